@@ -17,48 +17,49 @@ import (
 // and neither has what is hashed and printed.
 type form struct {
 	Spec
-	// Defaults are the settings that raster fields have where they do not say otherwise. Metadata columns, points and
-	// shapes take none of them.
-	Defaults *fieldDefaults `json:"defaults,omitempty"`
+	// Defaults are the settings that raster fields have where they do not say otherwise; metadata columns, points and
+	// shapes take none. A field that has a layout, sizes, fill, pad or normalize itself is a raster then, and one with
+	// a dtype a raster or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several
+	// fields, labels do not take the fill, which would be a class there: those of dtype native and int64, and of uint8
+	// if they are not normalised. Normalize is not for dtypes native and int64 and, if it is the name of a method, not
+	// for fields that `stats` lacks. A fill or method that no field takes is an error.
+	Defaults fieldDefaults `json:"defaults,omitempty"`
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
 	Stats map[string]json.RawMessage `json:"stats,omitempty"`
 }
 
-// fieldDefaults are settings of raster fields, as Field has them. A field that has any of Layout, Sizes, Normalize,
-// Fill or Pad itself is a raster then, and one with a DType a raster or numbers.
-type fieldDefaults struct {
-	// Bands picks bands of the field "image" that a spec without `fields` has.
-	Bands []int `json:"bands,omitempty"`
-	// BandNames picks bands of this field by their descriptions.
-	BandNames []string `json:"band_names,omitempty"`
-	// DType is the dtype of tensors.
-	DType string `json:"dtype,omitempty"`
-	// Layout is the layout of tensors.
-	Layout string `json:"layout,omitempty"`
-	// Sizes gives the lengths of names in layouts that are not axes.
-	Sizes map[string]int `json:"sizes,omitempty"`
-	// Normalize scales and shifts pixels. It is not for fields of dtype native and int64 and, if it is the name of a
-	// method, not for fields that `stats` lacks. A method that no field takes is an error.
-	Normalize *Normalize `json:"normalize,omitempty"`
-	// Fill is the value of nodata and padding. Of several fields those that are labels do not take it, as it would be
-	// a class there: fields of dtype native and int64, and of uint8 if they are not normalised. A fill that no field
-	// takes is an error.
-	Fill *Float `json:"fill,omitempty"`
-	// Pad lets windows reach past the edge of the asset.
-	Pad bool `json:"pad,omitempty"`
-	// Validity names the tensor of valid pixels of the field "image" that a spec without `fields` has.
-	Validity string `json:"validity,omitempty"`
+// fieldDefaults are those members of a Field that are in defaultMembers.
+type fieldDefaults map[string]json.RawMessage
+
+var defaultMembers = []string{
+	"band_names", "bands", "dtype", "fill", "layout", "normalize", "pad", "sizes", "validity",
+}
+
+// defaults checks members of a field that are in defaultMembers.
+func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
+	if b[0] != '{' {
+		return nil, p.wrong(b, "an object")
+	}
+	p.name = "" // users of Python say pad, not defaults.pad
+	names, _, err := p.members(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.Contains(defaultMembers, name) {
+			return nil, fmt.Errorf("defaults has no member %q; there are %s", name, strings.Join(defaultMembers, ", "))
+		}
+	}
+	return p.check(reflect.TypeFor[Field](), b)
 }
 
 // long returns the long form of a value of a type. A value that is no short form stays as it is.
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
-	case t == reflect.TypeFor[form]() && b[0] == '{':
-		return p.inherit(b)
 	case t == reflect.TypeFor[[]Field]() && b[0] == '{':
 		return p.fieldList(b)
-	case (t == reflect.TypeFor[Field]() || t == reflect.TypeFor[fieldDefaults]()) && b[0] == '{':
+	case t == reflect.TypeFor[Field]() && b[0] == '{':
 		return p.picked(b)
 	case t == reflect.TypeFor[Values]() && b[0] != '[':
 		if numberRule(t.Elem(), b) != "" {
@@ -82,9 +83,6 @@ func unquoted(b json.RawMessage) (s string) {
 	}
 	return s
 }
-
-// has reports whether a member is given.
-func (o object) has(name string) bool { return o[name] != nil && string(o[name]) != "null" }
 
 // fieldList returns the list that fields by name stand for, each an object, or a string for its place.
 func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
@@ -122,135 +120,81 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// picked returns a field with band_names in place of bands if these are strings, and without normalize if that is
-// false.
+// picked returns a field with band_names in place of bands if these are strings.
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	_, f, err := p.members(b)
-	if err != nil {
-		return nil, err
-	}
-	if string(f["normalize"]) == "false" {
-		delete(f, "normalize")
-	}
 	var names []string
 	// An empty list goes the same way, because no bands at all is an error of band_names.
-	if f.has("bands") && !f.has("band_names") && json.Unmarshal(f["bands"], &names) == nil {
-		f["band_names"] = f["bands"]
-		delete(f, "bands")
+	if err != nil || f["bands"] == nil || f["band_names"] != nil || json.Unmarshal(f["bands"], &names) != nil {
+		return b, err
 	}
+	f["band_names"] = f["bands"]
+	delete(f, "bands")
 	return json.Marshal(f)
 }
 
-// inherited is what the fields of a spec take from its defaults.
+// inherited is what the fields of a spec take from its defaults. Members that are not given are nil; normalize is null
+// where it was false.
 type inherited struct {
-	object
-	alone  bool // the spec has no fields of its own
-	method string
-	stats  object
+	Defaults, Stats object
+	Fields          []object
+	Sources         []json.RawMessage
+
+	alone  bool   // Fields is that of a spec without fields
+	method string // of normalisation, by Stats
 }
 
-// inherit returns a spec whose fields have its defaults.
-func (p place) inherit(b json.RawMessage) (json.RawMessage, error) {
-	_, spec, err := p.members(b)
-	if err != nil || !spec.has("defaults") {
+// on reports whether a member is given, and neither false nor none.
+func (o object) on(name string) bool {
+	return o[name] != nil && string(o[name]) != "false" && string(o[name]) != "null"
+}
+
+// inherit returns a checked spec whose fields have its defaults.
+func inherit(b json.RawMessage) (json.RawMessage, error) {
+	var spec object
+	var d inherited
+	if err := errors.Join(json.Unmarshal(b, &spec), json.Unmarshal(b, &d)); err != nil || d.Defaults == nil {
 		return b, err
 	}
-	given, err := p.check(reflect.TypeFor[fieldDefaults](), spec["defaults"])
-	if err != nil {
-		return nil, err
-	}
-	var d inherited
-	if spec.has("stats") {
-		if spec["stats"][0] != '{' {
-			return nil, p.member("stats").wrong(spec["stats"], "an object of statistics by field")
-		}
-		if _, d.stats, err = p.members(spec["stats"]); err != nil {
+	var n Normalize
+	if d.Defaults.on("normalize") {
+		if err := json.Unmarshal(d.Defaults["normalize"], &n); err != nil {
 			return nil, err
 		}
 	}
-	if _, d.object, err = p.members(given); err != nil {
-		return nil, err
-	}
-	fields, err := p.fields(spec["fields"])
-	if err != nil {
-		return nil, err
-	}
-	if d.alone = len(fields) == 0; d.alone {
-		fields = []object{{"name": json.RawMessage(`"image"`)}}
-		if !spec.has("stats") && !spec.has("sources") && !spec.has("all_fields") {
+	if d.alone = len(d.Fields) == 0; d.alone {
+		d.Fields = []object{{"name": json.RawMessage(`"image"`)}}
+		if d.Stats == nil && d.Sources == nil && spec["all_fields"] == nil {
 			spec["all_fields"] = json.RawMessage("true") // a catalog of pairs has fields of its own
 		}
 	}
-	// Every field may take all of the text.
-	if len(fields)*len(given) > maxSpecBytes {
-		return nil, fmt.Errorf("defaults of %d bytes, for %d fields: together at most %d are allowed", len(given),
-			len(fields), maxSpecBytes)
+	size := len(spec["defaults"])
+	switch {
+	case size*len(d.Fields) > maxSpecBytes: // each may take all of the text
+		return nil, fmt.Errorf("defaults of %d bytes, for %d fields: together at most %d are allowed", size,
+			len(d.Fields), maxSpecBytes)
+	case !d.alone && (d.Defaults["bands"] != nil || d.Defaults["band_names"] != nil || d.Defaults["validity"] != nil):
+		return nil, errors.New("with fields, bands and validity must be in the field they belong to")
+	case n.Method != "" && n.Stats == nil && d.Stats == nil:
+		return nil, fmt.Errorf("normalize is %q: it needs stats", n.Method)
+	case n.Stats == nil:
+		d.method = n.Method
 	}
-	if err := d.into(fields, spec); err != nil {
+	for _, f := range d.Fields {
+		if err := d.give(f); err != nil {
+			return nil, fmt.Errorf("field %q: %w", unquoted(f["name"]), err)
+		}
+	}
+	if err := d.used(); err != nil {
 		return nil, err
 	}
 	delete(spec, "defaults")
-	if spec["fields"], err = json.Marshal(fields); err != nil {
+	fields, err := json.Marshal(d.Fields)
+	if err != nil {
 		return nil, err
 	}
+	spec["fields"] = fields
 	return json.Marshal(spec)
-}
-
-// fields returns the members of the fields of a spec, of which b may be nil.
-func (p place) fields(b json.RawMessage) (fields []object, err error) {
-	if b == nil || string(b) == "null" {
-		return nil, nil
-	}
-	t, at := reflect.TypeFor[[]Field](), p.member("fields")
-	if _, err := at.check(t, b); err != nil { // the result lacks normalize=false, which inherit needs
-		return nil, err
-	}
-	if b, err = at.long(t, b); err != nil {
-		return nil, err
-	}
-	return fields, json.Unmarshal(b, &fields)
-}
-
-// into gives fields the defaults. A default that has no effect is an error.
-func (d *inherited) into(fields []object, spec object) error {
-	var n Normalize
-	if d.has("normalize") {
-		if err := json.Unmarshal(d.object["normalize"], &n); err != nil {
-			return err
-		}
-	}
-	if n.Stats == nil {
-		d.method = n.Method
-	}
-	switch {
-	case d.method != "" && !spec.has("stats"):
-		return fmt.Errorf("normalize is %q: it needs stats", d.method)
-	case !d.alone && (d.has("bands") || d.has("band_names") || d.has("validity")):
-		return errors.New("with fields, bands and validity must be in the field they belong to")
-	}
-	var pixels []string // the fields that a method is for
-	filled, normalized := false, false
-	for _, f := range fields {
-		if err := d.give(f); err != nil {
-			return fmt.Errorf("field %q: %w", unquoted(f["name"]), err)
-		}
-		filled, normalized = filled || f.has("fill"), normalized || f.has("normalize")
-		if !f.has("points") && !f.has("vector") && !slices.Contains(storedDTypes, unquoted(f["dtype"])) {
-			pixels = append(pixels, unquoted(f["name"]))
-		}
-	}
-	switch {
-	case d.has("fill") && !filled:
-		return fmt.Errorf(`fill is %s, but no field takes it: fields of dtype "native" and of integers are labels, `+
-			"which keep their nodata unless they have a fill of their own", d.object["fill"])
-	case d.method == "" || normalized || spec.has("sources"):
-		return nil
-	case len(pixels) == 0:
-		return fmt.Errorf("normalize is %q, but no field takes it: fields of dtype \"native\" and \"int64\" are as "+
-			"stored", d.method)
-	}
-	return fmt.Errorf("normalize is %q, but stats has %q, and none of %q", d.method,
-		slices.Sorted(maps.Keys(d.stats)), pixels)
 }
 
 // storedDTypes are the dtypes without arithmetic, floatDTypes those of floats.
@@ -259,38 +203,61 @@ var (
 	floatDTypes  = []string{"float32", "float16", "bfloat16"}
 )
 
+// beside reports whether a field is one of points or shapes.
+func (o object) beside() bool { return o["points"] != nil || o["vector"] != nil }
+
 // give gives a field what it does not have of its own.
 func (d *inherited) give(f object) error {
 	kind := Field{Kind: unquoted(f["kind"])}
-	if f.has("points") || f.has("vector") || kind.metadata() {
+	switch {
+	case f.beside() || kind.metadata():
 		return nil
+	case f["kind"] != nil:
+	case f.on("layout") || f.on("sizes") || f.on("normalize") || f.on("fill") || f.on("pad"):
+		f["kind"] = json.RawMessage(`"` + RasterField + `"`)
+	case f["dtype"] != nil:
+		f["kind"] = json.RawMessage(`"` + ArrayField + `"`)
 	}
-	own := func(name string) bool { return f.has(name) && string(f[name]) != "false" }
-	if !f.has("kind") {
-		switch {
-		case own("layout") || own("sizes") || own("normalize") || own("fill") || own("pad"):
-			f["kind"] = json.RawMessage(`"` + RasterField + `"`)
-		case own("dtype"):
-			f["kind"] = json.RawMessage(`"` + ArrayField + `"`)
-		}
-	}
-	dtype := cmp.Or(unquoted(f["dtype"]), unquoted(d.object["dtype"]), "native")
+	dtype := cmp.Or(unquoted(f["dtype"]), unquoted(d.Defaults["dtype"]), "native")
 	stored := slices.Contains(storedDTypes, dtype)
-	normalized := own("normalize") || !f.has("normalize") && d.has("normalize")
+	normalized := f.on("normalize") || f["normalize"] == nil && d.Defaults.on("normalize")
 	label := stored || !slices.Contains(floatDTypes, dtype) && !normalized
-	_, known := d.stats[unquoted(f["name"])]
-	for _, name := range slices.Sorted(maps.Keys(d.object)) { // fill comes before pad
+	for name, v := range d.Defaults {
 		switch {
-		case f.has(name):
+		case f[name] != nil:
 		case name == "fill" && label && !d.alone:
-			if own("pad") || !f.has("pad") && string(d.object["pad"]) == "true" {
+			if f.on("pad") || f["pad"] == nil && d.Defaults.on("pad") {
 				return fmt.Errorf("dtype is %q and pad is true: the fill of all fields is not for labels, and what is "+
 					"past the edge would be class 0; give the field a fill of its own", dtype)
 			}
-		case name == "normalize" && (stored || d.method != "" && !known):
+		case name == "normalize" && (stored || d.method != "" && d.Stats[unquoted(f["name"])] == nil):
 		default:
-			f[name] = d.object[name]
+			f[name] = v
 		}
 	}
 	return nil
+}
+
+// used returns an error about a fill or a method that no field takes.
+func (d *inherited) used() error {
+	var pixels []string // the fields that a method is for
+	filled, normalized := d.Defaults["fill"] == nil, d.method == "" || d.Sources != nil
+	for _, f := range d.Fields {
+		filled, normalized = filled || f["fill"] != nil, normalized || f["normalize"] != nil
+		if !f.beside() && !slices.Contains(storedDTypes, unquoted(f["dtype"])) {
+			pixels = append(pixels, unquoted(f["name"]))
+		}
+	}
+	switch {
+	case !filled:
+		return fmt.Errorf(`fill is %s, but no field takes it: fields of dtype "native" and of integers are labels, `+
+			"which keep their nodata unless they have a fill of their own", d.Defaults["fill"])
+	case normalized:
+		return nil
+	case len(pixels) == 0:
+		return fmt.Errorf("normalize is %q, but no field takes it: fields of dtype \"native\" and \"int64\" are as "+
+			"stored", d.method)
+	}
+	return fmt.Errorf("normalize is %q, but stats has %q, and none of %q", d.method,
+		slices.Sorted(maps.Keys(d.Stats)), pixels)
 }

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/chaski-eo/chaski/stats"
 )
 
 // ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
@@ -39,11 +37,14 @@ func parse(b []byte) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
+	if long, err = inherit(long); err != nil {
+		return Spec{}, err
+	}
 	var s form
 	if err := json.Unmarshal(long, &s); err != nil {
 		return Spec{}, err
 	}
-	r := reports{given: s.Stats, read: map[string]*stats.FieldReport{}, bands: maxStatBands}
+	r := reports{s.Stats, maxStatsBytes}
 	return s.Spec, r.normalize(s.Fields, s.Sources)
 }
 
@@ -144,6 +145,8 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 			return b, nil
 		}
 		return nil, p.wrong(b, `"first" or a number of metres`)
+	case reflect.TypeFor[fieldDefaults]():
+		return p.defaults(b)
 	case reflect.TypeFor[Sampler]():
 		p.name = "" // users say per_asset, not sampler.per_asset
 	}
@@ -273,8 +276,13 @@ func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 			continue // an embedded struct, whose fields are visible, or no member
 		}
 		names = append(names, name)
-		// encoding/json takes null of a member for one that is not given.
-		if v := values[name]; v != nil && string(v) != "null" {
+		switch v := values[name]; {
+		case v == nil:
+		case string(v) == "null" && f.Type != reflect.TypeFor[json.RawMessage]():
+			delete(values, name) // as encoding/json takes it
+		case string(v) == "false" && f.Type == reflect.TypeFor[*Normalize]():
+			values[name] = json.RawMessage("null") // a field with it takes no default
+		default:
 			if values[name], err = p.member(name).check(f.Type, v); err != nil {
 				return nil, err
 			}

@@ -14,13 +14,12 @@ import (
 // reports are the statistics of a spec by field.
 type reports struct {
 	given map[string]json.RawMessage
-	read  map[string]*stats.FieldReport // those of given that are read
-	bands int                           // how many bands normalize may still look at
+	left  int // how many bytes of them normalize may still read
 }
 
-// maxStatBands bounds the bands whose statistics a spec uses. Each has a scale and an offset in the JSON of the spec,
-// "1," at least, and the JSON may have maxSpecBytes.
-const maxStatBands = maxSpecBytes / 4
+// maxStatsBytes bounds the statistics that the fields of a spec and its sources read, of which several may read the
+// same: 16 times the bytes of a spec, or 80 KiB for each of 200 fields.
+const maxStatsBytes = 16 * maxSpecBytes
 
 // normalize completes the normalisation of fields, also of those of sources, and puts numbers in place of methods.
 func (r *reports) normalize(fields []Field, sources []Source) error {
@@ -47,19 +46,23 @@ func (r *reports) normalize(fields []Field, sources []Source) error {
 	return nil
 }
 
-// report returns the statistics for the method of a field.
-func (r *reports) report(f *Field) (*stats.FieldReport, error) {
-	text := f.Normalize.Stats
+// byStats returns the numbers that the method of a field stands for, for the bands that it picks by index or by name.
+func (r *reports) byStats(f *Field) (*Normalize, error) {
+	n, bands, text := f.Normalize, f.Bands, f.Normalize.Stats
 	if text == nil {
-		if s := r.read[f.Name]; s != nil {
-			return s, nil
-		}
-		if text = r.given[f.Name]; r.given == nil {
-			return nil, fmt.Errorf("%q needs stats", f.Normalize.Method)
-		} else if text == nil {
-			return nil, fmt.Errorf("%q needs statistics of the field, and stats has %q", f.Normalize.Method,
-				slices.Sorted(maps.Keys(r.given)))
-		}
+		text = r.given[f.Name]
+	}
+	r.left -= len(text)
+	switch {
+	case n.Scale != nil || n.Offset != nil || n.Clip != nil:
+		return nil, fmt.Errorf("method computes scale, offset and clip: give either method and stats, or these")
+	case text == nil && r.given == nil:
+		return nil, fmt.Errorf("%q needs stats", n.Method)
+	case text == nil:
+		return nil, fmt.Errorf("%q needs statistics of the field, and stats has %q", n.Method,
+			slices.Sorted(maps.Keys(r.given)))
+	case r.left < 0:
+		return nil, fmt.Errorf("fields use over %d bytes of stats", maxStatsBytes)
 	}
 	var s stats.FieldReport
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -72,25 +75,6 @@ func (r *reports) report(f *Field) (*stats.FieldReport, error) {
 	if len(s.Bands) == 0 {
 		return nil, fmt.Errorf("stats has no bands")
 	}
-	if f.Normalize.Stats == nil {
-		r.read[f.Name] = &s
-	}
-	return &s, nil
-}
-
-// byStats returns the numbers that the method of a field stands for, for the bands that it picks by index or by name.
-func (r *reports) byStats(f *Field) (*Normalize, error) {
-	n, bands := f.Normalize, f.Bands
-	if n.Scale != nil || n.Offset != nil || n.Clip != nil {
-		return nil, fmt.Errorf("method computes scale, offset and clip: give either method and stats, or these")
-	}
-	s, err := r.report(f)
-	if err != nil {
-		return nil, err
-	}
-	if r.bands -= len(s.Bands) + len(bands); r.bands < 0 {
-		return nil, fmt.Errorf("stats of over %d bands are used", maxStatBands)
-	}
 	named := map[string][]int{} // one map, because names and bands may both be many
 	for i, b := range s.Bands {
 		named[b.Name] = append(named[b.Name], i)
@@ -101,7 +85,7 @@ func (r *reports) byStats(f *Field) (*Normalize, error) {
 		}
 		bands = append(bands, named[name][0])
 	}
-	out, err := NormalizeByStats(s, n.Method, bands)
+	out, err := NormalizeByStats(&s, n.Method, bands)
 	if err != nil {
 		return nil, fmt.Errorf("stats: %w", err)
 	}

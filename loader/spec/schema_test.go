@@ -201,6 +201,12 @@ func (g generator) of(t reflect.Type) map[string]any {
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number"}, map[string]any{"enum": []string{"nan", "inf", "-inf"}},
 		}}
+	case reflect.TypeFor[fieldDefaults]():
+		members := map[string]any{}
+		for _, name := range defaultMembers {
+			members[name] = map[string]any{"$ref": "#/$defs/Field/properties/" + name}
+		}
+		return map[string]any{"type": "object", "properties": members, "additionalProperties": false}
 	case reflect.TypeFor[Grid]():
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number"}, map[string]any{"enum": []string{firstGrid}},

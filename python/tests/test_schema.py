@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import subprocess
 import sys
@@ -88,7 +89,8 @@ def schema(binary: str) -> Any:
 def check(root: Any, s: Any, v: Any, where: str) -> None:
     """Checks a value by the keywords that the schema uses."""
     while "$ref" in s:
-        s = {**{k: x for k, x in s.items() if k != "$ref"}, **root["$defs"][s["$ref"][8:]]}
+        of = functools.reduce(dict.__getitem__, s["$ref"].split("/")[1:], root)
+        s = {**{k: x for k, x in s.items() if k != "$ref"}, **of}
     if "anyOf" in s:
         fits = []
         for one in s["anyOf"]:

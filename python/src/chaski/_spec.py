@@ -213,8 +213,6 @@ def _field(name: str, given: FieldLike) -> dict[str, Any]:
 
 def dtype_name(name: str, v: DTypeLike) -> str:
     """Returns what the engine calls a dtype: one of numpy, ml_dtypes or torch, or a name of one."""
-    if isinstance(v, str) and v in ("native", "bfloat16"):
-        return v
     if type(v).__module__ == "torch" and str(v).startswith("torch."):
         return str(v).removeprefix("torch.")
     try:
