@@ -131,7 +131,7 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 	return l, nil
 }
 
-// rumiHeader is the JSON of the answer about a header blob, or about a file, which alone says what stands from Bands on.
+// rumiHeader is the JSON of the answer about a header blob or a file. Only a file says what follows Order.
 type rumiHeader struct {
 	Shape      []int       `json:"shape"` // bands, height, width, with the steps of time in front if there are several
 	DType      chunk.DType `json:"dtype"`
