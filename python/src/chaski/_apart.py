@@ -43,8 +43,8 @@ def _end() -> None:
         _process.wait()
 
 
-def call(function: str, *args: Any, **kwargs: Any) -> Any:
-    """Calls a function of `_read` in the other process, and returns or raises what it does."""
+def call(*args: Any) -> Any:
+    """Calls `_read.call` in the other process, and returns or raises what it does."""
     global _process
     with _guard:
         if _process is None or _process.poll() is not None:
@@ -57,7 +57,7 @@ def call(function: str, *args: Any, **kwargs: Any) -> Any:
         asked, answers = _process.stdin, _process.stdout
         assert asked is not None and answers is not None
         try:
-            pickle.dump((function, args, kwargs), asked)
+            pickle.dump(args, asked)
             asked.flush()
             result, error = pickle.load(answers)
         except (OSError, EOFError):
@@ -77,12 +77,12 @@ def answer() -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     while True:
         try:
-            function, args, kwargs = pickle.load(sys.stdin.buffer)
+            args = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         reply: tuple[Any, Exception | None]
         try:
-            reply = getattr(_read, function)(*args, **kwargs), None
+            reply = _read.call(*args), None
         except Exception as e:
             reply = None, e
         pickle.dump(reply, answers)

@@ -81,6 +81,15 @@ def words(server: Server | None, path: Path) -> str:
     return absolute(path) if server is None else os.fspath(path)
 
 
+def call(server: Server | None, max_chunk: int | None, method: str, *args: Any) -> Any:
+    """Calls a method of a connection. Where gRPC stands still, another process does it."""
+    if stands_still():
+        sent = [list(a) if isinstance(a, Iterator) else a for a in args]
+        return _apart.call(_target(server), max_chunk, method, *sent)
+    with connection(server, max_chunk) as c:
+        return getattr(c, method)(*args)
+
+
 def ask(
     server: Server | None,
     question: pb.AskRequest,
@@ -89,13 +98,8 @@ def ask(
     max_chunk: int | None = None,
 ) -> tuple[bytes, list[str]]:
     """Asks the engine, or a server, a question: see `Connection.ask`."""
-    if stands_still():
-        out: tuple[bytes, list[str]] = _apart.call(
-            "ask", _target(server), question, timeout, list(data), max_chunk
-        )
-        return out
-    with connection(server, max_chunk) as c:
-        return c.ask(question, timeout, data)
+    out: tuple[bytes, list[str]] = call(server, max_chunk, "ask", question, timeout, data)
+    return out
 
 
 def _target(server: Server | None) -> str | None:
@@ -232,19 +236,8 @@ def read(
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)
-    return array(server, request, max_chunk, timeout)
-
-
-def array(
-    server: Server | None, request: pb.ReadRequest, max_chunk: int | None, timeout: float
-) -> npt.NDArray[Any]:
-    """Returns what `read` asks for."""
-    out: npt.NDArray[Any]
-    if stands_still():
-        out = _apart.call("array", _target(server), request, max_chunk, timeout)
-        return out
-    with connection(server, max_chunk) as c:
-        out = c.read(request, Pool(reuse=False), 64 << 30, timeout)
+    pool = Pool(reuse=False)
+    out: npt.NDArray[Any] = call(server, max_chunk, "read", request, pool, 64 << 30, timeout)
     return out
 
 
@@ -260,10 +253,5 @@ def info(path: Path, *, timeout: float = 120.0, server: Server | None = None) ->
     Raises:
         Error: of the kind that fits.
     """
-    if stands_still():
-        said: dict[str, Any] = _apart.call(
-            "info", words(server, path), timeout=timeout, server=_target(server)
-        )
-        return said
-    with connection(server) as c:
-        return c.info(words(server, path), timeout)
+    said: dict[str, Any] = call(server, None, "info", words(server, path), timeout)
+    return said
