@@ -37,6 +37,12 @@ func FuzzSpec(f *testing.F) {
 			`"stats":{"image":{"bands":[{"mean":4,"std":2}]}},` +
 			`"sources":[{"source":"s","fields":{"image":{"normalize":"mean_std"}}},{"source":"t"}]}`,
 		`{"source":"s","batch_size":2,"augment":"d4","subset":{"size":0.5}}`,
+		`{"source":"s","batch_size":2,"sampler":[6,8],"where":["a < 1",["b","in",[true,2]]],"bbox":[0,0,1,1],` +
+			`"bbox_crs":"EPSG:32633","datetime":"2020-01-01","split":"a","timestamp":"2020-01-01T00:00:00Z"}`,
+		`{"source":"s","batch_size":2,"sampler":{"kind":"grid","size":8,"overlap":[2,0]},"use":"b",` +
+			`"strata":{"column":"c","until":7},"split":{"by":"hash","shares":{"b":1,"a":2}}}`,
+		`{"source":"s","batch_size":2,"sampler":{"kind":"geo_window","size_m":8,"resolution":1,"overviews":false,` +
+			`"roi":{"type":"Point"},"crs":3035},"use":"b","split":{"by":"date","ranges":{"b":[null,1],"a":[1,null]}}}`,
 		`{"source":"s","batch_size":3,"shuffle":true,"mixture":{"until":"shortest"},` +
 			`"sources":[{"name":"a","source":"s","count":3},{"name":"b","sources":[{"name":"c","source":"t"}]}]}`,
 	} {

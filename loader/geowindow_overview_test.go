@@ -111,7 +111,7 @@ func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
 			Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
 				{Name: "sharp", DType: "native", Validity: "sharp_ok"}},
 			Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 8 * c.resolution,
-				Resolution: c.resolution, PerEpoch: 4, Overviews: c.rule}}}, loader.Options{})
+				Resolution: c.resolution, PerEpoch: 4, Overviews: spec.Text(c.rule)}}}, loader.Options{})
 		later := time.Now().Add(time.Hour) // as of a copy: the index is compared again
 		if err := os.Chtimes(path, later, later); err != nil {
 			t.Fatal(err)

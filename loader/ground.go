@@ -61,7 +61,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if err := d.matchable(list); err != nil {
 		return err
 	}
-	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: s.Ground.CRS,
+	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: string(s.Ground.CRS),
 		Length: s.Length}
 	if j := d.extras.Joined; j != nil && s.Cover != spec.CoverAny {
 		o.All = j.Count()
@@ -107,7 +107,7 @@ func partOf(s *spec.Subset) *scenes.Part {
 func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ error) {
 	s := &d.sampler
 	if s.Bounds != nil {
-		code := s.BoundsCRS
+		code := int(s.BoundsCRS)
 		if code == 0 {
 			code = 4326
 		}
@@ -126,7 +126,7 @@ func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ 
 	if s.ROI == "" {
 		return list, nil
 	}
-	area, err := regionOf(ctx, s.ROI, e)
+	area, err := regionOf(ctx, string(s.ROI), e)
 	if err != nil {
 		return nil, fault.WithPart(err, "roi", fault.NoOffset)
 	}
@@ -581,7 +581,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 // overview of the resolution of the window, and the mapping to it. If there is none it returns what it is given.
 func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, window warp.Raster, a catalog.Asset,
 	m *warp.Mapping) (catalog.Asset, *warp.Mapping, error) {
-	if !f.WantsOverview(d.sampler.Overviews, m) {
+	if !f.WantsOverview(string(d.sampler.Overviews), m) {
 		return a, m, nil
 	}
 	levels, err := d.overviews.of(ctx, e.options, a)

@@ -499,13 +499,33 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`[1]`:                              `it is [1]: it must be an object`,
 		`{"where":[{"bbox":[0,1]}]}`:       `bbox is [0,1]: it must be a list of 4`,
 		`{"where":[{"bbox":[0,1,2,3,4]}]}`: `bbox is [0,1,2,3,4]: it must be a list of 4`,
-		`{"timestamp":[null,1]}`:           `timestamp[0] is null: it must be a whole number from 0 to 2^64-1`,
+		`{"timestamp":[null,1]}`: `timestamp is [null,1]: it must be milliseconds since 1970, or a time with a time ` +
+			`zone such as 2026-11-20T12:00:00Z`,
+		`{"sampler":true}`: `sampler is true: it must be the side of a square, [height, width] in pixels, or ` +
+			`a sampler`,
+		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, or [height, width] in pixels`,
+		`{"sources":[{"name":"s","where":["a","<",3]}]}`: `source "s": where[1] is "<": it must be SQL: a condition ` +
+			`with an operator goes into a list, [["cloud", "<", 10]]`,
+		`{"where":3}`:           `where is 3: it must be SQL or a list of conditions`,
+		`{"where":[["a","<"]]}`: `where[0] is ["a","<"]: it must be SQL, or [column, operator, value]`,
+		`{"where":[{"colour":1}]}`: `no member "colour"; there are bbox, bbox_crs, column, concat, datetime, ` +
+			`level, op, ` +
+			`select, sql, value, within`,
+		`{"bbox_crs":"WGS 84"}`: `bbox_crs is "WGS 84": it must be an EPSG code, such as 32633 or ` +
+			`"EPSG:32633"`,
+		`{"split":3}`: `split is 3: it must be the name of a part, or a split`,
+		`{"split":{"shares":{"a":"b"}}}`: `split.shares is {"a":"b"}: it must be a list, or an object of ` +
+			`numbers by name`,
+		`{"split":{"ranges":{"a":[1]}}}`: `split.ranges is {"a":[1]}: it must be a list, or an object of ` +
+			`[from, to] by name`,
+		`{"until":1.5}`:           `until is 1.5: it must be a string or a whole number`,
+		`{"sampler":{"roi":[1]}}`: `roi is [1]: it must be a path or GeoJSON`,
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +
-			`base_path, batch_size, defaults, dims, drop_last, fields, geo, length, missing, parts, per_batch, ` +
-			`sampler, seed, shuffle, source, sources, split, stats, strata, take, temperature, time, timestamp, ` +
-			`until, use, version, where, windows`,
+			`base_path, batch_size, bbox, bbox_crs, datetime, defaults, dims, drop_last, fields, geo, length, ` +
+			`missing, parts, per_batch, sampler, seed, shuffle, source, sources, split, stats, strata, take, ` +
+			`temperature, time, timestamp, until, use, version, where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
 		`{"fields":[{"name":"a","sizes":{"p":1.5}}]}`: `field "a": sizes.p is 1.5: it must be a whole number`,

@@ -509,10 +509,10 @@ func drawSpec(rt *rapid.T) Spec {
 			s.Time = in
 		} else if rapid.Bool().Draw(rt, "strata") {
 			s.Strata = &spec.Strata{Column: "class",
-				Until: rapid.SampledFrom([]string{"", spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")}
+				Until: rapid.SampledFrom([]spec.Text{"", spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")}
 			if exact {
 				s.Strata.PerBatch, s.Strata.Until = true,
-					rapid.SampledFrom([]string{"", spec.UntilLongest}).Draw(rt, "until of batches")
+					rapid.SampledFrom([]spec.Text{"", spec.UntilLongest}).Draw(rt, "until of batches")
 			}
 		}
 		return s
@@ -530,7 +530,7 @@ func drawSpec(rt *rapid.T) Spec {
 			s.Augment = "flips"
 		}
 	}
-	s.Until = rapid.SampledFrom([]string{spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")
+	s.Until = rapid.SampledFrom([]spec.Text{spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")
 	if exact {
 		s.PerBatch, s.Until = true, spec.UntilLongest
 	}

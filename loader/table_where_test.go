@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
@@ -204,7 +205,8 @@ func TestBoundsOfCatalogs(t *testing.T) {
 	} {
 		spec := loader.Spec{
 			Source: name, BatchSize: 1,
-			Subset: loader.Subset{Where: []loader.Condition{{BBox: &c.box, BBoxCRS: meta.EPSG, Within: c.within}}},
+			Subset: loader.Subset{Where: []loader.Condition{
+				{BBox: &c.box, BBoxCRS: spec.EPSG(meta.EPSG), Within: c.within}}},
 		}
 		e, err := open(t, spec, loader.Options{})
 		if met := err == nil && e.Len() == 1; met != c.met || err != nil && fault.KindOf(err) != fault.NotFound {
@@ -277,7 +279,7 @@ func TestBoxOfCatalog(t *testing.T) {
 		{[4]float64{-0.2, 51.5, -0.1, 51.51}, 0, true, []int{11}},
 		{[4]float64{-180, -90, 180, 90}, 0, false, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 	} {
-		got, err := choose(known, loader.Condition{BBox: &c.box, BBoxCRS: c.epsg, Within: c.within})
+		got, err := choose(known, loader.Condition{BBox: &c.box, BBoxCRS: spec.EPSG(c.epsg), Within: c.within})
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%v of EPSG:%d, within %t: %v, %v, want %v", c.box, c.epsg, c.within, got, err, c.want)
 		}

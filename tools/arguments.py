@@ -54,16 +54,7 @@ from chaski._plain import (
     Until,
     Where,
 )
-from chaski._sources import (
-    GridJson,
-    GroundJson,
-    RowsJson,
-    SamplerJson,
-    Scenes,
-    Split,
-    StrataJson,
-    TimeJson,
-)
+from chaski._sources import GridJson, RowsJson, Scenes, Split
 
 __all__ = {names}
 VERSION = {version}
@@ -208,13 +199,13 @@ class OnBad of BadLimit
         File that bad samples are appended to, as lines of JSON that `chaski quarantine --met`
         reads; several processes may share one.
 
-class WholeChip(SamplerJson) of Sampler, chip
+class WholeChip of Sampler, chip
         The whole asset: one sample each.
     size: Size | None = None
         Height and width of the batch's tensors; assets that are smaller are padded, if the field
         pads. Default: the size of the first asset.
 
-class RandomWindow(SamplerJson) of Sampler, random_window
+class RandomWindow of Sampler, random_window
         Windows at corners that are all as likely.
     size: Size
         Height and width in pixels of the first raster field, or the side of a square.
@@ -231,7 +222,7 @@ class Grid(GridJson) of Sampler, grid
         Pixels that neighbours share, in place of `stride`.
     pad
 
-class ResizedWindow(SamplerJson) of Sampler, resized_window
+class ResizedWindow of Sampler, resized_window
         Windows of random area and aspect, resampled to one size, as the field's `resample` says.
     size: Size
         Height and width of the result, or the side of a square.
@@ -244,7 +235,7 @@ class ResizedWindow(SamplerJson) of Sampler, resized_window
     per_asset: int = 1
         Samples that an epoch takes from each asset.
 
-class WeightedWindow(SamplerJson) of Sampler, weighted_window
+class WeightedWindow of Sampler, weighted_window
         Windows about pixels that count: valid ones, or those of a class of a mask.
     size: Size
         Height and width in pixels of the first raster field, or the side of a square.
@@ -253,7 +244,7 @@ class WeightedWindow(SamplerJson) of Sampler, weighted_window
     per_asset: int = 1
         Samples that an epoch takes from each asset.
 
-class TileWindow(SamplerJson) of Sampler, tile_window
+class TileWindow of Sampler, tile_window
         Random windows in an order in which a tile is decoded once for many of them.
 
         A visit of a tile takes `per_visit` windows whose corners lie in it; the windows of a pool
@@ -268,7 +259,7 @@ class TileWindow(SamplerJson) of Sampler, tile_window
     pool
     pool_bytes: int | None = None
 
-class GeoWindow(GroundJson) of Sampler, geo_window
+class GeoWindow of Sampler, geo_window
         Square windows at places on the ground, over scenes in any CRS and resolution.
 
         The rows of the dataset are scenes. Random windows are drawn uniformly by area, not by file;
@@ -276,9 +267,10 @@ class GeoWindow(GroundJson) of Sampler, geo_window
     size_m: float
     resolution: float
     crs: Crs = "utm"
-        {crs} Also the number, or an object with `to_epsg()`.
+        {crs} Also an object with `to_epsg()`.
     bounds: Sequence[float] | None = None
-    bounds_crs
+    bounds_crs: Crs | None = None
+        {bounds_crs} Also as of `Rows`.
     roi: Any = None
         {roi} Also GeoJSON as a dict, or an object with `__geo_interface__`.
     per_epoch
@@ -291,9 +283,8 @@ class GeoWindow(GroundJson) of Sampler, geo_window
     step
     cover
     overviews: Literal["auto", "all", "none"] | bool = "auto"
-        {overviews} True and False are "all" and "none".
 
-class Strata(StrataJson)
+class Strata
         Draws from the rows of every value of a column in fixed proportions.
     column
     temperature
@@ -302,7 +293,7 @@ class Strata(StrataJson)
         rows have.
     per_batch
 
-class Time(TimeJson)
+class Time
         {Time} An axis t is then in layouts such as "n t b y x".
     key
     order
@@ -324,11 +315,8 @@ class Rows(RowsJson) of Spec
     datetime: str | None = None
         {Condition.datetime}
     split: Split | str | None = None
-        Gives rows to named parts; see `Split`. A string names the part that counts, where a column
-        has the part of each row.
     use
     strata: Strata | str | None = None
-        {strata} A `Strata`, or the name of the column to balance.
     time: Time | None = None
         {time} See `Time`.
     take

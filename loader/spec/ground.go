@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/crs"
@@ -20,16 +21,16 @@ type Ground struct {
 	// Resolution is the side of a pixel of windows in metres of their map.
 	Resolution float64 `json:"resolution,omitempty" yaml:"resolution,omitempty"`
 	// CRS is the map that windows lie on: "utm" (default) for the zone of UTM of each place, or a code such as
-	// "EPSG:3035" of a map in metres.
-	CRS string `json:"crs,omitempty" yaml:"crs,omitempty"`
+	// "EPSG:3035", or 3035, of a map in metres.
+	CRS Text `json:"crs,omitempty" yaml:"crs,omitempty"`
 	// Bounds keeps the middles of windows in a box: west, south, east, north. With StrideM it keeps windows that touch
 	// the box. Default: everywhere.
 	Bounds []float64 `json:"bounds,omitempty" yaml:"bounds,omitempty"`
 	// BoundsCRS is the EPSG code of Bounds. Default 4326, longitude and latitude.
-	BoundsCRS int `json:"bounds_crs,omitempty" yaml:"bounds_crs,omitempty"`
-	// ROI keeps windows in polygons as Bounds does: the path of a GeoJSON or GeoParquet file, or GeoJSON text. The
+	BoundsCRS EPSG `json:"bounds_crs,omitempty" yaml:"bounds_crs,omitempty"`
+	// ROI keeps windows in polygons as Bounds does: the path of a GeoJSON or GeoParquet file, or GeoJSON. The
 	// spec hash covers where windows may lie, not the path. Default: everywhere.
-	ROI string `json:"roi,omitempty" yaml:"roi,omitempty"`
+	ROI GeoJSON `json:"roi,omitempty" yaml:"roi,omitempty"`
 	// PerEpoch is the number of random windows of an epoch. Default: as many as fit side by side.
 	PerEpoch int64 `json:"per_epoch,omitempty" yaml:"per_epoch,omitempty"`
 	// StrideM takes windows on a grid instead, every StrideM metres, a multiple of Resolution of at most SizeM. They
@@ -62,8 +63,8 @@ type Ground struct {
 	// Overviews says which fields are read from the overviews of a TIFF where windows are coarser than its pixels: from
 	// the coarsest whose pixels are no larger than those of the window. "auto" (default): fields that are resampled
 	// bilinearly or antialiased; others, such as labels, are read from the raster itself, because their overviews may
-	// hold averages. "all" or "none" of the fields.
-	Overviews string `json:"overviews,omitempty" yaml:"overviews,omitempty"`
+	// hold averages. "all" (true) or "none" (false) of the fields.
+	Overviews Text `json:"overviews,omitempty" yaml:"overviews,omitempty"`
 }
 
 // GroundWindow is the kind of samplers of windows on the ground.
@@ -98,7 +99,7 @@ const (
 	NoOverviews   = "none"
 )
 
-var overviews = []string{AutoOverviews, AllOverviews, NoOverviews}
+var overviews = []Text{AutoOverviews, AllOverviews, NoOverviews}
 
 var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
 
@@ -112,6 +113,8 @@ func (g *Ground) set() bool {
 func (g Ground) withDefaults() Ground {
 	if g.CRS == "" {
 		g.CRS = UTM
+	} else if _, err := strconv.Atoi(string(g.CRS)); err == nil {
+		g.CRS = "EPSG:" + g.CRS
 	}
 	if g.Pick == "" {
 		g.Pick = PickFirst
@@ -119,8 +122,13 @@ func (g Ground) withDefaults() Ground {
 	if g.Mosaic == "" {
 		g.Mosaic = MosaicFirst
 	}
-	if g.Overviews == "" {
+	switch g.Overviews {
+	case "":
 		g.Overviews = AutoOverviews
+	case "true":
+		g.Overviews = AllOverviews
+	case "false":
+		g.Overviews = NoOverviews
 	}
 	return g
 }
@@ -171,7 +179,7 @@ func (g *Ground) validate(s *Sampler) error {
 		if len(g.Bounds) != 4 {
 			return fmt.Errorf("bounds has %d numbers: it must be west, south, east, north", len(g.Bounds))
 		}
-		if _, err := crs.NewBox([4]float64(g.Bounds), g.BoundsCRS); err != nil {
+		if _, err := crs.NewBox([4]float64(g.Bounds), int(g.BoundsCRS)); err != nil {
 			// Package crs calls them as conditions do, bbox and bbox_crs.
 			return errors.New(strings.ReplaceAll(err.Error(), "bbox", "bounds"))
 		}

@@ -85,7 +85,7 @@ func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
 		}
 		return place{fmt.Sprintf("%s%s %d: ", p.of, kind, i), "", depth}
 	}
-	if t == reflect.TypeFor[Condition]() {
+	if t == reflect.TypeFor[Condition]() && b[0] == '{' {
 		return place{p.of, "", depth} // users give bbox, datetime and the like beside where
 	}
 	return place{p.of, fmt.Sprintf("%s[%d]", p.name, i), depth}
@@ -148,7 +148,21 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 	case reflect.TypeFor[fieldDefaults]():
 		return p.defaults(b)
 	case reflect.TypeFor[Sampler]():
-		p.name = "" // users say per_asset, not sampler.per_asset
+		if b[0] == '{' {
+			p.name = "" // users say per_asset, not sampler.per_asset
+		}
+	case reflect.TypeFor[Where]():
+		if list, ok := elements(b); ok {
+			return b, p.where(list)
+		}
+	}
+	// A short form: an object of a struct and a list of a slice are long ones.
+	if v, ok := reflect.New(t).Interface().(json.Unmarshaler); ok &&
+		!(b[0] == '{' && t.Kind() == reflect.Struct || b[0] == '[' && t.Kind() == reflect.Slice) {
+		if err := v.UnmarshalJSON(b); err != nil {
+			return nil, p.wrong(b, err.Error())
+		}
+		return b, nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -186,6 +200,22 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 		return nil, p.wrong(b, rule)
 	}
 	return b, nil
+}
+
+// where checks the conditions of a list.
+func (p place) where(list []json.RawMessage) error {
+	for i, b := range list {
+		t := reflect.TypeFor[Condition]()
+		at := p.element(t, i, b)
+		if b[0] == '{' {
+			if _, err := at.check(t, b); err != nil {
+				return err
+			}
+		} else if err := new(Condition).read(b); err != nil {
+			return at.wrong(b, err.Error())
+		}
+	}
+	return nil
 }
 
 // numberRule returns the rule that a value breaks as a number of a type, or "".

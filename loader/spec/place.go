@@ -79,7 +79,7 @@ func (s *Sampler) places(b *strings.Builder) {
 		b.WriteString("\x00" + s.Weights)
 	}
 	if s.ROI != "" {
-		b.WriteString("\x00within " + s.ROI)
+		b.WriteString("\x00within " + string(s.ROI))
 	}
 }
 

@@ -28,7 +28,7 @@ var enums = map[string][]string{
 	"Field.resample":   {"nearest", "bilinear", "antialias"},
 	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow, GroundWindow},
 	"Ground.mosaic":    mosaics,
-	"Ground.overviews": overviews,
+	"Ground.overviews": {AutoOverviews, AllOverviews, NoOverviews},
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
 	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
 	"Subset.missing":   {MissingError, MissingDrop},
@@ -38,6 +38,11 @@ var enums = map[string][]string{
 	"Vector.kind":      vectorKinds,
 	"Vector.dtype":     vectorDTypes,
 	"Condition.op":     {"==", "!=", "<", "<=", ">", ">=", "in"},
+}
+
+// texts lists what members of type Text may be beside strings.
+var texts = map[string]string{
+	"Ground.crs": "integer", "Ground.overviews": "boolean", "Mixture.until": "integer", "Strata.until": "integer",
 }
 
 // filledIn lists members that an engine writes and no user sets.
@@ -50,7 +55,7 @@ var notRequired = map[string]bool{
 	"Spec.source": true, "Spec.fields": true, "Field.name": true, "Normalize.scale": true, "Normalize.offset": true,
 }
 
-// short returns the schemas of the short forms of a type, of which place.long makes the long one.
+// short returns the schemas of the short forms of a type, which place.long and the readers of types take.
 func (g generator) short(t reflect.Type) []any {
 	switch t {
 	case reflect.TypeFor[[]Field]():
@@ -63,7 +68,35 @@ func (g generator) short(t reflect.Type) []any {
 	case reflect.TypeFor[[]int](): // of bands
 		return []any{g.of(reflect.TypeFor[[]string]())}
 	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	integer, text := map[string]any{"type": "integer"}, map[string]any{"type": "string"}
+	byName := func(of map[string]any) []any {
+		return []any{map[string]any{"type": "object", "additionalProperties": of}}
+	}
+	switch t {
+	case reflect.TypeFor[Sampler]():
+		return []any{integer, list(integer, 2)}
+	case reflect.TypeFor[Pair]():
+		return []any{integer}
+	case reflect.TypeFor[GeoJSON]():
+		return []any{map[string]any{"type": "object"}}
+	case reflect.TypeFor[EPSG](), reflect.TypeFor[Where](), reflect.TypeFor[Split](), reflect.TypeFor[Strata]():
+		return []any{text}
+	case reflect.TypeFor[Shares]():
+		return byName(map[string]any{"type": "number"})
+	case reflect.TypeFor[Ranges]():
+		return byName(list(map[string]any{}, 2))
+	case reflect.TypeFor[Timestamp]():
+		return []any{list(text, 2), integer, text}
+	}
 	return nil
+}
+
+// list returns the schema of a list of n.
+func list(items map[string]any, n int) map[string]any {
+	return map[string]any{"type": "array", "items": items, "minItems": n, "maxItems": n}
 }
 
 // generator makes the schema of the types below Spec.
@@ -159,7 +192,7 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 		}
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		key := t.Name() + "." + name
-		if filledIn[key] || name == "-" {
+		if filledIn[key] || name == "-" || !f.IsExported() {
 			continue
 		}
 		p := g.of(f.Type)
@@ -172,7 +205,15 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 		if v, ok := g.defaults[key]; ok {
 			p["default"] = v
 		}
-		if words := enums[key]; words != nil {
+		words := enums[key]
+		if other := texts[key]; other != "" {
+			word := map[string]any{"type": "string"}
+			if words != nil {
+				word = map[string]any{"enum": words}
+			}
+			delete(p, "type")
+			p["anyOf"] = []any{word, map[string]any{"type": other}}
+		} else if words != nil {
 			p["enum"] = words
 		}
 		properties[name] = p
@@ -195,6 +236,9 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 // of returns the schema of a type.
 func (g generator) of(t reflect.Type) map[string]any {
 	switch t {
+	case reflect.TypeFor[Where]():
+		one := []any{g.of(t.Elem()), map[string]any{"type": "string"}, list(map[string]any{}, 3)}
+		return map[string]any{"type": "array", "items": map[string]any{"anyOf": one}}
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{}
 	case reflect.TypeFor[Float]():
@@ -234,7 +278,7 @@ func (g generator) of(t reflect.Type) map[string]any {
 		}
 		return map[string]any{"type": "array", "items": items}
 	case reflect.Array:
-		return map[string]any{"type": "array", "items": g.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+		return list(g.of(t.Elem()), t.Len())
 	case reflect.Struct:
 		if _, ok := g.defs[t.Name()]; !ok {
 			g.defs[t.Name()] = nil // so that a type that holds itself ends here

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -20,7 +22,7 @@ var ErrPerBatch = errors.New(
 	"per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
 
 // Untils maps the values of Mixture.Until to the rules of package shuffle.
-var Untils = map[string]shuffle.Until{
+var Untils = map[Text]shuffle.Until{
 	UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given,
 }
 
@@ -76,8 +78,8 @@ type Mixture struct {
 	// draws in proportion to the sizes, more draws more evenly. Default: the weights of the sources.
 	Temperature float64 `json:"temperature,omitempty"`
 	// Until says when an epoch ends: "shortest" (default) before a source would repeat a sample,
-	// "longest" after every source has given every sample, "length" after Length samples.
-	Until string `json:"until,omitempty"`
+	// "longest" after every source has given every sample, "length" after Length samples. A number stands for both.
+	Until Text `json:"until,omitempty"`
 	// Length is the number of samples of an epoch, with "length".
 	Length int64 `json:"length,omitempty"`
 	// PerBatch makes the shares exact in every global batch, and an epoch a whole number of
@@ -122,13 +124,19 @@ type Source struct {
 
 // Subset selects rows of a dataset and groups them.
 type Subset struct {
-	// Where lists conditions. A row must meet all of them.
-	Where []Condition `json:"where,omitempty"`
-	// Split divides the rows into named parts. It needs Use.
+	// Where lists conditions. A row must meet all of them. A condition is an object, a list of column, operator and
+	// value, or SQL, which may also stand for the list.
+	Where Where `json:"where,omitempty"`
+	// BBox, BBoxCRS and Datetime are conditions after those of Where.
+	BBox     *[4]float64 `json:"bbox,omitempty"`
+	BBoxCRS  EPSG        `json:"bbox_crs,omitempty"`
+	Datetime *string     `json:"datetime,omitempty"`
+	// Split divides the rows into named parts. It needs Use. A string is the part that counts, where a column has the
+	// part of each row.
 	Split *Split `json:"split,omitempty"`
 	// Use is the name of the part of Split whose rows the run reads.
 	Use string `json:"use,omitempty"`
-	// Strata draws the rows of every value of a column in fixed shares.
+	// Strata draws the rows of every value of a column in fixed shares. A string is the column.
 	Strata *Strata `json:"strata,omitempty"`
 	// Time groups rows into sequences, which are then the samples.
 	Time *Time `json:"time,omitempty"`
@@ -170,7 +178,7 @@ type Condition struct {
 	BBox *[4]float64 `json:"bbox,omitempty"`
 	// BBoxCRS is the EPSG code of the CRS of BBox. Default: 4326, longitude and latitude in
 	// degrees.
-	BBoxCRS int `json:"bbox_crs,omitempty"`
+	BBoxCRS EPSG `json:"bbox_crs,omitempty"`
 	// Within selects only samples that lie wholly inside BBox.
 	Within bool `json:"within,omitempty"`
 	// Datetime is a range "A/B" of dates, which are whole days in UTC, or timestamps. It selects
@@ -210,16 +218,16 @@ type Split struct {
 	// Seed is the seed of the hash. It is apart from the seed of the spec, so that a split stays
 	// the same from run to run. Default 0.
 	Seed uint64 `json:"seed,omitempty"`
-	// Shares are the parts in order, for "hash", "column", "cell" and "place".
-	Shares []Share `json:"shares,omitempty"`
-	// Ranges are the parts in order, for "date".
-	Ranges []Range `json:"ranges,omitempty"`
+	// Shares are the parts in order, for "hash", "column", "cell" and "place", or an object of their weights by name.
+	Shares Shares `json:"shares,omitempty"`
+	// Ranges are the parts in order, for "date", or an object of [from, to] by name.
+	Ranges Ranges `json:"ranges,omitempty"`
 	// Size is the side of a cell in units of Columns, or in degrees with LonLat and for "place".
 	Size float64 `json:"size,omitempty"`
 	// MarginM is the least distance of windows of two parts for "place", in metres of the map. Default
 	// 0.
 	MarginM float64 `json:"margin_m,omitempty"`
-	// LonLat makes cells of longitude and latitude. The centre of Columns is converted from the CRS
+	// LonLat makes cells of longitude and latitude, as CRS does. The centre of Columns is converted from the CRS
 	// of the row. Without these columns it is the centroid of a container's sample (stac:centroid,
 	// istac:centroid).
 	LonLat bool `json:"lonlat,omitempty"`
@@ -229,6 +237,8 @@ type Split struct {
 	// Columns are the columns of the minimum x, minimum y, maximum x and maximum y of a row.
 	// Default: minx, miny, maxx and maxy, as in catalogs.
 	Columns []string `json:"columns,omitempty"`
+
+	part string // Subset.Use, if JSON has a string
 }
 
 // ByPlace is the value of Split.By that divides windows on the ground, and not rows.
@@ -274,13 +284,93 @@ type Strata struct {
 	// drawn equally often (class-balanced).
 	Temperature float64 `json:"temperature,omitempty"`
 	// Until is as in Mixture. Default "length".
-	Until string `json:"until,omitempty"`
+	Until Text `json:"until,omitempty"`
 	// Length is the number of samples of an epoch. Default: the samples of all rows, with PerBatch
 	// rounded to whole batches.
 	Length int64 `json:"length,omitempty"`
 	// PerBatch makes the shares exact in every global batch, and an epoch a whole number of batches,
 	// as in Mixture. In a mixture it needs PerBatch of that mixture, too.
 	PerBatch bool `json:"per_batch,omitempty"`
+}
+
+// Shares are the parts of a split in order, which JSON may write as an object of weights by name.
+type Shares []Share
+
+// UnmarshalJSON reads a list or an object.
+func (s *Shares) UnmarshalJSON(b []byte) error {
+	if b[0] != '{' {
+		return json.Unmarshal(b, (*[]Share)(s))
+	}
+	*s = Shares{}
+	if inOrder(b, func(name string, v json.RawMessage) error {
+		*s = append(*s, Share{Name: name})
+		return json.Unmarshal(v, &(*s)[len(*s)-1].Weight)
+	}) != nil {
+		return errors.New("a list, or an object of numbers by name")
+	}
+	return nil
+}
+
+// Ranges are the parts of a split by date in order, which JSON may write as an object of pairs by name.
+type Ranges []Range
+
+// UnmarshalJSON reads a list or an object. A bound that is null is none.
+func (r *Ranges) UnmarshalJSON(b []byte) error {
+	if b[0] != '{' {
+		return json.Unmarshal(b, (*[]Range)(r))
+	}
+	*r = Ranges{}
+	if inOrder(b, func(name string, v json.RawMessage) error {
+		var bounds []json.RawMessage
+		if json.Unmarshal(v, &bounds) != nil || len(bounds) != 2 {
+			return errors.ErrUnsupported
+		}
+		for i := range bounds {
+			if string(bounds[i]) == "null" {
+				bounds[i] = nil
+			}
+		}
+		*r = append(*r, Range{Name: name, From: bounds[0], To: bounds[1]})
+		return nil
+	}) != nil {
+		return errors.New("a list, or an object of [from, to] by name")
+	}
+	return nil
+}
+
+// UnmarshalJSON reads a split, or the name of the part of a given one that counts.
+func (s *Split) UnmarshalJSON(b []byte) error {
+	type long Split
+	if b[0] == '{' {
+		return json.Unmarshal(b, (*long)(s))
+	}
+	switch err := json.Unmarshal(b, &s.part); {
+	case err != nil:
+		return errors.New("the name of a part, or a split")
+	case strings.TrimSpace(s.part) == "":
+		return errors.New("the name of a part, and is empty; leave it out for all samples")
+	}
+	s.By = "given"
+	return nil
+}
+
+// UnmarshalJSON reads strata, or the name of their column.
+func (s *Strata) UnmarshalJSON(b []byte) error {
+	type long Strata
+	if b[0] == '{' {
+		return json.Unmarshal(b, (*long)(s))
+	}
+	if json.Unmarshal(b, &s.Column) != nil {
+		return errors.New("the name of a column, or strata")
+	}
+	return nil
+}
+
+// countIn moves a number of samples from a member until to the member length.
+func (t *Text) countIn(length *int64) {
+	if n, err := strconv.ParseInt(string(*t), 10, 64); err == nil && n > 0 && *length == 0 {
+		*t, *length = UntilLength, n
+	}
 }
 
 // Time groups rows into sequences: the rows with one value of Key, ordered by Order.
@@ -324,6 +414,7 @@ func (m Mixture) withDefaults() Mixture {
 	if m.Until == "" {
 		m.Until = UntilShortest
 	}
+	m.Until.countIn(&m.Length)
 	m.Sources = slices.Clone(m.Sources)
 	for i := range m.Sources {
 		s := &m.Sources[i]
@@ -340,13 +431,27 @@ func (m Mixture) withDefaults() Mixture {
 // WithDefaults returns a copy of the subset in which every default is filled in.
 func (s Subset) WithDefaults() Subset {
 	s.Where = compactedWhere(s.Where)
+	if s.BBox != nil {
+		s.Where = append(s.Where, Condition{BBox: s.BBox, BBoxCRS: s.BBoxCRS})
+		s.BBox, s.BBoxCRS = nil, 0
+	}
+	if s.Datetime != nil {
+		s.Where = append(s.Where, Condition{Datetime: strings.TrimSpace(*s.Datetime)})
+		s.Datetime = nil
+	}
 	if s.Split != nil {
 		f := s.Split.withDefaults()
+		if s.Use == "" {
+			s.Use, f.part = f.part, ""
+		}
 		s.Split = &f
 	}
-	if s.Strata != nil && s.Strata.Until == "" {
+	if s.Strata != nil {
 		f := *s.Strata
-		f.Until = UntilLength
+		if f.Until == "" {
+			f.Until = UntilLength
+		}
+		f.Until.countIn(&f.Length)
 		s.Strata = &f
 	}
 	if s.Time != nil {
@@ -369,6 +474,7 @@ func (s Split) withDefaults() Split {
 	if s.LonLat && s.CRS == "" {
 		s.CRS = "epsg"
 	}
+	s.LonLat = s.LonLat || s.CRS != ""
 	s.Ranges = slices.Clone(s.Ranges)
 	for i := range s.Ranges {
 		s.Ranges[i].From, s.Ranges[i].To = compacted(s.Ranges[i].From), compacted(s.Ranges[i].To)
@@ -406,13 +512,33 @@ func compactedWhere(where []Condition) []Condition {
 	return where
 }
 
-// compacted returns JSON without white space, so that white space does not change the spec hash.
+// compacted returns JSON without white space, so that white space does not change the spec hash. Tables hold 1 and 0
+// for true and false, also in a list.
 func compacted(m json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, m) != nil {
 		return m
 	}
-	return b.Bytes()
+	var list []json.RawMessage
+	if json.Unmarshal(b.Bytes(), &list) != nil || list == nil {
+		return number(b.Bytes())
+	}
+	parts := make([][]byte, len(list))
+	for i := range list {
+		parts[i] = number(list[i])
+	}
+	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+}
+
+// number returns 1 and 0 for true and false, and other JSON as it is.
+func number(m json.RawMessage) json.RawMessage {
+	switch string(m) {
+	case "true":
+		return json.RawMessage("1")
+	case "false":
+		return json.RawMessage("0")
+	}
+	return m
 }
 
 // Root returns the outermost source of a spec: its dataset or its mixture.
@@ -578,8 +704,8 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("source is empty")
 	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0 || s.PerBatch):
 		return errors.New("temperature, until, length and per_batch are members of a mixture")
-	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil ||
-		s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
+	case mixed && (s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" || s.Strata != nil ||
+		s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
@@ -642,7 +768,7 @@ func (s *Source) validateMixture() error {
 	return validUntil(s.Until, s.Length, s.Temperature)
 }
 
-func validUntil(until string, length int64, temperature float64) error {
+func validUntil(until Text, length int64, temperature float64) error {
 	switch {
 	case until != UntilShortest && until != UntilLongest && until != UntilLength:
 		return fmt.Errorf("until is %q: it must be %q, %q or %q", until, UntilShortest, UntilLongest, UntilLength)
@@ -660,6 +786,9 @@ func (s *Subset) Validate() error {
 	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
 		return fmt.Errorf("missing is %q: it must be %q or %q", s.Missing, MissingError, MissingDrop)
 	}
+	if s.BBoxCRS != 0 {
+		return fmt.Errorf("bbox_crs is %d, but there is no bbox", s.BBoxCRS)
+	}
 	if n := conditions(s.Where); n > maxConditions {
 		return fmt.Errorf("where: %d conditions", n)
 	}
@@ -670,6 +799,9 @@ func (s *Subset) Validate() error {
 		return errors.New("split and use belong together: a split needs use, the part that counts, and use a split")
 	}
 	if s.Split != nil {
+		if s.Split.part != "" {
+			return fmt.Errorf("use is %q, but split, %q, already names the part", s.Use, s.Split.part)
+		}
 		if err := s.Split.validate(s.Use); err != nil {
 			return fmt.Errorf("split: %w", err)
 		}

@@ -88,32 +88,6 @@ type Spec struct {
 	Mixture
 }
 
-// Timestamp is a range of time: the first and the last instant in milliseconds since 1970, both
-// included.
-type Timestamp [2]uint64
-
-// UnmarshalJSON reads a JSON array of two numbers. Any other count is an error.
-func (t *Timestamp) UnmarshalJSON(b []byte) error {
-	// A slice, because encoding/json would silently drop a third number of an array of two.
-	var all []uint64
-	if err := json.Unmarshal(b, &all); err != nil {
-		return err
-	}
-	if len(all) != len(t) {
-		return fmt.Errorf("timestamp: %d numbers, not two", len(all))
-	}
-	copy(t[:], all)
-	return nil
-}
-
-func (t *Timestamp) validate() error {
-	if t != nil && (t[0] > t[1] || t[1] == 0) {
-		return fmt.Errorf("timestamp is from %d to %d milliseconds since 1970: "+
-			"the second must be above 0 and not before the first", t[0], t[1])
-	}
-	return nil
-}
-
 // BadLimit bounds the bad samples that one loader may meet in an epoch. A loader counts the rows of
 // its own rank.
 type BadLimit struct {
@@ -261,11 +235,14 @@ const (
 	TileWindow     = "tile_window"
 )
 
-// Sampler says which window of a sample is read. docs/order.md defines each kind exactly.
+// Sampler says which window of a sample is read. docs/order.md defines each kind exactly. JSON may write the size of
+// random windows alone.
 type Sampler struct {
 	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
 	// "weighted_window", "tile_window" or "geo_window" (places on the ground).
 	Kind string `json:"kind"`
+	// Size is Height and Width in pixels, or the side of a square, in place of these.
+	Size *Pair `json:"size,omitempty"`
 	// Height and Width are the sides of the window in pixels of the first raster field, from 1 to
 	// 65,536. With "resized_window" they are the sides of the result.
 	Height int `json:"height,omitempty"`
@@ -274,7 +251,13 @@ type Sampler struct {
 	// 0 with "grid", which takes every window of the grid. With "tile_window" it is the number of
 	// visits; default: one for each tile of the asset.
 	PerAsset int `json:"per_asset,omitempty"`
+	// Visits is PerAsset of "tile_window", in place of it.
+	Visits int `json:"visits,omitempty"`
 
+	// Stride is StrideY and StrideX, in place of these.
+	Stride *Pair `json:"stride,omitempty"`
+	// Overlap is the number of pixels that neighbours of "grid" share, in place of a stride.
+	Overlap Pair `json:"overlap,omitzero"`
 	// StrideY and StrideX are the distances between windows of "grid" in pixels. Default: the sides
 	// of the window, so that windows do not overlap.
 	StrideY int `json:"stride_y,omitempty"`
@@ -283,6 +266,8 @@ type Sampler struct {
 	// every raster field must pad. Without it they are moved inside.
 	Pad bool `json:"pad,omitempty"`
 
+	// Scale is ScaleMin and ScaleMax, in place of these.
+	Scale *[2]float64 `json:"scale,omitempty"`
 	// ScaleMin and ScaleMax bound the area of the window of "resized_window", relative to Height by
 	// Width pixels or, with OfAsset, to the asset. Default: 0.5 to 2, or with OfAsset 0.08 to 1.
 	ScaleMin float64 `json:"scale_min,omitempty"`
@@ -297,6 +282,8 @@ type Sampler struct {
 	// content of the file, not its path.
 	Weights string `json:"weights,omitempty"`
 
+	// Tile is TileHeight and TileWidth, in place of these.
+	Tile *Pair `json:"tile,omitempty"`
 	// TileHeight and TileWidth are the sides of the tiles of "tile_window" in pixels of the first
 	// raster field. Default: the chunks of its first asset.
 	TileHeight int `json:"tile_height,omitempty"`
@@ -440,6 +427,7 @@ func (s Sampler) withDefaults() Sampler {
 	if s.Kind == "" {
 		s.Kind = WholeChip
 	}
+	s = s.long()
 	if s.Kind == GroundWindow {
 		s.Ground = s.Ground.withDefaults()
 		return s
@@ -470,7 +458,88 @@ func (s Sampler) withDefaults() Sampler {
 	return s
 }
 
+// UnmarshalJSON reads a sampler, or a Pair as the size of random windows.
+func (s *Sampler) UnmarshalJSON(b []byte) error {
+	type long Sampler
+	if b[0] == '{' || string(b) == "null" {
+		return json.Unmarshal(b, (*long)(s))
+	}
+	s.Kind, s.Size = RandomWindow, new(Pair)
+	if s.Size.UnmarshalJSON(b) != nil {
+		return errors.New("the side of a square, [height, width] in pixels, or a sampler")
+	}
+	return nil
+}
+
+// short is a Pair of a sampler and the members that it stands for.
+type short struct {
+	name string
+	pair **Pair
+	y, x *int
+}
+
+func (s *Sampler) short() []short {
+	return []short{
+		{"size", &s.Size, &s.Height, &s.Width},
+		{"stride", &s.Stride, &s.StrideY, &s.StrideX},
+		{"tile", &s.Tile, &s.TileHeight, &s.TileWidth},
+	}
+}
+
+// long returns the sampler with short members moved to those that they stand for.
+func (s Sampler) long() Sampler {
+	for _, m := range s.short() {
+		if p := *m.pair; p != nil && *m.y == 0 && *m.x == 0 && min(p[0], p[1]) > 0 {
+			*m.y, *m.x, *m.pair = p[0], p[1], nil
+		}
+	}
+	if s.Kind == GridWindow && s.StrideY == 0 && s.StrideX == 0 && s.Stride == nil {
+		y, x := s.Height-s.Overlap[0], s.Width-s.Overlap[1]
+		if min(y, x) > 0 && min(s.Overlap[0], s.Overlap[1]) >= 0 {
+			s.StrideY, s.StrideX, s.Overlap = y, x, Pair{}
+		}
+	}
+	if s.Kind == TileWindow && s.PerAsset == 0 {
+		s.PerAsset, s.Visits = s.Visits, 0
+	}
+	if p := s.Scale; p != nil && s.ScaleMin == 0 && s.ScaleMax == 0 && min(p[0], p[1]) > 0 {
+		s.ScaleMin, s.ScaleMax, s.Scale = p[0], p[1], nil
+	}
+	return s
+}
+
+// validateShort refuses short members that long has not moved.
+func (s *Sampler) validateShort() error {
+	for _, m := range s.short() {
+		if p := *m.pair; p != nil && min(p[0], p[1]) < 1 {
+			return fmt.Errorf("%s is %v: it must be above 0", m.name, p)
+		} else if p != nil {
+			return fmt.Errorf("%s is %v, and its sides are given beside it", m.name, p)
+		}
+	}
+	switch {
+	case s.Scale != nil && min(s.Scale[0], s.Scale[1]) <= 0:
+		return fmt.Errorf("scale is %v: both must be above 0", *s.Scale)
+	case s.Scale != nil:
+		return fmt.Errorf("scale is %v, and scale_min or scale_max is given beside it", *s.Scale)
+	case s.Visits != 0:
+		return fmt.Errorf("visits is %d: it is for kind %q, in place of per_asset", s.Visits, TileWindow)
+	case s.Overlap == Pair{}:
+	case s.Kind == GridWindow && (s.StrideY != s.Height || s.StrideX != s.Width):
+		return errors.New("a grid has a stride or an overlap, not both")
+	case s.Kind == GridWindow:
+		return fmt.Errorf("overlap is %v: it must be from 0 to less than the size, %v; with gaps between windows, "+
+			"give a stride", s.Overlap, Pair{s.Height, s.Width})
+	default:
+		return fmt.Errorf("overlap is a member of kind %q, not of %q", GridWindow, s.Kind)
+	}
+	return nil
+}
+
 func (s Sampler) validate() error {
+	if err := s.validateShort(); err != nil {
+		return err
+	}
 	if s.Kind == WholeChip {
 		if s.PerAsset != 1 {
 			return fmt.Errorf("per_asset is %d: it needs windows, and the kind is %q", s.PerAsset, WholeChip)

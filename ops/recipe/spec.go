@@ -55,8 +55,8 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 			Weights: at(w.Weights)}
 	case Ground:
 		s.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: w.Ground}
-		if g := &s.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(g.ROI), "{") { // GeoJSON
-			g.ROI = at(g.ROI)
+		if g := &s.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(string(g.ROI)), "{") { // GeoJSON
+			g.ROI = spec.GeoJSON(at(string(g.ROI)))
 		}
 		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
 		s.BadSamples = cmp.Or(map[string]string{"error": spec.BadError}[r.BadSamples], s.BadSamples)

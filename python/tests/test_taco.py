@@ -173,7 +173,7 @@ def test_in():
 def test_conditions_of_a_loader_are_those_of_load():
     ds = chaski.taco.load(COAST / "coast.tacozip")
     for wrong in ({"sql": "rank < 3"}, ("rank", "<", 3), None):
-        with pytest.raises(chaski.SpecError, match="^where is"):
+        with pytest.raises(chaski.SpecError, match="^where"):
             ds.loader(fields={"rank": "rank"}, batch_size=4, rows=chaski.Rows(where=wrong))
     with pytest.raises(chaski.SpecError, match="^timeout is"):
         chaski.taco.load(COAST / "coast.tacozip", timeout=0)

@@ -124,17 +124,16 @@ def paste(
             f"grid is {grid!r} and scene {scene!r}: grid must be the Grid that cut the windows of "
             "a scene, or a GroundGrid"
         )
-    g = grid.to_json()
-    h, w = g["height"], g["width"]
+    h, w, stride_y, stride_x = grid.sides()
     _, height, width = info(scene, server=server)["raster"]["shape"]
     n = grid.count(height, width)
     question = pb.PasteQuestion(
         scene=words(server, scene),
         height=h,
         width=w,
-        stride_y=g["stride_y"],
-        stride_x=g["stride_x"],
-        pad=bool(g.get("pad")),
+        stride_y=stride_y,
+        stride_x=stride_x,
+        pad=bool(grid.pad),
         blend=blend,
         argmax=argmax,
     )

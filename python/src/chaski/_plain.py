@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 
+import numpy as np
+
 from chaski._files import absolute_path
 from chaski.errors import SpecError
 
@@ -63,26 +65,37 @@ def listed(name: str, v: object) -> list[Path]:
 def plain(name: str, v: Any) -> Any:
     """Returns an argument as JSON has it, so that the engine can check it.
 
-    Arrays and iterables become lists, dataclasses objects, paths strings, NaN and infinities "nan",
-    "inf" and "-inf".
+    Arrays and iterables become lists, paths and times strings, CRSs their EPSG codes, shapes
+    GeoJSON, objects of the package their members, NaN and infinities "nan", "inf" and "-inf".
     """
-    if hasattr(v, "tolist") and not isinstance(v, type):  # arrays and scalars of numpy and torch
+    if isinstance(v, (bytes, type)):
+        raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
+    if isinstance(v, np.datetime64):
+        return str(v)
+    if hasattr(v, "isoformat"):
+        return v.isoformat()
+    if is_dataclass(v):
+        return v.to_json() if hasattr(v, "to_json") else members(v)
+    if hasattr(v, "to_epsg"):
+        return crs_code(name, v)
+    v = getattr(v, "__geo_interface__", v)
+    if hasattr(v, "tolist"):  # arrays and scalars of numpy and torch
         v = v.tolist()
     if isinstance(v, os.PathLike):
         return os.fspath(v)
     if isinstance(v, float) and not math.isfinite(v):
+        if name in ("where", "parts"):  # where a string is compared with strings
+            raise SpecError(f"{v!r} is not a number to compare with")
         return str(v)
     if v is None or isinstance(v, (bool, int, float, str)):
         return v
-    if is_dataclass(v) and not isinstance(v, type):
-        return members(v)
     if isinstance(v, Mapping):
         return {str(k): plain(name, x) for k, x in v.items()}
-    if isinstance(v, Iterable) and not isinstance(v, (bytes, type)):
+    if isinstance(v, Iterable):
         return [plain(name, x) for x in v]
-    if hasattr(v, "__index__") and not isinstance(v, type):
+    if hasattr(v, "__index__"):
         return operator.index(v)
-    if hasattr(v, "__float__") and not isinstance(v, type):  # of fractions and decimal
+    if hasattr(v, "__float__"):  # of fractions and decimal
         return plain(name, float(v))
     raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
 
@@ -112,7 +125,7 @@ def above_zero(name: str, v: Any) -> Any:
 
 def members(o: Any, *others: str) -> dict[str, Any]:
     """Returns the members of a dataclass that are neither None nor off, but for `others`."""
-    out = {}
+    out = {"kind": o._kind} if hasattr(o, "_kind") else {}
     for f in fields(o):
         v = getattr(o, f.name)
         if v is None or v is False is f.default or f.name in others:
@@ -126,27 +139,7 @@ def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
     """Reports whether an argument is an object of one of the package's classes, and not None."""
     if v is None or isinstance(v, kind):
         return v is not None
-    raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__.removesuffix('Json')}")
-
-
-_PAIRS = {
-    "size": "the side of a square, or (height, width) in pixels",
-    "window": "the side of a square, (height, width) in pixels, or a sampler like chaski.Grid",
-    "scale": "(least, greatest)",
-}
-
-
-def pair(name: str, v: Any, least: int = 1) -> list[Any]:
-    """Returns (height, width) of a size, or of the side of a square; of a scale its two bounds."""
-    sides, kinds = plain(name, v), (int, float) if name == "scale" else (int,)
-    if type(sides) is int and name != "scale":
-        sides = [sides, sides]
-    # type, as a bool is an int too
-    if not isinstance(sides, list) or len(sides) != 2 or any(type(n) not in kinds for n in sides):
-        raise SpecError(f"{name} is {v!r}: it must be {_PAIRS.get(name, _PAIRS['size'])}")
-    if least and 0 in sides:
-        raise SpecError(f"{name} is {v!r}: it must be above 0")
-    return sides
+    raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
 
 
 def count(name: str, v: Any, least: int = 1) -> int:
@@ -185,70 +178,10 @@ def positive(name: str, v: Any) -> float:
     return f
 
 
-def timestamp_json(t: Timestamp) -> list[int]:
-    """Returns the first and last millisecond since 1970 of a time at which an array is opened."""
-    first, last = t if isinstance(t, (tuple, list)) and len(t) == 2 else (0, t)
-    return [_milliseconds(first), _milliseconds(last)]
-
-
-def _milliseconds(t: Any) -> int:
-    if isinstance(t, dt.datetime) and t.tzinfo is not None:
-        return (t - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
-    if isinstance(t, bool) or isinstance(t, dt.datetime) or not hasattr(t, "__index__"):
-        raise SpecError(
-            f"timestamp is {t!r}: it must be milliseconds since 1970 or a datetime with a time zone"
-        )
-    return operator.index(t)
-
-
-def conditions(where: Where) -> Sequence[Condition]:
-    """Returns the list that `where` is, or stands for."""
-    if isinstance(where, str):
-        return [where]
-    if isinstance(where, Mapping) or not hasattr(where, "__iter__"):
-        raise SpecError(f"where is {where!r}: it must be SQL or a list of conditions")
-    listing = list(where)
-    if len(listing) == 3 and listing[1] in _OPERATORS:
-        raise SpecError(f"where is {where!r}: a condition goes into a list, [{where!r}]")
-    return listing
-
-
-def until_json(until: Until | None) -> dict[str, Any]:
-    """Returns the members of a mixture that say when an epoch ends."""
-    if until is None or isinstance(until, str):
-        return {} if until is None else {"until": until}
-    return {"until": "length", "length": count("until", until)}
-
-
-_OPERATORS = ("==", "=", "!=", "<>", "<", "<=", ">", ">=", "in")
-
-
-def given(text: Any, name: str) -> Any:
-    """Is `plain` of a text that chooses; an empty one is a variable that was not set."""
-    if isinstance(text, str) and not text.strip():
-        raise SpecError(f"{name} is empty; leave it out for all samples")
-    return plain(name, text)
-
-
-def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
-    """Returns the members of a condition on place: (west, south, east, north) and their CRS."""
-    sides = plain("bbox", bbox)
-    if not isinstance(sides, list) or not all(isinstance(v, (int, float)) for v in sides):
-        raise SpecError(f"bbox is {bbox!r}: its sides must be finite numbers")
-    out: dict[str, Any] = {"bbox": sides}
-    if crs is not None:
-        out["bbox_crs"] = crs_code("bbox_crs", crs)
-    return out
-
-
 def crs_code(name: str, crs: Crs) -> int:
     """Returns the EPSG code of a CRS, or the one that ESRI gave it."""
-    code: Any = crs
-    if isinstance(crs, str):
-        prefix, _, digits = crs.partition(":")
-        code = int(digits) if prefix.upper() in ("EPSG", "ESRI") and digits.isdigit() else None
-    elif hasattr(crs, "to_epsg"):
-        code = crs.to_epsg()
-    if isinstance(code, bool) or not hasattr(code, "__index__") or not 0 < code < 1 << 31:
-        raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")
-    return operator.index(code)
+    code = crs.to_epsg() if hasattr(crs, "to_epsg") else crs
+    authority, _, digits = str(code).upper().rpartition(":")
+    if authority in ("", "EPSG", "ESRI") and digits.isdecimal() and 0 < int(digits) < 1 << 31:
+        return int(digits)
+    raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")

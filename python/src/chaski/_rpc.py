@@ -95,7 +95,12 @@ def addresses(target: str | Sequence[str]) -> list[str]:
     return out
 
 
-_ARGUMENTS = {"bad_samples": "on_bad", "bad_limit.count": "max_count", "bad_limit.rate": "max_rate"}
+_ARGUMENTS = {
+    "bad_samples": "on_bad",
+    "bad_limit.count": "max_count",
+    "bad_limit.rate": "max_rate",
+    "sampler": "window",
+}
 """What members of a spec are called among the arguments of `load`."""
 
 

@@ -1,90 +1,19 @@
-"""What the classes of rows and windows do: they become JSON. Their members are generated."""
+"""What the classes of rows and windows do beside holding members, which are generated."""
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from chaski._plain import (
-    Condition,
-    Size,
-    Until,
-    above_zero,
-    bbox_json,
-    conditions,
-    crs_code,
-    given,
-    instance,
-    members,
-    pair,
-    plain,
-    stated,
-    timestamp_json,
-    until_json,
-)
+from chaski._plain import Size, members, plain, stated
 from chaski.errors import SpecError
 
-_SIDES = {
-    "size": ("height", "width"),
-    "stride": ("stride_y", "stride_x"),
-    "tile": ("tile_height", "tile_width"),
-    "scale": ("scale_min", "scale_max"),
-}
 
-
-class SamplerJson:
-    """What the kinds of windows share."""
-
-    _kind: ClassVar[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds.
-
-        Raises:
-            SpecError: a member is wrong; the engine checks what this does not.
-        """
-        out: dict[str, Any] = {"kind": self._kind}
-        for name, v in members(self, "overlap").items():
-            if name in _SIDES:
-                out |= zip(_SIDES[name], pair(name, v), strict=True)
-            else:
-                out["per_asset" if name == "visits" else name] = v
-        return out
-
-
-class GroundJson(SamplerJson):
-    """What a `GeoWindow` does."""
-
-    crs: Any
-    roi: Any
-    overviews: Any
-
-    def to_json(self) -> dict[str, Any]:
-        crs, roi, overviews = self.crs, self.roi, self.overviews
-        if not isinstance(crs, str):
-            crs = f"EPSG:{crs_code('crs', crs)}"
-        if isinstance(overviews, bool):
-            overviews = "all" if overviews else "none"
-        if roi is not None and not isinstance(roi, (str, os.PathLike)):
-            shape = getattr(roi, "__geo_interface__", roi)
-            if not isinstance(shape, Mapping):
-                raise SpecError(f"roi is {roi!r}: it must be a path, or GeoJSON as a dict")
-            if shape.get("type") not in ("Feature", "FeatureCollection"):
-                shape = {"type": "Feature", "properties": None, "geometry": shape}
-            if shape["type"] == "Feature":
-                shape = {"type": "FeatureCollection", "features": [shape]}
-            roi = json.dumps(shape)
-        worded: Any = replace(self, crs=crs, roi=roi, overviews=overviews)  # type: ignore[type-var]
-        return SamplerJson.to_json(worded)
-
-
-class GridJson(SamplerJson):
+class GridJson:
     """What a `Grid` does."""
 
     size: Size
@@ -92,26 +21,17 @@ class GridJson(SamplerJson):
     overlap: Size
     pad: bool
 
-    def to_json(self) -> dict[str, Any]:
-        size, overlap = pair("size", self.size), pair("overlap", self.overlap, least=0)
-        if self.stride is not None and any(overlap):
-            raise SpecError("a Grid has a stride or an overlap, not both")
-        steps = [side - n for side, n in zip(size, overlap, strict=True)]
-        if min(overlap) < 0 or min(steps) < 1:
-            raise SpecError(
-                f"overlap is {self.overlap!r}: it must be from 0 to less than the size, "
-                f"{self.size}; with gaps between windows, give a stride"
-            )
-        return {"stride_y": steps[0], "stride_x": steps[1], **super().to_json()}
+    def sides(self) -> list[int]:
+        """Returns height, width, stride_y and stride_x."""
+        size = np.broadcast_to(self.size, 2)
+        stride = size - self.overlap if self.stride is None else np.broadcast_to(self.stride, 2)
+        return [int(n) for n in (*size, *stride)]
 
     def count(self, height: int, width: int) -> int:
         """Returns the number of windows in a raster of height by width pixels."""
-        g = self.to_json()
+        h, w, stride_y, stride_x = self.sides()
         n = 1
-        for size, side, stride in (
-            (height, g["height"], g["stride_y"]),
-            (width, g["width"], g["stride_x"]),
-        ):
+        for size, side, stride in ((height, h, stride_y), (width, w, stride_x)):
             along = -(-max(size - side, 0) // stride) + 1
             if self.pad:  # a stride above the window's side may begin the last one past the edge
                 along = min(along, -(-size // stride))
@@ -215,67 +135,11 @@ class Split:
         return Split("date", ranges, column=column)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds.
-
-        Raises:
-            SpecError: a part has no share or range; the engine checks the rest.
-        """
+        """Returns what the spec's JSON holds."""
         out = members(self, "parts")
-        if self.crs is not None:
-            out["lonlat"] = True
-        if self.by == "date":
-            named = _names("ranges", self.parts)
-            out["ranges"] = [_range(name, bounds) for name, bounds in named.items()]
-        elif self.by != "given":
-            shares = _names("shares", self.parts).items()
-            out["shares"] = [
-                {"name": n, "weight": above_zero(f"share {n!r}", w)} for n, w in shares
-            ]
+        if self.by != "given":
+            out["ranges" if self.by == "date" else "shares"] = plain("parts", self.parts)
         return out
-
-
-def _names(what: str, v: Any) -> Mapping[str, Any]:
-    if not isinstance(v, Mapping) or not v:
-        raise SpecError(f"{what} is {v!r}: it must be a dict by name")
-    return v
-
-
-def _range(name: str, bounds: Any) -> dict[str, Any]:
-    """Returns a named range of a split as JSON has it."""
-    if isinstance(bounds, (list, tuple)) and len(bounds) == 2:
-        sides = zip(("from", "to"), map(_value, bounds), strict=True)
-        return {"name": name} | {k: v for k, v in sides if v is not None}
-    raise SpecError(f"range {name!r} is {bounds!r}: it must be (from, to)")
-
-
-def _value(v: Any) -> Any:
-    """Returns a number, string or date to compare a column with, as JSON has it."""
-    if isinstance(v, np.datetime64):
-        return str(v)
-    if hasattr(v, "isoformat"):
-        return v.isoformat()
-    v = v.item() if isinstance(v, np.generic) else v
-    if isinstance(v, float) and not math.isfinite(v):
-        raise SpecError(f"{v!r} is not a number to compare with")
-    return int(v) if isinstance(v, bool) else plain("value", v)  # tables hold 0 and 1
-
-
-class StrataJson:
-    """What `Strata` do."""
-
-    until: Until | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        return members(self, "until") | until_json(self.until)
-
-
-class TimeJson:
-    """What a `Time` does."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        return members(self)
 
 
 class RowsJson:
@@ -286,62 +150,12 @@ class RowsJson:
         rows: Any = self
         default = type(rows)()
         pairs = ((f.name, getattr(rows, f.name), getattr(default, f.name)) for f in fields(rows))
-        return [name for name, v, d in pairs if v is not d and not (name == "where" and not v)]
+        return [name for name, v, d in pairs if v is not d and not (name == "where" and v == [])]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds, without the length of an epoch and `base_path`.
-
-        Raises:
-            SpecError: a member is wrong; the engine checks what this does not.
-        """
-        rows: Any = self
-        where = [_condition(c) for c in conditions(rows.where)]
-        if rows.bbox is not None:
-            where.append(bbox_json(rows.bbox, rows.bbox_crs))
-        elif rows.bbox_crs is not None:
-            raise SpecError(f"bbox_crs is {rows.bbox_crs!r}, but there is no bbox")
-        if rows.datetime is not None:
-            where.append({"datetime": given(rows.datetime, "datetime")})
-        out = members(rows, *(f.name for f in fields(rows) if f.name not in ("use", "dims")))
-        strata, split, time = rows.strata, rows.split, rows.time
-        if isinstance(split, str):
-            if rows.use is not None:
-                raise SpecError(f"use is {rows.use!r}, but split={split!r} already names the part")
-            out["use"], split = given(split, "split"), Split.given()
-        parts: Any = (
-            ("split", split, Split),
-            ("strata", strata, StrataJson),
-            ("time", time, TimeJson),
-        )
-        for name, v, kind in parts:
-            if name == "strata" and isinstance(v, str):
-                out[name] = {"column": v}
-            elif instance(name, v, kind):
-                out[name] = v.to_json()
-        if where:
-            out["where"] = where
-        if rows.missing != "error":
-            out["missing"] = stated("missing", rows.missing)
-        if rows.timestamp is not None:
-            out["timestamp"] = timestamp_json(rows.timestamp)
-        return out
-
-
-def _condition(c: Condition) -> dict[str, Any]:
-    """Returns a condition's JSON."""
-    if isinstance(c, str):
-        return {"sql": given(c, "where")}
-    if isinstance(c, Mapping):
-        return dict(c)
-    try:
-        column, op, value = c
-    except (TypeError, ValueError):
-        raise SpecError(
-            f"where has {c!r}: a condition is (column, operator, value) or SQL"
-        ) from None
-    several = isinstance(value, (list, tuple, set, frozenset))
-    value = [_value(v) for v in value] if several else _value(value)
-    return {"column": plain("column", column), "op": plain("operator", op), "value": value}
+        """Returns what the spec's JSON holds, without the length of an epoch and `base_path`."""
+        names = set(self.changed()) - {"take", "steps_per_epoch", "base_path"}
+        return {name: stated(name, getattr(self, name)) for name in sorted(names)}
 
 
 class Scenes:
@@ -399,7 +213,7 @@ class Scenes:
             window: the window that `load` was given.
             build: makes a `Field` of a name and what `load` takes for a field.
         """
-        if not isinstance(window, GroundJson):
+        if getattr(window, "_kind", None) != "geo_window":
             raise SpecError(f"window is {window!r}: Scenes need a chaski.GeoWindow")
         first = self._parts[0][0]
         found: dict[str, Any] = {}
@@ -417,5 +231,5 @@ class Scenes:
                 paths = list(dict.fromkeys([*before, path]))
                 found[name] = replace(field, scenes=None if paths == [""] else paths)
         if self._cover is not None:
-            window = replace(window, cover=self._cover)  # type: ignore[type-var]
+            window = replace(window, cover=self._cover)
         return first, found, window

@@ -7,7 +7,7 @@ import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,8 @@ from chaski._plain import (
     instance,
     listed,
     members,
-    pair,
     plain,
     stated,
-    timestamp_json,
-    until_json,
 )
 from chaski._proto.arguments import (
     VERSION,
@@ -39,7 +36,6 @@ from chaski._proto.arguments import (
     OnBad,
     Pixels,
     Points,
-    RandomWindow,
     Rows,
     Sampler,
     Source,
@@ -146,7 +142,7 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         "batch_size": size,
         "shuffle": stated("shuffle", o.shuffle),
         "seed": stated("seed", o.seed),
-        "sampler": window_json(o.window) or WholeChip().to_json(),
+        "sampler": plain("window", WholeChip() if o.window is None else o.window),
         "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
         **members(pixels, *names),
@@ -196,9 +192,7 @@ def _field(name: str, given: FieldLike) -> dict[str, Any]:
         out["dtype"] = dtype_name(where + "dtype", f.dtype)
     if f.points is not None:
         p = _of_dict(Points, where + "points", f.points)
-        out["points"] = members(p, "timestamp", "space")
-        if p.timestamp is not None:
-            out["points"]["timestamp"] = timestamp_json(p.timestamp)
+        out["points"] = members(p, "space")
         if p.space != "pixel":
             out["points"]["in"] = p.space
     if (v := f.vector) is not None:
@@ -266,21 +260,12 @@ def build_field(name: str, f: FieldLike) -> Field:
     )
 
 
-def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
-    """Returns the JSON of a sampler, or of random windows of a size; None if there is none."""
-    if window is None or isinstance(window, get_args(Sampler)):
-        return None if window is None else window.to_json()
-    height, width = pair("window", window)
-    return RandomWindow((height, width)).to_json()
-
-
 def _mixture(m: Mixture) -> dict[str, Any]:
     """Returns a mixture's members."""
     check_source(m)
     return {
         "sources": [_source(name, s) for name, s in m.sources.items()],
-        **until_json(m.until),
-        **members(m, "sources", "until", "weight"),
+        **members(m, "sources", "weight"),
     }
 
 
@@ -296,9 +281,8 @@ def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
     out |= place_json(s.source, s.rows.base_path) | s.rows.to_json()
-    sampler = window_json(s.window)
-    if sampler is not None:
-        out["sampler"] = sampler
+    if s.window is not None:
+        out["sampler"] = plain("window", s.window)
     if s.fields:
         out["fields"] = _fields(s.fields)
     return out
@@ -306,16 +290,20 @@ def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
 
 def make_absolute(spec: dict[str, Any]) -> None:
     """Makes the paths of a spec, or of a source in it, absolute: an engine has its own folder."""
+    sampler = spec.get("sampler")
+    windows = sampler if isinstance(sampler, dict) else {}
     for holder, key in (
         (spec, "source"),
         (spec, "base_path"),
-        (spec.get("sampler", {}), "weights"),
-        (spec.get("sampler", {}), "roi"),
+        (windows, "weights"),
+        (windows, "roi"),
         *((f["points"], "array") for f in spec.get("fields", {}).values() if "points" in f),
         *((f["vector"], "path") for f in spec.get("fields", {}).values() if "vector" in f),
     ):
-        if holder.get(key) and not (key == "roi" and holder[key].lstrip().startswith("{")):
-            holder[key] = absolute(holder[key])
+        path = holder.get(key)
+        geojson = key == "roi" and (not isinstance(path, str) or path.lstrip().startswith("{"))
+        if path and not geojson:
+            holder[key] = absolute(path)
     if "parts" in spec:
         spec["parts"] = [absolute(p) for p in spec["parts"]]
     for s in spec.get("sources", ()):

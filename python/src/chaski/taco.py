@@ -21,7 +21,7 @@ import functools
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -34,7 +34,7 @@ from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
 from chaski._options import Engine
-from chaski._plain import Crs, Path, bbox_json, conditions, count, given, listed, positive
+from chaski._plain import Crs, Path, Where, count, crs_code, listed, plain, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Document, FieldLike, Rows
 from chaski._read import Server, words
@@ -579,11 +579,11 @@ class Dataset(_Node, Document):
         Args:
             query: one SELECT.
         """
-        return self._with({"select": given(str(query), "query")})
+        return self._with({"select": _text(query, "query")})
 
     def where(self, condition: str) -> Dataset:
         """Returns the samples that meet a condition: what stands behind WHERE in SQL."""
-        return self._with({"sql": given(str(condition), "condition")})
+        return self._with({"sql": _text(condition, "condition")})
 
     def filter_bbox(
         self,
@@ -614,8 +614,13 @@ class Dataset(_Node, Document):
             bbox_crs: CRS of the box, as for `chaski.load`. Geometries are in longitude and
                 latitude, or in the CRS that the container says.
         """
-        step = bbox_json((minx, miny, maxx, maxy), bbox_crs)
-        return self._with({**step, **_columns(geometry_col, level), **_set("within", within)})
+        sides = plain("bbox", (minx, miny, maxx, maxy))
+        if not all(isinstance(v, (int, float)) for v in sides):
+            raise SpecError(f"bbox is {sides}: its sides must be finite numbers")
+        step = {"bbox": sides, **_columns(geometry_col, level), **_set("within", within)}
+        if bbox_crs is not None:
+            step["bbox_crs"] = crs_code("bbox_crs", bbox_crs)
+        return self._with(step)
 
     def filter_datetime(
         self,
@@ -635,7 +640,7 @@ class Dataset(_Node, Document):
         text = "/".join(_instant(t) for t in ends)
         if _midnight(datetime_range):
             text = text[:10]
-        text = given(text, "datetime_range")
+        text = _text(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
 
     def concat(
@@ -678,9 +683,7 @@ class Dataset(_Node, Document):
             by: column of `flatten`, such as "l0:stac:time_start".
             descending: from the last value to the first. Nulls are last in both directions.
         """
-        return Dataset(
-            self._source, self._steps, (given(str(by), "by"), bool(descending)), self._most
-        )
+        return Dataset(self._source, self._steps, (_text(by, "by"), bool(descending)), self._most)
 
     def limit(self, n: int) -> Dataset:
         """Returns the dataset with at most n rows of `flatten`; see `sort`."""
@@ -874,7 +877,7 @@ class Dataset(_Node, Document):
             steps = [{"concat": [self._group()]}]
         rows: Rows = options.pop("rows", Rows())
         options["rows"] = replace(
-            rows, base_path=self._source.base_path, where=[*steps, *conditions(rows.where)]
+            rows, base_path=self._source.base_path, where=[*steps, *_conditions(rows.where)]
         )
         paths, server = self._source.paths, self._source.server
         if server is None:
@@ -917,6 +920,22 @@ def _columns(column: str, level: int) -> dict[str, Any]:
 
 def _set(key: str, value: Any) -> dict[str, Any]:
     return {key: value} if value else {}
+
+
+def _text(v: object, name: str) -> str:
+    """Returns a text that chooses; an empty one is a variable that was not set."""
+    if not (text := str(v)).strip():
+        raise SpecError(f"{name} is empty; leave it out for all samples")
+    return text
+
+
+def _conditions(where: Where) -> Sequence[Any]:
+    """Returns the conditions of a list, or the one that SQL is."""
+    if isinstance(where, str):
+        return [where]
+    if isinstance(where, Mapping) or not isinstance(where, Iterable):
+        raise SpecError(f"where is {where!r}: it must be SQL or a list of conditions")
+    return list(where)
 
 
 def _midnight(t: object) -> bool:

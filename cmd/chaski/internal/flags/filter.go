@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -153,7 +154,7 @@ func (f *Filter) conditions() ([]loader.Condition, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: epsg, Within: f.rule == "within",
+		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: spec.EPSG(epsg), Within: f.rule == "within",
 			Column: f.geometry, Level: f.atLevel})
 	}
 	if f.datetime != "" {

@@ -22,11 +22,12 @@ type ground struct {
 func (g *ground) add(fl *pflag.FlagSet) {
 	fl.StringVar(&g.window, "geo-window", "",
 		"`SIDE/PIXEL` in metres, such as 2560/10: draw windows at places on the ground; samples are scenes in any CRS")
-	fl.StringVar(&g.CRS, "crs", "",
+	fl.StringVar((*string)(&g.CRS), "crs", "",
 		"with --geo-window: utm, or the code of a map in metres such as EPSG:3035 (default: utm)")
 	fl.Float64SliceVar(&g.Bounds, "bounds", nil,
 		"with --geo-window: `W,S,E,N` in degrees, a box that the middles of windows lie in")
-	fl.StringVar(&g.ROI, "roi", "", "with --geo-window: `FILE` of polygons that the middles of windows lie in")
+	fl.StringVar((*string)(&g.ROI), "roi", "",
+		"with --geo-window: `FILE` of polygons that the middles of windows lie in")
 	fl.Int64Var(&g.PerEpoch, "per-epoch", 0,
 		"with --geo-window: windows of an epoch (default: as many as fit side by side)")
 	fl.Float64Var(&g.StrideM, "stride-m", 0, "with --geo-window: every so many metres one, in place of random windows")
@@ -41,7 +42,7 @@ func (g *ground) add(fl *pflag.FlagSet) {
 		"with --sequence: the rule by which steps stand, as --pick (default: that of --pick)")
 	fl.StringVar(&g.Step, "sequence-step", "",
 		"with --sequence: the `COLUMN` whose equal values are one step, day, or day:COLUMN")
-	fl.StringVar(&g.Overviews, "overviews", "",
+	fl.StringVar((*string)(&g.Overviews), "overviews", "",
 		"with --geo-window: which fields read overviews where windows are coarser: auto, all or none (default: auto)")
 }
 

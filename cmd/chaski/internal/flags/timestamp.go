@@ -2,9 +2,7 @@ package flags
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -41,8 +39,8 @@ func (f *Timestamp) Set(text string) error {
 	var t spec.Timestamp
 	for i, s := range [2]string{from, to} {
 		var err error
-		if t[i], err = parseTime(s); err != nil {
-			return err
+		if t[i], err = spec.ParseInstant(s); err != nil {
+			return fmt.Errorf("%q must be %w", s, err)
 		}
 	}
 	switch {
@@ -53,18 +51,6 @@ func (f *Timestamp) Set(text string) error {
 	}
 	f.Value = &t
 	return nil
-}
-
-// parseTime reads milliseconds since 1970 or a time of RFC 3339, and returns milliseconds.
-func parseTime(s string) (uint64, error) {
-	if ms, err := strconv.ParseUint(s, 10, 64); err == nil {
-		return ms, nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || at.UnixMilli() < 0 {
-		return 0, fmt.Errorf("%q must be milliseconds since 1970 or a time like 2026-11-20T12:00:00Z", s)
-	}
-	return uint64(at.UnixMilli()), nil
 }
 
 // Options returns o with the times of the flag.

@@ -21,16 +21,7 @@ from chaski._plain import (
     Until,
     Where,
 )
-from chaski._sources import (
-    GridJson,
-    GroundJson,
-    RowsJson,
-    SamplerJson,
-    Scenes,
-    Split,
-    StrataJson,
-    TimeJson,
-)
+from chaski._sources import GridJson, RowsJson, Scenes, Split
 
 __all__ = [
     "Normalize",
@@ -387,7 +378,7 @@ class OnBad:
 
 
 @dataclass(frozen=True)
-class WholeChip(SamplerJson):
+class WholeChip:
     """The whole asset: one sample each.
 
     Attributes:
@@ -400,7 +391,7 @@ class WholeChip(SamplerJson):
 
 
 @dataclass(frozen=True)
-class RandomWindow(SamplerJson):
+class RandomWindow:
     """Windows at corners that are all as likely.
 
     Attributes:
@@ -433,7 +424,7 @@ class Grid(GridJson):
 
 
 @dataclass(frozen=True)
-class ResizedWindow(SamplerJson):
+class ResizedWindow:
     """Windows of random area and aspect, resampled to one size, as the field's `resample` says.
 
     Attributes:
@@ -455,7 +446,7 @@ class ResizedWindow(SamplerJson):
 
 
 @dataclass(frozen=True)
-class WeightedWindow(SamplerJson):
+class WeightedWindow:
     """Windows about pixels that count: valid ones, or those of a class of a mask.
 
     Attributes:
@@ -471,7 +462,7 @@ class WeightedWindow(SamplerJson):
 
 
 @dataclass(frozen=True)
-class TileWindow(SamplerJson):
+class TileWindow:
     """Random windows in an order in which a tile is decoded once for many of them.
 
     A visit of a tile takes `per_visit` windows whose corners lie in it; the windows of a pool of
@@ -498,7 +489,7 @@ class TileWindow(SamplerJson):
 
 
 @dataclass(frozen=True)
-class GeoWindow(GroundJson):
+class GeoWindow:
     """Square windows at places on the ground, over scenes in any CRS and resolution.
 
     The rows of the dataset are scenes. Random windows are drawn uniformly by area, not by file;
@@ -508,13 +499,13 @@ class GeoWindow(GroundJson):
         size_m: the side of a window in metres of its map, a multiple of `resolution`.
         resolution: the side of a pixel of windows in metres of their map.
         crs: the map that windows lie on: "utm" (default) for the zone of UTM of each place, or a
-            code such as "EPSG:3035" of a map in metres. Also the number, or an object with
-            `to_epsg()`.
+            code such as "EPSG:3035", or 3035, of a map in metres. Also an object with `to_epsg()`.
         bounds: keeps the middles of windows in a box: west, south, east, north. With `stride_m` it
             keeps windows that touch the box. Default: everywhere.
-        bounds_crs: the EPSG code of `bounds`. Default 4326, longitude and latitude.
+        bounds_crs: the EPSG code of `bounds`. Default 4326, longitude and latitude. Also as of
+            `Rows`.
         roi: keeps windows in polygons as `bounds` does: the path of a GeoJSON or GeoParquet file,
-            or GeoJSON text. The spec hash covers where windows may lie, not the path. Default:
+            or GeoJSON. The spec hash covers where windows may lie, not the path. Default:
             everywhere. Also GeoJSON as a dict, or an object with `__geo_interface__`.
         per_epoch: the number of random windows of an epoch. Default: as many as fit side by side.
         stride_m: takes windows on a grid instead, every `stride_m` metres, a multiple of
@@ -545,7 +536,7 @@ class GeoWindow(GroundJson):
             than its pixels: from the coarsest whose pixels are no larger than those of the window.
             "auto" (default): fields that are resampled bilinearly or antialiased; others, such as
             labels, are read from the raster itself, because their overviews may hold averages.
-            "all" or "none" of the fields. True and False are "all" and "none".
+            "all" (true) or "none" (false) of the fields.
     """
 
     _kind = "geo_window"
@@ -553,7 +544,7 @@ class GeoWindow(GroundJson):
     resolution: float
     crs: Crs = "utm"
     bounds: Sequence[float] | None = None
-    bounds_crs: int | None = None
+    bounds_crs: Crs | None = None
     roi: Any = None
     per_epoch: int | None = None
     stride_m: float | None = None
@@ -568,7 +559,7 @@ class GeoWindow(GroundJson):
 
 
 @dataclass(frozen=True)
-class Strata(StrataJson):
+class Strata:
     """Draws from the rows of every value of a column in fixed proportions.
 
     Attributes:
@@ -588,7 +579,7 @@ class Strata(StrataJson):
 
 
 @dataclass(frozen=True)
-class Time(TimeJson):
+class Time:
     """Groups rows into sequences: the rows with one value of `key`, ordered by `order`.
 
     An axis t is then in layouts such as "n t b y x".
@@ -631,11 +622,10 @@ class Rows(RowsJson):
             degrees. Also as "EPSG:32633", or an object with `to_epsg()`.
         datetime: a range "A/B" of dates, which are whole days in UTC, or timestamps. It selects
             samples that begin in the range.
-        split: gives rows to named parts; see `Split`. A string names the part that counts, where a
-            column has the part of each row.
+        split: divides the rows into named parts. It needs `use`. A string is the part that counts,
+            where a column has the part of each row.
         use: the name of the part of `split` whose rows the run reads.
-        strata: draws the rows of every value of a column in fixed shares. A `Strata`, or the name
-            of the column to balance.
+        strata: draws the rows of every value of a column in fixed shares. A string is the column.
         time: groups rows into sequences, which are then the samples. See `Time`.
         take: the number of samples of an epoch. The next epoch continues where this one ends, so
             every sample comes once before any comes again. Default: as many samples as the dataset
