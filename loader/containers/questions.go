@@ -183,11 +183,7 @@ func Statistics(ctx context.Context, d *taco.Dataset, level int, id *string, num
 		if err != nil {
 			return nil, err
 		}
-		above, err := d.Level(ctx, level-1)
-		if err != nil {
-			return nil, err
-		}
-		ids, err := above.Column(ctx, d.IDColumn())
+		ids, err := d.IDs(ctx, level-1)
 		if err != nil {
 			return nil, err
 		}

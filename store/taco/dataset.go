@@ -242,6 +242,16 @@ func (d *Dataset) IDColumn() string {
 	return d.parts[0].IDColumn()
 }
 
+// IDs returns the ids of the rows of a level.
+func (d *Dataset) IDs(ctx context.Context, level int) (*tables.Vector, error) {
+	t, err := d.Level(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := t.Column(ctx, d.IDColumn())
+	return ids, fault.WithFile(err, d.name())
+}
+
 // Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
 // For nested Tortillas it is the depth of the first samples until the table of a deeper level is
 // read.

@@ -68,7 +68,7 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
 			"no column of shapes (%v)", shapeColumns), d.name())
 	}
-	rows, err := d.named(ctx, t, k, component, keep)
+	rows, err := d.named(ctx, k, component, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -96,10 +96,10 @@ func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // named returns the rows of a level with a name: an id, or the ids from level 1 down. They lie
 // below the samples of level 0 that keep selects.
-func (d *Dataset) named(ctx context.Context, t *tables.Table, k int, name string, keep func(int) bool) ([]int, error) {
-	ids, err := t.Column(ctx, d.IDColumn())
+func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) bool) ([]int, error) {
+	ids, err := d.IDs(ctx, k)
 	if err != nil {
-		return nil, fault.WithFile(err, d.name())
+		return nil, err
 	}
 	path := strings.Contains(name, "/")
 	var up [][]int32           // parents by level, from k on
@@ -113,13 +113,9 @@ func (d *Dataset) named(ctx context.Context, t *tables.Table, k int, name string
 		if l == 1 || !path {
 			continue
 		}
-		t, err := d.Level(ctx, l-1)
+		v, err := d.IDs(ctx, l-1)
 		if err != nil {
 			return nil, err
-		}
-		v, err := t.Column(ctx, d.IDColumn())
-		if err != nil {
-			return nil, fault.WithFile(err, d.name())
 		}
 		above = append(above, v)
 	}
