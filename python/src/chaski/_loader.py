@@ -158,10 +158,7 @@ class Loader:
         except BaseException:
             self._close()
             raise
-        # The batch size stays: with per_batch, it says what the shares are of.
-        self._single = {**spec, "shuffle": False, "drop_last": False}
-        self._single.pop("take", None)  # which leaves samples out of an epoch, not of the dataset
-        # How the engine describes _single (at ""), and ids of fields, once they are asked for.
+        # Of samples one by one (at ""), and of the ids of fields, once they are asked for.
         self._singles: dict[str, Description] = {}
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
@@ -326,11 +323,18 @@ class Loader:
     def _describe_single(self, field: str = "") -> Description:
         """Returns the description of samples one by one; with a field, of its ids alone."""
         if (d := self._singles.get(field)) is None:
-            spec = self._ids_spec(field) if field else self._single
-            d = self._singles[field] = self._describe(spec, 1)
+            # The batch size stays: with per_batch, it says what the shares are of. take goes: it
+            # leaves samples out of an epoch, not of the dataset.
+            spec, gone = {**self._asked, "shuffle": False, "drop_last": False}, {"take"}
+            if field:
+                spec["fields"] = self._id_fields(field)
+                gone |= {"defaults", "stats", "windows", "geo"}
+            d = self._describe({k: v for k, v in spec.items() if k not in gone}, 1)
+            self._singles[field] = d
         return d
 
-    def _ids_spec(self, field: str) -> dict[str, Any]:
+    def _id_fields(self, field: str) -> list[dict[str, Any]]:
+        """Returns the fields of a spec of the same samples, whose texts are the ids of a field."""
         members = ("name", "column", "pattern", "blob")
 
         def parts(f: dict[str, Any]) -> list[dict[str, Any]]:
@@ -343,16 +347,12 @@ class Loader:
         # The samples have to be the same ones: as a raster field, without a pixel being read. All
         # fields with a pattern say which ids there are. A catalog may have fields that the spec in
         # use has, and the one that was asked for has not.
-        fields = [
+        return [
             {**{m: f[m] for m in members if m in f}, "kind": "text"}
             for stack in self.spec["fields"]
             for f in parts(stack)
             if f["name"] == field or "pattern" in f
         ]
-        spec = {**self._single, "fields": fields}
-        for m in ("defaults", "stats", "windows", "geo"):
-            spec.pop(m, None)
-        return spec
 
     def _rows(self, samples: Sequence[int], field: str = "") -> Iterator[Batch]:
         """Yields samples as batches of one row; with a field, their ids alone."""
@@ -362,19 +362,13 @@ class Loader:
         with contextlib.closing(run):
             yield from iter(run.next, None)
 
-    def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
-        for s in range(step, self._steps):
-            ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            yield Job(s - step + 1, s, ticket)
-
     def _start(self) -> Run:
+        """Asks for the rest of the epoch."""
+        epoch, g, rank, world = self._epoch, self.batch_size, self.rank, self.world_size
+        rest = range(self._step, self._steps)
+        jobs = (Job(i, s, Ticket.of_step(epoch, s, g, rank, world)) for i, s in enumerate(rest, 1))
         return Run(
-            self._connection,
-            self._described,
-            self._jobs(self._epoch, self._step),
-            self._options,
-            self._pool,
-            self._tickets,
+            self._connection, self._described, jobs, self._options, self._pool, self._tickets
         )
 
     @property
@@ -457,12 +451,13 @@ class Loader:
             self._end_loop(f"{call} was called")
         self._epoch, self._step, self._begun = epoch, step, False
 
-    def _list_bad(self, batch: Batch) -> None:
-        if self._list is not None and batch.bad:
-            self._list.rows(batch.bad)
-
     def _check_bad(self, batch: Batch) -> None:
-        """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
+        """Lists bad rows, and raises once more of the epoch were bad than allowed.
+
+        A batch counts once.
+        """
+        if self._list is not None:
+            self._list.rows(batch.bad)
         limit = self._described.bad_limit
         if limit is None:
             return
@@ -630,7 +625,6 @@ class _Loop(Iterator[Batch]):
         try:
             batch = loader._outlive(lambda: self._next(loader))
             if batch is not None:
-                loader._list_bad(batch)
                 loader._check_bad(batch)
         except BaseException as e:
             loader._failed(e)

@@ -56,12 +56,9 @@ def stac(
         if not isinstance(items, str | os.PathLike):
             Path(file).write_text(json_text("items", _plain(items)))
             items = file
-        flags: dict[str, Any] = {
-            "field": fields,
-            "drop_missing": drop_missing,
-            "skip_bad": skip_bad,
-        }
-        ran = command("index", items, output=path, **flags)
+        ran = command(
+            "index", items, output=path, field=fields, drop_missing=drop_missing, skip_bad=skip_bad
+        )
     printed(ran, items=file)
     return path
 
