@@ -148,19 +148,23 @@ class _Source:
         """Pickles what it is made of, not what was learnt."""
         return _Source, (self.paths, self.base_path, self.mode, self.timeout, self.server)
 
-    def ask(self, question: pb.AskRequest, more: bytes = b"") -> bytes:
+    def ask(self, kind: str, text: Mapping[str, Any] | None = None, **members: Any) -> bytes:
         """Asks about the containers. What the answer warns of is said once, not with each one."""
-        out, warned = _ask(self.server, question, self.timeout, [more] if more else [])
-        for text in warned:
-            if text not in self._told:
-                self._told.add(text)
-                warnings.warn(text, stacklevel=_callers_level())
+        long = json.dumps(text).encode() if text else b""
+        if text:
+            members["text"] = long[:PIECE]
+        question = pb.AskRequest(**{kind: {"containers": self.containers, **members}})
+        more = [long[PIECE:]] if len(long) > PIECE else []
+        out, warned = _ask(self.server, question, self.timeout, more)
+        for warning in warned:
+            if warning not in self._told:
+                self._told.add(warning)
+                warnings.warn(warning, stacklevel=_callers_level())
         return out
 
     @functools.cached_property
     def info(self) -> dict[str, Any]:
-        about = pb.AboutQuestion(containers=self.containers)
-        said: dict[str, Any] = json.loads(self.ask(pb.AskRequest(about=about)))
+        said: dict[str, Any] = json.loads(self.ask("about"))
         return said
 
     def query(self, sql: str, given: Steps) -> pyarrow.Table:
@@ -180,9 +184,8 @@ class _Source:
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""
         pa = _pyarrow()
-        text = json.dumps({"sql": sql, "where": list(given)}).encode()
-        table = pb.TableQuestion(containers=self.containers, text=text[:PIECE], stored=stored)
-        with pa.ipc.open_stream(self.ask(pb.AskRequest(table=table), text[PIECE:])) as stream:
+        answer = self.ask("table", {"sql": sql, "where": given}, stored=stored)
+        with pa.ipc.open_stream(answer) as stream:
             return stream.read_all()
 
     def table(self, level: int) -> pyarrow.Table:
@@ -193,9 +196,8 @@ class _Source:
         return self._tables[name]
 
     def entries(self, level: int, given: Steps) -> _Entries:
-        text = json.dumps({"where": list(given) if level == 0 or given else None}).encode()
-        question = pb.EntriesQuestion(containers=self.containers, level=level, text=text[:PIECE])
-        return _Entries(self.ask(pb.AskRequest(entries=question), text[PIECE:]))
+        where = given if level == 0 or given else None
+        return _Entries(self.ask("entries", {"where": where}, level=level))
 
     def children(self, level: int, given: Steps = ()) -> _Entries:
         """Is `entries`, but asks once: all folders of a level share them."""
@@ -779,15 +781,8 @@ class Dataset(_Node, Document):
 
     def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
         """Returns a number of "geotiff:stats" of rows of a level, pooled by the engine."""
-        text = json.dumps({"where": list(self._steps)}).encode()
-        question = pb.PoolQuestion(
-            containers=self._source.containers,
-            level=count("level", level, 0),
-            text=text[:PIECE],
-            number=number,
-            id=id,
-        )
-        answer = self._source.ask(pb.AskRequest(pool=question), text[PIECE:])
+        where, level = {"where": self._steps}, count("level", level, 0)
+        answer = self._source.ask("pool", where, level=level, number=number, id=id)
         bands = [np.frombuffer(b, "<f4") for b in pb.Blobs.FromString(answer).blobs]
         out = np.array(bands) if number == "categorical" else np.concatenate(bands)
         return out[band if isinstance(band, int) else list(band)]
