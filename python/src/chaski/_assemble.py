@@ -346,4 +346,4 @@ def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
 
 
 def _too_big(size: int, limit: int) -> LimitError:
-    return LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)", kind="limit")
+    return LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")

@@ -110,10 +110,9 @@ def _target(server: Server | None) -> str | None:
         raise UnsupportedError(
             "a forked process has no connections with a token of their own: set CHASKI_TOKEN or "
             "CHASKI_TOKEN_FILE",
-            kind="unsupported",
         )
     if server.credentials is not None:
-        raise UnsupportedError("a forked process has no TLS connections", kind="unsupported")
+        raise UnsupportedError("a forked process has no TLS connections")
     return server.target
 
 

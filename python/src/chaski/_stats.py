@@ -53,7 +53,7 @@ class Stats(dict[str, Any]):
     def _of_bands(self, field: str, member: str) -> npt.NDArray[np.float64]:
         fields = self.get("fields", {})
         if field not in fields:
-            raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}", kind="not found")
+            raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}")
         values = [b[member] for b in fields[field]["bands"]]
         return np.array([np.nan if v is None else v for v in values], np.float64)
 

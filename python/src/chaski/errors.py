@@ -29,8 +29,8 @@ class Error(Exception):
 
     Attributes:
         kind: "corrupt", "unsupported", "limit", "not found", "misplaced", "unavailable",
-            "internal", or, of a server, "access", "deadline", "state", "payload" or "spec"; ""
-            where nothing of that is at fault.
+            "access", "deadline", "state", "payload", "spec", or of a server "internal"; "" where
+            nothing of that is at fault.
         file: path or URI of the input, or "".
         part: the place as the format calls it ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
@@ -39,11 +39,13 @@ class Error(Exception):
         source: of a mixture, the name of the sample's source, or "".
     """
 
+    kind = ""
     _by_kind: ClassVar[dict[str, type[Error]]] = {}
 
     def __init_subclass__(cls, kind: str = "") -> None:
         """Makes a class that of the errors of a kind."""
         if kind:
+            cls.kind = kind
             Error._by_kind[kind] = cls
 
     def __init__(
@@ -56,7 +58,7 @@ class Error(Exception):
         offset: int = -1,
     ) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind = kind or self.kind
         self.file = file
         self.part = part
         self.offset = offset

@@ -331,7 +331,7 @@ def _dtype(name: str) -> np.dtype[Any]:
         return np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
     except (ImportError, AttributeError):
         message = f"{name} needs the package ml_dtypes"
-        raise UnsupportedError(message, kind="unsupported", part="header blob") from None
+        raise UnsupportedError(message, part="header blob") from None
 
 
 def index_file(path: AnyPath) -> bytes:
@@ -354,7 +354,7 @@ def _index_files(names: Sequence[str]) -> list[bytes]:
     for name, blob in zip(names, blobs, strict=True):
         if blob[:4] not in (b"<3<3", b"LOVE"):
             message = f"{name}: header: not a rumi file, but another TIFF"
-            raise UnsupportedError(message, kind="unsupported", file=name, part="header")
+            raise UnsupportedError(message, file=name, part="header")
     return blobs
 
 

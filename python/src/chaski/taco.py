@@ -272,7 +272,7 @@ def _vsi(uri: str, offset: int, size: int | None) -> str:
     scheme, separator, rest = uri.partition("://")
     if separator:
         if scheme.lower() not in _VSI:
-            raise UnsupportedError(f"GDAL has no name for {uri}", kind="unsupported")
+            raise UnsupportedError(f"GDAL has no name for {uri}")
         uri = _VSI[scheme.lower()] + rest
     return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
 
@@ -497,7 +497,7 @@ class _Node:
                 return Chunk(f"{of.id}::{number}", f"{of.path}::{number}", of.uri, server)
         some = ", ".join([entries.id(i) for i in here[:10]] + ["…"] * (len(here) > 10))
         where = f"{self._path}: " if self._path else ""
-        raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}", kind="not found")
+        raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}")
 
     def _sample(self, entries: _Entries, i: int) -> Asset | Folder:
         id = entries.id(i)
