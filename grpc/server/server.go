@@ -299,7 +299,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	return reply, nil
 }
 
-// parse parses a spec, in a turn: one of 1 MB takes 11 ms.
+// parse parses a spec, in a turn: one of 1 MB takes 0.2 s, and of 340,000 empty objects 0.9 s.
 func (s *Server) parse(ctx context.Context, b []byte) (loader.Spec, error) {
 	slot := s.options.Loader.Turns.Slot(clientOf(ctx))
 	defer slot.Rest()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // ParseSpec reads the JSON form of a spec, fills in its defaults and validates it. JSON of more
@@ -293,33 +294,57 @@ func (p place) values(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 	return json.Marshal(values)
 }
 
+// member is a member of an object that stands for a struct.
+type member struct {
+	name string
+	of   reflect.Type
+}
+
+// structs holds the members of structs by their types. A spec may have 300,000 empty objects, and reflect would take
+// seconds to find the members for each of them.
+var structs sync.Map
+
+// membersOf returns the members of a struct in the order of its fields.
+func membersOf(t reflect.Type) (all []member) {
+	if known, ok := structs.Load(t); ok {
+		return known.([]member)
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" { // an embedded struct has no name, and its fields are visible
+			all = append(all, member{name, f.Type})
+		}
+	}
+	structs.Store(t, all)
+	return all
+}
+
 // object checks the members of a struct in the order of its fields.
 func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	_, values, err := p.members(b)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" {
-			continue // an embedded struct, whose fields are visible, or no member
-		}
-		names = append(names, name)
-		switch v := values[name]; {
+	known := membersOf(t)
+	for _, m := range known {
+		switch v := values[m.name]; {
 		case v == nil:
-		case string(v) == "null" && f.Type != reflect.TypeFor[json.RawMessage]():
-			delete(values, name) // as encoding/json takes it
-		case string(v) == "false" && f.Type == reflect.TypeFor[*Normalize]():
-			values[name] = json.RawMessage("null") // a field with it takes no default
+		case string(v) == "null" && m.of != reflect.TypeFor[json.RawMessage]():
+			delete(values, m.name) // as encoding/json takes it
+		case string(v) == "false" && m.of == reflect.TypeFor[*Normalize]():
+			values[m.name] = json.RawMessage("null") // a field with it takes no default
 		default:
-			if values[name], err = p.member(name).check(f.Type, v); err != nil {
+			if values[m.name], err = p.member(m.name).check(m.of, v); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(names, k) {
+		if !slices.ContainsFunc(known, func(m member) bool { return m.name == k }) {
+			names := make([]string, len(known))
+			for i, m := range known {
+				names[i] = m.name
+			}
 			slices.Sort(names)
 			return nil, fmt.Errorf("%sno member %q; there are %s", p.of, p.member(k).name, strings.Join(names, ", "))
 		}
