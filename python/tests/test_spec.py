@@ -19,9 +19,9 @@ from helpers import refuse, spec_options
 
 import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
-from chaski._plain import plain
+from chaski._plain import dtype_name, plain
 from chaski._read import selection
-from chaski._spec import build_spec, dtype_name
+from chaski._spec import build_spec
 
 BASE = {
     "version": 1,
@@ -30,6 +30,7 @@ BASE = {
     "batch_size": 4,
     "shuffle": True,
     "seed": 0,
+    "drop_last": False,
     "sampler": {"kind": "chip"},
     "bad_samples": "error",
 }

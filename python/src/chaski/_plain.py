@@ -123,7 +123,7 @@ def above_zero(name: str, v: Any) -> Any:
     return v
 
 
-def members(o: Any, *others: str) -> dict[str, Any]:
+def members(o: Any, *others: str, where: str = "") -> dict[str, Any]:
     """Returns the members of a dataclass that are neither None nor off, but for `others`."""
     out = {"kind": o._kind} if hasattr(o, "_kind") else {}
     for f in fields(o):
@@ -131,8 +131,26 @@ def members(o: Any, *others: str) -> dict[str, Any]:
         if v is None or v is False is f.default or f.name in others:
             continue
         may_be_0 = f.name in ("fill", "pad", "scale") or f.default == 0
-        out[f.name] = plain(f.name, v) if may_be_0 else above_zero(f.name, v)
+        read = dtype_name if f.name == "dtype" else plain if may_be_0 else above_zero
+        out[f.name] = read(where + f.name, v)
     return out
+
+
+def dtype_name(name: str, v: DTypeLike) -> str:
+    """Returns what the engine calls a dtype: one of numpy, ml_dtypes or torch, or a name of one."""
+    if type(v).__module__ == "torch" and str(v).startswith("torch."):
+        return str(v).removeprefix("torch.")
+    try:
+        if v is None:
+            raise TypeError
+        dtype = np.dtype(v)
+    except TypeError:
+        if isinstance(v, str):  # the engine says what there is
+            return v
+        raise SpecError(f"{name} is {v!r}: it must be a dtype") from None
+    if not dtype.isnative:
+        raise SpecError(f"{name} is {v!r}: batches are in the byte order of this machine")
+    return dtype.name
 
 
 def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:

@@ -9,16 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from chaski._plain import (
     Columns,
-    DTypeLike,
     Path,
     Size,
     above_zero,
     absolute,
     count,
+    dtype_name,
     instance,
     listed,
     members,
@@ -79,12 +77,8 @@ class SpecOptions(BatchOptions):
     batch_size: int
 
 
-def check_source(source: object) -> None:
-    """Checks that a source is a path, a sequence of paths, or a mixture of sources by name."""
-    if isinstance(source, Mixture):
-        if not source.sources or not isinstance(source.sources, Mapping):
-            raise SpecError(f"sources is {source.sources!r}: it must be a dict of sources by name")
-        return
+def paths(source: object) -> list[Path]:
+    """Returns the paths of a source that is no mixture."""
     if isinstance(source, Mapping):
         raise SpecError(
             "source is a dict, whose values are not columns; several sources are a Mixture"
@@ -93,22 +87,15 @@ def check_source(source: object) -> None:
         raise SpecError("a Source is part of a Mixture; give its members to load")
     if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
         raise SpecError(f"source is {source!r}: it must be a path or a list of paths")
-    listed("source", source)
-
-
-def absolute_paths(source: Path | Sequence[Path] | Columns) -> list[str]:
-    """Returns the paths of a source that is no mixture, each as `absolute` says."""
-    check_source(source)
-    return [absolute(p) for p in listed("source", source)]
+    return listed("source", source)
 
 
 def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers."""
-    check_source(source)
-    paths = listed("source", source)
-    out: dict[str, Any] = {"source": os.fspath(paths[0])}
-    if len(paths) > 1:
-        out["parts"] = [os.fspath(p) for p in paths[1:]]
+    first, *parts = (os.fspath(p) for p in paths(source))
+    out: dict[str, Any] = {"source": first}
+    if parts:
+        out["parts"] = parts
     if base_path is not None:
         out["base_path"] = plain("base_path", base_path)
     return out
@@ -126,7 +113,6 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
             raise SpecError("fields are in the Scenes, and not beside them")
         place, named, window = source.arguments(o.window, build_field)
         source, o = place, replace(o, fields=named, window=window)
-    check_source(source)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
         if not instance(name, v, kind):
             raise SpecError(f"{name} is None: it must be a chaski.{kind.__name__}")
@@ -136,12 +122,13 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         "version": VERSION,
         "source": "",
         "defaults": {
-            **members(pixels, "dtype", *(f.name for f in fields(pixels) if f.name not in names)),
+            **members(pixels, *(f.name for f in fields(pixels) if f.name not in names)),
             "dtype": dtype_name("dtype", pixels.dtype),
         },
         "batch_size": size,
         "shuffle": stated("shuffle", o.shuffle),
         "seed": stated("seed", o.seed),
+        "drop_last": stated("drop_last", o.drop_last),
         "sampler": plain("window", WholeChip() if o.window is None else o.window),
         "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
@@ -161,8 +148,6 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     limits = {"count": bad.max_count, "rate": bad.max_rate}
     if limits := {k: plain(f"max_{k}", v) for k, v in limits.items() if v is not None}:
         spec["bad_limit"] = limits
-    if o.drop_last is not False:
-        spec["drop_last"] = stated("drop_last", o.drop_last)
     if o.rows.take is not None and o.rows.steps_per_epoch is not None:
         raise SpecError("give take, in samples, or steps_per_epoch, not both")
     if o.rows.take is not None:
@@ -187,39 +172,18 @@ def _fields(named: Any) -> dict[str, Any]:
 def _field(name: str, given: FieldLike) -> dict[str, Any]:
     """Returns the JSON of a field."""
     f, where = build_field(name, given), f"field {name!r}: "
-    out = members(f, "dtype", "points", "vector")
-    if f.dtype is not None:
-        out["dtype"] = dtype_name(where + "dtype", f.dtype)
+    out = members(f, "points", "vector", where=where)
     if f.points is not None:
         p = _of_dict(Points, where + "points", f.points)
-        out["points"] = members(p, "space")
+        out["points"] = members(p, "space", where=where + "points: ")
         if p.space != "pixel":
             out["points"]["in"] = p.space
     if (v := f.vector) is not None:
         v = v if isinstance(v, Coco) else _of_dict(Vector, where + "vector", v)
-        out["vector"] = members(v, "dtype")
+        out["vector"] = members(v, where=where + "vector: ")
         if isinstance(v, Coco):
             out["vector"]["coco"] = True
-        if v.dtype is not None:
-            out["vector"]["dtype"] = dtype_name(where + "vector: dtype", v.dtype)
     return out
-
-
-def dtype_name(name: str, v: DTypeLike) -> str:
-    """Returns what the engine calls a dtype: one of numpy, ml_dtypes or torch, or a name of one."""
-    if type(v).__module__ == "torch" and str(v).startswith("torch."):
-        return str(v).removeprefix("torch.")
-    try:
-        if v is None:
-            raise TypeError
-        dtype = np.dtype(v)
-    except TypeError:
-        if isinstance(v, str):  # the engine says what there is
-            return v
-        raise SpecError(f"{name} is {v!r}: it must be a dtype") from None
-    if not dtype.isnative:
-        raise SpecError(f"{name} is {v!r}: batches are in the byte order of this machine")
-    return dtype.name
 
 
 def _check_of_sources(rows: Rows) -> None:
@@ -234,8 +198,8 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
     if isinstance(v, kind):
         return v
     if not isinstance(v, Mapping):
-        one = "Points" if kind is Points else f"a {kind.__name__}"
-        raise SpecError(f"{where} is {v!r}: it must be {one} or a dict")
+        one = {Points: "Points", Field: "a Field, Points, Vector, Coco, str"}
+        raise SpecError(f"{where} is {v!r}: it must be {one.get(kind, 'a Vector')} or a dict")
     try:
         return kind(**v)
     except TypeError as e:
@@ -253,16 +217,13 @@ def build_field(name: str, f: FieldLike) -> Field:
         return Field(vector=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
-    if isinstance(f, Mapping):
-        return _of_dict(Field, f"field {name!r}", f)
-    raise SpecError(
-        f"field {name!r} is {f!r}: it must be a Field, Points, Vector, Coco, str or dict"
-    )
+    return _of_dict(Field, f"field {name!r}", f)
 
 
 def _mixture(m: Mixture) -> dict[str, Any]:
     """Returns a mixture's members."""
-    check_source(m)
+    if not m.sources or not isinstance(m.sources, Mapping):
+        raise SpecError(f"sources is {m.sources!r}: it must be a dict of sources by name")
     return {
         "sources": [_source(name, s) for name, s in m.sources.items()],
         **members(m, "sources", "weight"),

@@ -20,7 +20,7 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Field, FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
-from chaski._spec import SpecOptions, absolute_paths, build_field, build_spec, field_names, policy
+from chaski._spec import SpecOptions, build_field, build_spec, field_names, paths, policy
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 
@@ -129,7 +129,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         source = files.place(o.source, field_names(o.fields))
         rows = o.rows
         if o.server is None:
-            source = absolute_paths(source)
+            source = [absolute(p) for p in paths(source)]
             base_path = None if rows.base_path is None else absolute(rows.base_path)
             rows = replace(rows, base_path=base_path)
         spec = build_spec(
