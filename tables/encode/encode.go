@@ -45,6 +45,9 @@ type Writer struct {
 	content bool
 }
 
+// codec is that of all writers, because it keeps encoders: one has 1.6 MB, however small a table is.
+var codec zstd.Codec
+
 // NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
 func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err error) {
 	defer recovered(&err)
@@ -53,7 +56,7 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 		return nil, err
 	}
 	options := []parquet.WriterOption{
-		parquet.NewSchema("schema", g), parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("chaski", version, ""),
+		parquet.NewSchema("schema", g), parquet.Compression(&codec), parquet.CreatedBy("chaski", version, ""),
 	}
 	for key, value := range meta {
 		options = append(options, parquet.KeyValueMetadata(key, value))
