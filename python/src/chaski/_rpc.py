@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -169,24 +170,19 @@ class Connection:
             self._channel = grpc.insecure_channel(target, options)
         else:
             self._channel = grpc.secure_channel(target, credentials, options)
-        base = "/chaski.v1.Chaski/"
-        self._describe = self._channel.unary_unary(
-            base + "Describe", pb.DescribeRequest.SerializeToString, pb.DescribeReply.FromString
+        c, base, sent = (
+            self._channel,
+            "/chaski.v1.Chaski/",
+            operator.methodcaller("SerializeToString"),
         )
-        self._info = self._channel.unary_unary(
-            base + "Info", pb.InfoRequest.SerializeToString, pb.InfoReply.FromString
-        )
+        self._describe = c.unary_unary(base + "Describe", sent, pb.DescribeReply.FromString)
+        self._info = c.unary_unary(base + "Info", sent, pb.InfoReply.FromString)
         # Replies are taken as bytes: see parse_reply.
-        self._stream = self._channel.stream_stream(
-            base + "Stream", pb.StreamRequest.SerializeToString, None
-        )
-        self._read = self._channel.unary_stream(
-            base + "Read", pb.ReadRequest.SerializeToString, None
-        )
+        self._stream = c.stream_stream(base + "Stream", sent, None)
+        self._read = c.unary_stream(base + "Read", sent, None)
         # One request is the usual: it needs no thread that sends. The method is the same.
-        to, of = pb.AskRequest.SerializeToString, pb.AskReply.FromString
-        self._ask_one = self._channel.unary_stream(base + "Ask", to, of)
-        self._ask = self._channel.stream_stream(base + "Ask", to, of)
+        self._ask_one = c.unary_stream(base + "Ask", sent, pb.AskReply.FromString)
+        self._ask = c.stream_stream(base + "Ask", sent, pb.AskReply.FromString)
 
     def _show(self) -> list[tuple[str, str]]:
         """Returns the metadata of a call."""
