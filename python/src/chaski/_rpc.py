@@ -170,11 +170,8 @@ class Connection:
             self._channel = grpc.insecure_channel(target, options)
         else:
             self._channel = grpc.secure_channel(target, credentials, options)
-        c, base, sent = (
-            self._channel,
-            "/chaski.v1.Chaski/",
-            operator.methodcaller("SerializeToString"),
-        )
+        c, base = self._channel, "/chaski.v1.Chaski/"
+        sent = operator.methodcaller("SerializeToString")
         self._describe = c.unary_unary(base + "Describe", sent, pb.DescribeReply.FromString)
         self._info = c.unary_unary(base + "Info", sent, pb.InfoReply.FromString)
         # Replies are taken as bytes: see parse_reply.
