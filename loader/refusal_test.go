@@ -513,13 +513,11 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`select, sql, value, within`,
 		`{"bbox_crs":"WGS 84"}`: `bbox_crs is "WGS 84": it must be an EPSG code, such as 32633 or ` +
 			`"EPSG:32633"`,
-		`{"split":3}`: `split is 3: it must be the name of a part, or a split`,
-		`{"split":{"shares":{"a":"b"}}}`: `split.shares is {"a":"b"}: it must be a list, or an object of ` +
-			`numbers by name`,
-		`{"split":{"ranges":{"a":[1]}}}`: `split.ranges is {"a":[1]}: it must be a list, or an object of ` +
-			`[from, to] by name`,
-		`{"until":1.5}`:           `until is 1.5: it must be a string or a whole number`,
-		`{"sampler":{"roi":[1]}}`: `roi is [1]: it must be a path or GeoJSON`,
+		`{"split":3}`:                    `split is 3: it must be the name of a part, or a split`,
+		`{"split":{"shares":{"a":"b"}}}`: `share "a": weight is "b": it must be a finite number`,
+		`{"split":{"ranges":{"a":[1]}}}`: `split.ranges.a is [1]: it must be [from, to]`,
+		`{"until":1.5}`:                  `until is 1.5: it must be a string or a whole number`,
+		`{"sampler":{"roi":[1]}}`:        `roi is [1]: it must be a path or GeoJSON`,
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +

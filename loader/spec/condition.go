@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/crs"
@@ -70,50 +68,6 @@ func (s *Source) Only() ([]taco.Filter, error) {
 
 // operators lists the values of Condition.Op.
 var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
-
-// Where lists conditions, which JSON may write as SQL, or as [column, operator, value].
-type Where []Condition
-
-// UnmarshalJSON reads SQL, or a list of SQL, triples and objects.
-func (w *Where) UnmarshalJSON(b []byte) error {
-	var list []json.RawMessage
-	if b[0] == '"' {
-		list = []json.RawMessage{b}
-	} else if json.Unmarshal(b, &list) != nil {
-		return errors.New("SQL or a list of conditions")
-	}
-	if list == nil {
-		return nil
-	}
-	*w = make(Where, len(list))
-	for i, m := range list {
-		if err := (*w)[i].read(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read reads a condition of Where.
-func (c *Condition) read(b []byte) error {
-	var triple []json.RawMessage
-	if b[0] == '{' {
-		return json.Unmarshal(b, c)
-	}
-	if json.Unmarshal(b, &c.SQL) == nil {
-		if slices.Contains(operators, c.SQL) {
-			return errors.New(`SQL: a condition with an operator goes into a list, [["cloud", "<", 10]]`)
-		}
-		c.SQL = strings.TrimSpace(c.SQL) // what is empty then is refused
-		return nil
-	}
-	if json.Unmarshal(b, &triple) != nil || len(triple) != 3 || json.Unmarshal(triple[0], &c.Column) != nil ||
-		json.Unmarshal(triple[1], &c.Op) != nil {
-		return errors.New("SQL, or [column, operator, value]")
-	}
-	c.Value = triple[2]
-	return nil
-}
 
 // Operand is a number or a string that the values of a column are compared with.
 type Operand struct {

@@ -57,6 +57,22 @@ func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
 // long returns the long form of a value of a type. A value that is no short form stays as it is.
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
+	case t == reflect.TypeFor[Sampler]() && b[0] != '{':
+		if new(Pair).UnmarshalJSON(b) != nil {
+			return nil, p.wrong(b, "the side of a square, [height, width] in pixels, or a sampler")
+		}
+		return json.Marshal(object{"kind": json.RawMessage(`"` + RandomWindow + `"`), "size": b})
+	case t == reflect.TypeFor[[]Condition]() && b[0] != '[':
+		if b[0] != '"' {
+			return nil, p.wrong(b, "SQL or a list of conditions")
+		}
+		return slices.Concat(json.RawMessage("["), b, json.RawMessage("]")), nil
+	case t == reflect.TypeFor[Condition]() && b[0] != '{':
+		return p.condition(b)
+	case (t == reflect.TypeFor[[]Share]() || t == reflect.TypeFor[[]Range]()) && b[0] == '{':
+		return p.parts(t, b)
+	case t == reflect.TypeFor[Strata]() && b[0] == '"':
+		return json.Marshal(object{"column": b})
 	case t == reflect.TypeFor[[]Field]() && b[0] == '{':
 		return p.fieldList(b)
 	case t == reflect.TypeFor[Field]() && b[0] == '{':
@@ -74,6 +90,45 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		return json.Marshal(object{"method": b})
 	}
 	return b, nil
+}
+
+// condition returns the condition that SQL, or a list of column, operator and value, stands for.
+func (p place) condition(b json.RawMessage) (json.RawMessage, error) {
+	triple, _ := elements(b)
+	switch {
+	case slices.Contains(operators, unquoted(b)):
+		return nil, p.wrong(b, `SQL: a condition with an operator goes into a list, [["cloud", "<", 10]]`)
+	case b[0] == '"':
+		return json.Marshal(object{"sql": b})
+	case len(triple) != 3:
+		return nil, p.wrong(b, "SQL, or [column, operator, value]")
+	}
+	return json.Marshal(object{"column": triple[0], "op": triple[1], "value": triple[2]})
+}
+
+// parts returns the list that shares or ranges by name stand for.
+func (p place) parts(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+	names, values, err := p.members(b)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]object, len(names))
+	for i, name := range names {
+		v := values[name]
+		list[i] = object{"weight": v}
+		if t == reflect.TypeFor[[]Range]() {
+			bounds, _ := elements(v)
+			if len(bounds) != 2 {
+				return nil, p.member(name).wrong(v, "[from, to]")
+			}
+			list[i] = object{"from": bounds[0], "to": bounds[1]}
+			maps.DeleteFunc(list[i], func(_ string, bound json.RawMessage) bool { return string(bound) == "null" })
+		}
+		if list[i]["name"], err = json.Marshal(name); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(list)
 }
 
 // unquoted returns a string of JSON, or "" if b is nil or none.

@@ -149,17 +149,9 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 	case reflect.TypeFor[fieldDefaults]():
 		return p.defaults(b)
 	case reflect.TypeFor[Sampler]():
-		if b[0] == '{' {
-			p.name = "" // users say per_asset, not sampler.per_asset
-		}
-	case reflect.TypeFor[Where]():
-		if list, ok := elements(b); ok {
-			return b, p.where(list)
-		}
+		p.name = "" // users say per_asset, not sampler.per_asset
 	}
-	// A short form: an object of a struct and a list of a slice are long ones.
-	if v, ok := reflect.New(t).Interface().(json.Unmarshaler); ok &&
-		!(b[0] == '{' && t.Kind() == reflect.Struct || b[0] == '[' && t.Kind() == reflect.Slice) {
+	if v, ok := reflect.New(t).Interface().(json.Unmarshaler); ok && (t.Kind() != reflect.Struct || b[0] != '{') {
 		if err := v.UnmarshalJSON(b); err != nil {
 			return nil, p.wrong(b, err.Error())
 		}
@@ -201,22 +193,6 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 		return nil, p.wrong(b, rule)
 	}
 	return b, nil
-}
-
-// where checks the conditions of a list.
-func (p place) where(list []json.RawMessage) error {
-	for i, b := range list {
-		t := reflect.TypeFor[Condition]()
-		at := p.element(t, i, b)
-		if b[0] == '{' {
-			if _, err := at.check(t, b); err != nil {
-				return err
-			}
-		} else if err := new(Condition).read(b); err != nil {
-			return at.wrong(b, err.Error())
-		}
-	}
-	return nil
 }
 
 // numberRule returns the rule that a value breaks as a number of a type, or "".

@@ -82,11 +82,11 @@ func (g generator) short(t reflect.Type) []any {
 		return []any{integer}
 	case reflect.TypeFor[GeoJSON]():
 		return []any{map[string]any{"type": "object"}}
-	case reflect.TypeFor[EPSG](), reflect.TypeFor[Where](), reflect.TypeFor[Split](), reflect.TypeFor[Strata]():
+	case reflect.TypeFor[EPSG](), reflect.TypeFor[[]Condition](), reflect.TypeFor[Split](), reflect.TypeFor[Strata]():
 		return []any{text}
-	case reflect.TypeFor[Shares]():
+	case reflect.TypeFor[[]Share]():
 		return byName(map[string]any{"type": "number"})
-	case reflect.TypeFor[Ranges]():
+	case reflect.TypeFor[[]Range]():
 		return byName(list(map[string]any{}, 2))
 	case reflect.TypeFor[Timestamp]():
 		return []any{list(text, 2), integer, text}
@@ -236,7 +236,7 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 // of returns the schema of a type.
 func (g generator) of(t reflect.Type) map[string]any {
 	switch t {
-	case reflect.TypeFor[Where]():
+	case reflect.TypeFor[[]Condition]():
 		one := []any{g.of(t.Elem()), map[string]any{"type": "string"}, list(map[string]any{}, 3)}
 		return map[string]any{"type": "array", "items": map[string]any{"anyOf": one}}
 	case reflect.TypeFor[json.RawMessage]():

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +9,9 @@ import (
 	"time"
 )
 
-// Members of a spec have short forms, such as a number for a sampler. Their types read them. What a short form says
-// of other members is moved there by WithDefaults, so that the JSON of a spec with defaults has none. Validate refuses
-// what is left because these members are given, too. An error of UnmarshalJSON is the rule for the value.
+// The types of this file read more than one form. What stands for other members is moved there by WithDefaults, so
+// that the JSON of a spec with defaults has long forms only. Validate refuses what is left because these members are
+// given, too. An error of UnmarshalJSON is the rule for the value.
 
 // Text is a string, which JSON may write as a whole number, true or false.
 type Text string
@@ -34,14 +33,15 @@ type Pair [2]int
 
 // UnmarshalJSON reads one number for both sides, or a list of two.
 func (p *Pair) UnmarshalJSON(b []byte) error {
-	var list []*int
 	if json.Unmarshal(b, &p[0]) == nil {
 		p[1] = p[0]
-	} else if json.Unmarshal(b, &list) != nil || len(list) != 2 || list[0] == nil || list[1] == nil {
-		return errors.New("the side of a square, or [height, width] in pixels")
-	} else {
-		*p = Pair{*list[0], *list[1]}
+		return nil
 	}
+	var list []int
+	if json.Unmarshal(b, &list) != nil || len(list) != 2 {
+		return errors.New("the side of a square, or [height, width] in pixels")
+	}
+	*p = Pair(list)
 	return nil
 }
 
@@ -97,23 +97,6 @@ func (e *EPSG) UnmarshalJSON(b []byte) error {
 	}
 	*e = EPSG(n)
 	return nil
-}
-
-// inOrder calls visit for the members of a JSON object in their order, which a map would lose.
-func inOrder(b []byte, visit func(name string, v json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	_, err := d.Token()
-	for err == nil && d.More() {
-		var name json.Token
-		var v json.RawMessage
-		if name, err = d.Token(); err == nil {
-			err = d.Decode(&v)
-		}
-		if err == nil {
-			err = visit(name.(string), v)
-		}
-	}
-	return err
 }
 
 // Timestamp is a range of time: the first and the last instant in milliseconds since 1970, both

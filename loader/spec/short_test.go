@@ -56,6 +56,7 @@ func TestShortWindowsAndRows(t *testing.T) {
 			`{"column":"d","op":"<","value":2}]`,
 		`"where":["a < 1"],"datetime":"2020-01-01/2020-02-01","bbox":[0,1,2,3],"bbox_crs":"epsg:32633"`: `"where":[` +
 			`{"sql":"a < 1"},{"bbox":[0,1,2,3],"bbox_crs":32633},{"datetime":"2020-01-01/2020-02-01"}]`,
+		`"where":[{"concat":[{"paths":1,"where":"a"}]}]`: `"where":[{"concat":[{"paths":1,"where":[{"sql":"a"}]}]}]`,
 		`"split":"train"`: `"split":{"by":"given"},"use":"train"`,
 		// Not in the order of their names.
 		`"use":"val","split":{"by":"hash","shares":{"train":0.6,"val":0.3,"a":0.1}}`: `"use":"val","split":{"by":` +
@@ -120,9 +121,8 @@ func TestShortAndLong(t *testing.T) {
 		`"strata":{"column":"c","until":-1}`:           `until is "-1"`,
 		`"strata":{"column":"c","until":7,"length":7}`: `until is "7"`,
 		`"use":"a","split":{"by":"hash","shares":{"a":1,"b":0}}`: `share "b" is 0`,
-		`"use":"a","split":{"by":"hash","shares":{"a":1,"a":1}}`: `two shares are called "a"`,
+		`"use":"a","split":{"by":"hash","shares":{"a":1,"a":1}}`: "split.shares.a is given twice",
 		`"timestamp":"2026-01-01T00:00:00"`:                      "a time with a time zone",
-		`"where":[{"concat":[{"paths":1,"where":["a < 1"]}]}]`:   `where[0] is "a < 1": it must be an object`,
 	} {
 		_, err := ParseSpec([]byte(`{"source":"d","batch_size":4,` + members + `}`))
 		if err == nil || !strings.Contains(err.Error(), want) {

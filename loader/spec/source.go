@@ -126,7 +126,7 @@ type Source struct {
 type Subset struct {
 	// Where lists conditions. A row must meet all of them. A condition is an object, a list of column, operator and
 	// value, or SQL, which may also stand for the list.
-	Where Where `json:"where,omitempty"`
+	Where []Condition `json:"where,omitempty"`
 	// BBox, BBoxCRS and Datetime are conditions after those of Where.
 	BBox     *[4]float64 `json:"bbox,omitempty"`
 	BBoxCRS  EPSG        `json:"bbox_crs,omitempty"`
@@ -219,9 +219,9 @@ type Split struct {
 	// the same from run to run. Default 0.
 	Seed uint64 `json:"seed,omitempty"`
 	// Shares are the parts in order, for "hash", "column", "cell" and "place", or an object of their weights by name.
-	Shares Shares `json:"shares,omitempty"`
+	Shares []Share `json:"shares,omitempty"`
 	// Ranges are the parts in order, for "date", or an object of [from, to] by name.
-	Ranges Ranges `json:"ranges,omitempty"`
+	Ranges []Range `json:"ranges,omitempty"`
 	// Size is the side of a cell in units of Columns, or in degrees with LonLat and for "place".
 	Size float64 `json:"size,omitempty"`
 	// MarginM is the least distance of windows of two parts for "place", in metres of the map. Default
@@ -293,51 +293,6 @@ type Strata struct {
 	PerBatch bool `json:"per_batch,omitempty"`
 }
 
-// Shares are the parts of a split in order, which JSON may write as an object of weights by name.
-type Shares []Share
-
-// UnmarshalJSON reads a list or an object.
-func (s *Shares) UnmarshalJSON(b []byte) error {
-	if b[0] != '{' {
-		return json.Unmarshal(b, (*[]Share)(s))
-	}
-	*s = Shares{}
-	if inOrder(b, func(name string, v json.RawMessage) error {
-		*s = append(*s, Share{Name: name})
-		return json.Unmarshal(v, &(*s)[len(*s)-1].Weight)
-	}) != nil {
-		return errors.New("a list, or an object of numbers by name")
-	}
-	return nil
-}
-
-// Ranges are the parts of a split by date in order, which JSON may write as an object of pairs by name.
-type Ranges []Range
-
-// UnmarshalJSON reads a list or an object. A bound that is null is none.
-func (r *Ranges) UnmarshalJSON(b []byte) error {
-	if b[0] != '{' {
-		return json.Unmarshal(b, (*[]Range)(r))
-	}
-	*r = Ranges{}
-	if inOrder(b, func(name string, v json.RawMessage) error {
-		var bounds []json.RawMessage
-		if json.Unmarshal(v, &bounds) != nil || len(bounds) != 2 {
-			return errors.ErrUnsupported
-		}
-		for i := range bounds {
-			if string(bounds[i]) == "null" {
-				bounds[i] = nil
-			}
-		}
-		*r = append(*r, Range{Name: name, From: bounds[0], To: bounds[1]})
-		return nil
-	}) != nil {
-		return errors.New("a list, or an object of [from, to] by name")
-	}
-	return nil
-}
-
 // UnmarshalJSON reads a split, or the name of the part of a given one that counts.
 func (s *Split) UnmarshalJSON(b []byte) error {
 	type long Split
@@ -351,18 +306,6 @@ func (s *Split) UnmarshalJSON(b []byte) error {
 		return errors.New("the name of a part, and is empty; leave it out for all samples")
 	}
 	s.By = "given"
-	return nil
-}
-
-// UnmarshalJSON reads strata, or the name of their column.
-func (s *Strata) UnmarshalJSON(b []byte) error {
-	type long Strata
-	if b[0] == '{' {
-		return json.Unmarshal(b, (*long)(s))
-	}
-	if json.Unmarshal(b, &s.Column) != nil {
-		return errors.New("the name of a column, or strata")
-	}
 	return nil
 }
 
@@ -848,7 +791,8 @@ func validateWhere(where []Condition, depth int) error {
 func (c *Condition) validate() error {
 	kinds := 0
 	for _, is := range []bool{
-		c.Op != "" || c.Value != nil, c.SQL != "", c.Select != "", c.BBox != nil, c.Datetime != "", c.Concat != nil,
+		c.Op != "" || c.Value != nil, strings.TrimSpace(c.SQL) != "", c.Select != "", c.BBox != nil,
+		c.Datetime != "", c.Concat != nil,
 	} {
 		if is {
 			kinds++

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -456,19 +455,6 @@ func (s Sampler) withDefaults() Sampler {
 		}
 	}
 	return s
-}
-
-// UnmarshalJSON reads a sampler, or a Pair as the size of random windows.
-func (s *Sampler) UnmarshalJSON(b []byte) error {
-	type long Sampler
-	if b[0] == '{' || string(b) == "null" {
-		return json.Unmarshal(b, (*long)(s))
-	}
-	s.Kind, s.Size = RandomWindow, new(Pair)
-	if s.Size.UnmarshalJSON(b) != nil {
-		return errors.New("the side of a square, [height, width] in pixels, or a sampler")
-	}
-	return nil
 }
 
 // short is a Pair of a sampler and the members that it stands for.

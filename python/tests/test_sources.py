@@ -778,7 +778,7 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
         ({"split": chaski.Split.by_hash({"a": 1, "b": 0}), "use": "a"}, 'share "b" is 0'),
         ({"split": chaski.Split.by_hash(["a", "b"])}, r"shares\[0\] is"),
         ({"split": chaski.Split.by_hash({"a": 1}, seed=-1)}, "seed is -1"),
-        ({"split": chaski.Split.by_date("c", {"a": "2024"})}, "ranges is"),
+        ({"split": chaski.Split.by_date("c", {"a": "2024"})}, "ranges.a is"),
         ({"split": chaski.Split.by_cell(0, {"a": 1})}, "size is 0"),
         ({"source": chaski.Mixture({})}, "sources by name"),
         ({"source": chaski.Mixture(["x"])}, "sources by name"),

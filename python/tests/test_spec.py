@@ -309,6 +309,7 @@ def test_arguments_as_json_has_them():
         (np.True_, True),
         (Time("k", "t", 2), {"key": "k", "order": "t", "length": 2, "validity": "steps"}),
         (chaski.Grid(8), {"kind": "grid", "size": 8, "overlap": 0}),
+        (np.array(["2020-01-02"], "datetime64[D]"), ["2020-01-02"]),
         (datetime(2020, 1, 2, tzinfo=timezone.utc), "2020-01-02T00:00:00+00:00"),
         (SimpleNamespace(to_epsg=lambda: 32630), 32630),
         (SimpleNamespace(__geo_interface__={"type": "Point"}), {"type": "Point"}),

@@ -70,8 +70,8 @@ def plain(name: str, v: Any) -> Any:
     """
     if isinstance(v, (bytes, type)):
         raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
-    if isinstance(v, np.datetime64):
-        return str(v)
+    if isinstance(v, (np.ndarray, np.generic)) and v.dtype.kind == "M":
+        v = np.datetime_as_string(v)  # type: ignore[arg-type]
     if hasattr(v, "isoformat"):
         return v.isoformat()
     if is_dataclass(v):
