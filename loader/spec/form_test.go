@@ -96,6 +96,18 @@ func parsed(t *testing.T, members string) string {
 	return string(b)
 }
 
+// TestStatsOfManyFields: the fields of many sources cannot make the engine read the same statistics without end.
+func TestStatsOfManyFields(t *testing.T) {
+	band := `{"mean":1,"std":2},`
+	report := `"stats": {"image": {"bands": [` + strings.TrimSuffix(strings.Repeat(band, 40000), ",") + `]}}`
+	source := `{"source": "d", "fields": {"image": {"normalize": "mean_std"}}},`
+	text := `{"batch_size": 1, "fields": {"image": {"dtype": "float32"}}, ` + report + `, "sources": [` +
+		strings.TrimSuffix(strings.Repeat(source, 25), ",") + "]}"
+	if _, err := ParseSpec([]byte(text)); err == nil || !strings.Contains(err.Error(), "bytes of stats") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestWrongShortForms: an error names the argument as it was written.
 func TestWrongShortForms(t *testing.T) {
 	deep := strings.Repeat(`[{"sources":`, 40)

@@ -15,8 +15,8 @@ type Values []float64
 // Normalize computes y = f32(f32(x*s) + o), and then clips y. s and o are the scale and the offset of
 // the band, rounded to float32 once.
 type Normalize struct {
-	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0. Default of
-	// ParseSpec: 1 and 0.
+	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0. Default in JSON: 1
+	// and 0.
 	Scale  Values `json:"scale"`
 	Offset Values `json:"offset"`
 	// Clip holds the least and the greatest value of the result. Default: none.
