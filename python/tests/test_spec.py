@@ -77,6 +77,7 @@ def defaults(**members):
             {"window": chaski.RandomWindow((64, 32), 4)},
             {"sampler": {"kind": "random_window", "size": [64, 32], "per_asset": 4}},
         ),
+        ({"window": {"kind": "grid", "size": 8}}, {"sampler": {"kind": "grid", "size": 8}}),
         (
             {
                 "fields": {
