@@ -50,7 +50,7 @@ CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/nul
 # none are. With -short, tests try fewer cases that run the same goroutines.
 RACE := -race -short -tags invariants -gcflags=all=$(COMPILE) '-gcflags=github.com/klauspost/compress/...=$(COMPILE) -race=false'
 # The detector follows each block that the collector frees. With four times the usual garbage between collections, the
-# tests of cli take 55 s of processor time instead of 68, those of loader 63 instead of 70; and up to 1.9 GB instead of 0.7.
+# tests of cli take 55 s of processor time instead of 68, those of loader 63 instead of 70; and up to 2.9 GB instead of 0.9.
 RACE_GOGC := 400
 # Packages with nothing that runs beside anything else have no races to find: that is 33 packages, which take two
 # minutes of two cores. Those of SHARED have a cache or a pool, but their tests start nothing: those of tables, store/taco
