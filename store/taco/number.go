@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -69,7 +70,7 @@ func (p *numberPool) rows(ctx context.Context, t *tables.Table, rows []int) erro
 				w = s[len(s)-2] * s[len(s)-1]
 			}
 		}
-		if err := p.row(stats, row, w); err != nil {
+		if err := p.row(ctx, stats, row, w); err != nil {
 			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 		}
 	}
@@ -80,25 +81,41 @@ func (p *numberPool) rows(ctx context.Context, t *tables.Table, rows []int) erro
 }
 
 // row adds the bands of a row with weight w.
-func (p *numberPool) row(stats *tables.Vector, row int, w float64) error {
+func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w float64) error {
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "column "+geotiffColumn, fault.NoOffset, format, args...)
 	}
 	bands, lo, hi := stats.List(row)
 	if p.bands == nil && hi > lo {
+		if err := budget.Grow(ctx, int64(hi-lo)*bandBytes); err != nil {
+			return err
+		}
 		p.bands = make([][]weighted, hi-lo)
 	}
 	if hi > lo && hi-lo != len(p.bands) {
 		return bad(fault.Unsupported, "%d bands, but earlier rows have %d", hi-lo, len(p.bands))
 	}
 	for i := lo; i < hi; i++ {
+		_, first, last := bands.List(i)
+		n, to := last-first, &p.bands[i-lo]
+		if p.at >= 0 && n != geotiffNumbers {
+			return bad(fault.Unsupported, "band %d has %d numbers, but of measurements it has %d", i-lo, n,
+				geotiffNumbers)
+		}
+		if p.at < 0 && n == geotiffNumbers {
+			return bad(fault.Unsupported, "band %d has %d numbers, which are of measurements, not of classes", i-lo, n)
+		}
+		if *to != nil && p.at < 0 && len(*to) != n {
+			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, n, len(*to))
+		}
+		if *to == nil {
+			if err := budget.Grow(ctx, int64(n)*classBytes); err != nil {
+				return err
+			}
+		}
 		x, ok := numbers(bands, i)
 		if !ok {
 			return bad(fault.Corrupt, "band %d has nulls", i-lo)
-		}
-		if measured := p.at >= 0; measured != (len(x) == geotiffNumbers) {
-			return bad(fault.Unsupported, "band %d has %d numbers: of measurements it has %d, of classes their shares",
-				i-lo, len(x), geotiffNumbers)
 		}
 		var s float64
 		switch {
@@ -109,12 +126,8 @@ func (p *numberPool) row(stats *tables.Vector, row int, w float64) error {
 		case p.at >= 0:
 			x = x[p.at : p.at+1]
 		}
-		to := &p.bands[i-lo]
 		if *to == nil {
 			*to = make([]weighted, len(x))
-		}
-		if len(*to) != len(x) {
-			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, len(x), len(*to))
 		}
 		for k := range x {
 			(*to)[k].add(w, x[k], s)
@@ -122,6 +135,15 @@ func (p *numberPool) row(stats *tables.Vector, row int, w float64) error {
 	}
 	return nil
 }
+
+// bandBytes is what a band takes beside its classes: the slices of its values here, in PoolNumber and in a server's
+// answer, 24 bytes each, and the least that is allocated for such an answer.
+const bandBytes = 3*24 + 8
+
+// classBytes is what a class of a band takes, or the one value of measurements: 48 bytes as weighted, 8 in the row that
+// is added, 8 in the result of PoolNumber and 4 in a server's answer, these three twice, because slices that grow are
+// copied. A file of some KiB can hold tens of millions of equal shares.
+const classBytes = 48 + 2*(8+8+4)
 
 // weighted pools a value, by its rows.
 type weighted struct {
@@ -153,6 +175,9 @@ func (v *weighted) value(number string) float64 {
 		return v.most
 	case "std":
 		return math.Sqrt(v.squares / (v.weight - 1))
+	}
+	if v.weight == 0 {
+		return math.NaN() // no row has pixels
 	}
 	return v.mean
 }

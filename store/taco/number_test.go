@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -123,5 +124,37 @@ func TestNumbersThatCannotBePooled(t *testing.T) {
 		if err := p.rows(t.Context(), statsTable(c.stats, shapes), rows); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestMemoryOfClassesIsCharged: a file may have any number of classes, and the memory of a server is bounded.
+func TestMemoryOfClassesIsCharged(t *testing.T) {
+	const limit = 1 << 20
+	b := budget.New(limit, nil)
+	for name, bands := range map[string][][]float64{
+		"classes": {make([]float64, limit/8)}, "bands": make([][]float64, limit/8),
+	} {
+		account, err := b.OpenQuestion(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := numberPool{number: "categorical", at: -1}
+		table := statsTable([][][]float64{bands}, make([][]float64, 1))
+		if err := p.rows(budget.With(t.Context(), account), table, []int{0}); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%s: %v", name, err)
+		}
+		account.Close()
+	}
+}
+
+// TestRowsWithoutPixels: they say nothing of a mean.
+func TestRowsWithoutPixels(t *testing.T) {
+	table := statsTable([][][]float64{{numbersOf([]float64{1, 2})}}, [][]float64{{1, 0, 8}})
+	p := numberPool{number: "mean", at: 2}
+	if err := p.rows(t.Context(), table, []int{0}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.bands[0][0].value(p.number); !math.IsNaN(got) {
+		t.Errorf("the mean is %v", got)
 	}
 }
