@@ -49,6 +49,7 @@ def test_info(row):
     assert i.time_kind == (row["time_kind"] or i.time_kind)
     if row["transform"] is not None:
         assert i.transform == pytest.approx(row["transform"], rel=1e-15)
+        assert all(type(v) is float for v in i.transform)
         assert (i.crs, i.pixel_is_point) == (row["crs"], row["point"])
     alone = rumi.info(header=i.header)
     assert alone == i and alone.bands is None and alone.shape == i.shape

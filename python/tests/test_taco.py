@@ -630,6 +630,9 @@ def test_what_the_reader_says_of_its_document_and_statistics():
         ds.stats_categorical(0, level=2, id="t0")
     with pytest.raises(IndexError):
         ds.stats_mean(3, level=2, id="t0")
+    for level, id in ((1 << 40, "t0"), (2, 5)):
+        with pytest.raises(chaski.NotFoundError):
+            ds.stats_mean(0, level=level, id=id)  # type: ignore[arg-type]
     shown = ds.where("rank < 3")._repr_html_()
     assert "<th>samples</th><td>3</td>" in shown
     assert "rank &lt; 3" in shown

@@ -312,8 +312,9 @@ def _header(question: pb.IndexQuestion, more: bytes = b"") -> Header:
     answer = ask(None, pb.AskRequest(index=question), None, [more] if more else [])[0]
     text, offsets, counts, blob = pb.Blobs.FromString(answer).blobs
     said = json.loads(text)
-    for name in ("shape", "tile", "index_order", "transform"):
-        said[name] = None if said[name] is None else tuple(said[name])
+    for name in ("shape", "tile", "index_order"):
+        said[name] = tuple(said[name])
+    said["transform"] = said["transform"] and tuple(map(float, said["transform"]))
     truth = said["generation"] == 3 and said["dtype"] == "uint1"  # what the original calls it
     said["dtype"] = np.dtype(bool) if truth else _dtype(said["dtype"])
     said["time"] = said["time"] and [

@@ -781,8 +781,10 @@ class Dataset(_Node, Document):
 
     def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
         """Returns a number of "geotiff:stats" of rows of a level, pooled by the engine."""
-        where, level = {"where": self._steps}, count("level", level, 0)
-        answer = self._source.ask("pool", where, level=level, number=number, id=id)
+        members = {"level": min(count("level", level, 0), _UINT32), "number": number}
+        if id is not None:
+            members["id"] = str(id)
+        answer = self._source.ask("pool", {"where": self._steps}, **members)
         bands = [np.frombuffer(b, "<f4") for b in pb.Blobs.FromString(answer).blobs]
         out = np.array(bands) if number == "categorical" else np.concatenate(bands)
         return out[band if isinstance(band, int) else list(band)]
@@ -904,6 +906,8 @@ class Dataset(_Node, Document):
         caption = self.id or ", ".join(self._source.paths)
         return _show.table(caption, [row for row in rows.items() if row[1] not in (None, "")])
 
+
+_UINT32 = 0xFFFFFFFF  # what a message holds: no container has so many levels
 
 # The conditions that may drop samples below level 0: those on place and time, and groups with them.
 _NARROWING = {"bbox", "datetime", "concat"}
