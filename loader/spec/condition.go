@@ -100,7 +100,7 @@ func OperandOf(m json.RawMessage) (o Operand, err error) {
 		}
 		return Operand{isFloat: true, float: f}, nil
 	}
-	return o, fmt.Errorf("value %s is neither a number nor a text", m)
+	return o, fmt.Errorf("value %s is neither a number nor a text", brief(string(m)))
 }
 
 // Operands returns the operands that the column is compared with: one, or with "in" at least one.

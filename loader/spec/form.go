@@ -150,7 +150,7 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	}
 	list := make([]object, len(names))
 	for i, name := range names {
-		at := place{of: fmt.Sprintf("%sfield %q: ", p.of, name), depth: p.depth + 1}
+		at := place{of: fmt.Sprintf("%sfield %q: ", p.of, brief(name)), depth: p.depth + 1}
 		switch v := values[name]; v[0] {
 		case '{':
 			if _, list[i], err = at.members(v); err == nil && list[i]["name"] != nil {

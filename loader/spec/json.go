@@ -68,6 +68,7 @@ var named = map[reflect.Type]string{
 
 // member returns the place of a member of an object.
 func (p place) member(name string) place {
+	name = brief(name)
 	if p.name != "" {
 		name = p.name + "." + name
 	}
@@ -82,7 +83,7 @@ func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
 			Name *string `json:"name"`
 		}
 		if json.Unmarshal(b, &object) == nil && object.Name != nil {
-			return place{fmt.Sprintf("%s%s %q: ", p.of, kind, *object.Name), "", depth}
+			return place{fmt.Sprintf("%s%s %q: ", p.of, kind, brief(*object.Name)), "", depth}
 		}
 		return place{fmt.Sprintf("%s%s %d: ", p.of, kind, i), "", depth}
 	}
@@ -90,6 +91,14 @@ func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
 		return place{p.of, "", depth} // users give bbox, datetime and the like beside where
 	}
 	return place{p.of, fmt.Sprintf("%s[%d]", p.name, i), depth}
+}
+
+// brief returns the start of a text: enough to recognise it, and short enough for a line.
+func brief(text string) string {
+	if r := []rune(text[:min(len(text), 4*81)]); len(r) > 80 { // a rune has at most 4 bytes
+		return string(r[:80]) + "…"
+	}
+	return text
 }
 
 // wrong returns the error about a value that does not follow a rule.
@@ -102,11 +111,7 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
-	text := strings.TrimSpace(out.String())
-	// Enough to recognise a value, and short enough for a line.
-	if r := []rune(text); len(r) > 80 {
-		text = string(r[:80]) + "…"
-	}
+	text := brief(strings.TrimSpace(out.String()))
 	name := p.name
 	if name == "" {
 		name = "it" // the spec itself, or a field of it
@@ -225,8 +230,15 @@ func elements(b json.RawMessage) (list []json.RawMessage, ok bool) {
 	return list, ok
 }
 
+// maxElements bounds lists of structs before their elements are read, because an element such as {} costs hundreds of
+// times its text. The longest lists are those of sources and of shares.
+const maxElements = max(maxSources, maxShares)
+
 // list checks the elements of a list.
 func (p place) list(t reflect.Type, list []json.RawMessage) (_ json.RawMessage, err error) {
+	if t.Kind() == reflect.Struct && len(list) > maxElements {
+		return nil, fmt.Errorf("%s%s has %d elements: it must have at most %d", p.of, p.name, len(list), maxElements)
+	}
 	for i, v := range list {
 		if list[i], err = p.element(t, i, v).check(t, v); err != nil {
 			return nil, err

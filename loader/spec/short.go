@@ -37,11 +37,11 @@ func (p *Pair) UnmarshalJSON(b []byte) error {
 		p[1] = p[0]
 		return nil
 	}
-	var list []int
-	if json.Unmarshal(b, &list) != nil || len(list) != 2 {
+	var list []*int // null is no 0
+	if json.Unmarshal(b, &list) != nil || len(list) != 2 || list[0] == nil || list[1] == nil {
 		return errors.New("the side of a square, or [height, width] in pixels")
 	}
-	*p = Pair(list)
+	*p = Pair{*list[0], *list[1]}
 	return nil
 }
 
@@ -84,10 +84,10 @@ type EPSG int
 
 // UnmarshalJSON reads a number, or a string of the authority and the code.
 func (e *EPSG) UnmarshalJSON(b []byte) error {
-	text := strings.ToUpper(strings.Trim(string(b), `"`))
-	if text == "NULL" {
+	if string(b) == "null" {
 		return nil
 	}
+	text := strings.ToUpper(strings.Trim(string(b), `"`))
 	if authority, code, ok := strings.Cut(text, ":"); ok && (authority == "EPSG" || authority == "ESRI") {
 		text = code
 	}

@@ -3,6 +3,8 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -113,20 +115,63 @@ func TestShortAndLong(t *testing.T) {
 		`"sampler":{"kind":"random_window","size":8,"visits":2}`:                   "visits is 2: it is for kind",
 		`"sampler":{"kind":"resized_window","size":8,"scale":[0,0]}`:               "scale is [0 0]: both",
 		`"sampler":{"kind":"resized_window","size":8,"scale":[1,2],"scale_max":1}`: "given beside",
-		`"bbox_crs":32633`:                             "bbox_crs is 32633, but there is no bbox",
-		`"datetime":" "`:                               "a condition is empty",
-		`"where":""`:                                   "a condition is empty",
-		`"split":"train","use":"val"`:                  `use is "val", but split, "train", already names the part`,
-		`"split":" "`:                                  "is empty; leave it out for all samples",
-		`"strata":{"column":"c","until":-1}`:           `until is "-1"`,
-		`"strata":{"column":"c","until":7,"length":7}`: `until is "7"`,
-		`"use":"a","split":{"by":"hash","shares":{"a":1,"b":0}}`: `share "b" is 0`,
-		`"use":"a","split":{"by":"hash","shares":{"a":1,"a":1}}`: "split.shares.a is given twice",
-		`"timestamp":"2026-01-01T00:00:00"`:                      "a time with a time zone",
+		`"sampler":{"kind":"grid","size":8,"overlap":[null,2]}`:                    "overlap is [null,2]: it must be the side",
+		`"bbox":[0,1,2,3],"bbox_crs":"null"`:                                       `bbox_crs is "null": it must be an EPSG code`,
+		`"bbox_crs":32633`:                                                         "bbox_crs is 32633, but there is no bbox",
+		`"datetime":" "`:                                                           "a condition is empty",
+		`"where":""`:                                                               "a condition is empty",
+		`"split":"train","use":"val"`:                                              `use is "val", but split, "train", already names the part`,
+		`"split":" "`:                                                              "is empty; leave it out for all samples",
+		`"strata":{"column":"c","until":-1}`:                                       `until is "-1"`,
+		`"strata":{"column":"c","until":7,"length":7}`:                             `until is "7"`,
+		`"use":"a","split":{"by":"hash","shares":{"a":1,"b":0}}`:                   `share "b" is 0`,
+		`"use":"a","split":{"by":"hash","shares":{"a":1,"a":1}}`:                   "split.shares.a is given twice",
+		`"timestamp":"2026-01-01T00:00:00"`:                                        "a time with a time zone",
 	} {
 		_, err := ParseSpec([]byte(`{"source":"d","batch_size":4,` + members + `}`))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", members, err, want)
+		}
+	}
+}
+
+// TestHostileSpecs: specs of 1 MiB cost little memory for their text, and errors about them are short.
+func TestHostileSpecs(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	fill := func(before, each, after string) string {
+		n := (maxSpecBytes - len(before) - len(after) - 100) / len(each)
+		return before + strings.TrimSuffix(strings.Repeat(each, n), ",") + after
+	}
+	numbered := func(format string) string {
+		var b strings.Builder
+		for i := range 50_000 {
+			fmt.Fprintf(&b, format, i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for text, want := range map[string]string{
+		fill(`"fields":[`, "{},", "]"):                                           "it must have at most 1000",
+		fill(`"sources":[`, "{},", "]"):                                          "it must have at most 1000",
+		fill(`"where":[`, `"a",`, "]"):                                           "it must have at most 1000",
+		`"fields":{` + numbered(`"f%d":"c",`) + "}":                              "fields has 50000 elements",
+		`"split":{"shares":{` + numbered(`"s%d":1,`) + "}}":                      "split.shares has 50000 elements",
+		fill(`"where":[["a","in",[`, "1,", "]]],\"take\":-1"):                    "take is -1",
+		`"fields":{"` + long + `":1}`:                                            `é…": it is 1`,
+		`"fields":[{"name":"` + long + `","dtype":1}]`:                           `é…": dtype is 1`,
+		fill(`"where":[["a","==",[`, "1,", "]]]"):                                "… is neither a number nor",
+		`"fields":{"a":{"sizes":{"` + long + `":"x"}}}`:                          `é… is "x"`,
+		fill(`"sources":[{"name":"`+long+`","fields":[`, `{"name":"a"},`, "]}]"): "at most 1000",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseSpec([]byte(`{"source":"d","batch_size":4,` + text + `}`))
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+			t.Errorf("%.40s…: %.300v, want %s", text, err, want)
+		}
+		// 100 times the text: it is copied at each level, and again with each growth of a buffer.
+		if n := after.TotalAlloc - before.TotalAlloc; n > 100*maxSpecBytes {
+			t.Errorf("%.40s…: %d bytes were allocated", text, n)
 		}
 	}
 }

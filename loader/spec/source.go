@@ -462,8 +462,9 @@ func compacted(m json.RawMessage) json.RawMessage {
 	if json.Compact(&b, m) != nil {
 		return m
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(b.Bytes(), &list) != nil || list == nil {
+	has := func(word string) bool { return bytes.Contains(b.Bytes(), []byte(word)) }
+	var list []json.RawMessage // takes 24 bytes for each number of the list
+	if !has("true") && !has("false") || json.Unmarshal(b.Bytes(), &list) != nil || list == nil {
 		return number(b.Bytes())
 	}
 	parts := make([][]byte, len(list))

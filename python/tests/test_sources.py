@@ -744,6 +744,11 @@ def test_values_of_conditions(value, want):
     assert listed == ["c", "in", [want]]
 
 
+def test_conditions_may_be_an_array():
+    rows = chaski.Rows(where=np.array([["site", "==", "a"]]))
+    assert rows.to_json() == {"where": [["site", "==", "a"]]}
+
+
 MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
 
 

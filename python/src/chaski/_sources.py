@@ -142,6 +142,10 @@ class Split:
         return out
 
 
+def _is_empty_list(v: Any) -> bool:
+    return isinstance(v, list) and not v  # an array has no truth value
+
+
 class RowsJson:
     """What `Rows` do."""
 
@@ -150,7 +154,7 @@ class RowsJson:
         rows: Any = self
         default = type(rows)()
         pairs = ((f.name, getattr(rows, f.name), getattr(default, f.name)) for f in fields(rows))
-        return [name for name, v, d in pairs if v is not d and not (name == "where" and v == [])]
+        return [n for n, v, d in pairs if v is not d and not (n == "where" and _is_empty_list(v))]
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds, without the length of an epoch and `base_path`."""
