@@ -61,7 +61,7 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		if new(Pair).UnmarshalJSON(b) != nil {
 			return nil, p.wrong(b, "the side of a square, [height, width] in pixels, or a sampler")
 		}
-		return json.Marshal(object{"kind": json.RawMessage(`"` + RandomWindow + `"`), "size": b})
+		return object{"kind": json.RawMessage(`"` + RandomWindow + `"`), "size": b}.text(), nil
 	case t == reflect.TypeFor[[]Condition]() && b[0] != '[':
 		if b[0] != '"' {
 			return nil, p.wrong(b, "SQL or a list of conditions")
@@ -72,7 +72,7 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 	case (t == reflect.TypeFor[[]Share]() || t == reflect.TypeFor[[]Range]()) && b[0] == '{':
 		return p.parts(t, b)
 	case t == reflect.TypeFor[Strata]() && b[0] == '"':
-		return json.Marshal(object{"column": b})
+		return object{"column": b}.text(), nil
 	case t == reflect.TypeFor[[]Field]() && b[0] == '{':
 		return p.fieldList(b)
 	case t == reflect.TypeFor[Field]() && b[0] == '{':
@@ -87,7 +87,7 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		if !slices.Contains(methods, unquoted(b)) {
 			return nil, p.wrong(b, `"`+strings.Join(methods, `", "`)+`", false, or an object with scale and offset`)
 		}
-		return json.Marshal(object{"method": b})
+		return object{"method": b}.text(), nil
 	}
 	return b, nil
 }
@@ -99,11 +99,11 @@ func (p place) condition(b json.RawMessage) (json.RawMessage, error) {
 	case slices.Contains(operators, unquoted(b)):
 		return nil, p.wrong(b, `SQL: a condition with an operator goes into a list, [["cloud", "<", 10]]`)
 	case b[0] == '"':
-		return json.Marshal(object{"sql": b})
+		return object{"sql": b}.text(), nil
 	case len(triple) != 3:
 		return nil, p.wrong(b, "SQL, or [column, operator, value]")
 	}
-	return json.Marshal(object{"column": triple[0], "op": triple[1], "value": triple[2]})
+	return object{"column": triple[0], "op": triple[1], "value": triple[2]}.text(), nil
 }
 
 // parts returns the list that shares or ranges by name stand for.
@@ -112,23 +112,22 @@ func (p place) parts(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]object, len(names))
+	list := make([]json.RawMessage, len(names))
 	for i, name := range names {
 		v := values[name]
-		list[i] = object{"weight": v}
+		part := object{"weight": v}
 		if t == reflect.TypeFor[[]Range]() {
 			bounds, _ := elements(v)
 			if len(bounds) != 2 {
 				return nil, p.member(name).wrong(v, "[from, to]")
 			}
-			list[i] = object{"from": bounds[0], "to": bounds[1]}
-			maps.DeleteFunc(list[i], func(_ string, bound json.RawMessage) bool { return string(bound) == "null" })
+			part = object{"from": bounds[0], "to": bounds[1]}
+			maps.DeleteFunc(part, func(_ string, bound json.RawMessage) bool { return string(bound) == "null" })
 		}
-		if list[i]["name"], err = json.Marshal(name); err != nil {
-			return nil, err
-		}
+		part["name"] = textOf(name)
+		list[i] = part.text()
 	}
-	return json.Marshal(list)
+	return listText(list), nil
 }
 
 // unquoted returns a string of JSON, or "" if b is nil or none.
@@ -148,13 +147,14 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	if len(names) == 0 {
 		return nil, errors.New("fields is empty: it must have at least one field")
 	}
-	list := make([]object, len(names))
+	list := make([]json.RawMessage, len(names))
 	for i, name := range names {
+		var f object
 		at := place{of: fmt.Sprintf("%sfield %q: ", p.of, brief(name)), depth: p.depth + 1}
 		switch v := values[name]; v[0] {
 		case '{':
-			if _, list[i], err = at.members(v); err == nil && list[i]["name"] != nil {
-				err = at.member("name").wrong(list[i]["name"], "left out, because the field already has one")
+			if _, f, err = at.members(v); err == nil && f["name"] != nil {
+				err = at.member("name").wrong(f["name"], "left out, because the field already has one")
 			}
 			if err != nil {
 				return nil, err
@@ -164,15 +164,14 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 			if strings.Contains(unquoted(v), "{id}") {
 				member = "pattern"
 			}
-			list[i] = object{member: v}
+			f = object{member: v}
 		default:
 			return nil, at.wrong(v, "an object, the name of a column, or a pattern with {id}")
 		}
-		if list[i]["name"], err = json.Marshal(name); err != nil {
-			return nil, err
-		}
+		f["name"] = textOf(name)
+		list[i] = f.text()
 	}
-	return json.Marshal(list)
+	return listText(list), nil
 }
 
 // picked returns a field with band_names in place of bands if these are strings.
@@ -185,7 +184,7 @@ func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	}
 	f["band_names"] = f["bands"]
 	delete(f, "bands")
-	return json.Marshal(f)
+	return f.text(), nil
 }
 
 // inherited is what the fields of a spec take from its defaults. Members that are not given are nil; normalize is null
@@ -244,12 +243,12 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	delete(spec, "defaults")
-	fields, err := json.Marshal(d.Fields)
-	if err != nil {
-		return nil, err
+	fields := make([]json.RawMessage, len(d.Fields))
+	for i, f := range d.Fields {
+		fields[i] = f.text()
 	}
-	spec["fields"] = fields
-	return json.Marshal(spec)
+	spec["fields"] = listText(fields)
+	return spec.text(), nil
 }
 
 // storedDTypes are the dtypes without arithmetic, floatDTypes those of floats.

@@ -244,11 +244,45 @@ func (p place) list(t reflect.Type, list []json.RawMessage) (_ json.RawMessage, 
 			return nil, err
 		}
 	}
-	return json.Marshal(list)
+	return listText(list), nil
+}
+
+// listText returns the JSON of a list. As object.text, it takes its elements as they are: json.Marshal would check
+// them, and escape each < as six bytes, on every level around them.
+func listText(list []json.RawMessage) json.RawMessage {
+	size := 2 // the brackets, and a comma for each element
+	for _, v := range list {
+		size += len(v) + 1
+	}
+	b := append(make(json.RawMessage, 0, size), '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
 }
 
 // object holds the members of an object of JSON.
 type object map[string]json.RawMessage
+
+// text returns the JSON of the object.
+func (o object) text() json.RawMessage {
+	members := make([]json.RawMessage, 0, len(o))
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		members = append(members, slices.Concat(textOf(name), json.RawMessage(":"), o[name]))
+	}
+	b := listText(members)
+	b[0], b[len(b)-1] = '{', '}'
+	return b
+}
+
+// textOf returns the JSON of a string.
+func textOf(text string) json.RawMessage {
+	b, _ := json.Marshal(text) // a string has no error
+	return b
+}
 
 // members returns the members of an object, and their names in their order. Two of one name are an error.
 func (p place) members(b json.RawMessage) (names []string, values object, err error) {
@@ -279,7 +313,7 @@ func (p place) values(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 			return nil, err
 		}
 	}
-	return json.Marshal(values)
+	return values.text(), nil
 }
 
 // member is a member of an object that stands for a struct.
@@ -337,5 +371,5 @@ func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 			return nil, fmt.Errorf("%sno member %q; there are %s", p.of, p.member(k).name, strings.Join(names, ", "))
 		}
 	}
-	return json.Marshal(values)
+	return values.text(), nil
 }

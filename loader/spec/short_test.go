@@ -121,7 +121,7 @@ func TestShortAndLong(t *testing.T) {
 		`"datetime":" "`:                                                           "a condition is empty",
 		`"where":""`:                                                               "a condition is empty",
 		`"split":"train","use":"val"`:                                              `use is "val", but split, "train", already names the part`,
-		`"split":" "`:                                                              "is empty; leave it out for all samples",
+		`"split":" "`:                                                              "leave it out for all samples",
 		`"strata":{"column":"c","until":-1}`:                                       `until is "-1"`,
 		`"strata":{"column":"c","until":7,"length":7}`:                             `until is "7"`,
 		`"use":"a","split":{"by":"hash","shares":{"a":1,"b":0}}`:                   `share "b" is 0`,

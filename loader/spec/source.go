@@ -303,7 +303,7 @@ func (s *Split) UnmarshalJSON(b []byte) error {
 	case err != nil:
 		return errors.New("the name of a part, or a split")
 	case strings.TrimSpace(s.part) == "":
-		return errors.New("the name of a part, and is empty; leave it out for all samples")
+		return errors.New("the name of a part; leave it out for all samples")
 	}
 	s.By = "given"
 	return nil
