@@ -505,9 +505,9 @@ func (s *Sampler) validateShort() error {
 	}
 	switch {
 	case s.Scale != nil && min(s.Scale[0], s.Scale[1]) <= 0:
-		return fmt.Errorf("scale is %v: both must be above 0", *s.Scale)
+		return fmt.Errorf("scale is [%v,%v]: both must be above 0", s.Scale[0], s.Scale[1])
 	case s.Scale != nil:
-		return fmt.Errorf("scale is %v, and scale_min or scale_max is given beside it", *s.Scale)
+		return fmt.Errorf("scale is [%v,%v], and scale_min or scale_max is given beside it", s.Scale[0], s.Scale[1])
 	case s.Visits != 0:
 		return fmt.Errorf("visits is %d: it is for kind %q, in place of per_asset", s.Visits, TileWindow)
 	case s.Overlap == Pair{}:
