@@ -572,6 +572,7 @@ def test_wrong_arguments(fake):
     target = fake(FakeEngine())
     for options in (
         {"rank": 2, "world_size": 2},
+        {"world_size": 1 << 32},
         {"rank": -1},
         {"world_size": 0},
         {"prefetch": 0},

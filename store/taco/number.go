@@ -13,8 +13,8 @@ import (
 )
 
 // PoolNumber pools one number of geotiff:stats over rows of a level, by band, as tacoreader does: "min", "max", "mean",
-// "std", "p25", "p50", "p75" or "p95" of measurements, or "categorical", the share of each class of a band. Rows
-// without statistics are skipped.
+// "std", "valid" (the percentage of pixels), "p25", "p50", "p75" or "p95" of measurements, or "categorical", the share
+// of each class of a band. Rows without statistics are skipped.
 //
 // The weight w of a row is rows × columns of stac:tensor_shape, or 1 if its shape is not known: mean = Σwm/Σw, and the
 // deviation is that of a sample, √((Σ(w−1)s² + Σw(m−mean)²)/(Σw−1)). The percentiles of all pixels do not follow from

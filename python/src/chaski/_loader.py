@@ -40,6 +40,7 @@ as another program that took the memory; of the third one the user has to know."
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
+_MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 
 
 class BadRows:
@@ -880,7 +881,9 @@ def _tls(credentials: Any) -> pb.Tls | None:
 
 def _checked_engine(o: Options, call: str, *not_here: str) -> Engine:
     """Returns the options of the engine, after the checks of what is no part of a spec."""
-    if count("rank", o.rank, 0) >= count("world_size", o.world_size):
+    if count("world_size", o.world_size) > _MAX_RANKS:
+        raise SpecError(f"world_size is {o.world_size}: it must be at most {_MAX_RANKS}")
+    if count("rank", o.rank, 0) >= o.world_size:
         raise SpecError(
             f"rank is {o.rank}, but world_size is {o.world_size}: ranks are 0 to {o.world_size - 1}"
         )

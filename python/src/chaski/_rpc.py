@@ -111,6 +111,7 @@ def _of_spec(text: str) -> SpecError:
     for member, argument in _ARGUMENTS.items():
         if text.startswith(member + " "):
             text = argument + text.removeprefix(member)
+        text = text.replace(f", and {member} is ", f", and {argument} is ")
     return SpecError(text)
 
 
