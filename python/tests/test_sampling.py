@@ -356,3 +356,21 @@ def test_windows_of_a_grid() -> None:
         ours = chaski.Grid(side, stride=stride, pad=pad).count(size, 2 * size)
         reference_grid = sampling.Grid(side, side, stride, stride, pad=pad)
         assert ours == reference_grid.count(size, 2 * size)
+
+
+@pytest.mark.parametrize(
+    "members, said",
+    [
+        ({"size": 0}, "size is 0"),
+        ({"size": 8.5}, "size is 8.5"),
+        ({"size": True}, "size is True"),
+        ({"size": (1, 2, 3)}, r"size is \(1, 2, 3\)"),
+        ({"size": 8, "overlap": -1}, "overlap is -1"),
+        ({"size": 8, "overlap": (0, 8)}, r"overlap is \(0, 8\)"),
+        ({"size": 8, "stride": 0}, "stride is 0"),
+        ({"size": 8, "stride": 4, "overlap": 2}, "stride is 4 and overlap is 2"),
+    ],
+)
+def test_windows_of_no_grid_are_not_counted(members, said):
+    with pytest.raises(chaski.SpecError, match=said):
+        chaski.Grid(**members).count(100, 90)

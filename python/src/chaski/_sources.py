@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
-from chaski._plain import Size, members, plain, stated
+from chaski._plain import Size, count, members, plain, stated
 from chaski.errors import SpecError
 
 
@@ -22,10 +20,24 @@ class GridJson:
     pad: bool
 
     def sides(self) -> list[int]:
-        """Returns height, width, stride_y and stride_x."""
-        size = np.broadcast_to(self.size, 2)
-        stride = size - self.overlap if self.stride is None else np.broadcast_to(self.stride, 2)
-        return [int(n) for n in (*size, *stride)]
+        """Returns height, width, stride_y and stride_x.
+
+        Raises:
+            SpecError: the members make no grid; no engine is asked here that would say so.
+        """
+        size, overlap = _pair("size", self.size), _pair("overlap", self.overlap, least=0)
+        if self.stride is not None:
+            if any(overlap):
+                raise SpecError(
+                    f"stride is {self.stride!r} and overlap is {self.overlap!r}: a Grid has one"
+                )
+            return size + _pair("stride", self.stride)
+        stride = [side - n for side, n in zip(size, overlap, strict=True)]
+        if min(stride) < 1:
+            raise SpecError(
+                f"overlap is {self.overlap!r}: it must be less than size, which is {self.size!r}"
+            )
+        return size + stride
 
     def count(self, height: int, width: int) -> int:
         """Returns the number of windows in a raster of height by width pixels."""
@@ -37,6 +49,15 @@ class GridJson:
                 along = min(along, -(-size // stride))
             n *= max(along, 1)
         return n
+
+
+def _pair(name: str, v: Any, least: int = 1) -> list[int]:
+    """Returns (height, width) of a size, or of the side of a square."""
+    sides = plain(name, v)
+    sides = sides if isinstance(sides, list) else [sides, sides]
+    if len(sides) != 2:
+        raise SpecError(f"{name} is {v!r}: it must be the side of a square, or (height, width)")
+    return [count(name, n, least) for n in sides]
 
 
 _BOUNDS = ("minx", "miny", "maxx", "maxy")
