@@ -249,8 +249,8 @@ func FuzzStreams(f *testing.F) {
 	})
 }
 
-// cutBehind reports whether the standard library reads want from a zlib stream that is cut somewhere behind it, maybe in
-// the code that follows.
+// cutBehind reports whether the standard library reads want from a zlib stream that is cut somewhere behind it, maybe
+// in the code that follows.
 func cutBehind(src, want []byte) bool {
 	got, err := io.ReadAll(flate.NewReader(bytes.NewReader(src[2:])))
 	return errors.Is(err, io.ErrUnexpectedEOF) && bytes.HasPrefix(got, want)
