@@ -578,6 +578,8 @@ def _in_a_fork(path, pipe):
         whole, part = chaski.read(path), chaski.read([path], y=(0, 8), x=(3, 5))
         with pytest.raises(chaski.Error):
             chaski.read(f"{path}.missing")
+        with pytest.raises(RuntimeError, match="spawn"):  # and does not wait for ever
+            chaski.load(path, batch_size=1)
         pipe.send((whole.sum(), part.shape, chaski.info(path)["bytes"]))
     except BaseException as e:
         pipe.send(repr(e))

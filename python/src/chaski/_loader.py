@@ -22,7 +22,7 @@ from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, FieldInfo
 from chaski._quarantine import Quarantine
-from chaski._rpc import Connection, Description, addresses
+from chaski._rpc import Connection, Description, addresses, stands_still
 from chaski._run import Job, Run
 from chaski._spec import build_spec, field_names, make_absolute, policy
 from chaski._tables import Files, in_memory
@@ -82,6 +82,15 @@ def refuse_worker() -> None:
             "ahead of the training loop, workers would each load every batch again, and its "
             "connection does not survive their fork. Iterate over the dataset itself, or use "
             "DataLoader(dataset, batch_size=None, num_workers=0)."
+        )
+
+
+def _refuse_fork() -> None:
+    """Raises in a fork of a process that used gRPC, where an engine would be waited for in vain."""
+    if stands_still():
+        raise RuntimeError(
+            "this process was forked from one that had used chaski, whose connections stand still "
+            "here: start processes by the method 'spawn' or 'forkserver'"
         )
 
 
@@ -714,10 +723,12 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
 
     Raises:
+        RuntimeError: this process was forked from one that had used chaski.
         SpecError: an argument is wrong.
         EngineError: there is no engine, or it does not start.
         Error: the source cannot be opened; of the kind that fits.
     """
+    _refuse_fork()
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
@@ -757,10 +768,12 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     All other arguments are those of `load`.
 
     Raises:
+        RuntimeError: this process was forked from one that had used chaski.
         SpecError: an argument is wrong.
         UnavailableError: the server cannot be reached.
         Error: the source cannot be opened; of the kind that fits.
     """
+    _refuse_fork()
     e = _checked_engine(o, "connect", "workers", "memory", "max_chunk")
     targets = addresses(o.target)
     if in_memory(o.source) and not all(t.startswith("unix") for t in targets):
