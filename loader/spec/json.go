@@ -93,14 +93,6 @@ func (p place) element(t reflect.Type, i int, b json.RawMessage) place {
 	return place{p.of, fmt.Sprintf("%s[%d]", p.name, i), depth}
 }
 
-// brief returns the start of a text: enough to recognise it, and short enough for a line.
-func brief(text string) string {
-	if r := []rune(text[:min(len(text), 4*81)]); len(r) > 80 { // a rune has at most 4 bytes
-		return string(r[:80]) + "…"
-	}
-	return text
-}
-
 // wrong returns the error about a value that does not follow a rule.
 func (p place) wrong(b json.RawMessage, rule string) error {
 	var v any
