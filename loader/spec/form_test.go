@@ -98,6 +98,9 @@ func parsed(t *testing.T, members string) string {
 
 // TestStatsOfManyFields: the fields of many sources cannot make the engine read the same statistics without end.
 func TestStatsOfManyFields(t *testing.T) {
+	if testing.Short() {
+		t.Skip("megabytes of text, which one goroutine reads")
+	}
 	band := `{"mean":1,"std":2},`
 	report := `"stats": {"image": {"bands": [` + strings.TrimSuffix(strings.Repeat(band, 40000), ",") + `]}}`
 	source := `{"source": "d", "fields": {"image": {"normalize": "mean_std"}}},`

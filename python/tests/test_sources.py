@@ -766,7 +766,7 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
         ({"window": chaski.TileWindow(8, tile=0)}, "tile is 0"),
         (
             {"window": chaski.ResizedWindow(8, scale=(0, 0))},
-            r"scale is .0 0.: both must be above 0",
+            r"scale is \[0,0\]: both must be above 0",
         ),
         ({"window": chaski.ResizedWindow(8, scale=2)}, "scale is 2"),
         ({"window": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),

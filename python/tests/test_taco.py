@@ -285,7 +285,7 @@ def test_errors_come_with_the_question():
             with pytest.raises(chaski.SpecError, match="is empty"):
                 ask(empty)
         for option in ("where", "datetime", "split"):
-            with pytest.raises(chaski.SpecError, match="is empty"):
+            with pytest.raises(chaski.SpecError, match="is empty|leave it out for all samples"):
                 ds.loader(fields=FIELDS, batch_size=1, rows=chaski.Rows(**{option: empty}))
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
