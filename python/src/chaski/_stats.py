@@ -141,11 +141,10 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
             spec=text[:PIECE],
             workers=0 if o.workers is None else count("workers", o.workers, 0),
         )
-        more = [text[PIECE:]] if len(text) > PIECE else []
         if o.max_chunk is not None:
             count("max_chunk", o.max_chunk)
         request = pb.AskRequest(stats=question)
-        return Stats(json.loads(ask(o.server, request, o.timeout, more, o.max_chunk)[0]))
+        return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
 
 
 def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:

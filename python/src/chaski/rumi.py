@@ -309,7 +309,7 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
 
 def _header(question: pb.IndexQuestion, more: bytes = b"") -> Header:
     """Returns what the engine says of a header blob, or of a file."""
-    answer = ask(None, pb.AskRequest(index=question), None, [more] if more else [])[0]
+    answer = ask(None, pb.AskRequest(index=question), None, [more])[0]
     text, offsets, counts, blob = pb.Blobs.FromString(answer).blobs
     said = json.loads(text)
     for name in ("shape", "tile", "index_order"):

@@ -154,8 +154,7 @@ class _Source:
         if text:
             members["text"] = long[:PIECE]
         question = pb.AskRequest(**{kind: {"containers": self.containers, **members}})
-        more = [long[PIECE:]] if len(long) > PIECE else []
-        out, warned = _ask(self.server, question, self.timeout, more)
+        out, warned = _ask(self.server, question, self.timeout, [long[PIECE:]])
         for warning in warned:
             if warning not in self._told:
                 self._told.add(warning)
