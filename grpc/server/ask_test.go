@@ -14,7 +14,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -77,10 +76,7 @@ func TestIdleQuestions(t *testing.T) {
 func idleQuestion(t *testing.T, o Options, begin func(chaskiv1.Chaski_AskClient) error) {
 	l, target, dial := listenBuf(t)
 	s := start(t, l, o)
-	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := dialed(t, target, dial)
 	defer conn.Close()
 	c := chaskiv1.NewChaskiClient(conn)
 	idle, err := c.Ask(t.Context())
@@ -138,10 +134,7 @@ func TestAsk(t *testing.T) {
 		return []*chaskiv1.AskRequest{{Kind: &chaskiv1.AskRequest_RumiHead{RumiHead: q}}}
 	}
 	each(t, Options{Roots: []string{root}}, func(t *testing.T, target string, dial ...grpc.DialOption) {
-		conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := dialed(t, target, dial)
 		defer conn.Close()
 		c := chaskiv1.NewChaskiClient(conn)
 		const sql = "SELECT id, cloud_cover FROM data WHERE cloud_cover < 9 ORDER BY rank DESC"

@@ -9,9 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -25,10 +23,7 @@ func connected(t *testing.T, o Options, f func(c chaskiv1.ChaskiClient)) {
 	l, target, dial := listenUnix(t)
 	r := start(t, l, o)
 	defer r.stop(t)
-	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := dialed(t, target, dial)
 	defer conn.Close()
 	f(chaskiv1.NewChaskiClient(conn))
 }

@@ -156,6 +156,16 @@ func listenTCP(t *testing.T) (net.Listener, string, []grpc.DialOption) {
 	return l, l.Addr().String(), nil
 }
 
+// dialed returns a connection in plain text, which the caller closes.
+func dialed(t *testing.T, target string, dial []grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 func listenBuf(*testing.T) (net.Listener, string, []grpc.DialOption) {
 	l := bufconn.Listen(1 << 16)
 	dial := func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
@@ -736,10 +746,7 @@ func TestDescribeTellsTheLimitOfARank(t *testing.T) {
 	h := &house{samples: 100, elems: 4}
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Open: h.Open})
-	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := dialed(t, target, dial)
 	defer conn.Close()
 	c := chaskiv1.NewChaskiClient(conn)
 	for _, k := range []struct {
@@ -823,10 +830,7 @@ func TestHealth(t *testing.T) {
 	h := &house{samples: 40, elems: 50}
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Open: h.Open})
-	conn, err := grpc.NewClient(target, append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := dialed(t, target, dial)
 	defer conn.Close()
 	check := func() healthpb.HealthCheckResponse_ServingStatus {
 		r, err := healthpb.NewHealthClient(conn).Check(t.Context(),
