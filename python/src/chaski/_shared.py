@@ -207,6 +207,7 @@ class Side:
             self._shut()
 
     def _shut(self) -> None:
+        self._over = True  # at once: the thread that reads may see the end after the next stream
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
