@@ -14,12 +14,23 @@ logs=$(mktemp -d)                                                # NAME.log and,
 lane=
 trap '[ -z "$lane" ] || kill "$lane" 2>/dev/null; rm -rf "$logs"' EXIT
 
+# used sets cpu to the seconds of processor time of all steps of this lane so far. `times` is a part of the shell: in a
+# pipe it would tell the times of another one.
+used() {
+  local file=$logs/times.$BASHPID
+  times > "$file"
+  cpu=$(awk -F'[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$file")
+}
+
 step() { # NAME COMMAND...
-  local name=$1 t=$SECONDS result=ok
+  local name=$1 t=$SECONDS result=ok before cpu
   shift
   printf '\n== %s: %s\n' "$name" "$*"
+  used
+  before=$cpu
   "$@" 2>&1 | tee "$logs/$name.log" || result=FAILED
-  printf '%-9s %-6s %5d s\n' "$name" "$result" $((SECONDS - t)) > "$logs/$name.result"
+  used
+  printf '%-9s %-6s %5d s, %5d s of a processor\n' "$name" "$result" $((SECONDS - t)) $((cpu - before)) > "$logs/$name.result"
 }
 
 whole() { # NAME COMMAND...: a step whose output is printed in one piece
