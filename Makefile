@@ -181,8 +181,9 @@ check-python: env
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
-check-house: env ## length of lines, direction of imports, circles of files, one writer of files, listings of the API
+check-house: env ## length of lines and functions, direction of imports, circles of files, one writer of files, listings of the API
 	$(GO) run ./tools/check lines
+	$(GO) run ./tools/check functions
 	$(GO) run ./tools/check imports
 	$(GO) run ./tools/check circles
 	$(GO) run ./tools/check writes

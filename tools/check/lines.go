@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,20 +24,9 @@ var (
 	link = regexp.MustCompile(`https?://\S+|\]\([^)]+\)`)
 )
 
-// checkLines returns the lines below root that are too long. Folders of which the name begins with a dot, and those of
-// test data, are left out.
+// checkLines returns the lines below root that are too long.
 func checkLines(root string) (problems []string, err error) {
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name := d.Name(); path != root &&
-				(strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
-				return fs.SkipDir
-			}
-			return nil
-		}
+	err = walkSources(root, func(path string) error {
 		var long []int
 		most := goColumns
 		switch filepath.Ext(path) {

@@ -1,6 +1,7 @@
 // Command check holds the repository to what no compiler checks:
 //
 //	go run ./tools/check lines      the length of lines of Go and Markdown
+//	go run ./tools/check functions  the length of functions
 //	go run ./tools/check imports    packages import only packages of lower floors
 //	go run ./tools/check circles    few files of a package use each other in a circle
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
@@ -17,13 +18,15 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: check lines | imports | circles | writes | api [-w]"))
+		fail(fmt.Errorf("usage: check lines | functions | imports | circles | writes | api [-w]"))
 	}
 	var problems []string
 	var err error
 	switch os.Args[1] {
 	case "lines":
 		problems, err = checkLines(".")
+	case "functions":
+		problems, err = checkFunctions(".")
 	case "imports":
 		problems, err = checkImports()
 	case "circles":
@@ -33,7 +36,7 @@ func main() {
 	case "api":
 		problems, err = checkAPI("docs/api", len(os.Args) > 2 && os.Args[2] == "-w")
 	default:
-		err = fmt.Errorf("%s is none of lines, imports, circles, writes, api", os.Args[1])
+		err = fmt.Errorf("%s is none of lines, functions, imports, circles, writes, api", os.Args[1])
 	}
 	if err != nil {
 		fail(err)

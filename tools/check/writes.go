@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,13 +29,8 @@ var ownWriters = map[string]string{
 // checkWrites returns the calls below root by which a file could get a name before its content is on the disk.
 func checkWrites(root string) (problems []string, err error) {
 	files := token.NewFileSet()
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch name := d.Name(); {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata"):
-			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || mayWrite(path):
+	err = walkSources(root, func(path string) error {
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || mayWrite(path) {
 			return nil
 		}
 		f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)

@@ -31,13 +31,7 @@ type makeFlags struct {
 	quiet, resume bool
 }
 
-// NewMake returns the command make.
-func NewMake(env console.Env) *cobra.Command {
-	var f makeFlags
-	cmd := &cobra.Command{
-		Use:   "make -o OUT [flags] RECIPE",
-		Short: "Cut chips by a recipe into a TACO 2 container, or into shards of MDS or WebDataset",
-		Long: `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
+const makeHelp = `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
 .zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON, "-" reads it from standard input:
 
   collection:                     # COLLECTION.json: these members are needed
@@ -90,7 +84,15 @@ OUT is complete or absent, also after a kill. A ZIP replaces an older one; a fol
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
 place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT. OUT may be in S3
 (s3://), where a ZIP and a folder are written without a local copy, and one file also in other stores (gs://,
-az://), where it is uploaded when it is complete.`,
+az://), where it is uploaded when it is complete.`
+
+// NewMake returns the command make.
+func NewMake(env console.Env) *cobra.Command {
+	var f makeFlags
+	cmd := &cobra.Command{
+		Use:   "make -o OUT [flags] RECIPE",
+		Short: "Cut chips by a recipe into a TACO 2 container, or into shards of MDS or WebDataset",
+		Long:  makeHelp,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
   chaski make -o seen.tacozip --report chips.html chips.yaml

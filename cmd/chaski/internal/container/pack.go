@@ -209,14 +209,21 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return nil, err
 	}
 	defer d.Close()
+	return f.export(ctx, d, paths[0], filter, o)
+}
+
+// export packs the samples of the container at path that are chosen.
+func (f *packFlags) export(
+	ctx context.Context, d *taco.Dataset, path string, filter *taco.Filter, o build.Options,
+) (*build.Result, error) {
 	if f.upgrade && d.IDColumn() == newestID {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "is a %s already: "+
-			"an upgrade is of a Tortilla or a TACO 0.2", d.Format()), paths[0])
+			"an upgrade is of a Tortilla or a TACO 0.2", d.Format()), path)
 	}
 	// A copy of what is broken would be whole, and hide it.
 	checked, err := d.Verify(ctx)
 	if err != nil {
-		return nil, fault.WithFile(err, paths[0])
+		return nil, fault.WithFile(err, path)
 	}
 	f.notes = checked.Notes
 	all, err := d.Visible(ctx, 0)
@@ -238,7 +245,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return nil, err
 	}
 	if rows, err = f.choose(ctx, t, rows); err != nil {
-		return nil, fault.WithFile(err, paths[0])
+		return nil, fault.WithFile(err, path)
 	}
 	c, err := build.CollectionOf(d)
 	if err != nil {
@@ -257,7 +264,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	}
 	f.columns.attach.Text = c.TextColumns()
 	r, err := build.Export(ctx, d, rows, *c, f.out, o)
-	return r, fault.WithFile(err, paths[0])
+	return r, fault.WithFile(err, path)
 }
 
 // directory packs a directory of files.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -14,10 +15,15 @@ import (
 	"github.com/chaski-eo/chaski/ops/recipe"
 )
 
+// mergeFlags are the flags of job merge.
+type mergeFlags struct {
+	resource
+	made            container.MadeFlags
+	out, statistics string
+}
+
 func newMerge(env console.Env) *cobra.Command {
-	var f resource
-	var made container.MadeFlags
-	var out, statistics string
+	var f mergeFlags
 	cmd := &cobra.Command{
 		Use:   "merge [flags] FOLDER",
 		Short: "Join the results of a job's shards",
@@ -44,69 +50,80 @@ chips. The source of the recipe is opened for its columns.`,
 					}
 				}
 			}
-			output, err := made.Output(out)
-			switch {
-			case err != nil:
-				return err
-			case out == "":
-				return console.Usagef("--output is empty; leave the flag out to write to standard output")
-			case j.Places() && out == "-":
-				return console.Usagef("--output is missing: the container to write")
-			case statistics != "" && container.SamePath(statistics, out):
-				return console.Usagef("--stats %s would replace %s", statistics, out)
-			}
-			if err := console.Writable(statistics); err != nil {
-				return err // before the container is written
-			}
-			r, err := j.Results(ctx)
-			if err != nil {
-				return err
-			}
-			ro, done, err := f.options(env)
-			if err != nil {
-				return err
-			}
-			defer done()
-			o := job.MergeOptions{Name: out, Output: output, Statistics: statistics != "", Resource: ro}
-			if out == "-" {
-				o.Name = ""
-			}
-			if kinds.Binary(j.Kind) && o.Name == "" {
-				if err := console.NotToTerminal(env.Out, "the output of "+j.Kind); err != nil {
-					return err
-				}
-			}
-			var outcome job.Outcome
-			if j.Places() {
-				err = made.Stored(ctx, out, output, func(path string, output recipe.Output) (err error) {
-					o.Name, o.Output = path, output
-					outcome, err = r.Place(ctx, o)
-					return err
-				})
-			} else {
-				err = console.WriteFile(out, env.Out, func(w io.Writer) (err error) {
-					outcome, err = r.Merge(ctx, w, o)
-					return err
-				})
-			}
-			if err == nil && statistics != "" {
-				err = container.WriteStatistics(env, statistics, outcome.Statistics)
-			}
-			if err != nil {
-				return err
-			}
-			// After the output is written, so that a command that fails prints only its error.
-			for _, line := range outcome.Notes {
-				fmt.Fprintf(env.Err, "chaski: %s\n", line)
-			}
-			return outcome.Fault
+			return f.run(ctx, env, j)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "-", `output file, "-" for standard output`)
-	flags.NonEmptyVar(cmd.Flags(), &statistics, "stats", "of make: also write the statistics of all chips to `FILE`")
-	made.Add(cmd.Flags(), "of make: ")
-	f.add(cmd.Flags())
+	cmd.Flags().StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
+	flags.NonEmptyVar(cmd.Flags(), &f.statistics, "stats",
+		"of make: also write the statistics of all chips to `FILE`")
+	f.made.Add(cmd.Flags(), "of make: ")
+	f.resource.add(cmd.Flags())
 	return cmd
+}
+
+func (f *mergeFlags) run(ctx context.Context, env console.Env, j *job.Job) error {
+	output, err := f.output(j)
+	if err != nil {
+		return err
+	}
+	r, err := j.Results(ctx)
+	if err != nil {
+		return err
+	}
+	ro, done, err := f.options(env)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o := job.MergeOptions{Name: f.out, Output: output, Statistics: f.statistics != "", Resource: ro}
+	if f.out == "-" {
+		o.Name = ""
+	}
+	if kinds.Binary(j.Kind) && o.Name == "" {
+		if err := console.NotToTerminal(env.Out, "the output of "+j.Kind); err != nil {
+			return err
+		}
+	}
+	var outcome job.Outcome
+	if j.Places() {
+		err = f.made.Stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
+			o.Name, o.Output = path, output
+			outcome, err = r.Place(ctx, o)
+			return err
+		})
+	} else {
+		err = console.WriteFile(f.out, env.Out, func(w io.Writer) (err error) {
+			outcome, err = r.Merge(ctx, w, o)
+			return err
+		})
+	}
+	if err == nil && f.statistics != "" {
+		err = container.WriteStatistics(env, f.statistics, outcome.Statistics)
+	}
+	if err != nil {
+		return err
+	}
+	// After the output is written, so that a command that fails prints only its error.
+	for _, line := range outcome.Notes {
+		fmt.Fprintf(env.Err, "chaski: %s\n", line)
+	}
+	return outcome.Fault
+}
+
+// output returns the form of the container that --output names, after the checks of both files.
+func (f *mergeFlags) output(j *job.Job) (recipe.Output, error) {
+	output, err := f.made.Output(f.out)
+	switch {
+	case err != nil:
+		return output, err
+	case f.out == "":
+		return output, console.Usagef("--output is empty; leave the flag out to write to standard output")
+	case j.Places() && f.out == "-":
+		return output, console.Usagef("--output is missing: the container to write")
+	case f.statistics != "" && container.SamePath(f.statistics, f.out):
+		return output, console.Usagef("--stats %s would replace %s", f.statistics, f.out)
+	}
+	return output, console.Writable(f.statistics) // before the container is written
 }
 
 // ofMake are the flags that only the kind make has.

@@ -38,12 +38,7 @@ type convertFlags struct {
 	stack bool
 }
 
-func NewConvert(env console.Env) *cobra.Command {
-	var f convertFlags
-	cmd := &cobra.Command{
-		Use:   "convert [flags] SRC... -o DST",
-		Short: "Write rasters as TOG or rumi files, or as an array",
-		Long: `Write rasters as TOG or rumi files, or as one TileDB array, and arrays as rasters.
+const convertHelp = `Write rasters as TOG or rumi files, or as one TileDB array, and arrays as rasters.
 
 SRC is a raster of any format that chaski reads, a directory, which is searched for .tif, .tiff and .rumi
 files, or a TileDB array. A SRC may be remote (s3://, gs://, az://, https://), unless it is a directory
@@ -110,7 +105,14 @@ what a tile of a TOG takes, by a table of measured costs, so that it chooses the
 A file appears under its name when it is complete; until then it has a temporary name in the same
 directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded
 image in memory for each file that it converts at the same time. The first fault ends the command; files
-that were complete stay.`,
+that were complete stay.`
+
+func NewConvert(env console.Env) *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert [flags] SRC... -o DST",
+		Short: "Write rasters as TOG or rumi files, or as an array",
+		Long:  convertHelp,
 		Example: `  chaski convert chip.tif -o chip.rumi
   chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
   chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/

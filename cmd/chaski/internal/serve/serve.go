@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -87,7 +88,12 @@ after --grace. A second signal kills it at once.`,
 			return f.run(cmd.Context(), env)
 		},
 	}
-	fl := cmd.Flags()
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// add declares the flags.
+func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447",
 		"`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only "+
 			"this\nuser can connect, and no file is left behind)")
@@ -139,7 +145,6 @@ after --grace. A second signal kills it at once.`,
 	fl.StringVar(&f.stages, "stages", "",
 		"`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: the "+
 			"file\nthat "+bench.StagesVariable+" names, or off)")
-	return cmd
 }
 
 func (f *serveFlags) check() (slog.Level, error) {
@@ -228,18 +233,9 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if h != nil {
 		defer h.Close()
 	}
-	doors, err := f.open(l, m, env, log)
+	srv, doors, err := f.server(o, l, m, env)
 	if err != nil {
 		return err
-	}
-	o.Credentials = doors.grpc()
-	// A token that was made is for TCP: to a Unix socket only this user can connect.
-	if o.Gate = doors.gate; onlyUser(f.listen) && !f.access.asks() {
-		o.Gate = nil
-	}
-	srv, err := server.New(o)
-	if err != nil {
-		return console.UsageUnlessFault(err)
 	}
 	defer srv.Close()
 	if m != nil {
@@ -249,11 +245,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		defer serveHealth(h, srv.Ready, log)()
 	}
 	if f.stopOnEOF {
-		go func() {
-			_, err := io.Copy(io.Discard, env.In)
-			log.Debug("standard input closed", "error", err)
-			cancel()
-		}()
+		go cancelAtEOF(env.In, cancel, log)
 	}
 	if len(f.roots) == 0 {
 		log.Warn("there is no --root: the server will serve no files")
@@ -269,6 +261,13 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	return f.writeStages(stages)
 }
 
+// cancelAtEOF calls cancel at the end of in, which is that of the parent process.
+func cancelAtEOF(in io.Reader, cancel context.CancelFunc, log *slog.Logger) {
+	_, err := io.Copy(io.Discard, in)
+	log.Debug("standard input closed", "error", err)
+	cancel()
+}
+
 // serve serves until ctx ends, and for --drain-delay after it.
 func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listener) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -280,13 +279,23 @@ func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listen
 	return srv.Serve(serving, l)
 }
 
-// open returns what the listeners are entered by. m is nil without --metrics.
-func (f *serveFlags) open(l, m net.Listener, env console.Env, log *slog.Logger) (*doors, error) {
+// server returns the server, and what lets clients in to its listeners. m is nil without --metrics.
+func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env) (*server.Server, *doors, error) {
 	addresses := []net.Addr{l.Addr()}
 	if m != nil {
 		addresses = append(addresses, m.Addr())
 	}
-	return f.access.open(addresses, env.Err, log)
+	doors, err := f.access.open(addresses, env.Err, o.Logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Credentials = doors.grpc()
+	// A token that was made is for TCP: to a Unix socket only this user can connect.
+	if o.Gate = doors.gate; onlyUser(f.listen) && !f.access.asks() {
+		o.Gate = nil
+	}
+	srv, err := server.New(o)
+	return srv, doors, console.UsageUnlessFault(err)
 }
 
 func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.Logger) server.Options {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
@@ -16,25 +17,11 @@ import (
 
 // Numbers returns the functions of numbers.
 func Numbers() []*bind.Function {
-	one, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
-	float := func(name, sig, doc string, f func(x float64) float64, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: sig, Doc: doc, Params: one,
-			Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })}
-	}
-	test := func(name, doc string, f func(x float64) bool) *bind.Function {
-		return &bind.Function{Names: []string{name}, Signature: name + "(x)", Doc: doc, Params: one,
-			Type: sqltype.Bool, Eval: eval.Bools(func(_ *plan.Node, r eval.Row) bool {
-				return f(r.Float(0))
-			})}
-	}
-	logarithm := func(name, doc string, f func(x float64) float64, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)",
-			Doc: doc + "; an error unless x is positive", Params: one, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
-				return f(r.Float(0)), positive(r.Float(0))
-			})}
-	}
+	return slices.Concat(wholes(), powers(), angles(), tests())
+}
+
+// wholes returns the functions of rounding, signs and remainders.
+func wholes() []*bind.Function {
 	return []*bind.Function{
 		{Names: []string{"round"}, Signature: "round(x[, digits])",
 			Doc: "rounded to a number of digits after the point (default: 0), halves away from 0; digits " +
@@ -46,7 +33,7 @@ func Numbers() []*bind.Function {
 		{Names: []string{"trunc"}, Signature: "trunc(x)", Doc: "x without its fraction", Bind: bindWhole,
 			Eval: evalWhole(math.Trunc)},
 		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "x without its sign", Bind: bindAbs, Eval: evalAbs},
-		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: one,
+		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: []bind.Param{bind.FloatParam},
 			Type: tables.Type{Kind: tables.Int64, Bits: 8},
 			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 				return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
@@ -58,6 +45,27 @@ func Numbers() []*bind.Function {
 			}
 			return b.Arith("%", args[0], args[1])
 		}},
+	}
+}
+
+// float returns a function of one number.
+func float(name, sig, doc string, f func(x float64) float64, more ...string) *bind.Function {
+	return &bind.Function{Names: append([]string{name}, more...), Signature: sig, Doc: doc,
+		Params: []bind.Param{bind.FloatParam}, Type: sqltype.Double,
+		Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })}
+}
+
+// powers returns the functions of roots, powers and logarithms.
+func powers() []*bind.Function {
+	one, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
+	logarithm := func(name, doc string, f func(x float64) float64, more ...string) *bind.Function {
+		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)",
+			Doc: doc + "; an error unless x is positive", Params: one, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+				return f(r.Float(0)), positive(r.Float(0))
+			})}
+	}
+	return []*bind.Function{
 		{Names: []string{"sqrt"}, Signature: "sqrt(x)", Doc: "the square root; an error if x is negative",
 			Params: one, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
@@ -79,6 +87,12 @@ func Numbers() []*bind.Function {
 			Type: sqltype.Double, Eval: eval.Floats(logOf)},
 		logarithm("log10", "the logarithm to base 10", math.Log10),
 		logarithm("log2", "the logarithm to base 2", math.Log2),
+	}
+}
+
+// angles returns the functions of trigonometry.
+func angles() []*bind.Function {
+	return []*bind.Function{
 		float("radians", "radians(x)", "degrees as radians", func(x float64) float64 { return x * (math.Pi / 180) }),
 		float("degrees", "degrees(x)", "radians as degrees", func(x float64) float64 { return x * (180 / math.Pi) }),
 		float("sin", "sin(x)", "the sine of x radians", math.Sin),
@@ -88,7 +102,7 @@ func Numbers() []*bind.Function {
 		float("acos", "acos(x)", "the arc cosine", math.Acos),
 		float("atan", "atan(x)", "the arc tangent", math.Atan),
 		{Names: []string{"atan2"}, Signature: "atan2(y, x)", Doc: "the angle of the point (x, y), in radians",
-			Params: two, Type: sqltype.Double,
+			Params: []bind.Param{bind.FloatParam, bind.FloatParam}, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
 				return math.Atan2(r.Float(0), r.Float(1)), nil
 			})},
@@ -96,6 +110,19 @@ func Numbers() []*bind.Function {
 			Eval: eval.Floats(func(*plan.Node, eval.Row) (float64, error) {
 				return math.Pi, nil
 			})},
+	}
+}
+
+// tests returns the functions of NaN and infinity.
+func tests() []*bind.Function {
+	test := func(name, doc string, f func(x float64) bool) *bind.Function {
+		return &bind.Function{Names: []string{name}, Signature: name + "(x)", Doc: doc,
+			Params: []bind.Param{bind.FloatParam},
+			Type:   sqltype.Bool, Eval: eval.Bools(func(_ *plan.Node, r eval.Row) bool {
+				return f(r.Float(0))
+			})}
+	}
+	return []*bind.Function{
 		test("isnan", "whether x is NaN", math.IsNaN),
 		test("isinf", "whether x is infinite", func(x float64) bool { return math.IsInf(x, 0) }),
 		test("isfinite", "whether x is neither infinite nor NaN", func(x float64) bool {

@@ -38,7 +38,7 @@ func Strings() []*bind.Function {
 			return nil
 		})
 	}
-	return []*bind.Function{
+	return append([]*bind.Function{
 		{Names: []string{"left"}, Signature: "left(string, count)",
 			Doc: "the first characters; a negative count leaves out as many at the end", Params: cut,
 			Type: sqltype.String, Eval: eval.Strings(left)},
@@ -97,6 +97,13 @@ func Strings() []*bind.Function {
 			Params: one, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 				return int64(len(r.Bytes(0))), nil
 			})},
+	}, patterns()...)
+}
+
+// patterns returns the functions of regular expressions.
+func patterns() []*bind.Function {
+	three := []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
+	return []*bind.Function{
 		{Names: []string{"regexp_matches"}, Signature: "regexp_matches(string, pattern[, options])",
 			Doc: "whether a regular expression matches a part of the string; the pattern is a literal in the " +
 				"syntax of RE2; options are c, i, s, m",

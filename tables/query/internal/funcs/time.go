@@ -21,16 +21,8 @@ func Times() []*bind.Function {
 		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(t)", Doc: doc,
 			Params: []bind.Param{bind.DateParam}, Type: sqltype.Int64, Eval: evalPart(dateParts[name])}
 	}
-	named := func(name, doc string, f func(t time.Time) string) *bind.Function {
-		return &bind.Function{Names: []string{name}, Signature: name + "(t)", Doc: doc,
-			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.String,
-			Eval: eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-				w.Add([]byte(f(clock.Time(r.Int(0)))))
-				return nil
-			})}
-	}
 	diff := []bind.Param{bind.StringParam, bind.TimestampParam, bind.TimestampParam}
-	return []*bind.Function{
+	return append([]*bind.Function{
 		part("year", "the year"), part("quarter", "the quarter, 1 to 4"), part("month", "the month, 1 to 12"),
 		part("week", "the week of ISO 8601", "weekofyear"), part("day", "the day of the month", "dayofmonth"),
 		part("dayofyear", "the day of the year"), part("dayofweek", "the day of the week, Sunday is 0", "weekday"),
@@ -71,6 +63,20 @@ func Times() []*bind.Function {
 		{Names: []string{"make_date"}, Signature: "make_date(year, month, day)", Doc: "a date",
 			Params: []bind.Param{bind.IntParam, bind.IntParam, bind.IntParam}, Type: sqltype.Date,
 			Eval: eval.Ints(makeDate)},
+	}, formats()...)
+}
+
+// formats returns the functions that write timestamps as strings, and read them.
+func formats() []*bind.Function {
+	named := func(name, doc string, f func(t time.Time) string) *bind.Function {
+		return &bind.Function{Names: []string{name}, Signature: name + "(t)", Doc: doc,
+			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.String,
+			Eval: eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+				w.Add([]byte(f(clock.Time(r.Int(0)))))
+				return nil
+			})}
+	}
+	return []*bind.Function{
 		named("monthname", "the month's name in English", func(t time.Time) string { return t.Month().String() }),
 		named("dayname", "the name of the day of the week in English", func(t time.Time) string {
 			return t.Weekday().String()

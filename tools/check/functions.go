@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// functionLines is how long a function may be: what two screens of 40 lines hold.
+const functionLines = 80
+
+// checkFunctions returns the functions below root that are too long, without those of tests, whose tables of cases are
+// read line by line, and those of generated files.
+func checkFunctions(root string) (problems []string, err error) {
+	err = walkSources(root, func(path string) error {
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil || generated.Match(src) {
+			return err
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, path, src, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			at := set.Position(fn.Pos())
+			if n := set.Position(fn.End()).Line - at.Line + 1; n > functionLines {
+				problems = append(problems, fmt.Sprintf("%s:%d: %s has %d lines, over %d",
+					path, at.Line, fn.Name.Name, n, functionLines))
+			}
+		}
+		return nil
+	})
+	return problems, err
+}
+
+// walkSources calls visit for the files below root. Folders of which the name begins with a dot, and those of test
+// data, are left out.
+func walkSources(root string, visit func(path string) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			return visit(path)
+		}
+		name := d.Name()
+		if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
