@@ -7,6 +7,7 @@ import itertools
 import json
 import operator
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -417,19 +418,9 @@ def _fault_of(e: grpc.RpcError) -> pb.Fault | None:
     return None
 
 
-def _varint(b: bytes, pos: int) -> tuple[int, int]:
-    """Reads a varint of 64 bits; raises IndexError at the end of b, or for a longer one."""
-    value = shift = 0
-    while shift < 64:
-        c = b[pos]
-        pos += 1
-        value |= (c & 0x7F) << shift
-        if c < 0x80:
-            if value >> 64:
-                break
-            return value, pos
-        shift += 7
-    raise IndexError
+_NUMBER = rb"([\x80-\xff]{0,8}[\x00-\x7f])"  # a varint of at most 63 bits
+_PART = re.compile(rb"\x0a%b(?:\x08%b)?(?:\x10%b)?(?:\x18%b)?\x22%b" % ((_NUMBER,) * 5), re.DOTALL)
+"""The start of a Part in a StreamReply: its length, ticket, offset, total, and length of data."""
 
 
 def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
@@ -438,12 +429,12 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     Parts are read by hand: protobuf would copy the data twice more, once into the message and once
     out of it. Whatever does not look as expected goes through protobuf.
     """
-    try:
-        part = _parse_part(raw)
-    except IndexError:
-        part = None
-    if part is not None:
-        return part
+    if m := _PART.match(raw):
+        n, ticket, offset, total, size = (
+            sum((b & 0x7F) << 7 * i for i, b in enumerate(v or b"")) for v in m.groups()
+        )
+        if n == len(raw) - m.end(1) and size == len(raw) - m.end():
+            return Part(ticket, offset, total, memoryview(raw)[m.end() :])
     try:
         reply = pb.StreamReply.FromString(raw)
     except Exception as e:  # protobuf's DecodeError has moved between its packages
@@ -455,26 +446,3 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
         p = reply.part
         return Part(p.ticket, p.offset, p.total, memoryview(p.data))
     return cast("pb.Fault | pb.Lease | pb.Shared", getattr(reply, kind))
-
-
-def _parse_part(raw: bytes) -> Part | None:
-    if raw[0] != 0x0A:  # StreamReply.part, length-delimited
-        return None
-    n, pos = _varint(raw, 1)
-    if pos + n != len(raw):
-        return None
-    numbers = [0, 0, 0]
-    data = memoryview(b"")
-    while pos < len(raw):
-        tag = raw[pos]
-        if tag == 0x22:  # Part.data, length-delimited
-            n, pos = _varint(raw, pos + 1)
-            if n > len(raw) - pos:
-                return None
-            data = memoryview(raw)[pos : pos + n]
-            pos += n
-        elif tag in (0x08, 0x10, 0x18):  # Part.ticket, .offset, .total, varints
-            numbers[(tag >> 3) - 1], pos = _varint(raw, pos + 1)
-        else:
-            return None
-    return Part(numbers[0], numbers[1], numbers[2], data)
