@@ -128,7 +128,7 @@ def test_arrays_of_reads(server):
     assert again.ctypes.data == at and np.array_equal(again, whole)  # the same memory
     assert lease_of(chaski.read(SCENE, b=[0], y=(0, 9), server=server.target)) is None  # is small
     os.kill(server.process.pid, signal.SIGKILL)
-    assert eventually(lambda: lease_of(again)._side.over) and np.array_equal(again, whole)
+    assert eventually(lambda: lease_of(again)._end.func.__self__.over) and np.array_equal(again, whole)
 
 
 # The same bytes.
@@ -216,7 +216,7 @@ def test_a_lease_lives_as_long_as_anything_sees_it(server):
             lambda b: iter([b["image"].T]),
         ):
             b = next(batches)
-            lease = lease_of(b["image"])._id
+            lease = lease_of(b["image"])._end.args[0]
             held = loader._connection._side._held
             view = hold(b)
             del b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import deque
@@ -15,9 +16,8 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, Span, Tensor, parse_header
 from chaski._proto.arguments import BadRow
+from chaski._shared import Bytes, Owner
 from chaski.errors import LimitError, PayloadError
-
-_Bytes = npt.NDArray[np.uint8]
 
 
 class Ragged(NamedTuple):
@@ -178,22 +178,6 @@ def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-class _Owner:
-    """Owns a block of memory on behalf of the arrays over it, and gives it back after the last one.
-
-    numpy keeps the object that it got memory from alive as long as any view exists, so this is safe
-    for whatever a user does with a batch: views, slices, tensors that share memory.
-    """
-
-    def __init__(self, raw: _Bytes, home: deque[_Bytes]) -> None:
-        self._raw = raw
-        self._home = home
-        self.__array_interface__ = raw.__array_interface__
-
-    def __del__(self) -> None:
-        self._home.append(self._raw)
-
-
 class Pool:
     """Memory for batches, 64-byte aligned.
 
@@ -202,9 +186,9 @@ class Pool:
     """
 
     def __init__(self, reuse: bool = True, keep: int = 8) -> None:
-        self._free: deque[_Bytes] | None = deque(maxlen=keep) if reuse else None
+        self._free: deque[Bytes] | None = deque(maxlen=keep) if reuse else None
 
-    def take(self, size: int) -> _Bytes:
+    def take(self, size: int) -> Bytes:
         """Returns size bytes, not cleared."""
         raw = None
         if self._free is not None:
@@ -219,7 +203,9 @@ class Pool:
                     break
         if raw is None:
             raw = np.empty(size + ALIGN, np.uint8)
-        view: _Bytes = raw if self._free is None else np.asarray(_Owner(raw, self._free))
+        view = raw
+        if self._free is not None:
+            view = np.asarray(Owner(raw, functools.partial(self._free.append, raw)))
         start = -raw.ctypes.data % ALIGN
         return view[start : start + size]
 
@@ -240,7 +226,7 @@ class Assembler:
     def __init__(self, pool: Pool, limit: int) -> None:
         self._pool = pool
         self._limit = limit
-        self._buf: _Bytes | None = None
+        self._buf: Bytes | None = None
         self._have = 0
 
     def add(self, part: Part) -> Batch | None:
@@ -259,7 +245,7 @@ class Assembler:
         return _batch(self._buf, self._buf[total:]) if self._have == total else None
 
 
-def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
+def shared_batch(head: bytes, memory: Bytes, pool: Pool, limit: int) -> Batch:
     """Returns a batch whose tensors lie in shared memory.
 
     Args:
@@ -281,7 +267,7 @@ def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
 _View = Callable[[Span, np.dtype[Any]], npt.NDArray[Any]]
 
 
-def _batch(head: _Bytes, memory: _Bytes) -> Batch:
+def _batch(head: Bytes, memory: Bytes) -> Batch:
     """Returns the batch of a payload in two pieces, of which the first one has the header."""
     n = int.from_bytes(head[:4].tobytes(), "little")
     if len(head) < 4 or n > min(len(head) - 4, MAX_HEADER):

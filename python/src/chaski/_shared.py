@@ -2,9 +2,8 @@
 
 The message Shared of proto/chaski/v1/chaski.proto describes the protocol. Why it is safe:
 
-- A lease ends when the last array over it is gone, whatever that is: a view, a slice, a tensor that
-  shares its memory. numpy keeps the object that it got memory from alive for that long.
-- `Lease.__del__` may run at any point of any thread, so what it calls takes no lock: it sends one
+- A lease ends when the last array over it is gone, whatever that is: see `Owner`.
+- `Owner.__del__` may run at any point of any thread, so what it calls takes no lock: it sends one
   packet and does not wait. The engine lets a client have no more leases than such packets fit into
   the socket's buffer.
 - A forked child sees the arrays of its parent. Leases that were out at a fork are not used again by
@@ -16,6 +15,7 @@ The message Shared of proto/chaski/v1/chaski.proto describes the protocol. Why i
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import socket
@@ -23,6 +23,7 @@ import struct
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,21 +39,27 @@ _VERSION = 1
 _SECONDS = 5.0
 _HUGE = 2 << 20
 
-_Bytes = npt.NDArray[np.uint8]
+Bytes = npt.NDArray[np.uint8]
 
 
-class Lease:
-    """Owns the memory of one batch on behalf of the arrays over it."""
+class Owner:
+    """Owns memory on behalf of the arrays over it, and calls `end` after the last one.
 
-    def __init__(self, side: Side, id: int, memory: _Bytes, forked: list[bool]) -> None:
-        self._side = side
-        self._id = id
+    numpy keeps the object that it got memory from alive as long as any view exists, so this is safe
+    for whatever a user does with a batch: views, slices, tensors that share memory.
+    """
+
+    def __init__(self, memory: Bytes, end: Callable[[], object]) -> None:
         self._memory = memory
-        self._forked = forked
+        self._end = end
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
-        self._side._ended(self._id, self._forked[0])
+        self._end()
+
+
+class Lease(Owner):
+    """Owns the memory of one batch that an engine lends."""
 
 
 class Side:
@@ -67,7 +74,7 @@ class Side:
         self._closing = False
         # A finalizer may need the lock's own thread at any point; see above.
         self._changed = threading.Condition(threading.RLock())
-        self._segments: dict[int, _Bytes] = {}
+        self._segments: dict[int, Bytes] = {}
         self._held: dict[int, list[bool]] = {}
         self._streams: dict[int, list[int]] = {}
         self._last_stream = 0
@@ -176,7 +183,7 @@ class Side:
             for lease in self._streams.pop(stream, ()):
                 self._answer(lease)
 
-    def claim(self, lease: int, segment: int) -> _Bytes:
+    def claim(self, lease: int, segment: int) -> Bytes:
         """Returns the memory of a lease; the lease ends with the last array over it."""
         with self._changed:
             self._changed.wait_for(lambda: segment in self._segments or self._over, _SECONDS)
@@ -186,15 +193,15 @@ class Side:
             if lease in self._held:
                 raise PayloadError(f"shared memory: lease {lease} comes twice")
             forked = self._held[lease] = [False]
-            return np.asarray(Lease(self, lease, memory, forked))
+            return np.asarray(Lease(memory, functools.partial(self._ended, lease, forked)))
 
     # What finalizers call, without a lock.
 
-    def _ended(self, lease: int, forked: bool) -> None:
+    def _ended(self, lease: int, forked: list[bool]) -> None:
         self._held.pop(lease, None)
         if os.getpid() != self._pid or self._over:
             return
-        self._send(_DISCARD if forked else _RETURN, lease)
+        self._send(_DISCARD if forked[0] else _RETURN, lease)
         if self._closing and not self._held:
             self._shut()
 
@@ -224,19 +231,8 @@ class Side:
             if threading.current_thread() is not self._thread:
                 self._thread.join(_SECONDS)
 
-    # Around a fork.
 
-    def _before_fork(self) -> None:
-        for forked in list(self._held.values()):
-            forked[0] = True
-
-    def _in_child(self) -> None:
-        self._over = True
-        self._segments = {}
-        self._socket.close()
-
-
-def _map(file: int, size: int) -> _Bytes:
+def _map(file: int, size: int) -> Bytes:
     """Maps a segment, writable, as all memory of batches is."""
     import fcntl
 
@@ -258,12 +254,15 @@ _open: weakref.WeakSet[Side] = weakref.WeakSet()
 
 def _before_fork() -> None:
     for side in list(_open):
-        side._before_fork()
+        for forked in list(side._held.values()):
+            forked[0] = True
 
 
 def _in_child() -> None:
     for side in list(_open):
-        side._in_child()
+        side._over = True
+        side._segments = {}
+        side._socket.close()
 
 
 os.register_at_fork(before=_before_fork, after_in_child=_in_child)
