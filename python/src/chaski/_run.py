@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
 
 if TYPE_CHECKING:
-    from chaski._options import Engine
+    from chaski._proto.arguments import Engine
 
 _SLICE = 0.5
 """Seconds of one wait: a signal that comes just before it begins does not end it, and Ctrl-C would
@@ -46,22 +46,6 @@ Answer = Batch | pb.Fault | Exception
 """The answer to the next ticket, or what ended the stream."""
 
 
-@dataclass(slots=True)
-class _Shared:
-    """What the receiving thread and its owner share. The thread holds nothing else of the owner."""
-
-    target: str
-    pool: Pool
-    limit: int
-    samples: int
-    side: Side | None
-    number: int  # of the stream, as the engine knows it by Attach
-    heard: float  # when the engine last said something, on the monotonic clock
-    answers: queue.SimpleQueue[Answer] = field(default_factory=queue.SimpleQueue)
-    expected: deque[Job] = field(default_factory=deque)
-    closed: bool = False
-
-
 _calls: weakref.WeakSet[Call] = weakref.WeakSet()
 
 
@@ -76,65 +60,11 @@ def _keep_calls() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(call))
 
 
-def _receive(call: Call, s: _Shared) -> None:
-    """Body of the thread: replies become answers, in the order of the tickets."""
-    assembler: Assembler | None = None
-    try:
-        for raw in call:
-            s.heard = time.monotonic()
-            reply = parse_reply(raw)
-            del raw
-            if not s.expected or isinstance(reply, pb.Shared):
-                raise PayloadError(f"{s.target}: a reply that no ticket asked for")
-            job = s.expected[0]
-            if reply.ticket != job.id:
-                raise PayloadError(f"{s.target}: ticket {reply.ticket} answered before {job.id}")
-            if isinstance(reply, pb.Fault):
-                s.expected.popleft()
-                assembler = None
-                s.answers.put(reply)
-                continue
-            if isinstance(reply, Part):
-                if assembler is None:
-                    assembler = Assembler(s.pool, s.limit)
-                batch = assembler.add(reply)
-            elif assembler is not None:
-                raise PayloadError(f"{s.target}: ticket {job.id}: a lease after parts")
-            else:
-                batch = leased(reply, s.side, s.pool, s.limit)
-            del reply
-            if batch is not None:
-                _check(batch, job, s)
-                s.expected.popleft()
-                assembler = None
-                s.answers.put(batch)
-                del batch
-        s.answers.put(UnavailableError(f"{s.target}: the server ended the stream"))
-    except Exception as e:
-        # The call is its own exception: with a traceback it would keep this frame, and so the
-        # batches in the queue, in a circle.
-        e.__traceback__ = None
-        if not s.closed:
-            s.answers.put(e)
-    finally:
-        if s.side is not None:
-            s.side.end(s.number)
-
-
-def _check(batch: Batch, job: Job, s: _Shared) -> None:
-    """Checks that a batch is what its ticket asked for."""
-    if batch.epoch != job.ticket.epoch or not np.array_equal(
-        batch["position"], job.ticket.positions(s.samples)
-    ):
-        raise PayloadError(f"{s.target}: ticket {job.id} answered with other positions")
-    batch.step = job.step
-
-
 class Run:
     """Gives the batches of a sequence of tickets, in order. For one thread.
 
-    It is one call of Stream, and a thread that receives from it. It ends with the first error. An
-    engine keeps nothing between tickets, so another run may ask for the rest.
+    It is one call of Stream, and a thread that receives from it. It ends with the first error, or
+    by `close`. An engine keeps nothing between tickets, so another run may ask for the rest.
     """
 
     def __init__(
@@ -159,73 +89,118 @@ class Run:
                 the client of several servers decides by them which server works on what.
         """
         self._connection = connection
-        self._handle = description.handle
+        self._target = connection.target
+        self._description = description
         self._jobs = jobs
         self._options = options
+        self._pool = pool
         self._known = max(options.prefetch, tickets)
         self._pid = os.getpid()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
-        side = self._side(description)
-        self._s = s = _Shared(
-            target=connection.target,
-            pool=pool,
-            limit=options.max_batch_bytes,
-            samples=description.samples,
-            side=side,
-            number=0 if side is None else side.begin(),
-            heard=time.monotonic(),
-        )
+        self._expected: deque[Job] = deque()  # asked for, and not answered
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._heard = time.monotonic()  # when the engine last said something
+        self._closed = False
+        self._side = self._find_side()
+        self._number = 0 if self._side is None else self._side.begin()  # of the stream, by Attach
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
-        if side is not None:
-            attach = pb.Attach(secret=side.secret, stream=s.number)
+        if self._side is not None:
+            attach = pb.Attach(secret=self._side.secret, stream=self._number)
             self._requests.put(pb.StreamRequest(attach=attach))
         self._call = connection.stream(iter(self._requests.get, None))
         _calls.add(self._call)
-        self._thread = threading.Thread(
-            target=_receive, args=(self._call, s), name="chaski-receive", daemon=True
-        )
+        self._thread = threading.Thread(target=self._receive, name="chaski-receive", daemon=True)
         self._thread.start()
         self._take()
         self._credit(options.prefetch)
 
-    def _take(self) -> None:
-        """Takes jobs until so many are open as the engine is to know of."""
-        while len(self._open) < self._known:
-            job = next(self._jobs, None)
-            if job is None:
-                return
-            self._open.append(job)
-            self._send(job)
-
-    def _send(self, job: Job) -> None:
-        """Asks for a job. The engine begins with it once there is a credit."""
-        t = job.ticket
-        self._s.expected.append(job)
-        ticket = pb.Ticket(
-            id=job.id,
-            handle=self._handle,
-            epoch=t.epoch,
-            first=t.first,
-            count=t.count,
-            row_start=t.row_start,
-            row_stride=t.row_stride,
-            native=self._options.wire == "native",
-        )
-        self._requests.put(pb.StreamRequest(ticket=ticket))
-
-    def _credit(self, batches: int) -> None:
-        """Says that so many more batches are welcome."""
-        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
-
-    def _side(self, description: Description) -> Side | None:
+    def _find_side(self) -> Side | None:
+        """Returns the connection to the lease socket, or None if batches come over gRPC."""
         if self._options.transport == "grpc":
             return None
         try:
-            return self._connection.side(description.shared)
+            return self._connection.side(self._description.shared)
         except UnavailableError:
             if self._options.transport == "shm":
                 raise
             return None
+
+    # The thread that receives.
+
+    def _receive(self) -> None:
+        """Makes answers of replies, in the order of the tickets."""
+        assembler: Assembler | None = None
+        try:
+            for raw in self._call:
+                self._heard = time.monotonic()
+                reply = parse_reply(raw)
+                del raw
+                if not self._expected or isinstance(reply, pb.Shared):
+                    raise PayloadError(f"{self._target}: a reply that no ticket asked for")
+                job = self._expected[0]
+                if reply.ticket != job.id:
+                    raise PayloadError(
+                        f"{self._target}: ticket {reply.ticket} answered before {job.id}"
+                    )
+                answer: Answer | None
+                if isinstance(reply, pb.Fault):
+                    answer = reply
+                elif isinstance(reply, Part):
+                    assembler = assembler or Assembler(self._pool, self._options.max_batch_bytes)
+                    answer = assembler.add(reply)
+                elif assembler is not None:
+                    raise PayloadError(f"{self._target}: ticket {job.id}: a lease after parts")
+                else:
+                    limit = self._options.max_batch_bytes
+                    answer = leased(reply, self._side, self._pool, limit)
+                del reply
+                if isinstance(answer, Batch):
+                    self._check(answer, job)
+                if answer is not None:
+                    self._expected.popleft()
+                    assembler = None
+                    self._answers.put(answer)
+                    del answer
+            raise UnavailableError(f"{self._target}: the server ended the stream")
+        except Exception as e:
+            # The call is its own exception: with a traceback it would keep this frame, and so the
+            # batches in the queue, in a circle.
+            e.__traceback__ = None
+            if not self._closed:
+                self._answers.put(e)
+        finally:
+            if self._side is not None:
+                self._side.end(self._number)
+
+    def _check(self, batch: Batch, job: Job) -> None:
+        """Checks that a batch is what its ticket asked for."""
+        positions = job.ticket.positions(self._description.samples)
+        if batch.epoch != job.ticket.epoch or not np.array_equal(batch["position"], positions):
+            raise PayloadError(f"{self._target}: ticket {job.id} answered with other positions")
+        batch.step = job.step
+
+    # What the owner calls.
+
+    def _take(self) -> None:
+        """Asks for jobs until so many are open as the engine is to know of."""
+        while len(self._open) < self._known and (job := next(self._jobs, None)):
+            self._open.append(job)
+            self._expected.append(job)
+            ticket = pb.Ticket(
+                id=job.id,
+                handle=self._description.handle,
+                epoch=job.ticket.epoch,
+                first=job.ticket.first,
+                count=job.ticket.count,
+                row_start=job.ticket.row_start,
+                row_stride=job.ticket.row_stride,
+                native=self._options.wire == "native",
+            )
+            self._requests.put(pb.StreamRequest(ticket=ticket))
+
+    def _credit(self, batches: int) -> None:
+        """Says that so many more batches are welcome: the engine begins with that many tickets."""
+        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
 
     def next(self) -> Batch | None:
         """Waits for the next batch and returns it, or None after the last one.
@@ -251,11 +226,11 @@ class Run:
         asked = time.monotonic()
         while True:
             begun = time.monotonic()
-            left = self._options.timeout - (begun - max(asked, self._s.heard))
+            left = self._options.timeout - (begun - max(asked, self._heard))
             if left <= 0:
                 raise self._silent()
             try:
-                return self._s.answers.get(timeout=min(left, _SLICE))
+                return self._answers.get(timeout=min(left, _SLICE))
             except queue.Empty:
                 if time.monotonic() - begun > 2 * _SLICE:
                     asked = time.monotonic()  # this process was stopped: the engine was not silent
@@ -273,7 +248,7 @@ class Run:
     def _silent(self) -> DeadlineError:
         job = self._open[0]
         return DeadlineError(
-            f"{self._connection.target}: nothing for {self._options.timeout:g} s while "
+            f"{self._target}: nothing for {self._options.timeout:g} s while "
             f"waiting for ticket {job.id} (epoch {job.ticket.epoch}, step {job.step})"
         )
 
@@ -281,11 +256,11 @@ class Run:
         """Ends the stream. Batches that were returned stay valid."""
         self._open.clear()
         if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
-            self._s.closed = True
+            self._closed = True
             self._requests.put(None)
             self._call.cancel()
             if threading.current_thread() is not self._thread:
                 self._thread.join(5)
         with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
             while True:
-                self._s.answers.get_nowait()
+                self._answers.get_nowait()
