@@ -38,11 +38,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from chaski._access import HasToken, Token
 from chaski._plain import (
     BBox,
     Columns,
@@ -56,12 +57,17 @@ from chaski._plain import (
 )
 from chaski._sources import GridJson, RowsJson, Scenes, Split
 
+if TYPE_CHECKING:
+    import grpc
+
 __all__ = {names}
 VERSION = {version}
 Augment: TypeAlias = {augment}
 BadSamples: TypeAlias = {bad_samples}
 Kind: TypeAlias = {kind}
 Missing: TypeAlias = {missing}
+Transport: TypeAlias = Literal["auto", "shm", "grpc"]
+Wire: TypeAlias = Literal["auto", "native", "final"]
 '''
 TAIL = """
 
@@ -357,6 +363,48 @@ class Mixture of Spec
     weight: float = field(default=1.0, kw_only=True)
         Its share in a mixture around it.
     per_batch: bool = field(default=False, kw_only=True)
+
+class Engine(HasToken) of Upstream
+        How batches are made and received. None of it changes what is in them.
+    workers: int | None = None
+        Threads that decode; default: one a core. Only for `load`.
+    memory: int | None = None
+        Bytes that the engine may hold in batches that are in the making. In shared memory batches
+        that you keep count, too, until there is room for only one more. A batch that does not fit
+        is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged. Default: four
+        batches of all ranks and the pools of a `TileWindow`, but at least 256 MiB and at most a
+        quarter of the machine's memory. Only for `load`.
+    max_chunk: int | None = None
+        Bytes of the largest chunk (a file's tile, strip or frame) that is decoded whole; default:
+        64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger chunks of
+        other formats are a LimitError. Whole chunks over 64 MiB are decoded by as many workers at a
+        time as `memory` has room for, at least one. Only for `load`.
+    prefetch: int = 3
+    transport: Transport = "auto"
+    wire: Wire = "auto"
+        Where a local engine is the client of servers (`connect`), "native" and "auto" let them send
+        pixels as stored where that is smaller, and the local engine converts them; "final" has the
+        servers convert. The batches are the same, bit for bit. Whatever hands batches to Python has
+        converted them, so `wire` changes nothing without that engine.
+    reuse: bool = True
+        Memory of batches that nothing refers to any more is used again (shared memory always is).
+    timeout: float = 120.0
+        {timeout_seconds}
+    max_batch_bytes: int = 8 << 30
+    retries: int = 5
+        {retries} Only for `connect`.
+    hedge: float | None = 0.95
+        {hedge} None is no share. Only for `connect`.
+    prefetch_bytes: int = 2 << 30
+        {prefetch_bytes} Only for `connect`.
+    credentials: grpc.ChannelCredentials | None = None
+        For TLS, what `chaski.tls` or `grpc.ssl_channel_credentials` returns; of one server, any
+        credentials of gRPC. Default: plain text. Only for `connect`.
+    token: Token | str | None = None
+        For servers that ask for one: a `Token`, or its text. Default: what the environment variable
+        CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
+    plain_token: bool = False
+        {plain_token} Only for `connect`.
 
 class FieldInfo, slots
         What a tensor of a batch looks like.

@@ -108,29 +108,37 @@ func (x *DescribeRequest) GetWorldSize() uint32 {
 	return 0
 }
 
-// Upstream says which servers a dataset is at, and how to speak to them.
+// Upstream says which servers a dataset is at, and how to speak to them. Its comments document the class Engine of
+// Python, too.
 type Upstream struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each "host:port", "unix:PATH", "unix-abstract:NAME" or "dns:host:port", which is every address of a name.
 	Targets []string `protobuf:"bytes,1,rep,name=targets,proto3" json:"targets,omitempty"`
 	// Plain text if it is absent.
 	Tls *Tls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
-	// How batches come from them: "auto", "shm" or "grpc".
+	// "shm" takes batches in memory that is shared with an engine on this host, without a copy, and fails if there is
+	// none; "grpc" has them sent; "auto" takes what works. The batches are the same, bit for bit.
 	Transport string `protobuf:"bytes,3,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Seconds without a sign of a server that owes an answer, until it counts as lost.
+	// Seconds without a sign of an engine that owes an answer, until it counts as lost and an error is raised. With
+	// several servers, another one is asked for what a server owes that is silent for so long. Where all are, the error
+	// comes then, or, where they come back only to be silent again, after twice that time without a sign of any.
 	TimeoutSeconds float64 `protobuf:"fixed64,4,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
-	// How often in a row a broken connection is opened again, a server.
+	// Times in a row that a broken connection is opened again; of several servers, each.
 	Retries uint32 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
-	// Share of the last answers whose double time is slow: a second server is asked then. 0: never.
+	// With several servers, a second one is asked for a batch when the first takes longer than twice what this share of
+	// the last batches took; the first answer counts. Without a share, never.
 	Hedge float64 `protobuf:"fixed64,6,opt,name=hedge,proto3" json:"hedge,omitempty"`
-	// Batches asked for ahead, and the bytes within which there may be more so that every server has a pool.
-	Prefetch      uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
-	PrefetchBytes int64  `protobuf:"varint,8,opt,name=prefetch_bytes,json=prefetchBytes,proto3" json:"prefetch_bytes,omitempty"`
-	MaxBatchBytes int64  `protobuf:"varint,9,opt,name=max_batch_bytes,json=maxBatchBytes,proto3" json:"max_batch_bytes,omitempty"`
+	// Batches asked for ahead.
+	Prefetch uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
+	// With several servers and a tile-aware order (`TileWindow`), more than `prefetch` batches are asked for, so that
+	// every server has a pool of tiles to work on, as far as these bytes hold them. 0 leaves it at `prefetch`.
+	PrefetchBytes int64 `protobuf:"varint,8,opt,name=prefetch_bytes,json=prefetchBytes,proto3" json:"prefetch_bytes,omitempty"`
+	// Bytes that a batch may have.
+	MaxBatchBytes int64 `protobuf:"varint,9,opt,name=max_batch_bytes,json=maxBatchBytes,proto3" json:"max_batch_bytes,omitempty"`
 	// The token for these servers, or the file that has it, which is read again when it changes. None if both are empty.
 	Token     string `protobuf:"bytes,10,opt,name=token,proto3" json:"token,omitempty"`
 	TokenFile string `protobuf:"bytes,11,opt,name=token_file,json=tokenFile,proto3" json:"token_file,omitempty"`
-	// The token may go to other hosts in plain text.
+	// The token may go to other hosts in plain text, where others can read it.
 	PlainToken    bool `protobuf:"varint,12,opt,name=plain_token,json=plainToken,proto3" json:"plain_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

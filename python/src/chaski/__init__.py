@@ -18,7 +18,6 @@ from chaski import errors, jobs, order, taco
 from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
-from chaski._options import Engine
 from chaski._pack import make, pack
 from chaski._paste import GroundGrid, paste
 from chaski._proto import arguments as _arguments
@@ -37,7 +36,6 @@ __all__ = [
     "BadRows",
     "Batch",
     "Connection",
-    "Engine",
     "GroundGrid",
     "Loader",
     "Ragged",

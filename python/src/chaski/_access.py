@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from chaski.errors import SpecError
@@ -15,6 +16,7 @@ TOKEN, TOKEN_FILE = "CHASKI_TOKEN", "CHASKI_TOKEN_FILE"
 """Environment variables of the token, and of a file that has it."""
 
 
+@dataclass(init=False, repr=False, unsafe_hash=True, slots=True)
 class Token:
     """The token that a server knows a client by: see `chaski token`.
 
@@ -23,7 +25,8 @@ class Token:
     variable.
     """
 
-    __slots__ = ("_path", "_text")
+    _path: str
+    _text: str = field(hash=False)  # a hash says nothing about it
 
     def __init__(self, text: str) -> None:
         """Takes a token; the error about a wrong one does not show it."""
@@ -65,22 +68,11 @@ class Token:
         """Returns where the token is, not the token."""
         return f"Token.file({self._path!r})" if self._path else "Token(...)"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Token):
-            return NotImplemented
-        return (self._path, self._text) == (other._path, other._text)
-
-    def __hash__(self) -> int:
-        """Returns a hash that says nothing about the token."""
-        return hash((Token, self._path))
-
-    def __copy__(self) -> Token:
+    def __copy__(self, memo: object = None) -> Token:
         """Returns itself: a token does not change."""
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Token:
-        """Returns itself: a token does not change."""
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the name of a file; the token itself stays in its process."""
@@ -90,6 +82,17 @@ class Token:
             "a token is not pickled, since it would be left in files: give Token.file(path), or "
             f"set {TOKEN} or {TOKEN_FILE}"
         )
+
+
+class HasToken:
+    """What an `Engine` does with its token."""
+
+    token: Token | str | None
+
+    def __post_init__(self) -> None:
+        """Keeps a text from what the object prints as."""
+        if isinstance(self.token, str):
+            object.__setattr__(self, "token", Token(self.token))
 
 
 def _checked(text: object) -> str:

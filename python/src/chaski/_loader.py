@@ -17,15 +17,15 @@ from typing import Any, TypeVar, get_args, overload
 from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
 from chaski._assemble import Batch, Pool, only_row
-from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Transport, Wire, takes
+from chaski._options import ConnectOptions, LoadOptions, takes
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import BadRow, FieldInfo
+from chaski._proto.arguments import BadRow, Engine, FieldInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, addresses, stands_still
 from chaski._run import Job, Run
-from chaski._spec import build_spec, field_names, make_absolute, policy
-from chaski._tables import Files, in_memory
+from chaski._spec import SpecOptions, build_spec, field_names, make_absolute, policy
+from chaski._tables import Files
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
 
@@ -40,6 +40,7 @@ as another program that took the memory; of the third one the user has to know."
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
+_MAY_BE_0 = ("workers", "retries", "prefetch_bytes")
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 
 
@@ -121,7 +122,7 @@ class Loader:
         self,
         connection: Connection,
         spec: dict[str, Any],
-        o: Options,
+        o: SpecOptions,
         options: Engine,
         release: Callable[[], None],
         held: _engine.Held | None = None,
@@ -138,7 +139,7 @@ class Loader:
         self._held = held  # the engine, if it is this process's own
         self._ends = 0, 0  # epoch, and the engines that ended in it
         self._pid = os.getpid()
-        self._loop: weakref.ref[_Loop] | None = None
+        self._loop: Callable[[], _Loop | None] = lambda: None
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
@@ -447,17 +448,13 @@ class Loader:
 
     def _end_loop(self, why: str) -> None:
         """Ends the loop that is going on: its next batch is a RuntimeError that says why."""
-        loop = self._loop() if self._loop is not None else None
-        self._loop = None
-        if loop is not None:
+        if (loop := self._loop()) is not None:
             loop.end(why)
 
     def _move(self, epoch: int, step: int, call: str) -> None:
         """Goes to another place. A loop that gave no batch yet goes along, any other one ends."""
-        loop = self._loop() if self._loop is not None else None
-        if loop is not None and loop.fresh:
-            loop.begin_again()
-        else:
+        loop = self._loop()
+        if loop is None or not loop.fresh:
             self._end_loop(f"{call} was called")
         self._epoch, self._step, self._begun = epoch, step, False
 
@@ -615,15 +612,13 @@ class Ids(Sequence[str]):
 
 
 class _Loop(Iterator[Batch]):
-    """A loop over the rest of an epoch. Closes itself when it is dropped."""
+    """A loop over the rest of an epoch. Ends when it is dropped."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader: Loader | None = loader
         self._ended = ""  # why, if not at the end of the epoch
-        self.fresh = True  # it gave no batch yet
         self._run: Run | None = None
-        with contextlib.suppress(UnavailableError):  # the first batch asks once more
-            self._run = loader._start()
+        self.fresh = True  # it gave no batch yet
 
     def __next__(self) -> Batch:
         loader = self._loader
@@ -642,7 +637,7 @@ class _Loop(Iterator[Batch]):
             raise
         if batch is None:
             loader._finished()
-            self.close()
+            self.end("")
             raise StopIteration
         self.fresh = False
         loader._yielded(batch)
@@ -654,29 +649,21 @@ class _Loop(Iterator[Batch]):
                 self._run = loader._start()
             return self._run.next()
         except Error:
-            self.begin_again()  # it may be asked for once more
+            self._run = None  # it has closed itself, and may be asked for once more
             raise
 
-    def begin_again(self) -> None:
-        """Lets the first batch be that of the place where the loader stands then."""
-        run, self._run = self._run, None
-        if run is not None:
-            run.close()
-
     def end(self, why: str) -> None:
+        """Ends the loop, unless it has ended; its next batch is then an error if there is a why."""
         if self._loader is not None:
-            self._ended = why
-            self.close()
-
-    def close(self) -> None:
-        if self._loader is not None:
-            self._loader = None
-            self.begin_again()
+            self._loader, self._ended = None, why
+            run, self._run = self._run, None
+            if run is not None:
+                run.close()
 
     def __del__(self) -> None:
         # At the end of Python all other threads stand still, and may hold the locks of the stream.
-        if hasattr(self, "_run") and not sys.is_finalizing():
-            self.close()
+        if not sys.is_finalizing():
+            self.end("")
 
 
 @takes(LoadOptions)
@@ -776,14 +763,14 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     _refuse_fork()
     e = _checked_engine(o, "connect", "workers", "memory", "max_chunk")
     targets = addresses(o.target)
-    if in_memory(o.source) and not all(t.startswith("unix") for t in targets):
-        raise SpecError(
-            "source is in memory, which a server on another host does not see: write it to a .csv "
-            "or .parquet file below one of the server's roots, and give that path"
-        )
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files()))
         spec = build_spec(files.place(o.source, field_names(o.fields)), o)
+        if files.made and not all(t.startswith("unix") for t in targets):
+            raise SpecError(
+                "source is in memory, which a server on another host does not see: write it to a "
+                ".csv or .parquet file below one of the server's roots, and give that path"
+            )
         if len(targets) == 1:
             connection = Connection(
                 targets[0], credentials=e.credentials, token=e.token, plain_token=e.plain_token
@@ -828,7 +815,7 @@ def _several(targets: Sequence[str]) -> bool:
 
 
 def _alone(
-    connection: Connection, spec: dict[str, Any], o: Options
+    connection: Connection, spec: dict[str, Any], o: SpecOptions
 ) -> tuple[bool, Description | None]:
     """Reports whether the only server is spoken to from here, and not by an engine.
 
@@ -892,7 +879,7 @@ def _tls(credentials: Any) -> pb.Tls | None:
     return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
-def _checked_engine(o: Options, call: str, *not_here: str) -> Engine:
+def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
     """Returns the options of the engine, after the checks of what is no part of a spec."""
     if count("world_size", o.world_size) > _MAX_RANKS:
         raise SpecError(f"world_size is {o.world_size}: it must be at most {_MAX_RANKS}")
@@ -908,12 +895,9 @@ def _checked_engine(o: Options, call: str, *not_here: str) -> Engine:
         if v != getattr(Engine(), name):
             other = "connect" if call == "load" else "load"
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes"):
+    for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes", *_MAY_BE_0):
         if (v := getattr(e, name)) is not None:
-            count(name, v)
-    for name in ("workers", "retries", "prefetch_bytes"):
-        if (v := getattr(e, name)) is not None:
-            count(name, v, 0)
+            count(name, v, name not in _MAY_BE_0)
     positive("timeout", e.timeout)
     for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):
         if (v := getattr(e, name)) not in words:

@@ -27,6 +27,7 @@ from chaski._proto.arguments import (
     VERSION,
     BadSamples,
     Coco,
+    Engine,
     Field,
     FieldLike,
     Mixture,
@@ -72,9 +73,12 @@ class BatchOptions(SampleOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SpecOptions(BatchOptions):
-    """The arguments of `load` that make the spec."""
+    """What `load` and `connect` both take; `load` documents it."""
 
     batch_size: int
+    rank: int = 0
+    world_size: int = 1
+    engine: Engine = field(default_factory=Engine)
 
 
 def paths(source: object) -> list[Path]:

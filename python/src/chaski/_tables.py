@@ -53,17 +53,6 @@ def _is_raster(path: object) -> bool:
     return isinstance(path, str) and path.lower().endswith(_RASTERS)
 
 
-def in_memory(source: object) -> bool:
-    """Reports whether a source, or one of a mixture, is a list of rasters or a table in memory."""
-    if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
-        return any(in_memory(s) for s in source.sources.values())
-    if isinstance(source, Source):
-        source = source.source
-    values = _values(source)
-    source = source if values is None else values
-    return _is_list(source) or _is_table(source)
-
-
 class Files:
     """The files of sources in memory, in a hidden directory that only this user can read.
 
@@ -73,7 +62,7 @@ class Files:
 
     def __init__(self) -> None:
         self._folder: _engine.Folder | None = None
-        self._count = 0
+        self.made = 0  # files
         self._pid = os.getpid()
 
     def place(self, source: Any, names: Iterable[str]) -> Any:
@@ -103,8 +92,8 @@ class Files:
     def _path(self, ending: str) -> str:
         if self._folder is None:
             self._folder = _engine.Folder()
-        self._count += 1
-        return os.path.join(self._folder.path, f"source-{self._count}{ending}")
+        self.made += 1
+        return os.path.join(self._folder.path, f"source-{self.made}{ending}")
 
     def _list(self, paths: list[str], names: list[str]) -> str:
         columns = list(dict.fromkeys(["path", *names]))

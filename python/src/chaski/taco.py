@@ -33,10 +33,9 @@ from chaski import _fallback, _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._options import Engine
 from chaski._plain import Crs, Path, Where, count, crs_code, listed, plain, positive
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import Document, FieldLike, Rows
+from chaski._proto.arguments import Document, Engine, FieldLike, Rows
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read

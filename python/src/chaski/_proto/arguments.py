@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from chaski._access import HasToken, Token
 from chaski._plain import (
     BBox,
     Columns,
@@ -22,6 +23,9 @@ from chaski._plain import (
     Where,
 )
 from chaski._sources import GridJson, RowsJson, Scenes, Split
+
+if TYPE_CHECKING:
+    import grpc
 
 __all__ = [
     "Normalize",
@@ -43,6 +47,7 @@ __all__ = [
     "Rows",
     "Source",
     "Mixture",
+    "Engine",
     "FieldInfo",
     "SampleRef",
     "BadRow",
@@ -52,6 +57,8 @@ Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
 Kind: TypeAlias = Literal["raster", "number", "text", "class"]
 Missing: TypeAlias = Literal["error", "drop"]
+Transport: TypeAlias = Literal["auto", "shm", "grpc"]
+Wire: TypeAlias = Literal["auto", "native", "final"]
 
 
 @dataclass(frozen=True)
@@ -703,6 +710,71 @@ class Mixture:
     until: Until = "shortest"
     weight: float = field(default=1.0, kw_only=True)
     per_batch: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Engine(HasToken):
+    """How batches are made and received.
+
+    None of it changes what is in them.
+
+    Attributes:
+        workers: threads that decode; default: one a core. Only for `load`.
+        memory: bytes that the engine may hold in batches that are in the making. In shared memory
+            batches that you keep count, too, until there is room for only one more. A batch that
+            does not fit is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged.
+            Default: four batches of all ranks and the pools of a `TileWindow`, but at least 256 MiB
+            and at most a quarter of the machine's memory. Only for `load`.
+        max_chunk: bytes of the largest chunk (a file's tile, strip or frame) that is decoded whole;
+            default: 64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger
+            chunks of other formats are a LimitError. Whole chunks over 64 MiB are decoded by as
+            many workers at a time as `memory` has room for, at least one. Only for `load`.
+        prefetch: batches asked for ahead.
+        transport: "shm" takes batches in memory that is shared with an engine on this host, without
+            a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
+            batches are the same, bit for bit.
+        wire: where a local engine is the client of servers (`connect`), "native" and "auto" let
+            them send pixels as stored where that is smaller, and the local engine converts them;
+            "final" has the servers convert. The batches are the same, bit for bit. Whatever hands
+            batches to Python has converted them, so `wire` changes nothing without that engine.
+        reuse: memory of batches that nothing refers to any more is used again (shared memory always
+            is).
+        timeout: seconds without a sign of an engine that owes an answer, until it counts as lost
+            and an error is raised. With several servers, another one is asked for what a server
+            owes that is silent for so long. Where all are, the error comes then, or, where they
+            come back only to be silent again, after twice that time without a sign of any.
+        max_batch_bytes: bytes that a batch may have.
+        retries: times in a row that a broken connection is opened again; of several servers, each.
+            Only for `connect`.
+        hedge: with several servers, a second one is asked for a batch when the first takes longer
+            than twice what this share of the last batches took; the first answer counts. Without a
+            share, never. None is no share. Only for `connect`.
+        prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
+            `prefetch` batches are asked for, so that every server has a pool of tiles to work on,
+            as far as these bytes hold them. 0 leaves it at `prefetch`. Only for `connect`.
+        credentials: for TLS, what `chaski.tls` or `grpc.ssl_channel_credentials` returns; of one
+            server, any credentials of gRPC. Default: plain text. Only for `connect`.
+        token: for servers that ask for one: a `Token`, or its text. Default: what the environment
+            variable CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
+        plain_token: the token may go to other hosts in plain text, where others can read it. Only
+            for `connect`.
+    """
+
+    workers: int | None = None
+    memory: int | None = None
+    max_chunk: int | None = None
+    prefetch: int = 3
+    transport: Transport = "auto"
+    wire: Wire = "auto"
+    reuse: bool = True
+    timeout: float = 120.0
+    max_batch_bytes: int = 8 << 30
+    retries: int = 5
+    hedge: float | None = 0.95
+    prefetch_bytes: int = 2 << 30
+    credentials: grpc.ChannelCredentials | None = None
+    token: Token | str | None = None
+    plain_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
