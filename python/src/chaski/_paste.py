@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from chaski._rpc import PIECE
 from chaski.errors import SpecError
 
 Part: TypeAlias = "tuple[npt.ArrayLike | Mapping[str, Any], npt.ArrayLike]"
+Placed: TypeAlias = Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,16 +44,13 @@ class GroundGrid:
         size = positive("resolution", self.resolution)
         try:
             west, south, east, north = pixels = [float(b) / size for b in self.bounds]
+            whole = all(abs(n) < 2**31 and abs(n - round(n)) <= ALIKE for n in pixels)
         except (TypeError, ValueError):
-            pixels = []
-        if not pixels or not (west < east and south < north):
+            whole = False
+        if not whole or not (west < east and south < north):
             raise SpecError(
-                f"bounds is {self.bounds!r}: it must be four numbers: west, south, east, north"
-            )
-        if not all(abs(n) < 2**31 and abs(n - round(n)) <= ALIKE for n in pixels):
-            raise SpecError(
-                f"bounds is {self.bounds}: each must be a whole multiple of {self.resolution}, "
-                "the resolution"
+                f"bounds is {self.bounds!r}: it must be west, south, east and north, each a whole "
+                f"multiple of {self.resolution}, the resolution"
             )
 
     @property
@@ -114,34 +113,56 @@ def paste(
             `GroundGrid`: a window does not lie on its pixels, or none lies on it.
         Error: the scene cannot be opened; of the kind that fits.
     """
+    question = pb.PasteQuestion(blend=blend, argmax=argmax)
     if isinstance(grid, GroundGrid):
         if scene is not None:
             raise SpecError(f"scene is {scene!r}: it must be None with a GroundGrid")
-        replace_file(out, [_on_ground(predictions, grid, blend, argmax, timeout, server)])
-        return
-    if not isinstance(grid, Grid) or scene is None:
+        ground = question.ground
+        ground.epsg, ground.resolution = grid.epsg, grid.resolution
+        ground.west, ground.north = grid.bounds[0], grid.bounds[3]
+        ground.height, ground.width = grid.shape
+        placed = _corners(predictions, grid)
+    elif isinstance(grid, Grid) and scene is not None:
+        question.scene, question.pad = words(server, scene), bool(grid.pad)
+        *sides, question.stride_y, question.stride_x = grid.sides()
+        n = grid.count(*info(scene, server=server)["raster"]["shape"][1:])
+        placed = _numbers(predictions, n, sides)
+    else:
         raise SpecError(
             f"grid is {grid!r} and scene {scene!r}: grid must be the Grid that cut the windows of "
             "a scene, or a GroundGrid"
         )
-    h, w, stride_y, stride_x = grid.sides()
-    _, height, width = info(scene, server=server)["raster"]["shape"]
-    n = grid.count(height, width)
-    question = pb.PasteQuestion(
-        scene=words(server, scene),
-        height=h,
-        width=w,
-        stride_y=stride_y,
-        stride_x=stride_x,
-        pad=bool(grid.pad),
-        blend=blend,
-        argmax=argmax,
-    )
-    with tempfile.NamedTemporaryFile(prefix="chaski-paste-") as f:
-        _write(f.name, predictions, n, h, w)
-        pieces = iter(lambda: f.read(PIECE), b"")
+    with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
+        places, shape = [], (0, 0, 0)
+        for place, values in placed:
+            places.append(place)
+            shape = values.shape[1:]
+            f.write(np.ascontiguousarray(values, "<f4").data)
+        f.flush()
+        where = np.concatenate(places or [np.empty((0, 2))])
+        if not len(where):
+            raise SpecError(f"no window lies on the grid {grid}")
+        question.bands, question.height, question.width = shape
+        order = np.lexsort(where.T[::-1])  # so that the raster is the same for any order of batches
+        windows = np.memmap(f, "<f4", "r", shape=(len(where), *shape))
+        pieces = _pieces(where if scene is None else None, windows, order)
         raster, _ = ask(server, pb.AskRequest(paste=question), timeout, pieces)
     replace_file(out, [raster])
+
+
+def _pieces(where: npt.NDArray[Any] | None, windows: Any, order: Any) -> Iterator[bytes]:
+    """Yields the windows in an order: of a scene as a NumPy file, others behind their places."""
+    if where is None:
+        head, write_header = io.BytesIO(), np.lib.format.write_array_header_1_0
+        said = {"descr": "<f4", "fortran_order": False, "shape": windows.shape}
+        write_header(head, said)  # type: ignore[no-untyped-call]
+        yield head.getvalue()
+    each = max(1, PIECE // windows[0].nbytes)
+    for i in range(0, len(order), each):
+        yield b"".join(
+            (b"" if where is None else where[k].astype("<i4").tobytes()) + windows[k].tobytes()
+            for k in order[i : i + each]
+        )
 
 
 def _array(x: Any) -> npt.NDArray[Any]:
@@ -152,131 +173,86 @@ def _array(x: Any) -> npt.NDArray[Any]:
     return np.asarray(x.float() if str(x.dtype) == "torch.bfloat16" else x)
 
 
-def _check_real(values: npt.NDArray[Any]) -> None:
-    if values.dtype.kind not in "biuf":
-        raise SpecError(f"predictions are {values.dtype}: they must be real numbers")
-
-
-def _on_ground(
-    predictions: npt.NDArray[Any] | Iterable[Part],
-    grid: GroundGrid,
-    blend: str,
-    argmax: bool,
-    timeout: float | None,
-    server: Server | None,
-) -> bytes:
-    """Returns the raster of windows on the ground."""
-    with tempfile.TemporaryFile(prefix="chaski-paste-") as f:
-        corners, shape = [np.empty((0, 2), np.int32)], None
-        for pair in predictions:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise SpecError('predictions must be pairs of a batch\'s "geo" and an array')
-            at, values = _corners(pair[0], pair[1], grid)
-            if shape not in (None, values.shape[1:]):
-                raise SpecError(f"predictions are {values.shape}: others are (n, *{shape})")
-            shape = values.shape[1:]
-            corners.append(at)
-            f.write(np.ascontiguousarray(values, "<f4").data)
-        where = np.concatenate(corners)
-        if not len(where) or shape is None:
-            raise SpecError(f"no window lies on the grid {grid}")
-        f.flush()
-        windows = np.memmap(f, "<f4", "r", shape=(len(where), *shape))
-        height, width = grid.shape
-        question = pb.PasteQuestion(
-            bands=shape[0], height=shape[1], width=shape[2], blend=blend, argmax=argmax
-        )
-        question.ground.epsg, question.ground.resolution = grid.epsg, grid.resolution
-        question.ground.west, question.ground.north = grid.bounds[0], grid.bounds[3]
-        question.ground.height, question.ground.width = height, width
-
-        def pieces() -> Iterator[bytes]:
-            # By place, so that the raster is the same for batches in any order.
-            for k in np.lexsort((where[:, 1], where[:, 0])):
-                yield where[k].astype("<i4").tobytes() + windows[k].tobytes()
-
-        return ask(server, pb.AskRequest(paste=question), timeout, pieces())[0]
-
-
-def _corners(
-    geo: Any, predictions: Any, grid: GroundGrid
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
-    """Returns rows and columns of the windows that lie on a grid, and their predictions."""
-    if not isinstance(geo, Mapping) or not {"epsg", "transform"} <= geo.keys():
-        raise SpecError(
-            'predictions must be pairs of a batch\'s "geo", which chaski.Pixels(geo=True) gives, '
-            "and an array"
-        )
-    epsg, transform, values = _array(geo["epsg"]), _array(geo["transform"]), _array(predictions)
-    _check_real(values)
-    if values.ndim != 4 or epsg.shape != (len(values),) or transform.shape != (len(values), 6):
-        raise SpecError(
-            f"predictions are {values.shape} for {epsg.size} places: they must be (n, bands, "
-            "height, width)"
-        )
-    if 0 in values.shape[1:]:
-        raise SpecError(f"predictions are {values.shape}: they have no values")
-    rows = np.flatnonzero(epsg == grid.epsg)  # without padding, whose code is 0
-    t, values, size = transform[rows], values[rows], grid.resolution
-    pixel = np.array([size, 0, 0, -size])
-    wrong = np.abs(t[:, [1, 2, 4, 5]] - pixel).max(axis=1, initial=0) > ALIKE / 1e4 * size
-    offset = np.stack([grid.bounds[3] - t[:, 3], t[:, 0] - grid.bounds[0]], axis=1) / size
-    wrong |= (np.abs(offset - np.rint(offset)) > ALIKE).any(axis=1)
-    if wrong.any():
-        raise SpecError(
-            f"a window has the transform {t[wrong][0].tolist()}: it must lie on the pixels of "
-            f"{grid}"
-        )
-    if "bounds" in geo and len(rows):
-        west, south, east, north = _array(geo["bounds"])[rows].T
-        sides = np.rint(np.stack([north - south, east - west], axis=1) / size)
-        if (wrong := (sides != values.shape[2:]).any(axis=1)).any():
-            raise SpecError(
-                f"predictions are {values.shape}, and a window has {sides[wrong][0].astype(int)} "
-                "rows and columns: give a value for each pixel; if they are parts of windows, "
-                'leave "bounds" out and give their own "transform"'
-            )
-    at = np.rint(offset)
-    inside = ((at < grid.shape) & (at > -np.array(values.shape[2:]))).all(axis=1)
-    return at[inside].astype(np.int32), values[inside]
-
-
-def _write(
-    path: str, predictions: npt.NDArray[Any] | Iterable[Part], n: int, h: int, w: int
-) -> None:
-    """Writes the windows as one array, in order."""
+def _pairs(predictions: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+    """Yields what says where windows lie, and the windows."""
     if isinstance(predictions, np.ndarray) or hasattr(predictions, "detach"):
-        whole = _array(predictions)
-        predictions = [(np.arange(len(whole)), whole)]
-    to: np.memmap[Any, np.dtype[np.float32]] | None = None
-    seen = np.zeros(n, bool)
+        predictions = [(np.arange(len(predictions)), predictions)]
+    shape: tuple[int, ...] = ()
     for pair in predictions:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise SpecError("predictions must be an array, or pairs of samples and an array")
-        index, values = _array(pair[0]), _array(pair[1])
+            raise SpecError(
+                "predictions must be an array, or pairs of a batch's numbers or places and an array"
+            )
+        values = _array(pair[1])
+        if values.dtype.kind not in "biuf":
+            raise SpecError(f"predictions are {values.dtype}: they must be real numbers")
+        if values.ndim != 4 or 0 in values.shape[1:]:
+            said = "have no values" if values.ndim == 4 else "must be (n, bands, height, width)"
+            raise SpecError(f"predictions are {values.shape}: they {said}")
+        shape = shape or values.shape[1:]
+        if values.shape[1:] != shape:
+            raise SpecError(f"predictions are {values.shape}: others are (n, *{shape})")
+        yield pair[0], values
+
+
+def _numbers(predictions: Any, n: int, sides: Sequence[int]) -> Placed:
+    """Yields the numbers of windows of a grid over a scene, and the windows."""
+    seen = np.zeros(n, bool)
+    for given, values in _pairs(predictions):
+        index = _array(given)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise SpecError(
                 f"samples are {index.dtype} {index.shape}: they must be the numbers of windows"
             )
-        _check_real(values)
-        if values.ndim != 4 or len(values) != len(index) or values.shape[2:] != (h, w):
+        if len(values) != len(index) or list(values.shape[2:]) != list(sides):
             raise SpecError(
                 f"predictions are {values.shape} for {len(index)} samples: they must be "
-                f"(n, bands, {h}, {w})"
+                f"(n, bands, {sides[0]}, {sides[1]})"
             )
-        if to is None:
-            size = (n, values.shape[1], h, w)
-            open_memmap: Any = np.lib.format.open_memmap
-            to = open_memmap(path, "w+", np.dtype("<f4"), size)
-        assert to is not None
-        rows = np.flatnonzero(index >= 0)
-        picked = index[rows]
-        if len(picked) and (picked.max() >= n or values.shape[1] != to.shape[1]):
-            raise SpecError(f"the grid has {n} windows of {to.shape[1]} bands in this scene")
-        if seen[picked].any() or len(np.unique(picked)) != len(picked):
+        rows = index >= 0
+        index = index[rows]
+        if index.max(initial=0) >= n:
+            raise SpecError(f"a sample is {index.max()}: the grid has {n} windows in this scene")
+        if seen[index].any() or len(np.unique(index)) != len(index):
             raise SpecError("a window comes twice")
-        seen[picked] = True
-        to[picked] = values[rows]
-    if to is None or not seen.all():
+        seen[index] = True
+        yield index[:, None], values[rows]
+    if not seen.all():
         raise SpecError(f"{n - int(seen.sum())} of {n} windows are missing")
-    to.flush()
+
+
+def _corners(predictions: Any, grid: GroundGrid) -> Placed:
+    """Yields rows and columns of the windows that lie on a grid, and the windows."""
+    for geo, values in _pairs(predictions):
+        if not isinstance(geo, Mapping) or not {"epsg", "transform"} <= geo.keys():
+            raise SpecError(
+                'predictions must be pairs of a batch\'s "geo", which chaski.Pixels(geo=True) '
+                "gives, and an array"
+            )
+        epsg, transform = _array(geo["epsg"]), _array(geo["transform"])
+        if epsg.shape != (len(values),) or transform.shape != (len(values), 6):
+            raise SpecError(f"predictions are {values.shape} for {epsg.size} places")
+        rows = np.flatnonzero(epsg == grid.epsg)  # without padding, whose code is 0
+        t, values, size = transform[rows], values[rows], grid.resolution
+        pixel = np.array([size, 0, 0, -size])
+        wrong = np.abs(t[:, [1, 2, 4, 5]] - pixel).max(axis=1, initial=0) > ALIKE / 1e4 * size
+        offset = np.stack([grid.bounds[3] - t[:, 3], t[:, 0] - grid.bounds[0]], axis=1) / size
+        at = np.rint(offset)
+        wrong |= (np.abs(offset - at) > ALIKE).any(axis=1)
+        if wrong.any():
+            raise SpecError(
+                f"a window has the transform {t[wrong][0].tolist()}: it must lie on the pixels of "
+                f"{grid}"
+            )
+        if "bounds" in geo and len(rows):
+            west, south, east, north = _array(geo["bounds"])[rows].T
+            sides = np.rint(np.stack([north - south, east - west], axis=1) / size)
+            if (wrong := (sides != values.shape[2:]).any(axis=1)).any():
+                raise SpecError(
+                    f"predictions are {values.shape}, and a window has "
+                    f"{sides[wrong][0].astype(int)} rows and columns: give a value for each pixel; "
+                    'if they are parts of windows, leave "bounds" out and give their own '
+                    '"transform"'
+                )
+        inside = ((at < grid.shape) & (at > -np.array(values.shape[2:]))).all(axis=1)
+        yield at[inside].astype(np.int32), values[inside]
