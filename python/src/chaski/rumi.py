@@ -118,12 +118,11 @@ def tile(arr: npt.ArrayLike, tile: int = 512) -> tuple[npt.NDArray[Any], Layout]
     Raises:
         SpecError: arr is no such array.
     """
-    a, layout = _layout(arr, tile)
-    out = np.zeros((*layout.grid, len(a), tile, tile), layout.dtype)
-    for r, c in np.ndindex(*layout.grid):
-        box = a[:, r * tile : (r + 1) * tile, c * tile : (c + 1) * tile]
-        out[r, c, :, : box.shape[1], : box.shape[2]] = box
-    return out.reshape(-1, tile, tile), layout
+    table = _older(1, arr, tile)
+    out = np.zeros((len(table), tile, tile), table.layout.dtype)
+    for padded, f in zip(out, table, strict=True):
+        padded[: f.data.shape[0], : f.data.shape[1]] = f.data
+    return out, table.layout
 
 
 def tile2(
@@ -143,28 +142,19 @@ def tile2(
     Raises:
         SpecError: arr is no such array.
     """
-    a, layout = _layout(arr, tile, 2, cells)
-    unit = "(b h w)" if cells else "b (h w)"
-    out = [f.data for f in frames(a, f"b (y h) (x w) -> y x {unit}", tile)]
-    return [v.reshape(-1, *v.shape[-2:]) for v in out] if cells else out, layout
+    table = _older(2, arr, tile, cells)
+    out = [f.data for f in table]
+    return [v.reshape(-1, *v.shape[-2:]) for v in out] if cells else out, table.layout
 
 
-def _layout(
-    arr: npt.ArrayLike, tile: int, generation: int = 1, cells: bool = False
-) -> tuple[npt.NDArray[Any], Layout]:
-    """Returns an array as one, and its layout."""
+def _older(generation: int, arr: npt.ArrayLike, tile: int, cells: bool = False) -> FrameTable:
+    """Cuts an image as a generation before the third has its frames."""
     a = np.asarray(arr)
-    if a.ndim != 3 or not a.size:
-        raise SpecError(f"an array of shape {a.shape}, not (bands, height, width)")
     if a.dtype.name not in _NUMPY_DTYPES + (_ML_DTYPES if generation > 1 else []):
-        raise SpecError(
-            f"{a.dtype} samples cannot be stored in a rumi file of generation {generation}"
-        )
-    if not 1 <= tile <= 65535 or a.shape[0] > 65535 or max(a.shape) >= 1 << 31:
-        raise SpecError(f"tiles of {tile} pixels of an image of shape {a.shape}")
-    bands, height, width = a.shape
-    dtype = a.dtype.newbyteorder("<")
-    return a, Layout((bands, height, width), dtype, (tile, tile), generation, cells)
+        raise SpecError(f"{a.dtype} samples are not of a rumi file of generation {generation}")
+    table = frames(a, f"b (y h) (x w) -> y x {'(b h w)' if cells else 'b (h w)'}", tile)
+    table.layout = replace(table.layout, generation=generation, cells=cells, unit="")
+    return table
 
 
 def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable:
@@ -191,12 +181,13 @@ def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable
     several = [k for k in outer if size[k] > 1]
     inner = [k for k in m[2].split() if k in "hw" or size[k] > 1]
     unit = " ".join(inner) if len(inner) > 2 else "step" if several == ["t", "b"] else "tile"
-    name = np.dtype(np.uint8) if a.dtype == bool else a.dtype
-    image = np.broadcast_to(np.zeros((), name), [size[k] for k in "bhw"])
+    dtype, shape = a.dtype.newbyteorder("<"), (size["b"], size["h"], size["w"])
+    if dtype.name not in ["bool", *_NUMPY_DTYPES, *_ML_DTYPES]:
+        raise SpecError(f"{dtype} samples cannot be stored in a rumi file")
+    if not 1 <= tile_size <= 65535 or shape[0] > 65535 or max(shape) >= 1 << 31:
+        raise SpecError(f"tiles of {tile_size} pixels of an image of shape {shape}")
     table = FrameTable()
-    table.layout = _layout(image, tile_size, 3)[1]
-    dtype = a.dtype.newbyteorder("<")
-    table.layout = replace(table.layout, times=size["t"], unit=unit, dtype=dtype)
+    table.layout = Layout(shape, dtype, (tile_size, tile_size), 3, times=size["t"], unit=unit)
     order = outer + inner  # axes of length one are not in frames
     a = a[tuple(0 if k not in order else slice(None) for k in axes)]
     axes = [k for k in axes if k in order]
@@ -478,17 +469,16 @@ def read(
     one = isinstance(paths, (str, bytes, os.PathLike))
     asked: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
     files = [os.fsdecode(p) for p in asked]
-    given: Any = () if specs is None else specs
-    given = [given] if isinstance(given, (Header, bytes)) else list(given)
-    if specs is not None and len(given) != len(files):
-        raise SpecError(f"{len(given)} specs for {len(files)} paths")
     dtype: np.dtype[Any] | None = None
-    own = _index_files(files) if given else []
-    for path, h, blob in zip(files, given, own, strict=specs is not None):
-        header = h if isinstance(h, Header) else parse(h)
-        if blob != header.blob:
-            raise SpecError(f"{path}: the header is that of another file")
-        dtype = dtype or header.dtype
+    if specs is not None:
+        given = [specs] if isinstance(specs, (Header, bytes)) else list(specs)
+        if len(given) != len(files):
+            raise SpecError(f"{len(given)} specs for {len(files)} paths")
+        parsed = [h if isinstance(h, Header) else parse(h) for h in given]
+        for path, h, blob in zip(files, parsed, _index_files(files), strict=True):
+            if blob != h.blob:
+                raise SpecError(f"{path}: the header is that of another file")
+        dtype = parsed[0].dtype if parsed else None
     if n is not None and pattern is None:
         of = slice(*n) if isinstance(n, tuple) else n
         picked = files[of] if isinstance(of, slice) else [files[i] for i in of if i < len(files)]
