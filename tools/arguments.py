@@ -27,6 +27,7 @@ COMMENTED = {
     "proto/chaski/v1/chaski.proto": r".* (\w+) = \d+;",
     "store/taco/build/collection.go": r'.* `json:"(\w+)',
     "grpc/server/rumi.go": r'.* `json:"(\w+)',
+    "store/taco/stats.go": r'"(\w+)",',
 }
 """Files whose comments document types, and what a member of a type looks like there."""
 WIDTH = 100  # columns
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 __all__ = {names}
 VERSION = {version}
 Augment: TypeAlias = {augment}
+Bands: TypeAlias = int | Sequence[int]
+Float32Array: TypeAlias = npt.NDArray[np.float32]
 BadSamples: TypeAlias = {bad_samples}
 Kind: TypeAlias = {kind}
 Missing: TypeAlias = {missing}
@@ -485,6 +488,18 @@ class Document of Collection, document
     curators: list[dict[str, Any]]
     keywords: list[str]
     extent: dict[str, Any] | None
+
+class Pooled of geotiffNames, pooled
+        Numbers of the column "geotiff:stats", of the rows of a level.
+    std
+    min
+    max
+    p25
+    p50
+    p75
+    p95
+    categorical
+        The share of each class.
 """
 
 
@@ -517,7 +532,7 @@ class Schema:
             found = self.type(m[1]) if m[1][0].isupper() and "." not in m[1] else None
             return (found or self.member(of, m[1]))["description"]
 
-        return re.sub(r"\{([A-Za-z_.]+)\}", said, text or f"{{{name}}}")
+        return re.sub(r"\{([\w.]+)\}", said, text or f"{{{name}}}")
 
     def annotation(self, of: str, name: str) -> str:
         """Returns the type and default of a member that is the same in Python."""
@@ -552,7 +567,7 @@ def commented(path: Path, member: str) -> dict[str, Any]:
     for line in path.read_text().splitlines():
         code, _, comment = line.strip().partition("//")
         said += [comment.strip()] * bool(comment)
-        if m := re.match(r"(?:type|message|table) (\w+)(?: struct)? \{", code):
+        if m := re.match(r"(?:type|message|table|var) (\w+)[^{]*\{$", code):
             of = types[m[1]] = {"description": " ".join(said), "properties": {}}
         elif m := re.match(member, code):
             text = re.sub(r"^[A-Z]\w* (?:is|are) (.)", lambda m: m[1].upper(), " ".join(said))
@@ -577,6 +592,20 @@ def properties(schema: Schema, of: str, members: list[tuple[str, str]]) -> Itera
         else:
             yield f'        found: {kind} = self.collection.get("{key}")'
             yield "        return found"
+
+
+def pooled(schema: Schema, of: str, members: list[tuple[str, str]]) -> Iterator[str]:
+    """Yields the lines of methods that ask for a number."""
+    yield from ("", "    def _statistics(")
+    yield "        self, number: str, band: Bands, level: int, id: str | None"
+    yield from ("    ) -> Float32Array:", "        raise NotImplementedError")
+    for member, text in members:
+        said = schema.doc(of, member, text).rstrip(".")
+        yield from ("", f"    def stats_{member}(")
+        yield "        self, band: Bands, level: int = 0, id: str | None = None"
+        yield "    ) -> Float32Array:"
+        yield f'        """Returns {said[0].lower()}{said[1:]}; see `stats_mean`."""'
+        yield f'        return self._statistics("{member}", band, level, id)'
 
 
 def described(name: str, text: str) -> list:
@@ -623,8 +652,9 @@ def lines(
     wrapped[0][0] = '"""' + wrapped[0][0]
     for p in wrapped:
         out += [f"    {line}" for line in p] + [""]
-    if kind == "document":
-        return [*out[:2], *out[3:-2], out[-2] + '"""', *properties(schema, of, members)]
+    if kind in ("document", "pooled"):
+        body = properties if kind == "document" else pooled
+        return [*out[:2], *out[3:-2], out[-2] + '"""', *body(schema, of, members)]
     out.append("    Attributes:")
     annotations = [f'    _kind = "{kind}"'] if kind not in ("", "slots", "base") else []
     for member, text in members:
@@ -643,7 +673,7 @@ def main() -> int:
     public = [
         name.split(" of ")[0].split("(")[0]
         for name, _, kind in heads
-        if kind not in ("document", "base")
+        if kind not in ("document", "pooled", "base")
     ]
     out = [
         HEAD.format(

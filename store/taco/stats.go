@@ -33,9 +33,29 @@ var (
 	shapeColumns  = []string{"stac:tensor_shape", "stac:raster_shape"}
 )
 
-// geotiffNames are the numbers that geotiff:stats has for a band of measurements; valid is the percentage of valid
-// pixels. For a band of classes it has their shares.
-var geotiffNames = [geotiffNumbers]string{"min", "max", "mean", "std", "valid", "p25", "p50", "p75", "p95"}
+// geotiffNames are the numbers that geotiff:stats has for a band of measurements. For a band of classes it has their
+// shares. The comments are about the pooled numbers and document the methods of Python's Dataset, too
+// (tools/arguments.py).
+var geotiffNames = [geotiffNumbers]string{
+	// The least value.
+	"min",
+	// The greatest value.
+	"max",
+	// The mean of all pixels.
+	"mean",
+	// The standard deviation of all pixels, an estimate.
+	"std",
+	// The percentage of valid pixels.
+	"valid",
+	// The mean of the rows' 25th percentiles.
+	"p25",
+	// The mean of the rows' medians.
+	"p50",
+	// The mean of the rows' 75th percentiles.
+	"p75",
+	// The mean of the rows' 95th percentiles.
+	"p95",
+}
 
 const geotiffNumbers = 9
 

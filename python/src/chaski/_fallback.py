@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from chaski.errors import Error, NotFoundError, SpecError, UnsupportedError
@@ -29,15 +29,12 @@ def refused(error: Error) -> bool:
     return isinstance(error, SpecError)
 
 
-def run(
-    sql: str, names: Sequence[str], table: Callable[[str], pyarrow.Table], error: Error
-) -> pyarrow.Table:
+def run(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
     """Returns the result of a query that the engine refused.
 
     Args:
         sql: one SELECT.
-        names: of the tables that there are.
-        table: returns a table by its name; it is asked for those that the query names.
+        table: returns a table by its name; it is asked for those that the query may name.
         error: what the engine said. It is raised if duckdb is not installed or refuses the query
             too.
     """
@@ -53,10 +50,9 @@ def run(
             ) from None
         raise error from None
     with duckdb.connect(":memory:") as connection:
-        for name in names:
-            if re.search(rf"\b{name}\b", sql, re.IGNORECASE):
-                with contextlib.suppress(NotFoundError):  # not all containers have chunks
-                    connection.register(name, table(name))
+        for name in set(re.findall(r"\b(?:data|chunks|level\d+|l\d+)\b", sql.lower())):
+            with contextlib.suppress(NotFoundError):  # it is another name
+                connection.register(name, table(name))
         try:
             for setting in _SETTINGS:
                 connection.execute(setting)

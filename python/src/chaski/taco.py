@@ -35,7 +35,7 @@ from chaski._loader import connect as _connect
 from chaski._loader import load as _load
 from chaski._plain import Crs, Path, Where, count, crs_code, listed, plain, positive
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import Document, Engine, FieldLike, Rows
+from chaski._proto.arguments import Bands, Document, Engine, FieldLike, Float32Array, Pooled, Rows
 from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
@@ -52,8 +52,6 @@ __all__ = ["Asset", "Chunk", "Dataset", "Folder", "concat", "load"]
 Mode: TypeAlias = Literal["intersection", "fill_missing", "strict"]
 Instant: TypeAlias = "str | date | datetime"
 Steps: TypeAlias = "Sequence[Mapping[str, Any]]"
-Bands: TypeAlias = "int | Sequence[int]"
-Float32Array: TypeAlias = npt.NDArray[np.float32]
 
 
 def load(
@@ -84,10 +82,6 @@ def load(
     """
     paths = [words(server, p) for p in listed("path", path)]
     base = None if base_path is None else words(server, base_path)
-    if column_mode not in ("intersection", "fill_missing", "strict"):
-        raise SpecError(
-            f"column_mode is {column_mode!r}, none of intersection, fill_missing, strict"
-        )
     if timeout is not None:
         positive("timeout", timeout)
     return Dataset(_Source(paths, base, column_mode, timeout, server), ())
@@ -175,9 +169,7 @@ class _Source:
         except (SpecError, UnsupportedError) as e:
             if not _fallback.refused(e):
                 raise
-            levels = range(int(self.info["levels"]))
-            names = ["data", "chunks", *(f"{kind}{k}" for kind in ("level", "l") for k in levels)]
-            return _fallback.run(sql, names, lambda n: self.sql(f"SELECT * FROM {n}", given), e)
+            return _fallback.run(sql, lambda n: self.sql(f"SELECT * FROM {n}", given), e)
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""
@@ -193,15 +185,14 @@ class _Source:
             self._tables[name] = self.sql(f"SELECT * FROM {name}", stored=True)
         return self._tables[name]
 
-    def entries(self, level: int, given: Steps) -> _Entries:
-        where = given if level == 0 or given else None
-        return _Entries(self.ask("entries", {"where": where}, level=level))
+    def entries(self, level: int, given: Steps | None) -> _Entries:
+        return _Entries(self.ask("entries", {"where": given}, level=level))
 
-    def children(self, level: int, given: Steps = ()) -> _Entries:
+    def children(self, level: int, given: Steps) -> _Entries:
         """Is `entries`, but asks once: all folders of a level share them."""
-        key = level, json.dumps(list(given))
+        key = level, json.dumps(given)
         if key not in self._children:
-            self._children[key] = self.entries(level, given)
+            self._children[key] = self.entries(level, given or None)
         return self._children[key]
 
 
@@ -229,27 +220,23 @@ class _Entries:
 
     def __init__(self, message: bytes) -> None:
         m = pb.Entries.FromString(message)
-        self.row, self.parent, self.offset, self.size, self.ends = (
+        self.row, self.parent, self.offset, self.size, ends = (
             np.frombuffer(b, "<i8") for b in (m.rows, m.parents, m.offsets, m.sizes, m.id_ends)
         )
         self.folder, self.file = np.frombuffer(m.folders, np.uint8), np.frombuffer(m.files, "<i4")
-        self.text: bytes = m.ids
         self.files: list[str] = list(m.uris)
+        self._ids, self._ends = m.ids, np.concatenate([[0], ends])
 
     def __len__(self) -> int:
         return len(self.row)
 
     def id(self, i: int) -> str:
-        return self.text[self.ends[i - 1] if i else 0 : self.ends[i]].decode()
+        return str(self._ids[self._ends[i] : self._ends[i + 1]], "utf-8")
 
     def place(self, i: int) -> tuple[str, int, int | None]:
         """Returns the file of a sample, and its range there; of a folder, that of its samples."""
         uri, size = self.files[self.file[i]], int(self.size[i])
         return (uri, int(self.offset[i]), size) if size >= 0 else (uri, 0, None)
-
-    def ids(self) -> list[str]:
-        ends = [0, *self.ends.tolist()]
-        return [self.text[i:j].decode() for i, j in zip(ends, ends[1:], strict=False)]
 
     @functools.cached_property
     def _by_parent(self) -> npt.NDArray[np.int64]:
@@ -275,13 +262,8 @@ def _vsi(uri: str, offset: int, size: int | None) -> str:
     return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
 
 
-@dataclass(frozen=True)
-class _At:
-    """A row of a level: what a server finds a sample by."""
-
-    source: _Source
-    level: int
-    row: int
+# A row of a level: what a server finds a sample by.
+_At: TypeAlias = tuple[_Source, int, int]
 
 
 @dataclass(frozen=True)
@@ -328,7 +310,7 @@ class Asset:
         Raises:
             Error: it is no raster, or cannot be read; of the kind that fits.
         """
-        return _read(self.name, server=self._at.source.server if self._at else None, **window)
+        return _read(self.name, server=self._at[0].server if self._at else None, **window)
 
     def bytes(self, *, timeout: float | None = 600.0) -> bytes:
         """Returns its bytes.
@@ -340,14 +322,12 @@ class Asset:
             OSError: a local file cannot be read.
             Error: a remote one cannot; of the kind that fits.
         """
-        at = self._at
-        server = at.source.server if at else None
+        server, question = None, pb.BytesQuestion(name=self.name)
+        if self._at is not None:
+            source, level, row = self._at
+            server = source.server
+            question = pb.BytesQuestion(containers=source.containers, level=level, row=row)
         if server is not None or "://" in self.uri:
-            question = pb.BytesQuestion(name=self.name)
-            if at is not None:
-                question = pb.BytesQuestion(
-                    containers=at.source.containers, level=at.level, row=at.row
-                )
             return _ask(server, pb.AskRequest(bytes=question), timeout)[0]
         with open(self.uri, "rb") as f:
             f.seek(self.offset)
@@ -420,13 +400,10 @@ class _Node:
                 table = table.append_column(name, _pyarrow().array(values, "string"))
         return table
 
-    def _find(self, entries: _Entries, here: Sequence[int], id: str) -> int | None:
-        want = id.encode()
-        for i in here:
-            start = entries.ends[i - 1] if i else 0
-            if entries.text[start : entries.ends[i]] == want:
-                return int(i)
-        return None
+    @functools.cached_property
+    def _positions(self) -> dict[str, int]:
+        entries, here = self._list()
+        return {entries.id(i): int(i) for i in reversed(here)}  # of equal ids the first
 
     @property
     def ids(self) -> list[str]:
@@ -479,7 +456,7 @@ class _Node:
                 raise IndexError(f"sample {key} of {len(here)}") from None
         end = len(key)
         while end > 0:  # the longest id that fits, as ids of old formats may hold "/"
-            i = self._find(entries, here, key[:end])
+            i = self._positions.get(key[:end])
             if i is not None:
                 found = self._sample(entries, i)
                 if end == len(key):
@@ -502,8 +479,7 @@ class _Node:
         path = f"{self._path}/{id}" if self._path else id
         if entries.folder[i]:
             return Folder(self, id, path, int(entries.row[i]))
-        at = _At(self._source, self._level, int(entries.row[i]))
-        return Asset(id, path, *entries.place(i), at)
+        return Asset(id, path, *entries.place(i), (self._source, self._level, int(entries.row[i])))
 
 
 class Folder(_Node):
@@ -537,7 +513,7 @@ class Folder(_Node):
         return f"<Folder {self.path}: {', '.join(self.ids)}>"
 
 
-class Dataset(_Node, Document):
+class Dataset(_Node, Document, Pooled):
     """The samples of containers that some conditions leave; `load` makes it.
 
     Every condition gives a new dataset. Errors come when something is asked of one.
@@ -638,7 +614,8 @@ class Dataset(_Node, Document):
         """
         ends = datetime_range if isinstance(datetime_range, (tuple, list)) else [datetime_range]
         text = "/".join(_instant(t) for t in ends)
-        if _midnight(datetime_range):
+        t = datetime_range
+        if isinstance(t, datetime) and t.time() == time() and not t.utcoffset():
             text = text[:10]
         text = _text(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
@@ -718,9 +695,7 @@ class Dataset(_Node, Document):
         """Returns `data` for polars."""
         import polars
 
-        out = polars.from_arrow(self.data)
-        assert isinstance(out, polars.DataFrame)
-        return out
+        return polars.DataFrame(self.data)
 
     @functools.cached_property
     def _entries(self) -> _Entries:
@@ -728,14 +703,6 @@ class Dataset(_Node, Document):
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
         return self._entries, range(len(self._entries))
-
-    @functools.cached_property
-    def _positions(self) -> dict[str, int]:
-        ids = self._entries.ids()
-        return {ids[i]: i for i in reversed(range(len(ids)))}  # of equal ids the first
-
-    def _find(self, entries: _Entries, here: Sequence[int], id: str) -> int | None:
-        return self._positions.get(id)
 
     @property
     def format(self) -> str:
@@ -774,8 +741,8 @@ class Dataset(_Node, Document):
         if self.levels < 2:
             return True
         below = self._source.children(1, self._narrowing)
-        ids, rows = below.ids(), set(self._list()[0].row.tolist())
-        return len({frozenset(ids[i] for i in below.below(row)) for row in rows}) <= 1
+        rows = set(self._list()[0].row.tolist())
+        return len({frozenset(map(below.id, below.below(row))) for row in rows}) <= 1
 
     def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
         """Returns a number of "geotiff:stats" of rows of a level, pooled by the engine."""
@@ -805,39 +772,7 @@ class Dataset(_Node, Document):
         """
         return self._statistics("mean", band, level, id)
 
-    def stats_std(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the standard deviation of all pixels, an estimate; see `stats_mean`."""
-        return self._statistics("std", band, level, id)
-
-    def stats_min(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the least value; see `stats_mean`."""
-        return self._statistics("min", band, level, id)
-
-    def stats_max(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the greatest value; see `stats_mean`."""
-        return self._statistics("max", band, level, id)
-
-    def stats_p25(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the mean of the rows' 25th percentiles; see `stats_mean`."""
-        return self._statistics("p25", band, level, id)
-
-    def stats_p50(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the mean of the rows' medians; see `stats_mean`."""
-        return self._statistics("p50", band, level, id)
-
-    stats_median = stats_p50
-
-    def stats_p75(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the mean of the rows' 75th percentiles; see `stats_mean`."""
-        return self._statistics("p75", band, level, id)
-
-    def stats_p95(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the mean of the rows' 95th percentiles; see `stats_mean`."""
-        return self._statistics("p95", band, level, id)
-
-    def stats_categorical(self, band: Bands, level: int = 0, id: str | None = None) -> Float32Array:
-        """Returns the share of each class; see `stats_mean`."""
-        return self._statistics("categorical", band, level, id)
+    stats_median = Pooled.stats_p50
 
     @property
     def pit_schema(self) -> dict[str, Any] | None:
@@ -878,13 +813,8 @@ class Dataset(_Node, Document):
         if server is None:
             return _load(paths, batch_size=batch_size, fields=fields, **options)
         if not isinstance(server, str):
-            engine = options.pop("engine", Engine())
-            options["engine"] = replace(
-                engine,
-                credentials=server.credentials,
-                token=server.token,
-                plain_token=server.plain_token,
-            )
+            shown = {k: getattr(server, k) for k in ("credentials", "token", "plain_token")}
+            options["engine"] = replace(options.get("engine", Engine()), **shown)
             server = server.target
         return _connect(server, paths, batch_size=batch_size, fields=fields, **options)
 
@@ -933,10 +863,6 @@ def _conditions(where: Where) -> Sequence[Any]:
     if isinstance(where, Mapping) or not isinstance(where, Iterable):
         raise SpecError(f"where is {where!r}: it must be SQL or a list of conditions")
     return list(where)
-
-
-def _midnight(t: object) -> bool:
-    return isinstance(t, datetime) and t.time() == time() and not t.utcoffset()
 
 
 def _instant(t: Instant) -> str:
