@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +15,12 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._files import replace_file
 from chaski._options import takes
-from chaski._plain import Columns, Path, absolute, count, positive
+from chaski._plain import Columns, Path, count, positive
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import Field, FieldLike, OnBad, Rows
+from chaski._proto.arguments import FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
-from chaski._spec import SpecOptions, build_field, build_spec, field_names, paths, policy
+from chaski._spec import SpecOptions, build_spec, field_names, make_absolute, policy
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 
@@ -124,18 +124,18 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         raise SpecError(f"on_bad is {o.on_bad!r}: it must be 'error' or 'skip'")
     if o.rows.take is not None or o.rows.steps_per_epoch is not None:
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
-    with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files()))
+    with contextlib.closing(Files()) as files:
         source = files.place(o.source, field_names(o.fields))
-        rows = o.rows
+        options = SpecOptions(batch_size=1, fields=o.fields, rows=o.rows, on_bad=o.on_bad)
+        spec = build_spec(source, options)
+        if o.fields is not None:  # where rasters are found, without what becomes of them
+            spec["fields"] = {
+                name: {k: f[k] for k in _PLACES if k in f}
+                for name, f in spec["fields"].items()
+                if "points" not in f and "vector" not in f
+            }
         if o.server is None:
-            source = [absolute(p) for p in paths(source)]
-            base_path = None if rows.base_path is None else absolute(rows.base_path)
-            rows = replace(rows, base_path=base_path)
-        spec = build_spec(
-            source,
-            SpecOptions(batch_size=1, fields=_places(o.fields), rows=rows, on_bad=o.on_bad),
-        )
+            make_absolute(spec)
         text = json.dumps(spec).encode()
         question = pb.StatsQuestion(
             spec=text[:PIECE],
@@ -147,13 +147,4 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
 
 
-def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
-    """Returns where fields are found, without what becomes of them, but for points and shapes."""
-    if not isinstance(fields, Mapping):  # None, or what build_spec refuses
-        return fields
-    named = {name: build_field(name, f) for name, f in fields.items()}
-    return {
-        name: Field(column=f.column, pattern=f.pattern, columns=f.columns, patterns=f.patterns)
-        for name, f in named.items()
-        if f.points is None and f.vector is None
-    }
+_PLACES = ("column", "pattern", "columns", "patterns")
