@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import pathlib
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -18,19 +19,7 @@ def absolute_path(path: str) -> str:
 
     The name may be a link, and then the kernel goes up from where the link leads.
     """
-    names = path.split(os.sep)
-    if os.pardir not in names:
-        return os.path.abspath(path)
-    # getcwd has no links, so ".." may be applied to its text. At the root it has no effect.
-    kept = [""] if os.path.isabs(path) else os.getcwd().rstrip(os.sep).split(os.sep)
-    own = len(kept)
-    for name in names:
-        if name == os.pardir and len(kept) <= own:
-            del kept[max(len(kept) - 1, 1) :]
-            own = len(kept)
-        elif name and name != os.curdir:
-            kept.append(name)
-    return os.sep.join(kept) if len(kept) > 1 else os.sep
+    return str(pathlib.Path(path).absolute())
 
 
 def sync(fd: int) -> None:

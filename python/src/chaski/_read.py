@@ -136,19 +136,13 @@ def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
 
 
 def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> list[bytes]:
-    """Returns one blob a path, or none.
-
-    Raises:
-        SpecError: they are not as many as the paths, or no bytes.
-    """
+    """Returns one blob a path, or none."""
     if header is None:
         return []
     blobs: list[Any] = [header] if isinstance(header, bytes) else list(header)
-    if len(blobs) != len(paths):
-        raise SpecError(f"read: {len(blobs)} headers for {len(paths)} paths")
-    for b in blobs:
-        if not isinstance(b, bytes):
-            raise SpecError(f"read: a header is bytes, not {type(b).__name__}")
+    kinds = {type(b).__name__ for b in blobs} or {"bytes"}
+    if len(blobs) != len(paths) or kinds != {"bytes"}:
+        raise SpecError(f"read: {len(blobs)} headers for {len(paths)} paths, of {', '.join(kinds)}")
     return blobs
 
 

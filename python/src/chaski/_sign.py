@@ -59,19 +59,18 @@ def sign(prefix: str, function: Signer | None) -> None:
 
 def _checked(prefix: str) -> str:
     """Returns a prefix with its host in lower case, so that none is there twice."""
-    if not isinstance(prefix, str) or not prefix.startswith(("https://", "http://")):
-        raise SpecError(f'prefix is {prefix!r}: it must be "https://HOST/" and a path')
-    if not prefix.endswith("/"):
-        raise SpecError(f'prefix is {prefix!r}: it must end with "/"')
     if prefix == "https://":
         return prefix
     try:
-        url = urllib.parse.urlsplit(prefix)
+        url = urllib.parse.urlsplit(str(prefix))
         host, _ = url.hostname, url.port  # a wrong port is a ValueError
-    except ValueError:
-        host = None
-    if not host or not prefix.isprintable() or not set(prefix).isdisjoint(" ?#"):
-        raise SpecError(f'prefix is {prefix!r}: it must be "https://HOST/" and a path')
+        plain = prefix.isprintable() and prefix.endswith("/") and set(prefix).isdisjoint(" ?#")
+    except (AttributeError, ValueError):
+        plain = False
+    if not plain or not host or url.scheme not in ("https", "http"):
+        raise SpecError(
+            f'prefix is {prefix!r}: it must be "https://HOST/" and a path that ends with "/"'
+        )
     if url.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
         raise SpecError(
             f"prefix is {prefix!r}: it must begin with https://, so that nobody else "
