@@ -1,13 +1,13 @@
 // Package job divides work over many files into shards that any machine may do, in any order and more than once.
 //
-// A job is a folder, of a file system or of an object store. Plan writes job.json, which says what is to be done and
-// which items each shard has; nothing that is in the folder changes afterwards, but for the records of runs. Run does
-// one shard and adds its result, a file named by its content. Merge joins the results. Who runs the shards is not the
-// job's matter: a loop, a pool, an array of a cluster's scheduler.
+// A job is a folder, of a file system or of an object store. Plan writes job.json, which describes the work and the
+// items of each shard. Afterwards only the records of runs change. Run does one shard and adds its result, a file
+// named by its content. Merge joins the results. Anything can run the shards: a loop, a pool, an array job of a
+// cluster's scheduler.
 //
-// What is done is a Kind: package kinds has those of the command. The merged output is the same, bit for bit, for any
-// number of shards, any order and any repeats, because a shard that is done twice gives the same bytes and a kind
-// merges results exactly. Merge refuses what does not fit: a shard without a result, and one with results that differ.
+// The work itself is a Kind: package kinds has those of the command. The merged output is the same, bit for bit, for
+// any number of shards, any order and any repeats, because a shard that is done twice gives the same bytes and a kind
+// merges results exactly. Merge returns an error for a shard without a result, and for one whose results differ.
 //
 //	job.json
 //	items.SHA256            what the shards have, if they have more than numbers

@@ -19,8 +19,8 @@ type Folder interface{ folder }
 // Dir returns a folder of a file system.
 func Dir(path string) Folder { return localFolder(path) }
 
-// folder is what a Folder does. Names in it have "/". A file that is there is whole; one that is not is
-// fault.NotFound. Errors name the file.
+// folder is implemented by directories and object stores. Names are separated by "/". A file that exists
+// is complete; a missing one is fault.NotFound. Errors name the file.
 type folder interface {
 	// name returns the name of a file for people.
 	name(file string) string
@@ -34,7 +34,7 @@ type folder interface {
 	section(ctx context.Context, file string, off, n int64) ([]byte, error)
 	// open opens a file for reading it anywhere.
 	open(ctx context.Context, file string) (content, error)
-	// write writes a file, or replaces it. create does that unless it is there, which is fs.ErrExist.
+	// write writes or replaces a file. create writes a new file, and returns fs.ErrExist if it exists.
 	write(ctx context.Context, file string, write func(io.Writer) error) error
 	create(ctx context.Context, file string, b []byte) error
 	// list returns the names of the files in a folder of it that begin with begin, without the folder's.

@@ -22,13 +22,15 @@ const (
 	listPrefix = "items."
 	// maxBlock bounds the frame of a shard, in bytes: 10 million paths that compress to 25 bytes.
 	maxBlock = 256 << 20
-	// window is that of the frames, in bytes: paths repeat what is in their neighbours, some 10,000 of which it holds.
+	// window is the zstd window of the frames, in bytes. Paths repeat parts of their neighbours, and it holds some
+	// 10,000 of 100 bytes.
 	window = 1 << 20
 	// maxBody bounds the line of an item, in bytes: two paths of 4 KiB, the longest of Linux, with every byte escaped.
 	maxBody = 64 << 10
 	// maxBodies bounds the lines of a shard, in bytes of memory, which a run holds: 9 million of 200.
 	maxBodies = 2 << 30
-	// lineBytes is what a line takes beside its bytes: the header of a slice, of a list that grows by a quarter.
+	// lineBytes is the memory of a line beside its bytes: a slice header of 24 bytes, in a list that grows by a
+	// quarter.
 	lineBytes = 32
 )
 

@@ -42,7 +42,7 @@ type Manifest struct {
 	Kind    string          `json:"kind"`
 	Work    json.RawMessage `json:"work"`  // the Kind as JSON
 	Items   int64           `json:"items"` // of all shards
-	Bytes   int64           `json:"bytes"` // that the shards read, as far as was known
+	Bytes   int64           `json:"bytes"` // of the items whose size is known
 	List    string          `json:"list,omitempty"`
 	Shards  []Shard         `json:"shards"`
 }
@@ -51,7 +51,7 @@ type Manifest struct {
 type Shard struct {
 	First int64 `json:"first"` // number of its first item
 	Count int64 `json:"count"`
-	Bytes int64 `json:"bytes,omitempty"` // that it reads, as far as was known
+	Bytes int64 `json:"bytes,omitempty"` // of its items whose size is known
 	// Offset, Length and Sum say where the bodies of its items are in the list, and their hash.
 	Offset int64  `json:"offset,omitempty"`
 	Length int64  `json:"length,omitempty"`

@@ -9,15 +9,15 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// Kind is a kind of work with what it was asked to do, which job.json keeps as JSON. A type that implements it is all
-// that a new kind takes, and an entry in Kinds.
+// Kind is a kind of work with its options, which job.json keeps as JSON. A new kind is a type that implements it and
+// an entry in Kinds.
 type Kind interface {
 	// Name names the kind in job.json and on the command line.
 	Name() string
 	// Items lists what there is to do. It may complete the kind with what all shards have to know.
 	Items(ctx context.Context, o resources.Options) (Items, error)
-	// Run does the items of a shard. What it writes to body, and what it returns as the tally, is the shard's result:
-	// the same bytes whenever and wherever the shard is done. The tally is JSON of at most MaxTally bytes.
+	// Run does the items of a shard. The bytes written to body and the returned tally are the shard's result. They
+	// must be the same whenever and wherever the shard is done. The tally is JSON of at most MaxTally bytes.
 	Run(ctx context.Context, t *Task, body io.Writer) (tally any, err error)
 	// Check refuses a tally that the shard cannot have: its file may be from anyone. It returns how many of the items
 	// were left out.
@@ -29,14 +29,14 @@ type Kind interface {
 // Placing is a Kind whose output is a file that is not written from its beginning to its end, or a folder.
 type Placing interface {
 	Kind
-	// Place is Merge into m.Name, which is there when it is whole.
+	// Place is Merge into m.Name, which appears when it is complete.
 	Place(ctx context.Context, m *Merging) (Outcome, error)
 }
 
 // Kinds make an empty kind of each name.
 type Kinds map[string]func() Kind
 
-// Items are what a job has to do, in an order of the kind's choice.
+// Items are the units of work of a job, in an order of the kind's choice.
 type Items struct {
 	Count int64
 	// Bytes is the sum of the items' bytes.
@@ -51,7 +51,7 @@ type Items struct {
 
 // Item is one of the things to do that shards have.
 type Item struct {
-	Body  json.RawMessage // what the kind has to know of it; nil if its number says all
+	Body  json.RawMessage // data of the item; nil if the kind needs only its number
 	Bytes int64           // about how many bytes the shard reads for it, or 0
 }
 
@@ -86,6 +86,6 @@ type Part struct {
 type Outcome struct {
 	Notes []string // for people, one line each
 	Fault error    // the output is whole, and says that the work found this
-	// Statistics, if not nil, are those of what the output holds. As JSON they are what 'chaski stats' writes.
+	// Statistics, if not nil, are those of the output. Their JSON is that of 'chaski stats'.
 	Statistics any
 }

@@ -38,13 +38,13 @@ type objects struct {
 }
 
 const (
-	// tries is how often a request is made that fails for no reason of its own. The drivers do not repeat requests.
+	// tries is how often a request is tried whose failure may be temporary. The drivers do not repeat requests.
 	tries = 5
 	// firstWait is how long the second try waits, at most, and each further one twice as long: 3 s for all, in which a
 	// store that asked to slow down has done so.
 	firstWait = 200 * time.Millisecond
-	// part is what an upload holds in memory, and the least object that S3 takes in several requests: an object has at
-	// most 10,000 of them, which is 160 GB.
+	// part is the size of the parts of an upload, each held in memory; smaller objects are written in one request. S3
+	// accepts 10,000 parts an object, which is 160 GB.
 	part = 16 << 20
 )
 

@@ -30,7 +30,8 @@ const (
 	// DefaultShardBytes is the most bytes that a shard reads unless PlanOptions say something else: a minute of a
 	// machine that reads and decodes 70 MB/s of stored bytes.
 	DefaultShardBytes = 4 << 30
-	// itemBytes is what an item costs beside its bytes: what a link of 100 MB/s moves while a request of 10 ms waits.
+	// itemBytes is the cost of an item beside its bytes, in bytes: a link of 100 MB/s moves 1 MB while a request waits
+	// 10 ms.
 	itemBytes = 1 << 20
 )
 
@@ -180,7 +181,7 @@ func (d *divider) full(it Item) bool {
 	}
 	cost := float64(d.bytes) + itemBytes*float64(seen)
 	total := float64(d.items.Bytes) + itemBytes*float64(d.items.Count)
-	// Each of the others needs an item, whatever the first ones cost.
+	// Each later shard needs an item, however much the first ones cost.
 	return cost*float64(d.n) >= total*float64(done) || d.items.Count-seen <= d.n-done
 }
 

@@ -30,7 +30,7 @@ type header struct {
 // maxHeader bounds the first line: the tally, and 200 bytes.
 const maxHeader = MaxTally + 200
 
-// resultName returns the name of a result of which the hash is known, in the folder of results.
+// resultName returns the name of a result in the folder of results.
 func resultName(shard int, hash string) string { return strconv.Itoa(shard) + "." + hash }
 
 // shardOf returns which shard a name in the folder of results is of, if it is the name of a result.
@@ -90,7 +90,7 @@ func (j *Job) save(ctx context.Context, shard int, tally any, body *scratch) (sk
 		return 0, err
 	}
 	name := resultsName + "/" + resultName(shard, digits(sum))
-	// What lies under the name may be torn, so that its being there says nothing.
+	// A file of this name may be torn, so its content is checked.
 	if have, err := j.hashOf(ctx, name); err == nil && have == digits(sum) {
 		return skipped, nil
 	}
@@ -181,7 +181,7 @@ func (j *Job) parseHeader(shard int, line []byte) (json.RawMessage, error) {
 	return h.Tally, err
 }
 
-// check checks that a file is the result that its name says. What it is not is a fault of kind corrupt.
+// check returns a fault of kind corrupt if the content of a result does not have the hash in its name.
 func (j *Job) check(ctx context.Context, shard int, name string) (err error) {
 	path := resultsName + "/" + name
 	c, err := j.folder.open(ctx, path)
@@ -205,9 +205,9 @@ func (j *Job) check(ctx context.Context, shard int, name string) (err error) {
 // errMissing says that a shard has no result that can be read.
 var errMissing = fault.New(fault.NotFound, "job", fault.NoOffset, "no result")
 
-// find returns the name of the result of a shard, of which the given files are. Torn files, whose content is not that
-// which the name says, count as absent. Two results that differ are a fault of kind corrupt: the same work on the same
-// files gives the same bytes, so that one of them is wrong.
+// find returns the name of the result of a shard, one of names. Torn files, whose content does not have the hash in
+// the name, count as absent. Two results that differ are a fault of kind corrupt: the same work on the same files
+// gives the same bytes, so that one of them is wrong.
 func (j *Job) find(ctx context.Context, shard int, names []string) (string, error) {
 	found := ""
 	var torn error

@@ -66,8 +66,8 @@ type RunOptions struct {
 	Progress func(done, total int64)
 }
 
-// Run does one shard. A shard that has its result is done and costs nothing, unless Again is set. Whatever ends Run
-// early leaves no result.
+// Run does one shard. A shard that has its result is skipped, unless Again is set. If Run ends early, it leaves no
+// result.
 func (j *Job) Run(ctx context.Context, shard int, o RunOptions) error {
 	if _, err := j.shard(shard); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (j *Job) run(ctx context.Context, shard int, names []string, o RunOptions) 
 // Retryable reports whether an error may go away by itself. Faults of files do not, those of networks and systems may.
 func Retryable(err error) bool { return fault.KindOf(err) == 0 }
 
-// note writes the record of a run.
+// note writes the record of a run of a shard.
 func (j *Job) note(ctx context.Context, shard int, r record) error {
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 )
 
-// scratchMemory is how much of a scratch stays in memory: most results do, and a pool of 16 takes a gigabyte at most.
+// scratchMemory is the largest size in bytes that a scratch has in memory. Most results are smaller, and a pool of 16
+// takes 1 GiB at most.
 const scratchMemory = 64 << 20
 
-// scratch is a growing sequence of bytes, in memory as long as it is small.
+// scratch is a growing sequence of bytes, in memory until it exceeds most, then in a file without a name.
 type scratch struct {
 	most   int64 // in memory
 	memory []byte
@@ -82,7 +83,8 @@ func (s *scratch) Close() error {
 	return err
 }
 
-// hashDigits is how many digits of a hash a name has: 128 bits, which no two contents share by chance.
+// hashDigits is how many hexadecimal digits of a hash a name has: 32 are 128 bits, which no two contents share by
+// chance.
 const hashDigits = 32
 
 func digits(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil))[:hashDigits] }

@@ -18,16 +18,16 @@ import (
 type Status struct {
 	Kind      string  `json:"kind"`
 	Shards    int     `json:"shards"`
-	Done      int     `json:"done"`    // shards that have a result of the right name; Merge reads what is in it
+	Done      int     `json:"done"`    // shards with a result of the right name; only Merge reads its content
 	Failed    []int   `json:"failed"`  // shards without a result whose last run ended with an error
 	Running   []int   `json:"running"` // shards without a result whose last run has not ended, or was killed
 	Missing   []int   `json:"missing"` // shards without a result: those that failed or run, and all others
 	Items     int64   `json:"items"`
 	ItemsDone int64   `json:"items_done"`
 	Skipped   int64   `json:"items_skipped"`
-	Bytes     int64   `json:"bytes"` // of the items, as far as was known
+	Bytes     int64   `json:"bytes"` // of the items whose size is known
 	BytesDone int64   `json:"bytes_done"`
-	Read      int64   `json:"bytes_read"` // by the done shards, as far as their runs are known: source.Meter
+	Read      int64   `json:"bytes_read"` // by the runs of done shards that have a record: source.Meter
 	Requests  int64   `json:"requests"`
 	Seconds   float64 `json:"seconds"`          // that all done shards took, one after the other
 	ItemsRate float64 `json:"items_per_second"` // of the done shards since the first of them began; 0 if not known
@@ -91,7 +91,7 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 // readers is how many records are read at a time: each is a request where the folder is in a store.
 const readers = 32
 
-// records returns the last run of each shard of which it is known.
+// records returns the last recorded run of each shard.
 func (j *Job) records(ctx context.Context) (map[int]record, error) {
 	names, err := j.folder.list(ctx, runsName, "")
 	if err != nil && fault.KindOf(err) != fault.NotFound { // whoever copies only the results has none

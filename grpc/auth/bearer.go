@@ -64,7 +64,7 @@ func FromEnvironment() (*Bearer, error) {
 	return nil, nil
 }
 
-// checkToken refuses what no header can carry. Its errors hold nothing of the token.
+// checkToken returns an error for a token that a header cannot carry. Its errors do not contain the token.
 func checkToken(token string) error {
 	if token == "" {
 		return errors.New("the token is empty")

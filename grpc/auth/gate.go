@@ -42,7 +42,7 @@ type GateOptions struct {
 	Certificates bool
 	// Every is how often files are looked at. Default reload.Every.
 	Every time.Duration
-	// Failed gets the error of a file that has changed and cannot be read any more. What it said before holds.
+	// Failed is called with the error of a changed file that cannot be read any more. Its old content stays in use.
 	Failed func(error)
 }
 
@@ -188,7 +188,7 @@ func (g *Gate) listed(sum [sha256.Size]byte) (Client, bool) {
 	return Client{}, false
 }
 
-// certificateName returns what a client is called by its certificate.
+// certificateName returns the client name in a certificate.
 func certificateName(c *x509.Certificate) string {
 	name := c.Subject.CommonName
 	switch {

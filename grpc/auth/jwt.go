@@ -75,7 +75,7 @@ func (k *Keys) client(token, audience, issuer string) (Client, time.Time, error)
 	if !k.verify(t, &c) {
 		return Client{}, none, errSigned
 	}
-	// What follows is about a token that its issuer did sign, so that saying what is wrong helps nobody else.
+	// From here on the signature is known to be good, so detailed errors help only the owner of the token.
 	if c.Expiry == nil {
 		return Client{}, none, errors.New("the token has no time at which it expires")
 	}

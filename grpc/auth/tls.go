@@ -51,7 +51,7 @@ func ServerTLS(o TLSOptions) (*tls.Config, error) {
 func serverConfig(files [][]byte, protocols []string) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(files[0], files[1])
 	if err != nil {
-		return nil, err // crypto/tls says what is wrong and shows no bytes of a key
+		return nil, err // the errors of crypto/tls are clear and contain no bytes of a key
 	}
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Client is who calls, and what it may.
+// Client is an authenticated caller and its permissions.
 type Client struct {
 	// Name stands in the log. It is not secret.
 	Name string `json:"name"`
@@ -24,7 +24,7 @@ type Client struct {
 	Limits
 }
 
-// Limits bound what a client may use at a time. 0 is the default of the server.
+// Limits bound the resources of a client. 0 is the default of the server.
 type Limits struct {
 	Streams  int   `json:"streams,omitempty"`
 	Datasets int   `json:"datasets,omitempty"`
@@ -150,7 +150,7 @@ func (l line) check() (known, error) {
 	return k, l.Limits.check()
 }
 
-// find returns the client of a token. Every line is compared in constant time, so that the time tells nothing about how
+// find returns the client of a token. Every line is compared in constant time, so that the duration does not reveal how
 // much of a hash was right.
 func (t *Tokens) find(sum [sha256.Size]byte) (Client, bool) {
 	var found *known

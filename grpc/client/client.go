@@ -10,10 +10,9 @@
 //		b.Release()
 //	}
 //
-// A connection that breaks is made again, and what was asked for is asked for again: a server keeps
-// nothing between tickets, so it may be another one. With several servers, tickets are spread over
-// them; what one owes when it dies, drains or says nothing is asked of another, and the order of the
-// batches stays.
+// The client reconnects after a broken connection and repeats its unanswered tickets. A server keeps no state between
+// tickets, so the new connection may reach another server. With several servers, tickets are spread over them. If one
+// dies, drains or is silent, its tickets go to another, and the order of the batches stays.
 package client
 
 import (
@@ -65,17 +64,16 @@ type Options struct {
 	Transport Transport
 	// MaxBatchBytes bounds the payload of one batch, in bytes. Default DefaultMaxBatchBytes.
 	MaxBatchBytes int64
-	// Timeout bounds every wait for the server: for a batch, from when it was asked for or from the
-	// last sign of life, and for a Describe. A server that is silent for so long is tried once more (of
-	// several, another one is asked what it owes); once every one was silent twice since it last answered, the
-	// error is given to the caller. What a context of Open, Next, Info or Read says, holds for all of its tries
-	// together. Default DefaultTimeout.
+	// Timeout bounds every wait for a server: for a batch, from its request or the last sign of life on, and for a
+	// Describe. After that time the request is tried once more, with several servers on another one. Once every server
+	// was silent twice since its last answer, the caller gets the error. A deadline in the context of Open, Next, Info
+	// or Read covers all tries together. Default DefaultTimeout.
 	Timeout time.Duration
 	// Attempts is how often in a row a connection is made that breaks without a batch, before the error
 	// is given to the caller; of several servers, each. Default DefaultAttempts.
 	Attempts int
-	// Hedge has a second server asked for a batch when the first takes longer than twice what this
-	// share of the last batches took; the first answer counts. Negative: never. Default DefaultHedge.
+	// Hedge sends the request for a batch to a second server when the first takes longer than twice the time within
+	// which this share of the last batches arrived; the first answer counts. Negative: never. Default DefaultHedge.
 	Hedge float64
 	// Backoff is the pause before the second attempt; it doubles up to a hundredfold. Default
 	// DefaultBackoff.
@@ -93,7 +91,7 @@ type Options struct {
 	Memory payload.Memory
 	// Dial are further options of the connection.
 	Dial []grpc.DialOption
-	// Logger gets what is worth telling. Default: slog.Default.
+	// Logger receives log messages. Default: slog.Default.
 	Logger *slog.Logger
 }
 
@@ -189,7 +187,7 @@ func (c *Client) Close() error {
 // Target returns what Dial was given.
 func (c *Client) Target() string { return c.target }
 
-// anyPeer returns what the first server that can be reached answers.
+// anyPeer returns the answer of the first server that can be reached.
 func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
 	var out T
 	var err error
@@ -201,7 +199,7 @@ func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
 	return out, err
 }
 
-// Info returns what a file is, as JSON (the type loader.FileInfo).
+// Info describes a file as JSON (the type loader.FileInfo).
 func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
 }
@@ -215,7 +213,7 @@ func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Arr
 // Run is a spec that the servers have opened. It is safe for concurrent use.
 type Run struct {
 	client      *Client
-	request     []byte // the spec as it was asked for
+	request     []byte // the spec as the caller gave it
 	spec        loader.Spec
 	hash        string
 	parts       shuffle.Parts // of a state; empty from older servers
@@ -260,7 +258,7 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	if err := r.fill(replies[first]); err != nil {
 		return nil, c.peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
-	r.spec.BadLimit = spec.BadLimit // which is no part of the hash: a server may know the spec with another
+	r.spec.BadLimit = spec.BadLimit // which is not part of the hash: the server may know the spec with another limit
 	for i, d := range replies {
 		if d == nil {
 			continue
@@ -281,8 +279,8 @@ const (
 	graceFactor = 3
 )
 
-// describe asks all servers at the same time; one that is stuck holds nobody up as long as another answers.
-// The error is that of the first, where none answers.
+// describe asks all servers at the same time, so that a stuck one does no harm if another answers. If none answers, it
+// returns the error of the first.
 func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.DescribeReply, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -307,7 +305,7 @@ func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.Describ
 	return replies, c.peers[0].failed(errs[0])
 }
 
-// fill takes what a server told, which is checked as far as this side relies on it.
+// fill takes the description of a server. It checks the values that this side relies on.
 func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	spec, err := loader.ParseSpec(d.GetSpec())
 	if err != nil {
@@ -337,7 +335,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	return err
 }
 
-// groupsOf returns the groups that a server told, or nil.
+// groupsOf returns the groups in the description of a server, or nil.
 func groupsOf(d *chaskiv1.DescribeReply) (*shuffle.Groups, error) {
 	m := d.GetGroups()
 	if m == nil {
@@ -379,7 +377,7 @@ func (r *Run) Len() int64 { return r.samples }
 // Steps returns the steps of an epoch.
 func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, r.spec.DropLast) }
 
-// Fields returns what the tensors of a batch look like, in their order.
+// Fields describes the tensors of a batch, in their order.
 func (r *Run) Fields() []loader.FieldInfo { return r.fields }
 
 // RowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
@@ -392,7 +390,7 @@ func (r *Run) RowBytes() int64 {
 		row := int64(f.DType.Size())
 		for _, k := range f.Shape {
 			if k < 0 || k > DefaultMaxBatchBytes {
-				k = 0 // what a server told is not relied on
+				k = 0 // the server's value is not trusted
 			}
 			row = min(row*k, DefaultMaxBatchBytes)
 		}
@@ -401,10 +399,10 @@ func (r *Run) RowBytes() int64 {
 	return n
 }
 
-// besideBytes is what a row takes beside its tensors: valid, position and sample.
+// besideBytes is the size of a row beside its tensors: valid, position and sample.
 const besideBytes = 1 + 8 + 8
 
-// maxRowBytes bounds what is expected of a row, so that a batch of any size has its bytes in an int64.
+// maxRowBytes bounds the expected size of a row, so that the size of a batch fits into an int64.
 const maxRowBytes = 1 << 40
 
 // retry calls f until it succeeds, fails for good, or has failed so often.
@@ -452,13 +450,13 @@ func final(err error) bool {
 // errFinal marks errors of this side for which trying again cannot help.
 var errFinal = errors.New("this run cannot go on")
 
-// finalError is errFinal with words of its own.
+// finalError is errFinal with its own message.
 type finalError string
 
 func (e finalError) Error() string        { return string(e) }
 func (e finalError) Is(target error) bool { return target == errFinal || target == error(e) }
 
-// What may be wrong with servers, besides what gRPC says.
+// Errors of servers that are not a gRPC status.
 var (
 	// ErrProtocol is of a server that breaks the rules of the protocol.
 	ErrProtocol error = finalError("the server breaks the protocol")

@@ -7,14 +7,14 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// demand says what a session asks for, and how far ahead. It outlives the session, so that the next one finds the
-// memory of released batches again.
+// demand describes the tickets of a session and how far ahead they are requested. It outlives the session, so
+// that the next one can use the memory of released batches.
 type demand struct {
-	prefetch      int   // tickets that are asked for ahead
+	prefetch      int   // tickets that are requested ahead
 	prefetchBytes int64 // within which there may be more, see LoaderOptions.PrefetchBytes
 	// next returns the ticket after the last one, or false while there is none. The session holds its lock.
 	next  func() (t shuffle.Ticket, native, ok bool)
-	bytes int64 // of the largest batch, as far as known; guarded by the session's lock
+	bytes int64 // of the largest batch so far; guarded by the session's lock
 
 	memory payload.Memory // of batches; nil: Options.Memory, or else own
 	own    memory
@@ -51,7 +51,8 @@ func (m memory) Take(n int) loader.Buffer {
 	return resources.NewHeap(n)
 }
 
-// Give implements payload.Memory. What is beyond the batches of a session is left to the garbage collector.
+// Give implements payload.Memory. Buffers that exceed those of a session's batches are left to the garbage
+// collector.
 func (m memory) Give(b loader.Buffer, keep bool) {
 	if !keep {
 		return

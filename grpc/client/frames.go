@@ -10,11 +10,11 @@ import (
 )
 
 // frames is the pool of the frames that a connection receives. Unlike gRPC's own it does not clear them before they are
-// used again, which took 7 % of the client's processor time: each is overwritten from end to end by what is received.
+// used again, which took 7 % of the client's processor time: the received bytes overwrite each from end to end.
 //
-// It also knows how many frames are received and not read yet. gRPC wakes who waits for a message at each frame of it,
-// which is then read faster than the next one comes: 64 switches between threads for a part of 1 MiB. So a lane waits
-// here until most of a part has come.
+// It also knows how many frames are received and not read yet. gRPC wakes the reader of a message at each of its
+// frames, and a frame is read faster than the next one arrives: 64 switches between threads for a part of 1 MiB. So a
+// lane waits here until most of a part has arrived.
 type frames struct {
 	out  atomic.Int64  // frames that are received and not freed; more if gRPC forgets some, and then waits end early
 	want atomic.Int64  // how many of them the lane that waits needs; 0: none waits
@@ -70,7 +70,7 @@ func (f *frames) await(ctx context.Context, n int) {
 // frameBytes is the largest frame that gRPC servers send by default (RFC 9113, SETTINGS_MAX_FRAME_SIZE).
 const frameBytes = 16 << 10
 
-// frameCap tells the pool's frames from the buffers of gRPC's pool, some of which have 16 KiB.
+// frameCap distinguishes the pool's frames from the buffers of gRPC's pool, some of which have 16 KiB.
 const frameCap = frameBytes + 64
 
 var framePool = sync.Pool{New: func() any {

@@ -19,8 +19,8 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// lane is the way to one server: connections one after the other, and what the server owes. Its fields
-// below unsent are guarded by the session's mutex.
+// lane is the way to one server: connections one after the other, and the requests that it has not
+// answered. Its fields below unsent are guarded by the session's mutex.
 type lane struct {
 	s      *session
 	peer   *peer
@@ -69,7 +69,7 @@ func (l *lane) work() {
 	s := l.s
 	for attempt := 1; ; attempt++ {
 		var got bool
-		err := crash.Call(func() (err error) { // what a server sends is decoded in it
+		err := crash.Call(func() (err error) { // data from the server is decoded in it
 			got, err = l.connection(attempt > 1 || l.place.handle == "")
 			return err
 		})
@@ -78,9 +78,10 @@ func (l *lane) work() {
 			return
 		}
 		if got || errors.Is(err, io.EOF) && l.owesNothing() {
-			attempt = 1 // a server may end a stream that does nothing, which is no failure
+			attempt = 1 // a server may end an idle stream; that is not a failure
 		}
-		// Of several servers, one may lack what the others have; but none may break the rules.
+		// One of several servers may lack data that the others have. Breaking the protocol always ends the
+		// session.
 		over := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
 		if over || s.broken(l, attempt, err) {
 			s.fail(l.peer.failed(err))
@@ -98,8 +99,8 @@ func (l *lane) owesNothing() bool {
 	return len(l.asked) == 0
 }
 
-// connection asks for everything that the lane owes over one stream, and receives until it breaks. It
-// reports whether a batch came.
+// connection requests everything that the lane owes over one stream, and receives until the stream breaks.
+// It reports whether a batch came.
 func (l *lane) connection(again bool) (got bool, err error) {
 	if again {
 		// The server may have been started anew, and must have the spec open before it knows tickets of it.
@@ -192,7 +193,7 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// send sends what is asked for, with a credit for each ticket.
+// send sends the requests, with a credit for each ticket.
 func (l *lane) send(ctx context.Context,
 	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], leases *leaseConn, number uint64) {
 	if leases != nil {
@@ -283,7 +284,7 @@ func (l *lane) memory() payload.Memory {
 	return l.s.demand.own
 }
 
-// oldest notes that the server said something, and returns the request that it has to be about.
+// oldest records that the server sent something, and returns the request that it must answer.
 func (l *lane) oldest() *request {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
@@ -308,7 +309,7 @@ func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
 	return nil
 }
 
-// hand checks that a batch is what was asked for and hands it on.
+// hand checks that a batch answers want, and passes it to the session.
 func (l *lane) hand(in *assembly, want *request) error {
 	b, err := in.to.Batch()
 	if err != nil {
@@ -333,7 +334,7 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) e
 	return l.finish(b, want)
 }
 
-// finish checks that a batch is what was asked for, and hands it on. With an error it is released.
+// finish checks that a batch answers want, and passes it to the session. On an error it releases the batch.
 func (l *lane) finish(b *loader.Batch, want *request) error {
 	t := want.ticket
 	if b.Epoch != t.Epoch || b.First != t.First || b.Rows != t.Rows() {
@@ -345,11 +346,11 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 	return nil
 }
 
-// done takes the oldest request, which has its answer, from what the server owes. It needs the session's
-// lock.
+// done removes the oldest request, which is answered now, from those that the server owes. It needs the
+// session's lock.
 func (l *lane) done() *request {
 	now, r := time.Now(), l.asked[0]
-	// Not since it was asked for: until its turn, the server worked on what was asked for before.
+	// The time does not count from the request: until its turn, the server worked on earlier requests.
 	l.s.took(now.Sub(l.begun()))
 	l.answered, l.heard, l.silent = now, now, 0
 	l.asked = slices.Delete(l.asked, 0, 1)

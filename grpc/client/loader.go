@@ -17,17 +17,17 @@ type LoaderOptions struct {
 	Rank, World int
 	// State continues a run; it must be of the same spec on the same data, unless AnyState is set.
 	State *shuffle.State
-	// AnyState takes the state of another run, as loader.LoaderOptions.AnyState does. The client
-	// logs what differs and what follows.
+	// AnyState takes the state of another run, as loader.LoaderOptions.AnyState does. The client logs
+	// the differences and their consequences.
 	AnyState bool
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
-	// Prefetch is the number of batches asked for ahead, which is also what is held of them in
-	// memory. Default loader.DefaultPrefetch.
+	// Prefetch is the number of batches requested ahead, which is also how many are held in memory.
+	// Default loader.DefaultPrefetch.
 	Prefetch int
-	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), has more batches
-	// asked for than Prefetch: so many that every server has a pool of tiles to work on, as far as so
-	// many bytes hold them. Negative: none. Default DefaultPrefetchBytes.
+	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), requests more
+	// batches than Prefetch, so that every server has a pool of tiles to work on. Together they take
+	// at most this many bytes. Negative: none. Default DefaultPrefetchBytes.
 	PrefetchBytes int64
 	// Native has tensors travel in their native dtype where that is smaller, and converts them here.
 	Native bool
@@ -96,7 +96,7 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 // DefaultPrefetchBytes is the default of LoaderOptions.PrefetchBytes.
 const DefaultPrefetchBytes = 2 << 30
 
-// maxPrefetch bounds LoaderOptions.Prefetch, and what is asked for beyond it.
+// maxPrefetch bounds LoaderOptions.Prefetch, and the requests beyond it.
 const maxPrefetch = 1024
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
@@ -155,7 +155,7 @@ func (l *Loader) skip(c cursor) (cursor, bool) {
 	return c, l.options.Epochs == 0 || c.epoch < l.options.Epochs
 }
 
-// drop gives up what is asked for.
+// drop cancels the requests.
 func (l *Loader) drop() {
 	if l.session != nil {
 		l.session.close()
@@ -172,8 +172,8 @@ func (l *Loader) All(ctx context.Context) iter.Seq2[*loader.Batch, error] {
 	return loader.All(ctx, l.Next)
 }
 
-// Close gives up what is asked for, and waits until no goroutine is left. Batches that were returned
-// stay valid until Release.
+// Close cancels the requests, and waits until no goroutine is left. Batches that were returned stay
+// valid until Release.
 func (l *Loader) Close() {
 	l.closed = true
 	l.drop()

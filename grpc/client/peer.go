@@ -22,8 +22,8 @@ import (
 // Bounds and buffers of a connection, in bytes.
 const (
 	maxMessage = 18 << 20 // server.MaxPartBytes, and room for the message around it
-	// window is what a server may send ahead: 10 Gbit/s over 6 ms. It is fixed, because gRPC's
-	// estimate starts at 64 KiB and needs some batches to grow.
+	// window is how many bytes a server may send ahead: 10 Gbit/s for 6 ms. It is fixed,
+	// because gRPC's estimate starts at 64 KiB and needs some batches to grow.
 	window     = 8 << 20
 	readBuffer = 256 << 10 // 16 frames, so that most frames cost no system call
 )
@@ -89,7 +89,7 @@ func (p *peer) close() error {
 	return p.conn.Close()
 }
 
-// failed names the server in an error, and brings back the fault that its status tells of.
+// failed adds the name of the server to an error, and restores the fault in its status.
 func (p *peer) failed(err error) error {
 	return fmt.Errorf("chaski at %s: %w", p.target, wire.StatusError(err))
 }

@@ -16,28 +16,27 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// session asks for batches, and keeps Prefetch of them asked for or waiting for Next. It lives through broken
-// connections.
+// session requests batches, and keeps Prefetch of them requested or waiting for Next. It survives broken connections.
 //
-// Requests of one group go to one server, and groups come one after the other. With Prefetch requests, mostly one of
-// several servers would have work. So a session asks for more, within PrefetchBytes, until every server has a group. A
-// server owes Prefetch of them at a time, so that it can take over soon what another one leaves.
+// Requests of one group go to one server, and groups come one after the other. With only Prefetch requests, mostly one
+// of several servers would have work. So a session makes more requests, within PrefetchBytes, until every server has a
+// group. A server owes at most Prefetch of them at a time, so that it can soon take over those of another one.
 //
-// Every server has a lane. Each batch is asked of one of them, of another when that one breaks, and of
-// a second one when it is slow; they are handed to Next in the order of the steps.
+// Every server has a lane. A batch is requested from one server, from another if that one breaks, and from a second
+// one too if it is slow. Next returns batches in the order of the steps.
 type session struct {
 	demand *demand
 	run    *Run
 	ctx    context.Context
 	cancel context.CancelFunc
 	group  sync.WaitGroup // the session's goroutines
-	out    chan result    // has room for all that is asked for, and the error
+	out    chan result    // has room for all requested batches and the error
 	lanes  []*lane
 
 	mu      sync.Mutex
 	last    uint64     // id of the last ticket
 	open    []*request // not handed to Next, in order
-	waiting []*request // of the open ones, those that no server is asked for, in order
+	waiting []*request // open requests that no server has, in order
 	times   []time.Duration
 	slot    int           // of times, for the next one
 	asked   int           // requests whose batches Next has not taken
@@ -54,9 +53,9 @@ type request struct {
 	id     uint64
 	ticket shuffle.Ticket
 	native bool   // the server may leave the conversion to this side
-	group  int64  // requests of one group share what a server has to decode; -1: nothing
+	group  int64  // requests of one group share decoded tiles; -1: no group
 	turn   uint64 // number of the group: the next group has the next one
-	lanes  int    // that are asked
+	lanes  int    // that have the request
 	done   bool
 	batch  *loader.Batch // if done, this or
 	err    error
@@ -95,7 +94,7 @@ func newSession(r *Run, d *demand) *session {
 	return s
 }
 
-// taken says that Next has a batch, and asks for what is to come in its place.
+// taken records that Next has a batch, and requests the next one in its place.
 func (s *session) taken(b *loader.Batch) {
 	s.mu.Lock()
 	s.wanted = false
@@ -115,7 +114,7 @@ func (s *session) taken(b *loader.Batch) {
 	s.ask()
 }
 
-// wants reports whether one more batch is to be asked for. It needs the lock.
+// wants reports whether one more batch should be requested. It needs the lock.
 func (s *session) wants() bool {
 	least, lanes := s.demand.prefetch, len(s.lanes)
 	if s.asked < least {
@@ -143,7 +142,7 @@ func (s *session) wants() bool {
 	return false
 }
 
-// ask asks for batches as far as they are wanted and there are any.
+// ask requests batches while wants reports true and some are left.
 func (s *session) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +180,7 @@ func (s *session) poke() {
 	}
 }
 
-// assign gives what waits to the lanes, as far as any is up and has room for it. It needs the lock.
+// assign gives waiting requests to lanes that are up and have room. It needs the lock.
 func (s *session) assign() {
 	if s.wanted {
 		s.poke() // what Next waits for may get a server, or another one
@@ -203,7 +202,7 @@ func (s *session) assign() {
 			left = append(left, r)
 			continue
 		}
-		if len(l.asked) < s.demand.prefetch { // else it goes beyond what there is room for, and takes none of it
+		if len(l.asked) < s.demand.prefetch { // only open[0] may exceed it, and takes no room
 			room--
 		}
 		l.add(r)
@@ -212,8 +211,8 @@ func (s *session) assign() {
 	s.waiting = left
 }
 
-// choose returns the lane for a request, or nil if none is up: that of its group as long as it is up,
-// else one that owes least. It needs the lock.
+// choose returns the lane for a request, or nil if none is up: the lane of its group if it is up, else one that owes
+// the fewest batches. It needs the lock.
 func (s *session) choose(r *request, but *lane) *lane {
 	var best *lane
 	var most uint64
@@ -237,8 +236,8 @@ func (s *session) choose(r *request, but *lane) *lane {
 	return best
 }
 
-// answer takes a lane's answer to its oldest request, unless another server had it, and hands on what is
-// next in order.
+// answer takes a lane's answer to its oldest request, unless another server was first, and sends the batches that are
+// next in order to Next.
 func (s *session) answer(l *lane, b *loader.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,9 +268,9 @@ func (s *session) fail(err error) {
 	}
 }
 
-// broken takes a lane out of use: what it owes is asked of others. It reports whether all lanes have
-// failed as often as they may: of those that let connection after connection end by saying nothing, each is
-// mostly up, so that all of them were silent so often is enough.
+// broken takes a lane out of use and gives its requests to others. It reports whether all lanes have failed as often
+// as they may. Lanes need not be down at the same time for that: a server that accepts connections and stays silent is
+// up most of the time.
 func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +279,7 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 		l.silent++
 	}
 	for _, r := range l.asked {
-		// Unless a second server was asked for it, another one has to be.
+		// Another server must get it, unless a second one has it already.
 		if r.lanes--; r.lanes == 0 && !r.done {
 			s.waiting = append(s.waiting, r)
 		}
@@ -300,8 +299,8 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	return lost
 }
 
-// Hedging: an answer is slow after slowFactor times what a share of the last keptTimes answers took, but
-// not before slowLeast, nor before fewTimes are known.
+// Hedging: an answer is slow after slowFactor times the time within which a share (Options.Hedge) of the last
+// keptTimes answers arrived, but not before slowLeast, nor before fewTimes are known.
 const (
 	keptTimes  = 200 // the share DefaultHedge leaves 10 of them, so that one outlier does not decide
 	fewTimes   = 10  // fewer answers would say little about the next one
@@ -309,7 +308,7 @@ const (
 	slowLeast  = 50 * time.Millisecond // since a second request costs a server a decoded batch
 )
 
-// took notes the time of an answer. It needs the lock.
+// took records the time of an answer. It needs the lock.
 func (s *session) took(d time.Duration) {
 	if len(s.times) < keptTimes {
 		s.times = append(s.times, d)

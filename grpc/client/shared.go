@@ -30,8 +30,8 @@ var ErrNoShared = errors.New("no shared memory")
 // connectFor bounds the waits at the lease socket.
 const connectFor = 5 * time.Second
 
-// sendFor is how long a server may not read what it is told. A healthy one reads at once, and the socket holds some
-// hundred messages; it is as long as gRPC's keepalive waits for an answer.
+// sendFor is how long a message to the server may stay unread. A healthy server reads at once, and the socket holds
+// some hundred messages. The time is that of gRPC's keepalive.
 const sendFor = 20 * time.Second
 
 // leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch in
@@ -100,7 +100,7 @@ func (c *leaseConn) greet() error {
 	return c.conn.SetDeadline(time.Time{})
 }
 
-// read takes what the server sends until it is gone, or breaks the rules.
+// read takes messages of the server until it is gone or breaks the protocol.
 func (c *leaseConn) read() {
 	defer close(c.done)
 	for {
@@ -177,7 +177,7 @@ func (g *segment) leave() error {
 	return g.memory.Close()
 }
 
-// answer answers a recall: what is not held here is held by nobody. It needs the lock.
+// answer answers a recall of a lease: is it still held here? It needs the lock.
 func (c *leaseConn) answer(lease uint64) error {
 	if c.held[lease] != nil {
 		return nil

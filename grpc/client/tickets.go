@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// TicketOptions say how far ahead tickets are asked for. Both mean what they mean in LoaderOptions.
+// TicketOptions say how far ahead tickets are requested. Both fields mean the same as in LoaderOptions.
 type TicketOptions struct {
 	Prefetch      int
 	PrefetchBytes int64
@@ -67,9 +67,9 @@ func (t *Tickets) next() (ticket shuffle.Ticket, native, ok bool) {
 	return q.ticket, q.native, true
 }
 
-// Add asks for a ticket. With native, tensors may travel in their native dtype; they are converted here either way.
-// More tickets may be added than are asked for ahead: the rest says which groups of tickets come next, so that every
-// server can have one. Add and Next may be called at the same time.
+// Add requests the batch of a ticket. With native, tensors may travel in their native dtype; they are converted here
+// either way. More tickets may be added than are requested ahead: the others show which groups of tickets come next,
+// so that every server can have one. Add and Next may be called at the same time.
 func (t *Tickets) Add(ticket shuffle.Ticket, native bool) {
 	t.mu.Lock()
 	t.queue = append(t.queue, queued{ticket, native})
@@ -77,8 +77,9 @@ func (t *Tickets) Add(ticket shuffle.Ticket, native bool) {
 	t.session.ask()
 }
 
-// Next returns the batch of the next ticket. While ctx is not done it waits, also for a ticket. After the error of one
-// ticket the next one can be asked for; an error that ends the connection to all servers is returned from then on.
+// Next returns the batch of the next ticket. It waits until ctx is done, also for a ticket to be added. After the
+// error of one ticket, the next call returns the next batch. An error that ends the connections to all servers is
+// returned from then on.
 func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
 	if t.err != nil {
 		return nil, t.err
@@ -97,6 +98,6 @@ func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
 	}
 }
 
-// Close gives up what is asked for, and waits until no goroutine is left. Batches that were returned stay valid until
+// Close cancels the requests, and waits until no goroutine is left. Batches that were returned stay valid until
 // Release.
 func (t *Tickets) Close() { t.session.close() }

@@ -39,8 +39,8 @@ func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
 	if len(out) == 0 {
 		return v, nil
 	}
-	// The tensor is converted as a raster whose rows are what lies before the band axis and whose columns are what
-	// lies behind it, because the scatter loops of a chip do this arithmetic already, with their kernels.
+	// The tensor is converted as a raster: the axes before the band axis are its rows, those after it its columns. So
+	// the scatter loops and kernels of chips can be used.
 	axis, outer := max(c.BandAxis, 0), 1
 	for i, n := range t.Shape {
 		switch {
@@ -66,7 +66,7 @@ func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
 	return v, nil
 }
 
-// write converts the next elements, of which p may begin and end with a part.
+// write converts the next elements. p may begin and end within an element.
 func (v *converter) write(p []byte) {
 	if len(v.carry) > 0 {
 		n := min(v.unit-len(v.carry), len(p))

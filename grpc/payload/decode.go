@@ -103,7 +103,8 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 	return b, nil
 }
 
-// decoder reads a header first (batch), which needs no other byte of the payload, and then what the ranges hold (load).
+// decoder first reads the header (batch), which needs no other byte of the payload, and then the bytes of the ranges
+// (load).
 type decoder struct {
 	reader
 	first   uint64 // bytes of the payload's first piece of memory
@@ -130,7 +131,7 @@ func newDecoder(h []byte, first, rest int) *decoder {
 // of returns the bytes of s, which lies in p.
 func (s span) of(p []byte) []byte { return p[s.offset : s.offset+s.length : s.offset+s.length] }
 
-// load gives the tensors of b their bytes, which find returns for a range, and checks what has to be in them.
+// load gives the tensors of b their bytes, which find returns for a range, and checks those whose values must be valid.
 func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 	if d.err != nil {
 		return
@@ -376,8 +377,7 @@ func (d *decoder) span(t table, id int) span {
 		d.fail(t.part, o, "range of %d bytes at %d of %d", s.length, at, end)
 		return span{}
 	}
-	// Each byte belongs to one range. So what a receiver makes of the ranges is in proportion to the
-	// payload.
+	// Ranges must not overlap, so the memory of a receiver is in proportion to the payload.
 	if d.spanned += s.length; d.spanned > d.size {
 		d.fail(t.part, o, "ranges of %d bytes in a payload of %d", d.spanned, d.size)
 		return span{}

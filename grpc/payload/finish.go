@@ -14,9 +14,9 @@ type Memory interface {
 	Give(m loader.Buffer, keep bool)
 }
 
-// Finish does what Apply does for all tensors of a batch that was received. With memory, all of its elements are put
-// there, and what it was received in is released: the result is a batch that a server can pass on in shared memory.
-// With an error b is released.
+// Finish does what Apply does for all tensors of a batch that was received. With memory, its elements are copied
+// there and the received buffers are released, so that a server can pass the batch on in shared memory. On an error
+// it releases b.
 func Finish(b *loader.Batch, memory Memory) (*loader.Batch, error) {
 	if memory == nil {
 		for i := range b.Tensors {

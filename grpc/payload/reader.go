@@ -16,7 +16,7 @@ import (
 // callers check once.
 type reader struct {
 	b []byte // the header, without its size prefix
-	// budget is what may still be read out of the header, in bytes. References may be shared: without
+	// budget is how many bytes may still be read from the header. References may be shared: without
 	// it a small header could unfold into a large batch.
 	budget int
 	err    error

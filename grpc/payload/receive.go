@@ -16,10 +16,10 @@ type Receiver struct {
 	total  int
 	got    int // bytes of the payload so far
 
-	head    []byte   // the header with its size, as far as it is here
+	head    []byte   // the header with its size, as far as it has arrived
 	decoder *decoder // nil until the header is whole
 	batch   *loader.Batch
-	sinks   []sink   // of what is still to come, in order
+	sinks   []sink   // of the bytes that have not arrived, in order
 	finals  [][]byte // the data of the tensors, converted
 	kept    map[uint64]*kept
 	ended   bool // the batch's memory is the caller's, or is given back
@@ -34,7 +34,7 @@ type sink struct {
 // writer takes the bytes of a range one piece after the other.
 type writer interface{ write(p []byte) }
 
-// kept is a writer that keeps what it gets.
+// kept is a writer that keeps the written bytes.
 type kept []byte
 
 func (k *kept) write(p []byte) { *k = append(*k, p...) }

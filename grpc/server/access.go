@@ -22,7 +22,7 @@ type guest struct {
 
 type guestKey struct{}
 
-// viewOf returns what the client of a call may read.
+// viewOf returns the view of the files that the client of a call may read.
 func (s *Server) viewOf(ctx context.Context) *view {
 	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
 		return g.view

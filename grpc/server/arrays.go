@@ -38,7 +38,8 @@ type arrays struct {
 
 func newArrays(s *shared, o *Options) *arrays {
 	b := o.Loader.Budget
-	// Half of what may be lent together: the rest is for batches. An array has at most half of that (lend).
+	// Arrays may take half of the memory for leases; the rest is for batches. One array takes at most half of that
+	// (lend).
 	a := &arrays{shared: s, budget: b, after: o.TrimAfter, leased: entry{memory: cmp.Or(b.Limit()/4, 1<<62)}}
 	a.trim = time.AfterFunc(time.Hour, a.drop)
 	a.trim.Stop()

@@ -189,7 +189,7 @@ func (r *askReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// askWriter sends what is written to it.
+// askWriter sends the bytes written to it.
 type askWriter struct {
 	to   *watch
 	slot *turns.Slot // of the goroutine that writes, which may wait here
@@ -207,7 +207,8 @@ func (w askWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// chargedReader charges what is read through it to the account of ctx, twice, since io.ReadAll copies it as it grows.
+// chargedReader charges the bytes read through it to the account of ctx, twice, because io.ReadAll copies its result
+// when it grows.
 type chargedReader struct {
 	ctx  context.Context
 	from io.Reader
@@ -337,16 +338,16 @@ func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
 }
 
 const (
-	// processShare is the part of the budget that the process of a query may take by default: two, which is how many
-	// chaski-full runs at a time, have what questions have together.
+	// processShare bounds the process of a query: by default it may take 1/processShare of the budget. chaski-full
+	// runs two at a time, which together take the half that questions may take.
 	processShare = 4
 	// leastProcess is the memory in which DuckDB starts on a machine of 64 processors: 64 stacks of 2 MiB, 100 MiB for
 	// the rest, and some for a query.
 	leastProcess = 256 << 20
 )
 
-// charged returns the full SQL of a process of its own, for which the caller waits without a turn. What the process
-// may take is charged to the question: it is memory of the same machine.
+// charged returns the full SQL, which runs in a separate process. The caller waits for it without a turn. The memory
+// limit of the process is charged to the question, because the process is on the same machine.
 func charged(full query.Full, b *budget.Budget) query.Full {
 	if full == nil {
 		return nil
@@ -384,8 +385,8 @@ func (q *asking) message(m proto.Message) error {
 	return err
 }
 
-// entryBytes is what an entry of an answer takes while it is made: 5 numbers of 8 bytes, one of 4, a flag and an id
-// of about 30 bytes, twice, because slices that grow are copied.
+// entryBytes is the memory of an entry while an answer is made: 5 numbers of 8 bytes, one of 4, a flag and an id of
+// about 30 bytes, twice, because slices that grow are copied.
 const entryBytes = 2 * (5*8 + 4 + 1 + 30)
 
 // entriesOf returns where the samples of some rows of a level are.

@@ -139,7 +139,8 @@ func (a *audit) call(ctx context.Context, method string, about func() string, be
 		"about", about(), "result", code.String(), "seconds", time.Since(begun).Seconds())
 }
 
-// aboutOf returns what a request is about: paths, or the source of a spec. It is empty for one that says nothing.
+// aboutOf returns the subject of a request: its paths, or the source of its spec. It is empty for a request without
+// either.
 func aboutOf(m any) string {
 	switch r := m.(type) {
 	case *chaskiv1.DescribeRequest:
@@ -187,7 +188,8 @@ func first(paths []string) string {
 // log takes 3 ms.
 const maxAbout = 64 << 10
 
-// sourceOf returns the source of a spec; of a mixture, or what is no spec, or a large one, its beginning.
+// sourceOf returns the source of a spec. For a mixture, a large spec or invalid JSON it returns the beginning of the
+// text.
 func sourceOf(spec []byte) string {
 	if len(spec) > maxAbout {
 		return beginning(spec[:maxAbout])

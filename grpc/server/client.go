@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/shm"
 )
 
-// clientID names who asks: in logs, and for limits and turns, which each client has for itself. It is one of
+// clientID identifies a client in logs, and for limits and turns, which are kept per client. It is one of
 //
 //	"token NAME"                 whom withClient names
 //	"host 192.0.2.7"             all connections from one address, whatever the port
@@ -46,8 +46,8 @@ func clientOf(ctx context.Context) clientID {
 	return "connection" // the gRPC server was not made with GRPCOptions
 }
 
-// namedListener tells the connections of a Unix socket by the process at their other end. The local address of a
-// connection has the connection itself, so that whoever only knows addresses can close it (connections.TagConn).
+// namedListener names the connections of a Unix socket by the process at their other end. The local address of a
+// connection holds the connection itself, so that code that only has addresses can close it (connections.TagConn).
 type namedListener struct{ net.Listener }
 
 // Accept implements net.Listener.

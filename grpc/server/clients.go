@@ -21,7 +21,7 @@ type clients struct {
 	wanted  int // streams that were refused for lack of a place, less the idle ones that ended to make room
 }
 
-// holdings are what one client has.
+// holdings counts the resources of one client.
 type holdings struct {
 	streams  int
 	datasets map[*entry]int // tickets that are not answered

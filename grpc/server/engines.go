@@ -32,10 +32,10 @@ type engines struct {
 	mu       sync.Mutex
 	live     map[*entry]struct{} // all that are not closed
 	byHandle map[string]*entry
-	bySpec   map[string]*entry // by the spec's JSON: what a Describe may answer from
+	bySpec   map[string]*entry // by the spec's JSON, for a Describe of the same spec
 	clock    int64             // counts uses
 	closed   bool
-	again    *time.Timer // offers the budget what was held for a client
+	again    *time.Timer // offers the budget the memory that was held for a client
 	leave    func()      // ends the membership in the budget
 }
 
@@ -210,7 +210,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.bySpec[key]
-	// Servers come and go: whether they are there is to be said now.
+	// Other servers come and go, so their state must be current.
 	if e == nil || e.opened.Before(begin) && (e.remote || time.Since(e.opened) > s.options.Reuse) {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	return e
 }
 
-// asked is what a client wants to be opened.
+// asked is a request to open a dataset.
 type asked struct {
 	view     *view // of the client
 	spec     loader.Spec
@@ -257,8 +257,8 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	return err
 }
 
-// add puts a new dataset in its place and returns what is to be closed for it. Where the same data
-// are open already, what is open stays: it has its caches.
+// add adds an open dataset and returns the entries that must be closed for it. If the same data are open already, the
+// open one stays, because its caches are filled.
 func (s *engines) add(e *entry) (close []*entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// index answers with the header blobs of files, or with what one says.
+// index answers with the header blobs of files, or with the content of one.
 func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 	if len(m.GetHeader()) > 0 {
 		return q.rumiBlob(m.GetHeader())

@@ -15,7 +15,7 @@ import (
 // that the datasets of clients that pause are closed for it, and many times a round trip.
 const keptFor = 4 * time.Second
 
-// opener stands in entry.asked for those that wait for an opening, until one of them has the dataset.
+// opener stands in entry.asked for the clients that wait for an opening, until one of them has the dataset.
 const opener clientID = ""
 
 // Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest, but none that a client is

@@ -22,7 +22,7 @@ type lease struct {
 	mu     sync.Mutex
 	sender bool // the sender still uses it
 	pieces int  // that the transport has
-	dead   bool // the transport is gone, and what it had with it
+	dead   bool // the transport is gone, and its leases with it
 	over   bool
 }
 
@@ -43,8 +43,8 @@ func (l *lease) Hold() mem.BufferPool {
 	l.change(func() { l.pieces++ })
 	p := &piece{lease: l}
 	// grpc 1.85 forgets, without Put, a message that is queued just after its stream was cancelled
-	// (transport.loopyWriter.preprocessData). Then only the garbage collector knows that nobody
-	// reads the piece any more. It runs every two minutes at least.
+	// (transport.loopyWriter.preprocessData). Then only the garbage collector can find that the
+	// piece is unused. It runs every two minutes at least.
 	p.lost = runtime.AddCleanup(p, (*lease).back, l)
 	return p
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 )
 
-// metrics are what a server counts. They work, unseen, without a registerer.
+// metrics are the metrics of a server. Without a registerer they are counted, but not
+// exported.
 type metrics struct {
 	streams        prometheus.Gauge
 	batches, bytes prometheus.Counter

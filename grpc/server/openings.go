@@ -68,7 +68,7 @@ func (o *openings) local(ctx context.Context, v *view, key string, f func(contex
 }
 
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f
-// ends when nobody waits for it any more. f may use v until it returns.
+// ends when no caller waits for it any more. f may use v until it returns.
 func (o *openings) do(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {
 	w, err := o.join(clientOf(ctx), v, key, f)
 	if err != nil {

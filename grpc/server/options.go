@@ -28,8 +28,8 @@ const (
 	DefaultOpenTimeout  = 10 * time.Minute
 	DefaultDrainTimeout = 30 * time.Second
 	DefaultSendTimeout  = 2 * time.Minute
-	// A part of 1 MiB in 5 s is 1.7 Mbit/s, less than any link that a trainer could use. Clients read all that they
-	// gave credits for, whatever their loop does, so a pause of this length is a client that is stopped or lost.
+	// A part of 1 MiB in 5 s is 1.7 Mbit/s, less than any link that a trainer could use. Clients read everything that
+	// they gave credits for, even while their loop is busy. So a client that pauses for this long is stopped or lost.
 	DefaultStallTimeout = 5 * time.Second
 	DefaultIdleTimeout  = time.Hour
 	DefaultReuse        = 10 * time.Second
@@ -45,7 +45,7 @@ const (
 	MaxPartBytes = 16 << 20
 )
 
-// Engine is what the server needs of a *loader.Engine.
+// Engine has the methods of *loader.Engine that the server uses.
 type Engine interface {
 	Spec() loader.Spec
 	Hash() string
@@ -56,7 +56,7 @@ type Engine interface {
 	Close() error
 }
 
-// Pending is what the server needs of a *loader.Pending: exactly one of the two is called.
+// Pending has the methods of *loader.Pending that the server uses. Exactly one of them is called.
 type Pending interface {
 	Wait(ctx context.Context) (*loader.Batch, error)
 	Cancel()
@@ -75,7 +75,7 @@ type Sequence interface {
 	Close()
 }
 
-// Options say what a server serves, and within which bounds.
+// Options are the options and limits of a server.
 type Options struct {
 	// Roots are the folders that served files may lie in. Without any, no file is served.
 	Roots []string
@@ -85,8 +85,8 @@ type Options struct {
 	Gate *auth.Gate
 	// Reflection offers gRPC reflection.
 	Reflection bool
-	// Loader are the options of the engines, each for itself; its Roots are not used. Its Turns, which all engines,
-	// reads, questions and openings of local files share, are Workers by default, or as many as there are processors.
+	// Loader has the options of each engine; its Roots are not used. Its Turns, which all engines, reads, questions and
+	// openings of local files share, are Workers by default, or as many as there are processors.
 	Loader loader.Options
 	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
 	// left out, with a line in the log, where the system has none.
@@ -104,9 +104,9 @@ type Options struct {
 	MaxEngines int
 	// MaxStreams bounds the streams that are served at a time. Default DefaultMaxStreams.
 	MaxStreams int
-	// MaxClientStreams, MaxClientEngines and MaxClientOpenings bound what one client has of MaxStreams, of
-	// MaxEngines (with unanswered tickets), and of MaxOpenings and MaxQueuedOpenings together. Of MaxOpenings alone
-	// it has at most half, or 4. Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
+	// MaxClientStreams, MaxClientEngines and MaxClientOpenings bound the share of one client in MaxStreams, in
+	// MaxEngines (with unanswered tickets), and in MaxOpenings and MaxQueuedOpenings together. Of MaxOpenings alone a
+	// client has at most half, or 4. Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
 	MaxClientStreams, MaxClientEngines, MaxClientOpenings int
 	// ClientRate bounds the bytes a second that one client is sent in batches, reads and questions, on average over its
 	// answers: after each one, the next waits. The token of a client may say otherwise. Default: any.
@@ -144,13 +144,12 @@ type Options struct {
 	// Reuse is for how long after a Describe another one of the same spec is answered without
 	// looking at the dataset again. Default DefaultReuse.
 	Reuse time.Duration
-	// TrimAfter is for how long a dataset that nobody reads keeps the memory of batches for the next
-	// ones. Default DefaultTrimAfter.
+	// TrimAfter is how long a dataset without readers keeps the memory of its batches. Default DefaultTrimAfter.
 	TrimAfter time.Duration
 	// DrainTimeout bounds how long a server that stops waits for its streams. Default
 	// DefaultDrainTimeout.
 	DrainTimeout time.Duration
-	// Logger gets what is worth telling. Default: slog.Default.
+	// Logger receives log messages. Default: slog.Default.
 	Logger *slog.Logger
 	// Bad, if it is not nil, gets every batch with bad rows before it is sent, or else the *loader.SampleError
 	// that a ticket ended with. It is called from several goroutines.

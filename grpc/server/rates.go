@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// longestDebt is what one message adds at most, so that the sum of many does not overflow.
+	// longestDebt bounds the delay that one message adds, so that the sum of many does not overflow.
 	longestDebt = 24 * time.Hour
 	// manyDebts is how many clients may have gone with a debt before those that are over are forgotten.
 	manyDebts = 1024
 )
 
-// rates bound the bytes a second that each client is sent. What was sent puts off the next answer. Answers do not wait
-// half way, because they hold memory and a place that others may wait for.
+// rates bound the bytes per second sent to each client. Sent bytes delay the next answer. An answer that has begun is
+// not delayed, because it holds memory and a place that others may wait for.
 type rates struct {
 	each int64 // bytes a second of clients whose token has no rate; 0: any
 

@@ -192,5 +192,5 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 	return &chaskiv1.InfoReply{Json: b.([]byte)}, nil
 }
 
-// errNoRoot is what a server without roots answers to everything about files.
+// errNoRoot is the answer of a server without roots to all questions about files.
 var errNoRoot = fault.New(fault.NotFound, "path", fault.NoOffset, "this server serves no files: it has no root")

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Names by which gRPC health is asked. Readiness also has the name of the service and the empty name.
+// Service names for gRPC health. Readiness also answers for the name of the service and the empty name.
 const (
 	// Readiness says whether new clients should come: see Server.Ready.
 	Readiness = "readiness"
@@ -81,8 +81,8 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
-// reachable returns an error about the first local root that cannot be listed. Remote ones are not asked: each look
-// would cost a request, and one server of files that fails must not take all of a dataset's servers out of use.
+// reachable returns an error about the first local root that cannot be listed. Remote roots are not checked: each
+// check would cost a request, and one failing file server must not take all servers of a dataset out of use.
 func reachable(roots []string) error {
 	for i, r := range roots {
 		if source.IsRemote(r) {

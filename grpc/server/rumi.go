@@ -131,7 +131,7 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 	return l, nil
 }
 
-// rumiHeader is the JSON of the answer about a header blob or a file. Only a file says what follows Order.
+// rumiHeader is the JSON of the answer about a header blob or a file. The fields after Order are set for files only.
 type rumiHeader struct {
 	Shape      []int       `json:"shape"` // bands, height, width, with the steps of time in front if there are several
 	DType      chunk.DType `json:"dtype"`
@@ -150,7 +150,7 @@ type rumiHeader struct {
 	PixelIsPoint *bool     `json:"pixel_is_point"` // transform refers to the centres of pixels
 }
 
-// rumiBlob answers with what a header blob says.
+// rumiBlob answers with the content of a header blob.
 func (q *asking) rumiBlob(b []byte) error {
 	b, err := q.whole(b)
 	if err != nil {
@@ -159,7 +159,7 @@ func (q *asking) rumiBlob(b []byte) error {
 	return q.rumiSaid(b, rumiHeader{})
 }
 
-// rumiFile answers with what a rumi file says besides its pixels.
+// rumiFile answers with the content of a rumi file without its pixels.
 func (q *asking) rumiFile(path string) error {
 	o := q.view.asked
 	_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, path, o.MaxChunkBytes)
@@ -203,7 +203,7 @@ func (q *asking) rumiFile(path string) error {
 	return q.rumiSaid(meta.Blob, said)
 }
 
-// rumiSaid answers with what a header blob says, and with what else is known of the file.
+// rumiSaid answers with the content of a header blob, and with the facts about its file in said.
 func (q *asking) rumiSaid(b []byte, said rumiHeader) error {
 	h, err := rumi.ParseLimit(b, math.MaxInt)
 	if err != nil {

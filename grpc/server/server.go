@@ -92,7 +92,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// openShared opens the lease socket, if it is asked for and this system has one, and lets engines make their
+// openShared opens the lease socket, if the options name one and the system supports it, and lets engines make their
 // batches in shared memory.
 func openShared(o *Options) *shared {
 	if !o.SharedMemory {
@@ -122,8 +122,8 @@ func (s *Server) Register(g *grpc.Server) {
 // Bounds and buffers of connections.
 const (
 	maxRequest = 2 << 20 // bytes; a spec of 1 MiB fits
-	// writeBuffer is what a connection writes at once: 8 frames of 16 KiB, so that a batch of 24 MiB takes 200 system
-	// calls in place of 1,500.
+	// writeBuffer is how many bytes a connection writes at once: 8 frames of 16 KiB, so that a batch of 24 MiB takes
+	// 200 system calls in place of 1,500.
 	writeBuffer    = 128 << 10
 	maxConnStreams = 256 // calls of one connection at a time
 	maxHeaderBytes = 64 << 10
@@ -197,8 +197,7 @@ func (s *Server) handled(next func() error) error {
 	return failed(err)
 }
 
-// Serve serves on l until ctx ends, then stops as Stop does. It closes l. It returns nil after a
-// stop that ctx asked for.
+// Serve serves on l until ctx ends, then stops as Stop does. It closes l. It returns nil if ctx ended it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	g := grpc.NewServer(s.GRPCOptions()...)
 	s.Register(g)
@@ -220,8 +219,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Stop stops g in good order: health says not serving, streams end after the batch that is being
-// sent, and whatever is left after Options.DrainTimeout is cut.
+// Stop stops g in good order: health says not serving, streams end after the batch that is being sent, and calls that
+// are left after Options.DrainTimeout are cut.
 func (s *Server) Stop(g *grpc.Server) {
 	s.Drain()
 	s.stopped.Do(func() { close(s.stop) })
@@ -324,7 +323,8 @@ func (s *Server) mayOpen(v *view, spec loader.Spec, u *chaskiv1.Upstream) error 
 	return nil
 }
 
-// groups tells which tickets are best served by one server, nil where that is not known or makes no difference.
+// groups describes which tickets are best served by one server. It returns nil if that is not known or makes no
+// difference.
 func groups(e Engine) *chaskiv1.Groups {
 	p, ok := e.(interface{ Plan() *shuffle.Plan }) // *loader.Engine has one
 	if !ok {

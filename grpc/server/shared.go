@@ -49,9 +49,9 @@ const (
 // into it at any time. Engines fill it with batches for this client only (resources.WithOwner), and free it when the
 // client is gone.
 //
-// Leases count within the memory of their engine, and always leave room in it for one batch more, of
-// all rows of a step: a client that keeps all it gets blocks nobody, since what does not fit is sent
-// as to any other client.
+// Leases count within the memory of their engine, and always leave room in it for one batch more, of all rows of a
+// step: a client that keeps all its leases blocks no other, because batches that do not fit are sent over gRPC, as to
+// any client.
 type shared struct {
 	log      *slog.Logger
 	listener *shm.Listener
@@ -94,7 +94,7 @@ type packet struct {
 	file int
 }
 
-// lender is an Engine that takes part in what may be lent. *loader.Engine implements it.
+// lender is an Engine that can lend its batches in shared memory. *loader.Engine implements it.
 type lender interface {
 	Lend(n int64) bool
 	Returned(n int64)
@@ -172,7 +172,7 @@ func newToken() (t shm.Token) {
 	return t
 }
 
-// onEnd sets what is called when a client is gone.
+// onEnd sets a function that is called when a client is gone.
 func (s *shared) onEnd(forget func(*leaseConn)) {
 	if s == nil {
 		return
@@ -182,7 +182,7 @@ func (s *shared) onEnd(forget func(*leaseConn)) {
 	s.forget = forget
 }
 
-// describe returns what clients need to connect to the lease socket.
+// describe returns the address of the lease socket for clients.
 func (s *shared) describe() *chaskiv1.Shared {
 	if s == nil {
 		return nil
@@ -243,7 +243,8 @@ func (s *shared) accept() {
 			return
 		}
 		if err != nil {
-			// Most likely the process is out of files. Clients that are there go on, and the pause avoids a busy loop.
+			// Most likely the process has no file descriptors left. Connected clients go on, and the pause avoids a
+			// busy loop.
 			s.log.Warn("lease socket", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -265,7 +266,7 @@ func (s *shared) accept() {
 	}
 }
 
-// serve greets a client and takes back what it returns, until it is gone.
+// serve greets a client and takes back its leases, until it is gone.
 func (c *leaseConn) serve() {
 	defer c.end()
 	if err := c.greet(); err != nil {
@@ -390,7 +391,7 @@ func (c *leaseConn) post(p packet) {
 	}
 }
 
-// write sends what is posted until the client is gone.
+// write sends posted packets until the client is gone.
 func (c *leaseConn) write() {
 	for {
 		select {
@@ -509,7 +510,7 @@ func sharedMemory(b *loader.Batch) *segment {
 	return g
 }
 
-// recall asks the client what it has of the leases of a stream that has ended.
+// recall asks the client which leases of an ended stream it still holds.
 func (c *leaseConn) recall(stream uint64) {
 	c.shared.mu.Lock()
 	defer c.shared.mu.Unlock()

@@ -18,12 +18,12 @@ import (
 
 var errStopping = errors.New("the server is stopping")
 
-// invalid marks an error in what the client asked for that is not about a file.
+// invalid marks an error in a client's request that is not about a file.
 type invalid struct{ error }
 
 func (i invalid) Unwrap() error { return i.error }
 
-// askedWrong marks err as an error in what the client asked for, unless it is about a file or a panic.
+// askedWrong marks err as an error in the client's request, unless it is about a file or a panic.
 func askedWrong(err error) error {
 	if code(err) == codes.Internal && !crash.Is(err) {
 		return invalid{err}
@@ -46,7 +46,7 @@ func code(err error) codes.Code {
 		return codes.FailedPrecondition
 	}
 	switch {
-	case wire.IsRemote(err): // the fault in the details says what it is
+	case wire.IsRemote(err): // the fault in the details has its kind
 		return codes.Unknown
 	case errors.As(err, new(invalid)):
 		return codes.InvalidArgument
@@ -85,12 +85,12 @@ func failed(err error) error {
 }
 
 const (
-	// maxStatus bounds what the status of a call takes in its headers. Clients of gRPC's C library (Python, C++, Ruby)
+	// maxStatus bounds the bytes of a call's status in its headers. Clients of gRPC's C library (Python, C++, Ruby)
 	// accept 8 KiB of headers by default, and get INTERNAL in place of a longer status; 1 KiB is for other headers.
 	maxStatus = 7 << 10
-	// leastText is what stays of each text in any case. The message is there three times: in a header, where a byte may
-	// take three, and twice in the details, where it takes 4/3; file and part are there once. Of 512 bytes each these
-	// are 4.2 KiB.
+	// leastText is to how many bytes each text may be cut. The message is sent three times: in a header, where a byte
+	// may take three, and twice in the details, where it takes 4/3; file and part are sent once. Of 512 bytes each
+	// these are 4.2 KiB.
 	leastText = 512
 )
 

@@ -61,8 +61,8 @@ func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, cha
 	return &stream{server: s, grpc: g, conn: c, wake: make(chan struct{}, 1)}
 }
 
-// serve returns when the client has closed its side and has all it can get, when the call or the
-// server ends, or with a status that says what the client did wrong.
+// serve returns when the client has closed its side and received everything, when the call or the server ends, or
+// with a status about an error of the client.
 func (s *stream) serve() error {
 	ctx, cancel := context.WithCancel(s.grpc.Context())
 	defer cancel()
@@ -135,7 +135,7 @@ func (s *stream) receive() {
 	}
 }
 
-// request takes one request, and starts what it allows.
+// request takes one request, and starts the batches that it allows.
 func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // also after a panic: the other goroutine waits for the lock
@@ -194,7 +194,8 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 }
 
 // pass adds a ticket to the sequence of a dataset that is at other servers; of any other one it returns nil. It does
-// so before there is a credit, because what comes next decides which of these servers is asked. It needs the lock.
+// so before there is a credit, because the following tickets decide which of these servers gets it. It needs the
+// lock.
 func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
 	p, ok := e.engine.(Sequencer)
 	if !ok {
@@ -532,7 +533,7 @@ func (s *stream) pop(o *order) {
 	s.start()
 }
 
-// tearDown gives up what is not answered.
+// tearDown cancels the unanswered tickets.
 func (s *stream) tearDown() {
 	s.mu.Lock()
 	s.over = true

@@ -15,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// view is the part of the files that a client may read, and what is kept open of it. Clients with equal roots share
-// one.
+// view is the part of the files that a client may read, with the files and datasets that are open in it. Clients with
+// equal roots share a view.
 type view struct {
 	key        string         // names the roots; "" of the server's own
 	loader     loader.Options // of engines
@@ -32,7 +32,7 @@ type view struct {
 // containers.Cache of those of questions.
 const membersShare = 16
 
-// newView makes a view of what lies below o.Roots, one of several. o.Opener must be source.Below these.
+// newView makes a view, one of several, of the files below o.Roots. o.Opener must be source.Below these.
 func newView(key string, o loader.Options, several int64) *view {
 	most := int64(resources.DefaultMembersBytes)
 	if limit := o.Budget.Limit(); limit > 0 {

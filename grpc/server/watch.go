@@ -15,7 +15,7 @@ import (
 
 // watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
 // handler does. So the handler waits in run, and returns if a message takes too long: Options.SendTimeout, or
-// Options.StallTimeout while others wait for what the client holds.
+// Options.StallTimeout while others wait for memory that the client holds.
 //
 // SendMsg returns when the transport has taken a message, which may be long before the client reads it, or for ever.
 // Until then the memory of the message is lent to the transport. So while others wait, the client has StallTimeout for
@@ -27,7 +27,7 @@ type watch struct {
 	to      sender
 	options *Options
 	wanted  func() bool // others wait
-	sent    func(n int) // gets the bytes of data of each message that was sent; nil: nobody
+	sent    func(n int) // is called with the bytes of each sent message; may be nil
 	timer   *time.Timer // runs while a message is being sent
 	stalled chan struct{}
 
@@ -109,7 +109,7 @@ func (w *watch) lend(release func()) func() {
 	}
 }
 
-// unread returns what is closed once the client has read everything.
+// unread returns a channel that is closed once the client has read everything.
 func (w *watch) unread() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *watch) look() {
 	waited := time.Since(w.begun)
 	left := w.options.SendTimeout - waited
 	if !w.sending {
-		left = w.options.SendTimeout // while nobody waits for it, what is sent may wait for any time
+		left = w.options.SendTimeout // while no other client waits, a sent message may stay unread for any time
 	}
 	if left <= 0 || waited >= w.options.StallTimeout && w.wanted() {
 		w.over = true
@@ -140,8 +140,8 @@ func (w *watch) look() {
 	w.timer.Reset(min(left, max(w.options.StallTimeout-waited, w.options.StallTimeout/looks)))
 }
 
-// run calls f, which sends through w, in a goroutine of group, and returns what it returns, a panic as an error; or, if
-// a message is not taken in time, a status, and f ends when the caller has returned it.
+// run calls f, which sends through w, in a goroutine of group, and returns its error; a panic becomes an error. If a
+// message is not taken in time, it returns a status, and f ends when the caller has returned that.
 func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 	done := make(chan error, 1)
 	group.Go(func() { done <- crash.Call(f) })
@@ -153,11 +153,11 @@ func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 	case <-w.stalled:
 		return w.cut()
 	}
-	// gRPC does not call back what it has when the call ends, only when the client has read it.
+	// At the end of a call gRPC keeps messages that the client has not read.
 	select {
 	case <-w.unread():
 		return nil
-	case <-w.ctx.Done(): // what the transport has comes back with the end of the call
+	case <-w.ctx.Done(): // the transport frees its messages at the end of the call
 		return nil
 	case <-w.stalled:
 		return w.cut()

@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// memory keeps the buffers of batches that came back for the next ones, up to a bound. It is payload.Memory. Unlike an
-// engine that decodes, it never waits for a buffer: what the client asks for ahead bounds how many are out.
+// memory keeps the buffers of released batches for the next ones, up to a bound. It is payload.Memory. Unlike an
+// engine that decodes, it never waits for a buffer: the number of requests ahead bounds how many are in use.
 type memory struct {
 	alloc func(int) loader.Buffer
 	bound int64 // bytes that are kept at most
@@ -29,7 +29,7 @@ func newMemory(o loader.Options) *memory {
 // setBound must be called before the memory is used.
 func (m *memory) setBound(n int64) { m.bound = n }
 
-// Take implements payload.Memory, for batches of nobody in particular.
+// Take implements payload.Memory, for batches without an owner.
 func (m *memory) Take(n int) loader.Buffer { return m.take(n, nil) }
 
 func (m *memory) take(n int, owner resources.Owner) loader.Buffer {
@@ -71,14 +71,14 @@ type owned struct {
 // Take implements payload.Memory.
 func (o owned) Take(n int) loader.Buffer { return o.take(n, o.owner) }
 
-// trim frees what no batch is in.
+// trim frees unused buffers.
 func (m *memory) trim() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.idle.Free()
 }
 
-// close frees what no batch is in, and batches when they come back.
+// close frees unused buffers now and the others when their batches are released.
 func (m *memory) close() {
 	m.mu.Lock()
 	m.over = true

@@ -75,7 +75,7 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		MaxBatchBytes: u.GetMaxBatchBytes(),
 		Timeout:       time.Duration(u.GetTimeoutSeconds() * float64(time.Second)),
 		Attempts:      int(u.GetRetries()) + 1,
-		// Who starts a run wants to know at once that no server is there.
+		// The user who starts a run wants to know at once that no server answers.
 		OpenAttempts: 1,
 		Hedge:        u.GetHedge(),
 		Logger:       o.Logger,
@@ -84,7 +84,7 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		c.Hedge = -1
 	}
 	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
-		// Nobody else can be asked, so that a second try would only make the user wait twice as long.
+		// There is no other server, so a second try would only make the user wait twice as long.
 		c.Silences = 1
 	}
 	switch u.GetTransport() {
@@ -205,7 +205,8 @@ func (s single) Cancel() {
 	}
 }
 
-// classify gives an error about the servers the kind that clients know it by. What a server said itself stays.
+// classify gives an error about the servers the kind by which clients recognise it. It leaves errors that a server
+// sent unchanged.
 func classify(err error) error {
 	code := status.Code(err)
 	var st interface{ GRPCStatus() *status.Status }

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 )
 
-// Account is what one request has charged. It is safe for concurrent use.
+// Account counts the bytes that one request has charged. It is safe for concurrent use.
 type Account struct {
 	budget *Budget
 	asks   bool  // it is that of a question
@@ -106,8 +106,8 @@ func (a *Account) Shrink(n int64) {
 	a.budget.release(func() int64 { return a.drop(n) })
 }
 
-// drop takes n bytes off the account, at most what it has, and returns how many: they are still charged. It needs the
-// lock of the budget.
+// drop takes n bytes off the account, at most all of them, and returns how many. They stay charged to the budget. It
+// needs the lock of the budget.
 func (a *Account) drop(n int64) int64 {
 	n = min(n, a.held)
 	a.held -= n

@@ -4,7 +4,8 @@
 //
 //   - Open is the first charge of a request. It waits its turn in a queue, which clients share (queue), and is the only
 //     call that does: whoever waits in the queue holds nothing, so in no order can two of them wait for each other.
-//   - Account.Grow is for what is only known later, such as the rows of a table. Its caller holds memory already, so it
+//   - Account.Grow is for memory whose size is only known later, such as the rows of a table. Its caller holds memory
+//     already, so it
 //     must not wait for memory of others that wait for it. It takes what is free. If that is not enough, one account
 //     at a time may take from a reserve that no other call can take from. Accounts that wait for each other are found
 //     and refused at once (lane), and the account with the reserve waits for nobody for long.
@@ -14,7 +15,7 @@
 // a part of the budget is kept for it.
 //
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
-// after the other. What it takes beyond the floor it takes by TryAcquire, and gives back when others wait (Reclaim).
+// after the other. It takes more than the floor by TryAcquire only, and gives that back when others wait (Reclaim).
 //
 // A nil Budget and a nil Account bound nothing.
 package budget
@@ -42,14 +43,14 @@ const (
 	// seatsShare is the part of the limit that is kept for seats: a sixteenth. Of 700 MiB it is 44 MiB, the first
 	// batches of seven clients with 16 chips of 6 bands, 128 rows and 128 columns of float32 each, which take 6 MiB.
 	seatsShare = 16
-	// asksShare is the part of the limit that questions take at most together as they grow: half of it. Beside them and
-	// what is kept there is room for five datasets from a limit of 700 MiB on: each takes 4 MiB for its opening, 1/32
-	// of the limit for its caches, and 1/64 for its batches. What questions have from the beginning is a few MiB each.
+	// asksShare bounds by how much questions grow together: 1/asksShare of the limit, half of it. From a limit of 700
+	// MiB on, the rest has room for the reserves and five datasets: each takes 4 MiB for its opening, 1/32 of the limit
+	// for its caches, and 1/64 for its batches. A question begins with a few MiB.
 	asksShare = 2
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
-	// waitFor is how long a request waits. Batches that clients keep may hold memory for any time, so there must be an
-	// end; a minute is what a read of 1 GiB takes from a slow disk several times over.
+	// waitFor is how long a request waits. It must end, because clients may keep their batches for any time. A minute
+	// is several times as long as a slow disk needs for 1 GiB.
 	waitFor = time.Minute
 	// lookEvery is how often garbage is collected while a request waits. A collection takes some 10 ms, a hundredth of
 	// it.
@@ -60,7 +61,7 @@ const (
 
 // Holder is memory that can be given back.
 type Holder interface {
-	// Reclaim gives back what is not needed, at a Level. It is called without locks of the budget, and may call
+	// Reclaim gives back memory that is not needed at a Level. It is called without locks of the budget, and may call
 	// Release. It reports whether another call at this level would give more.
 	Reclaim(l Level) (more bool)
 	// Freed is called when there is memory and nobody waits for it.
@@ -72,10 +73,10 @@ type Level int
 
 // Levels of Reclaim.
 const (
-	Unused Level = iota // what belongs to nobody now: the idle memory of engines that nobody reads
+	Unused Level = iota // memory without an owner: the idle memory of engines without readers
 	Idle                // idle memory that the next batch would use
-	Closed              // whatever can be opened again: engines that nobody uses
-	Kept                // engines that somebody uses again soon: for whatever is no question
+	Closed              // things that can be opened again: engines without users
+	Kept                // engines that will be used again soon; questions do not reclaim them
 )
 
 // Budget bounds memory. It is safe for concurrent use.
@@ -99,7 +100,7 @@ type Budget struct {
 	mu      sync.Mutex
 	used    int64
 	seated  int64 // of used: first seats
-	asked   int64 // of used: what questions have grown by
+	asked   int64 // of used: by how much questions have grown
 	opened  int64 // accounts until now
 	lanes   [lanes]lane
 	queue   queue
@@ -193,7 +194,7 @@ func (b *Budget) common() int64 { return b.limit - b.reserve - b.seats }
 // lock.
 func (b *Budget) open() int64 { return b.common() + min(b.seated, b.seats) }
 
-// kept returns how many bytes first seats may take that nobody else may. It needs the lock.
+// kept returns how many bytes only first seats may take. It needs the lock.
 func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.reserve-b.used) }
 
 // use charges n bytes. It needs the lock.
@@ -227,8 +228,9 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	return b.acquire(ctx, n, Kept, plain)
 }
 
-// Seat charges n bytes for the first batch of a client, until Unseat. They may be of what is kept for that; if it is
-// too little, Seat is Acquire. Further batches of the client are for Acquire: what is kept would be theirs otherwise.
+// Seat charges n bytes for the first batch of a client, until Unseat. It may use the bytes kept for first batches; if
+// they are too few, Seat is Acquire. Further batches of the client must use Acquire, or they would use up the bytes
+// kept for others.
 func (b *Budget) Seat(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
@@ -315,8 +317,8 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 	return err
 }
 
-// find runs the garbage collector, once in each time of look however many wait. Some memory comes back by cleanups
-// only, and what is charged need not be of the heap: if all requests wait, nothing else would start a collection for
+// find runs the garbage collector, at most once per look, however many requests wait. Some memory is only freed by
+// cleanups, and charged memory need not be on the heap: if all requests wait, nothing else would start a collection for
 // two minutes.
 func (b *Budget) find() {
 	if b.finding.TryLock() {
@@ -348,7 +350,7 @@ func (b *Budget) collect(w *waiter, most Level, offered, done chan struct{}) {
 	}
 }
 
-// offers returns what is closed when a holder has more to give.
+// offers returns a channel that is closed when a holder has more to give.
 func (b *Budget) offers() chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -367,7 +369,7 @@ func (b *Budget) Offer() {
 	b.offered = make(chan struct{})
 }
 
-// leave takes w out of the queue, or gives back what it was given at the last moment.
+// leave takes w out of the queue. If w was served in the meantime, it gives the memory back.
 func (b *Budget) leave(w *waiter) {
 	b.mu.Lock()
 	waited := b.queue.remove(w)

@@ -9,13 +9,13 @@ import (
 // lane has the accounts of one kind that grow: questions, or all others. One account of a lane at a time has the turn,
 // and may take from the reserve of the lane.
 //
-// Accounts that wait hold memory, so each may wait for what the others hold. No time has to pass to find that out: only
-// what accounts hold that do not wait, and what belongs to no account, can come back. If the account with the turn
-// would not find room even then, others that wait are refused at once, the youngest first, until it would. If that is
-// not enough, it is refused itself. So after every change, in each lane in which accounts wait, either
+// Accounts that wait hold memory, so they may wait for each other. This is found without a timeout, because only memory
+// of accounts that do not wait, and memory without an account, can come back. If the account with the turn would not
+// find room even then, others that wait are refused at once, the youngest first, until it would. If that is not enough,
+// it is refused itself. So after every change, in each lane in which accounts wait, either
 //
 //   - the account with the turn does not wait, or
-//   - what it waits for is held by something that does not wait.
+//   - the memory it waits for is held by something that does not wait.
 //
 // Accounts that all wait and have all the memory together contradict both, so they never stop each other. Work goes on,
 // too: the turn goes to the oldest account that waits, and who has it is refused last. A question is refused for others
@@ -34,7 +34,7 @@ type want struct {
 	turned  chan struct{} // closed once the account has the turn
 	short   chan struct{} // closed once there is too little for all, and not for questions alone
 	ready   chan struct{} // closed once n is charged
-	refused chan struct{} // closed when others need what the account holds
+	refused chan struct{} // closed when others need the memory of the account
 }
 
 // The lanes of a budget.
@@ -95,7 +95,8 @@ func (b *Budget) wait(ctx context.Context, a *Account, n int64, settle bool) err
 	}
 }
 
-// collectFor asks holders for the memory that w waits for. It returns what is closed when they have more to give.
+// collectFor asks holders for the memory that w waits for. It returns a channel that is closed when they have more to
+// give.
 func (b *Budget) collectFor(w *want) (offered chan struct{}) {
 	offered = b.offers()
 	b.reclaim(w.account.level(), func() bool {
@@ -110,7 +111,7 @@ func (b *Budget) collectFor(w *want) (offered chan struct{}) {
 	return offered
 }
 
-// enlist lets w wait, unless it has what it wants.
+// enlist lets w wait, unless it has its memory already.
 func (b *Budget) enlist(w *want) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,7 +203,7 @@ func (b *Budget) give(w *want) bool {
 	return true
 }
 
-// tryGive is give for what does not wait yet.
+// tryGive is give for a request that does not wait yet.
 func (b *Budget) tryGive(w *want) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -216,8 +217,8 @@ func (b *Budget) tryGive(w *want) bool {
 	return ok
 }
 
-// grant gives the accounts of a lane what is free: the one with the turn first, and while it waits no other, then the
-// oldest. It needs the lock.
+// grant gives free memory to the accounts of a lane: first to the one with the turn, and to no other while that waits,
+// then to the oldest. It needs the lock.
 func (b *Budget) grant(l *lane) {
 	for len(l.waiting) > 0 {
 		if l.turn == nil {

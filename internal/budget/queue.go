@@ -6,15 +6,15 @@ import (
 )
 
 // queue has the requests that wait for memory. Clients take turns: of those that wait, next is the oldest request of
-// the client that would have been given the fewest bytes with it. So it makes no difference how many requests a client
-// has in the queue, and who asks for little does not wait behind who asks for much, until it has been given as much. A
-// client alone is served first come, first served.
+// the client that would have received the fewest bytes, this request included. So the number of requests of a client
+// makes no difference, and a client with small requests does not wait behind one with large requests until it has
+// received as much. A client alone is served first come, first served.
 //
-// What a client was given counts only while somebody waits, because at other times nobody goes without. A client that
-// comes to the queue begins with what the last one that was served had, so nothing is saved up while it is away.
+// Bytes count only while requests wait, because at other times nobody lacks memory. A client that joins the queue
+// begins with the count of the client served last, so it saves nothing up while it is away.
 //
-// No request is passed for ever. Each one that passes it brings its client nearer to being the one with more, and
-// clients that have not been here before begin with more and more: see newcomers.
+// No request is passed over for ever. Each request that passes it raises the count of its own client, and new clients
+// begin with ever higher counts: see newcomers.
 type queue struct {
 	by      func(context.Context) any // returns who asks; nil: all requests are of one client
 	clients map[any]*client           // that wait, or were given memory while others did

@@ -3,9 +3,9 @@
 //
 // Each is written under a temporary name beside its own. It is synced, then renamed, and then the folder that holds the
 // name is synced: without the first sync, a file system may keep the name and lose the content; without the second, it
-// may forget the name of a file that the caller was told is there. Temporary names are random, since process numbers
-// repeat (every container has a process 1), and their owners hold locks, so that a later run can tell what a killed one
-// left behind.
+// may forget the name of a file that was reported as written. Temporary names are random, since process numbers repeat
+// (every container has a process 1), and their owners hold locks, so that a later run can recognise the leftovers of a
+// killed one.
 package durable
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// Tests replace these to fail, and to record what a crash would leave.
+// Tests replace these, to fail or to record the state that a crash would leave.
 var (
 	fsync      = (*os.File).Sync
 	rename     = os.Rename
@@ -34,8 +34,8 @@ var (
 	lockFolder = Lock
 )
 
-// Inject replaces how files are synced and renamed until restore is called: for tests of packages that write, which
-// have to hold whatever fails. It is not safe beside other writers.
+// Inject replaces how files are synced and renamed until restore is called: for tests that every failure of a write is
+// handled. It is not safe beside other writers.
 func Inject(flush func(*os.File) error, move func(from, to string) error) (restore func()) {
 	oldSync, oldRename := fsync, rename
 	fsync = serial(flush)
@@ -71,8 +71,8 @@ const (
 // and 16 digits take 29 of them.
 const longestBase = 200
 
-// staleAge is for how long nobody has written to a file or folder that clean removes. Locks tell the living from the
-// dead on one host; some network file systems do not show locks to other hosts, where a writer shows by its writing.
+// staleAge is the time since the last write after which clean removes a temporary file or folder. A lock shows that its
+// writer lives, but some network file systems do not show locks to other hosts. There, recent writes show it.
 const staleAge = 10 * time.Minute
 
 // WriteFile replaces the file name by a new one with the content that write gives it; write must not
@@ -94,7 +94,7 @@ func Writable(name string) error {
 	return err
 }
 
-// CreateFile is WriteFile for a name that nobody has: of several writers at once, one succeeds. The others get
+// CreateFile is WriteFile for a name that must not exist: of several writers at once, one succeeds, and the others get
 // fs.ErrExist.
 func CreateFile(name string, write func(*os.File) error) error {
 	return writeFile(name, write, placeNew)
@@ -129,8 +129,8 @@ func Rename(from, to string) error {
 	return place(from, to)
 }
 
-// syncs is how many files Sync waits for at a time. A journaling file system writes what many wait for at once: 40,000
-// files of 10 KB on ext4 took 48 s one by one. Each takes a file descriptor, of which a process may have 1,024.
+// syncs is how many files Sync waits for at a time. A journaling file system writes them together: 40,000 files of 10
+// KB on ext4 took 48 s one by one. Each takes a file descriptor, of which a process may have 1,024.
 const syncs = 64
 
 // Sync waits until the files and folders at and below path are on the disk. It opens them, hence the caller closes
@@ -253,8 +253,9 @@ func parent(path string) string {
 	return cmp.Or(pathname.Join(dir), ".")
 }
 
-// placeNew gives from the name to unless that is there, and syncs its folder. A rename would replace it; a second name
-// does not. Where a file system has no second names, a file that appears between the look and the rename is lost.
+// placeNew renames from to a name that must not exist, and syncs its folder. It uses a hard link, because a rename
+// would replace an existing file. On a file system without hard links it checks and renames, and a file that appears in
+// between is lost.
 func placeNew(from, to string) error {
 	err := os.Link(from, to)
 	switch {
@@ -307,7 +308,7 @@ func (f *Folder) Place(name string) error {
 	return Rename(f.Path, name)
 }
 
-// Remove removes the folder with what is in it. After Place has succeeded it does nothing.
+// Remove removes the folder and its content. After Place has succeeded it does nothing.
 func (f *Folder) Remove() error {
 	defer f.unlock()
 	return os.RemoveAll(f.Path)
@@ -343,8 +344,7 @@ func cleanOnce(dir string) {
 	}
 }
 
-// clean removes from a folder what runs that were killed left there. What it cannot read or remove stays: nobody waits
-// for it.
+// clean removes leftovers of killed runs from a folder. It ignores errors, since the leftovers only take space.
 func clean(dir string) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -379,8 +379,8 @@ func isTemporary(name string) bool {
 	return err == nil && len(digits) == 8
 }
 
-// lastWrite returns when a file, or anything at or below a folder, was written to last. A folder's own time does not
-// change while the files in it grow. What cannot be looked at counts as written now.
+// lastWrite returns the time of the last write to a file, or to a folder and everything below it, because a folder's
+// own time does not change while its files grow. Anything that cannot be examined counts as written now.
 func lastWrite(path string) (last time.Time) {
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -413,8 +413,8 @@ func removeStale(path string) {
 	_ = lock.Close()
 }
 
-// Scratch creates a file that has no name where the system allows it, so that it goes with the process. It is not
-// synced: nobody reads it after a crash.
+// Scratch creates a file without a name where the system allows it, so that it disappears with the process. It is not
+// synced, because nobody reads it after a crash.
 func Scratch() (*os.File, error) {
 	f, err := os.CreateTemp("", "chaski-")
 	if err == nil {

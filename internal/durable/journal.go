@@ -8,17 +8,17 @@ import (
 	"os"
 )
 
-// Journal is a file of records, to which a run appends what is done. A record is there as a whole or not at all.
+// Journal is a file to which a run appends records of its progress. A record is read as a whole or not at all.
 //
-// Each is its length and its CRC-32C, of 32 bits each and little-endian, and its bytes.
+// A record is stored as its length and its CRC-32C, 32 bits each and little-endian, and its bytes.
 type Journal struct{ f *os.File }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const recordHead = 8
 
-// OpenJournal opens a journal, and creates it if it is not there. It hands the records to read, in order. What follows
-// the last whole record, as a kill may leave it, is cut off. An error of read is returned.
+// OpenJournal opens a journal, or creates it, and calls read with each record in order. It cuts off a partial record
+// at the end, as a kill may leave it. It returns the first error of read.
 func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

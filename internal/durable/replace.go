@@ -6,10 +6,9 @@ import (
 	"os"
 )
 
-// Replace gives the folder the name of one that is there, or a name that nobody has, and removes the old folder. On
-// Linux the two change their names in one step, so that the name is always that of the old folder or of the new one.
-// Where the system cannot do that, the old folder has a temporary name for a moment, and nobody has the name; a kill in
-// that moment leaves both folders under temporary names. All files must be closed.
+// Replace renames the folder to name and removes an existing folder of that name. On Linux the two folders exchange
+// their names in one step, so that name always exists. On other systems the old folder first gets a temporary name; a
+// kill at that moment leaves both folders under temporary names. All files must be closed.
 func (f *Folder) Replace(name string) error {
 	defer f.unlock()
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
@@ -34,6 +33,6 @@ func (f *Folder) Replace(name string) error {
 	if err != nil {
 		return err
 	}
-	// The old folder has a temporary name now. What a kill leaves of it, a later run removes.
+	// The old folder has a temporary name now. If this is killed, a later run removes the rest.
 	return errors.Join(SyncNames(parent(name)), os.RemoveAll(old))
 }

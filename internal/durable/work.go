@@ -10,15 +10,15 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// Work is a folder of a name that is always the same, in which a run keeps what it has done, so that a later run can go
-// on from there. One run at a time has it.
+// Work is a folder in which a run keeps its progress, so that a later run can continue. Its name is fixed. It is locked
+// by one run at a time.
 type Work struct {
 	Path string
 
 	lock *os.File // nil where folders cannot be locked
 }
 
-// workSuffix ends the name of a Work. It is not that of temporary names: clean must not remove what can be continued.
+// workSuffix ends the name of a Work. It differs from that of temporary names, because clean must not remove it.
 const workSuffix = ".chaski-work"
 
 // OpenWork opens the work for the file or folder name, .NAME.chaski-work beside it, and creates it if it is not there.
@@ -36,7 +36,7 @@ func OpenWork(name string) (*Work, error) {
 	return &Work{Path: path, lock: lock}, nil
 }
 
-// Clear removes what is in the folder.
+// Clear removes the content of the folder.
 func (w *Work) Clear() error {
 	entries, err := os.ReadDir(w.Path)
 	for _, e := range entries {
@@ -45,7 +45,7 @@ func (w *Work) Clear() error {
 	return err
 }
 
-// Remove removes the folder with what is in it, and ends the use of it.
+// Remove removes the folder and its content, and releases its lock.
 func (w *Work) Remove() error {
 	return errors.Join(os.RemoveAll(w.Path), w.Close())
 }

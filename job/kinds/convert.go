@@ -24,7 +24,7 @@ type Convert struct {
 	Paths []string `json:"paths"`
 	// Into is the directory of the new files, an absolute path: one that all machines see.
 	Into      string `json:"into"`
-	Overwrite bool   `json:"overwrite,omitempty"` // also files that were there when the job was planned
+	Overwrite bool   `json:"overwrite,omitempty"` // also files that existed when the job was planned
 	// SkipBad leaves out files that cannot be converted.
 	SkipBad bool            `json:"skip_bad,omitempty"`
 	Options convert.Options `json:"options"`
@@ -44,7 +44,7 @@ type Converted struct {
 	Source string   `json:"source"`
 	Bytes  int64    `json:"bytes"`
 	SHA256 string   `json:"sha256,omitempty"`
-	Left   []string `json:"left_out,omitempty"` // names of what the file does not hold of its source
+	Left   []string `json:"left_out,omitempty"` // properties of the source that the file does not hold
 	Error  string   `json:"error,omitempty"`    // why there is no file
 }
 
@@ -205,7 +205,7 @@ func eachConverted(p *job.Part, each func(*Converted) error) error {
 	return noMore(p.Body)
 }
 
-// check refuses a line that no shard writes.
+// check returns an error for a line that a shard would not write.
 func (c *Converted) check() error {
 	hash, err := hex.DecodeString(c.SHA256)
 	if !within(c.File) || c.Bytes < 0 || err != nil || (c.Error == "") != (len(hash) == 32) ||

@@ -45,8 +45,8 @@ func (k *Convert) list(ctx context.Context, o resources.Options) (items job.Item
 		if it.Source == "" {
 			it.Source = f.URI
 		}
-		// What an earlier run wrote into a directory of the sources is no source. Sources whose own directory lies in
-		// Into are: free refuses those that would replace themselves.
+		// Files that an earlier run wrote into a directory of the sources are skipped. If the sources' own directory
+		// lies in Into, they are not: free refuses those that would replace themselves.
 		root := strings.TrimSuffix(strings.TrimSuffix(it.Source, f.Below), "/") + "/"
 		if strings.HasPrefix(it.Source, inside) && !strings.HasPrefix(root, inside) {
 			return nil
@@ -78,8 +78,8 @@ func (k *Convert) newName(below string) string {
 	return strings.TrimSuffix(below, path.Ext(below)) + ext
 }
 
-// apart refuses sources that would become one file, and files that are there unless Overwrite is set: shards replace
-// files, and nobody asks again.
+// apart refuses two sources with one new file, and, unless Overwrite is set, new files that exist. It is the only
+// check, because shards replace files.
 func (k *Convert) apart(each func(context.Context, func(job.Item) error) error) func(context.Context,
 	func(job.Item) error) error {
 	return func(ctx context.Context, add func(job.Item) error) error {
@@ -103,7 +103,7 @@ func (k *Convert) apart(each func(context.Context, func(job.Item) error) error) 
 	}
 }
 
-// free refuses an item whose new file is there, or is its source.
+// free refuses an item whose new file exists or is its source.
 func (k *Convert) free(it *convertItem) error {
 	name := k.path(it.File)
 	there, err := os.Stat(name)
@@ -173,7 +173,7 @@ func (k *Convert) convert(ctx context.Context, it convertItem, o convert.Options
 	return line, nil
 }
 
-// written makes sure that a file of the report is there.
+// written returns an error if a file of the report does not exist.
 func (k *Convert) written(c *Converted) error {
 	name := k.path(c.File)
 	st, err := os.Stat(name)

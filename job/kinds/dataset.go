@@ -17,7 +17,8 @@ type Dataset struct {
 	Extent survey.Extent `json:"extent"` // of the dataset when the job was planned
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It leaves the spec to spec.ParseSpec, which bounds what is in it.
+// UnmarshalJSON implements json.Unmarshaler. It parses the spec with spec.ParseSpec, which enforces its
+// limits.
 func (d *Dataset) UnmarshalJSON(b []byte) (err error) {
 	var raw struct {
 		Spec   json.RawMessage `json:"spec"`

@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// firstFault is what a tally holds of the first fault in a report, beside the line that the report has of it.
+// firstFault is the part of a report's first fault that a tally holds beside its line in the report.
 type firstFault struct {
 	File string `json:"file,omitempty"`
 	Kind string `json:"kind,omitempty"`

@@ -39,7 +39,7 @@ type Index struct {
 	Pairs *IndexPairs `json:"pairs,omitempty"`
 }
 
-// IndexPairs says what the fields of a catalog of pairs are, as build.Options does.
+// IndexPairs describes the fields of a catalog of pairs, as build.Options does.
 type IndexPairs struct {
 	Fields []IndexField `json:"fields"`
 	Drop   bool         `json:"drop,omitempty"` // leave out samples that lack a file
@@ -56,7 +56,7 @@ type IndexField struct {
 	Column  string `json:"column,omitempty"`
 }
 
-// IndexJoin is build.Join, with what does not match.
+// IndexJoin is build.Join, with the counts of rows and files that do not match.
 type IndexJoin struct {
 	Table     string `json:"table"` // an absolute path or a URL
 	On        string `json:"on"`
@@ -190,7 +190,7 @@ func (k *Index) pairs(ctx context.Context, o resources.Options) (items job.Items
 	}}, err
 }
 
-// matched refuses files without a row of the table, and counts what does not match.
+// matched refuses files without a row of the table, and counts rows and files that do not match.
 func (k *Index) matched(each eachItem, o resources.Options) eachItem {
 	return func(ctx context.Context, add func(job.Item) error) (err error) {
 		o, done := opened(o)
@@ -284,7 +284,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 		}
 	}
 	var rows int
-	table := "" // what the columns that are not of the files come from
+	table := "" // the table of the columns that do not come from the files
 	switch {
 	case k.Pairs != nil:
 		table = k.Paths[0]
@@ -308,7 +308,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 	return o, err
 }
 
-// notes counts what is left out and what does not match, as 'chaski index' does.
+// notes reports how many files are left out or do not match, in the words of 'chaski index'.
 func (k *Index) notes(skipped int) (lines []string) {
 	count := func(n int, what string) {
 		if n > 0 {

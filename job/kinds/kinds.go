@@ -1,5 +1,5 @@
-// Package kinds has the kinds of jobs of the command. Each is a file: how its work is divided, what a shard does, and
-// how results become the output that one pass over everything gives.
+// Package kinds has the kinds of jobs of the command. Each has a file: how its work is divided, what a shard does,
+// and how the results are merged to the output of a run without shards.
 package kinds
 
 import (

@@ -22,13 +22,13 @@ var text string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"style": report.Style, "clean": report.Clean}).
 	Parse(text))
 
-// Options say what a page is called.
+// Options have the title of a page.
 type Options struct {
 	Title     string // the name of the job
 	Generator string // the program that makes the page, with its version
 }
 
-// maxRows bounds each list of the page: a job has up to job.MaxShards shards, of which people read the first few.
+// maxRows bounds each list of the page. A job has up to job.MaxShards shards, and people read the first few.
 const maxRows = 20
 
 // Write writes the page as HTML, in one file that needs no other.

@@ -33,10 +33,10 @@ const (
 	misplaced  // its rasters do not lie together
 	empty      // too much of it is nodata
 	unlabelled // it has too few pixels of the classes
-	duplicate  // an earlier chip has its picture; the chip is there until it is taken
+	duplicate  // an earlier chip has the same picture; the chip is kept until it is taken
 )
 
-// chip is what was made of a window.
+// chip is the result of one window.
 type chip struct {
 	left    int    // kept, or why it is left out
 	why     error  // of a bad or misplaced sample
@@ -48,7 +48,7 @@ type chip struct {
 	*judged // nil unless the recipe leaves out duplicates
 }
 
-// judged is what a chip has that may be left out when it is taken.
+// judged holds the data of a chip that may still be left out when it is taken.
 type judged struct {
 	hash uint64
 	// What its statistics are made of once it is taken, if the recipe wants any. The memory of statistics of integers
@@ -155,7 +155,8 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 	return nil
 }
 
-// count measures field k of a chip, unless it may still be left out: then it keeps what measure takes.
+// count adds field k of a chip to the statistics. If the chip may still be left out, it keeps the arguments of measure
+// instead.
 func (m *maker) count(c *chip, k int, im image, t *tally) error {
 	if c.judged == nil || m.apart {
 		return t.count(k, len(m.recipe.Fields), im)

@@ -23,7 +23,7 @@ const (
 var computed = []string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
 	columns.Centroid, columns.Stats, columnIndex, columnHeader}
 
-// table has what the columns are made of, with a row for each chip.
+// table holds the values of the columns, one row per chip.
 type table struct {
 	sources []string
 	rows    []int
@@ -33,7 +33,7 @@ type table struct {
 	bands   [][]string // of each field, those of the first chip
 }
 
-// facts is a file without its bytes. Its fields are in the journal: see note.
+// facts describes a file without its bytes. Its fields are in the journal: see note.
 type facts struct {
 	columns.Raster
 	Window [4]int64 // y, x, height, width

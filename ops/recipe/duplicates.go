@@ -9,9 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/ops/columns"
 )
 
-// A chip is a duplicate if its picture differs from that of an earlier chip, which stays, in at most
-// Quality.Duplicates bits of their hashes. Whoever takes the chips in order decides, so that it does not matter who
-// makes them: of a part, all chips are there for Merge.
+// A chip is a duplicate if its picture differs from that of an earlier chip, which stays, in at most Quality.Duplicates
+// bits of their hashes. This is decided when chips are taken in order, so it does not depend on which worker or part
+// made them. A part therefore keeps all its chips for Merge.
 
 // maxDistance bounds Quality.Duplicates: one pair of 20 million random hashes differs in 11 bits or fewer, so that of a
 // million chips some would be left out that have nothing in common.
@@ -24,9 +24,9 @@ const (
 	hashColumns = 9
 )
 
-// hashOf returns the hash of an image, of which valid samples count. Sums and quotients alone are the same on every
-// processor. It refuses images of which all have the same hash, since all but one would be left out: those smaller than
-// the picture, where a cell has no pixels beside one that has, and those of numbers without an order.
+// hashOf returns the hash of the valid samples of an image. It uses only sums and quotients, which are the same on
+// every processor. It returns an error for images that would all have one hash, since all but one would be left out:
+// images smaller than the picture, whose cells have no pixels, and complex numbers, which have no order.
 func hashOf(pixels *loader.Tensor, valid []byte) (h uint64, _ error) {
 	bands, height, width := int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])
 	if height < hashRows || width < hashColumns {

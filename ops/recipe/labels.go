@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/ops/columns"
 )
 
-// Labels says of which classes a chip must have pixels. Whether it does follows from its window alone, so that it does
-// not matter who makes it.
+// Labels names the classes of which a chip must have pixels. The answer depends on the window alone, so every worker
+// and part gives the same.
 type Labels struct {
 	// Field is the field of labels: one band of whole numbers, or a mask of shapes.
 	Field string `yaml:"field"`
@@ -23,11 +23,11 @@ type Labels struct {
 	MinShare float64 `yaml:"min_share"`
 }
 
-// maxClass bounds classes: float64, in which pixels are compared with them, has all whole numbers up to 2^53, and what
-// is beyond does not become one below.
+// maxClass bounds classes. Pixels are compared as float64, which holds all whole numbers up to 2^53; a larger pixel
+// never rounds to a smaller class.
 const maxClass = 1<<53 - 1
 
-// check checks what is independent of the field.
+// check checks the values that do not depend on the field.
 func (l *Labels) check() error {
 	switch {
 	case len(l.Classes) == 0:
@@ -44,7 +44,7 @@ func (l *Labels) check() error {
 	return nil
 }
 
-// in reports whether an image, of which valid samples count, has enough pixels of one class.
+// in reports whether the valid samples of an image have enough pixels of one class.
 func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
 	refuse := func(format string, args ...any) (bool, error) {
 		return false, fault.New(fault.Unsupported, "field "+l.Field, fault.NoOffset, format, args...)

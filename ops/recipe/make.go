@@ -71,7 +71,7 @@ func (o *Output) final(path string) build.Form {
 	return cmp.Or(o.Form, build.FormOf(path))
 }
 
-// grown returns the form that it has while it is made: another run can go on with it, whatever is made of it then.
+// grown returns the form in which the output is written until it is complete. A later run can continue it in any form.
 func (o *Output) grown(path string) build.Form {
 	if f := o.final(path); f == build.Folder && !o.split() {
 		return f
@@ -79,7 +79,7 @@ func (o *Output) grown(path string) build.Form {
 	return build.ZIP
 }
 
-// Result counts what was made.
+// Result has the counts of a run.
 type Result struct {
 	build.Result
 	Windows    int64 // that the sampler gave: the samples, and those left out below
@@ -93,8 +93,9 @@ type Result struct {
 	Report *stats.Report
 }
 
-// Make makes the container that a recipe describes. It is at path when it is complete: an error or a kill leaves what
-// was there, and beside it what Options.Resume goes on with. The same recipe on the same source gives the same bytes.
+// Make makes the container that a recipe describes. It appears at path when it is complete. An error or a kill leaves
+// an old container unchanged, and beside it a folder from which Options.Resume continues. The same recipe on the same
+// source gives the same bytes.
 func Make(ctx context.Context, r *Recipe, path string, o Options) (*Result, error) {
 	return write(ctx, r, path, o, func(ctx context.Context, m *maker, w *work,
 		put func(*build.Sample) error) (*Result, error) {
@@ -175,7 +176,7 @@ func (m *maker) writeInStore(ctx context.Context, path string, samples putSample
 	return left, errors.Join(err, w.close(true))
 }
 
-// all hands all chips to put, and returns what the container says of them.
+// all calls put with every chip, and returns the columns and the description of the container.
 func (m *maker) all(ctx context.Context, w *work, put func(*build.Sample) error,
 	samples putSamples) (left *Result, _ build.Collection, levels []*tables.Table, err error) {
 	c, err := m.recipe.collection()
@@ -188,7 +189,7 @@ func (m *maker) all(ctx context.Context, w *work, put func(*build.Sample) error,
 	return left, *c, levels, err
 }
 
-// writable refuses, before the work, what cannot be written in a form.
+// writable returns an error, before the work, if the recipe cannot be written in a form.
 func (r *Recipe) writable(path string, form build.Form) error {
 	c, err := r.collection()
 	if err == nil {
@@ -369,7 +370,7 @@ func (r *Result) reasons() string {
 	return s
 }
 
-// finish refuses a run of which no chip is left, and completes the result.
+// finish returns an error if the run kept no chip, and completes the result.
 func (m *maker) finish(res *Result) (err error) {
 	if m.table.len() == 0 {
 		err := fault.New(fault.NotFound, "chips", fault.NoOffset, "none is left of %d windows: %s", res.Windows,

@@ -147,8 +147,8 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 	return n, out.Flush()
 }
 
-// Merge writes the container of parts that have all windows, in order. The bytes are those that Make writes. Errors
-// about what is in a part are faults of a kind. Options.Resume and Options.Shard do not apply.
+// Merge writes one container from parts that together have all windows, in order. The bytes are those that Make writes.
+// Errors in the content of a part are faults with a kind. Options.Resume and Options.Shard do not apply.
 func Merge(ctx context.Context, r *Recipe, path string, e Extent, parts iter.Seq2[*Part, error], o Options) (*Result,
 	error) {
 	o.Resume = false
@@ -214,8 +214,8 @@ func (m *maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	return nil
 }
 
-// partLine is what a part says of a window. Strings are bytes, since JSON has only those of UTF-8, and numbers with a
-// fraction are their bits, since it has no NaN.
+// partLine is the record of a window in a part. Strings are bytes, because JSON strings must be UTF-8; floats are their
+// bits, because JSON has no NaN.
 type partLine struct {
 	Left   int        `json:"left,omitempty"`
 	Why    []byte     `json:"why,omitempty"` // of the first window without a chip that has a reason
@@ -339,8 +339,8 @@ func damaged(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "part", fault.NoOffset, format, args...)
 }
 
-// eachChip calls each for every window of a part, and returns the states of the fields' statistics. What it hands out
-// fits into the tables of a container: see table.
+// eachChip calls each for every window of a part, and returns the states of the fields' statistics. Its chips fit into
+// the tables of a container: see table.
 func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 	in := &partReader{size: p.Body.Size(), lines: bufio.NewReaderSize(p.Body, 1<<20)}
 	for i := range p.Count {
@@ -380,7 +380,7 @@ func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 // summaryValues is how many values geotiff:stats has of a band.
 const summaryValues = 9
 
-// check refuses what no chip of the recipe has.
+// check returns an error for a record that no chip of the recipe has.
 func (l *partLine) check(r *Recipe) error {
 	if l.Left < kept || l.Left > unlabelled || l.Row < 0 || l.Row > math.MaxInt32 {
 		return damaged("reason %d, row %d", l.Left, l.Row)
@@ -461,7 +461,7 @@ func (r *partReader) file(f *file) error {
 		return fault.New(fault.Corrupt, "part", r.at, "a file of %d bytes, and %d are left", f.Size, r.size-r.at)
 	}
 	var b bytes.Buffer
-	b.Grow(int(f.Size)) // so many are there
+	b.Grow(int(f.Size)) // the file has that many bytes
 	n, err := io.CopyN(&b, r.lines, f.Size)
 	r.at += n
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/ops/convert"
 )
 
-// Recipe says what a container is made of. Its YAML and JSON have the names of the tags.
+// Recipe describes a container and its source. The tags are the names in YAML and JSON.
 type Recipe struct {
 	// Collection has the members of COLLECTION.json.
 	Collection map[string]any `yaml:"collection"`
@@ -150,8 +150,8 @@ type Codec struct {
 	Level  int     `yaml:"level"`    // zstd level, 1 to 22; default 13
 	Tile   int     `yaml:"tile"`     // side of a tile in pixels; default 512, or less for a smaller chip
 	Cost   float64 `yaml:"max_cost"` // see convert.Options.MaxCost
-	// Strict refuses what the format cannot hold, such as the nodata value in rumi2 and rumi3. Otherwise it is left
-	// out. Default true.
+	// Strict makes properties that the format cannot hold an error, such as the nodata value in rumi2 and rumi3.
+	// Otherwise they are left out. Default true.
 	Strict *bool `yaml:"strict"`
 
 	// Only of rumi3.
@@ -253,7 +253,7 @@ func plain(err error) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", ";")), " ")
 }
 
-// kindOf returns what a user calls a type of Go.
+// kindOf returns the word of a user for a Go type.
 func kindOf(t string) string {
 	switch {
 	case strings.HasPrefix(t, "[]"):
@@ -303,8 +303,8 @@ func (r *Recipe) defaults() {
 	}
 }
 
-// check checks what can be checked without the source. The spec that follows from the recipe is checked by the loader,
-// and options of codecs by package convert.
+// check checks the recipe without its source. The spec that follows from the recipe is checked by the loader, and
+// options of codecs by package convert.
 func (r *Recipe) check() error {
 	oneOf := func(name, value string, values ...string) error {
 		if slices.Contains(values, value) {
@@ -373,7 +373,7 @@ func (r *Recipe) checkWindows() error {
 var inRecipe = strings.NewReplacer("spec: per_asset ", "windows.per_file ", "spec: stride_y ", "windows.stride ",
 	"spec: stride_x ", "windows.stride ", "spec: the window is ", "windows.size is ")
 
-// checkGround checks what the loader does not.
+// checkGround checks the rules that the loader does not check.
 func (w *Windows) checkGround() error {
 	switch g := w.Ground; {
 	case w.Kind != Ground && !reflect.ValueOf(g).IsZero():

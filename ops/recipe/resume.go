@@ -22,8 +22,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// A run is made in shards of windows. After each shard but the last, what was written is synced and noted in a journal
-// in the folder of the work, so that a run that was interrupted goes on after the last shard that was noted:
+// A run is made in shards of windows. After each shard but the last, the container is synced and a note is appended to
+// a journal in the folder of the work. An interrupted run continues after the last note:
 //
 //	.OUT.chaski-work/container   what is written so far
 //	.OUT.chaski-work/journal     gobs: the key, then a note for each shard
@@ -41,7 +41,7 @@ const (
 	shardBytes = 128 << 20
 )
 
-// note is what the journal says of a shard.
+// note is the record of a shard in the journal.
 type note struct {
 	Next  int64  // windows that are done
 	From  int64  // see build.StreamIn
@@ -83,7 +83,7 @@ func (s *saved) chip(judge bool) *chip {
 	return c
 }
 
-// work is what an interrupted run needs to go on.
+// work is the state that a later run needs to continue an interrupted one.
 type work struct {
 	folder  *durable.Work
 	key     string
@@ -122,7 +122,7 @@ func (m *maker) openWork(path string) (_ *work, err error) {
 		return nil, fault.WithFile(err, path)
 	}
 	if w.count == 0 || !exists(pathname.Join(w.folder.Path, "container")) {
-		// Nothing is noted, or the last run ended between the rename and the end of the work.
+		// The journal is empty, or the last run ended after the rename and before the end of the work.
 		if err := w.begin(); err != nil {
 			return nil, errors.Join(err, w.folder.Remove())
 		}
@@ -204,7 +204,7 @@ func (w *work) append(v any) error {
 	return w.journal.Append(b.Bytes())
 }
 
-// close ends the work: what can be continued stays.
+// close ends the work. After a failure it keeps the folder if a later run can continue.
 func (w *work) close(failed bool) error {
 	err := w.journal.Close()
 	if failed && w.count > 0 {
@@ -276,7 +276,7 @@ func (m *maker) shard() int64 {
 	return max(1, each) * int64(m.workers)
 }
 
-// note notes that all windows up to next are done. No worker runs meanwhile.
+// note appends a note to the journal that all windows up to next are done. No worker runs meanwhile.
 func (m *maker) note(w *work, next int64, res *Result) error {
 	from, err := w.flush()
 	if err != nil {

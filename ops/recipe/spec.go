@@ -102,7 +102,7 @@ func (f *Field) options(size Pair) (o convert.Options, err error) {
 	return o, err
 }
 
-// collection returns COLLECTION.json without what follows from the chips.
+// collection returns COLLECTION.json without the members that depend on the chips.
 func (r *Recipe) collection() (*build.Collection, error) {
 	b, err := json.Marshal(r.Collection)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package fake is an engine for the tests of server and client: batches whose every byte follows
-// from (epoch, position), with accounts of what is started, held and released.
+// from (epoch, position), with counts of tickets started, held and released.
 package fake
 
 import (
@@ -46,7 +46,7 @@ func New(spec loader.Spec, n int64, rowElems int) *Engine {
 	return &Engine{spec: spec.WithDefaults(), samples: n, RowElems: rowElems}
 }
 
-// Mistakes returns what was done to batches that must not be.
+// Mistakes returns the wrong uses of batches, such as a second release.
 func (e *Engine) Mistakes() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -82,7 +82,7 @@ func (e *Engine) Fields() []loader.FieldInfo {
 	}
 }
 
-// Close notes that it was called.
+// Close records that it was called.
 func (e *Engine) Close() error {
 	if e.Closed.Swap(true) {
 		e.mistake("closed twice")

@@ -19,7 +19,7 @@ const (
 	// Unavailable is of a server of files that did not answer, or refused: see source.RequestError.
 	Unavailable = "unavailable"
 	Internal    = "internal"
-	// Of an engine that is the client of other servers: what is wrong with those.
+	// Of an engine that is the client of other servers: kinds of errors of those.
 	Access   = "access"   // a server does not let it in
 	Deadline = "deadline" // a server said nothing in time
 	State    = "state"    // it sees other data than the run is of
@@ -48,7 +48,7 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 	case errors.As(err, &e):
 		f.Kind, f.File, f.Part, f.Offset = e.Kind.Error(), text.Fit(e.File), text.Fit(e.Part), e.Off
 	case source.OutOfDescriptors(err):
-		f.Kind = fault.Limit.Error() // on this side it has no kind, so that no policy for bad samples covers it
+		f.Kind = fault.Limit.Error() // it has no kind on this side, so that no policy for bad samples applies to it
 	case errors.As(err, &r):
 		f.Kind, f.File, f.Part, f.Offset = Unavailable, text.Fit(r.URI), text.Fit(r.Part), r.Off
 	}
@@ -65,8 +65,8 @@ type remote struct {
 func (r *remote) Error() string { return r.line }
 func (r *remote) Unwrap() error { return r.cause }
 
-// FaultError is the error that a Fault tells of. It has a *fault.Error in its chain where the fault
-// has a kind of package fault, or ErrUnknownSpec.
+// FaultError converts a Fault to an error. Its chain has a *fault.Error if the fault has a kind of package fault, or
+// ErrUnknownSpec.
 func FaultError(f *chaskiv1.Fault) error {
 	line := fault.Line(errors.New(f.GetMessage()))
 	if f.GetKind() == UnknownSpec {
@@ -91,7 +91,8 @@ func Remote(kind string, err error) error {
 	return &remote{line, err, &chaskiv1.Fault{Kind: kind, Offset: fault.NoOffset, Message: text.Fit(line)}}
 }
 
-// Cause returns what another server said, without what was added to it here; err itself if it is not of another server.
+// Cause returns the error of another server, without the words that were added here. If err is not from another server,
+// it returns err.
 func Cause(err error) error {
 	var r *remote
 	if errors.As(err, &r) {
@@ -107,8 +108,7 @@ func Cause(err error) error {
 // IsRemote reports whether an error was made from a fault of another server, or by Remote.
 func IsRemote(err error) bool { return errors.As(err, new(*remote)) }
 
-// StatusError is the error that a call's status tells of: that of the Fault in its details, if there
-// is one.
+// StatusError converts the status of a call to an error: that of the Fault in its details, if there is one.
 func StatusError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() == codes.OK {

@@ -18,15 +18,16 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// journalName is a file that names the ZIP that is being appended, from before it is there until the index has it.
+// journalName is a file with the name of the ZIP that is being appended. It is written before that ZIP and removed when
+// the index lists the ZIP.
 const journalName = ".chaski-append"
 
-// Append adds samples to a container in parts: a folder of ZIPs with an index. write writes the new ZIP, whose path and
-// description it is given; it is refused if its tree, its columns or an id differs from what the index needs. Then each
-// index of the folder is replaced. The other ZIPs stay as they are.
+// Append adds samples to a container in parts: a folder of ZIPs with an index. write gets the path and the description
+// of the new ZIP and writes it. A ZIP with another tree, other columns or an id that the index has is refused. Then
+// each index of the folder is replaced. The other ZIPs stay as they are.
 //
-// Readers see the old container or the new one at any time, as they go by the index. A ZIP that a killed run left there
-// is removed by the next run; of two runs at a time, one is refused.
+// Readers go by the index, so at any time they see either the old container or the new one. A ZIP that a killed run
+// left there is removed by the next run; of two runs at a time, one is refused.
 func Append(ctx context.Context, folder string, o Options,
 	write func(path string, c Collection) (*Result, error)) (_ *Result, err error) {
 	if st, err := os.Stat(folder); err == nil && !st.IsDir() {
@@ -144,7 +145,7 @@ func (a *appending) recover() error {
 	if err != nil {
 		return err
 	}
-	// The journal has the name of a part and nothing else; whatever else is in it removes no file.
+	// A journal holds the name of a part. With any other content no file is removed.
 	if name := string(b); isPart(name) && !slices.Contains(a.zips, name) {
 		if err := removed(pathname.Join(a.folder, name)); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (a *appending) run(ctx context.Context, o Options,
 	})
 	done := 0 // indexes that have the ZIP
 	defer func() {
-		if done == 0 { // nobody knows the ZIP
+		if done == 0 { // no index lists the ZIP
 			err = errors.Join(err, removed(zip))
 		}
 		err = errors.Join(err, removed(journal))
@@ -224,7 +225,7 @@ func (a *appending) old(ctx context.Context, path, name string) bool {
 	return err == nil && !slices.Contains(names, name)
 }
 
-// free returns the name of a part that no file has.
+// free returns an unused name for a part.
 func (a *appending) free() (string, error) {
 	for i := len(a.zips); i < 10000; i++ {
 		if _, err := os.Lstat(pathname.Join(a.folder, partName(i))); errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ type archive struct {
 	entries int
 }
 
-// counted counts what was written to a file.
+// counted counts the bytes written to a file.
 type counted struct {
 	archiveFile
 	n int64
@@ -37,10 +37,10 @@ func (c *counted) Write(p []byte) (int, error) {
 type span struct{ off, size int64 }
 
 const (
-	// bufferBytes is what is written at a time. Entries of 100 KB, as of chips, then take a tenth of the system
-	// calls that they would take one by one.
+	// bufferBytes is the size of the write buffer. Of entries of 100 KB, a usual size of chips, it joins ten into
+	// one system call.
 	bufferBytes = 1 << 20
-	// copyBytes is what is copied at a time of a large file.
+	// copyBytes is the size of the blocks in which a large file is copied.
 	copyBytes = 1 << 18
 	// crcAt is where a local file header has the CRC-32, of crcBytes.
 	crcAt    = 14
@@ -167,8 +167,8 @@ func (a *archive) reserve() (*zip.FileHeader, error) {
 	return h, err
 }
 
-// close writes the directory, and what was left out until now: TACO_HEADER, whose entry h is, with the places of the
-// tables and of COLLECTION.json, and the CRC-32s of large entries.
+// close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
+// with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
 func (a *archive) close(h *zip.FileHeader, places []span) error {
 	b := make([]byte, 4, taco2.HeaderBytes)
 	b[0] = byte(len(places))

@@ -48,8 +48,8 @@ type Collection struct {
 	Keywords []string `json:"keywords,omitempty"`
 	// Extent is the place and time of all samples. Default: that of the columns of STAC or ISTAC.
 	Extent *Extent `json:"extent,omitempty"`
-	// Columns say of columns of samples, "name" or at lower levels "l1:name", of what type they are and what they mean.
-	// Their values are converted, and a column that is not there is an error.
+	// Columns declares types and meanings of columns, by name: "name" at level 0, "l1:name" below it. Values are
+	// converted to the declared type. Declaring a column that does not exist is an error.
 	Columns map[string]Declared `json:"-"`
 	// More are further members, such as those of extensions.
 	More map[string]json.RawMessage `json:"-"`
@@ -114,8 +114,8 @@ func (c *Collection) Set(b []byte) error {
 	return nil
 }
 
-// setter returns what sets the member of a name to a value of its own: encoding/json would keep what the old one has in
-// its lists and objects.
+// setter returns a function that replaces a member. It decodes into a new value, because encoding/json would merge
+// lists and objects with those of the old one.
 func setter[T any](to *T) func(name string, b []byte) error {
 	return func(name string, b []byte) error {
 		var v T
@@ -316,7 +316,7 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	return c, nil
 }
 
-// SubsetOf notes in a description that the dataset is a subset of the one that it described until now, and of what day.
+// SubsetOf changes a description of a whole dataset to that of a subset of it, made on the given day.
 func (c *Collection) SubsetOf(day time.Time) error {
 	if c.More == nil {
 		c.More = map[string]json.RawMessage{}

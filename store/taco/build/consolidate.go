@@ -22,12 +22,12 @@ import (
 )
 
 // Consolidate writes an index of one or several ZIPs to path: their tables with the place of every sample in its ZIP
-// (Tacocat, TacocatFile), or what their descriptions say together (Tacollection). An index that is there is replaced.
-// It names the ZIPs by their path below its own folder, and so they must lie there.
+// (Tacocat, TacocatFile), or their joined descriptions (Tacollection). It replaces an existing index. It names the
+// ZIPs by their path below its own folder, and so they must lie there.
 //
 // The ZIPs must have the same tree and, at each level, columns of the same names and types. Columns are in the order
-// of the first ZIP, rows in that of the ZIPs. Places are those that the tables of folders have, as some writers have
-// others in METADATA. The options' opener must open local files.
+// of the first ZIP, rows in that of the ZIPs. Places come from the tables of folders, because METADATA of some writers
+// has wrong ones. The options' opener must open local files.
 //
 // A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
 // index has every ZIP that an Append has added.
@@ -55,7 +55,8 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 	return consolidate(ctx, all, path, o)
 }
 
-// consolidate is Consolidate for ZIPs in a folder that the caller has locked, or that nobody else knows.
+// consolidate is Consolidate without its lock: the caller holds the lock of the folder, or no other process knows the
+// folder.
 func consolidate(ctx context.Context, zips []string, path string, o Options) (*Result, error) {
 	form, err := indexForm(path, o.Form)
 	if err != nil {
@@ -83,7 +84,7 @@ func indexForm(path string, form Form) (Form, error) {
 	return form, nil
 }
 
-// gather reads what an index of ZIPs in the folder of path says.
+// gather reads the content of an index of ZIPs that will be in the folder of path.
 func gather(ctx context.Context, zips []string, path string, o Options) (*index, error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -108,7 +109,7 @@ func gather(ctx context.Context, zips []string, path string, o Options) (*index,
 	return x, nil
 }
 
-// index is what ZIPs have together.
+// index is the joined content of several ZIPs.
 type index struct {
 	folder string // of the index
 	result Result
@@ -370,7 +371,7 @@ func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 	return replaceFile(path, written(oneFile(form, levels, doc)))
 }
 
-// encoded returns the tables of an index, of which Tacollection has none, and its COLLECTION.json.
+// encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
 func (x *index) encoded(ctx context.Context, form Form) (levels [][]byte, doc []byte, err error) {
 	if doc, err = x.document(form); err != nil || form == Tacollection {
 		return nil, doc, err
@@ -413,7 +414,7 @@ func replaceFile(path string, write func(f io.Writer) error) error {
 	return durable.WriteFile(path, func(f *os.File) error { return write(disk(f)) })
 }
 
-// writeTacocat writes the folder .tacocat. One that is there is exchanged for it.
+// writeTacocat writes the folder .tacocat, in exchange for an existing one.
 func writeTacocat(path string, levels [][]byte, doc []byte) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists and is not a folder")

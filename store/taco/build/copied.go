@@ -72,8 +72,8 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 	return l, s.addLevel(l.columns, k)
 }
 
-// ofContainer reports whether a column says where samples are in their container, or what the container calls them.
-// Those of the new container are computed.
+// ofContainer reports whether a column holds places or ids of samples in their container. The new container
+// computes its own.
 func ofContainer(name, id string) bool {
 	switch name {
 	case id, "type", "path", "tortilla:offset", "tortilla:length", "tortilla:root", "__index_level_0__":
@@ -100,7 +100,7 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k in
 	return next, parents, nil
 }
 
-// checkCopied checks ids and trees: what readers accept is more than what is written.
+// checkCopied checks ids and trees, because readers accept more than writers may write.
 func checkCopied(levels []*level) error {
 	for k, l := range levels {
 		seen, parent := map[string]bool{}, int32(-1)

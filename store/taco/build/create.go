@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not be there. On an error, or if
-// the program is killed, what was there is as it was.
+// Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not exist. An error or a kill
+// leaves an old container unchanged.
 //
 // Samples are checked before anything is written: an id that is not allowed or not unique, samples of level 0 whose
 // trees differ, columns that differ at a level, or a description that lacks a member, are fault.Unsupported. The first
@@ -39,7 +39,8 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	return w.create(ctx, path)
 }
 
-// check refuses, before files are read, what cannot be written to path, and a description that lacks something.
+// check returns an error, before files are read, if the dataset cannot be written to path or its description is
+// incomplete.
 func (w *writer) check(ctx context.Context, path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
@@ -198,7 +199,7 @@ func (w *writer) shard(o *objects, name string, pieces [][]byte) error {
 	})
 }
 
-// planned returns about how many bytes the files have. It opens those of which only the store that has them knows it.
+// planned returns about how many bytes the files have. It opens files whose size only their store knows.
 func (w *writer) planned(ctx context.Context) (size int64, err error) {
 	if len(w.levels) == 0 {
 		return w.o.Bytes, nil

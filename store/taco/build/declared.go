@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Declared is what a description says of a column. Both may be "".
+// Declared is the type and the meaning that a description declares for a column. Either may be "".
 type Declared struct {
 	Type        string `json:"type"` // a key of declaredTypes
 	Description string `json:"description"`
@@ -43,8 +43,8 @@ var declaredTypes = map[string]tables.Type{
 	"timestamp": {Kind: tables.Timestamp},
 }
 
-// columnsMember is the member of a YAML document that declares columns. Containers have none: what it says goes to
-// taco:field_schema and the tables.
+// columnsMember is the member of a YAML document that declares columns. Containers have no such member: the
+// declarations go to taco:field_schema and the tables.
 const columnsMember = "columns"
 
 // declare reads columnsMember, and removes it.
@@ -85,8 +85,7 @@ func keyOf(k int, name string) string {
 	return "l" + strconv.Itoa(k) + ":" + name
 }
 
-// typed gives the tables of all levels the types that are declared of their columns. A column that no level has is an
-// error.
+// typed converts columns of all levels to their declared types. A declared column that no level has is an error.
 func typed(ctx context.Context, declared map[string]Declared, levels []*tables.Table) error {
 	left := maps.Clone(declared)
 	for k, t := range levels {

@@ -31,13 +31,13 @@ type Changes struct {
 
 // Edit changes the description and the columns of a TACO 2 container in place: a ZIP, a folder, .tacocat, or a folder
 // with one. o.More adds and replaces columns, after those of c were dropped and renamed. Columns of .tacocat change at
-// level 0 only, and until the index is written again: the ZIPs stay as they are.
+// level 0 only. The ZIPs stay as they are, so the change lasts until the index is written again.
 //
-// Pixels stay where they are. A ZIP gets new tables behind its end, and then, in one write, a TACO_HEADER that has
-// their places; the old ones stay in the file, for readers that have opened it. A folder is made again beside the old
-// one of links to its files, and then exchanged for it; .tacocat is written again. So readers see the old container
-// or the new one at any time, also after a kill, and what a killed run left is removed by the next one. Of two runs
-// at a time, one is refused.
+// Pixels stay where they are. New tables are appended to a ZIP, then one write puts their places into TACO_HEADER. The
+// old tables stay in the file for readers that have it open. For a folder, a new one with links to its files is made
+// beside it, and the two are exchanged. .tacocat is written again. So readers see the old container or the new one at
+// any time, also after a kill, and the next run removes the leftovers of a killed one. Of two runs at a time, one is
+// refused.
 func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	if source.IsRemote(path) {
@@ -118,7 +118,7 @@ func (e *editing) read(ctx context.Context) (err error) {
 		}
 	}
 	if extent := e.writer.collection.Extent; extent != c.Extent {
-		defer func() { e.writer.collection.Extent = extent }() // that of the samples does not replace what is given
+		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
 	}
 	for from, to := range e.changes.Rename {
 		if prefix, _, ok := strings.Cut(from, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
@@ -318,7 +318,7 @@ func (c *Changes) find(t *tables.Table, text string, k, n int) (level int, name 
 	return level, name, nil
 }
 
-// write writes what has changed.
+// write writes the changed parts.
 func (e *editing) write(ctx context.Context) error {
 	switch e.format {
 	case taco2.ZIPFormat:
@@ -329,8 +329,7 @@ func (e *editing) write(ctx context.Context) error {
 	return e.index(ctx)
 }
 
-// document returns COLLECTION.json. Unless columns change, the members about tree and columns are those that were
-// there.
+// document returns COLLECTION.json. Unless columns change, it keeps the old members about tree and columns.
 func (e *editing) document(ctx context.Context) ([]byte, error) {
 	if e.writer.levels != nil {
 		return e.writer.document(ctx)

@@ -32,7 +32,7 @@ func (e *editing) zip(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// Nobody has the place of what an interrupted run has left behind the end.
+	// No header names bytes past this end: an interrupted run left them.
 	if err := f.Truncate(l.End); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (e *editing) zip(ctx context.Context) (err error) {
 		// The old header is in place: without the new tables the file is as it was.
 		return errors.Join(err, f.Truncate(l.End))
 	}
-	// What the header names has to be on the disk before it. The header is one write within one sector.
+	// The tables must be on the disk before the header that names them. The header is one write within one sector.
 	if err := durable.SyncFile(f); err != nil {
 		return errors.Join(err, f.Truncate(l.End))
 	}
@@ -172,8 +172,8 @@ func (e *editing) folder(ctx context.Context) error {
 	return nil
 }
 
-// others takes over what the container does not say of its folder: files beside those of the samples, such as a README
-// or a mask, and who may read it.
+// others copies what the tables do not list: further files of the folder, such as a README or a mask, and its
+// permissions.
 func (e *editing) others(to string) error {
 	type mode struct {
 		path string

@@ -12,9 +12,9 @@ import (
 // below them and all columns; nil are all samples. So it copies a dataset in another form, joins several, brings a
 // Tortilla or a TACO 0.2 to version 2, and cuts a subset. The options' opener must open the dataset's files.
 //
-// c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC.
-// That of a container of generation 1 whose samples are all brought to version 2 is only extended to them: its authors
-// may have written the outlines of images, of which the points are the middles.
+// c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC. If
+// all samples of a container of generation 1 are exported, its extent is only enlarged to hold their points: its
+// authors may have written the extent of the images, whose centres the points are.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
 	if err := w.check(ctx, path); err != nil {

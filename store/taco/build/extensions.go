@@ -47,8 +47,8 @@ func spread(members map[string]json.RawMessage) (namespaces []string, err error)
 	return namespaces, nil
 }
 
-// filled returns members with what follows from other members of extensions: the bands of a known sensor, and how many
-// classes and bands there are.
+// filled adds the members that follow from other members of extensions: the bands of a known sensor, and the numbers of
+// classes and bands.
 func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	more := maps.Clone(members)
 	if s, err := sensorOf(members); err == nil && s.Bands != nil {

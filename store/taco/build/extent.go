@@ -36,7 +36,7 @@ func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 	return &e, nil
 }
 
-// world is the extent of samples of which nothing is known.
+// world is the extent of samples without known positions.
 func world() *Extent { return &Extent{Spatial: []float64{-180, -90, 180, 90}} }
 
 // cover extends an extent to another. A box whose west lies east of its east crosses the antimeridian; together with

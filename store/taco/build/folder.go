@@ -18,7 +18,7 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 	if err := w.work.makeFolder(data); err != nil {
 		return err
 	}
-	made := make([]int, taco2.MaxLevels) // of each level, the rows whose folders are there
+	made := make([]int, taco2.MaxLevels) // by level: how many rows have their folder already
 	err := w.files(ctx, func(p place, l *loaded) error {
 		if err := w.mkdirs(data, made); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (w *writer) folder(ctx context.Context, dir string) error {
 // metadataFolder has the tables of levels.
 const metadataFolder = "METADATA/"
 
-// folderTables hands over the tables of a container that is a folder, and COLLECTION.json, which is last.
+// folderTables calls put with the tables of a container that is a folder, then with COLLECTION.json.
 func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {
 	for k := range len(w.levels) - 1 {
 		err := w.metaTables(ctx, k, func(row int, b []byte) error {
@@ -90,7 +90,8 @@ func (w *writer) mkdirs(data string, made []int) error {
 			if !l.folders[made[k]] {
 				continue
 			}
-			// Ids were checked: none leads out of the folder, and it is new, so that no link is in it.
+			// Ids were checked and cannot lead out of the folder. The folder is new, so it holds no
+			// links.
 			if err := w.work.mkdir(data, path(w.levels, k, made[k])); err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ type Form uint8
 
 // Forms.
 const (
-	// Auto is what the name says: see FormOf.
+	// Auto derives the form from the name: see FormOf.
 	Auto Form = iota
 	ZIP
 	Folder
@@ -84,8 +84,8 @@ func FormOf(path string) Form {
 	return Folder
 }
 
-// Writable returns an error if a container of a form cannot be written to path because of what is there, so that a
-// program can say so before it has worked for it.
+// Writable returns an error if an existing file or folder at path prevents writing a container of this form there. A
+// program can call it before a long run.
 func Writable(path string, form Form) error {
 	if form == Auto {
 		form = FormOf(path)
@@ -108,8 +108,8 @@ func Writable(path string, form Form) error {
 	return nil
 }
 
-// replaceable refuses what a file must not replace: a rename would make a file of a device, such as /dev/stdout, or of
-// a pipe. It would fail for a folder too, but only after all was written.
+// replaceable returns an error if path is a device, a pipe or a folder. A rename would replace a device, such as
+// /dev/stdout, by a file. It would fail for a folder too, but only after everything was written.
 func replaceable(path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -124,7 +124,7 @@ func replaceable(path string) error {
 	return nil
 }
 
-// prefixOf returns the beginning of the URIs of what lies in a folder.
+// prefixOf returns the prefix of the URIs of all objects in a folder.
 func prefixOf(path string) string { return strings.TrimRight(path, "/") + "/" }
 
 // oneFile reports whether a container of a form is one file.

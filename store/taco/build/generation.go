@@ -200,9 +200,9 @@ func idOf(id string) string {
 	}, strings.ToLower(id))
 }
 
-// withoutNulls removes the members of objects that are null, which the writers of generation 1 leave for what is not
-// known. It is nil if the whole value is null. The value is decoded once: decoding it again at each depth would take
-// minutes for 1 MB of deep lists.
+// withoutNulls removes null members of objects, which writers of generation 1 write for unknown values. It returns nil
+// if the whole value is null. The value is decoded once: decoding it again at each depth would take minutes for 1 MB
+// of deep lists.
 func withoutNulls(value json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber() // which keeps all digits

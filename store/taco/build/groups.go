@@ -71,8 +71,8 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 // maxPart is the most bytes of a group's name: file systems and ZIPs have names of 255 bytes, and 8 are of ".tacozip".
 const maxPart = 255 - 8
 
-// badPart says what is wrong with the name of a group, "" if nothing is. Nobody would find a hidden file again: ZIPsIn
-// takes one for the unfinished file of another run.
+// badPart returns the reason why a group may not have this name, or "". Hidden names are refused, because ZIPsIn takes
+// hidden files for unfinished ones.
 func badPart(name string) string {
 	switch what := badID(name); {
 	case what != "":

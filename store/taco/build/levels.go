@@ -89,7 +89,7 @@ func join(folder, id string) string {
 	return folder + "/" + id
 }
 
-// checkSample checks a sample without what lies below it.
+// checkSample checks a sample, but not the samples below it.
 func checkSample(s *Sample, path string, siblings map[string]bool) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)

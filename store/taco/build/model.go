@@ -12,7 +12,7 @@
 // The package is apart from package taco, so that readers do not import a Parquet writer.
 //
 // Its files use only those below them, from the ground up: the model of what is written (model, form, collection), rows
-// and where their bytes are (level, tree, schema; levels makes them of a model, copied of a container), the bytes
+// and where their bytes are (level, tree, schema; levels makes them from a model, copied from a container), the bytes
 // themselves (load, archive, work of an interrupted run), the writer and its tables, a file for each form of container
 // (zip, folder, tortilla), and on top what users call.
 package build

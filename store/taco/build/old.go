@@ -134,7 +134,7 @@ func (w *writer) addHistograms(ctx context.Context) error {
 	return nil
 }
 
-// grow adds a row behind those of its level, and what is below it.
+// grow appends a row to its level, and the rows below it to theirs.
 func (w *writer) grow(k int, parent int32, c content, folder bool, id string, below func(row int32)) {
 	l := w.levels[k]
 	row := int32(len(l.ids))

@@ -56,13 +56,13 @@ func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.
 // A file below a sample is a column of MDS shards, or a member of the tar, with the ids of its path joined by dots. The
 // columns of level 0 are columns of MDS, or the member "json". Those of the levels below are left out.
 type Shards struct {
-	// Bytes is what a shard has at most. Default ShardBytes. A shard is in memory until it is complete.
+	// Bytes is the largest size of a shard. Default ShardBytes. A shard is in memory until it is complete.
 	Bytes int64
 	// Level is the level of zstd, 1 to 22, for MDS shards; 0 is no compression.
 	Level int
 	// BySplit divides the samples by the column "split" into folders of shards.
 	BySplit bool
-	// Name is what the file of a sample is called that is a file itself. Default "image", or "file" if it is no raster.
+	// Name is the file name of a sample that is itself a file. Default "image" for rasters, "file" otherwise.
 	Name string
 	// Array decodes a raster. Without it, rasters are written as the files they are.
 	Array func(ctx context.Context, o source.Opener, row *Row) (*Array, error) `json:"-"`
@@ -86,7 +86,7 @@ type Histogram struct {
 	Bytes []byte
 }
 
-// Result counts what was written.
+// Result has the counts of a written container.
 type Result struct {
 	Samples int   // of level 0, without padding
 	Files   int   // with bytes, padding included

@@ -10,7 +10,7 @@ type patched struct {
 	patches []patch
 }
 
-// patch is a few bytes of the file that are known only after what follows them.
+// patch is a few bytes of the file whose values are known only after later bytes are written.
 type patch struct {
 	at    int64
 	bytes []byte
@@ -32,7 +32,7 @@ func newPatched(f archiveFile) patched {
 // at returns where the next byte will be in the file.
 func (p *patched) at() int64 { return p.file.n + int64(p.out.Buffered()) }
 
-// hold announces a patch of n bytes, before what it replaces is written.
+// hold announces a patch of n bytes, before the bytes that it replaces are written.
 func (p *patched) hold(at, n int64) {
 	if p.held != nil {
 		p.held.Hold(at, n)
@@ -53,7 +53,7 @@ func (p *patched) patch(at int64, b []byte) error {
 	return err
 }
 
-// finish writes what is in the buffer, and the patches.
+// finish writes the buffer and the patches.
 func (p *patched) finish() error {
 	if err := p.out.Flush(); err != nil {
 		return err

@@ -32,14 +32,14 @@ const madeName = "container"
 // StreamIn is Stream for a run that may be killed and continued. The container grows in the folder work, which is on
 // the file system of path and outlives the run, until it is complete and renamed to path. The caller removes work.
 //
-// from is 0 for a new run. To continue one, it is what the last Flush returned that the caller has noted, and run puts
-// the samples that were put before it again, each with Kept in the place of its bytes. What was written after that
-// Flush is written again.
+// from is 0 for a new run. To continue a run, it is the last result of Flush that the caller recorded. run must then
+// put all samples that were put before that Flush again, with Kept in place of their bytes. Bytes written after that
+// Flush are written again.
 //
-// A container in parts is one ZIP in the folder work first, which is then copied into its parts as Export does it: how
-// many samples a part has is only known at the end. So is a Tortilla or a TACO 0.2, whose tables say where each sample
-// lies, and whose columns are made of all samples, and so are shards, whose columns stand before their samples; o.More
-// and o.Histograms are for that copy, and o.Store has it.
+// Some forms are written as one ZIP in the folder work, which is then copied as Export copies it: a container in
+// parts, because the number of samples of a part is only known at the end; a Tortilla or TACO 0.2, whose columns
+// depend on all samples; and shards, whose columns precede their samples. o.More, o.Histograms and o.Store apply to
+// that copy.
 func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	run func(s *Sink) (Collection, []*tables.Table, error)) (*Result, error) {
 	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
@@ -133,7 +133,7 @@ func (w *writer) partFile(ctx context.Context, part string) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	st, err := f.Stat()
 	if err == nil && st.Size() < w.work.from {
-		err = damaged("%d bytes, of %d that were noted", st.Size(), w.work.from)
+		err = damaged("it has %d bytes, but its journal says %d", st.Size(), w.work.from)
 	}
 	if err == nil {
 		err = f.Truncate(w.work.from)

@@ -17,8 +17,8 @@ import (
 // the bytes of their names, which are the ids. Names that begin with "." are left out, and so are empty directories.
 // Links to files are followed; links to directories are fault.Unsupported, because they may lead round in a circle.
 //
-// The files skip are left out. A container that is written into dir belongs there, so that a second run does not pack
-// what the first one wrote.
+// The files in skip are left out. Callers that write a container into dir name it there, so that a second run does not
+// pack the container of the first.
 func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
 	s := scanner{}
 	for _, name := range skip {

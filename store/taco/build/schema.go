@@ -69,7 +69,7 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 	return nil
 }
 
-// badColumn says what is wrong with the name of a column, or "".
+// badColumn returns the reason why a column may not have this name, or "".
 func badColumn(name string) string {
 	switch {
 	case name == "":
@@ -82,7 +82,7 @@ func badColumn(name string) string {
 	return ""
 }
 
-// badID says what is wrong with an id, or "".
+// badID returns the reason why an id is not allowed, or "".
 func badID(id string) string {
 	if what := taco2.BadID(id); what != "" {
 		return what

@@ -47,8 +47,8 @@ func (s *shardSet) tars() error {
 	return nil
 }
 
-// key returns the key of a sample: its id, of a raster without its extension. What follows the first dot of a name in a
-// tar is the extension, so that a key has none.
+// key returns the key of a sample: its id, for a raster without the extension. A key has no dot, because readers of a
+// tar take everything after the first dot of a name as the extension.
 func (s *shardSet) key(row int) string {
 	id := s.w.levels[0].ids[row]
 	if !s.w.levels[0].folders[row] {

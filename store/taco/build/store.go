@@ -12,9 +12,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// A container that is a folder is a prefix of a store. It gets the object unfinishedName first, and loses it when all
-// others are there; what makes it a container, such as COLLECTION.json, is written last of those. The object has a
-// number of the run: one that does not find its own any more has been overtaken, and ends with an error.
+// A container that is a folder is a prefix of a store. The object unfinishedName is written first and deleted last. The
+// object that makes it a container, such as COLLECTION.json, is the last but that. unfinishedName holds a random number
+// of its run: a run that no longer finds its own number was overtaken by another one, and ends with an error.
 
 // unfinishedName is the object of a run that has not ended.
 const unfinishedName = ".chaski-unfinished"
@@ -25,8 +25,8 @@ const clearing = time.Minute
 // errFound ends a listing.
 var errFound = errors.New("found")
 
-// Vacant is Writable for a container in a store: it returns an error if there are objects already below path that no
-// interrupted run has left. An object that is a container by itself is replaced.
+// Vacant is Writable for a container in a store: it returns an error if there are objects below path, unless an
+// interrupted run left them. An object that is itself a container is replaced.
 func Vacant(ctx context.Context, s Store, path string, o Options) error {
 	form := o.Form
 	if form == Auto {
@@ -56,8 +56,8 @@ func lastOf(form Form, parts bool) string {
 // tacocatColl makes a folder an index of the parts beside it.
 const tacocatColl = tacocatName + "/" + collName
 
-// interrupted reports whether an interrupted run has left what is below a prefix. It returns an error if something else
-// is there, such as a container of any form that is complete but for the removal of unfinishedName.
+// interrupted reports whether the objects below a prefix were left by an interrupted run. It returns an error for other
+// objects, such as a container of any form that is complete except for the removal of unfinishedName.
 func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
 	exists := fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 		"exists: a container that is a folder needs a new name"), prefix)
@@ -87,8 +87,8 @@ func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
 type objects struct {
 	store  Store
 	prefix string
-	id     []byte // of the run: what unfinishedName has
-	last   string // the object that is written when all others are there
+	id     []byte // random number of the run, the content of unfinishedName
+	last   string // the object that is written after all others
 	doc    []byte // of last
 	begun  int    // objects
 	ctx    context.Context
@@ -141,7 +141,7 @@ func (w *writer) inStore(ctx context.Context, path string,
 var errOvertaken = fault.New(fault.Unsupported, "folder", fault.NoOffset,
 	"another run has begun to write it, and has removed what this one wrote")
 
-// own checks that no other run has begun.
+// own returns an error if another run has begun.
 func (o *objects) own(ctx context.Context) error {
 	have, err := o.store.Get(ctx, o.prefix+unfinishedName)
 	if errors.Is(err, fault.NotFound) || err == nil && !bytes.Equal(have, o.id) {
@@ -163,8 +163,8 @@ func (o *objects) clear(ctx context.Context) error {
 	return errors.Join(g.Wait(), err)
 }
 
-// abort removes what a run has written that failed, unless another run has begun. What makes it a container goes first:
-// the store may have taken it although the request failed.
+// abort removes the objects of a failed run, unless another run has begun. It removes the object that makes it a
+// container first, because the store may hold it although the request failed.
 func (o *objects) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearing)
 	defer cancel()

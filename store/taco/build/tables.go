@@ -71,7 +71,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 		[]*tables.Vector{tables.NewStrings(relative, nil)}))
 }
 
-// metaTables encodes the tables __meta__ of the folders of level k, and hands them to put in the order of their rows.
+// metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
 func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
 	l, below := w.levels[k], w.levels[k+1]
 	all := below.columns

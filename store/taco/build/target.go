@@ -7,7 +7,7 @@ import (
 
 // Store is an object store that a container is written to. Objects are named by URIs. It is safe for concurrent use.
 type Store interface {
-	// Create begins an object of about size bytes, or of unknown size if that is 0. It appears when it is committed.
+	// Create begins an object of about size bytes; 0 means an unknown size. The object appears when it is committed.
 	Create(ctx context.Context, uri string, size int64) (Object, error)
 	// Put writes an object in one request, or replaces it.
 	Put(ctx context.Context, uri string, b []byte) error
@@ -23,10 +23,10 @@ type Store interface {
 type Object interface {
 	io.Writer
 	io.WriterAt
-	// Hold announces that n bytes at an offset will be written again, once, before they are written.
+	// Hold announces, before n bytes at an offset are written, that they will be written once more.
 	Hold(at, n int64)
 	// Commit makes the object appear.
 	Commit() error
-	// Abort leaves what was there. After Commit it does nothing.
+	// Abort discards the written bytes and leaves an old object unchanged. After Commit it does nothing.
 	Abort() error
 }

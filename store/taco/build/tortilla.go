@@ -28,7 +28,7 @@ const (
 )
 
 // tortilla writes the container as a Tortilla 0.5 or a TACO 0.2. A folder is a Tortilla within it, whose offsets count
-// from its own first byte: a header, what is below it, and its table.
+// from its own first byte: a header, the samples below it, and its table.
 func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	if err := w.settle(ctx); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	return err
 }
 
-// tortillaWriter is what is known while a Tortilla is written.
+// tortillaWriter is the state of writing a Tortilla.
 type tortillaWriter struct {
 	patched
 	w        *writer
@@ -141,7 +141,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 	return err
 }
 
-// headBytes is what tells the format of a file.
+// headBytes at the start of a file identify its format.
 const headBytes = 16
 
 // formatOf returns GDAL's name of the format of a file that begins with these bytes, or BYTES.
@@ -157,7 +157,7 @@ func formatOf(head []byte) string {
 	return "BYTES"
 }
 
-// leave ends the innermost Tortilla with its table, and notes its header.
+// leave ends the innermost Tortilla with its table, and keeps its header to be written later.
 func (t *tortillaWriter) leave(ctx context.Context) error {
 	b := t.open[len(t.open)-1]
 	t.open = t.open[:len(t.open)-1]
@@ -238,7 +238,7 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 	return encode.NewWriter(cols, nil)
 }
 
-// columns returns the columns of level k that its samples have. Those that a Tortilla has of its own are left out:
+// columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself:
 // readers refuse a table with two columns of one name.
 func (t *tortillaWriter) columns(k int) *tables.Table {
 	own := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot}
@@ -257,7 +257,7 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 	l := t.w.levels[k]
 	ids, formats := make([]string, len(rows)), make([]string, len(rows))
 	offs, sizes := make([]int64, len(rows)), make([]int64, len(rows))
-	var named *tables.Vector // what the source says
+	var named *tables.Vector // the formats that the source declares
 	if l.columns.Index(tortillaFormat) >= 0 {
 		var err error
 		if named, err = l.columns.Column(ctx, tortillaFormat); err != nil {

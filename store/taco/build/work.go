@@ -10,30 +10,30 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// work is a container that is made under a name of its own, and may be continued.
+// work is an unfinished container under a temporary name, which a later run may continue.
 type work struct {
 	file    *os.File // of a ZIP
 	zip     *archive
-	from    int64           // what is there already: bytes of a ZIP, files of a folder
-	kept    int64           // files that were there
-	known   map[string]bool // of a folder, the files and folders that were there
+	from    int64           // what an earlier run has written: bytes of a ZIP, files of a folder
+	kept    int64           // files of the earlier run that this run kept
+	known   map[string]bool // of a folder: the files and folders that belong to the container
 	folders []string        // those of known that are folders
-	fresh   durable.Fresh   // of a folder, what is not on the disk yet
-	started bool            // a file was written that was not there
+	fresh   durable.Fresh   // of a folder: files and folders that are not synced yet
+	started bool            // this run has written its first file
 }
 
-// damaged is the error about what an interrupted run left.
+// damaged returns an error about the leftovers of an interrupted run.
 func damaged(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "interrupted run", fault.NoOffset, format, args...)
 }
 
-// archive returns the archive that goes on behind what is there.
+// archive returns an archive that continues after the bytes of the earlier run.
 func (k *work) archive(f archiveFile) *archive {
 	k.zip = newArchive(&resumed{archiveFile: f, left: k.from})
 	return k.zip
 }
 
-// resumed is a file whose first bytes are there. They are written again to the same effect, and so are left out.
+// resumed is a file whose first bytes an earlier run wrote. This run makes the same bytes again, so Write drops them.
 type resumed struct {
 	archiveFile
 	left int64
@@ -50,7 +50,8 @@ func (r *resumed) Write(p []byte) (int, error) {
 	return n + m, err
 }
 
-// start looks, before the first file that is not there, whether all that was noted is.
+// start checks, before the first new file, that the files of the earlier run are those that its journal lists. kept
+// says that the next file is one of the earlier run.
 func (k *work) start(kept bool) error {
 	if k.started {
 		if kept {
@@ -66,16 +67,16 @@ func (k *work) start(kept bool) error {
 	at := k.kept
 	if k.zip != nil {
 		if at = k.zip.at(); k.from == 0 {
-			return nil // only the entry TACO_HEADER, which is written again
+			return nil // the ZIP holds only the entry TACO_HEADER, which is written again
 		}
 	}
 	if at != k.from {
-		return damaged("what was noted ends at %d, and what is there at %d", at, k.from)
+		return damaged("its files end at %d, but its journal says %d", at, k.from)
 	}
 	return k.sweep()
 }
 
-// flush waits until all is on the disk.
+// flush syncs all files, and returns the from of a run that continues here.
 func (k *work) flush() (int64, error) {
 	if k.zip != nil {
 		if err := k.zip.out.Flush(); err != nil {
@@ -86,7 +87,7 @@ func (k *work) flush() (int64, error) {
 	return k.kept, k.fresh.Sync()
 }
 
-// makeFolder makes a folder, which may be there if a run is continued. Without one it has to be new.
+// makeFolder creates a folder. It may exist only if k continues an earlier run.
 func (k *work) makeFolder(path string) error {
 	err := os.Mkdir(path, 0o777)
 	if k != nil && errors.Is(err, fs.ErrExist) {
@@ -95,7 +96,7 @@ func (k *work) makeFolder(path string) error {
 	return err
 }
 
-// mkdir makes a folder of the container.
+// mkdir creates a folder of the container.
 func (k *work) mkdir(data, path string) error {
 	full := pathname.Join(data, path)
 	if k != nil {
@@ -108,18 +109,18 @@ func (k *work) mkdir(data, path string) error {
 	return k.makeFolder(full)
 }
 
-// keepFile checks that a file is there.
+// keepFile checks that a file of the earlier run exists and has size bytes.
 func (k *work) keepFile(data, path string, size int64) error {
 	full := pathname.Join(data, path)
 	st, err := os.Lstat(full)
 	if err == nil && (!st.Mode().IsRegular() || st.Size() != size) {
-		err = damaged("%s has %d bytes, of %d that were noted", path, st.Size(), size)
+		err = damaged("%s has %d bytes, but its journal says %d", path, st.Size(), size)
 	}
 	k.known[full] = true
 	return err
 }
 
-// wrote notes a file of a folder.
+// wrote counts a new file of a folder.
 func (k *work) wrote(path string) {
 	if k != nil {
 		k.kept++
@@ -127,8 +128,8 @@ func (k *work) wrote(path string) {
 	}
 }
 
-// sweep removes the files that were written after the last flush: they are written again, and those of samples that a
-// run leaves out now must not stay.
+// sweep removes files that the earlier run wrote after its last flush. This run writes them again, unless it leaves
+// their samples out.
 func (k *work) sweep() error {
 	if k.zip != nil {
 		return nil

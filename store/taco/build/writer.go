@@ -20,9 +20,9 @@ type writer struct {
 	histograms bool // the last sample of level 0 has histograms
 	// inspection gets each file while it is copied, or is nil.
 	inspection *Inspection
-	// extent, if it is not nil, sets the extent of the description once all columns are there.
+	// extent, if it is not nil, sets the extent of the description once all columns are complete.
 	extent func(ctx context.Context) error
-	// files hands the bytes of all files to put, in the order in which they are written. Afterwards levels and
+	// files calls put with the bytes of each file, in the order in which they are written. Afterwards levels and
 	// collection are complete.
 	files   func(ctx context.Context, put putter) error
 	settled bool  // settle was called already
@@ -158,7 +158,7 @@ func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
 	return w.inspection.File(ctx, p.level, p.row, l.open())
 }
 
-// complete adds the columns of the inspection, which has seen all files, and what follows from columns.
+// complete adds the columns of the inspection, which has seen all files, and columns that are computed from others.
 func (w *writer) complete(ctx context.Context) error {
 	if w.inspection != nil {
 		added, err := w.inspection.Columns(ctx)
@@ -208,7 +208,7 @@ func (w *writer) typed(ctx context.Context) error {
 	return nil
 }
 
-// measure replaces the extent of the description by that of the samples, as far as they have one.
+// measure replaces the extent of the description by that of the samples, if they have positions or times.
 func (w *writer) measure(ctx context.Context) error {
 	e, err := extentOf(ctx, w.levels)
 	if err != nil || e == nil {

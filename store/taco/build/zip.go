@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each has
-// the places of what is below it, then the tables of levels, and COLLECTION.json.
+// zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each
+// holds the places of the rows below it, then the tables of levels, and COLLECTION.json.
 func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	a := newArchive(f)
 	if w.work != nil {
