@@ -12,12 +12,12 @@ import (
 // 1 MiB on the wire, and the first reads of headers.
 const openingBytes = 4 << 20
 
-// cachesShare is the part of the budget that the caches of one engine take at most: 16 engines take half of the budget.
-// A server may have more of them open if they take less, and closes those that nobody uses for others.
+// cachesShare bounds the caches of one engine: 1/cachesShare of the budget, so that 16 engines take at most half of it.
+// A server may have more engines open if they take less, and closes unused ones for others.
 const cachesShare = 32
 
-// openAccount opens the account of an engine, which also pays for its caches. It lowers o.CacheBytes to what the budget
-// allows, since each dataset of a mixture has caches of its own.
+// openAccount opens the account of an engine, which also pays for its caches. It lowers o.CacheBytes as far as the
+// budget requires, since each dataset of a mixture has caches of its own.
 func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, error) {
 	total := o.Budget.Limit()
 	if total == 0 {
@@ -50,13 +50,13 @@ func datasets(s *Source) int {
 const (
 	// floorBatches is how many batches an engine always has room for: one that is filled and one that is sent.
 	floorBatches = 2
-	// floorShare is the part of the budget that one engine's floor takes at most. Floors of 16 engines take a quarter
-	// of the budget, and with their caches three quarters; an eighth is the reserve, a sixteenth is kept for seats, and
-	// a sixteenth is left for reads. A larger batch takes what is free, else it waits its turn in the queue.
+	// floorShare bounds the floor of one engine: 1/floorShare of the budget. Floors of 16 engines take a quarter of the
+	// budget, and with their caches three quarters; an eighth is the reserve, a sixteenth is kept for seats, and a
+	// sixteenth is left for reads. A larger batch takes free memory, else it waits for its turn in the queue.
 	floorShare = 64
 )
 
-// chargeFloor charges the memory that an engine has for batches of some bytes whatever others do.
+// chargeFloor charges the memory for batches that an engine keeps while others wait.
 func chargeFloor(ctx context.Context, account *budget.Account, o *Options, batch int64) (int64, error) {
 	total := o.Budget.Limit()
 	if total == 0 || account == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// TensorKind says what the bytes of a tensor are.
+// TensorKind is the type of a tensor's bytes.
 type TensorKind uint8
 
 // Tensor kinds. The values are those of the payload (proto/chaski/v1/batch.fbs).

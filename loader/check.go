@@ -41,9 +41,9 @@ type CheckReport struct {
 	List    []BadSample // the first bad rows, by source and row
 }
 
-// Check reads every row that the spec selects, once and completely, whatever windows a run takes of
-// it: the picked bands with their masks, the metadata columns, and the points and shapes on it. It ignores
-// other rows. It returns an error only for what is no fault of a sample, such as the network.
+// Check reads every row that the spec selects, once and completely, not only the windows of a run: the
+// picked bands with their masks, the metadata columns, and the points and shapes on it. It ignores other
+// rows. It returns an error only if a sample is not to blame, such as an error of the network.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	if o.MaxBad == 0 {
 		o.MaxBad = DefaultMaxBad
@@ -179,7 +179,7 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 		return err
 	}
 	if d.ground != nil {
-		// It has no window of its own here: the places of all scenes were checked at opening.
+		// A window on the ground is not checked per row: the places of all scenes were checked at opening.
 	} else if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
 		return fault.WithFile(err, a.URI)
 	}

@@ -128,7 +128,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if d.table, err = open(ctx, from, d.fields); err != nil {
 		return shuffle.Source{}, err
 	}
-	// From here on closeTables closes the table, also if what follows fails.
+	// From here on closeTables closes the table, also after an error below.
 	e.sets = append(e.sets, d)
 	d.extras = d.table.Extras()
 	d.names.shared = d.extras.BandNames
@@ -182,7 +182,7 @@ func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) err
 	return nil
 }
 
-// fill copies what was computed from the data (tile size, pool) into a sampler of the spec.
+// fill copies the values computed from the data (tile size, pool) into a sampler of the spec.
 func (d *dataset) fill(s Sampler) Sampler {
 	s.TileHeight, s.TileWidth, s.Pool = d.sampler.TileHeight, d.sampler.TileWidth, d.sampler.Pool
 	return s

@@ -49,7 +49,7 @@ type Engine struct {
 	units    chan unit
 	stop     context.CancelFunc
 	done     sync.WaitGroup
-	account  *budget.Account // what the engine holds of the budget but for batches
+	account  *budget.Account // memory that the engine holds of the budget, without batches
 	closing  sync.Once
 	closeErr error
 }
@@ -244,9 +244,8 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	}
 	e.native = make([]bool, len(e.rasters))
 	for i, r := range e.rasters {
-		// A native tensor carries one arithmetic for all its rows, so every source must share it.
-		// Resampled windows are never native, because their pixels are computed, not copied; nor are stacks of
-		// which parts may be.
+		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
+		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
 		e.native[i] = true
 		for _, d := range e.sets {
 			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(r) && !d.resamples(i) && d.rasters[i].CopiesParts()
@@ -426,7 +425,7 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// layoutKey is what the layout of a batch's memory depends on.
+// layoutKey has the values that the layout of a batch's memory depends on.
 type layoutKey struct {
 	rows   int
 	native bool
@@ -448,8 +447,8 @@ type rasterLayout struct {
 }
 
 const (
-	// These are estimates of what a row, one value of a metadata column, and a window take beside
-	// the tensors. The layout leaves as much room in front of the tensors, so that they count too.
+	// Estimated bytes of a row, of one value of a metadata column, and of a window beside the tensors. The layout
+	// leaves as much room in front of the tensors, so that they count too.
 	rowBytes    = 48
 	valueBytes  = 64
 	windowBytes = 4 * 8 // y, x, height and width as int64

@@ -12,9 +12,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Explain returns what the rows of a ticket are made of, without reading a pixel. Faults of a
-// sample are in its row; ExplainDraw of a shuffle.Plan.Substitute returns what takes its place. An
-// error is one that no bad-sample policy covers.
+// Explain describes the rows of a ticket: the assets, windows and chunks of each, without reading a pixel. Faults of a
+// sample are in its row; its substitute is ExplainDraw of shuffle.Plan.Substitute. Explain returns only errors that no
+// bad-sample policy covers.
 func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, error) {
 	if err := e.check(t); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 	return rows, nil
 }
 
-// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of
-// the sample are in the result; an error is one that no bad-sample policy covers.
+// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of the sample are in
+// the result; it returns only errors that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row, error) {
 	d := e.leaves[draw.Dataset]
 	r := dryrun.Row{Draw: draw, Source: d.name, Dataset: d.source.Source}
@@ -67,8 +67,8 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 	return r, err
 }
 
-// explainVectors finds out whether shapes can be drawn into the window of a draw. What is read of them is not counted:
-// their files are open, and most of what a run reads is in memory soon.
+// explainVectors finds out whether shapes can be drawn into the window of a draw. Their reads are not counted: the
+// files are open, and most of the shapes that a run reads are soon in memory.
 func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
 	a, _, err := e.shown(ctx, d, draw)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 	return nil
 }
 
-// explainRasters notes what is read of the rasters of a draw.
+// explainRasters adds the reads of the rasters of a draw.
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
 	var plan chunk.RunPlan
@@ -136,7 +136,7 @@ func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return false, nil
 }
 
-// explainPoints returns what is read of the points of a draw.
+// explainPoints returns the reads of the points of a draw.
 func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]dryrun.Points, error) {
 	var out []dryrun.Points
 	err := e.eachPoints(ctx, d, draw, func(_ int, f *pointsField, at pointWindow) error {
@@ -153,7 +153,7 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return out, err
 }
 
-// explainAsset notes what is read of one asset of a draw: of a stack, of each of its parts.
+// explainAsset adds the reads of one asset of a draw; of a stack, those of each part.
 func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
 	plan *chunk.RunPlan) ([]dryrun.Asset, error) {
 	if d.ground != nil {
@@ -223,7 +223,7 @@ func (e *Engine) Sources() []SourceInfo {
 	return out
 }
 
-// explainStack notes what is read of the parts of a stack for a window.
+// explainStack adds the reads of the parts of a stack for a window.
 func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *catalog.Asset, p dryrun.Asset,
 	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
 	f, names := d.rasters[field], d.rasters[field].Field.Parts()
@@ -254,7 +254,7 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 	return out, err
 }
 
-// explainReads notes what is read of box in of an asset, and of its mask where it counts.
+// explainReads adds the reads of box in of an asset, and of its mask if the field uses it.
 func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
 	p *dryrun.Asset, plan *chunk.RunPlan) (err error) {
 	how := dryrun.Reading{MaxChunk: e.options.MaxChunkBytes}

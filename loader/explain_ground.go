@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// explainGround notes what is read of the scenes of a window, as far as headers show it: scenes are read one after the
-// other until no pixel is missing, so that those after the first may be left out.
+// explainGround adds the reads of the scenes of a window. Headers do not show all: scenes are read one after the other
+// until no pixel is missing, so a run may skip those after the first.
 func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
 	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
 	f := d.rasters[field]

@@ -19,9 +19,9 @@ import (
 // forecastBlocks is how many ranges of steps stand for a whole epoch. They are spread evenly.
 const forecastBlocks = 16
 
-// Forecast returns what an epoch costs, from headers, tables and the order alone: it reads no
-// pixel. It reads the headers that the catalog lacks as a run would, but does not count them.
-// Invalid options are errors without a kind.
+// Forecast returns the cost of an epoch. It uses headers, tables and the order alone, and reads no pixel. It
+// reads the headers that the catalog lacks as a run would, but does not count them. Invalid options are errors
+// without a kind.
 func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error) {
 	if o.World == 0 {
 		o.World = 1
@@ -80,8 +80,8 @@ type dryRun struct {
 	// resample.
 	maxRun, maxChunk, maxResampled int64
 
-	// The work of the first three quarters of the examined steps. What the last quarter adds is the
-	// work of a run whose tiles are already in memory.
+	// The work of the first three quarters of the examined steps. The last quarter adds the work of a run whose
+	// tiles are already in memory.
 	early        dryrun.Work
 	earlySources []dryrun.SourceWork
 }
@@ -146,8 +146,8 @@ type stepPlan struct {
 	done chan struct{}
 }
 
-// block examines some steps. It plans them in parallel and counts them in their order, because what
-// is decoded depends on the tiles that earlier steps left in memory.
+// block examines some steps. It plans them in parallel and counts them in their order, because the chunks to
+// decode depend on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	g, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
@@ -196,7 +196,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	return g.Wait()
 }
 
-// planStep returns what is read for a step, with the substitutes of bad samples.
+// planStep returns the reads of a step, with those of substitutes of bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
 	e, o := p.engine, p.options
 	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
@@ -324,8 +324,8 @@ func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryru
 	return err
 }
 
-// noteWorkerMemory notes what a worker holds for an asset. Its buffers grow to the largest use and
-// are kept, so the maximum of each counts. scenes is at least how many scenes a window on the ground has.
+// noteWorkerMemory records the memory of a worker for an asset. Buffers grow to the largest use and are kept, so
+// the maximum of each counts. scenes is at least how many scenes a window on the ground has.
 func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster, scenes int) {
 	for _, r := range a.Runs {
 		if !a.InArray() && !r.InPieces() { // readers of arrays, and of pieces, have memory of their own

@@ -27,7 +27,8 @@ type rowPlace struct {
 	gsd       float64
 }
 
-// geoTensors are the tensors spec.GeoMembers: the axis beside n, its length, and what they hold of a row.
+// geoTensors are the tensors spec.GeoMembers: the axis beside n, its length, and the function that returns the values
+// of a row.
 var geoTensors = []struct {
 	axis   string // "" for one number a row
 	length int64

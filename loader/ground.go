@@ -338,8 +338,8 @@ func (d *dataset) nearest() bool {
 	return slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match == spec.MatchNearest })
 }
 
-// matchable notes the times of scenes if a field takes scenes by them. It fails with kind not found if no scene of a
-// dataset has what Field.Match compares, since the field would be missing in all steps.
+// matchable records the times of scenes if a field selects scenes by time. It fails with kind not found if no scene of
+// a dataset has the value that Field.Match compares, since the field would be missing in all steps.
 func (d *dataset) matchable(list []scenes.Scene) error {
 	if !slices.ContainsFunc(d.fields, func(f Field) bool { return f.Match != "" }) {
 		return nil
@@ -404,8 +404,8 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 		}
 		return c
 	})
-	// The row of a window is then of the first dataset that is there. Datasets whose scenes are steps of one sequence
-	// count as one.
+	// The row of a window is then of the first dataset that has a scene there. Datasets whose scenes are steps of one
+	// sequence count as one.
 	of := func(s *scenes.Scene) int {
 		if d.sampler.Length > 0 && !s.Beside {
 			return 0
@@ -577,8 +577,8 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	})
 }
 
-// coarser returns what a window on the ground reads of a scene in place of the raster, to which m is the mapping: the
-// overview of the resolution of the window, and the mapping to it. If there is none it returns what it is given.
+// coarser returns the overview of a scene that has the resolution of a window on the ground, and the mapping to it. m
+// is the mapping to the full raster. Without a fitting overview it returns the raster and m.
 func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, window warp.Raster, a catalog.Asset,
 	m *warp.Mapping) (catalog.Asset, *warp.Mapping, error) {
 	if !f.WantsOverview(string(d.sampler.Overviews), m) {

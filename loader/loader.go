@@ -23,7 +23,8 @@ type LoaderOptions struct {
 	// set.
 	State *shuffle.State
 	// AnyState accepts the state of another run, such as one over less data or with other weights
-	// of its mixture. The engine logs what differs and what follows (shuffle.State.Resume).
+	// of its mixture. The engine logs the differences and their consequences
+	// (shuffle.State.Resume).
 	AnyState bool
 	// Epochs ends the run after this many epochs, counted from epoch 0. Default: it never ends.
 	Epochs uint64
@@ -221,7 +222,7 @@ func (c *BadCounter) Limit() int64 { return c.limit }
 
 // Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind
 // limit if the batch's epoch has more than allowed. Bad rows before a resume do not count. A batch
-// that is given again is counted once.
+// that is passed again is counted once.
 func (c *BadCounter) Note(b *Batch) error {
 	if c.limit < 0 {
 		return nil

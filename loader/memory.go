@@ -17,13 +17,13 @@ const autoBatches = 4
 // more: as much as the caches of an engine do (cachesShare).
 const seatShare = 32
 
-// memory hands out batch buffers within a bound and takes them back. It keeps returned buffers for
-// the next batch of the same size; they count within the bound.
+// memory lends batch buffers within a bound. It keeps returned buffers for the next batch of the same size; they count
+// within the bound.
 //
-// All of it is charged to the budget of the process. The floor is the engine's for as long as it is
-// open, so batches of that size flow whatever others do. More is taken from what the budget has free,
-// and goes back when others wait. Seats are memory that single clients have waited for in the queue of
-// the budget: they are kept for these clients whatever others do, those of the same engine too.
+// All of it is charged to the budget of the process. The floor belongs to the engine while it is open, so batches of
+// that size never wait for others. More memory is taken when the budget has some free, and given back when others wait.
+// Seats are memory that single clients have waited for in the queue of the budget: they are kept for these clients
+// alone, even if other clients of the engine wait.
 type memory struct {
 	alloc  func(n int) Buffer
 	budget *budget.Budget // nil for none
@@ -67,7 +67,7 @@ func (m *memory) take(n int, owner resources.Owner, filled int64) (b Buffer, ok 
 		}
 		m.idle.Keep(b)
 	}
-	// Idle buffers of other sizes and owners would keep the bound full, since nobody returns them again.
+	// Idle buffers of other sizes and owners would keep the bound full, since they are never returned again.
 	if over := m.taken + int64(n) - m.bound; over > 0 {
 		m.taken -= m.idle.FreeSome(over)
 	}
@@ -89,7 +89,7 @@ func (m *memory) now() int64 {
 	return min(m.granted, m.bound)
 }
 
-// grant makes room for n bytes beside spare ones within what is granted. It needs the lock.
+// grant makes room for n bytes, and spare more, within the granted memory. It needs the lock.
 func (m *memory) grant(n, spare int64) bool {
 	need := m.taken + n + spare - m.granted
 	if need <= 0 {
@@ -162,15 +162,15 @@ func (m *memory) unseat(n, first int64) {
 	m.settle()
 }
 
-// own returns what nobody else gets while the engine is open: floor and seats. Batches that were taken before others
-// waited may take more than the floor until they are read. Then the empty seats are beside them, because a client would
-// lose its seat with each batch that it releases otherwise. It needs the lock.
+// own returns the bytes that are reserved while the engine is open: floor and seats. Batches that were taken before
+// others waited may take more than the floor until they are read. Then the empty seats are beside them, because a
+// client would lose its seat with each batch that it releases otherwise. It needs the lock.
 func (m *memory) own() int64 {
 	out := m.taken - m.idle.Bytes()
 	return max(m.floor+m.seats, min(out+m.seats-m.filled, m.granted))
 }
 
-// settle gives back to the budget what is granted and not used. The caller must not hold the lock.
+// settle gives granted memory that is unused back to the budget. The caller must not hold the lock.
 func (m *memory) settle() {
 	m.mu.Lock()
 	n := m.granted - max(m.taken, m.own())
@@ -199,9 +199,8 @@ func (m *memory) give(b Buffer, keep bool) {
 	m.more()
 }
 
-// lend counts n bytes of a batch as a lease, for which there is no end. It reports false if they and
-// one more batch of whole bytes do not find room: then a client that keeps what it gets would stop all
-// others of this engine.
+// lend counts n bytes of a batch as a lease, which a client may keep for any time. It reports false if they and one
+// more batch of whole bytes have no room: then a client that keeps its batches would stop all others of this engine.
 func (m *memory) lend(n, whole int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,7 +254,7 @@ func (m *memory) trim() {
 	m.dropIdle()
 }
 
-// Reclaim implements budget.Holder. What lies within the floor is nobody else's, so it stays.
+// Reclaim implements budget.Holder. It keeps the floor, which belongs to the engine.
 func (m *memory) Reclaim(l budget.Level) (more bool) {
 	defer m.settle()
 	m.mu.Lock()

@@ -29,8 +29,8 @@ type hashedSource struct {
 	rows        int64
 }
 
-// partsOf returns what the spec hash is made of: the members of the spec by their paths, and what
-// identifies the data. A resume compares them, to name what differs.
+// partsOf returns the input of the spec hash: the members of the spec by their paths, and the
+// identity of the data. A resume compares them, to name what differs.
 func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 	b, err := json.Marshal(s.Placeless())
 	if err != nil {
@@ -69,9 +69,9 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 	return shuffle.NewParts(out)
 }
 
-// flatten notes the members of an object, and of objects in it, by their paths. It notes whole
-// numbers, strings and booleans as they are, but fractions as their text, because two programs may
-// write the same fraction differently.
+// flatten adds the members of an object, and of objects in it, to out by their paths. Whole
+// numbers, strings and booleans stay as they are; fractions become their text, because two
+// programs may write the same fraction differently.
 func flatten(out map[string]any, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -224,8 +224,8 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 	if !(lo <= to && hi >= from) {
 		return false
 	}
-	// at returns v, a bound inside of the domain, as a coordinate. A number that is none of the
-	// dimension's type is rounded outwards, so that no point is lost; read drops those outside.
+	// at returns v, a bound inside of the domain, as a coordinate. A number that the dimension's
+	// type does not hold is rounded outwards, so that no point is lost; read drops those outside.
 	at := func(v, out float64) tiledb.Coord {
 		if t.Real() {
 			c := t.CoordOfFloat(v)
@@ -346,7 +346,7 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 			continue
 		}
 		// Points go through the same scaling and transform as the pixels, in the same order,
-		// otherwise they would lie beside what they mark.
+		// otherwise they would lie beside the objects that they mark.
 		if count < p.maxPoints {
 			y, x = y*float64(height)/float64(win.H), x*float64(width)/float64(win.W)
 			y, x = turnPoint(turn, y, x, float64(height), float64(width))

@@ -12,20 +12,20 @@ import (
 )
 
 // queue holds the tickets that wait for memory. Tickets of one stream are worked on in the order in which they came.
-// Clients take turns, so that one with many tickets does not hold up another, and so do the streams of a client. A
-// turn is worth the rows of a whole step: who asks for small batches gets as many rows as others.
+// Clients take turns, so that one with many tickets does not hold up another, and so do the streams of a client. A turn
+// is worth the rows of a whole step, so a client with small batches gets as many rows as others.
 //
-// A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are
-// released or kept. Where several clients are active, each may have its part of the memory, and at least one batch.
-// Otherwise batches that a client does not take would hold all memory. The streams of a client divide its window. While
-// others wait for the budget, the memory is what the engine has of it, which may be two batches. Then a client whose
-// tickets find no room waits for seats in the queue of the budget, in which clients take turns: see seats. So it does
-// not wait until others of the same engine read their batches.
+// A client has a window: the bytes of its batches, from the time when memory is chosen for them until they are released
+// or kept. Where several clients are active, each may have its part of the memory, and at least one batch. Otherwise
+// batches that a client does not take would hold all memory. The streams of a client divide its window. While other
+// engines wait for the budget, the memory is that which the engine already has, which may be two batches. Then a client
+// whose tickets find no room waits for seats in the queue of the budget, in which clients take turns: see seats. So it
+// does not wait until others of the same engine read their batches.
 type queue struct {
 	bound int64        // bytes of memory
-	now   func() int64 // of these, what the engine can have now; nil: all. It is called with mu
+	now   func() int64 // how many of these bytes the engine can have now; nil: all. It is called with mu
 	turn  int          // rows
-	// memory is what tickets are given; nil: as much as windows allow. It has a lock of its own, locked under mu.
+	// memory has the buffers for tickets; nil: as much as windows allow. It has a lock of its own, locked under mu.
 	memory *memory
 	more   chan struct{} // holds one element when take may find a ticket
 
@@ -41,8 +41,8 @@ type queue struct {
 	seats   map[any]*seats // by client
 }
 
-// share is what one client has of an engine, or one stream of a client. It exists as long as tickets wait for it, or
-// it has memory.
+// share is the share of one client in an engine, or of one stream in its client. It exists as long as tickets wait for
+// it, or it has memory.
 type share struct {
 	key     any
 	of      *share // of a stream its client, of a client the engine
@@ -363,7 +363,7 @@ func (s *share) remove() {
 	}
 }
 
-// spend ends the turn of s if it has no rows left. What it took too much is taken off its next turn.
+// spend ends the turn of s if it has no rows left. Rows beyond its turn are taken off its next turn.
 func (s *share) spend(rows, turn int) {
 	if s.rows -= rows; s.rows <= 0 && s.place != nil {
 		s.rows += turn

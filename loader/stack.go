@@ -69,8 +69,9 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 	})
 }
 
-// coarserPart returns what window win of a stack reads of part k, which lies as l says on a grid of its own: the part
-// or, where the stack is coarser, the overview of that resolution; and how it lies, and the mapping to it.
+// coarserPart returns the raster that window win of a stack reads for part k, which lies on another grid as l
+// describes: the part itself or, if the stack is coarser, the overview of that resolution. It also returns how that
+// raster lies, and the mapping to it.
 func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raster, a *catalog.Asset, k int,
 	l *pixels.Lay, win shuffle.Box) (catalog.Asset, *pixels.Lay, *warp.Mapping, error) {
 	asset := a.Parts[k]

@@ -74,8 +74,8 @@ var nums = map[chunk.DType]kernel.Num{
 	chunk.Float16: kernel.F16, chunk.BFloat16: kernel.BF16, chunk.Float32: kernel.F32, chunk.Float64: kernel.F64,
 }
 
-// read returns the value of the field in a row. A number that the tensor cannot hold, and a string that is no class,
-// are errors.
+// read returns the value of the field in a row. A number that the tensor cannot hold is an error, and so is a string
+// that is not a class.
 func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.Value, error) {
 	val, err := t.Value(ctx, v.column, row)
 	if err == nil && v.classes != nil {

@@ -151,7 +151,7 @@ func (p *Pending) finish(err error) {
 		p.claim.end()
 	}
 	p.err = err
-	// Cancel came first. Nobody waits for the batch, so its memory must be given back here.
+	// Cancel came first. No caller waits for the batch, so its memory must be given back here.
 	if !p.state.CompareAndSwap(working, finished) && p.batch != nil {
 		p.batch.Release()
 	}
@@ -375,7 +375,7 @@ func (r *rowErrors) step(i int) error {
 	return r.steps[i]
 }
 
-// fail notes the error of a unit.
+// fail records the error of a unit.
 func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
@@ -854,8 +854,7 @@ func (p *Pending) tensors() error {
 	return nil
 }
 
-// extras returns the tensors that are no fields: the source of each row, its window, and the
-// validity of its steps.
+// extras returns the tensors that are not fields: the source of each row, its window, and the validity of its steps.
 func (p *Pending) extras() (out []Tensor) {
 	e, b := p.engine, p.batch
 	if len(e.spec.Sources) > 0 {

@@ -1,5 +1,5 @@
-// Package containers answers questions about TACO containers and Tortillas: what they are, where their samples
-// lie, what a query finds in their tables. Containers stay open from one question to the next.
+// Package containers answers questions about TACO containers and Tortillas: their description, the places of their
+// samples, and queries of their tables. Containers stay open from one question to the next.
 package containers
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Set names containers that are asked as one dataset.
+// Set names containers that form one dataset.
 type Set struct {
 	Paths    []string
 	BasePath string      // see taco.Options
@@ -28,8 +28,8 @@ const (
 	maxSets = 8
 	// The columns of some millions of rows need to fit, otherwise each question would read them again.
 	maxSetBytes = 2 << 30
-	// budgetShare is the part of the memory budget that the cache takes at most: a sixteenth. What it keeps between
-	// questions is not charged, and 1/4 of the memory is there for all that is not.
+	// budgetShare bounds the cache: 1/budgetShare of the memory budget. The cache is not charged to the budget; it
+	// takes its memory from the quarter of all memory that is left for uncharged things.
 	budgetShare = 16
 )
 

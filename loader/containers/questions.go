@@ -27,7 +27,7 @@ type About struct {
 	Collection json.RawMessage `json:"collection"`
 }
 
-// Describe says what the containers of a dataset are.
+// Describe describes the containers of a dataset.
 func Describe(d *taco.Dataset) About {
 	return About{d.Format(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()}
 }
@@ -101,7 +101,7 @@ func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*t
 }
 
 // places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are
-// read: what a query does not name costs nothing, and has no errors.
+// read: columns that a query does not name cost nothing and cause no errors.
 func places(d *taco.Dataset, level int, at []int) *tables.Table {
 	number := tables.Type{Kind: tables.Int64, Bits: 64}
 	columns := []tables.Column{{Name: FolderColumn, Type: number},

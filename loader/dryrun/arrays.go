@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// Arrays plans what a worker reads of arrays, without reading it. It holds plans where a
+// Arrays plans the reads of arrays by a worker, without reading. It holds plans where a
 // pixels.Reader holds readers. The zero value is a worker that has read nothing.
 type Arrays struct {
 	// Held is the largest memory that those readers hold at a time, in bytes.
@@ -24,7 +24,7 @@ type plannedArray struct {
 }
 
 // plan returns the plan of an array. It keeps as many as a pixels.Reader keeps readers and drops
-// the same ones, because what a reader reads depends on what it has read before.
+// the same ones, because the reads of a reader depend on its earlier ones.
 func (f *Arrays) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
 	if k < 0 {
@@ -37,7 +37,7 @@ func (f *Arrays) plan(a chunk.BlockPlanner) chunk.BlockPlan {
 	return found.plan
 }
 
-// hold notes the memory of the readers.
+// hold records the memory of the readers.
 func (f *Arrays) hold() {
 	n := int64(0)
 	for _, p := range f.arrays {

@@ -1,4 +1,4 @@
-// Package dryrun says what a run reads, and what it costs, without reading a pixel. Package loader
-// makes the plans: see Engine.Explain and Engine.Forecast. Tiles and Arrays stand for the memory of
-// a worker, because what a worker reads depends on what it has read before.
+// Package dryrun describes the reads of a run and their cost, without reading a pixel. Package
+// loader makes the plans: see Engine.Explain and Engine.Forecast. Tiles and Arrays stand for the
+// memory of a worker, because the reads of a worker depend on its earlier ones.
 package dryrun

@@ -21,13 +21,12 @@ type Options struct {
 
 // Work is what batches cost.
 type Work struct {
-	// Rows counts samples, without padding. Bad counts those among them that cannot be read, as far
-	// as headers and tables show it. The work of their substitutes is included, and their own as
-	// far as they can be read.
+	// Rows counts samples, without padding. Bad counts those that cannot be read, if headers and tables show it. The
+	// work includes their substitutes, and the readable parts of bad samples.
 	Rows int64 `json:"rows"`
 	Bad  int64 `json:"bad"`
-	// Opens counts assets opened, once for every window. Requests counts reads of pixels after
-	// adjacent chunks are joined, and Bytes what they read, with the gaps between them.
+	// Opens counts assets opened, once for every window. Requests counts reads of pixels after adjacent chunks are
+	// joined, and Bytes their bytes, with the gaps between chunks.
 	Opens    int64 `json:"opens"`
 	Requests int64 `json:"requests"`
 	Bytes    int64 `json:"bytes"`
@@ -94,7 +93,7 @@ func (m Memory) Total() int64 {
 	return m.Batch*int64(m.Batches) + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
 }
 
-// Forecast is what an epoch will cost.
+// Forecast is the expected cost of an epoch.
 type Forecast struct {
 	Epoch   uint64 `json:"epoch"`
 	Samples int64  `json:"samples"` // of an epoch
@@ -103,7 +102,7 @@ type Forecast struct {
 	World   int    `json:"world"`
 	// Examined is how many steps were examined. If they are not all, Total is scaled up.
 	Examined int64 `json:"examined"`
-	// Evicted counts the tiles that made room for others. If there are any, what is decoded again
+	// Evicted counts the tiles that made room for others. If there are any, the number of chunks decoded again
 	// depends on the order of the workers, and the figures are those of one worker.
 	Evicted int64 `json:"evicted"`
 	// Total is the work of the epoch, Mean that of an average step. Most has the largest of each

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// Row says what a row of a batch is made of.
+// Row describes the assets, windows and reads of a row of a batch.
 type Row struct {
 	Row      int   `json:"row"`
 	Position int64 `json:"position"` // -1 for padding; then nothing else is set
@@ -25,13 +25,13 @@ type Row struct {
 	Assets []Asset `json:"assets"`
 	// Points has one plan for each field of points.
 	Points []Points `json:"points,omitempty"`
-	// Err is why the sample is bad, as far as headers and tables show it; nil if they do not.
+	// Err is why the sample is bad, if headers and tables show it; otherwise nil.
 	Err error `json:"-"`
 	// Error is Err on one line.
 	Error string `json:"error,omitempty"`
 }
 
-// Asset says what is read of an asset.
+// Asset describes the reads of an asset.
 type Asset struct {
 	Field string `json:"field"`
 	Step  int    `json:"step"` // of a sequence
@@ -39,7 +39,7 @@ type Asset struct {
 	Part  string `json:"part,omitempty"`
 	Stack int    `json:"-"`
 	// Resampled is true for a part that lies on another grid than its stack, and for a scene that lies on another grid
-	// than a window on the ground. Window is then what it needs of the part or scene.
+	// than a window on the ground. Window is then the box of the part or scene that it needs.
 	Resampled bool `json:"resampled,omitempty"`
 	// Overview is the number of the overview that is read in place of the raster, from 0 for the largest; nil for the
 	// raster itself. Size, Window and Chunks are then those of the overview.
@@ -65,7 +65,7 @@ type Asset struct {
 // InArray reports whether the asset is an image of an array.
 func (p *Asset) InArray() bool { return p.blocks != nil }
 
-// Points says what is read of a field of points.
+// Points describes the reads of a field of points.
 type Points struct {
 	Field string `json:"field"`
 	Array string `json:"array"`
@@ -79,8 +79,8 @@ type Points struct {
 	box   tiledb.Box // nil if no point can lie in the window
 }
 
-// NewPoints plans what is read of the points of an array that lie in a box, by a worker that has not
-// read of the array before. A nil box holds no point. attr is the attribute with the values.
+// NewPoints plans the reads of the points of an array in a box, by a worker that has not read the array before. A nil
+// box holds no point. attr is the attribute with the values.
 func NewPoints(ctx context.Context, field string, a *tiledb.Array, attr int, box tiledb.Box) (Points, error) {
 	p := Points{Field: field, Array: a.URI(), Exact: true, array: a, attr: attr, box: box}
 	err := new(Arrays).Points(ctx, &p, func(file string, off, n int64) {
@@ -133,8 +133,8 @@ func (c *Chunk) Held() int64 {
 	return int64(c.Decoded) + chunk.Spare
 }
 
-// Note keeps an error that a bad-sample policy covers, of several the one with the least text, as
-// a run does. It reports whether to stop, and returns the error if no policy covers it.
+// Note keeps an error that a bad-sample policy covers. Of several it keeps the one whose text sorts first, as a run
+// does. It reports whether to stop, and returns the error if no policy covers it.
 func (r *Row) Note(err error) (stop bool, _ error) {
 	if fault.KindOf(err) == 0 {
 		return true, err
@@ -151,7 +151,7 @@ type Reading struct {
 	MaxChunk int   // larger chunks are decoded in pieces, in bytes
 }
 
-// Add notes the chunks of an index that a box needs. plan is scratch memory.
+// Add adds the chunks of an index that a box needs. plan is scratch memory.
 func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, how Reading, mask bool) {
 	if pieces := x.InPieces(how.MaxChunk); pieces != nil {
 		p.addPieces(x, pieces, box, bands, plan, mask)
@@ -197,8 +197,7 @@ func (p *Asset) addPieces(x, pieces *chunk.Index, box chunk.Box, bands []int, pl
 	}
 }
 
-// AddBlocks notes what is read for the chunks of an array that a box needs. With whole, it is all
-// of each chunk.
+// AddBlocks adds the reads of the chunks of an array that a box needs. With whole, each chunk is read completely.
 func (p *Asset) AddBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, whole bool) error {
 	p.blocks = x.Blocks
 	for k := range p.Chunks {

@@ -77,8 +77,8 @@ func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to S
 	return nil
 }
 
-// ahead tells the array's reader that the boxes of r.boxes are read next, so that it can join their
-// reads. Only the array knows which of its tiles lie side by side in a file.
+// ahead announces the boxes of r.boxes to the array's reader, so that it can join their reads. Only the
+// array knows which of its tiles lie side by side in a file.
 func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
 	f, ok := from.(chunk.Prefetcher)
 	if !ok {

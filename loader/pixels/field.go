@@ -240,9 +240,9 @@ func (r *Raster) FillsFloats() bool {
 	return r.Fill == nil && r.Normalize == nil && r.DType != "native" && isFloat(r.To)
 }
 
-// isFloat reports whether a tensor of dtype d holds numbers to calculate with. Other dtypes may hold
-// labels, which must not be filled or blended by default. float64 is left out, because a tensor has it
-// only as "native", which keeps what is stored.
+// isFloat reports whether a tensor of dtype d holds numbers to calculate with. Other dtypes may hold labels, which
+// must not be filled or blended by default. float64 is left out, because a tensor has it only as "native", which
+// keeps stored values.
 func isFloat(d chunk.DType) bool {
 	return d == chunk.Float32 || d == chunk.Float16 || d == chunk.BFloat16
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// OnGround makes nodata count in the field whatever its dtype: where a scene has none, another one may.
+// OnGround makes nodata count in a field of any dtype: another scene may have the pixel.
 func (r *Raster) OnGround() {
 	r.raw.Nodata = true
 	for _, p := range r.Parts {
@@ -44,8 +44,8 @@ func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
 	return m, nil
 }
 
-// Mosaic makes a window on the ground of scenes. Add adds a scene, of which pixels are taken that no scene before it
-// had, or all by the rules mean and median. End writes the window to a row.
+// Mosaic composes a window on the ground from scenes. Add adds a scene: its pixels fill those missing so far or, by the
+// rules mean and median, all its pixels count. End writes the window to a row.
 type Mosaic struct {
 	r    *Reader
 	to   *Row
@@ -79,8 +79,8 @@ func (r *Raster) BlendsScenes(rule string) bool {
 // Full reports whether further scenes have no say.
 func (m *Mosaic) Full() bool { return m.left == 0 && m.all == nil }
 
-// Add reads what a scene has of the window. last says that no scene follows. Add holds as many bands at a time as fit
-// into limit bytes, and fails with kind limit if one does not.
+// Add reads the part of the window that a scene covers. last says that no scene follows. Add holds as many bands at a
+// time as fit into limit bytes, and fails with kind limit if one does not.
 func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, last bool, limit int) error {
 	f := m.to.Field
 	in, copied := f.Taken(at)
@@ -133,9 +133,9 @@ func (r *Raster) Taken(m *warp.Mapping) (in chunk.Box, copied bool) {
 	return Inside(shuffle.Box{Y: y, X: x, H: r.H, W: r.W}, h, w), true
 }
 
-// copies reports whether box in of a scene, which lies on the window's grid, may go straight into the batch: all
-// pixels of the window are in it, no other scene has a say, and the cast of stored samples gives what the casts to and
-// from resampled ones give.
+// copies reports whether box in of a scene, which lies on the window's grid, may go straight into the batch: all pixels
+// of the window are in it, no other scene contributes, and casting stored samples gives the same values as casting to
+// resampled samples and back.
 func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 	if in.Y1-in.Y0 < r.H || in.X1-in.X0 < r.W {
 		return false
@@ -164,7 +164,7 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 		to.Bands.PlaceBands()
 	}
 	to.Cv, to.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: f.H, W: f.W}
-	m.left, m.done = 0, true // Full: no other scene is asked
+	m.left, m.done = 0, true // full: no other scene is read
 	return m.r.Read(ctx, a, in, bands, &to, to.Masked(&f.Final, in))
 }
 
@@ -241,8 +241,8 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 	return nil
 }
 
-// merge copies samples that are missing in out and valid in next, and returns how many. One that is missing in both
-// keeps what a scene has stored there: 0 is where none has.
+// merge copies samples that are missing in out and valid in next, and returns how many. A sample missing in both keeps
+// the stored value of a scene, or 0 if no scene covers it.
 func merge(out, valid, next, nextValid []byte, size int) (n int) {
 	for i := range valid {
 		if valid[i] != 0 {

@@ -17,9 +17,9 @@ import (
 // depend on the size of the chunk. Nothing is kept between windows: every window decodes its chunk from the
 // first row on.
 
-// maxWindow is the most memory, in bytes, that a zstd frame may claim for its window. It is as much as a worker
-// holds, with the default limits, of a chunk that is decoded whole, and half of what the best level of libzstd
-// takes. Frames that claim more are decoded whole only.
+// maxWindow is the most memory, in bytes, that a zstd frame may claim for its window. By default it equals the
+// size of the largest chunk that a worker decodes whole. The best level of libzstd takes twice as much. Frames
+// that claim more are decoded whole only.
 const maxWindow = 64 << 20
 
 // PieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
@@ -133,7 +133,7 @@ type parts struct {
 	ctx  context.Context
 	r    *Reader
 	f    source.Reader
-	left chunk.Range // what is not read yet
+	left chunk.Range // bytes that are not read yet
 	off  int64       // where the chunk begins
 	turn func()      // ends the reader's turn to decode
 	err  error       // why a read failed

@@ -163,8 +163,8 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 	return f, nil
 }
 
-// InMask adds the part "mask" to a fault, so that the error tells a mask's chunk from the image's
-// chunk of the same number. It returns other errors, and nil, unchanged.
+// InMask adds the part "mask" to a fault, to distinguish a mask's chunk from the image's chunk of the
+// same number. It returns other errors, and nil, unchanged.
 func InMask(err error) error {
 	if fault.KindOf(err) == 0 {
 		return err

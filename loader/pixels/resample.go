@@ -125,7 +125,7 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
 		from := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
 		// Padding comes before the samples: s.In still holds an earlier window, and the chunks write
-		// only what lies in the image.
+		// only pixels in the image.
 		from.Pad(x.Height, x.Width)
 		in := Inside(win, x.Height, x.Width)
 		if err := r.Read(ctx, a, in, sub.Picked, from, from.Masked(&f.raw, in)); err != nil {

@@ -40,7 +40,7 @@ func Sweep(
 		visit := start(r)
 		g.Go(crash.Guard(func() error {
 			defer r.Slot.Rest()
-			ctx := turns.With(ctx, r.Slot) // what a visit computes beside decoding is done in the same turn
+			ctx := turns.With(ctx, r.Slot) // a visit decodes and computes in the same turn
 			for {
 				i := next.Add(1) - 1
 				if i >= n {

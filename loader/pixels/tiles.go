@@ -96,8 +96,8 @@ func (c *TileCache) drop(t *tile) {
 	c.Held -= int64(len(t.Samples))
 }
 
-// Finish tells waiting readers that the chunk of t is decoded or, if failed is true, that the caller
-// could not decode it. The reader that got t with mine calls it once, before Put.
+// Finish wakes the readers that wait for t. failed says that the caller could not decode the chunk. The
+// reader that got t with mine calls it once, before Put.
 func (c *TileCache) Finish(t *tile, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +140,7 @@ type Shared struct {
 
 // want is a chunk that a window needs, and its tile.
 type want struct {
-	t    *tile // nil: the cache has no room, so this reader decodes the chunk for itself
+	t    *tile // nil: the cache has no room, so this reader decodes the chunk and does not share it
 	i    int   // the chunk's number
 	mine bool  // this reader decodes the chunk for all
 	open bool  // mine, and Finish is still to be called

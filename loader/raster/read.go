@@ -163,7 +163,7 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	if q.out.account, err = o.Options.Budget.Open(ctx, q.bytes()); err != nil {
 		return nil, fault.WithFile(err, q.assets[0].URI)
 	}
-	// If run panics, what is charged has to be given back all the same.
+	// The charge must be given back even if run panics.
 	done := false
 	defer func() {
 		if !done {
@@ -475,8 +475,8 @@ func (q *readPlan) window(n int) shuffle.Box {
 	return w
 }
 
-// piece is what one thread reads at a time: one row of chunks of an asset, or its whole window if
-// there is only one thread.
+// piece is the unit of work of a thread: one row of chunks of an asset, or its whole window if there is only one
+// thread.
 type piece struct {
 	n   int
 	box chunk.Box
@@ -546,9 +546,8 @@ func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) err
 	return err
 }
 
-// allocate makes the memory of the result. With a budget, large memory is not of the heap, so that what Release gives
-// back to the budget is free then, and not only after a garbage collection. Without a budget nobody has to call
-// Release.
+// allocate makes the memory of the result. With a budget, large memory is outside of the heap, so that Release frees it
+// at once, not the next garbage collection. Without a budget, Release need not be called.
 func (q *readPlan) allocate() error {
 	n, valid := q.plan.Len()*q.out.DType.Size(), 0
 	if q.field.Validity != "" {

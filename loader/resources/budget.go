@@ -10,8 +10,8 @@ import (
 // and reads of one process share one. A nil Budget bounds nothing.
 type Budget = budget.Budget
 
-// NewBudget returns a budget of n bytes. What does not fit waits for up to a minute, and is then an error of kind
-// limit; what could never fit is one at once. Clients (Turn.Client) take turns to be given what becomes free.
+// NewBudget returns a budget of n bytes. A request that does not fit waits for up to a minute, and then fails
+// with kind limit; one that can never fit fails at once. Clients (Turn.Client) take turns at freed memory.
 func NewBudget(n int64) *Budget {
 	return budget.New(n, func(ctx context.Context) any { return TurnOf(ctx).Client })
 }

@@ -1,3 +1,4 @@
-// Package resources is what an engine may use: workers, fetchers, memory, files, keys and logs, and where the
-// workers' time goes. None of it changes a byte of any batch; that is package spec's.
+// Package resources has the resources and options of an engine: workers, fetchers, memory, files, keys and
+// logs, and the measurement of the workers' time. They do not change a byte of any batch; the options in
+// package spec do.
 package resources

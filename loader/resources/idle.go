@@ -6,9 +6,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/invariants"
 )
 
-// Idle keeps the buffers of batches that came back, by size, for the next batch of the same size. A new buffer of
-// shared memory costs a page fault every 4 KiB, and every client has to map it. The zero value is empty. It has no
-// lock of its own, because its users count its bytes together with others under theirs.
+// Idle keeps the buffers of released batches, by size, for the next batch of the same size. A new buffer of shared
+// memory costs a page fault every 4 KiB, and every client has to map it. The zero value is empty. It has no lock of
+// its own, because its users count its bytes together with others under theirs.
 type Idle struct {
 	buffers map[int][]Buffer // by size
 	bytes   int64            // of all of them

@@ -8,15 +8,15 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// LargeChunks bounds the memory of large chunks, those that decode to more than DefaultMaxChunkBytes.
+// LargeChunks bounds the memory of large chunks, which are those that decode to more than DefaultMaxChunkBytes.
 // Otherwise each worker could hold one of Options.MaxChunkBytes. nil bounds nothing.
 type LargeChunks struct {
 	room *semaphore.Weighted // of size bytes
 	size int64               // bytes for all large chunks together
 }
 
-// budgetShare is the part of the memory budget that large chunks take at most: an eighth, of the quarter of the memory
-// that is there for what the budget does not count. A chunk that does not fit gets all of it, alone.
+// budgetShare bounds large chunks: 1/budgetShare of the memory budget. The budget does not count them; they take it
+// from the quarter of all memory that is left for uncharged things. A chunk that does not fit gets all of it, alone.
 const budgetShare = 8
 
 // largeBytes returns the bytes for large chunks together, of a dataset with memory for batches. limit is that of the

@@ -39,12 +39,11 @@ type Options struct {
 	// ones: an engine needs room for one batch of every loader and stream that uses it, and for all
 	// that are kept.
 	MemoryBytes int64
-	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes. A worker holds
-	// at most twice that, and as much again for each of the last four arrays that it read. Default
-	// DefaultMaxChunkBytes. Larger chunks are decoded in pieces of rows (chunk.Index.InPieces), or
-	// refused if they cannot be. Workers decode whole chunks over DefaultMaxChunkBytes at the same time only as
-	// far as MemoryBytes (or DefaultMemoryBytes, if that is more) has room for them, but at least one,
-	// and keep none of them.
+	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes. A worker holds at most twice
+	// that, and as much again for each of the last four arrays that it read. Default DefaultMaxChunkBytes. Larger
+	// chunks are decoded in pieces of rows (chunk.Index.InPieces), or refused if they cannot be. Together, workers
+	// decode whole chunks over DefaultMaxChunkBytes within MemoryBytes (or DefaultMemoryBytes, if that is more), but
+	// always at least one at a time, and keep none of them.
 	MaxChunkBytes int
 	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64

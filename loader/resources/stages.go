@@ -95,8 +95,8 @@ func (s *Stages) Count(valid []bool) {
 	s.rows.Add(n)
 }
 
-// Clock starts the clock of one worker. It returns nil if s is nil, so that workers that nobody measures
-// do not read the time.
+// Clock starts the clock of one worker. It returns nil if s is nil, so that workers do not read the time
+// unless they are measured.
 func (s *Stages) Clock() *Clock {
 	if s == nil {
 		return nil

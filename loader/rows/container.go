@@ -448,7 +448,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 	a := catalog.Asset{
 		URI: f.path, Size: f.Size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size,
 	}
-	// Offset + Size would overflow for forged values, so the size is compared with what is left.
+	// Offset + Size would overflow for forged values, so the size is compared with the bytes after Offset.
 	if e.Offset < 0 || e.Size < 0 || e.Offset > f.Size || e.Size > f.Size-e.Offset {
 		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset,
 			"%d bytes in a file of %d", e.Size, f.Size), e.URI)
@@ -518,8 +518,8 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	return a, nil
 }
 
-// Alone returns an opener that opens the asset a, whatever name it is asked for, as a file of its
-// own: offset 0 is the first byte of the raster.
+// Alone returns an opener that ignores the name and opens the asset a as a file of its own: offset 0 is the first
+// byte of the raster.
 func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	e := taco.Entry{Path: a.Member, URI: a.URI, Offset: taco.Whole, Size: taco.Whole}
 	if a.Member != "" {
@@ -607,7 +607,7 @@ func Bare(err error) error {
 	return &f
 }
 
-// sectionOpener opens one entry, whatever name it is asked for.
+// sectionOpener ignores the name and opens one entry.
 type sectionOpener struct {
 	opener source.Opener
 	entry  taco.Entry

@@ -22,8 +22,8 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 		return fault.New(fault.Unsupported, "concat", fault.NoOffset,
 			"its groups have %d paths, and there are %d", used, have)
 	}
-	// The groups divide the paths of the dataset in order, so the rows of a group are its own plus
-	// the row that the group begins at.
+	// The groups divide the paths of the dataset in order, so a row of a group is its number in the
+	// group plus the first row of the group.
 	data, subs := make([]*tables.Table, len(groups)), make([]*Container, len(groups))
 	c.rows, c.at = nil, nil
 	from := 0
@@ -35,7 +35,7 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 		from += groups[i].Paths
 		subs[i] = sub
 		t, at := sub.table()
-		// A group without samples still has columns, which decide what the join has.
+		// A group without samples still has columns, which count in the join.
 		if sub.level0 == nil {
 			if t, err = sub.columnsAlone(ctx); err != nil {
 				return err
@@ -67,7 +67,7 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 }
 
 // leftOf joins the selections of the groups: on each level the rows of one group follow those of
-// the group before. It returns nil if no group narrows a level.
+// the group before. It returns nil if no group selects rows on a level.
 func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	deepest := 0
 	for _, g := range groups {
@@ -88,7 +88,7 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 				for _, row := range g.left[k] {
 					rows = append(rows, first+row)
 				}
-			} else { // this group narrows no level as deep as k, so all its rows count
+			} else { // this group has no selection on level k, so all its rows count
 				for row := range t.Len() {
 					rows = append(rows, first+row)
 				}
@@ -101,7 +101,7 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 }
 
 // group applies the conditions of a group to its containers. from is the number of their first path
-// in the dataset, first the row of the dataset's level 0 at which their rows begin.
+// in the dataset; first is the row of level 0 of the dataset at which the rows of the group begin.
 func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first int, sub *Container, err error) {
 	mode, err := g.Mode()
 	if err != nil {

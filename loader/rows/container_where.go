@@ -96,8 +96,8 @@ func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, 
 		return left, first
 	}
 	for f.Level = 1; ; f.Level++ {
-		// No deeper level has such a column either. The error of level 0 is the one to show,
-		// because the user asked about the samples.
+		// No deeper level has such a column either. The error of level 0 is returned, because the
+		// user's filter is about the samples.
 		if _, err := c.set.Level(ctx, f.Level); err != nil {
 			return nil, first
 		}
@@ -429,7 +429,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	if walk.level > 0 {
 		return walk.level, walk.found, nil
 	}
-	// The error of the first sample lists what lies below it, which is better than "no path".
+	// The error of the first sample lists its paths, which is more helpful than "no path".
 	first, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err == nil && first.Kind == taco.File {
 		err = fault.New(fault.NotFound, "sample "+first.Path, fault.NoOffset,

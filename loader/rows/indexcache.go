@@ -40,7 +40,7 @@ const (
 	indexMagic   = "CHKIDX2\n"
 	indexEntry   = 32       // 8 + 8 + 8 + 4 + 4 bytes
 	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
-	maxIndexBlob = 16 << 20 // at most what one write takes, pendingBytes
+	maxIndexBlob = 16 << 20 // at most the size of one write, pendingBytes
 
 	// indexFileBytes bounds one file, indexStoreBytes the directory: 4 files of full size.
 	// trim removes the files that were not used for the longest time.
@@ -204,7 +204,7 @@ func (x *indexFile) flush() error {
 	for _, e := range fresh {
 		delete(x.fresh, e)
 	}
-	// Others may have called put during the write: what they added stays.
+	// Entries that other calls of put added during the write stay.
 	x.bytes = 0
 	for _, b := range x.fresh {
 		x.bytes += len(b) + indexEntry
@@ -375,8 +375,8 @@ func (s *indexStore) trim(keep string) {
 	}
 }
 
-// storedIndexes is an open index file. Entries and blobs are read when they are asked for: twenty
-// reads find one of a million entries, from pages that the operating system keeps in memory.
+// storedIndexes is an open index file. Entries and blobs are read on demand: twenty reads find one
+// of a million entries, from pages that the operating system keeps in memory.
 type storedIndexes struct {
 	f     io.ReaderAt
 	c     io.Closer

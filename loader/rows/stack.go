@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// stacked is a table of which some fields are stacks: each is made of several fields of the table below.
+// stacked is a table with fields that are stacks: each joins several fields of the table below.
 type stacked struct {
 	Table
 	fields []stack

@@ -58,8 +58,8 @@ type Extras struct {
 	Sizes func(ctx context.Context, field int) ([]catalog.Size, error)
 	// Size returns the size in pixels that all rasters of a field have.
 	Size func(field int) catalog.Size
-	// Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than that of the
-	// first, as far as the dataset knows places without opening files.
+	// Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than that of the first, if
+	// the dataset knows the places without opening files.
 	Misplaced func(ctx context.Context, first, other int, rows []uint32, visit func(row int64, err error)) error
 	// BandNames returns the names of the bands of all rasters, nil if they have none.
 	BandNames func() []string

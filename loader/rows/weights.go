@@ -27,7 +27,7 @@ import (
 //	cells     for each row, the u32 weights of its cells, line by line
 const WeightsMagic = "CHSKWGT1"
 
-// WeightsHeader describes what a file of weights counts.
+// WeightsHeader describes the counts in a file of weights.
 type WeightsHeader struct {
 	Version int `json:"version"`
 	// Rows is the number of rows of the dataset.
@@ -175,7 +175,7 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 	return ParseWeights(b)
 }
 
-// weightsPiece is how much of a file of weights is read at a time, so that an opening that nobody waits for ends soon.
+// weightsPiece is how much of a file of weights is read at a time, so that a cancelled opening ends soon.
 const weightsPiece = 16 << 20
 
 // checkWeights checks the begin of a file of weights before the rest is read: the magic, and a header that is JSON of
@@ -238,8 +238,7 @@ func ParseWeights(b []byte) (*Weights, error) {
 	case w.Rows < 0 || w.Rows > int64(len(rest))/8:
 		return nil, bad(12, "%d rows in %d bytes", w.Rows, len(rest))
 	}
-	// A row has 8 bytes of sizes, so the check above bounds what ends takes by the size of the
-	// file.
+	// A row has 8 bytes of sizes, so the check above bounds the memory of ends by the size of the file.
 	w.sizes, w.cells = rest[:8*w.Rows], rest[8*w.Rows:]
 	end := int64(0)
 	w.ends = make([]int64, w.Rows)

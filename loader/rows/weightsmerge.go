@@ -26,8 +26,9 @@ type weightsPart struct {
 }
 
 // MergeWeights joins files of weights of runs of rows into that of all rows, in their order. It passes over parts
-// three times, since the sizes of all rows come before the cells, and holds no part in memory. A part that is no such
-// file, has other rows, or is of other fields, cells or samples than the first one, is fault.Corrupt.
+// three times, since the sizes of all rows come before the cells, and holds no part in memory. It returns
+// fault.Corrupt for a part that is not such a file, has other rows, or has other fields, cells or samples than the
+// first one.
 func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	var total *WeightsHeader
 	for part, err := range parts {

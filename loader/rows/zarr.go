@@ -25,8 +25,8 @@ type Zarr struct {
 	print  string
 }
 
-// IsZarr reports whether a path is opened as a Zarr array or group. A remote path is asked for only if its name says
-// so, or if dims says that it is an array.
+// IsZarr reports whether a path is opened as a Zarr array or group. For a remote path it makes requests only if the
+// name ends like one, or if dims says that it is an array.
 func IsZarr(ctx context.Context, path, dims string, o resources.Options) bool {
 	if source.IsRemote(path) && dims == "" && !zarr.Named(path) {
 		return false

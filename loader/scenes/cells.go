@@ -14,7 +14,7 @@ import (
 // span is a run of cells of a row, x1 not included.
 type span struct{ y, x0, x1 int32 }
 
-// cells are spans in the order of their rows and columns, which do not touch each other.
+// cells are spans that do not touch, sorted by row and column.
 type cells []span
 
 // joined sorts spans and joins those that touch.
@@ -57,7 +57,7 @@ func (c cells) both(o cells) (out cells) {
 	return out
 }
 
-// shrunk returns the cells of which all cells up to r rows and columns away lie in c, too.
+// shrunk returns the cells whose neighbours up to r rows and columns away all lie in c.
 func (c cells) shrunk(r int32) cells {
 	var narrow cells
 	for _, s := range c {
@@ -95,14 +95,14 @@ func (c cells) shrunk(r int32) cells {
 	return out
 }
 
-// lattice is the cells of a map.
+// lattice is the grid of cells of a map.
 type lattice struct {
 	size    float64 // side of a cell, in units of the map
 	touched bool    // a polygon has the cells that it touches; otherwise those whose centres lie in it
 	only    *box    // nil: all cells
 }
 
-// box is rows and columns of cells, the ends not included.
+// box is a range of rows and columns of cells; y1 and x1 are excluded.
 type box struct{ y0, x0, y1, x1 int }
 
 // bound returns the box around cells.
@@ -136,8 +136,8 @@ func (l *lattice) draw(list []span, p orb.Polygon) []span {
 	return list
 }
 
-// drawSmall appends the cells that a polygon touches if it holds no cell's centre anywhere, as a single field may: it
-// would get no window otherwise.
+// drawSmall appends the cells that a polygon touches if the polygon contains no cell centre at all, as a small field
+// may. It would get no window otherwise.
 func (l *lattice) drawSmall(list []span, p orb.Polygon) []span {
 	whole, touched := *l, *l
 	whole.only, touched.touched = nil, true

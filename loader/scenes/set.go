@@ -323,7 +323,7 @@ func (m *Map) add(f *footprint, pieces []orb.Polygon) {
 	m.feet = append(m.feet, foot{pieces, f.scenes, f.dataset, f.beside})
 }
 
-// see adds a box of longitudes and latitudes to what the map's footprints have.
+// see enlarges the bounds of the map's footprints by a box of longitudes and latitudes.
 func (m *Map) see(b orb.Bound) {
 	for _, turn := range turns {
 		w, e := max(b.Min[0]+turn, m.shown.Min[0]), min(b.Max[0]+turn, m.shown.Max[0])
@@ -590,13 +590,13 @@ func (s *Set) first(p shuffle.Place) int64 {
 	if len(list) == 0 {
 		list = s.covering(p, nil)
 	}
-	if len(list) == 0 { // a window of a grid may touch a footprint at less than what the tests of both agree on
+	if len(list) == 0 { // a grid window may touch a footprint by less than the tolerance of the two tests
 		return s.scenes[s.Maps[p.Map].feet[0].scenes[0]].Row
 	}
 	return s.scenes[list[0]].Row
 }
 
-// Digest writes what identifies the windows and what they see.
+// Digest writes the bytes that identify the windows and their scenes.
 func (s *Set) Digest(w io.Writer) {
 	var b []byte
 	number := func(v int64) { b = binary.LittleEndian.AppendUint64(b, uint64(v)) }

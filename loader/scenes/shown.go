@@ -11,19 +11,19 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// The number of points along a box at which shows compares two maps: one for each 3 degrees of a polygon, so that what
-// is wider than that and folds is found, and at most 64, which are the world's. One is enough for a scene of usual
-// size: there may be millions of these.
+// The number of points along a box at which shows compares two maps: one for each 3 degrees of a polygon, to find folds
+// of wider ones, and at most 64, for the whole world. One is enough for a scene of usual size, of which there may be
+// millions.
 const (
 	leastPoints = 3
 	mostPoints  = 64
 	pointEvery  = 3 // degrees
 )
 
-// shows reports whether a ring of a map, traced from a polygon of longitudes and latitudes, holds what the polygon
-// holds. It does not if the map is cut or has its edge within the polygon: the ring then folds, or encloses the rest of
-// the world. Points of a lattice over each of both are looked for in the other one, but for those within off units of
-// the map from the ring.
+// shows reports whether a ring of a map, traced from a polygon of longitudes and latitudes, encloses the same area as
+// the polygon. It does not if the map is cut or has its edge within the polygon: the ring then folds, or encloses the
+// rest of the world. The test takes points of a lattice over each of the two and looks whether they lie in the other.
+// It skips points within off map units of the ring.
 func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 	if len(at) == 0 || len(ring) == 0 {
 		return len(at) == len(ring)
@@ -31,7 +31,7 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 	b := at.Bound()
 	n := int(max(b.Max[0]-b.Min[0], b.Max[1]-b.Min[1]) / pointEvery)
 	n = min(max(n, 1), mostPoints)
-	// Asked last, because it costs most.
+	// Called last, because it costs most.
 	near := func(p orb.Point) bool { return planar.DistanceFrom(orb.LineString(ring), p) <= off }
 	same := lattices(b, n, func(p orb.Point) bool {
 		if !planar.PolygonContains(at, p) {

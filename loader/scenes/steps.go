@@ -14,9 +14,9 @@ type Step struct {
 	first int32 // the number of its first scene
 }
 
-// Steps returns the steps of the sequence that the window at a place sees, at most Options.Length of them, of scenes
-// that are not Beside. A scene that lies beside the window and shares a side with it has none of its pixels, and is no
-// step, unless no scene has a pixel.
+// Steps returns the steps of the sequence in the window at a place, at most Options.Length, made of scenes that are
+// not Beside. A scene that lies beside the window and shares a side with it has none of its pixels, and is no step,
+// unless no scene has a pixel.
 func (s *Set) Steps(p shuffle.Place) []Step {
 	var list []Step
 	at := map[int64]int{} // the place in list by Scene.Step

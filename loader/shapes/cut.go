@@ -65,7 +65,8 @@ func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ er
 	return out, err
 }
 
-// polygonsOf appends the polygons of a shape, or returns the name of what is no polygon.
+// polygonsOf appends the polygons of a shape. other is the name of the first type in it that is not a
+// polygon.
 func polygonsOf(to []orb.Polygon, shape orb.Geometry) (out []orb.Polygon, other string) {
 	switch s := shape.(type) {
 	case nil:

@@ -171,7 +171,7 @@ func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
 			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
 			return b, true, nil
 		}
-		// Outside of int64, what the conversion gives is another number on each kind of processor.
+		// Outside of int64 the result of the conversion depends on the kind of processor.
 		if n = int64(x); !(x >= math.MinInt64 && x < math.MaxInt64) || float64(n) != x {
 			return b, false, v.tooLarge(row, x)
 		}

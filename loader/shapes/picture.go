@@ -87,8 +87,8 @@ func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) [6]f
 	return [6]float64{o[0], right(t[1]), down(t[2]), o[1], right(t[4]), down(t[5])}
 }
 
-// cuts is how many pieces each side of a window is cut into to find the box around it in another CRS. An edge bends
-// between two of the places by 1/64 of what it bends in all, far less than the margin.
+// cuts is how many pieces each side of a window is cut into to find the box around it in another CRS. Between two of
+// these points an edge bends by 1/64 of its whole bend, far less than the margin.
 const cuts = 8
 
 // bounds returns a box, in the CRS of the shapes, that holds the window and a pixel around it.

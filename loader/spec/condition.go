@@ -157,7 +157,7 @@ func (o *Operand) Count(unit time.Duration) error {
 		}
 		ns := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(int64(time.Second)))
 		ns.Add(ns, big.NewInt(int64(t.Nanosecond())))
-		// DivMod rounds down, also before 1970, so what is left is above.
+		// DivMod rounds down, also before 1970, so rest is never negative.
 		count, rest := new(big.Int).DivMod(ns, big.NewInt(int64(unit)), new(big.Int))
 		o.IsText, o.int, o.beyond = false, count.Int64(), rest.Sign()
 		// A time before or after all times of the column stands beyond its first or last value.

@@ -13,16 +13,16 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// form is the JSON form of a spec. ParseSpec puts long forms in place of its short ones, so that Spec has none of them,
-// and neither has what is hashed and printed.
+// form is the JSON form of a spec. ParseSpec puts long forms in place of short ones, so that Spec, the hash and the
+// printed spec have long forms only.
 type form struct {
 	Spec
-	// Defaults are the settings that raster fields have where they do not say otherwise; metadata columns, points and
-	// shapes take none. A field that has a layout, sizes, fill, pad or normalize itself is a raster then, and one with
-	// a dtype a raster or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several
-	// fields, labels do not take the fill, which would be a class there: those of dtype native and int64, and of uint8
-	// if they are not normalised. Normalize is not for dtypes native and int64 and, if it is the name of a method, not
-	// for fields that `stats` lacks. A fill or method that no field takes is an error.
+	// Defaults are settings for raster fields that do not set them; metadata columns, points and shapes take none. With
+	// defaults, a field that sets a layout, sizes, fill, pad or normalize is a raster, and one with a dtype is a raster
+	// or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several fields, labels
+	// do not take the fill, which would be a class there: those of dtype native and int64, and of uint8 if they are not
+	// normalised. Normalize is not for dtypes native and int64 and, if it is the name of a method, not for fields that
+	// `stats` lacks. A fill or method that no field takes is an error.
 	Defaults fieldDefaults `json:"defaults,omitempty"`
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
@@ -187,8 +187,7 @@ func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	return f.text(), nil
 }
 
-// inherited is what the fields of a spec take from its defaults. Members that are not given are nil; normalize is null
-// where it was false.
+// inherited has the defaults of a spec for its fields. Omitted members are nil; normalize is null where it was false.
 type inherited struct {
 	Defaults, Stats object
 	Fields          []object
@@ -219,7 +218,7 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	if d.alone = len(d.Fields) == 0; d.alone {
 		d.Fields = []object{{"name": json.RawMessage(`"image"`)}}
 		if d.Stats == nil && d.Sources == nil && spec["all_fields"] == nil {
-			spec["all_fields"] = json.RawMessage("true") // a catalog of pairs has fields of its own
+			spec["all_fields"] = json.RawMessage("true") // a catalog of pairs defines its fields
 		}
 	}
 	size := len(spec["defaults"])
@@ -260,7 +259,7 @@ var (
 // beside reports whether a field is one of points or shapes.
 func (o object) beside() bool { return o["points"] != nil || o["vector"] != nil }
 
-// give gives a field what it does not have of its own.
+// give adds the defaults that a field does not set.
 func (d *inherited) give(f object) error {
 	kind := Field{Kind: unquoted(f["kind"])}
 	switch {

@@ -323,7 +323,7 @@ func (g *Sampler) validateMatches(fields []Field) error {
 // maxMatchDays is the bound of Field.MatchDays: a thousand years.
 const maxMatchDays = 366_000
 
-// validateGround refuses what goes together with no window on the ground.
+// validateGround returns an error for settings that windows on the ground exclude.
 func (s *Spec) validateGround() error {
 	all := []*Sampler{&s.Sampler}
 	subsets := []*Subset{&s.Subset}

@@ -60,7 +60,7 @@ type place struct {
 // deepest spec has 8 mixtures of 2 levels and 8 groups of conditions of 4.
 const maxDepth = 64
 
-// named maps the types that have a name of their own to what a user calls them.
+// named maps Go types to their words in errors.
 var named = map[reflect.Type]string{
 	reflect.TypeFor[Source](): "source", reflect.TypeFor[Field](): "field",
 	reflect.TypeFor[Share](): "share", reflect.TypeFor[Range](): "range",
@@ -194,7 +194,7 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 
 // numberRule returns the rule that a value breaks as a number of a type, or "".
 func numberRule(t reflect.Type, b json.RawMessage) string {
-	n := string(b) // what JSON has beside numbers parses as none
+	n := string(b) // no JSON value but a number parses as a number
 	var err error
 	switch t.Kind() {
 	case reflect.Float64:

@@ -32,9 +32,8 @@ func (s Spec) Placeless() Spec {
 	return s
 }
 
-// Places returns a key made of the paths and names that Placeless removes: what the spec hash does
-// not cover although an engine depends on it. For a spec of one source it is the path of the
-// source.
+// Places returns a key made of the paths and names that Placeless removes. The spec hash does not cover them,
+// but an engine depends on them. For a spec of one source it is the path of the source.
 func (s Spec) Places() string {
 	var b strings.Builder
 	points := func(fields []Field) {
@@ -87,8 +86,7 @@ func (s *Sampler) places(b *strings.Builder) {
 // set.
 func (s Sampler) placeless() Sampler {
 	s.Weights, s.ROI = "", ""
-	// Pool decides the order alone. PoolBytes is only what an engine computed it from, or has no
-	// effect.
+	// Pool decides the order alone. An engine computes Pool from PoolBytes, which otherwise has no effect.
 	if s.Pool > 0 {
 		s.PoolBytes = 0
 	}

@@ -29,7 +29,7 @@ type Points struct {
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Values is the attribute that labels the points. Default: the only attribute.
 	Values string `json:"values,omitempty"`
-	// In says what the coordinates are: "pixel" (default) for rows and columns of the image, or
+	// In is the kind of the coordinates: "pixel" (default) for rows and columns of the image, or
 	// "world" for places on the ground in the CRS of the assets.
 	In string `json:"in,omitempty"`
 	// Transform converts pixel corners to coordinates in "world", as the geotransform of GDAL, for

@@ -17,8 +17,8 @@ type reports struct {
 	left  int // how many bytes of them normalize may still read
 }
 
-// maxStatsBytes bounds the statistics that the fields of a spec and its sources read, of which several may read the
-// same: 16 times the bytes of a spec, or 80 KiB for each of 200 fields.
+// maxStatsBytes bounds the statistics in a spec, counted once for each field and source that reads them: 16 times the
+// bytes of a spec, or 80 KiB for each of 200 fields.
 const maxStatsBytes = 16 * maxSpecBytes
 
 // normalize completes the normalisation of fields, also of those of sources, and puts numbers in place of methods.

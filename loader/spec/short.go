@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The types of this file read more than one form. What stands for other members is moved there by WithDefaults, so
-// that the JSON of a spec with defaults has long forms only. Validate refuses what is left because these members are
-// given, too. An error of UnmarshalJSON is the rule for the value.
+// The types of this file read more than one form. WithDefaults moves short forms to the members that they stand for,
+// so that the JSON of a spec with defaults has long forms only. If these members are set too, the short form stays,
+// and Validate refuses it. An error of UnmarshalJSON is the rule for the value.
 
 // Text is a string, which JSON may write as a whole number, true or false.
 type Text string
@@ -45,7 +45,7 @@ func (p *Pair) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// String returns what JSON has: one number for equal sides.
+// String returns the form in JSON: one number for equal sides.
 func (p Pair) String() string {
 	if p[0] == p[1] {
 		return strconv.Itoa(p[0])

@@ -155,9 +155,8 @@ const (
 // SQL, a query (Select), a bounding box (BBox), a range of time (Datetime), or groups of containers
 // (Concat). A null meets no comparison.
 type Condition struct {
-	// Column is the column that is compared with Value. With BBox it is the column of geometries,
-	// with Datetime the column of times. Default for these two: the first of the usual names that
-	// is there.
+	// Column is the column that is compared with Value. With BBox it is the column of geometries, with Datetime the
+	// column of times. Default for these two: the first of the usual names that the table has.
 	Column string `json:"column,omitempty"`
 	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
 	Op string `json:"op,omitempty"`
@@ -194,7 +193,7 @@ type Condition struct {
 	Concat []Group `json:"concat,omitempty"`
 }
 
-// Container holds what a source that is a container can have beside its path.
+// Container has the options of a source that is a container.
 type Container struct {
 	// Parts are further containers, whose samples follow in order. Like Source, they are not part
 	// of the spec hash.
@@ -212,8 +211,8 @@ type Split struct {
 	// stay together), "given" (Column holds the name of the part) or "place". By place windows on the
 	// ground are divided, not rows: those of two parts do not overlap.
 	By string `json:"by"`
-	// Column is the column for "column", "date" and "given". Default for "given": the first of
-	// split, tortilla:data_split and ml:split that is there.
+	// Column is the column for "column", "date" and "given". Default for "given": the first of split,
+	// tortilla:data_split and ml:split that the table has.
 	Column string `json:"column,omitempty"`
 	// Seed is the seed of the hash. It is apart from the seed of the spec, so that a split stays
 	// the same from run to run. Default 0.
@@ -1023,7 +1022,7 @@ func (s *Subset) Columns() (names []string) {
 }
 
 // PlaceColumns and TimeColumns list the columns that BBox and Datetime look at if a condition names
-// none: those of containers, of GeoParquet and of STAC. The first one that is there is used.
+// none: those of containers, of GeoParquet and of STAC. The first one that the table has is used.
 var (
 	PlaceColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
 	TimeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}

@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// maxSamples bounds the samples of an epoch. It is 2^62, half of what an int64 holds, so that the
-// position after a ticket's last row does not overflow.
+// maxSamples bounds the samples of an epoch. It is 2^62, half the range of int64, so that the position after a ticket's
+// last row does not overflow.
 const maxSamples = 1 << 62
 
 // SpecVersion is the version of the JSON form of Spec.
@@ -101,11 +101,11 @@ type BadLimit struct {
 type Field struct {
 	// Name is the name of the field and of its tensor in a batch.
 	Name string `json:"name"`
-	// Kind says what the field is: "raster", "number", "text" (strings), "class" (the numbers of strings: see
-	// Classes), or "array" for a raster or numbers. By default the column decides: a column of strings holds
-	// rasters if all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an
-	// error, and so is a column that does not hold the given kind. "text" of a column of rasters, or of the
-	// files of a directory, gives their paths.
+	// Kind is the kind of the field: "raster", "number", "text" (strings), "class" (the numbers of strings: see
+	// Classes), or "array" for a raster or numbers. By default the column decides: a column of strings holds rasters if
+	// all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an error, and so is
+	// a column that does not hold the given kind. "text" of a column of rasters, or of the files of a directory, gives
+	// their paths.
 	Kind string `json:"kind,omitempty"`
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
@@ -844,8 +844,7 @@ const (
 const (
 	Nearest  = "nearest"
 	Bilinear = "bilinear"
-	// Antialias is Bilinear with a filter that widens as windows shrink, so that no pixel is left
-	// out: the filter of Pillow, and of torchvision with antialias=True. It is for tensors of
-	// floats.
+	// Antialias is Bilinear with a filter that widens as windows shrink, so that every pixel counts: the filter of
+	// Pillow, and of torchvision with antialias=True. Only tensors of floats can use it.
 	Antialias = "antialias"
 )

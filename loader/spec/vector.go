@@ -11,12 +11,12 @@ import (
 // sample on the grid of its first raster field. A batch has one tensor for it, (n y x), of the size of the window
 // there; 0 is where no shape is. For boxes and polygons see Kind. Shapes are converted to the CRS of the raster and
 // drawn in the order of the file, as rasterio.features.rasterize does, so that later ones cover earlier ones, and are
-// flipped, turned and resized with the window. A raster of which its file does not say where it lies is a bad sample.
+// flipped, turned and resized with the window. A raster without a place on the ground is a bad sample.
 type Vector struct {
-	// Path is the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers what the file says
-	// of its shapes, not its path.
+	// Path is the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers the shapes and their
+	// values, not the path.
 	Path string `json:"path" yaml:"path"`
-	// Kind says what the tensor holds: "mask" (default) for the value of the shape at each pixel, "instances" for its
+	// Kind is the content of the tensor: "mask" (default) for the value of the shape at each pixel, "instances" for its
 	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
 	// to it, in pixels of the window from its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
 	Kind string `json:"kind,omitempty" yaml:"kind,omitempty"`

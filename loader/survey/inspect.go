@@ -93,7 +93,7 @@ type MaskInfo struct {
 	StoredBytes int64  `json:"stored_bytes"`
 }
 
-// TIFFInfo describes what a TIFF holds besides its pixels.
+// TIFFInfo describes a TIFF without its pixels.
 type TIFFInfo struct {
 	BigTIFF     bool   `json:"bigtiff"`
 	BigEndian   bool   `json:"big_endian,omitempty"`
@@ -118,7 +118,7 @@ type TIFFInfo struct {
 	Transform     *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds        *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
 	Citation      string      `json:"citation,omitempty"`  // the name that the file gives its CRS
-	// PixelAt is what the file's location refers to: the "area" of a pixel or its "point".
+	// PixelAt says which part of a pixel the file's coordinates refer to: "area" or "point".
 	PixelAt   string            `json:"pixel_at,omitempty"`
 	BandNames []string          `json:"band_names,omitempty"`
 	Bands     []tiff.Band       `json:"bands,omitempty"` // of each band; nil if the file describes none
@@ -149,10 +149,10 @@ type FolderInfo struct {
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
 var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array")
 
-// Describe reports what is at a path, from headers alone: an array (*ArrayInfo), a Zarr array or group
-// (*ZarrInfo), a container (*ContainerInfo), or a file, a directory or a raster inside a container
-// (*FileInfo). at, if not nil, opens an array as it was then; for any other path it is ErrNotArray. A
-// path outside of Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
+// Describe describes the object at a path from headers alone: an array (*ArrayInfo), a Zarr array or group
+// (*ZarrInfo), a container (*ContainerInfo), or a file, a directory or a raster inside a container (*FileInfo). at,
+// if not nil, opens an array as it was at that time; for other paths it causes ErrNotArray. A path outside of
+// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
@@ -475,7 +475,7 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 }
 
 // overviewsBeside describes the overviews in the file beside a TIFF that has none of its own. It looks for that file,
-// which takes a request of a remote one, and is no part of Inspect, which others ask about many files.
+// which takes a request of a remote one, and is not part of Inspect, which callers use on many files.
 func (i *FileInfo) overviewsBeside(ctx context.Context, path string, o resources.Options) error {
 	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 {
 		return nil

@@ -32,7 +32,7 @@ type ZarrArray struct {
 	DType      string      `json:"dtype,omitempty"`
 	Codecs     []string    `json:"codecs,omitempty"`
 	Dims       []string    `json:"dims,omitempty"` // names of the dimensions
-	Axes       []string    `json:"axes,omitempty"` // what they are as images; nil if it has none
+	Axes       []string    `json:"axes,omitempty"` // the image axis of each dimension; nil if it cannot be images
 	Fill       *spec.Float `json:"fill,omitempty"`
 	NoData     *spec.Float `json:"nodata,omitempty"`
 	Scale      *float64    `json:"scale_factor,omitempty"`

@@ -32,8 +32,8 @@ func PairsPart(ctx context.Context, sp spec.Spec, o resources.Options, po PairOp
 	return r, err
 }
 
-// Add adds what was found in other samples, and keeps the worst n pairs of both. The worst of all are among the worst
-// of each part, and no two pairs are equal in the order of the list, so that the result is that of one pass.
+// Add adds the results of other samples, and keeps the worst n pairs of both. The worst of all are among the worst of
+// each part, and no two pairs are equal in the order of the list, so that the result is that of one pass.
 func (r *PairReport) Add(q *PairReport, n int) {
 	r.Samples += q.Samples
 	r.Pairs += q.Pairs

@@ -59,7 +59,7 @@ const (
 	Unreadable = "unreadable"
 )
 
-// Pair is what was found about a pair.
+// Pair is the result of comparing a pair.
 type Pair struct {
 	Verdict string `json:"verdict"`
 	Row     int64  `json:"row"`
@@ -116,8 +116,8 @@ func order(a, b Pair) int {
 }
 
 // Pairs compares the rasters of each sample with the sample's first raster: their places on the ground, and, unless
-// they are in different CRSs or of different extents, their pixels, which show a shift that no header tells. Fields
-// with the spec's Ground "ignore" are left out. It reads the rows that the conditions and the split leave.
+// they are in different CRSs or of different extents, their pixels, which reveal a shift that the headers do not.
+// Fields with the spec's Ground "ignore" are left out. It reads the rows that the conditions and the split leave.
 func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOptions) (r *PairReport, err error) {
 	err = withPairs(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table, selected []uint32) error {
 		r, err = comparePairs(ctx, sp, o, t, selected, 0, chosen(t, selected), po)
@@ -258,7 +258,7 @@ func (r *PairReport) cut(n int) {
 	r.Worst = r.Worst[:min(len(r.Worst), n)]
 }
 
-// count adds what was found about a pair to the report.
+// count adds the result of a pair to the report.
 func (p *pairing) count(pair *Pair, placed, sure bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	// pairSide is the longest side of the windows that are compared, in pixels. 512 pixels leave shifts of 100
 	// along both axes two thirds of the window.
 	pairSide = 512
-	// pairFine is the longest side of what is read of the finer raster of a pair, in its pixels: four bands of
-	// 1024 × 1024 pixels as float32, and which are valid, are 20 MB for a worker.
+	// pairFine is the longest side, in pixels, of the part that is read of the finer raster of a pair: four bands of
+	// 1024 × 1024 pixels as float32, with their validity, take 20 MB for each worker.
 	pairFine = 1024
 	// pairBands is how many bands of a raster are compared. More show the same edges.
 	pairBands = 4

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Extent says of which samples a survey is.
+// Extent is the range of samples of a survey.
 type Extent struct {
 	Rows        int64  `json:"rows"`        // that the conditions and the split leave
 	Fingerprint string `json:"fingerprint"` // of the dataset, as of an engine

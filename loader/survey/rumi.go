@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// RumiInfo describes what a rumi file holds besides its pixels and its georeferencing.
+// RumiInfo describes a rumi file without its pixels and georeferencing.
 type RumiInfo struct {
 	Generation int    `json:"generation"` // of the format, 1 to 3
 	Frame      string `json:"frame"`      // axes of a frame, such as "h w" or "t b h w"

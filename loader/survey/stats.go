@@ -52,7 +52,7 @@ type pass struct {
 	options resources.Options
 	table   rows.Table
 	columns []int      // the columns of the raster fields
-	rasters []rasterOf // what is measured: of each field its raster, or those of its stack
+	rasters []rasterOf // rasters to measure: of each field its raster, or those of its stack
 	skipped atomic.Int64
 	remote  bool // the first assets of some columns are not local
 }
