@@ -142,7 +142,7 @@ type cocoReader struct {
 	seen       bool        // there are annotations
 	numbers    [][]float64 // of the annotation before, whose memory is used again
 	box        []float64   // also
-	whole      float64     // the size of the file in sizes of what was read
+	whole      float64     // size of the file divided by the bytes read so far
 }
 
 // openCoco opens a COCO file.
@@ -285,7 +285,7 @@ func (a *cocoAnnotation) read(t *jsonText) error {
 		}
 		return end
 	})
-	if err == nil && !quick { // nothing that writers of COCO write: the slow way says what it means, or what is wrong
+	if err == nil && !quick { // an unusual form: encoding/json decides whether it is valid
 		*a = cocoAnnotation{}
 		err = json.Unmarshal(text, a)
 	}
@@ -296,8 +296,8 @@ func (a *cocoAnnotation) read(t *jsonText) error {
 var cocoMembers = [...]string{"image_id", "category_id", "bbox", "iscrowd", "segmentation"}
 
 // members reads an annotation at a place in a text and returns its end, or the verdict about it. It reports false for
-// an annotation that it leaves to encoding/json: one that is no object, has a member twice or by another spelling of
-// its name, or a value of another type.
+// an annotation that encoding/json must decode: one that is not an object, has a member twice or in another spelling,
+// or has a value of another type.
 func (a *cocoAnnotation) members(t *jsonText, b []byte, at int) (end int, quick bool) {
 	if b[at] != '{' {
 		return 0, false
@@ -425,9 +425,9 @@ func (c *cocoReader) add(ctx context.Context, t *jsonText, n int) error {
 	return nil
 }
 
-// room returns a list with room for n elements more. A list that is full grows to what it takes in all if the rest of
-// the file is like what was read, of which the file is whole times as large, within bounds. append would copy a large
-// list four times, as it makes it a quarter larger at a time.
+// room returns a list with room for n elements more. A full list grows, within bounds, to the size that it will have if
+// the rest of the file is like the part read so far; the file is whole times as large as that. append would copy a
+// large list four times, because it grows it by a quarter at a time.
 func room[T any](list []T, n int, whole float64) []T {
 	have := len(list)
 	if have+n <= cap(list) {
@@ -462,7 +462,7 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 		return c.mask(a, text)
 	}
 	polygons, ok := numberLists(text, c.numbers)
-	if !ok { // nothing that writers of COCO write: the slow way says what is wrong
+	if !ok { // an unusual form: encoding/json makes the error
 		polygons = nil
 		if err := json.Unmarshal(text, &polygons); err != nil {
 			return bad("%v", err)
@@ -528,9 +528,9 @@ func numbers(text []byte, at int, to []float64) (_ []float64, end int, ok bool) 
 	return to, at + 1, true
 }
 
-// number parses a number at a place in valid JSON, and returns where it ends. It reports false for what is no number or
-// too large a one. One of up to 15 digits is a quotient of two numbers that float64 holds, so that one division rounds
-// as strconv does.
+// number parses a number at a place in valid JSON, and returns where it ends. It reports false for other values, and
+// for a number that is too large. One of up to 15 digits is a quotient of two numbers that float64 holds, so that one
+// division rounds as strconv does.
 func number(text []byte, at int) (v float64, end int, ok bool) {
 	from, count, point := at, 0, -1
 	value := uint64(0)
@@ -647,8 +647,8 @@ func (c *cocoReader) link() error {
 	return nil
 }
 
-// values returns the categories: their numbers or, if Options.Column is "name", their names, with those of categories
-// that no annotation has.
+// values returns the categories: their numbers or, if Options.Column is "name", their names, including categories
+// without annotations.
 func (c *cocoReader) values() *Values {
 	v := &Values{}
 	if c.o.Column == "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// flatBuffer reads a FlatBuffer whose offsets are not trusted: the tables that flatc generates panic on wrong ones. Its
-// first error stays, and what is read after it is empty.
+// flatBuffer reads a FlatBuffer whose offsets are not trusted: the tables that flatc generates panic on wrong ones. It
+// keeps its first error; later reads return empty values.
 type flatBuffer struct {
 	b []byte
 	// left bounds the bytes of tables and vectors that are still read. Those of a tree are at most the bytes of the
@@ -26,14 +26,14 @@ type flatTable struct {
 // newFlatBuffer returns the reader of a buffer in which each byte is read as often as times says.
 func newFlatBuffer(b []byte, times int) *flatBuffer { return &flatBuffer{b: b, left: times * len(b)} }
 
-// fail notes an error at an offset of the buffer.
+// fail records an error at an offset of the buffer.
 func (f *flatBuffer) fail(at int, says string) {
 	if f.err == nil {
 		f.err = fault.New(fault.Corrupt, "FlatBuffer", int64(at), "%s", says)
 	}
 }
 
-// has reports whether n bytes at an offset are in the buffer, and notes an error otherwise.
+// has reports whether n bytes at an offset are in the buffer, and records an error otherwise.
 func (f *flatBuffer) has(at, n int) bool {
 	if f.err == nil && (at < 0 || at > len(f.b) || n > len(f.b)-at) {
 		f.fail(at, "an offset leads out of the buffer")
@@ -95,7 +95,7 @@ func (f *flatBuffer) field(t flatTable, i, n int) (int, bool) {
 	return t.at + off, true
 }
 
-// number returns a field of n bytes, or what it is if the table lacks it.
+// number returns a field of n bytes, or missing if the table lacks it.
 func (f *flatBuffer) number(t flatTable, i, n int, missing uint64) (v uint64) {
 	at, ok := f.field(t, i, n)
 	if !ok {

@@ -27,8 +27,8 @@ const (
 	maxFlatFeature = 256 << 20
 	// flatNode is the size of a node of the index: a box of four float64, and where the feature is.
 	flatNode = 4*8 + 8
-	// flatBlock is how much is read at a time of what is read as a whole: with 8 MiB, requests to a store take less
-	// time than their bytes.
+	// flatBlock is the block size of sequential reads: with 8 MiB, the latency of a request to a store is less than the
+	// time of its bytes.
 	flatBlock = 8 << 20
 	// flatPage is how much is read at a time for a shape: 64 KiB are 300 buildings, and with an index those around it.
 	flatPage = 64 << 10
@@ -153,8 +153,8 @@ func flatCRS(f *flatBuffer, t flatTable) (*crs.CRS, error) {
 	return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%q (%.100q) is not known", name, f.bytes(t, 2))
 }
 
-// limit refuses more shapes than the options allow, or than bytes are there: each takes a node of the index, or 16
-// bytes of a feature at least.
+// limit returns an error if there are more shapes than the options or the bytes of the file allow: each takes a node of
+// the index, or at least 16 bytes of a feature.
 func (f *flatReader) limit(n, each int64) error {
 	if most := min(f.o.MaxShapes, f.r.Size()/each); n < 0 || n > most {
 		return fault.New(fault.Limit, "shapes", fault.NoOffset, "%d shapes in a file of %d bytes, at most %d",
@@ -265,7 +265,7 @@ func (f *flatReader) scan(ctx context.Context, from int64, indexed bool) error {
 	return nil
 }
 
-// add takes what is needed of a feature.
+// add keeps the box and the value of a feature.
 func (f *flatReader) add(ctx context.Context, row, at int64, b []byte, indexed bool) error {
 	shape, properties, err := orb.Geometry(nil), []byte(nil), error(nil)
 	if indexed {

@@ -78,7 +78,7 @@ func (c *flatCells) find(p []byte) ([]byte, bool, error) {
 			n = int(binary.LittleEndian.Uint32(p))
 			p = p[4:]
 		} else {
-			n = 4 // more than is there
+			n = 4 // more than the buffer has
 		}
 		if n > len(p) {
 			return nil, false, fault.New(fault.Corrupt, "properties", fault.NoOffset, "a value ends early")

@@ -79,9 +79,9 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		return nil, fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet",
 			r.Size(), maxText)
 	}
-	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, which
-	// are twice in memory while they grow, and in text 18 at least. What the largest one takes while it is read comes
-	// on top: see feature.memory.
+	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, twice
+	// while the lists grow, and at least 18 in text. The memory for parsing the largest feature comes on top: see
+	// feature.memory.
 	if err := o.Grow(ctx, 5*r.Size()); err != nil {
 		return nil, err
 	}

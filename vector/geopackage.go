@@ -207,8 +207,8 @@ func (s *packageShapes) connect(ctx context.Context) (err error) {
 // computed finds columns that are computed from others.
 var computed = regexp.MustCompile(`(?i)generated|\bas\s*\(`)
 
-// plain refuses what is no table of values alone: to read a view, a virtual table or a computed column would run
-// expressions of the file.
+// plain returns an error unless name is a table of stored values. Reading a view, a virtual table or a computed column
+// would run expressions of the file.
 func (s *packageShapes) plain(ctx context.Context, name string) error {
 	const query = "SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
 	var kind, text string
@@ -249,7 +249,7 @@ func (s *packageShapes) fault(ctx context.Context, part string, err error) error
 		switch e.Code() & 0xff {
 		case tooBig:
 			kind = fault.Limit
-		case notSQLite: // also what is encrypted
+		case notSQLite: // also for an encrypted file
 			kind = fault.Unsupported
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// jsonText reads JSON from start to end, in one buffer. It accepts what the decoder of encoding/json accepts, and is
-// faster: on a file of a million small objects, that decoder takes most of the time.
+// jsonText reads JSON from start to end, in one buffer. It accepts the same texts as the decoder of encoding/json,
+// which takes most of the time on a file of a million small objects.
 type jsonText struct {
 	in   io.Reader
 	buf  []byte // read, and not yet passed; then room for more
@@ -29,11 +29,11 @@ const maxDepth = 10000
 
 // Verdicts about a piece of a text, in place of where it ends.
 const (
-	short = -1 // it goes on behind what was read
+	short = -1 // it continues after the bytes in the buffer
 	wrong = -2 // it is no JSON
 )
 
-// errJSON is the error about a text that is no JSON, or has another value than it must.
+// errJSON is the error about malformed JSON, or a value of the wrong type.
 var errJSON = errors.New("malformed JSON")
 
 // offset returns where reading goes on in the text.
@@ -91,8 +91,8 @@ func (t *jsonText) expect(want byte) error {
 	return nil
 }
 
-// piece passes what comes next, whose end the function finds from a place in a text. It may be called again, from the
-// same place, with more of the text. The bytes are valid until the next call.
+// piece takes the next value and returns its bytes, valid until the next call. end finds the end of the value that
+// begins at an offset of b. It may be called again, for the same value, with more of the text.
 func (t *jsonText) piece(end func(b []byte, at int) int) ([]byte, error) {
 	for {
 		if _, err := t.next(); err != nil {
@@ -212,7 +212,7 @@ func (t *jsonText) skip(b []byte, at, depth int) int {
 			at++
 			nest = nest[:len(nest)-1]
 		}
-		// What comes behind it.
+		// After a value: a comma, or the ends of the lists and objects around it.
 		for more := false; !more; {
 			switch {
 			case at < 0:
@@ -344,7 +344,7 @@ func numeral(b []byte, at int) int {
 		return at
 	}
 	if b[first] == '0' {
-		at = first + 1 // what follows a zero is no digit of the number
+		at = first + 1 // digits after a leading zero are not part of the number
 	}
 	if at < len(b) && b[at] == '.' {
 		if at = digits(b, at+1); at < 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Options say what is read of a file, and bound what a layer takes. The zero value selects the defaults.
+// Options select the part of a file to read, and bound the memory of a layer. The zero value selects the defaults.
 type Options struct {
 	// Column is the column of Values; "" for none.
 	Column string
@@ -106,7 +106,7 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 // in chaski-full alone, see docs/decisions.md.
 var openPackage func(ctx context.Context, r source.Reader, layer string, o *Options) (*Layer, error)
 
-// open finds out what a file is by its first bytes.
+// open detects the format of a file by its first bytes.
 func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	head := make([]byte, min(r.Size(), 16))
 	if err := r.ReadAt(ctx, head, 0); err != nil {

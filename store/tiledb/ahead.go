@@ -23,7 +23,7 @@ const (
 // makes.
 type readAhead struct {
 	on    bool // Ahead announced the boxes; otherwise it knows one box only
-	whole Box  // the box that boxes are read as parts of; nil if each is read for itself
+	whole Box  // the box whose parts the boxes are; nil if each is read on its own
 	needs []neededTiles
 	used  int // entries of needs in use
 	files int // files that are read in turns: as many slots, of limit bytes each
@@ -272,7 +272,7 @@ func (h *readAhead) keep(uri string, tile int64, n int) *keptTile {
 		memory, h.kept = h.kept[0].b, slices.Delete(h.kept, 0, 1)
 	}
 	if k := len(h.kept); memory == nil && k < cap(h.kept) {
-		memory = h.kept[:k+1][k].b // reuse what an earlier box left
+		memory = h.kept[:k+1][k].b // reuse the memory of an earlier box
 	}
 	h.kept = append(h.kept, keptTile{uri, tile, n, memory[:0]})
 	h.bytes += n

@@ -11,9 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// listing is what the directories of an array say: its schemas, the fragments that are complete, and
-// what was done to them. Formats before 12 have all in the array's directory, later ones in
-// directories of their own; an array may have both.
+// listing is the content of an array's directories: schemas, complete fragments, and the operations
+// on them. Formats before 12 keep all in the array's directory, later ones in subdirectories; an
+// array may have both.
 type listing struct {
 	schemas    []schemaFile // the earliest first
 	fragments  []fragmentDir
@@ -34,7 +34,7 @@ type fragmentDir struct {
 	// version is 0 for formats 3 and 4, whose fragments need no file that says that they are
 	// complete.
 	version uint32
-	bad     error // what is wrong with the name, if it may be a fragment of format 3
+	bad     error // error about the name, if it may be a fragment of format 3
 }
 
 // condition is a delete or an update that was written for a time.
@@ -154,8 +154,8 @@ func (a *Array) wholeFile(ctx context.Context, uri, part string, limit int64) ([
 	return b, r.ReadAt(ctx, b, 0)
 }
 
-// lastName returns what follows the last slash: files name others by URIs, paths below the array, or
-// names, by version.
+// lastName returns the text after the last slash. Depending on the version, files name others by URI,
+// by path below the array, or by name.
 func lastName(line string) string { return line[strings.LastIndexByte(line, '/')+1:] }
 
 func (l *lister) ignore(_ string, b []byte) error {
@@ -190,7 +190,7 @@ func (l *lister) consolidated(_ string, b []byte) error {
 	return nil
 }
 
-// entry notes a file that says that something was done.
+// entry records a file of the commits directory.
 func (l *lister) entry(name string) {
 	switch {
 	case strings.HasSuffix(name, writeSuffix):

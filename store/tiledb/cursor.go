@@ -15,7 +15,7 @@ type cursor struct {
 	base int64 // offset of b in the file; fault.NoOffset if b was decoded
 	off  int
 	bad  error
-	x    format // of what is read, where that matters
+	x    format // format of the bytes, where it matters
 }
 
 func (c *cursor) fail(off int, format string, args ...any) {

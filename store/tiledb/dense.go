@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// part is what is read of an attribute: its values, or whether cells have one (nullOffsets).
+// part is the part of an attribute to read: its values, or whether cells have one (nullOffsets).
 type part struct {
 	attr int
 	kind list
@@ -44,9 +44,9 @@ func (p *part) codec(a *Array, f *Fragment) codec {
 	return f.codec(a, p.attr)
 }
 
-// Dense reads all values of one attribute in a box of a dense array, in row-major order whatever
-// the orders of the array. Cells that were never written have the fill value of the attribute, or in
-// formats without one of the type: the lowest value of a signed type or a datetime, the highest of
+// Dense reads all values of one attribute in a box of a dense array, in row-major order, independent
+// of the orders of the array. Cells that were never written have the fill value of the attribute, or
+// in formats without one of the type: the lowest value of a signed type or a datetime, the highest of
 // an unsigned one, NaN, 0x80 for char, and 0 for strings. A cell of variable length then holds one
 // fill value.
 func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {

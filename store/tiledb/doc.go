@@ -7,12 +7,12 @@
 // its own (package filter). Reading a box of cells decodes only the chunks that hold cells of the
 // box. If several fragments hold a cell, the latest one wins.
 //
-// Specification: the TileDB format description, version 3; for later versions the folder
-// format_spec of TileDB; and what files of its library show beyond them. format.go lists what each
-// version has. From version 5 on, each dimension has files of its own, and a file says that a
-// fragment is complete; from version 10 on, a fragment names its schema. What files of libtiledb
-// 1.6.3 show: the byte of the footer that says whether a fragment is dense, N+1 and N entries in
-// the lists of the footer, and the range of time in the name of a fragment.
+// Specification: the TileDB format description, version 3; for later versions the folder format_spec
+// of TileDB; and facts that only files of its library show. format.go lists what each version has.
+// From version 5 on, each dimension has files of its own, and a file says that a fragment is
+// complete; from version 10 on, a fragment names its schema. What files of libtiledb 1.6.3 show: the
+// byte of the footer that says whether a fragment is dense, N+1 and N entries in the lists of the
+// footer, and the range of time in the name of a fragment.
 //
 // A dense array may have sparse fragments. Cells of a sparse fragment may show through a later
 // dense fragment, as they do in TileDB's own library (1.6 and 2.30); shadow.go has the rule.

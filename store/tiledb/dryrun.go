@@ -13,7 +13,7 @@ import (
 // concurrent use.
 type DryRun struct {
 	a    *Array
-	last [2]decodedRange // what the Reader would have decoded of values, and of whether cells have them
+	last [2]decodedRange // the ranges that the Reader would have decoded: of values, and of validity
 	tile uint64          // size of the largest tile
 	read uint64          // peak of stored bytes held
 	kept uint64          // peak of decoded bytes held of sparse fragments

@@ -10,14 +10,15 @@ import (
 
 const footerPart = "footer"
 
-// maxFooter limits a footer, in bytes: ten lists of 65,536 columns.
+// maxFooter bounds a footer, in bytes. Ten lists for 65,536 columns take 5 MiB.
 const maxFooter = 8 << 20
 
-// footerTail is what is read first of the end of a metadata file whose footer has its length behind
-// it: the footer of some 150 columns.
+// footerTail is how many bytes at the end of a metadata file are read first, if the length of the
+// footer follows it. They hold the footer of some 150 columns.
 const footerTail = 16 << 10
 
-// columns returns the entries in the lists of a footer, and in those about variable-length data.
+// columns returns the number of entries in each list of a footer, and in each list about
+// variable-length data.
 func (f *Fragment) columns() (all, variable uint64) {
 	n := uint64(len(f.schema.Attrs))
 	if !f.x.dimTypes {
@@ -33,8 +34,8 @@ func (f *Fragment) columns() (all, variable uint64) {
 	return n, n
 }
 
-// footerSize returns the bytes of a footer of formats 3 to 9 without strings as coordinates, which
-// depend on the numbers of attributes and dimensions only.
+// footerSize returns the size of a footer in bytes, for formats 3 to 9 without string coordinates.
+// There it follows from the numbers of attributes and dimensions.
 func (f *Fragment) footerSize() int64 {
 	all, variable := f.columns()
 	n := 4 + 1 + 1 + 8 + 8 + 8*(2*all+3*variable) + 8
@@ -84,7 +85,7 @@ func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, 
 // readFooter reads the footer of a fragment.
 func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (err error) {
 	if !f.x.schemaName {
-		// Formats before 10 have one schema, in the file of that name.
+		// Formats before 10 have one schema, in the file schemaName.
 		if f.schema, err = a.namedSchema(ctx, schemaName); err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 	return a.namedSchema(ctx, schemasDir+"/"+name)
 }
 
-// namedSchema is schema for fragments, of which several are opened at a time.
+// namedSchema is schema with a lock, because several fragments are opened at a time.
 func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 	a.schemaMu.Lock()
 	defer a.schemaMu.Unlock()
@@ -176,7 +177,7 @@ func (a *Array) match(f *Fragment) error {
 	return nil
 }
 
-// parseFooter parses what follows the name of the schema.
+// parseFooter parses the footer after the name of the schema.
 func (f *Fragment) parseFooter(c *cursor) error {
 	s := f.schema
 	at := c.off
@@ -241,7 +242,8 @@ func (f *Fragment) parseLists(c *cursor) {
 	if f.x.summaries { // smallest and largest values, sums and counts of each column
 		c.u64s(4*all, "offsets")
 	}
-	if f.x.totals { // and of all cells. The specification has it in format 11 too, the library does not write it.
+	// The same of all cells. The specification has this in format 11 too, but the library does not write it there.
+	if f.x.totals {
 		c.u64("offset of totals")
 	}
 	if f.x.conditions {

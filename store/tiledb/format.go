@@ -11,8 +11,8 @@ const (
 	Newest = 23
 )
 
-// format says what a format version has. It is the only place that compares version numbers, but for
-// the filters, which have theirs in package filter.
+// format has the properties of a format version. Version numbers are compared only here and, for the
+// filters, in package filter.
 type format struct {
 	version uint32
 
@@ -31,18 +31,18 @@ type format struct {
 	numbered     bool // files have the numbers of attributes and dimensions, not their names
 	escaped      bool // files have names in which some characters are escaped
 	schemaName   bool // the footer names the schema
-	footerSize   bool // the footer's length follows it, whatever the dimensions are
+	footerSize   bool // the footer's length follows it, for all types of dimensions
 	summaries    bool // smallest and largest values, sums, numbers of null cells
 	totals       bool // the same of all tiles together
 	times        bool // a fragment may have the time of each of its cells
 	deletes      bool // and when and why each was deleted
 	conditions   bool // a list of the delete conditions that were applied
 	extensible   bool // sections that may be ignored at the end of the footer
-	committed    bool // a file of its own says that a fragment is complete
+	committed    bool // a separate file says that a fragment is complete
 	commitsApart bool // in directories of their own: fragments and these files
 }
 
-// formatOf returns what a format version has. Versions 1 and 2 have no footers.
+// formatOf returns the properties of a format version. Versions 1 and 2 have no footers.
 func formatOf(v uint32) (format, bool) {
 	return format{
 		version: v,

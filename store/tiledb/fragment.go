@@ -202,7 +202,7 @@ func (f *Fragment) file(s *Schema, column int, kind list) string {
 	return f.uri + "/" + name + suffix
 }
 
-// fileName returns the name of a column's files, without what tells them apart.
+// fileName returns the common beginning of the names of a column's files.
 func (f *Fragment) fileName(s *Schema, column int) string {
 	n := len(s.Attrs)
 	switch {

@@ -29,9 +29,8 @@ type Images struct {
 const imagesPart = "dimensions"
 
 // Images returns an attribute as images. dims names the dimensions of the array in their order, as
-// n, b, y and x, of which n and b may be missing; if it is empty, the names of the dimensions
-// themselves count. The attribute must have one number in each cell. Other arrays are
-// fault.Unsupported.
+// n, b, y and x, n and b may be missing. If it is empty, the dimensions must have these names. The
+// attribute must have one number in each cell. Other arrays are fault.Unsupported.
 func (a *Array) Images(attr int, dims string) (*Images, error) {
 	bad := func(format string, args ...any) (*Images, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset, format, args...), a.uri)

@@ -53,8 +53,8 @@ func (a *Array) readFragments(ctx context.Context) error {
 		if err2 != nil {
 			return err2
 		}
-		// An unchanged listing means that no other process is to blame: a directory without
-		// metadata is an interrupted write, and must not cause another round.
+		// If the listing is unchanged, no other process writes: a directory without metadata is an
+		// interrupted write, and must not cause another round.
 		if now.hasOthers(l) || err != nil && l.hasOthers(now) {
 			l, err = now, nil
 			continue

@@ -49,8 +49,7 @@ func (a *Array) NewReader() *Reader {
 // dimensions stands for the times of cells.
 func which(d int) int { return 2 + 2*d }
 
-// decodedRange says which bytes of which tile are decoded, so that images that share a tile decode
-// it once.
+// decodedRange is the decoded byte range of a tile, so that images that share a tile decode it once.
 type decodedRange struct {
 	uri    string
 	tile   int64

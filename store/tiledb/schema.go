@@ -122,8 +122,8 @@ type Schema struct {
 	Dims      []Dim
 	Attrs     []Attr
 	Encrypted bool
-	// AllowsDups says that a sparse array may have several cells with the same coordinates, all of
-	// which count.
+	// AllowsDups says that a sparse array may have several cells with the same coordinates. Reads
+	// return them all.
 	AllowsDups bool
 	Validity   filter.Pipeline // of the files that say which cells have values
 	Labels     []string        // names of the labels of dimensions, which are not read

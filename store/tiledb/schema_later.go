@@ -4,7 +4,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// filterElem tells filters what they need to know of a datatype that a filter is configured with.
+// filterElem returns the Elem of a datatype in the configuration of a filter.
 func filterElem(number uint8) (filter.Elem, bool) {
 	t := Datatype(number)
 	if t == Any || !t.Valid() {

@@ -15,10 +15,9 @@ import (
 //     those under later fragments;
 //   - otherwise those cells show that no later dense fragment holds.
 //
-// Hence what a cell shows depends on the box that is read. Images are read as if each image was
-// read as a whole, so that a window of an image has the same pixels as the image. Consolidation
-// reads the whole array, as the library does. TestSparseUnderDense compares this with both
-// libraries.
+// So the value of a cell depends on the box that is read. Images are read as if each image was read as
+// a whole, so that a window of an image has the same pixels as the image. Consolidation reads the whole
+// array, as the library does. TestSparseUnderDense compares this with both libraries.
 
 // findShadowed finds the sparse fragments that lie under later dense ones.
 func (a *Array) findShadowed() {

@@ -129,8 +129,8 @@ func (f *matches) addText(s []byte) error {
 	return nil
 }
 
-// addTime notes when the last hit was written. Cells of a fragment that has no times of its own were
-// written when it was.
+// addTime records when the last hit was written. Cells of a fragment without times of cells have the
+// time of the fragment.
 func (f *matches) addTime(fr *Fragment, c *tileCells, row int) {
 	at := fr.From
 	if c.times != nil {

@@ -12,8 +12,8 @@ type Values struct {
 	// Offsets has the offset in Data at which each cell begins, if cells differ in size. A cell
 	// ends where the next one begins.
 	Offsets []uint64
-	// Valid has a byte for each cell of a nullable attribute: 0 if the cell has no value. What Data
-	// has for such a cell is what was stored.
+	// Valid has a byte for each cell of a nullable attribute: 0 if the cell has no value. Data has
+	// the stored value of such a cell.
 	Valid []byte
 }
 

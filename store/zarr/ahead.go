@@ -58,8 +58,8 @@ func keyOf(at []int64) (k cellKey) {
 // Box is a half-open box of cells.
 type Box struct{ Lo, Hi []int64 }
 
-// Ahead tells the reader which boxes it is asked for next. It reads the indexes of the shards that it does not know,
-// and joins the ranges of neighbours. Without shards it does nothing.
+// Ahead announces the boxes that are read next. It reads the indexes of shards that are not in memory, and joins the
+// ranges of neighbours. Without shards it does nothing.
 func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
 	r.forget()
 	if len(r.a.shards) == 0 || len(r.a.Shape) > maxAheadRank || r.a.ready() != nil {

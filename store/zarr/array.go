@@ -69,7 +69,7 @@ func (a *Array) leastIndexes() (n int64) {
 	return n
 }
 
-// indexCost returns the bytes of an index in the cache, without what the cache adds.
+// indexCost returns the bytes of an index in the cache, without the overhead of the cache.
 func indexCost(key int64, entries int) int64 { return key + indexEntry*int64(entries) + 128 }
 
 // ready returns an error if chunks may not be decoded.
@@ -78,8 +78,8 @@ func (a *Array) ready() error {
 	return fault.WithFile(err, a.URI)
 }
 
-// wholeObject reads an object of at most limit bytes into b, which it grows if it has to. It reports false if there is
-// no such object.
+// wholeObject reads an object of at most limit bytes into b, which it grows if it has to. It reports false if the
+// object does not exist.
 func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int64) ([]byte, bool, error) {
 	r, err := a.open.Open(ctx, uri)
 	if missing(err) {
@@ -107,5 +107,5 @@ func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.
 func (a *Array) maxStored() int64 { return 2*int64(a.bytes) + 64<<10 }
 
-// Text returns what of the metadata decides what the chunks hold, for fingerprints.
+// Text returns the metadata that decides the meaning of the chunks, for fingerprints.
 func (m *Meta) Text() string { return m.raw }

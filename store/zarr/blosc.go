@@ -11,8 +11,8 @@ import (
 
 // The container of Blosc 1 begins with 16 bytes: the version of the format and that of the codec's, flags, the size of
 // a value, then the decoded size, the size of a block and that of the container as uint32. Unless it is a plain copy
-// the start of every block follows as int32. A block is one stream or, of split blocks, one stream for each byte
-// of a value; a stream begins with its size as int32, and one that is as large as what it holds is a copy.
+// the start of every block follows as int32. A block is one stream or, of split blocks, one stream for each byte of a
+// value; a stream begins with its size as int32. A stream as large as its content is a copy.
 const (
 	bloscVersion = 2 // the one that c-blosc 1 writes and reads
 	bloscHeader  = 16

@@ -17,7 +17,7 @@ type chain struct {
 }
 
 func newChain(m *Meta) *chain {
-	// 2^40 bounds arithmetic; what may be decoded is less.
+	// 2^40 only keeps products within an int64; the limit of decoded bytes is lower.
 	c := &chain{m: m, cells: cells(m.Chunks, 1<<40)}
 	c.size = max(int(c.cells), 0) * m.DType.Size()
 	return c
@@ -68,7 +68,7 @@ func (c *chain) add2(id string, conf object) error {
 	case "delta", "fixedscaleoffset":
 		return c.filter(id, conf)
 	case "quantize", "bitround":
-		// What they change was lost when the chunk was written: decoding has nothing to do if the type is kept.
+		// They changed the values when the chunk was written. If they keep the type, decoding does nothing.
 		if conf.text("dtype") == conf.text("astype") || id == "bitround" {
 			return nil
 		}
@@ -272,7 +272,7 @@ func (m *Meta) chain3(list []named) error {
 	return nil
 }
 
-// transpose applies the codec transpose: dimension i of what it gives is dimension order[i] of what it gets.
+// transpose applies the codec transpose: dimension i of its output is dimension order[i] of its input.
 func (m *Meta) transpose(conf object) error {
 	var order []int
 	if raw := conf["order"]; len(raw) > 0 && raw[0] == '"' { // drafts of version 3 had "C" and "F"

@@ -12,7 +12,7 @@ import (
 // decoder undoes the codecs of chunks. It keeps its memory between chunks and is not safe for concurrent use.
 type decoder struct {
 	expand expand.Decoder
-	turns  [2][]byte // what is between two steps, in turns
+	turns  [2][]byte // the output of a step, used alternately
 	blosc  [2][]byte // the planes of a block, and its bytes before bits are put together
 }
 
@@ -62,7 +62,7 @@ func badSize(part string, got, want int) error {
 	return broken("codec "+part, "%d bytes, %d needed", got, want)
 }
 
-// step fills dst, of the step's size, from what was stored.
+// step fills dst, of the step's size, from src, the stored form.
 func (d *decoder) step(dst, src []byte, s *step) error {
 	switch s.do {
 	case doZstd:

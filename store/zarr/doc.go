@@ -9,8 +9,8 @@
 // metadata). Names of nodes come from files: they are checked before they become part of a path.
 //
 // Specification: the Zarr core specification of version 3 and that of version 2 (zarr-specs), with the codecs of
-// zarr-python 3. What files of others show beyond them: NaN and Infinity as bare words in the attributes of version
-// 2, which JSON does not have.
+// zarr-python 3. Beyond these, attributes of version 2 may have NaN and Infinity as bare words, which JSON does not
+// have.
 //
 // Not supported: writing; structured types, strings and objects; irregular grids; two compressors around each other,
 // and codecs around sharding_indexed.

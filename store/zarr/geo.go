@@ -15,14 +15,14 @@ import (
 
 // Place is where an array lies on the ground.
 type Place struct {
-	EPSG int // 0 if it is not known
-	// Transform converts pixel corners to coordinates as GDAL's geotransform does; nil if it is not known.
+	EPSG int // 0 if unknown
+	// Transform converts pixel corners to coordinates as GDAL's geotransform does; nil if unknown.
 	Transform *[6]float64
 }
 
-// Place returns where an array of the group lies: what the attributes of the array, of its grid mapping (CF) and of the
-// groups above it say (GeoZarr, STAC), else a transform of coordinate arrays that are regular. What cannot be read
-// counts as missing: an image without a place is read like any other.
+// Place returns where an array of the group lies. It looks at the attributes of the array, of its grid mapping (CF) and
+// of the groups above it (GeoZarr, STAC), then at regular coordinate arrays. Errors count as a missing value: an image
+// without a place is read like any other.
 func (n *Node) Place(ctx context.Context, a *Array) Place {
 	var p Place
 	p.add(a.Attrs)
@@ -50,15 +50,15 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	return p
 }
 
-// attrsOf returns the attributes of a group below, or nil. It does not make a node of consolidated metadata, which
-// would copy the entries of all nodes below the group, for each array in it.
+// attrsOf returns the attributes of a group below, or nil. With consolidated metadata it makes no node, because a node
+// copies the entries of all nodes below it, and this is called for each array.
 func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
 	if !n.Consolidated {
 		if at, err := n.At(ctx, p); err == nil {
 			if at.Array == nil {
 				attrs = at.Attrs
 			}
-			at.drop() // the caller takes two values of them
+			at.drop() // the caller needs only two of their values
 		}
 		return attrs
 	}
@@ -77,7 +77,7 @@ func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
 
 func (p *Place) known() bool { return p.EPSG != 0 && p.Transform != nil }
 
-// add adds what attributes say and p does not know.
+// add fills in fields that p lacks and attributes have.
 func (p *Place) add(attrs object) {
 	if p.EPSG == 0 {
 		p.EPSG = epsgOf(attrs)
@@ -124,11 +124,11 @@ func epsgCode(s string) int {
 	return int(n)
 }
 
-// wktCode is the code of the outermost CRS of a WKT string, which stands at its end.
+// wktCode matches the code of the outermost CRS of a WKT string, which is at its end.
 var wktCode = regexp.MustCompile(`(?:AUTHORITY|ID)\["EPSG", ?"?(\d{1,9})"?\]\s*\]\s*$`)
 
 func epsgOfWKT(s string) int {
-	const tail = 256 // bytes at the end that have the code
+	const tail = 256 // bytes at the end that contain the code
 	m := wktCode.FindStringSubmatch(s[max(0, len(s)-tail):])
 	if m == nil {
 		return 0
@@ -140,8 +140,8 @@ func epsgOfWKT(s string) int {
 	return n
 }
 
-// transformOf returns the transform that attributes have, or nil: six numbers in the order of GDAL as GeoTransform,
-// or in that of an affine matrix as spatial:transform (GeoZarr) or proj:transform (STAC).
+// transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
+// spatial:transform (GeoZarr) and proj:transform (STAC) in that of an affine matrix.
 func transformOf(attrs object) *[6]float64 {
 	if v := numbers(strings.Fields(attrs.text("GeoTransform"))); len(v) == 6 {
 		return valid([6]float64(v))
@@ -162,7 +162,7 @@ func transformOf(attrs object) *[6]float64 {
 	return nil
 }
 
-// numbers parses numbers, or returns nil.
+// numbers parses a list of numbers. It returns nil if one is malformed.
 func numbers(text []string) []float64 {
 	var out []float64
 	for _, s := range text {
@@ -188,8 +188,8 @@ func valid(t [6]float64) *[6]float64 {
 	return &t
 }
 
-// coordinates returns the transform that the coordinate arrays of an array's dimensions y and x have, or nil if there
-// are none or they are not regular.
+// coordinates computes a transform from the coordinate arrays of an array's dimensions y and x. It returns nil if they
+// are missing or irregular.
 func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float64 {
 	axes := a.Axes("")
 	var first, step [2]float64
@@ -219,16 +219,16 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 	if found != 2 {
 		return nil
 	}
-	// Coordinates are those of the centres of pixels.
+	// Coordinate arrays hold the centres of pixels.
 	return valid([6]float64{first[1] - step[1]/2, step[1], 0, first[0] - step[0]/2, 0, step[0]})
 }
 
 const (
-	maxCoordinates = 1 << 20 // values of a coordinate array that are read: 8 MiB
+	maxCoordinates = 1 << 20 // largest coordinate array in values: 8 MiB of float64
 	// maxCoordinateChunks bounds their chunks, because each may be a request. Writers put the coordinates of an axis
 	// into one chunk, or into those of the image: 2^20 pixels are 256 of 4096.
 	maxCoordinateChunks = 256
-	// regularWithin is how far a coordinate may lie from a regular one, in steps. float32 coordinates in metres of a
+	// regularWithin is how far a coordinate may be from the regular one, in steps. float32 coordinates in metres of a
 	// UTM northing (10^7) are rounded to half a metre, one twentieth of a pixel of 10 m.
 	regularWithin = 0.06
 )

@@ -131,7 +131,7 @@ func (n *Node) open3(v object) error {
 	return nil
 }
 
-// kind3 reports whether a zarr.json is that of an array. What is neither that nor a group is an error.
+// kind3 reports whether a zarr.json is that of an array, and false for a group. Any other node is an error.
 func kind3(v object) (array bool, err error) {
 	var format int
 	if err := v.need("zarr_format", &format); err != nil {
@@ -193,7 +193,7 @@ func (n *Node) charge(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// refund gives back some of what the node was charged for.
+// refund gives back some of the bytes that the node was charged for.
 func (n *Node) refund(bytes int64) {
 	n.charged -= bytes
 	n.options.memory.give(bytes)

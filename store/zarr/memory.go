@@ -13,16 +13,16 @@ import (
 // arrays of a group that is listed take some 10 KB each, which are 100 MB.
 const maxHeld = 512 << 20
 
-// memory is what an open store takes: the metadata of its nodes, and the indexes of its shards. All nodes and arrays
-// of one Open share it.
+// memory counts the bytes of an open store: the metadata of its nodes, and the indexes of its shards. All nodes and
+// arrays of one Open share it.
 type memory struct {
 	account *budget.Account // of the opening, nil for none
 	indexes *lru.Cache[string, *shardIndex]
 
 	mu    sync.Mutex // of the fields below
 	held  int64      // of metadata
-	paid  int64      // for indexes: Options.MaxIndexes, which is the caller's to charge, and what reserve has charged
-	least int64      // of indexes, what the arrays of reserve need
+	paid  int64      // for indexes: Options.MaxIndexes, which the caller charges, and the bytes charged by reserve
+	least int64      // of indexes: bytes that the arrays of reserve need
 	full  error      // the first that had no room
 }
 

@@ -18,7 +18,7 @@ const maxRank = 32
 type Meta struct {
 	Format int         // 2 or 3
 	Shape  []int64     // cells along each dimension
-	Chunks []int64     // cells of a chunk: what is decoded as one unit
+	Chunks []int64     // cells of a chunk, the unit of decoding
 	Shards []int64     // cells of a shard, nil without sharding
 	DType  chunk.DType // booleans are uint8
 	Bool   bool
@@ -185,7 +185,7 @@ func parse2(v, attrs object) (*Meta, error) {
 		return nil, err
 	}
 	if ok, err := attrs.get("_ARRAY_DIMENSIONS", &m.Names); err != nil || ok && len(m.Names) != len(m.Shape) {
-		m.Names = nil // a convention of xarray: whatever else is there is an attribute like any other
+		m.Names = nil // a convention of xarray: a value of another form is an attribute like any other
 	}
 	m.xarrayFill = m.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"
 	m.raw = fingerprintText(v)
@@ -322,7 +322,7 @@ func (m *Meta) keyEncoding(enc named) error {
 	return err
 }
 
-// fingerprintText returns what of the metadata decides how chunks are read, in an order of its own.
+// fingerprintText returns the metadata that decides how chunks are read, in a fixed order.
 func fingerprintText(v object) string {
 	var b strings.Builder
 	for _, k := range [...]string{"shape", "chunks", "chunk_grid", "dtype", "data_type", "order", "fill_value",

@@ -67,8 +67,8 @@ type entry struct {
 	attrs object // of version 2
 }
 
-// Open opens the array or the group at a URI. What is neither is fault.NotFound. The memory of the metadata is charged
-// to the account of ctx, which must stay open for as long as the node is used.
+// Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
+// metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
 	if at, err := n.inRecords(ctx); at != nil || err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// maxAsked bounds the objects of an array that are asked for one by one, where the store cannot list: 2^22 requests
-// of 1 ms take over an hour.
+// maxAsked bounds the objects of an array that are requested one by one, if the store cannot list: 2^22 requests of 1
+// ms take over an hour.
 const maxAsked = 1 << 22
 
 // objects calls each with the coordinates of every object that holds chunks of the array, in any order, and stray with
@@ -63,7 +63,7 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 // isMeta reports whether a name is that of metadata of an array.
 func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
 
-// eachIn calls each with all coordinates of a grid, of which there are some.
+// eachIn calls each with all coordinates of a grid, which must not be empty.
 func eachIn(grid []int64, each func(at []int64) error) error {
 	at := make([]int64, len(grid))
 	for {
@@ -132,6 +132,6 @@ func (k keys) parse(name string, grid []int64) ([]int64, bool) {
 			at = append(at, n)
 		}
 	}
-	// The same numbers may be written in other ways, such as 00 or +1, which no reader opens.
+	// Names with other spellings of the numbers, such as 00 or +1, are not chunks.
 	return at, len(at) == len(grid) && k.name(at) == name
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Files of metadata.
+// Names of metadata files.
 const (
 	meta3        = "zarr.json"
 	array2       = ".zarray"
@@ -19,7 +19,7 @@ const (
 	consolidated = ".zmetadata"
 )
 
-// Join returns the URI of a node or an object below uri. name has parts with "/" between them.
+// Join returns the URI of a node or an object below uri. The parts of name are separated by "/".
 func Join(uri, name string) string {
 	uri = strings.TrimSuffix(uri, "/")
 	if name == "" {
@@ -41,13 +41,14 @@ const (
 	maxLevels = 16
 )
 
-// Bounds of the path of a node: the bytes of the longest path on Linux, and the levels of groups that are listed.
+// Bounds of the path of a node: maxPath is the longest path on Linux in bytes, and maxParts admits all groups that
+// are listed.
 const (
 	maxPath  = 4096
 	maxParts = maxLevels + 1
 )
 
-// checkPath returns an error if the path of a node could lead out of its group, or has names that not every store can
+// checkPath returns an error if the path of a node could lead out of its group, or has names that some stores cannot
 // hold.
 func checkPath(path string) error {
 	if len(path) > maxPath || strings.Count(path, "/") >= maxParts {
@@ -62,11 +63,11 @@ func checkPath(path string) error {
 	return nil
 }
 
-// missing reports whether an error says that there is no object.
+// missing reports whether an error means that an object does not exist.
 func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
 
-// Named reports whether a part of a URI ends in .zarr or has the name of a file of references: only then are requests
-// for metadata worth their time.
+// Named reports whether a part of a URI ends in .zarr or has the name of a file of references. Only such URIs are
+// probed for metadata, because probing costs requests.
 func Named(uri string) bool {
 	for part := range strings.SplitSeq(uri, "/") {
 		if strings.EqualFold(path.Ext(part), ".zarr") || namedReferences(part) || namedRecords(part) {
@@ -76,7 +77,7 @@ func Named(uri string) bool {
 	return false
 }
 
-// namedRecords reports whether a part of a path has the name of a folder of references in Parquet.
+// namedRecords reports whether a part of a path has the name of a directory of references in Parquet.
 func namedRecords(part string) bool { return strings.EqualFold(path.Ext(part), ".parq") }
 
 // namedReferences reports whether a part of a path has the name of a file of references.

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Raster is what a field of a dataset reads: an array, or arrays of one shape in a group as bands.
+// Raster is the raster of a field: an array, or arrays of one shape in a group as bands.
 type Raster interface {
 	// Len returns the number of images.
 	Len() int64
@@ -139,9 +139,9 @@ func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 	return nil
 }
 
-// Raster returns what a field reads. column is the path of an array below the node, the last part of such a path if
-// only one array has it, or the path of a group whose arrays become bands, in the order of their names; "." is the
-// node itself. Without a column it is the array with the field's name, else the only array that can be images, else the
+// Raster returns the raster of a field. column is the path of an array below the node, the last part of such a path if
+// only one array has it, or the path of a group whose arrays become bands, in the order of their names; "." is the node
+// itself. Without a column it is the array with the field's name, else the only array that can be images, else the
 // arrays of the group itself as bands. dims is as for Meta.Axes.
 func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, error) {
 	r, err := n.raster(ctx, field, column, dims)
@@ -235,7 +235,8 @@ func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 		if strings.Contains(m.Path, "/") {
 			continue
 		}
-		// A band that is left out would move the others up; what is unsupported is text, or the like.
+		// Skipping a broken band would renumber the others. Unsupported arrays are skipped, because they hold text or
+		// the like.
 		if m.Err != nil && fault.KindOf(m.Err) != fault.Unsupported {
 			return nil, m.Err
 		}

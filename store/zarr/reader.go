@@ -119,7 +119,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 	return true, r.decode(dst[:len(dst):len(dst)], b, at)
 }
 
-// load decodes the chunk at into tile, unless it is there.
+// load decodes the chunk at into tile, unless tile holds it already.
 func (r *Reader) load(ctx context.Context, at []int64) error {
 	if r.valid && slices.Equal(r.at, at) {
 		return nil
@@ -131,7 +131,7 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 	}
 	r.gone = !ok
 	if ok {
-		// The memory is bounded by Options.MaxChunk, and taken after the bytes are there.
+		// The memory is bounded by Options.MaxChunk, and allocated after the bytes have arrived.
 		if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(b) {
 			return r.fault(badSize("bytes", len(b), n), at)
 		}

@@ -19,7 +19,7 @@ type recordKey struct {
 	group, column, page int
 }
 
-// recordPart is what is kept of a file of records. It does not change.
+// recordPart is the part of a file of records that is kept in memory. It does not change.
 type recordPart struct {
 	file   *parquet.File // nil of a file that is not there
 	leaves [recordColumns]int
@@ -213,7 +213,7 @@ func (s *records) target(u string) (*referred, error) {
 	return f, nil
 }
 
-// recordCell is a value that is there.
+// recordCell is a value that is not null.
 type recordCell struct {
 	page *parquet.Values
 	row  int
@@ -221,7 +221,7 @@ type recordCell struct {
 
 func (c recordCell) bytes() []byte { return c.page.Raw(c.row) }
 
-// value returns a value of a row. It reports false if it is null, or the file has no such column.
+// value returns a value of a row. It reports false if the value is null or the file lacks the column.
 func (s *records) value(ctx context.Context, f recordFile, column int, row int64) (recordCell, bool, error) {
 	leaf, file := f.part.leaves[column], f.part.file
 	if leaf < 0 {

@@ -23,7 +23,7 @@ const (
 	maxRefValues = 4*maxRefs + maxValues
 	// refsBuffer is how much of a file is read at once. A remote file of 128 MiB takes 32 requests.
 	refsBuffer = 4 << 20
-	// refBytes is what a reference takes beside its name and its content: two headers of strings, a pointer and two
+	// refBytes is the memory of a reference beside its name and its content: two string headers, a pointer and two
 	// numbers.
 	refBytes = 64
 )
@@ -66,7 +66,7 @@ type refsParser struct {
 	version1  bool
 }
 
-// parseReferences parses a file of references. grow charges for what it keeps.
+// parseReferences parses a file of references. grow charges the memory that it keeps.
 func parseReferences(in io.Reader, grow func(refs int, bytes int64) error) (*refList, error) {
 	p := refsParser{grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
 	text := newPlainText(in, refsBuffer, maxRefValues)

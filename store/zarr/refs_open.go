@@ -32,7 +32,7 @@ type refTable interface {
 	each(ctx context.Context, dir string, visit func(name string) (skip string, err error)) error
 }
 
-// referred is a file that references lead to. What is known of it saves a request for each further chunk.
+// referred is a file that references lead to. Its size and tag are kept to save a request for each further chunk.
 type referred struct {
 	uri string
 	err error // why it is not opened
@@ -42,7 +42,8 @@ type referred struct {
 	fit   bool // its first bytes were looked at
 }
 
-// referenceFile returns the beginning of a URI that names a JSON file, if there is one. A remote file is not asked for.
+// referenceFile returns the beginning of a URI that names a JSON file, if there is one. It makes no request for a
+// remote file.
 func referenceFile(o source.Opener, uri string) (file string, ok bool) {
 	for at := 0; at < len(uri); at++ {
 		if n := strings.IndexByte(uri[at:], '/'); n >= 0 {
@@ -153,7 +154,7 @@ func (s *references) name(uri string) (string, bool) {
 	return rest, true
 }
 
-// Open implements source.Opener. What the file does not name is fault.NotFound.
+// Open implements source.Opener. A URI without a reference is fault.NotFound.
 func (s *references) Open(ctx context.Context, uri string) (source.Reader, error) {
 	name, ok := s.name(uri)
 	var r ref
@@ -183,7 +184,7 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	}
 	part, err := source.SectionOf(in, r.off, r.n)
 	if err != nil {
-		_ = in.Close() // the error that matters is there
+		_ = in.Close() // an earlier error is returned
 		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), f.uri)
 	}
 	return part, nil
@@ -208,7 +209,7 @@ func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader,
 		return r, err
 	}
 	if err := holdsArrays(ctx, base, f.uri, r); err != nil {
-		_ = r.Close() // the error that matters is there
+		_ = r.Close() // an earlier error is returned
 		return nil, err
 	}
 	f.mu.Lock()
@@ -251,7 +252,7 @@ func (s *references) List(ctx context.Context, folder string, each func(source.E
 	})
 }
 
-// Names implements source.Namer. It passes over what is below the directories.
+// Names implements source.Namer. It leaves out names below subdirectories.
 func (s *references) Names(ctx context.Context, folder string) ([]string, error) {
 	dir, ok := s.name(folder)
 	if !ok {
@@ -270,7 +271,7 @@ func (s *references) Names(ctx context.Context, folder string) ([]string, error)
 	return out, err
 }
 
-// listed reports whether what lies below a URI is listed by its opener, not as a local directory.
+// listed reports whether the opener lists the objects below a URI, in place of a local directory.
 func listed(o source.Opener, uri string) bool {
 	_, ok := o.(*references)
 	return ok || source.IsRemote(uri)

@@ -13,14 +13,14 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// records are the references of a folder with files in Parquet, as fsspec, kerchunk and VirtualiZarr write them:
+// records are the references of a directory with files in Parquet, as fsspec, kerchunk and VirtualiZarr write them:
 //
 //	.zmetadata         the metadata of all nodes, and record_size
 //	ARRAY/refs.N.parq  a row for each of record_size chunks of the array in C order, from N · record_size on
 //
 // The columns are path, offset, size and raw. A row has the content of a chunk as raw, or the range of a file, which is
-// the whole file if offset and size are 0; a row with neither, and a file that is not there, stand for chunks that were
-// not written. Files are read as far as they are asked for. It implements refTable.
+// the whole file if offset and size are 0. A row with neither, or a missing file, stands for chunks that were not
+// written. Files are read on demand. It implements refTable.
 type records struct {
 	base   source.Opener
 	folder string // URI
@@ -33,7 +33,7 @@ type records struct {
 	busy chan struct{}
 }
 
-// recordArray is what the names of an array's chunks follow from.
+// recordArray has the metadata from which the names of an array's chunks follow.
 type recordArray struct {
 	keys keys
 	grid []int64 // chunks along each dimension
@@ -47,13 +47,13 @@ const (
 	maxRecordSize = 1 << 22   // rows of a file, those of a page that the reader of Parquet takes
 	maxRecordFile = 128 << 20 // bytes of a file
 	recordParts   = 32 << 20  // bytes of pages and footers that a store keeps
-	recordURLs    = 4 << 20   // bytes of what is known of the files that references lead to
+	recordURLs    = 4 << 20   // bytes of the known files that references lead to
 	// maxRecordChunks bounds the chunks of an array, so that their numbers do not overflow.
 	maxRecordChunks = 1 << 40
 )
 
-// recordsFolder returns the beginning of a URI that has the name of a folder of references in Parquet, and the path
-// below it, if both are there.
+// recordsFolder splits a URI into a directory with the name of references in Parquet and the path below it, if it has
+// both.
 func recordsFolder(uri string) (folder, below string, ok bool) {
 	for at, c := range uri {
 		if c == '/' && namedRecords(path.Base(uri[:at])) && strings.Trim(uri[at:], "/") != "" {
@@ -123,7 +123,8 @@ func (n *Node) referRecords(ctx context.Context, all object) error {
 	return nil
 }
 
-// newRecordArray makes what names follow from, or nil of metadata that is damaged: no chunk of it is asked for.
+// newRecordArray makes a recordArray from metadata. It returns nil if the metadata are damaged; their chunks are never
+// read.
 func newRecordArray(meta object) *recordArray {
 	var shape, chunks []int64
 	if firstError(meta.need("shape", &shape), meta.need("chunks", &chunks)) != nil || checkShape(shape, chunks) != nil {

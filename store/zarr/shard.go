@@ -13,7 +13,7 @@ import (
 
 // shardIndex is the index of one shard: where its chunks are in the object. It does not change.
 type shardIndex struct {
-	known source.Known // of the object, so that no request opens it again
+	known source.Known // of the object, which saves requests when it is opened again
 	gone  bool         // there is no object, or no chunk of the outer shard
 	at    []chunk.Range
 }

@@ -6,9 +6,9 @@ import "github.com/chaski-eo/chaski/chunk"
 type step struct {
 	name string
 	do   action
-	size int // bytes of what comes out; the chunk itself at the last step; -1 of a checksum around a compressor
+	size int // bytes of the output; of the last step the chunk itself; -1 for a checksum around a compressor
 	elem int // bytes of a value, where the codec has values
-	// The types of the filters delta and fixedscaleoffset: of what comes out and of what was stored.
+	// The types of the filters delta and fixedscaleoffset: of the output and of the stored values.
 	to, from     number
 	scale, shift float64
 }
@@ -37,10 +37,10 @@ const (
 	doSwap
 )
 
-// compresses reports whether the size of what an action gets does not follow from the size of what it gives.
+// compresses reports whether the size of an action's input does not follow from that of its output.
 func (a action) compresses() bool { return a <= doBlosc }
 
-// sums reports whether an action checks what it gets and gives it without the checksum, which stands behind it.
+// sums reports whether an action checks and removes a checksum at the end of its input.
 func (a action) sums() bool { return a == doCRC32C || a == doFletcher32 }
 
 // shard is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.

@@ -38,8 +38,8 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, err
 	}
 	v := &verifier{a: a, ctx: ctx}
-	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and what is between
-	// codecs, at most two times as well: with the decoded ones these are five.
+	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
+	// codecs, at most two times as well: five times with the decoded ones.
 	need := 5*int64(a.bytes) + 64<<10
 	for i := range a.shards {
 		n, _, err := a.shards[i].indexSize()
@@ -83,7 +83,7 @@ type verifier struct {
 
 	mu      sync.Mutex // of the fields below
 	c       Checked
-	touched int64   // chunks that are there, decoded or not, with those of indexes that cannot be read
+	touched int64   // existing chunks, decoded or not, with those of indexes that cannot be read
 	first   error   // the first fault
 	at      []int64 // its first cell
 }
@@ -94,7 +94,7 @@ type scratch struct {
 	stored, pixels []byte
 }
 
-// stray counts an object that is no chunk.
+// stray counts an object that is not a chunk.
 func (v *verifier) stray(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -273,7 +273,7 @@ func (v *verifier) chunk(cell []int64, read func(*scratch) ([]byte, bool, error)
 	return v.result(cell, 1, int64(a.bytes), err)
 }
 
-// chunksIn returns the number of chunks of a box of cells from first on, as far as it lies in the array. It is
+// chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is
 // math.MaxInt64 if there are more.
 func (a *Array) chunksIn(first, size []int64) int64 {
 	n := int64(1)

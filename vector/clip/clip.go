@@ -25,10 +25,10 @@ const farthest = math.MaxFloat64 / 4
 // measurable reports whether the coordinates of a point are numbers up to farthest.
 func measurable(p orb.Point) bool { return math.Abs(p[0]) <= farthest && math.Abs(p[1]) <= farthest }
 
-// Polygon returns what of a polygon lies in the window: what is inside of an odd number of its rings. Outlines stand
-// before holes and have a positive area by the shoelace formula, holes a negative one. A polygon with a coordinate
-// that is not finite, or beyond farthest, has no part in any window. The rings given are not changed, and may share
-// memory with the result.
+// Polygon returns the part of a polygon in the window, as rings. A point is in the polygon if it is inside of an odd
+// number of its rings. Outlines come before holes and have a positive area by the shoelace formula, holes a negative
+// one. A polygon with a coordinate that is not finite, or beyond farthest, has no part in any window. The rings given
+// are not changed, and may share memory with the result.
 func Polygon(p orb.Polygon, width, height float64) []Ring {
 	rings := make([]Ring, 0, len(p))
 	for i, r := range p {

@@ -99,7 +99,7 @@ func expandDoubleDelta(dst, src []byte, e Elem) error {
 	if n > 1 {
 		second = extend(src[size:], size, e.signed())
 	}
-	clear(dst[n*size:]) // the writer lost what is not a whole value (metadata of other filters)
+	clear(dst[n*size:]) // the writer drops bytes after the last whole value (metadata of other filters)
 	ddDecode(dst[:n*size], size, width, first, second, src[lead:])
 	return nil
 }

@@ -115,7 +115,7 @@ func (x *Encoder) apply(f Filter, metas [][]byte, data []byte, e Elem) (meta, ou
 }
 
 // parts runs f over every part: the metadata so far, and then the data. f appends the new bytes of
-// the part to out, and returns what the metadata says about it after its size.
+// the part to out, and returns the metadata about it that follows its size.
 func (x *Encoder) parts(metas [][]byte, data []byte, f func(out, part []byte) (says, _ []byte,
 	err error)) (meta, out []byte, err error) {
 	meta = binary.LittleEndian.AppendUint32(nil, uint32(len(metas)))

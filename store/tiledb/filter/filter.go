@@ -99,7 +99,7 @@ type Pipeline struct {
 // DefaultMaxChunk is the chunk size that TileDB chooses, in bytes.
 const DefaultMaxChunk = 64 << 10
 
-// Kind is what filters need to know about a datatype.
+// Kind is the kind of a datatype, as filters distinguish them.
 type Kind uint8
 
 // Kinds of values.
@@ -170,9 +170,9 @@ const formatVersion = 3
 // errors count from the front of b.
 func Parse(b []byte) (Pipeline, int, error) { return ParseVersion(b, formatVersion, nil) }
 
-// ParseVersion is Parse for a format version. as returns what filters need to know of the datatype
-// with a number, and a Size of 0 for the type "any", which stands for no other type. It reports
-// whether the number is that of a datatype.
+// ParseVersion is Parse for a format version. as returns the Elem of the datatype with a number, with
+// Size 0 for the type "any", which means that the type does not change. It reports false for a number
+// without a datatype.
 func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)) (Pipeline, int, error) {
 	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
 		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
@@ -211,7 +211,7 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 	return p, off, nil
 }
 
-// configure reads the configuration of a filter, and returns what is wrong with it.
+// configure reads the configuration of a filter. It returns the reason why it is wrong, or "".
 func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) string {
 	switch {
 	case f.ID.compressor():
@@ -240,7 +240,8 @@ func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) strin
 	return ""
 }
 
-// after returns what the filter makes of values of e, for the filters that a writer applies after it.
+// after returns the type of the filter's output for values of e, for the filters that a writer
+// applies after it.
 func (f Filter) after(e Elem) Elem {
 	switch {
 	case f.ID == ScaleFloat:

@@ -97,7 +97,7 @@ func ddWidth(src []byte, size int, signed bool) int {
 // overflows reports whether d = a-b does not hold the difference.
 func overflows(a, b, d int64) bool { return (a^b)&(a^d) < 0 }
 
-// ddEncode appends the words of src, of which ddWidth returned width, at most 62.
+// ddEncode appends the words of src. width is the result of ddWidth, at most 62.
 func ddEncode(out, src []byte, size, width int, signed bool) []byte {
 	n := len(src) / size
 	if n <= 2 {

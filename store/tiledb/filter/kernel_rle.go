@@ -23,7 +23,7 @@ func rleLength(src []byte, cell int) (n int64, ok bool) {
 	return n * int64(cell), true
 }
 
-// rleDecode fills dst from src, of which rleLength returned len(dst).
+// rleDecode fills dst from src. len(dst) must be the result of rleLength.
 func rleDecode(dst, src []byte, cell int) {
 	for ; len(src) > 0; src = src[cell+2:] {
 		n := int(binary.BigEndian.Uint16(src[cell:])) * cell
