@@ -77,7 +77,7 @@ type FramesReport struct {
 // copied.
 const StoreClass = "store"
 
-// Limits of what is held in memory, in bytes: frames and their content.
+// Limits in bytes of the frames and their content in memory.
 const (
 	maxFrames  = 2 << 30
 	maxDecoded = 8 << 30

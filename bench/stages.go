@@ -32,7 +32,7 @@ func stageTimes(from, to spent, samples int64) []StageTime {
 	return out
 }
 
-// engineStages is what an engine writes about its workers when it ends.
+// engineStages is the report of an engine about its workers when it ends.
 type engineStages struct {
 	Stages []StageTime `json:"stages"`
 	Send   StageTime   `json:"send"`

@@ -193,7 +193,7 @@ func (o *StreamOptions) describe(r *Report, c consumerRound) {
 	r.set("rounds", "%d of %v", o.Rounds, o.Time)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	b    []byte
 	most int

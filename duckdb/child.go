@@ -108,7 +108,7 @@ func start(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// answer gives the process its query and what it asks for, and returns the result.
+// answer sends the process its query and the tables that it asks for, and returns the result.
 func (p *process) answer(ctx context.Context, j job, open query.Tables) (*tables.Table, error) {
 	if err := p.to.Encode(j); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func column(ctx context.Context, t *tables.Table, i int) (*tables.Vector, error)
 	return t.At(ctx, i)
 }
 
-// end ends the process and tells why, if it ended by itself.
+// end ends the process. If it had ended itself, the error has the reason.
 func (p *process) end(ctx context.Context, out *tables.Table, err error, memory int64) (*tables.Table, error) {
 	p.cancel() // the result is here, or never comes
 	_ = p.in.Close()
@@ -191,7 +191,8 @@ func (p *process) end(ctx context.Context, out *tables.Table, err error, memory 
 	}
 }
 
-// outOfMemory reports whether a process ended for want of memory, by what the runtimes of Go and C++ say then.
+// outOfMemory reports whether a process ended for lack of memory. It looks for the messages of the runtimes of Go and
+// C++.
 func outOfMemory(said string) bool {
 	for _, s := range []string{"out of memory", "bad_alloc", "cannot allocate memory", "Cannot allocate memory",
 		"Resource temporarily unavailable", "failed to create new OS thread", "Out of Memory",
@@ -203,7 +204,7 @@ func outOfMemory(said string) bool {
 	return false
 }
 
-// tail keeps the beginning of what a process writes to standard error, which names the reason; stacks follow it.
+// tail keeps the beginning of a process's standard error, which names the reason; stacks follow it.
 type tail struct {
 	mu sync.Mutex
 	b  []byte
@@ -258,7 +259,7 @@ func child(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// asker asks the parent for what a query uses.
+// asker asks the parent for the tables of a query.
 type asker struct {
 	mu      sync.Mutex // held from a question to its reply
 	to      *gob.Encoder

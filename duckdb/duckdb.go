@@ -28,7 +28,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Memory bounds what DuckDB takes for a query and its result, beside the loaded columns.
+// Memory bounds the memory of DuckDB for a query and its result, beside the loaded columns.
 const Memory = "1GB"
 
 // Bounds of a query, whose result may have far more rows than its tables.

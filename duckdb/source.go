@@ -96,7 +96,7 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 			return err
 		}
 		if _, err := chunk.GetValue(i, 0); err != nil {
-			continue // the driver has no call that tells whether a column is projected, but then it cannot read it back
+			continue // the driver cannot tell whether a column is projected, but then it cannot read it back
 		}
 		var err error
 		if at.cols[i], err = s.t.At(s.ctx, i); err != nil {

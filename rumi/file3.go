@@ -102,7 +102,7 @@ func (p *profile) restOfEntries() {
 	}
 }
 
-// unit3 reads the frame unit and the steps of time, and sets what a chunk holds.
+// unit3 reads the frame unit and the steps of time, and sets the bands, steps and axes of a chunk.
 func (p *profile) unit3(x *chunk.Index) Unit {
 	unit, times := p.Uint(tagUnit, 0), p.Between(tagTimes, 0, 1, math.MaxUint32)
 	if p.Err != nil {

@@ -15,9 +15,9 @@ const (
 	blob3Head  = 32
 )
 
-// maxEqualFrames bounds the frames of a blob that stores them in no bits, as all are of one size: its
-// bytes vouch for none of them. An image of that many frames whose sizes differ by a single byte
-// has a blob of 128 KiB, and no such bound.
+// maxEqualFrames bounds the frames of a blob that stores zero bits per frame because all have one size: the
+// length of such a blob does not limit their number. If the sizes of as many frames differ by a single byte, the
+// blob has 128 KiB, and needs no bound.
 const maxEqualFrames = 1 << 20
 
 // shift is how many bytes later than in other generations a field of a blob of generation 3 stands that
@@ -171,7 +171,7 @@ func (p *packer) bytes() []byte {
 	return p.dst
 }
 
-// unpacker reads what packer wrote. Its bytes must be enough for what is read.
+// unpacker reads the bits that packer wrote. It must have enough bytes for all reads.
 type unpacker struct {
 	src []byte
 	acc uint64

@@ -77,7 +77,7 @@ func readTrailer(ctx context.Context, f *ifd.File, off int64, bands, steps int) 
 	return t, fault.WithPart(err, "", off)
 }
 
-// parseTrailer reads a trailer. What is not in the form that append writes is corrupt.
+// parseTrailer reads a trailer. Any other form than that of append is corrupt.
 func parseTrailer(b []byte, bands, steps int) (*Trailer, error) {
 	p := trailerParser{cursor.Cursor{B: b, Part: "trailer"}}
 	t := p.trailer(bands, steps)

@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// Unit is a frame unit: what one frame holds, axes from the one that changes slowest. Generation 1 has
+// Unit is a frame unit: the content of one frame, with the axes from the slowest to the fastest. Generation 1 has
 // UnitTile, generation 2 UnitTile and UnitPlanes.
 type Unit uint8
 
@@ -57,7 +57,7 @@ func (u Unit) fits(bands, times int) bool {
 	return u < numUnits && bands > 1 && times > 1
 }
 
-// apply sets what a chunk of x holds, whose bands and steps are set. The unit must fit.
+// apply sets the content of a chunk of x, whose bands and steps are already set. The unit must fit.
 func (u Unit) apply(x *chunk.Index) {
 	if !u.whole() {
 		return

@@ -30,7 +30,7 @@ type Layout struct {
 	// Times is the number of steps of time of a file of generation 3. 0 means 1. Pixels have the axis as their
 	// first.
 	Times int
-	// Unit says what a frame of a file of generation 3 holds.
+	// Unit is the frame unit of a file of generation 3.
 	Unit Unit
 	// Trailer names bands and times of a file of generation 3, which must have one with names.
 	Trailer *Trailer
@@ -46,7 +46,7 @@ type Layout struct {
 
 func (l *Layout) generation() int { return max(l.Generation, 1) }
 
-// unit returns what a frame of the file holds.
+// unit returns the frame unit of the file.
 func (l *Layout) unit() Unit {
 	if l.Cells && l.Shape[0] > 1 {
 		return UnitPlanes

@@ -7,9 +7,8 @@ import (
 )
 
 // Groups gives tickets whose windows share decoded tiles one number, so that one of several servers
-// answers them all. One dataset leads: a group is the tickets that begin in one of its pools, as far
-// as that can be told without the mixture's word. Groups serve speed only: any server can answer any
-// ticket.
+// answers them all. One dataset leads: a group is the tickets that begin in one of its pools,
+// estimated without the mixture's word. Groups serve speed only: any server can answer any ticket.
 type Groups struct {
 	Dataset int   // number of the dataset that leads
 	Pool    int64 // positions of one of its pools

@@ -1,11 +1,11 @@
-// Package shuffle says which sample stands at a global position, and which window of it: pure
+// Package shuffle computes which sample is at a global position, and which window of it: pure
 // functions of (seed, epoch, position) with O(1) time and memory, no stored permutation.
 //
 // A Spec of datasets (rows, subsets of rows, sequences in time), their samplers (whole chips; random,
 // grid, resized and weighted windows; visits tile by tile) and mixtures of them is compiled to a Plan.
-// Plan.At gives what stands at a position, Plan.Window its window once the asset's size is known, and
-// Plan.Substitute what takes the place of a bad sample. Order, Window, Ticket and State are what
-// they are built on; Split makes the subsets.
+// Plan.At returns the sample at a position, Plan.Window its window once the asset's size is known, and
+// Plan.Substitute the substitute of a bad sample. They are built on Order, Window, Ticket and State.
+// Split makes the subsets.
 //
 // Not supported: weighted, resized or grid windows in the tile-aware order; drawing assets in
 // proportion to their weights, except by a mixture of strata.

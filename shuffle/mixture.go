@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// WordLen is the length of a mixture's word, of which the proportions are whole parts. 10,000 states
-// them to 0.01 %, and keeps a word at 40 kB.
+// WordLen is the length of a mixture's word. Proportions are rounded to whole parts of it: with 10,000
+// to 0.01 %, and a word takes 40 kB.
 const WordLen = 10_000
 
 // Until says when an epoch of a mixture ends.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Spec is what a plan is compiled from: a source, a seed, and whether samples are shuffled.
+// Spec is the input of Compile: a source, a seed, and whether samples are shuffled.
 type Spec struct {
 	Seed uint64
 	// Shuffle permutes the samples of every epoch. Without it they come in the order of the dataset.
@@ -81,20 +81,20 @@ type Sampler struct {
 	PerItem int64
 	// H and W are the window's size in pixels, for RandomWindow and WeightedWindow.
 	H, W int
-	// AlignY and AlignX are what the corner is a multiple of, for RandomWindow and WeightedWindow. Default 1.
+	// The corner is a multiple of AlignY and AlignX, for RandomWindow and WeightedWindow. Default 1.
 	AlignY, AlignX int
 
 	Grid    Grid    // with GridWindow
 	Resized Resized // with ResizedWindow
 	Visits  Visits  // with VisitWindow
-	Ground  *Ground // with GroundWindow; the plan fills in what follows from its runs
+	Ground  *Ground // with GroundWindow; the plan fills in the fields that follow from its runs
 
 	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size), and
 	// with VisitWindow the number of its visits (Visits.Tiles, or any other number above 0).
 	Runs Runs
 }
 
-// Draw is what stands at a position: which sample of which dataset.
+// Draw is the sample at a position, and its dataset.
 type Draw struct {
 	// Dataset is the number of the dataset in the spec, counted from left to right.
 	Dataset int `json:"dataset"`
@@ -173,7 +173,7 @@ func NewPlan(s Spec) (*Plan, error) {
 	return pl, nil
 }
 
-// add compiles a source and what is in it, and returns its node.
+// add compiles a source and the sources in it, and returns its node.
 func (pl *Plan) add(s Source, seed uint64, path []int) (int, error) {
 	at := len(pl.nodes)
 	pl.nodes = append(pl.nodes, node{})
@@ -316,8 +316,8 @@ func (pl *Plan) Len() int64 { return cmp.Or(pl.take, pl.nodes[0].n) }
 // Datasets returns the number of datasets.
 func (pl *Plan) Datasets() int { return len(pl.leaves) }
 
-// Path returns which source of which mixture a dataset is, from the outermost; empty where the
-// spec's source is a dataset. It is not to be changed.
+// Path returns the number of a dataset's source in each mixture around it, from the outermost. It is empty if
+// the spec's source is a dataset. The caller must not change it.
 func (pl *Plan) Path(dataset int) []int { return pl.leaves[dataset].path }
 
 // DatasetLen returns the samples of an epoch of a dataset.
@@ -357,7 +357,7 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 	return Draw{Dataset: nd.leaf, Seed: pl.leaves[nd.leaf].seed, Epoch: epoch, Position: p}
 }
 
-// fill sets what follows from the sample.
+// fill sets the fields that follow from the sample.
 func (lf *leaf) fill(d *Draw) {
 	if lf.Sampler.Kind == GroundWindow {
 		d.Row = lf.Sampler.Ground.Scene(lf.Sampler.Ground.place(d))
@@ -468,7 +468,7 @@ func (pl *Plan) Rows(d *Draw, dst []int64) {
 	dst[0] = d.Row
 }
 
-// Row returns row number step, below Length(dataset), of a draw: what Rows has there.
+// Row returns element step, below Length(dataset), of Rows for a draw.
 func (pl *Plan) Row(d *Draw, step int) int64 {
 	if s := pl.leaves[d.Dataset].Series; s != nil {
 		return s.Row(d.Item, step)
@@ -484,7 +484,7 @@ func (pl *Plan) Length(dataset int) int {
 	return 1
 }
 
-// crop returns what the window of a draw is drawn for.
+// crop returns the Crop of a draw.
 func (s *Sampler) crop(d *Draw, height, width int) Crop {
 	return Crop{
 		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position,

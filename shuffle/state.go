@@ -19,13 +19,13 @@ type State struct {
 	Seed    uint64 `json:"seed"`
 	Epoch   uint64 `json:"epoch"`
 	Samples int64  `json:"samples"`
-	// Run holds what the spec hash is computed from, so that another run can name what differs. States
-	// of older versions have none.
+	// Run holds the input of the spec hash, so that another run can name the differences. States of
+	// older versions lack it.
 	Run Parts `json:"run,omitempty"`
 }
 
-// Parts says what a run is made of: a JSON object of strings, numbers and booleans, as NewParts writes
-// it.
+// Parts is the input of the spec hash of a run: a JSON object of strings, numbers and booleans, as
+// NewParts writes it.
 type Parts string
 
 // maxParts bounds Parts in bytes. A spec has at most 1 MiB.
@@ -177,8 +177,8 @@ func shown(v json.RawMessage) string {
 
 // Resume returns the state from which a run continues that is given state s. now is the initial state
 // of the run, which has global batches of g over epochs of n positions. With strict, the state of
-// another run is an error that names what differs. Without it, note says what differs and what follows
-// from that, as docs/order.md (State) defines.
+// another run is an error that names the differences. Without it, note describes the differences and
+// their consequences, as docs/order.md (State) defines.
 func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next State, note string, err error) {
 	differences, otherOrder := s.Differences(now)
 	if len(differences) == 0 {

@@ -14,14 +14,14 @@ type Box struct {
 	W int `json:"w"`
 }
 
-// Crop is what a random window is drawn for.
+// Crop is the input of a random window: its size, its seed and the asset's size.
 type Crop struct {
 	Seed, Epoch   uint64
 	Position      int64 // in the epoch
 	Height, Width int   // of the asset, in pixels
 	H, W          int   // of the window
-	// AlignY and AlignX are what the corner is a multiple of, both at least 1, so that fields of a
-	// coarser resolution have a corner there too.
+	// The corner is a multiple of AlignY and AlignX, both at least 1, so that it is also a corner of
+	// pixels of fields with a coarser resolution.
 	AlignY, AlignX int
 }
 

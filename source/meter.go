@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// Meter counts what is read for one piece of work, wherever it is read: see WithMeter. The zero value is ready, and it
-// is safe for concurrent use.
+// Meter counts the reads for one piece of work, in all packages: see WithMeter. The zero value is ready, and it is
+// safe for concurrent use.
 type Meter struct{ requests, bytes atomic.Int64 }
 
 // Requests returns the number of reads of local files and of requests to servers and stores, with listings, retries
-// and hedged requests. What a cache holds costs none.
+// and hedged requests. Reads from a cache do not count.
 func (m *Meter) Requests() int64 { return m.requests.Load() }
 
 // Bytes returns how many bytes were read and used.
@@ -18,7 +18,7 @@ func (m *Meter) Bytes() int64 { return m.bytes.Load() }
 
 type meterKey struct{}
 
-// WithMeter returns a context with which what is read counts in m, and in no other meter.
+// WithMeter returns a context whose reads count in m, and in no other meter.
 func WithMeter(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// Roots are the directories, and prefixes of remote URIs, below which files may be opened. Its methods
-// reach local files by os.Root, so that a link that is exchanged between two steps is refused, not
-// followed. They never look at a file outside on behalf of a path that begins below a root, so that no
-// error depends on what is there. A nil *Roots allows all files.
+// Roots are the directories, and prefixes of remote URIs, below which files may be opened. Its methods reach local
+// files by os.Root, so that a link that is exchanged between two steps is refused, not followed. They never look at a
+// file outside on behalf of a path that begins below a root, so that no error reveals what exists there. A nil *Roots
+// allows all files.
 type Roots struct {
 	dirs []string // local ones absolute and without links
 	all  bool     // "/" is one
@@ -63,10 +63,10 @@ func outside(p string) error {
 // Outside reports whether an error says that a path leads out of the roots.
 func Outside(err error) bool { return errors.Is(err, errOutside) }
 
-// Allow returns the path to open for p: without roots p itself, otherwise p after following symbolic links.
-// The error about a path outside of the roots does not reveal whether there is a file. A remote URI must
-// start with one of the roots and contain neither ".." nor anything that a server could take for it.
-// What is opened by the path must be opened by these Roots, since links may change in between.
+// Allow returns the path to open for p: without roots p itself, otherwise p after following symbolic links. The error
+// about a path outside of the roots does not reveal whether a file exists. A remote URI must start with one of the
+// roots and contain neither ".." nor anything that a server could take for it. The returned path must be opened by
+// these Roots, because links may change in between.
 func (r *Roots) Allow(p string) (string, error) {
 	switch {
 	case r == nil:
@@ -204,8 +204,8 @@ func (w *walker) walk() error {
 // step goes to next, a name in the current directory, or to where it leads.
 func (w *walker) step(next string) error {
 	w.blind = w.blind || w.roots.of(next) == ""
-	// A parent may be exchanged for a link out of the roots just now. All that then shows is whether next
-	// is a link: what is opened is opened by os.Root.
+	// A parent may have been exchanged for a link out of the roots just now. That reveals only whether next is a link,
+	// because files are opened by os.Root.
 	st, err := os.Lstat(next)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (r *Roots) openFile(path string) (*os.File, error) {
 	if !r.Bounded() {
 		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}
-	// Most paths come from Allow. For others, os.Root refuses what it must, and more.
+	// Most paths come from Allow. For others, os.Root refuses all paths that lead out, and some that do not.
 	if filepath.IsAbs(path) && !pathname.HasParent(path) {
 		if f, err := r.openBelow(path); err == nil {
 			return f, nil
@@ -283,7 +283,7 @@ func (r *Roots) root(path string) (*os.Root, string, error) {
 	return root, cmp.Or(name, "."), nil
 }
 
-// inRoot calls use with the root that a path leads into, and with the name there of what it leads to.
+// inRoot calls use with the root that a path leads into, and the name below that root.
 func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) error {
 	real, err := r.Allow(path)
 	if err != nil {
@@ -296,8 +296,8 @@ func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) 
 	return rootError(cmp.Or(use(root, name), root.Close()), path)
 }
 
-// rootError gives the errors of os.Root the path that was asked for. os.Root refuses links that were
-// exchanged after Allow by an error of its own, which is no errno.
+// rootError puts the original path into errors of os.Root. os.Root refuses links that were exchanged after Allow by an
+// error of its own, which is no errno.
 func rootError(err error, path string) error {
 	var pe *fs.PathError
 	var errno syscall.Errno
@@ -379,9 +379,9 @@ type entry struct {
 // Info implements fs.DirEntry.
 func (e *entry) Info() (fs.FileInfo, error) { return e.info, e.err }
 
-// Below returns an opener that opens what lies below the roots by o, but local files by files of its own
-// unless "/" is a root. With nil for o it opens no remote objects. For nil roots, and if o is already the
-// opener of these roots, it returns o. Close closes the files, not o.
+// Below returns an opener for files and objects below the roots. Remote objects are opened by o, local files by its own
+// Files unless "/" is a root. If o is nil it opens no remote objects. For nil roots, and if o is already the opener of
+// these roots, it returns o. Close closes the files, not o.
 func Below(o Opener, roots []string) Opener {
 	if roots == nil {
 		return o

@@ -1,9 +1,9 @@
 // Package source reads byte ranges of objects, by URI.
 //
-// It has the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a
-// URI. Package source/httpsource reads objects over HTTP, source/blobsource those of object stores.
-// Both follow the policy of source/remote for retries, deadlines, hedged requests and limits. A
-// program compiles only what it imports.
+// It has the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a URI. Package
+// source/httpsource reads objects over HTTP, source/blobsource those of object stores. Both follow the policy of
+// source/remote for retries, deadlines, hedged requests and limits. A program compiles only the backends that it
+// imports.
 package source
 
 import (
@@ -42,8 +42,8 @@ type Opener interface {
 	Open(ctx context.Context, uri string) (Reader, error)
 }
 
-// Tagged is a Reader that knows the entity tag of its object, a string that changes whenever the
-// bytes of the object change. ETag returns "" if the store has no tags or has not been asked yet.
+// Tagged is a Reader that knows the entity tag of its object, a string that changes whenever the bytes of the object
+// change. ETag returns "" if the store has no tags or no request was made yet.
 type Tagged interface {
 	Reader
 	ETag() string
@@ -76,7 +76,7 @@ func Gap(r Reader) int64 {
 	return DefaultGap
 }
 
-// Known is what a catalog or a listing says about an object. Size 0 means unknown.
+// Known has the size and tag of an object, from a catalog or a listing. Size 0 means unknown.
 type Known struct {
 	Size int64 // bytes
 	ETag string
@@ -91,8 +91,7 @@ type KnownOpener interface {
 	OpenKnown(ctx context.Context, uri string, k Known) (Reader, error)
 }
 
-// OpenKnown opens an object of which something is known, without a request if the opener can do
-// that.
+// OpenKnown opens an object with known size or tag, without a request if the opener can do that.
 func OpenKnown(ctx context.Context, o Opener, uri string, k Known) (Reader, error) {
 	if ko, ok := o.(KnownOpener); ok {
 		return ko.OpenKnown(ctx, uri, k)

@@ -91,7 +91,7 @@ func checkDeflate(behind []byte, sum uint32) error {
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).
 type packBitsDecoder struct{}
 
-// Decompress fills dst and ignores what follows.
+// Decompress fills dst and ignores further bytes.
 func (p packBitsDecoder) Decompress(dst, src []byte, sample int) error {
 	return p.DecompressPrefix(dst, src, len(dst), sample)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// coding reads what the codec has to know beside the bytes of a chunk (chunk.Index.Params), and refuses images
-// that would be read wrongly. x has its shape and its sample type.
+// coding reads the parameters of the codec (chunk.Index.Params), and refuses images that would be read
+// wrongly. x has its shape and its sample type.
 func (p *parser) coding(x *chunk.Index) {
 	switch v := p.Between(tagFillOrder, 1, 0, 1<<16); {
 	case v == 2:
@@ -32,8 +32,8 @@ func (p *parser) coding(x *chunk.Index) {
 	}
 }
 
-// The first byte of Params of the codec JPEG says what the samples are; JPEGTables follow. Catalogs store
-// the values: they must not change.
+// The first byte of Params of the codec JPEG is the kind of the samples; JPEGTables follow. Catalogs store the
+// values: they must not change.
 const (
 	jpegAsStored = 0
 	jpegYCbCr    = 1 // they become RGB, as in GDAL

@@ -124,7 +124,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	return e, err
 }
 
-// colours reads the meaning of the bands. It adds to Unknown what a TOG cannot express.
+// colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
 func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) error {
 	bands, err := f.Uint(ctx, dir, tagSamplesPerPixel, 1)
 	if err != nil {

@@ -160,7 +160,7 @@ func (g *Geo) setTransform(scale, tie, matrix []float64) {
 	case len(matrix) == 16:
 		*t = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
 	case len(scale) >= 2 && scale[0] != 0 && scale[1] != 0 && len(tie) >= 6:
-		// As in GDAL, rows run to the south whatever the sign, because some writers store the wrong one.
+		// As in GDAL, rows run to the south for both signs, because some writers store the wrong one.
 		down := math.Abs(scale[1])
 		*t = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*down, 0, -down}
 	default:

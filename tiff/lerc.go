@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Params of the codec LERC are two bytes: what compresses the blobs in addition, and 1 if blobs may lack the last
-// band, which then tells which pixels are valid. Catalogs store the values: they must not change.
+// Params of the codec LERC are two bytes: the compression around the blobs, and 1 if blobs may lack the last
+// band, which then marks the valid pixels. Catalogs store the values: they must not change.
 const (
 	lercPlain   = 0 // as in LercParameters
 	lercDeflate = 1

@@ -23,8 +23,8 @@ const (
 	lzwMax   = 1 << 12
 )
 
-// Decompress fills dst and ignores what follows. The bit order of old writers (least significant first) is
-// unsupported.
+// Decompress fills dst and ignores further bytes. The bit order of old writers (least significant first)
+// is unsupported.
 func (d *lzwDecoder) Decompress(dst, src []byte, sample int) error {
 	return d.DecompressPrefix(dst, src, len(dst), sample)
 }

@@ -115,7 +115,7 @@ func (s *lzwStream) decode(p []byte) (out int, more bool) {
 	return out, more
 }
 
-// End implements chunk.Stream: what follows the content is ignored.
+// End implements chunk.Stream. Bytes after the content are ignored.
 func (*lzwStream) End() error { return nil }
 
 // Close implements chunk.Stream.

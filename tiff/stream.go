@@ -127,7 +127,7 @@ func (s *packBitsStream) Fill(p []byte) error {
 	return nil
 }
 
-// End implements chunk.Stream: what follows the content is ignored.
+// End implements chunk.Stream. Bytes after the content are ignored.
 func (*packBitsStream) End() error { return nil }
 
 // Close implements chunk.Stream.

@@ -1,13 +1,11 @@
 // Package tiff reads TIFF and BigTIFF images into the chunk index, and writes TACO optimized
 // GeoTIFFs (TOGs).
 //
-// Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips,
-// PlanarConfiguration 1 and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none,
-// zstd, deflate, LZW, PackBits, JPEG, LERC and WebP; integers of 1 to 64 bits,
-// floats of 16 to 64 bits, complex numbers. A
-// TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
-// INTERLEAVE=TILE. The reader does not depend on what that driver writes around a tile (leader, trailer,
-// ghost area).
+// Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips, PlanarConfiguration 1
+// and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none, zstd, deflate, LZW,
+// PackBits, JPEG, LERC and WebP; integers of 1 to 64 bits, floats of 16 to 64 bits, complex numbers. A TOG (TACO
+// 0.2 specification, "TACO Optimized GeoTIFF") is the output of GDAL's COG driver with INTERLEAVE=TILE. The
+// reader does not depend on the bytes of that driver around a tile (leader, trailer, ghost area).
 //
 // Not supported, and refused with an error that names it: other compressions (JPEG XL, LZMA, …), samples of
 // mixed types, YCbCr without JPEG, signed integers and predictors of odd widths, predictors on complex
@@ -157,9 +155,9 @@ func (p *parser) index() *chunk.Index {
 
 // codec returns the codec of the chunks. Without the Compression tag they are uncompressed (TIFF 6.0).
 func (p *parser) codec() chunk.Codec {
-	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They
-	// also lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the
-	// sizes of the chunks with what samples need.
+	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They also
+	// lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the sizes of the
+	// chunks with those of uncompressed samples.
 	if p.Err == nil && p.Dir.Find(tagCompression) == nil && p.Dir.Find(tagPhotometric) == nil && p.tiled() {
 		p.Fail(fault.Unsupported, tagCompression,
 			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
@@ -248,8 +246,8 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 	return d, int(min(bits, 64))
 }
 
-// predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG, LERC and WebP data whatever the tag
-// says, as in libtiff.
+// predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG, LERC and WebP data even if the tag
+// differs, as in libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
 	if p.Err != nil {

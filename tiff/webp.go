@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// webp refuses what libtiff has no WebP of.
+// webp refuses images that libtiff does not write as WebP.
 func (p *parser) webp(x *chunk.Index) {
 	switch {
 	case x.DType != chunk.Uint8 || x.Packed != 0:
@@ -16,7 +16,7 @@ func (p *parser) webp(x *chunk.Index) {
 	}
 }
 
-// webpDecoder reads WebP, of which a tile is a whole file.
+// webpDecoder reads WebP. A tile is a complete WebP file.
 type webpDecoder struct{}
 
 // Decompress refuses all chunks, because it does not know their shape.

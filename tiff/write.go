@@ -454,7 +454,7 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 	}
 	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, x.Bands)...))
 	for _, f := range o.Tags {
-		// A palette belongs to the samples of every image; the rest is said once.
+		// A palette belongs to the samples of every image; other tags are written once.
 		if p.subfile == 0 || f.Tag == tagColorMap && !x.Bits {
 			fields = append(fields, f)
 		}

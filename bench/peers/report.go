@@ -60,7 +60,7 @@ type ShapeResult struct {
 	Shape   Shape            `json:"shape"`
 	Batch   int              `json:"batch"`
 	About   string           `json:"about"`
-	Imagery string           `json:"imagery"` // what the samples were cut from
+	Imagery string           `json:"imagery"` // scenes that the samples were cut from
 	Bytes   map[string]int64 `json:"bytes"`   // of the files of each format
 	Rows    []Row            `json:"rows"`
 }
@@ -116,7 +116,7 @@ func spread(values []float64) *Spread {
 	return &Spread{s[0], (s[(n-1)/2] + s[n/2]) / 2, s[n-1]}
 }
 
-// refuse notes why a row has no figures.
+// refuse records why a row has no figures.
 func (r *Row) refuse(err error) {
 	r.Status, r.Why = Failed, err.Error()
 	if a, ok := err.(*absence); ok {

@@ -219,7 +219,7 @@ type made struct {
 	Script  string           `json:"script"` // hash of what wrote it
 	Shape   Shape            `json:"shape"`
 	Files   []string         `json:"files"`   // of imagery, with their sizes and times
-	Imagery string           `json:"imagery"` // what was made from them; "" until that is done
+	Imagery string           `json:"imagery"` // scenes that the data were made from; "" until they are made
 	Bytes   map[string]int64 `json:"bytes"`   // of each format that is written
 }
 

@@ -10,7 +10,7 @@ import (
 // ("windows").
 type Shape struct {
 	Name    string `json:"name"`
-	Imagery string `json:"imagery"` // what they are cut from: s2, naip or landsat
+	Imagery string `json:"imagery"` // scenes they are cut from: s2, naip or landsat
 	Bands   int    `json:"bands"`
 	Side    int    `json:"side"` // pixels of a sample along y and x
 	DType   string `json:"dtype"`

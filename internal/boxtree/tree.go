@@ -38,7 +38,7 @@ func (b *Box) Grow(o *Box) {
 }
 
 // fanout is how many boxes a node of the tree holds: with 16 boxes of 16 bytes a node is four cache lines, and the
-// nodes above the shapes take 1/15 of what the shapes take.
+// nodes above the shapes take 1/15 of the memory of the shapes.
 const fanout = 16
 
 // Tree is a packed R-tree: the shapes stand in the order of a Hilbert curve through their centres, and each node holds

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Used returns what the process has used, in user and kernel mode.
+// Used returns the processor time of the process, in user and kernel mode.
 func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

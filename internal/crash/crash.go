@@ -24,13 +24,13 @@ const (
 // Error is a panic that ended one piece of work. It has no kind of package fault, because it says nothing about a file:
 // no policy for bad samples covers it.
 type Error struct {
-	Text  string // what the panic said
+	Text  string // the value of the panic as text
 	Stack []byte // of the goroutine that panicked
 
 	reported atomic.Bool
 }
 
-// Error returns what the panic said.
+// Error returns the value of the panic.
 func (e *Error) Error() string {
 	return "panic: " + e.Text + " (a bug of chaski: please report it with the stack in the log)"
 }

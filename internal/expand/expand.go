@@ -1,6 +1,6 @@
 // Package expand undoes the general compressors of array formats (zstd, zlib, gzip, bzip2, LZ4) into memory of a known
-// size. What is compressed must fill that memory and end there, which the libraries do not ask for by themselves.
-// Errors are faults without a part, which callers name.
+// size. The content must fill that memory exactly, which the libraries do not check. Errors are faults without a part,
+// which callers name.
 package expand
 
 import (

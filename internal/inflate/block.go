@@ -218,7 +218,7 @@ func (d *Decoder) based(e uint32) int {
 }
 
 // turns is fast in Go: block while both slices have room for a turn of its loop. It stops before the end of a block and
-// before what is no code.
+// before an invalid code.
 func (d *Decoder) turns(dst []byte, out int) (int, error) {
 	src, at, buf, n := d.src, d.at, d.buf, d.n
 	codes, dists := &d.codes, &d.dists

@@ -33,13 +33,13 @@ type Decoder struct {
 }
 
 // Fill fills dst from the start of a stream, and returns how many bytes it wrote. It returns an error if the stream has
-// fewer bytes or a fault before the last one. What follows is not looked at.
+// fewer bytes or a fault before the last one. It does not read further bytes.
 func (d *Decoder) Fill(dst, src []byte) (int, error) {
 	d.reset(src)
 	n, err := d.blocks(dst, true)
 	switch {
 	case n == len(dst):
-		return n, nil // a fault is one of what follows
+		return n, nil // a fault lies in further bytes
 	case err == nil:
 		err = errEnd
 	}

@@ -87,9 +87,9 @@ func loadFloat(dst []float32, src []byte, t Num, stride int) {
 	}
 }
 
-// LoadOdd is Load for float64, rounded to odd: what is then rounded to nearest even in a type of at
-// most 22 bits of precision is as if it were rounded once (S. Boldo and G. Melquiond, "Emulation of
-// FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+// LoadOdd is Load for float64, rounded to odd: rounding the result to nearest even, in a type of at
+// most 22 bits of precision, gives the same as rounding once (S. Boldo and G. Melquiond, "Emulation
+// of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
 func LoadOdd(dst []float32, src []byte, stride int) {
 	for i := range dst {
 		dst[i] = roundOdd(math.Float64frombits(le.Uint64(src[i*stride*8:])))

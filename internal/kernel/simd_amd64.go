@@ -287,5 +287,5 @@ func streamU16AVX2(dst *float32, src *byte, n int, a, c float32)
 //go:noescape
 func streamI16AVX2(dst *float32, src *byte, n int, a, c float32)
 
-// storeFence orders what was streamed before what follows.
+// storeFence completes streamed stores before later ones.
 func storeFence()

@@ -49,7 +49,7 @@ func Dir(path string) string {
 		return filepath.Dir(path)
 	}
 	dir, name := filepath.Split(path)
-	if name == ".." { // what lies above is not in the text
+	if name == ".." { // the text does not contain the directory above
 		return clean(path + "/..")
 	}
 	return clean(dir)

@@ -30,16 +30,16 @@ func Memory() int64 {
 // heap is the limit of Go's heap since LimitHeap.
 var heap struct {
 	mu      sync.Mutex
-	total   int64 // of the heap and of what lies outside of it; 0 before LimitHeap
+	total   int64 // of the heap and of memory outside of it; 0 before LimitHeap
 	memory  int64 // the limit that Memory knows of: the environment's. One of LimitHeap follows from Memory
 	outside int64
 	set     int64 // GOMEMLIMIT that follows
 
-	shrinks sync.Mutex // one shrinkHeap at a time: the next one finds what is left to do
+	shrinks sync.Mutex // one shrinkHeap at a time: the next one continues where it ended
 }
 
-// leastHeap is the part of the limit that the heap keeps, whatever lies outside of it: a fifth. A budget is 4/5 of the
-// limit that is set for it, so it is what is left beside a full budget.
+// leastHeap is the least share of the limit for the heap: 1/leastHeap, a fifth. A budget is 4/5 of its limit, so this
+// is the rest beside a full budget.
 const leastHeap = 5
 
 // LimitHeap sets GOMEMLIMIT, unless the environment does: the user knows better.
@@ -55,9 +55,9 @@ func LimitHeap(n int64) {
 	limitHeap()
 }
 
-// Outside says that n bytes more of the process's memory lie outside of Go's heap. GOMEMLIMIT, if LimitHeap was called,
-// sinks by as much, because the heap and they together must stay below it. The caller takes the memory afterwards:
-// until then, the system has back what the heap does not need.
+// Outside says that n bytes more of the process's memory lie outside of Go's heap. If LimitHeap was called, it lowers
+// GOMEMLIMIT by n, because the heap and these bytes together must stay below the limit. Call it before taking the
+// memory, so that the heap returns unneeded memory first.
 func Outside(n int64) {
 	heap.mu.Lock()
 	heap.outside += n
@@ -71,9 +71,9 @@ func Outside(n int64) {
 	}
 }
 
-// shrinkHeap gives memory of the heap back to the system if the heap is over its limit. A limit that sinks does not do
-// it: the runtime gives back what is free in the background, with a hundredth of a processor, and meanwhile the kernel
-// counts it beside what the caller is about to take.
+// shrinkHeap gives memory of the heap back to the system if the heap is over its limit. Lowering the limit is not
+// enough: the runtime returns free memory in the background, with a hundredth of a processor, and until then the kernel
+// counts it beside the memory that the caller is about to take.
 func shrinkHeap() {
 	heap.shrinks.Lock()
 	defer heap.shrinks.Unlock()
@@ -90,7 +90,7 @@ func shrinkHeap() {
 const heapSlack = 16
 
 // heapMemory returns the bytes of the system that the heap has, as GOMEMLIMIT counts them, and how many of them it
-// might give back: those that are free, and what was allocated since the last collection.
+// might give back: free ones, and those allocated since the last collection.
 func heapMemory() (taken, spare int64) {
 	s := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},

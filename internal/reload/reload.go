@@ -1,4 +1,4 @@
-// Package reload keeps what was parsed from small files, such as certificates and lists of tokens, and parses them
+// Package reload keeps the parsed content of small files, such as certificates and lists of tokens, and parses them
 // again when their bytes change.
 package reload
 
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Every is how old a value may be. Files are looked at no more often, whatever the number of calls: a revoked token
-// works for one second more, and a flood of calls reads the files once a second.
+// Every is how old a value may be. Files are checked at most this often: a revoked token works for one second more, and
+// a flood of calls reads the files once a second.
 const Every = time.Second
 
 // maxBytes bounds a file. 4 MiB hold 20,000 tokens of 200 bytes; certificates have some kilobytes.
@@ -30,7 +30,7 @@ type Files[T any] struct {
 	looked time.Time
 	bytes  [][]byte // what value was parsed from
 	value  T
-	failed string // the last error that was told
+	failed string // the last reported error
 }
 
 // Open reads and parses files. parse gets their bytes in the order of paths. Later, if the files cannot be read or

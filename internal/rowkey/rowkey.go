@@ -14,8 +14,8 @@ type Index struct {
 	rows           map[string]int64
 }
 
-// New returns an empty index of a column. things is what the rows belong to, for errors: "files" or "samples". stem
-// returns the second name of such a thing, which counts if no row has its first.
+// New returns an empty index of a column. things names the things that rows describe, for errors: "files" or
+// "samples". stem returns the second name of such a thing, which counts if no row has its first.
 func New(column, things string, stem func(string) string) *Index {
 	return &Index{column, things, stem, map[string]int64{}}
 }

@@ -12,8 +12,8 @@ import (
 // hasAVX2 says whether the loops in fast_amd64.s can run here.
 var hasAVX2 = cpu.X86.HasAVX2
 
-// Each loop works on n blocks of 32 bytes, n >= 1, and returns the last sum, without what is above.
-// above is not looked at by those that do not need it.
+// Each loop works on n blocks of 32 bytes, n >= 1, and returns the last sum, without the values
+// above. Loops that do not need above ignore it.
 
 //go:noescape
 func sum8(dst, src, above *byte, n int, v uint64) uint64

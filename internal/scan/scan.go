@@ -49,7 +49,7 @@ func Zigzag[T Unsigned](dst, src []T) {
 	}
 }
 
-// What a fast loop does.
+// Operations of a fast loop.
 const (
 	plain = iota + 1
 	withAbove

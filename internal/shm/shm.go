@@ -24,7 +24,7 @@ var ErrUnsupported = errors.New("shm: not on this system")
 // Version is the version of the protocol.
 const Version = 1
 
-// Kind says what a Message is about.
+// Kind is the kind of a Message.
 type Kind uint64
 
 // Kinds of messages, each with the meaning of A, B and C. Fields that are not named are 0.

@@ -41,7 +41,7 @@ func New(n int) (*Segment, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	procs.Outside(int64(n)) // before the pages are there, so that the heap makes room for them
+	procs.Outside(int64(n)) // before the pages are used, so that the heap makes room for them
 	s, err := build(file, n)
 	if err != nil {
 		procs.Outside(-int64(n))

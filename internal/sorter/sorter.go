@@ -26,7 +26,7 @@ type Record struct {
 // DefaultBytes is how much a sorter holds in memory: 500,000 records of 128 bytes, which sort in half a second.
 const DefaultBytes = 64 << 20
 
-// recordBytes is what a record takes in memory beside its bytes: two headers of a string and a slice.
+// recordBytes is the memory of a record beside its bytes: the headers of a string and a slice.
 const recordBytes = 40
 
 // Sorter sorts records by the bytes of their keys. Of records with the same key it keeps the first. It is not safe for
@@ -73,8 +73,8 @@ func (s *Sorter) sort() {
 	s.records = slices.CompactFunc(s.records, func(a, b Record) bool { return a.Key == b.Key })
 }
 
-// flush spills the records in memory. What comes after the last run, as listings of stores do, makes it longer: a
-// merge of one run is a pass over a file.
+// flush spills the records in memory. Records that sort after the last run extend it, as with sorted listings of
+// stores: merging one run is a pass over a file.
 func (s *Sorter) flush() (err error) {
 	s.sort()
 	if len(s.records) == 0 {
@@ -116,7 +116,7 @@ func (s *Sorter) flush() (err error) {
 // window is that of the frames, in bytes: each run that is merged holds one.
 const window = 256 << 10
 
-// counted is a writer that adds up what it writes.
+// counted is a writer that counts its bytes.
 type counted struct {
 	w io.Writer
 	n *int64

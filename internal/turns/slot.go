@@ -135,7 +135,7 @@ func (s *Slot) keeps() bool {
 
 // stays reports whether the slot keeps its place, and gives the place back otherwise. It needs the lock.
 func (s *Slot) stays() bool {
-	if s.has != s.key { // somebody else has to pay for what comes
+	if s.has != s.key { // the following work counts for another client
 		s.rest()
 		return false
 	}

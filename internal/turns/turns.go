@@ -1,12 +1,12 @@
 // Package turns divides places, such as processors or requests at a time, among clients.
 //
 // A place goes to the client that has used the fewest so far, in seconds of places, among those that wait. So a client
-// gets its part whatever it asks for: many requests, long ones, or datasets. What it did not use while it was away is
+// gets its share however it asks: by many requests, by long ones, or for datasets. Time while it asked for nothing is
 // not saved for it.
 //
-// Some work is urgent, such as batches, for which trainers wait one after the other. While urgent work waits, all
-// other work has at most half of the places, and at least one. What a client has used is counted for both kinds
-// apart: a client whose urgent work gets more than its part would otherwise get nothing for its other work.
+// Some work is urgent, such as batches, for which trainers wait one after the other. While urgent work waits, all other
+// work has at most half of the places, and at least one. Use is counted for both kinds separately: a client whose
+// urgent work gets more than its share would otherwise get nothing for its other work.
 package turns
 
 import (
@@ -36,7 +36,7 @@ type Turns struct {
 	free   int
 	urgent line
 	other  line
-	most   time.Duration   // what the client that has used most has used: see lag
+	most   time.Duration   // largest use of a client: see lag
 	slots  map[*Slot]*seat // with a place, and who pays for it
 	looked time.Time       // when unstick looked at slots
 }
@@ -45,13 +45,13 @@ type Turns struct {
 type line struct {
 	seats map[any]*seat // of clients with a place, or waiting for one, or with a debt
 	queue list.List     // of *seat: those that wait and may have a place; who had one last comes last
-	clock time.Duration // what the last client that got a place had used: others do not begin below it
+	clock time.Duration // use of the client that got the last place: new clients begin with it
 	purge int           // seats at which those without a debt are forgotten
 	held  int           // places
 	asked int           // requests that wait
 }
 
-// seat is what one client has of one line.
+// seat is the state of one client in one line.
 type seat struct {
 	key     any
 	line    *line
@@ -70,9 +70,9 @@ type waiter struct {
 	ready chan struct{} // closed when there is a place
 }
 
-// lag is how far a client may be behind another one, for each place. Without a bound, a client that had the processors
-// to itself for an hour, which cost nobody anything, would get none for as long as one that comes then has not used as
-// much. Between two that wait at the same time the difference is about a piece of work, which is shorter: see stuckFor.
+// lag is how far a client may be behind another one, for each place. Without a bound, a client that used idle
+// processors for an hour would get none until a new client has used as much. Between two that wait at the same time the
+// difference is about a piece of work, which is shorter: see stuckFor.
 const lag = 2 * time.Second
 
 // fewSeats is how many seats there may be before those of clients that are gone are looked for.
@@ -81,7 +81,7 @@ const fewSeats = 64
 // forgiven is for how long a client that is gone is sure to keep its debt, which is a few slices of processors.
 const forgiven = time.Second
 
-// New returns n places, of which one client may have each.
+// New returns n places; a client may have each of them at a time.
 func New(n, each int) *Turns {
 	t := &Turns{all: n, each: each, free: n, slots: map[*Slot]*seat{}}
 	for _, l := range []*line{&t.urgent, &t.other} {
@@ -113,7 +113,7 @@ func Processors(n int) *Turns {
 	return t
 }
 
-// Try takes a place if one is free and nobody waits for it.
+// Try takes a place if one is free and no other client waits for it.
 func (t *Turns) Try(key any) bool { return t.try(key, nil) }
 
 func (t *Turns) try(key any, to *Slot) bool {
@@ -287,7 +287,7 @@ func (t *Turns) of(l *line, key any) *seat {
 	return s
 }
 
-// advance counts what a client has used until now. It needs the lock.
+// advance counts the use of a client until now. It needs the lock.
 func (t *Turns) advance(s *seat, now time.Time) {
 	s.used += time.Duration(s.held) * now.Sub(s.since)
 	s.since = now
@@ -373,8 +373,8 @@ func (t *Turns) grant() {
 	}
 }
 
-// next returns who gets the next place, or nil if nobody waits. With urgent, only urgent work counts. It needs the
-// lock.
+// next returns the seat that gets the next place, or nil if none waits. With urgent, only urgent work counts. It needs
+// the lock.
 func (t *Turns) next(now time.Time, urgent bool) (least *seat) {
 	for _, l := range []*line{&t.urgent, &t.other} {
 		for e := l.queue.Front(); e != nil; e = e.Next() {
@@ -401,14 +401,14 @@ func (t *Turns) enqueue(s *seat) {
 	}
 }
 
-// end forgets clients that have nothing and owe nothing: what a client has used beyond others is a debt, with which it
+// end forgets clients without places and without a debt. Use beyond that of others is a debt, with which a client
 // begins when it comes back. It needs the lock.
 func (t *Turns) end(s *seat) {
 	if s.held > 0 || len(s.waiters) > 0 {
 		return
 	}
 	if t.free == t.all && t.waiting.Load() == 0 {
-		t.most = 0 // nobody is there to whom anything would be owed
+		t.most = 0 // without other clients there are no debts
 		for _, l := range []*line{&t.urgent, &t.other} {
 			clear(l.seats)
 			l.clock, l.purge = 0, fewSeats

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxBytes bounds what a document may have as JSON, with aliases written out.
+// MaxBytes bounds the size of a document as JSON, with aliases written out.
 const MaxBytes = 1 << 20
 
 // Object returns the members of a YAML document, which is an object, as those of a JSON one. An empty document has
@@ -72,7 +72,7 @@ func asText(n *yaml.Node, seen map[*yaml.Node]bool) {
 	}
 }
 
-// measure subtracts from left what a value has in bytes at least, and stops below 0: a long string to which many
+// measure subtracts the least size of a value in bytes from left, and stops below 0: a long string to which many
 // aliases point is in memory once, but in JSON many times.
 func measure(v any, left *int) {
 	*left--

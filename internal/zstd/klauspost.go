@@ -14,7 +14,7 @@ const Name = "klauspost"
 // InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = false
 
-// Exact says whether Decompress is as fast as DecompressSpare: what is decoded here needs no room behind dst.
+// Exact says whether Decompress is as fast as DecompressSpare, because its decoder needs no room after dst.
 func Exact() bool { return whole.Fast() }
 
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.

@@ -4,5 +4,5 @@ package zstd
 
 import "sync"
 
-// pool keeps encoders that nobody uses.
+// pool keeps unused encoders.
 type pool = sync.Pool

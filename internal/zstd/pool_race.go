@@ -4,15 +4,15 @@ package zstd
 
 import "sync"
 
-// pool is sync.Pool without what that does for tests under the race detector: there it drops every fourth of what it
-// is given, at random. An encoder has tables of up to 34 MiB, which the detector shadows four times: to make them again
-// took a sixth of the processor time of the tests of ops/recipe.
+// pool replaces sync.Pool, which under the race detector drops a fourth of its values at random. An encoder has tables
+// of up to 34 MiB, which the detector shadows four times: making them again took a sixth of the processor time of the
+// tests of ops/recipe.
 type pool struct {
 	mu   sync.Mutex
 	idle []any
 }
 
-// Get returns what was put last, or nil.
+// Get returns the value that was put last, or nil.
 func (p *pool) Get() any {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -41,8 +41,8 @@ func (s *Stream) Fill(p []byte) error {
 	return nil
 }
 
-// End checks what follows the content: the checksum of a frame that ends there. More content, and bytes that
-// are no frame, are ignored, as DecompressSurplus ignores them.
+// End checks the checksum of a frame that ends after the content. It ignores more content, and bytes that are
+// not a frame, as DecompressSurplus does.
 func (s *Stream) End() error {
 	switch _, err := io.ReadFull(s.d, s.more[:]); {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, zstd.ErrMagicMismatch):

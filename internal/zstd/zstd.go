@@ -5,8 +5,8 @@ package zstd
 import "github.com/chaski-eo/chaski/fault"
 
 // Decompress fills dst with the content of the frames in src, which must have exactly len(dst) bytes. It
-// writes and allocates at most len(dst) bytes, whatever src claims. It verifies the checksum of a frame
-// that has one.
+// writes and allocates at most len(dst) bytes, even if src claims more. It verifies the checksum of a
+// frame that has one.
 func (d *Decoder) Decompress(dst, src []byte) error {
 	n, err := d.into(dst, src)
 	return result(n, len(dst), err)

@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// Options say what is not in the container.
+// Options has the text of a card that is not in the container.
 type Options struct {
 	// Name is the container's file or folder, as it is called where the card is read.
 	Name string
@@ -50,7 +50,7 @@ type Level struct {
 	Columns []Column
 }
 
-// Column is a column of a level, of which taco:field_schema tells.
+// Column is a column of a level in taco:field_schema.
 type Column struct{ Name, Type, About string }
 
 // Class is a member of labels:classes.
@@ -76,7 +76,7 @@ type Paper struct {
 	Summary  string `json:"summary"`
 }
 
-// Note is a member of COLLECTION.json that is text.
+// Note is a string member of COLLECTION.json.
 type Note struct{ Name, Text string }
 
 // forms are the writers of cards.

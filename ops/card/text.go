@@ -19,7 +19,7 @@ type section struct {
 	Rows  [][]string
 }
 
-// sections returns what a card says, for Markdown and for HTML.
+// sections returns the content of a card, for Markdown and for HTML.
 func (c *Card) sections() (all []section) {
 	facts := section{Title: "At a glance", Head: []string{"", ""}}
 	add := func(name, value string) {
@@ -99,8 +99,8 @@ func (c *Card) address() string {
 	return c.Options.Name
 }
 
-// plain escapes text for Markdown: what somebody has written in COLLECTION.json is text, not markup. A line break in it
-// would end a row of a table.
+// plain escapes text for Markdown: strings in COLLECTION.json are text, not markup. A line break in it would end a row
+// of a table.
 func plain(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(text), " ") {

@@ -41,8 +41,8 @@ func (c *Compute) Need(names ...string) {
 	}
 }
 
-// Stream adds what a streaming TACO has of its rasters, in the form of TACO 0.2, and lets o have the histograms. opener
-// opens the files of samples.
+// Stream adds the columns of rasters in a streaming TACO, in the form of TACO 0.2, and puts the histograms into o.
+// opener opens the files of samples.
 func (c *Compute) Stream(o *build.Options, opener source.Opener) {
 	c.Need("stac", "stats")
 	c.Old = true

@@ -1,3 +1,3 @@
-// Package columns makes metadata columns of the samples of a container: rows of a table, by id, and what is computed
-// of rasters.
+// Package columns makes metadata columns of the samples of a container: from rows of a table, by id, and computed
+// from rasters.
 package columns

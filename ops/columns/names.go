@@ -51,7 +51,7 @@ func declared(prefix string, t tables.Type, names ...string) (out []tables.Colum
 	return out
 }
 
-// Extensions are what Parse takes, in the order of the help.
+// Extensions are the names that Parse accepts, in the order of the help.
 var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "majortom", "spatialgroup", "split",
 	"geoenrich", "rai"}
 

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// name is what a file is called while it is read: rowOpener and opened take any name.
+// name is the name of a file while it is read. rowOpener and opened ignore it.
 const name = "raster"
 
 // rowOpener opens the bytes of a row, under any name.

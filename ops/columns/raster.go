@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// raster is what Compute knows of a file.
+// raster is the data that Compute has of a file.
 type raster struct {
 	Raster
 	lonlat [2]float64 // of the centre; NaN if it is not known

@@ -25,7 +25,7 @@ func newSpaces(workers int) spaces {
 	return s
 }
 
-// take waits for a space that nobody uses.
+// take waits for an unused space.
 func (s spaces) take(ctx context.Context) (*space, error) {
 	select {
 	case one := <-s:
@@ -37,8 +37,8 @@ func (s spaces) take(ctx context.Context) (*space, error) {
 
 func (s spaces) give(one *space) { s <- one }
 
-// keptBytes is the most that a space keeps of a raster: larger ones, of which a container has few, are left to the
-// garbage collection. 16 MiB hold 8 bands of 1,024 by 1,024 pixels of uint16.
+// keptBytes is the largest raster whose memory a space keeps. Larger ones are rare in a container, and left to the
+// garbage collector. 16 MiB hold 8 bands of 1,024 by 1,024 pixels of uint16.
 const keptBytes = 16 << 20
 
 // space is the memory in which one raster at a time is measured.

@@ -80,7 +80,7 @@ func (s *Summarizer) Of(valid []byte, d chunk.DType, pixels int) []float64 {
 	return summary(s.values, pixels)
 }
 
-// counted counts how often each number is there: most rasters have integers of 16 bits, and a chip has some thousand
+// counted counts how often each number occurs: most rasters have integers of 16 bits, and a chip has some thousand
 // different ones, so that this takes a thirtieth of the time of sorting. A band that fits into maxRasterBytes, or into
 // a chip, has fewer than 2^32 samples.
 func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels int) []float64 {

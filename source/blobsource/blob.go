@@ -27,7 +27,7 @@ type Driver interface {
 	// Condition adds the tag that an object must have to a request; see
 	// blob.ReaderOptions.BeforeRead. It also turns off the retries of the SDK.
 	Condition(as func(any) bool, tag remote.Tag) error
-	// Answer returns what the headers of the response to a range request say.
+	// Answer returns the headers of the response to a range request.
 	Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error)
 	// ETag returns the tag of a listed object, in the form that responses have.
 	ETag(o *blob.ListObject) string
@@ -148,8 +148,8 @@ func (b *backend) failure(err error) error {
 	return err
 }
 
-// brief returns the last part of an error's text on one line, without the identifiers of requests.
-// What the SDKs put in front of it only repeats the request.
+// brief returns the last part of an error's text on one line, without the identifiers of requests. The SDKs
+// repeat the request in front of it.
 func brief(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: "} {

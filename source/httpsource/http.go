@@ -7,9 +7,9 @@
 // range requests with whole objects, they are read as a whole, up to remote.Options.MaxWhole.
 //
 // Redirects are followed on the same host, to other hosts if Options allow it, and never from https
-// to http. HTTP cannot list directories: Names returns the links of the server's index page, or
-// what the hub lists. There is no authentication except the token of hf://, what a URI itself
-// contains, and the signatures of Options.Sign.
+// to http. HTTP cannot list directories: Names returns the links of the server's index page, or the
+// list of the hub. There is no authentication except the token of hf://, a password in a URI, and
+// the signatures of Options.Sign.
 package httpsource
 
 import (

@@ -169,7 +169,7 @@ func (c *Cache[K, V]) open(ctx context.Context, e *entry[K, V], open func(contex
 	return err
 }
 
-// release takes one user off an entry, evicts what exceeds the limits, and closes what nobody uses any more.
+// release takes one user off an entry, evicts entries that exceed the limits, and closes evicted ones without users.
 func (c *Cache[K, V]) release(e *entry[K, V], keep bool) error {
 	var bytes int64
 	select {

@@ -117,8 +117,8 @@ func (w *Watch) record(uri string, state recorded) (before recorded, ok bool) {
 // Changed reports whether any recorded object changed. It also reports true if an object cannot be reached, or if there
 // are more objects than a watch can record.
 //
-// Local files are checked each time. Remote objects are checked if the last check is older than CheckInterval: each is
-// asked for one byte under the condition that its entity tag still matches. Without an entity tag the size is compared.
+// Local files are checked each time. Remote objects are checked if the last check is older than CheckInterval: one byte
+// of each is requested, on the condition that its entity tag still matches. Without an entity tag the size is compared.
 func (w *Watch) Changed(ctx context.Context) bool {
 	checkRemote := w.due()
 	if checkRemote {

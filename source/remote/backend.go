@@ -22,8 +22,8 @@ type Backend interface {
 	Host(uri string) string
 	// Get requests the bytes r of an object, in one request. With a tag that the store can compare,
 	// the request has the condition that the object still has the tag. Get returns when the
-	// response has begun. The class of a *Failure decides what follows; Classify handles other
-	// errors.
+	// response has begun. The class of a *Failure decides how the request is repeated; Classify
+	// classifies other errors.
 	Get(ctx context.Context, uri string, r Range, tag Tag) (*Answer, error)
 }
 
@@ -36,7 +36,7 @@ type Lister interface {
 }
 
 // Namer is a Backend that can name the entries of a directory; see source.Namer. It limits the size
-// of what it requests.
+// of the answers.
 type Namer interface {
 	Backend
 	Names(ctx context.Context, folder string) ([]string, error)

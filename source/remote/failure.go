@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Class classifies a failed request by what follows from it.
+// Class is the class of a failed request, which decides how the package goes on.
 type Class uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	// Denied: a missing permission, or another reason that a retry does not change and that says
 	// nothing about the object.
 	Denied
-	// Missing: there is no such object.
+	// Missing: the object does not exist.
 	Missing
 	// Changed: the object no longer has the tag or size.
 	Changed

@@ -64,8 +64,7 @@ func (x *object) currentTag() Tag {
 	return x.tag
 }
 
-// check compares a response with the object's size and tag, and adopts what is not known of the
-// tag.
+// check compares a response with the object's size and tag, and adopts a tag that was unknown.
 func (x *object) check(a *Answer) error {
 	if a.Size >= 0 && a.Size != x.size {
 		return Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", a.Size, x.size))

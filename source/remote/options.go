@@ -54,17 +54,16 @@ type Options struct {
 	HedgeMin   time.Duration
 	HedgeShare float64
 	// Block is the size in bytes of reads that fetch more than a small range: the head of an object
-	// when it is opened, its tail, or what follows the range. Default DefaultBlock.
+	// when it is opened, its tail, or the bytes after the range. Default DefaultBlock.
 	Block int
 	// CacheBytes limits the memory of such blocks that are kept after use. Fresh is how long an
 	// object counts as unchanged without a request. Defaults DefaultCacheBytes, DefaultFresh.
 	CacheBytes int64
 	Fresh      time.Duration
 	// MaxWhole is the largest object in bytes that is read as a whole if a server has no byte
-	// ranges; below 0 means none. WholeBytes limits the memory of such objects in the cache, of
-	// which the least recently used are dropped; one more is in memory while it is read. A dropped
-	// object is read again as a whole when it is needed. Defaults DefaultMaxWhole,
-	// DefaultWholeBytes.
+	// ranges; below 0 means none. WholeBytes limits the memory of such objects in the cache, which
+	// drops the least recently used; one more is in memory while it is read. A dropped object is
+	// read again as a whole when it is needed. Defaults DefaultMaxWhole, DefaultWholeBytes.
 	MaxWhole   int64
 	WholeBytes int64
 	// Gap is the gap of readers; see source.Gapped. Default DefaultGap.

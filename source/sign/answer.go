@@ -30,7 +30,7 @@ type Signature struct {
 	header http.Header
 
 	got   time.Time
-	renew time.Time // a new one is asked for from then on
+	renew time.Time // a new one is requested from then on
 	until time.Time // it is not used after
 }
 
@@ -84,8 +84,8 @@ func (s *Signature) Remove(h http.Header) {
 	}
 }
 
-// answer is the JSON of an answer. token and msft:expiry are what the token service of Planetary
-// Computer calls them.
+// answer is the JSON of an answer. token and msft:expiry are the names of the token service of
+// Planetary Computer.
 type answer struct {
 	URL       string            `json:"url"`
 	Query     string            `json:"query"`
@@ -96,10 +96,11 @@ type answer struct {
 	ExpiresIn *float64          `json:"expires_in"`
 }
 
-// Parse reads an answer that was asked for at start: a JSON object with "url", the URL to request
+// Parse reads an answer to a request made at start: a JSON object with "url", the URL to request
 // in place of the object's; "query", to add to its URL; or "headers". Its end is "expires" (RFC
-// 3339) or "expires_in" (seconds); without one it is what the query says in the forms of Azure and
-// S3, or when the store refuses the signature. Errors do not say what is in the answer.
+// 3339) or "expires_in" (seconds); without one it is the expiry in the query, in the forms of
+// Azure and S3, else the moment when the store refuses the signature. Errors contain no text of
+// the answer.
 func Parse(b []byte, start time.Time) (*Signature, error) {
 	var a answer
 	if len(b) > maxAnswer {
@@ -183,7 +184,7 @@ func (a *answer) end(s *Signature, start time.Time) (time.Time, error) {
 		q, err = url.ParseQuery(s.url.RawQuery)
 	}
 	if err != nil {
-		return time.Time{}, nil // the store tells when it has ended
+		return time.Time{}, nil // the end shows when the store refuses it
 	}
 	return queryEnd(q), nil
 }

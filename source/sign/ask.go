@@ -83,7 +83,7 @@ func open(text string) (*Signer, error) {
 	return s, nil
 }
 
-// question is what is asked, on a line.
+// question is the JSON line of a request for a signature.
 type question struct {
 	ID   int64  `json:"id,omitempty"`
 	Rule *int   `json:"rule,omitempty"` // its number, of a process that has several

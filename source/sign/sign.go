@@ -1,10 +1,10 @@
 // Package sign gets signatures for the objects of stores whose URLs expire, such as those of
 // Planetary Computer and Earthdata: headers, a query, or a signed URL in place of the object's own.
 //
-// Rules name who is asked for the objects below a prefix: a command, or the process that started
-// this one. The same signature serves all objects of a rule, unless it is a URL. It is asked for
-// again before it expires, by one request at a time. Signatures stay in memory: objects keep their
-// own URIs in catalogs, logs and errors, and no error has text of an answer.
+// Rules name the signer for the objects below a prefix: a command, or the process that started this one. One signature
+// serves all objects of a rule, unless it is a URL. It is renewed before it expires, by one request at a time.
+// Signatures stay in memory: objects keep their own URIs in catalogs, logs and errors, and no error has text of an
+// answer.
 package sign
 
 import (
@@ -27,10 +27,10 @@ const (
 	// A signature is renewed a quarter of its time before it ends, at most 5 minutes: requests that
 	// begin with the old one take at most a minute.
 	maxLead = 5 * time.Minute
-	// A new signature is used for 5 seconds whatever its time and the store say. Otherwise a clock
-	// that is wrong, or an object that nobody may read, would cost an answer with each request.
+	// A new signature is used for at least 5 seconds, even if it has expired or the store refuses it. Otherwise a wrong
+	// clock, or an unreadable object, would cost a call of the signer with each request.
 	minAge = 5 * time.Second
-	// failedFor is the time after a failure in which nobody is asked again.
+	// failedFor is how long no signer is called after a failure.
 	failedFor = time.Second
 	// maxKept limits the signatures in memory: a signed URL has about 1 KiB, so they need 16 MiB.
 	maxKept = 1 << 14
@@ -64,7 +64,7 @@ type rule struct {
 type entry struct {
 	signature *Signature
 	err       error     // of the last answer
-	again     time.Time // nobody is asked before, if err is set
+	again     time.Time // no signer is called before, if err is set
 	busy      chan struct{}
 }
 
@@ -111,7 +111,8 @@ func plain(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Host) + u.EscapedPath()
 }
 
-// object returns what tells the objects of signed URLs apart: many stores name them in the query.
+// object returns the identity of the object of a signed URL. It includes the query, because many stores name the object
+// there.
 func object(u *url.URL) string {
 	if u.RawQuery == "" {
 		return plain(u)
@@ -119,7 +120,7 @@ func object(u *url.URL) string {
 	return plain(u) + "?" + u.RawQuery
 }
 
-// private reports whether nobody else reads what is sent to a URL.
+// private reports whether the connection to a URL is encrypted or stays on this host.
 func private(u *url.URL) bool {
 	host := u.Hostname()
 	return u.Scheme == "https" || u.Scheme == "http" && (host == "localhost" || host == "127.0.0.1" || host == "::1")
@@ -187,7 +188,7 @@ func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan stru
 		e.busy = make(chan struct{})
 		go s.refresh(r, e, at, uri)
 	}
-	if valid { // others go on with the old one while one is asked for
+	if valid { // others go on with the old one while a new one is requested
 		return e.signature, nil, nil
 	}
 	return nil, e.busy, nil
@@ -238,7 +239,7 @@ func (s *Signer) refresh(r *rule, e *entry, at, uri string) {
 		return
 	}
 	if r.single = got.url != nil; r.single {
-		e = s.entry(r, at) // the first answer tells it, of which one object has the signature then
+		e = s.entry(r, at) // only the first answer shows whether it is a URL, which serves one object
 	}
 	e.signature, e.err = got, nil
 }

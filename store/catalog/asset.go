@@ -49,7 +49,7 @@ type Asset struct {
 	Offset, Length int64
 
 	// Parts are the rasters of a stack, whose bands follow each other; nil for a raster of its own. Index then has the
-	// size, the bands and the dtype of the stack, but no chunks: what is read is read of the parts.
+	// size, the bands and the dtype of the stack, but no chunks: reads go to the parts.
 	Parts []Asset
 
 	// Raster is the index of the first image of the file where Index is that of an overview, else nil: the raster
@@ -123,7 +123,7 @@ func (a *Asset) Name() string {
 	return a.URI
 }
 
-// Known returns what is known of the file, which saves requests when it is opened.
+// Known returns the size and tag of the file, which save requests when it is opened.
 func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 
 // Formats of raster files.
@@ -135,7 +135,7 @@ const (
 	FormatNPY  = "npy"
 )
 
-// Meta is what a catalog keeps of an asset besides its index.
+// Meta has the columns that a catalog keeps of an asset besides its index.
 type Meta struct {
 	Format string // FormatTIFF, …
 	Size   int64  // of the file, bytes
@@ -175,9 +175,9 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	return openAsset(ctx, o, r, uri, maxChunk, 0)
 }
 
-// OpenSmall does what OpenAsset does for a raster whose pixels are read next. k is what is known of the file. A remote
-// raster is read whole, in one request, if its size is known and at most SmallBytes, or if reading its header brings
-// all of it.
+// OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. A
+// remote raster is read whole, in one request, if its size is known and at most SmallBytes, or if reading its header
+// brings all of it.
 func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (Asset, Meta, error) {
 	if !source.IsRemote(uri) {
 		return OpenAsset(ctx, o, uri, maxChunk)
@@ -186,7 +186,7 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	if k.Size > 0 && k.Size <= SmallBytes {
 		small = SmallBytes
 	} else {
-		k.Size = 0 // the reader then keeps what it reads around the header
+		k.Size = 0 // the reader then keeps the bytes that it reads around the header
 	}
 	r, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
@@ -302,10 +302,10 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
 }
 
-// CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It is for
-// an index that somebody else wrote: without the check a client that may read rasters could describe the bytes
-// of any file, such as a key, as pixels. Without roots, with the root "/", and of remote objects, of which it
-// would cost a request, it checks nothing.
+// CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It protects
+// against indexes from clients: without the check, a client that may only read rasters could describe the bytes of any
+// file, such as a key, as pixels. It checks nothing without roots, with the root "/", and for remote objects, where it
+// would cost a request.
 func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) error {
 	if source.IsRemote(uri) || !source.RootsOf(o).Bounded() {
 		return nil

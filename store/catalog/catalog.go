@@ -25,9 +25,9 @@ type Source struct {
 	Field string
 	// Column is the table's column of raster paths, or of values.
 	Column string
-	// Kind, Raster or Text, decides what a column of strings is. If it is not set, the column has
-	// rasters if all of its strings end like files that this package reads, strings if none does,
-	// and is Unsupported if some do. In a directory, Text is the path of the file.
+	// Kind, Raster or Text, is the kind of a column of strings. If it is not set, the column has rasters if all of its
+	// strings end like files that this package reads, strings if none does, and is Unsupported if some do. In a
+	// directory, Text is the path of the file.
 	Kind Kind
 	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string

@@ -152,7 +152,7 @@ func outerFolder(ctx context.Context, c columns.Column, n int64) ([]byte, error)
 	return common(folder, last.Text), nil
 }
 
-// folderOf returns what is before the last "/" of a string, with it.
+// folderOf returns the beginning of a string up to and including its last "/".
 func folderOf(s []byte) []byte { return s[:bytes.LastIndexByte(s, '/')+1] }
 
 // common returns the folder that a folder and a string share.

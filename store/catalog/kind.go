@@ -2,10 +2,10 @@ package catalog
 
 import "github.com/chaski-eo/chaski/store/catalog/internal/columns"
 
-// Kind is what a field of a sample is.
+// Kind is the kind of a field of a sample.
 type Kind = columns.Kind
 
-// Kinds. Integers are of 64 bits and floats float64, whatever the column has.
+// Kinds. All integers are read as 64-bit integers, and all floats as float64.
 const (
 	Raster = columns.Raster // a path or URI
 	Int    = columns.Int

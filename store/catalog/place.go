@@ -196,7 +196,7 @@ func (p *Place) String() string {
 // placeBytes is the length of a place as bytes: a flag, the EPSG code and eight coordinates.
 const placeBytes = 1 + 4 + 8*8
 
-// AppendBlob appends the place as bytes, of which ParsePlace makes it again. p may be nil.
+// AppendBlob appends the place as bytes for ParsePlace. p may be nil.
 func (p *Place) AppendBlob(b []byte) []byte {
 	if p == nil {
 		return append(b, make([]byte, placeBytes)...)
@@ -210,8 +210,8 @@ func (p *Place) AppendBlob(b []byte) []byte {
 	return b
 }
 
-// ParsePlace returns the place, or nil, that AppendBlob wrote at the begin of b, and what follows it. It reports false
-// if b does not begin with one.
+// ParsePlace returns the place, or nil, that AppendBlob wrote at the start of b, and the bytes after it. It reports
+// false if b does not begin with one.
 func ParsePlace(b []byte) (p *Place, rest []byte, ok bool) {
 	if len(b) < placeBytes || b[0] > 1 {
 		return nil, nil, false

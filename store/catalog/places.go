@@ -18,8 +18,8 @@ type placeColumns struct {
 	bounds [4]columns.Column // minx, miny, maxx, maxy
 }
 
-// placesOf finds the columns of places; nil unless the bounds are there. of returns the column with a name and kind,
-// or nil.
+// placesOf finds the columns of places. It returns nil if the bounds are missing. of returns the column with a name
+// and kind, or nil.
 func placesOf(of func(name string, k Kind) columns.Column) *placeColumns {
 	p := &placeColumns{epsg: of(layout.EPSG, Int)}
 	for i, name := range [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY} {

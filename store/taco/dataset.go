@@ -102,8 +102,8 @@ func (d *Dataset) Close() error {
 	return errors.Join(append(errs, d.opener.Close())...)
 }
 
-// Bytes estimates the memory of the dataset in bytes: the decoded columns of tables, indexes of
-// ids, and headers of samples. What is being loaded does not count yet.
+// Bytes estimates the memory of the dataset in bytes: the decoded columns of tables, indexes of ids, and headers of
+// samples. Tables that are being loaded do not count yet.
 func (d *Dataset) Bytes() int64 {
 	n := int64(0)
 	for _, p := range d.parts {
@@ -114,7 +114,7 @@ func (d *Dataset) Bytes() int64 {
 	return n + d.joined()
 }
 
-// joined estimates the memory of headers of samples and of what was derived from the tables.
+// joined estimates the memory of headers of samples and of values derived from the tables.
 func (d *Dataset) joined() int64 {
 	n := d.images.Used()
 	if !d.mu.TryLock() {
@@ -359,9 +359,8 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	return nil
 }
 
-// join concatenates the tables of the containers, of which nil ones are missing, and reports what
-// happens to columns that some lack. part names the tables. If chosen, such columns are neither
-// reported nor an error.
+// join concatenates the tables of the containers; a nil table is missing. It warns about columns that some tables lack.
+// part names the tables in the warning. If chosen is set, such columns are neither reported nor an error.
 func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables.Table, error) {
 	mode, names := d.mode, d.Parts()
 	if chosen && mode == tables.Strict {
@@ -628,8 +627,8 @@ func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, erro
 	return e, nil
 }
 
-// Verify checks everything in all containers. Faults are errors; the report has counts, and notes
-// on what is wrong but can be read anyway.
+// Verify checks everything in all containers. Faults are errors; the report has counts, and notes on violations that
+// can be read anyway.
 func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 	r := &Report{}
 	for _, p := range d.parts {

@@ -3,8 +3,8 @@
 // byte range, or a folder of rows of the next level. A sample is found by the path of its ids, or
 // by conditions on its columns.
 //
-// Supported are TACO 2 (the TACO specification 2.0.0, and what the writers of both its generations
-// produce): ZIP, FOLDER, __TACOCAT__ and .tacocat, TACOLLECTION.json; Tortilla 0.5.0 and TACO
+// Supported are TACO 2 (the TACO specification 2.0.0, and the files of the writers of both its
+// generations): ZIP, FOLDER, __TACOCAT__ and .tacocat, TACOLLECTION.json; Tortilla 0.5.0 and TACO
 // 0.2.0, streaming ones too, whole or in parts; and lists of these. Remote containers are read
 // through the source.Opener that is passed.
 //

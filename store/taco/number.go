@@ -136,13 +136,13 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 	return nil
 }
 
-// bandBytes is what a band takes beside its classes: the slices of its values here, in PoolNumber and in a server's
-// answer, 24 bytes each, and the least that is allocated for such an answer.
+// bandBytes is the memory of a band beside its classes: the slices of its values here, in PoolNumber and in a server's
+// answer, 24 bytes each, and the smallest allocation for such an answer.
 const bandBytes = 3*24 + 8
 
-// classBytes is what a class of a band takes, or the one value of measurements: 48 bytes as weighted, 8 in the row that
-// is added, 8 in the result of PoolNumber and 4 in a server's answer, these three twice, because slices that grow are
-// copied. A file of some KiB can hold tens of millions of equal shares.
+// classBytes is the memory of a class of a band, or of the one value of measurements: 48 bytes as weighted, 8 in the
+// row that is added, 8 in the result of PoolNumber and 4 in a server's answer, these three twice, because slices that
+// grow are copied. A file of some KiB can hold tens of millions of equal shares.
 const classBytes = 48 + 2*(8+8+4)
 
 // weighted pools a value, by its rows.

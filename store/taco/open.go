@@ -317,7 +317,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
-			// A local directory exists, so that the message needs to say what is missing in it.
+			// A local directory exists, so the message must name the missing files in it.
 			err = fault.New(fault.Unsupported, "folder", fault.NoOffset,
 				"is not a container: it has neither COLLECTION.json nor METADATA")
 		}

@@ -34,8 +34,8 @@ func setMember(whole string, number int) string {
 	return fmt.Sprintf("%s.%04d.part%s", whole[:i], number, whole[i:])
 }
 
-// IsSet reports whether a name without a file is that of a container that is split into parts, of
-// which the first one exists. Open opens such a container.
+// IsSet reports whether a name without a file is that of a container split into parts, by looking
+// for the first part. Open opens such a container.
 func IsSet(ctx context.Context, o source.Opener, whole string) bool {
 	return partsOf(ctx, o, whole) != nil
 }

@@ -14,7 +14,7 @@ func VSI(e Entry) string {
 		"gs://": "/vsigs/", "az://": "/vsiaz/", "file://": ""} {
 		if rest, ok := strings.CutPrefix(uri, scheme); ok {
 			uri = vsi + rest
-			break // what follows a scheme may look like another one, and a map has no order
+			break // the rest may begin like another scheme, and the order of a map varies
 		}
 	}
 	if e.Offset == Whole || e.Kind == Folder && uri == "" { // a folder of shards is nowhere

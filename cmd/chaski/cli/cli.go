@@ -30,7 +30,7 @@ import (
 // that, buildVersion takes the version of the build information.
 var version string
 
-// Parts has what a binary adds to the default command.
+// Parts has the parts that a binary adds to the default command.
 type Parts struct {
 	// SQL runs a query that package query does not support, over the tables with the given names.
 	SQL query.Full

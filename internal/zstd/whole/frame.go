@@ -1,7 +1,6 @@
 // Package whole decodes a zstd frame (RFC 8878) of which all content goes into memory of the caller: one frame that
 // needs no dictionary, as the tiles of rasters are. Huffman codes are read by klauspost/compress, and the sequences of
-// literals and matches here. It decides only what it can: a frame that it does not decode may still be sound, and
-// another decoder has the last word.
+// literals and matches here. A frame that it refuses may still be valid: the caller must try another decoder.
 package whole
 
 import (
@@ -18,7 +17,7 @@ const (
 	windowMin = 1 << 10
 	// windowMax is the largest window that libzstd accepts: 3.75 GiB.
 	windowMax = 1<<31 + 7<<28
-	// slack is how far the loops write and read past what they need.
+	// slack is how many bytes past their input and output the loops read and write.
 	slack = 32
 )
 
@@ -98,7 +97,7 @@ func (f *frame) header() bool {
 	return f.window <= windowMax && (size == 0 || content == uint64(f.size))
 }
 
-// end checks what follows the blocks of the frame.
+// end checks the checksum after the blocks of the frame.
 func (f *frame) end() bool {
 	if f.out != f.size {
 		return false

@@ -17,8 +17,8 @@ type literals struct {
 	size    int    // decoded
 	code    []byte // as stored
 	bytes   []byte // decoded, once decodeLiterals was called
-	limit   []byte // bytes with what may be read behind them
-	inPlace bool   // decodeLiterals wrote them to where it was told
+	limit   []byte // bytes, and those after them that may be read
+	inPlace bool   // decodeLiterals wrote them to the place that it was given
 }
 
 // literals reads the header of the literals of a block that ends at end, and skips them.

@@ -8,9 +8,9 @@ import (
 // sequence is a number of literals, and then a match: bytes that are the same as those offset bytes before.
 type sequence struct{ lits, match, offset uint64 }
 
-// run is what the decoding of the sequences of a block works on. The bits are read from the end of the stream to its
-// start: the next ones are those of the word at src[at:at+8] below its upper `used` bits, of which there are fewer than
-// 8 between sequences. The word may begin up to 8 bytes before the stream.
+// run is the state of decoding the sequences of a block. The bits are read from the end of the stream to its start: the
+// next ones are those of the word at src[at:at+8] below its upper `used` bits, of which there are fewer than 8 between
+// sequences. The word may begin up to 8 bytes before the stream.
 //
 // The loop in assembly has the offsets of the fields.
 type run struct {
@@ -46,7 +46,7 @@ const (
 // release lets go of the caller's memory.
 func (r *run) release() { *r = run{} }
 
-// sequences decodes and executes the sequences of a block that ends at end, and appends what is left of its literals.
+// sequences decodes and executes the sequences of a block that ends at end, and appends its remaining literals.
 func (d *Decoder) sequences(l *literals, count, end int) bool {
 	f, r := &d.frame, &d.run
 	start := f.at

@@ -34,7 +34,8 @@ var patterns = func() (p [16]pattern) {
 //go:noescape
 func sequences(r *run, p *[16]pattern) int
 
-// loop decodes and executes sequences as far as that is fast. It returns why it ended. r.left is over 1.
+// loop decodes and executes sequences by the loop in assembly, if there is one. It returns why it ended.
+// r.left is over 1.
 func (r *run) loop() int {
 	if !hasLoop || len(r.literals) == 0 {
 		return notDecoded

@@ -26,7 +26,7 @@ type tables struct {
 // entry is a state of a table of finite state entropy, in one word:
 //
 //	bits 0–7    n, the bits that the next state takes from the stream
-//	bits 8–15   -(n+x) modulo 256, so that the sum of three entries has what a sequence takes, negative
+//	bits 8–15   -(n+x) modulo 256, so that the sum of three entries has the bits of a sequence, negated
 //	bits 16–31  the next state if those n bits are zero
 //	bits 32–39  x, the bits that the value takes from the stream
 //	bits 40–63  the value if those x bits are zero; 0 for offsets, whose value is 1<<x
@@ -41,7 +41,7 @@ func (e entry) with(n uint32, next uint16) entry {
 
 func (v value) entry() entry { return entry(v.bits)<<32 | entry(v.base)<<40 }
 
-// value is what a code stands for: base and as many bits more.
+// value is the meaning of a code: a base, and the number of bits to add.
 type value struct {
 	base uint32
 	bits uint8

@@ -175,7 +175,7 @@ func (s *Store) fail(uri string, err error) error {
 		Denied: status != 0 && remote.Status(status, nil).Class == remote.Denied, Err: brief(err)}
 }
 
-// brief returns the end of an error's text, on one line: what the SDK puts in front of it repeats the request.
+// brief returns the end of an error's text, on one line. The SDK repeats the request in front of it.
 func brief(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if i := strings.LastIndex(text, "api error "); i >= 0 {

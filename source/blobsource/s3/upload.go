@@ -26,8 +26,8 @@ const (
 	// 7,000 parts of 16 MiB, 1,000 of 32, 64 and 128 MiB each are 328 GiB, which is all that such an object can have.
 	// Larger ones have to say their size first.
 	uniformParts = 7000
-	// maxSize bounds the size that an object is said to have, which may be a guess from the size of decoded pixels:
-	// 5 TiB in 7,000 parts are 750 MiB each, and S3 takes up to 5 GiB.
+	// maxSize bounds the expected size of an object, which may be a guess from the size of decoded pixels: 5 TiB in
+	// 7,000 parts are 750 MiB each, and S3 takes up to 5 GiB.
 	maxSize = 5 << 40
 	// sending is how many parts are sent at a time. Memory holds as many, the one that is being filled, and those that
 	// are held.
@@ -89,8 +89,8 @@ func (s *Store) Create(ctx context.Context, uri string, size int64) (*Upload, er
 	return u, nil
 }
 
-// clean aborts unfinished uploads of the key that were begun by the user who writes it now. Only S3 knows who that is,
-// and tells it for uploads: this one begins, if there is another.
+// clean aborts unfinished uploads of the key by the same user. S3 returns the user only for uploads, so this one
+// begins first, if there is another.
 func (u *Upload) clean() error {
 	stale, err := u.unfinished()
 	if err != nil || len(stale) == 0 {
@@ -201,7 +201,7 @@ func (u *Upload) filling() (*part, error) {
 	return b, nil
 }
 
-// send sends the parts that are full and of which nothing is held, or, at the end, all.
+// send sends full parts without held bytes or, with all, every part.
 func (u *Upload) send(all bool) error {
 	left := u.kept[:0]
 	for _, b := range u.kept {
@@ -257,7 +257,7 @@ func (u *Upload) WriteAt(p []byte, at int64) (int, error) {
 	return len(p), u.fail(u.send(false))
 }
 
-// Commit makes the object appear. On an error it is the old one, as far as the store has said.
+// Commit makes the object appear. After an error, as far as the store reports it, the old object remains.
 func (u *Upload) Commit() error {
 	err := context.Cause(u.ctx)
 	switch {

@@ -33,7 +33,7 @@ type File struct {
 	Bytes int64  `json:"-"` // its size when it was listed; 0 if that is not known
 }
 
-// FileMember is what a Member has, but for opening it.
+// FileMember is a Member without the function that opens it.
 type FileMember struct {
 	Path   string `json:"path"`
 	Offset int64  `json:"offset"`
@@ -75,7 +75,7 @@ func (f *namedFile) file() (out File, err error) {
 	return out, nil
 }
 
-// named returns what Write has of a file.
+// named returns a file in the form of Write.
 func (f *File) named(o *Options) namedFile {
 	n := namedFile{uri: f.URI, path: f.Path, size: f.Size, etag: f.ETag}
 	if n.path == "" {
@@ -136,8 +136,8 @@ func compareURIs(a, b string) int {
 	return 1
 }
 
-// Matching matches files with the rows of Options.Join as they are listed, so that what does not fit is known before
-// anything is read.
+// Matching matches files with the rows of Options.Join as they are listed, so that mismatches are found before any
+// file is read.
 type Matching struct {
 	o Options
 	j *joined
@@ -163,8 +163,8 @@ func (m *Matching) End() error { return fault.WithFile(m.j.end(m.m, &m.o), m.o.J
 func (m *Matching) Close() error { return m.j.tab.Close() }
 
 // MergeParts writes the catalog of the files of all parts, in their order, with the columns of o.Join. Memory is that
-// of one row group of the output and of one part, and with Join that of Write. A part that is no catalog is
-// fault.Corrupt or fault.Unsupported, and so are rows that are not in the order of their URIs.
+// of one row group of the output and of one part, and with Join that of Write. A part that is not a catalog is
+// fault.Corrupt or fault.Unsupported, and so are rows that are not sorted by URI.
 func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], o Options) (n int,
 	err error) {
 	var more rowio.Columns

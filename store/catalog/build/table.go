@@ -167,7 +167,7 @@ func openTabled(ctx context.Context, p *paired, name string, base string) (err e
 	return p.tableFiles(ctx, name, base, tab.Rows(), paths)
 }
 
-// pathColumn returns the column of a field's paths, and notes its name in taken.
+// pathColumn returns the column of a field's paths, and adds its name to taken.
 func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (columns.Column, error) {
 	if s.Pattern != "" {
 		return nil, badField(s, "has a pattern, which finds files below a directory; of a table name a column")

@@ -85,7 +85,7 @@ type Member struct {
 	Offset, Length int64
 	// Head is how many bytes of what Open opens stand before the byte range, and are not in the file.
 	Head int64
-	// Known is what is known about the file.
+	// Known has the size and tag of the file, if known.
 	Known source.Known
 	// Open opens its byte range.
 	Open func(ctx context.Context) (source.Reader, error)
@@ -384,7 +384,7 @@ func (m *Member) named(base string, absolute bool) (f namedFile, err error) {
 	return f, nil
 }
 
-// memberOpener opens one member, whatever the name.
+// memberOpener ignores the name and opens one member.
 type memberOpener struct{ m *Member }
 
 // Open implements source.Opener.

@@ -79,7 +79,7 @@ func isRaster(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.
 	return is, r.Close()
 }
 
-// knownOf opens a file to learn what is known of it, once.
+// knownOf opens a file, once, to learn its size and tag.
 func knownOf(ctx context.Context, files source.Opener, uri string,
 	known map[string]source.Known) (source.Known, error) {
 	if k, ok := known[uri]; ok {

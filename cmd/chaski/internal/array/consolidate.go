@@ -49,7 +49,7 @@ with bzip2, because chaski reads bzip2 but does not write it. For encrypted arra
 	return cmd
 }
 
-// Consolidated is what the command prints.
+// Consolidated is the JSON that the command prints.
 type Consolidated struct {
 	Array    string   `json:"array"`
 	Merged   []string `json:"merged"`

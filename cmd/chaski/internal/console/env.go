@@ -8,8 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Env is what a command gets from the process: its standard streams, and what differs between
-// binaries.
+// Env has the standard streams of a command, and the parts that differ between binaries.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer

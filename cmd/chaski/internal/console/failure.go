@@ -29,8 +29,9 @@ type Interrupt struct{ os.Signal }
 
 func (i Interrupt) Error() string { return i.String() }
 
-// Started is the annotation that the root command gets once its command line was accepted. It tells
-// an error of cobra's parser, which has no type of its own, from an error of a command.
+// Started is the annotation that the root command gets once its command line was accepted. It
+// distinguishes an error of cobra's parser, which has no type of its own, from an error of a
+// command.
 const Started = "started"
 
 // Report writes an error to stderr and returns the exit code. It is the one place where both are
@@ -58,8 +59,8 @@ func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 // source.RequestError.
 const unavailable = "unavailable"
 
-// failure returns "FILE: PART at OFFSET: what is wrong: KIND" on one line. If the error names no
-// file, the command's name takes its place.
+// failure returns "FILE: PART at OFFSET: MESSAGE: KIND" on one line. If the error names no file, the
+// command's name takes its place.
 func failure(err error, command string) string {
 	f := &fault.Error{Kind: SystemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
 	var e *fault.Error

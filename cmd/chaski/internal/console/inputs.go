@@ -16,13 +16,13 @@ import (
 var outputs = []string{"output", "html", "stats"}
 
 // NotAnInput refuses a command that would replace a file that one of its arguments or other flags names, or a raster
-// below a directory that is an argument. Commands with --overwrite are asked to: they hold what they read before they
-// replace it.
+// below a directory that is an argument. Commands with --overwrite may do so: they have read a file completely before
+// they replace it.
 func NotAnInput(fl *pflag.FlagSet, args []string) error {
 	if fl.Lookup("overwrite") != nil {
 		return nil
 	}
-	named := slices.Clone(args) // files, of whatever name
+	named := slices.Clone(args) // files with any name
 	fl.Visit(func(f *pflag.Flag) {
 		if !slices.Contains(outputs, f.Name) && f.Value.Type() != "bool" {
 			named = append(named, f.Value.String())

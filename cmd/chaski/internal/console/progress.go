@@ -45,7 +45,7 @@ func (p *Bar) Done() {
 	}
 }
 
-// Describe says what the bar is about to count.
+// Describe sets the words for the things that the bar counts next.
 func (p *Bar) Describe(what string) {
 	if p.bar != nil {
 		p.bar.Describe(what)

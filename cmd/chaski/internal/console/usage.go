@@ -37,7 +37,7 @@ func UsageUnlessFault(err error) error {
 }
 
 // AtLeastOne checks that a command has arguments. It is cobra.MinimumNArgs(1) with a message that
-// names what is missing.
+// names the missing argument.
 func AtLeastOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -84,8 +84,8 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 		return f.listZarr(ctx, env.Out, files, paths)
 	}
 	var prune []taco.Filter
-	// Files of which no row can match are not opened, unless --where looks at several rows at once, such as
-	// by a mean: then it needs the rows of all files.
+	// Files without matching rows are not opened, unless --where compares several rows, such as with a mean:
+	// then it needs the rows of all files.
 	if filter != nil && query.RowWise(f.Where) {
 		prune = append(prune, *filter)
 	}

@@ -223,7 +223,7 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 		r, _, err := ReadRecipe(ctx, path)
 		return r, err
 	}
-	// One byte more than a recipe has at most, so that Parse refuses what is longer.
+	// One byte more than the limit, so that Parse refuses longer recipes.
 	b, err := io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
 	if err != nil {
 		return nil, console.FileError("standard input", err)
@@ -274,7 +274,7 @@ func WriteStatistics(env console.Env, name string, report any) error {
 	})
 }
 
-// report says what was made.
+// report prints the counts of the container.
 func (f *makeFlags) report(env console.Env, r *recipe.Result) error {
 	if f.stats != "" {
 		if err := WriteStatistics(env, f.stats, r.Report); err != nil {

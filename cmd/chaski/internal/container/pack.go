@@ -29,7 +29,7 @@ type packFlags struct {
 	parts                 partFlags
 	shards                shardFlags
 	given                 *build.Collection // the description of append, instead of that of the source
-	notes                 []string          // what is wrong with the source, and can be read all the same
+	notes                 []string          // violations in the sources that can be read anyway
 	columns               columnFlags
 	upgrade               bool           // the source must be of generation 1
 	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
@@ -151,7 +151,7 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	})
 }
 
-// show shows the progress of write, and then the notes about its sources and what it has written to out.
+// show shows the progress of write, then the notes about its sources and the counts of out.
 func (f *packFlags) show(env console.Env, command, out string, paths []string, added string,
 	write func(o build.Options) (*build.Result, error)) error {
 	files := open.NewOpener(true)
@@ -220,7 +220,7 @@ func (f *packFlags) export(
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "is a %s already: "+
 			"an upgrade is of a Tortilla or a TACO 0.2", d.Format()), path)
 	}
-	// A copy of what is broken would be whole, and hide it.
+	// A copy of broken samples would pass all checks, and hide the damage.
 	checked, err := d.Verify(ctx)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
@@ -312,7 +312,7 @@ func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) 
 	return build.Create(ctx, &build.Taco{Samples: l.Samples, Collection: *c}, f.out, o)
 }
 
-// fresh returns the description of samples that are in no container yet. what is the one source.
+// fresh returns the description of samples that are not in a container yet. what is the only source.
 func (f *packFlags) fresh(paths []string, o build.Options, what string) (*build.Collection, error) {
 	if len(paths) > 1 {
 		return nil, console.Usagef("%s is %s: it is packed alone", paths[0], what)

@@ -89,7 +89,8 @@ func (f *columnFlags) old(o *build.Options) (err error) {
 	return nil
 }
 
-// into lets the container have the columns. What is computed may need columns of the table, such as stac:centroid.
+// into adds the columns to the options of the container. Computed columns may need columns of the table, such as
+// stac:centroid.
 func (f *columnFlags) into(o *build.Options) {
 	opener := o.Opener
 	var table *tables.Table // of level 0

@@ -37,7 +37,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	if err != nil {
 		return nil, err
 	}
-	// An index of what is broken would hide it.
+	// An index of broken containers would hide the damage.
 	for _, zip := range zips {
 		if err := f.verify(ctx, o.Opener, zip); err != nil {
 			return nil, fault.WithFile(err, zip)

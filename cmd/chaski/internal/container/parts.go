@@ -79,7 +79,7 @@ func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
 	f.shards.add(fl)
 }
 
-// Output checks the flags, and returns what they say of a container at out.
+// Output checks the flags, and returns the options of a container at out.
 func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	if err := console.OneOf("form", f.form, madeForms...); err != nil {
 		return o, err
@@ -103,10 +103,10 @@ func (f *MadeFlags) Stored(ctx context.Context, out string, o recipe.Output,
 	})
 }
 
-// madeForms are the values of --form of what a recipe makes, which are some of packForms.
+// madeForms are the values of --form for recipes, a part of packForms.
 var madeForms = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain", "mds", "wds"}
 
-// sizeUnits are what a size may end in, longer ones first.
+// sizeUnits are the units of sizes, longer names first.
 var sizeUnits = []struct {
 	name  string
 	bytes float64

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 )
 
-// price is what a store asks for what is read of it.
+// price holds the prices of a store for reading.
 type price struct {
 	perGB, perRequests float64
 	epochs             int64
@@ -43,7 +43,7 @@ func (p *price) check(fl *pflag.FlagSet) error {
 
 func (p *price) asked() bool { return p.perGB > 0 || p.perRequests > 0 }
 
-// priceReport is what a run costs, in the currency of the flags.
+// priceReport is the cost of a run, in the currency of the flags.
 type priceReport struct {
 	PerGB       float64 `json:"per_gb"`
 	PerRequests float64 `json:"per_1000_requests"`
@@ -56,7 +56,7 @@ type priceReport struct {
 	Total    float64 `json:"total"`
 }
 
-// of returns the price of a run whose epochs are like this one, or nil if no price is given.
+// of returns the cost of a run whose epochs are like this one, or nil if no price is set.
 func (p *price) of(epoch *dryrun.Work) *priceReport {
 	if !p.asked() {
 		return nil

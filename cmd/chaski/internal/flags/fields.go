@@ -39,7 +39,7 @@ func stackFields(fields []loader.Field) []loader.Field {
 			out = append(out, f)
 			continue
 		}
-		// A member that both lack, or have of two kinds, is left as it is: the spec says what is wrong with it.
+		// A member that both lack, or that has two kinds, stays as it is: the spec makes the error.
 		switch o := &out[k]; {
 		case f.Column != "" && (o.Column != "" || o.Columns != nil):
 			if o.Columns == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// AddMemory adds --memory, whose default depends on the size of a batch. what names what it bounds.
+// AddMemory adds --memory, whose default depends on the size of a batch. what names the bounded
+// things.
 func AddMemory(fl *pflag.FlagSet, memory *int64, what string) {
 	fl.Int64Var(memory, "memory", 0,
 		"memory for all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a "+

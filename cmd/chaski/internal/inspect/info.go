@@ -147,7 +147,7 @@ func (s *sheet) raster(r *survey.RasterInfo) {
 	s.frame(r.OpenZL)
 }
 
-// rumi adds what is said of rumi files only.
+// rumi adds the lines for rumi files.
 func (s *sheet) rumi(r *survey.RumiInfo) {
 	if r == nil {
 		return

@@ -63,7 +63,7 @@ func opened(ctx context.Context, path string) (*job.Job, func(), error) {
 	return j, done, nil
 }
 
-// resource has the flags of what a command may use.
+// resource has the flags for resources.
 type resource struct {
 	workers  int
 	maxChunk int
@@ -74,7 +74,7 @@ func (f *resource) add(fl *pflag.FlagSet) {
 	flags.AddMaxChunk(fl, &f.maxChunk)
 }
 
-// options returns what the flags allow, and what ends their use.
+// options returns the flags as options, and a function that closes them.
 func (f *resource) options(env console.Env) (loader.Options, func(), error) {
 	if err := console.Between("workers", f.workers, 0, flags.MaxWorkers); err != nil {
 		return loader.Options{}, nil, err

@@ -12,14 +12,14 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 )
 
-// IsStore reports whether a URI is that of a store that objects are written to.
+// IsStore reports whether a URI is in an object store that chaski can write to.
 func IsStore(uri string) bool {
 	scheme := source.Scheme(uri)
 	return scheme == "s3" || clouds[scheme] != nil
 }
 
-// Bucket opens the bucket of a URI for which IsStore holds, and returns the rest of the URI and what ends its use.
-// Credentials come from the environment, as for reading.
+// Bucket opens the bucket of a URI for which IsStore holds. It returns the key in the bucket, and a function that
+// closes it. Credentials come from the environment, as for reading.
 func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done func(), err error) {
 	scheme, rest, _ := strings.Cut(uri, "://")
 	name, key, _ := strings.Cut(rest, "/")
@@ -38,7 +38,7 @@ func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done f
 		return nil, "", nil, err
 	}
 	return b, key, func() {
-		_ = b.Close() // what was written has been answered
+		_ = b.Close() // all writes have been answered
 		_ = d.Close()
 	}, nil
 }

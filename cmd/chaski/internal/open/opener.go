@@ -1,5 +1,5 @@
-// Package open opens what the arguments of a command name: files, remote objects, members of
-// containers and TileDB arrays.
+// Package open opens the arguments of a command: files, remote objects, members of containers and
+// TileDB arrays.
 package open
 
 import (

@@ -59,8 +59,8 @@ func New(dataset string, err error) Record {
 	return r
 }
 
-// key returns what is equal in records about the same fault. The message names the file and the offset in
-// it; if it names no file, the key needs the sample to tell faults apart.
+// key returns a string that records about the same fault share. The message names the file and the offset
+// in it; if it names no file, the key needs the sample to tell faults apart.
 func (r *Record) key() string {
 	if r.URI != "" {
 		return r.Dataset + "\n" + r.Message
@@ -72,7 +72,7 @@ func (r *Record) key() string {
 	return fmt.Sprintf("%s\n%s\n%s\n%s\n%d", r.Dataset, r.Message, r.Source, r.ID, n)
 }
 
-// Limits of a list. A dataset of which every sample is bad must not fill the memory of a server, or its
+// Limits of a list. A dataset in which every sample is bad must not fill the memory of a server, or its
 // disk.
 const (
 	MaxKnown = 10_000    // records that a writer counts; some 10 MB at 1 kB each

@@ -209,7 +209,8 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	return nil
 }
 
-// warn says what the new files lack, when all are written: a command that fails prints one line, its error.
+// warn reports the properties that the new files lack. It runs after the last file, because a command that
+// fails prints one line, its error.
 func (f *convertFlags) warn(w io.Writer) {
 	for _, line := range f.losses.Lines() {
 		fmt.Fprintf(w, "chaski: %s\n", console.Printable(line))

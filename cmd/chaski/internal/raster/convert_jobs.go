@@ -187,8 +187,8 @@ func (f *convertFlags) inFolder(rel string) string {
 	return pathname.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
 }
 
-// walk appends the rasters below dir. It follows links and leaves out hidden files and directories, and
-// the destination, since a second run would otherwise convert what the first one wrote.
+// walk appends the rasters below dir. It follows links and leaves out hidden files and directories, and the
+// destination, since a second run would otherwise convert the output of the first.
 func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) ([]conversion, error) {
 	out, outErr := os.Stat(f.out) // it need not exist yet
 	isOut := func(d fs.DirEntry) bool {

@@ -43,7 +43,7 @@ func (f *Encoding) Add(fl *pflag.FlagSet) {
 	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")
 }
 
-// Options returns what the flags say, with one worker.
+// Options returns the flags as options, with one worker.
 func (f *Encoding) Options() (convert.Options, error) {
 	if err := f.resolve(); err != nil {
 		return f.o, err
@@ -55,7 +55,7 @@ func (f *Encoding) Options() (convert.Options, error) {
 	return f.o, nil
 }
 
-// resolve fills in defaults, and takes what is not an option as it is.
+// resolve fills in defaults. It leaves fields that are not options unchanged.
 func (f *Encoding) resolve() (err error) {
 	f.to = cmp.Or(f.to, convert.TOG)
 	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {

@@ -153,7 +153,7 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 	return f.parquet(ctx, env, files, paths)
 }
 
-// parquet writes a catalog, and counts on standard error what it left out.
+// parquet writes a catalog, and prints the numbers of files it left out on standard error.
 func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.Opener, paths []string) error {
 	bar := console.NewBar(env.Err, "indexing", -1)
 	var counts build.Counts

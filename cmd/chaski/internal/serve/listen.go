@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/shm"
 )
 
-// onlyUser reports whether nobody but the user of this process can connect to the address of --listen.
+// onlyUser reports whether only the user of this process can connect to the address of --listen.
 func onlyUser(address string) bool {
 	return strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "unix-abstract:")
 }

@@ -279,7 +279,7 @@ func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listen
 	return srv.Serve(serving, l)
 }
 
-// server returns the server, and what lets clients in to its listeners. m is nil without --metrics.
+// server returns the server and its doors, which authenticate clients at the listeners. m is nil without --metrics.
 func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env) (*server.Server, *doors, error) {
 	addresses := []net.Addr{l.Addr()}
 	if m != nil {
@@ -311,7 +311,7 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 	o.IdleTimeout = f.idle
 	f.clients.set(&o)
 	if f.upstream {
-		// What a client does about servers that come and go is of interest to its user, whatever the level of the rest.
+		// Messages of a client about servers that come and go matter to its user, so they are shown at every level.
 		clients := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}))
 		o.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int,
 			o loader.Options) (server.Engine, error) {

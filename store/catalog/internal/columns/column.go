@@ -12,7 +12,7 @@ import (
 // Kind is the kind of a field of a sample.
 type Kind uint8
 
-// Kinds. Integers become 64-bit integers and floats float64, whatever the column's type.
+// Kinds. All integers become 64-bit integers, and all floats float64.
 const (
 	Raster Kind = iota + 1 // a path or URI
 	Int

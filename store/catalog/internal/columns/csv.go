@@ -191,7 +191,7 @@ type records struct {
 	ctx    context.Context
 	file   io.Reader
 	at     int64
-	record int64  // bytes since a record ended, with what the buffer before the parser holds
+	record int64  // bytes since a record ended, including the buffer before the parser
 	what   string // a record, for errors
 }
 

@@ -24,8 +24,8 @@ const (
 	maxItemCells   = 128 << 20 // rows times columns: a cell takes 8 bytes or more, also where an item has no value
 )
 
-// cellBytes is what a value takes beside its text, also where an item has none: its end of 8 bytes and whether it is
-// null, twice, because a slice that grows is copied.
+// cellBytes is the memory of a value beside its text, also for items without the value: an offset of 8 bytes and a
+// null flag, twice, because a slice that grows is copied.
 const cellBytes = 2 * 9
 
 // openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
@@ -156,7 +156,7 @@ func (in *items) list(d *json.Decoder) error {
 	return noEnd(err)
 }
 
-// item is what is read of a STAC item (STAC 1.0 and 1.1, Item Specification).
+// item has the members of a STAC item that are read (STAC 1.0 and 1.1, Item Specification).
 type item struct {
 	Type       string                     `json:"type"`
 	ID         json.RawMessage            `json:"id"`

@@ -21,7 +21,7 @@ type ParquetTable struct {
 	Reader source.Reader
 	Cache  *lru.Cache[pageKey, *parquet.Values]
 
-	account *budget.Account // of the opening, for what the cache does not count
+	account *budget.Account // of the opening, for memory that the cache does not count
 
 	mu    sync.Mutex
 	pages map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
@@ -200,7 +200,7 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 	return p, nil
 }
 
-// values returns a decoded page, from the cache if it is there.
+// values returns a decoded page, from the cache if possible.
 //
 // A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
 // that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.

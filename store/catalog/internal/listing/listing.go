@@ -119,13 +119,13 @@ type shared struct {
 }
 
 // Share returns a context in which each source is listed once. It is for one opening, with one opener and its roots: a
-// mixture may name a directory many times. Nobody may change the listings.
+// mixture may name a directory many times. Callers must not change the listings.
 func Share(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sharedKey{}, &shared{of: map[sharedListing]*Listing{}})
 }
 
-// pathBytes is what a file of a listing takes beside the bytes of its path, which a table holds as its own strings too:
-// twice a string of 16 bytes, a size of 8, and the entry of the directory while it is read, about 100.
+// pathBytes is the memory of a file in a listing beside its path, which a table holds as a second string: twice a
+// string of 16 bytes, a size of 8, and the entry of the directory while it is read, about 100.
 const pathBytes = 140
 
 // chargeStep is how many files are charged at a time.

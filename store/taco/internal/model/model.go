@@ -47,8 +47,8 @@ type Entry struct {
 	// Head is the header of the file whose other bytes these are, if the container does not store it: that of a .npy
 	// file for an array of an MDS shard.
 	Head string
-	// Object is what is known about the object if the container's tables were read from it, so that
-	// opening it needs no request. It is zero for other files.
+	// Object has the size and tag of the object if the container's tables were read from it, so that opening it
+	// needs no request. It is zero for other files.
 	Object source.Known
 	// Part is the number of the container in a dataset of several. Level and Row are the place of
 	// the sample's row in the tables of that container.
@@ -145,7 +145,7 @@ type Report struct {
 	Folders int64 // tables of children
 	Bytes   int64 // of the samples
 	Absent  int64 // missing source files of a TACOCAT
-	// Notes describe what is wrong but can be read anyway.
+	// Notes describe violations that can be read anyway.
 	Notes []string
 }
 

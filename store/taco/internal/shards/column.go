@@ -54,8 +54,9 @@ func (c *columns) join(of *columns, first int) {
 	}
 }
 
-// cellBytes is about what a value takes in a column, and fewCells is what any dataset may have. Samples that lack a
-// column take as much there, so that a file of few bytes could otherwise ask for any number of rows times columns.
+// cellBytes is about the memory of a value in a column; fewCells values are always allowed. A sample that lacks a
+// column takes as much as one that has it, so the product of rows and columns must be bounded: a small file could claim
+// any number.
 const (
 	cellBytes    = 16
 	fewBytes     = 64 << 20

@@ -19,7 +19,7 @@ const IndexName = "index.json"
 // maxIndex limits an index: 64 MiB are 60,000 shards of 1 KiB each, which hold 4 TB of the usual 64 MiB.
 const maxIndex = 64 << 20
 
-// maxIndexShard limits what an index says of one shard: 1 MiB lists 10,000 columns.
+// maxIndexShard bounds the entry of one shard in an index: 1 MiB lists 10,000 columns.
 const maxIndexShard = 1 << 20
 
 // index is index.json. Unknown members are ignored.
@@ -73,7 +73,7 @@ type indexShard struct {
 	Zip         *fileInfo `json:"zip_data"`
 }
 
-// fileInfo is what the index says of a file.
+// fileInfo is the entry of a file in the index.
 type fileInfo struct {
 	Name   string            `json:"basename"`
 	Bytes  int64             `json:"bytes"`
@@ -86,7 +86,7 @@ func IsMDS(ctx context.Context, r source.Reader) bool {
 	return x != nil && len(x.Shards) > 0 && x.Shards[0] != nil && x.Shards[0].Format != ""
 }
 
-// readIndex reads an index and checks what needs no shard. If there is an error, it returns what was decoded before.
+// readIndex reads an index and checks it without its shards. After an error it returns the entries decoded so far.
 func readIndex(ctx context.Context, r source.Reader) (*index, error) {
 	if r.Size() > maxIndex {
 		return nil, fault.New(fault.Limit, IndexName, fault.NoOffset, "%d bytes, at most %d", r.Size(), maxIndex)
@@ -206,7 +206,7 @@ func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexSha
 	if n := binary.LittleEndian.Uint32(b); int64(n) != s.Samples {
 		return fault.New(fault.Corrupt, "header", 0, "%d samples, and %d by %s", n, s.Samples, IndexName)
 	}
-	// The table of offsets lies in the file, so that its size bounds what is allocated.
+	// The table of offsets lies in the file, so that its size bounds the allocation.
 	if b, err = w.bytes(4, int(4*(s.Samples+1))); err != nil {
 		return fault.WithPart(err, "offsets", 0)
 	}

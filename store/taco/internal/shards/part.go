@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// part is what was read of one shard.
+// part has the samples and columns of one shard.
 type part struct {
 	shard   shard
 	ids     []string
@@ -55,8 +55,8 @@ func (p *part) head(b string) int32 {
 // openAtOnce limits the shards that are read at a time.
 const openAtOnce = 8
 
-// read reads all shards and joins what they have. why may replace the error of a shard that cannot be opened. After an
-// error it begins no further shard: a pattern may stand for a million that are not there.
+// read reads all shards and joins their samples. why may replace the error of a shard that cannot be opened. After an
+// error it begins no further shard: a pattern may name a million that do not exist.
 func (c *Container) read(ctx context.Context, uris []string, one func(context.Context, int, *part, source.Reader) error,
 	why func(i int, err error) error) error {
 	parts, errs := make([]*part, len(uris)), make([]error, len(uris))

@@ -127,7 +127,7 @@ func refuse(h *tar.Header, off, size int64) error {
 	return nil
 }
 
-// meta matches members that describe a tar: "__name__", and what lies below it.
+// meta matches members that describe a tar: "__name__", and paths below it.
 var meta = regexp.MustCompile(`^__[^/]*__(/|$)`)
 
 // tarName divides the name of a member into the key of its sample and its extension, in lower case. ok is false for

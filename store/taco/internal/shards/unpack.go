@@ -22,10 +22,10 @@ import (
 // the first is found.
 type Unpack func() (folder string, err error)
 
-// unpackTo decompresses the shards of an index that are there in their compressed form alone. It returns the paths of
-// those files by the numbers of the shards.
+// unpackTo decompresses the shards of an index that exist in compressed form only. It returns the paths of the
+// decompressed files by shard number.
 //
-// They are decompressed one after the other, in pieces: 64 MiB of them would else be in memory for each.
+// Shards are decompressed one after the other, in pieces; decompressed whole, each would take 64 MiB of memory.
 func (x *index) unpackTo(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string,
 	to Unpack) (map[int]string, error) {
 	paths := map[int]string{}
@@ -126,9 +126,9 @@ func isFile(err error) bool {
 	return errors.As(err, &e)
 }
 
-// The memory of a decoder of zstd is the window that a frame asks for. 128 MiB is that of the highest level, 22, and
-// 8 MiB is what any decoder has to allow. In between the bytes that are there bound it: a block of 4 bytes is at most
-// 128 KiB long, so that none are more than 2^15 times as long.
+// A zstd decoder takes the memory of the window that a frame claims. 128 MiB is the window of the highest level, 22,
+// and 8 MiB is the least that a decoder must allow. In between, the size of the file bounds it: a block of 4 bytes
+// decodes to at most 128 KiB, so content is at most 2^15 times as long as the file.
 const (
 	leastWindow = 8 << 20
 	mostWindow  = 128 << 20
@@ -151,7 +151,7 @@ func (s *indexShard) decoder(r io.Reader) (io.Reader, func(), error) {
 		if err != nil {
 			return nil, nil, fault.Wrap(fault.Corrupt, "compressed shard", fault.NoOffset, err)
 		}
-		return d, func() { _ = d.Close() }, nil // only checks what was read
+		return d, func() { _ = d.Close() }, nil // only checks the bytes that were read
 	case "bz2":
 		return bzip2.NewReader(r), func() {}, nil
 	}

@@ -18,7 +18,7 @@ import (
 
 // Output says where shards are written to, and how.
 type Output struct {
-	// Bytes is what a shard has at most, unless its only sample has more.
+	// Bytes is the largest size of a shard, unless a single sample is larger.
 	Bytes int64
 	// Level is the level of zstd, 1 to 22, that MDS shards are compressed with as a whole; 0 is none.
 	Level int
@@ -169,7 +169,7 @@ func (w *MDS) flush() error {
 	return nil
 }
 
-// file returns what the index says of a file.
+// file returns the entry of a file in the index.
 func (w *MDS) file(name string, pieces ...[]byte) (string, error) {
 	size, sums := 0, make([]string, len(w.out.Hashes))
 	for _, p := range pieces {

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// readCollectionAhead reads the COLLECTION.json of a ZIP and, in the same request, what follows it
-// if that is little: the directory, which is needed if the offsets in the tables may be wrong. It
+// readCollectionAhead reads the COLLECTION.json of a ZIP and, in the same request, the bytes after
+// it if they are few: the directory, which is needed if the offsets in the tables may be wrong. It
 // returns a reader with that in memory, or r if it fails.
 func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collection, source.Reader, error) {
 	const part = "COLLECTION.json"

@@ -74,7 +74,7 @@ type Container struct {
 	places []place
 	// collAt is the place of COLLECTION.json in a ZIP.
 	collAt span
-	// object is what is known of a ZIP, to open it again without a request.
+	// object has the size and tag of a ZIP, to open it again without a request.
 	object source.Known
 
 	mu      sync.Mutex
@@ -88,8 +88,8 @@ var (
 	_ model.Sized     = (*Container)(nil)
 )
 
-// level is the table of a level and what was derived from it. Container.mu guards each field until
-// it is set; afterwards the field is read-only.
+// level is the table of a level and the values derived from it. Container.mu guards each field until it is set;
+// afterwards the field is read-only.
 type level struct {
 	tbl     *tables.Table
 	ids     *tables.Vector

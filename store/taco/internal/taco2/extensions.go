@@ -33,7 +33,7 @@ var extensions = []field{
 // Counts are members that say how many elements another has.
 var Counts = map[string]string{"labels:num_classes": "labels:classes", "optical:num_bands": "optical:bands"}
 
-// ExtensionMembers returns the members of a namespace, such as "labels", or nil if there is no such extension.
+// ExtensionMembers returns the members of a namespace, such as "labels", or nil if no extension has it.
 func ExtensionMembers(namespace string) (names []string) {
 	for _, f := range extensions {
 		if strings.HasPrefix(f.name, namespace+":") {
@@ -43,7 +43,7 @@ func ExtensionMembers(namespace string) (names []string) {
 	return names
 }
 
-// Violations says what is wrong with the members of extensions in COLLECTION.json: one sentence each.
+// Violations returns the violations in members of extensions in COLLECTION.json, one sentence each.
 func Violations(doc map[string]json.RawMessage) (all []string) {
 	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
 	values := map[string]any{}
@@ -106,7 +106,7 @@ type checker struct {
 	bad func(format string, args ...any)
 }
 
-// A rule adds what is wrong with the value at a path.
+// A rule adds the violations of the value at a path.
 type rule func(c checker, at string, v any)
 
 // field is a member of an object. A member that is null is taken to be missing, because tacotoolbox writes null for

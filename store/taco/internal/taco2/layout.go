@@ -124,7 +124,7 @@ func AppendDirectory(b []byte, records []Record, at int64) []byte {
 	if n >= full16 || size >= full32 || at >= full32 {
 		end := at + size
 		b = append(b, end64Signature...)
-		b = binary.LittleEndian.AppendUint64(b, 56-12) // of what follows in the record
+		b = binary.LittleEndian.AppendUint64(b, 56-12) // size of the rest of the record
 		b = binary.LittleEndian.AppendUint16(b, 45)    // version that made it, and that is needed: 4.5, for ZIP64
 		b = binary.LittleEndian.AppendUint16(b, 45)
 		b = binary.LittleEndian.AppendUint64(b, 0) // this disk, and that of the directory

@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// What TACO 2.0.0 requires of COLLECTION.json ("TACO-level Fields"). Documents that violate it can
-// be read anyway, so that each violation is a note.
+// The rules of TACO 2.0.0 for COLLECTION.json ("TACO-level Fields"). Documents that violate them
+// can be read anyway, so each violation is a note.
 
 // IDForm is the form of the id of a dataset: lower-case letters, digits, "_" and "-".
 var IDForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
@@ -76,7 +76,7 @@ func (c *Container) verifyCollection(r *model.Report) {
 // as decodes a value. ok is false if it is missing, null or of another type.
 func as[T any](b json.RawMessage) (v T, ok bool) { return v, Has(b) && json.Unmarshal(b, &v) == nil }
 
-// Has reports whether a member is there and not null.
+// Has reports whether a member exists and is not null.
 func Has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
 
 func (c *Container) verifyExtent(b json.RawMessage, note func(format string, args ...any)) {

@@ -24,7 +24,7 @@ func isPadding(id string) bool {
 	return true
 }
 
-// BadID says what is wrong with an id, or "".
+// BadID returns the reason why an id is not allowed, or "".
 func BadID(id string) string {
 	switch {
 	case id == "":

@@ -208,7 +208,7 @@ func (e *zipEntry) extend(extra []byte) bool {
 }
 
 // findDirectory searches for the end-of-directory record from the end of the file backwards, to
-// offset from. It skips what was appended to the archive; COLLECTION.json is right before the
+// offset from. It skips bytes appended to the archive; COLLECTION.json is right before the
 // directory.
 func findDirectory(ctx context.Context, r source.Reader, from int64) (span, uint64, error) {
 	tail := min(int64(maxTail), r.Size()-min(max(from, 0), r.Size()))

@@ -23,7 +23,7 @@ type file struct {
 	header     Header
 	collection json.RawMessage
 	limits     model.Limits
-	requests   source.Reader // r, with what was read ahead served from memory
+	requests   source.Reader // r, with bytes read ahead served from memory
 }
 
 // URI implements model.Container.

@@ -513,7 +513,7 @@ func (b *blob) places(r *model.Report) error {
 	return nil
 }
 
-// notes adds notes on what contradicts the specification but can be read anyway.
+// notes adds notes on violations of the specification that can be read anyway.
 func (f *file) notes(r *model.Report, splits int) {
 	if f.header.Partitions == 0 {
 		r.Note("the header says that the container is split into 0 files")

@@ -43,7 +43,7 @@ type rows struct {
 	tbl              *tables.Table
 	ids, formats     *tables.Vector
 	offsets, lengths *tables.Vector
-	roots            *tables.Vector // nil if the table has no such column of strings
+	roots            *tables.Vector // nil if the table lacks this column of strings
 }
 
 func (t *rows) len() int { return t.tbl.Len() }
