@@ -22,22 +22,17 @@ _SETTINGS = (
 )
 
 
-def refused(error: Error) -> bool:
-    """Reports whether an error is about a query itself, which DuckDB may run all the same."""
-    if isinstance(error, UnsupportedError):
-        return error.part == "query"
-    return isinstance(error, SpecError)
-
-
 def run(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
     """Returns the result of a query that the engine refused.
 
     Args:
         sql: one SELECT.
         table: returns a table by its name; it is asked for those that the query may name.
-        error: what the engine said. It is raised if duckdb is not installed or refuses the query
-            too.
+        error: what the engine said. It is raised if it is not about the query itself, and if duckdb
+            is not installed or refuses the query too.
     """
+    if isinstance(error, UnsupportedError) and error.part != "query":
+        raise error
     try:
         import duckdb
     except ImportError:
@@ -56,15 +51,11 @@ def run(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarro
         try:
             for setting in _SETTINGS:
                 connection.execute(setting)
-            return _select(duckdb, connection, sql)
+            statements = connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise SpecError("a query is one SELECT")
+            return connection.sql(sql).to_arrow_table()
         except duckdb.Error as e:
             if isinstance(error, SpecError):
                 raise error from None
             raise SpecError(str(e).splitlines()[0]) from None
-
-
-def _select(duckdb: Any, connection: Any, sql: str) -> pyarrow.Table:
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise SpecError("a query is one SELECT")
-    return connection.sql(sql).to_arrow_table()

@@ -15,14 +15,18 @@ import numpy.typing as npt
 
 from chaski.errors import PayloadError
 
-_UOFFSET = struct.Struct("<I")
-_SOFFSET = struct.Struct("<i")
-_VOFFSET = struct.Struct("<H")
-_SCALARS = {f: struct.Struct("<" + f) for f in "BiqQ"}
+_NUMBERS = {f: struct.Struct("<" + f) for f in "BHiIqQ"}
 
 
 def _outside(what: str, at: int) -> PayloadError:
     return PayloadError(f"batch header: {what} at {at} lies outside", part="batch header")
+
+
+def _number(buf: bytes, at: int, fmt: str) -> int:
+    s = _NUMBERS[fmt]
+    if not 0 <= at <= len(buf) - s.size:
+        raise _outside("a number", at)
+    return int(s.unpack_from(buf, at)[0])
 
 
 class Table:
@@ -31,51 +35,34 @@ class Table:
     __slots__ = ("_buf", "_pos", "_vtable", "_slots")
 
     def __init__(self, buf: bytes, pos: int) -> None:
-        if not 0 <= pos <= len(buf) - 4:
-            raise _outside("a table", pos)
-        vtable = pos - _SOFFSET.unpack_from(buf, pos)[0]
-        if not 0 <= vtable <= len(buf) - 4:
-            raise _outside("a vtable", vtable)
-        size = _VOFFSET.unpack_from(buf, vtable)[0]
-        if size < 4 or size % 2 or vtable + size > len(buf):
-            raise _outside("a vtable", vtable)
-        self._buf = buf
-        self._pos = pos
-        self._vtable = vtable
+        self._buf, self._pos = buf, pos
+        self._vtable = pos - _number(buf, pos, "i")
+        size = _number(buf, self._vtable, "H")
+        if size < 4 or size % 2 or self._vtable + size > len(buf):
+            raise _outside("a vtable", self._vtable)
         self._slots = (size - 4) // 2
 
     @classmethod
     def root(cls, buf: bytes) -> Table:
         """Returns the root table of a buffer."""
-        if len(buf) < 4:
-            raise _outside("the root", 0)
-        return cls(buf, _UOFFSET.unpack_from(buf, 0)[0])
+        return cls(buf, _number(buf, 0, "I"))
 
-    def _at(self, slot: int, size: int) -> int:
+    def _at(self, slot: int) -> int:
         """Returns where the slot's value is, or -1 if it is absent."""
-        if slot >= self._slots:
-            return -1
-        o = _VOFFSET.unpack_from(self._buf, self._vtable + 4 + 2 * slot)[0]
-        if o == 0:
-            return -1
-        at: int = self._pos + o
-        if at + size > len(self._buf):
-            raise _outside(f"slot {slot}", at)
-        return at
+        known = slot < self._slots
+        offset = _number(self._buf, self._vtable + 4 + 2 * slot, "H") if known else 0
+        return self._pos + offset if offset else -1
 
     def _follow(self, at: int) -> int:
-        to: int = at + _UOFFSET.unpack_from(self._buf, at)[0]
-        if to > len(self._buf) - 4:
-            raise _outside("an offset", at)
-        return to
+        return at + _number(self._buf, at, "I")
 
     def _vector(self, slot: int, size: int, most: int) -> tuple[int, int]:
         """Returns start and count of a vector of elements of size bytes, at most `most`."""
-        at = self._at(slot, 4)
+        at = self._at(slot)
         return (0, 0) if at < 0 else self._elements(self._follow(at), size, most)
 
     def _elements(self, to: int, size: int, most: int) -> tuple[int, int]:
-        n = _UOFFSET.unpack_from(self._buf, to)[0]
+        n = _number(self._buf, to, "I")
         if n > most:
             raise PayloadError(
                 f"batch header: a vector at {to} has {n} elements, at most {most}",
@@ -87,17 +74,13 @@ class Table:
 
     def integer(self, slot: int, fmt: str, default: int = 0) -> int:
         """Returns an integer; fmt is its letter in package struct."""
-        s = _SCALARS[fmt]
-        at = self._at(slot, s.size)
-        return default if at < 0 else int(s.unpack_from(self._buf, at)[0])
+        at = self._at(slot)
+        return default if at < 0 else _number(self._buf, at, fmt)
 
     def span(self, slot: int) -> tuple[int, int] | None:
         """Returns a struct of two ulong, or None."""
-        at = self._at(slot, 16)
-        if at < 0:
-            return None
-        offset, length = struct.unpack_from("<QQ", self._buf, at)
-        return offset, length
+        at = self._at(slot)
+        return None if at < 0 else (_number(self._buf, at, "Q"), _number(self._buf, at + 8, "Q"))
 
     def text(self, slot: int, most: int = 1 << 12) -> str:
         """Returns a string of at most `most` bytes, "" where it is absent."""
@@ -115,7 +98,7 @@ class Table:
 
     def table(self, slot: int) -> Table | None:
         """Returns a table, or None."""
-        at = self._at(slot, 4)
+        at = self._at(slot)
         return None if at < 0 else Table(self._buf, self._follow(at))
 
     def tables(self, slot: int, most: int) -> Iterator[Table]:

@@ -99,21 +99,17 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
         column_mode: see `load`.
 
     Raises:
-        SpecError: there are fewer than two, or they have several base paths.
+        SpecError: there are fewer than two, or they have several base paths or servers.
     """
     datasets = list(datasets)
     if len(datasets) < 2 or not all(isinstance(d, Dataset) for d in datasets):
         raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}: {datasets}")
-    bases = {d._source.base_path for d in datasets}
-    if len(bases) > 1:
-        raise SpecError(f"concat of datasets with several base paths: {sorted(map(str, bases))}")
     first = datasets[0]._source
-    if any(d._source.server != first.server for d in datasets):
-        raise SpecError("concat of datasets of several servers")
+    for name in ("base_path", "server"):
+        if any(getattr(d._source, name) != getattr(first, name) for d in datasets):
+            raise SpecError(f"concat of datasets of several {name}s")
     paths = [p for d in datasets for p in d._source.paths]
-    joined = load(
-        paths, bases.pop(), column_mode=column_mode, timeout=first.timeout, server=first.server
-    )
+    joined = Dataset(replace(first, paths=paths, mode=column_mode), ())
     if not any(d._steps for d in datasets):
         return joined
     return joined._with({"concat": [d._group() for d in datasets]})
@@ -167,8 +163,6 @@ class _Source:
         try:
             return self.sql(sql, given)
         except (SpecError, UnsupportedError) as e:
-            if not _fallback.refused(e):
-                raise
             return _fallback.run(sql, lambda n: self.sql(f"SELECT * FROM {n}", given), e)
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
