@@ -27,6 +27,7 @@ COMMENTED = {
     "proto/chaski/v1/chaski.proto": r".* (\w+) = \d+;",
     "store/taco/build/collection.go": r'.* `json:"(\w+)',
     "grpc/server/rumi.go": r'.* `json:"(\w+)',
+    "loader/containers/questions.go": r'.* `json:"(\w+)',
     "store/taco/stats.go": r'"(\w+)",',
 }
 """Files whose comments document types, and what a member of a type looks like there."""
@@ -473,10 +474,17 @@ class RumiHeader of rumiHeader, base
     crs: int | None = field(compare=False, default=None)
     pixel_is_point: bool | None = field(compare=False, default=None)
 
-class Document of Collection, document
-        What the document of a dataset says; None or an empty list is what it does not say.
+class About, document
+        What a dataset is.
+    format: str
+    levels: int
+    files: list[str]
+        {parts}
     collection: dict[str, Any]
-        The document about the dataset, as JSON has it; {} if there is none
+        The document about the dataset, as JSON has it; {} if there is none.
+
+class Document(About) of Collection, document
+        What the document of a dataset says; None or an empty list is what it does not say.
     id: str | None
     version: str | None
         {dataset_version}
@@ -578,19 +586,22 @@ def commented(path: Path, member: str) -> dict[str, Any]:
 
 
 def properties(schema: Schema, of: str, members: list[tuple[str, str]]) -> Iterator[str]:
-    """Yields the lines of properties that read members of `collection`."""
+    """Yields the lines of properties that read members of `collection`, or of `_about`."""
+    holder = "_about" if of == "About" else "collection"
+    if of == "About":
+        yield from ("", "    @property", "    def _about(self) -> Mapping[str, Any]:")
+        yield "        raise NotImplementedError"
     for member, text in members:
         called, _, kind = member.partition(": ")
-        key = text.strip("{}") or called
+        key = m[1] if (m := re.fullmatch(r"\{(\w+)\}", text)) else called
         said = schema.doc(of, called, text).partition(". ")[0].rstrip(".")
         yield from ("", "    @property", f"    def {called}(self) -> {kind}:")
         yield f'        """{said}."""'
-        if called == "collection":
-            yield "        raise NotImplementedError"
-        elif kind.startswith("list"):
-            yield f'        return list(self.collection.get("{key}") or [])'
+        if kind.startswith("list"):
+            yield f'        return list(self.{holder}.get("{key}") or [])'
         else:
-            yield f'        found: {kind} = self.collection.get("{key}")'
+            read = f'.get("{key}")' if "None" in kind else f'["{key}"]'
+            yield f"        found: {kind} = self.{holder}{read}" + " or {}" * (called == "collection")
             yield "        return found"
 
 

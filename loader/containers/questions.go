@@ -18,12 +18,17 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// About says what containers are.
+// About says what containers are. The comments of its members document the properties of Python's Dataset, too
+// (tools/arguments.py).
 type About struct {
-	Format     string          `json:"format"`
-	Levels     int             `json:"levels"`
-	IDColumn   string          `json:"id_column"`
-	Parts      []string        `json:"parts"`
+	// Format is what the containers are: "TACO 2 (ZIP)".
+	Format string `json:"format"`
+	// Levels is the number of levels.
+	Levels   int    `json:"levels"`
+	IDColumn string `json:"id_column"`
+	// Parts are the containers that were opened.
+	Parts []string `json:"parts"`
+	// Collection is the document about the dataset, as JSON has it; null if there is none.
 	Collection json.RawMessage `json:"collection"`
 }
 

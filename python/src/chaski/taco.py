@@ -699,24 +699,8 @@ class Dataset(_Node, Document, Pooled):
         return self._entries, range(len(self._entries))
 
     @property
-    def format(self) -> str:
-        """What the containers are: "TACO 2 (ZIP)"."""
-        return str(self._source.info["format"])
-
-    @property
-    def levels(self) -> int:
-        """The number of levels."""
-        return int(self._source.info["levels"])
-
-    @property
-    def files(self) -> list[str]:
-        """The containers that were opened."""
-        return list(self._source.info["parts"])
-
-    @property
-    def collection(self) -> dict[str, Any]:
-        """The document about the dataset, as JSON has it; {} if there is none."""
-        return self._source.info["collection"] or {}
+    def _about(self) -> dict[str, Any]:
+        return self._source.info
 
     def close(self) -> None:
         """Does nothing: a dataset holds nothing open. The engine does, see `chaski.taco`."""

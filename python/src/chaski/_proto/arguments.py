@@ -916,13 +916,39 @@ class RumiHeader:
     pixel_is_point: bool | None = field(compare=False, default=None)
 
 
-class Document:
-    """What the document of a dataset says; None or an empty list is what it does not say."""
+class About:
+    """What a dataset is."""
+
+    @property
+    def _about(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    @property
+    def format(self) -> str:
+        """What the containers are: "TACO 2 (ZIP)"."""
+        found: str = self._about["format"]
+        return found
+
+    @property
+    def levels(self) -> int:
+        """The number of levels."""
+        found: int = self._about["levels"]
+        return found
+
+    @property
+    def files(self) -> list[str]:
+        """The containers that were opened."""
+        return list(self._about.get("parts") or [])
 
     @property
     def collection(self) -> dict[str, Any]:
         """The document about the dataset, as JSON has it; {} if there is none."""
-        raise NotImplementedError
+        found: dict[str, Any] = self._about["collection"] or {}
+        return found
+
+
+class Document(About):
+    """What the document of a dataset says; None or an empty list is what it does not say."""
 
     @property
     def id(self) -> str | None:
