@@ -158,16 +158,19 @@ TAGGED := ./codec/geozl/... ./codec/openzl/... ./internal/...
 MODULE := github.com/chaski-eo/chaski
 USED := {{with .Module}}{{if ne .Path "$(MODULE)"}}{{.Path}} {{.Version}}{{end}}{{end}}
 CHOSEN := {{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
+# Both modules at a time: a run of its own for duckdb learns the facts of the same dependencies again, as some of the
+# standard library are others with cgo. That took 28 s of processor time more: 36 instead of 29 for vet, 70 instead of 49
+# for staticcheck.
+MODULES := ./... $(if $(CXX_FOUND),./duckdb/...)
+BOTH := $(if $(CXX_FOUND),$(WORKSPACE) CGO_ENABLED=1)
 check-go:
 	@bad=$$(gofmt -l .); \
 	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
-	$(GO) vet ./...
+	$(BOTH) $(GO) vet $(MODULES)
 	$(GO) vet -tags $(TAGS),twins,invariants $(TAGGED)
 	@cmp <($(GO) list -tags purego -f '$(CHOSEN)' ./...) <($(GO) list -tags twins -f '$(CHOSEN)' ./...)
-	$(STATICCHECK) -tags $(TAGS) ./...
+	$(BOTH) $(STATICCHECK) -tags $(TAGS) $(MODULES)
 ifneq ($(CXX_FOUND),)
-	$(WORKSPACE) CGO_ENABLED=1 $(GO) vet -C duckdb ./...
-	cd duckdb && $(WORKSPACE) CGO_ENABLED=1 $(STATICCHECK) -tags $(TAGS) ./...
 	@diff <($(GO) list -deps -f '$(USED)' ./cmd/chaski | sort -u) <($(GO) -C duckdb list -deps -f '$(USED)' $(MODULE)/cmd/chaski | sort -u) || \
 	  { echo "go.mod and duckdb/go.mod choose other versions: each package above them is compiled twice"; exit 1; }
 endif
