@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+ALL = 1000  # lines, more than there are
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 
 # A careful user's loop: it saves the state beside the checkpoint, and replaces it atomically.
@@ -35,9 +36,17 @@ with chaski.load(scene, batch_size=6, window=chaski.RandomWindow((48, 32), 40), 
             with open(state + ".new", "w") as f:
                 json.dump(loader.state_dict(), f)
             os.replace(state + ".new", state)
-            time.sleep(0.1)
+            while sum(1 for _ in open(log.name)) >= int(open(os.path.join(folder, "most")).read()):
+                time.sleep(0.01)
+            time.sleep(0.03)
 open(os.path.join(folder, "end"), "w").close()
 """
+
+
+def may_log(folder: Path, most: int) -> None:
+    """Lets a trainer go on to a number of lines, so that none is over before it is killed."""
+    (folder / "most.new").write_text(str(most))
+    (folder / "most.new").replace(folder / "most")
 
 
 def trainer(folder: Path, script: Path) -> subprocess.Popen[bytes]:
@@ -66,15 +75,18 @@ def test_kill_and_resume(binary: str, tmp_path: Path) -> None:
     script.write_text(TRAINER)
     calm, rough = tmp_path / "calm", tmp_path / "rough"
     calm.mkdir(), rough.mkdir()
+    may_log(calm, ALL)
     assert trainer(calm, script).wait(600) == 0
     want = dict(log(calm))
     assert len(want) == 21, "three epochs of 40 windows by 6"
 
     rng = random.Random(5)
     for kills in range(4):
-        p = trainer(rough, script)
         # Each time some steps further, at a random moment of a step.
-        while not (rough / "log").exists() or len(log(rough)) < 4 * kills + 2:
+        steps = 4 * kills + 2
+        may_log(rough, steps + 3)
+        p = trainer(rough, script)
+        while not (rough / "log").exists() or len(log(rough)) < steps:
             assert p.poll() is None, "the run is over before it was killed"
             time.sleep(0.01)
         time.sleep(rng.uniform(0, 0.1))
@@ -82,11 +94,13 @@ def test_kill_and_resume(binary: str, tmp_path: Path) -> None:
             for victim in engines(p.pid):
                 os.kill(victim, signal.SIGKILL)
             had = len(log(rough))
+            may_log(rough, had + 4)
             while len(log(rough)) < had + 4:  # more than were on their way
                 assert p.poll() is None, "the trainer ended with its engine"
                 time.sleep(0.01)
         os.kill(p.pid, signal.SIGKILL)
         assert p.wait(600) != 0
+    may_log(rough, ALL)
     assert trainer(rough, script).wait(600) == 0
     assert (rough / "end").exists()
     got = log(rough)
