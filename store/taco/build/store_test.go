@@ -430,7 +430,7 @@ func TestStoreOpensTogether(t *testing.T) {
 		}
 		set.Samples.Samples = append(set.Samples.Samples, build.Sample{ID: id, File: file})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // reached only by what fails
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // reached only by what fails
 	defer cancel()
 	files := &together{}
 	defer files.Close()
