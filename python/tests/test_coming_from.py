@@ -99,7 +99,7 @@ def run(forks: Forks, code: str, data: tuple[Path, np.ndarray], tmp_path: Path) 
     log = tmp_path / "log"
     p = forks.run([tmp_path / "block.py", tmp_path / "out.json", moments], log, folder)
     try:
-        assert p.wait(100) == 0, log.read_text()
+        assert p.wait(500) == 0, log.read_text()
     finally:
         p.kill()
     out: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())

@@ -56,7 +56,7 @@ def generation(script: Path, state: Path, world: int, steps: int, options: str) 
         args = [sys.executable, script, SCENE, state, outs[r], steps, options]
         running.append(subprocess.Popen(list(map(str, args)), env=env))
     try:
-        assert [p.wait(100) for p in running] == [0] * world
+        assert [p.wait(500) for p in running] == [0] * world
     finally:
         for p in running:
             p.kill()

@@ -254,8 +254,8 @@ def test_executor_shut_down(binary: str, job: Path) -> None:
         pools.append(ThreadPoolExecutor(1))
         if len(pools) == 1:
             started, go = threading.Event(), threading.Event()
-            pools[0].submit(lambda: (started.set(), go.wait(60)))
-            started.wait(60)
+            pools[0].submit(lambda: (started.set(), go.wait(300)))
+            started.wait(300)
 
             def shut() -> None:
                 pools[0].shutdown(wait=False, cancel_futures=True)

@@ -154,7 +154,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
                     break
     finally:
         server.terminate()
-        assert server.wait(20) == 0
+        assert server.wait(300) == 0
     bad, own = report(binary, "--met", of_server)["bad"], report(binary, "--met", of_loader)["bad"]
     names = files(bad)
     if policy == "error":  # the batches in the making behind the one that failed count, too

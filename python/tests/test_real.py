@@ -594,7 +594,7 @@ def test_forks_of_a_process_that_has_read_can_read():
         here, there = forks.Pipe()
         worker = forks.Process(target=_in_a_fork, args=(path, there))
         worker.start()
-        assert here.poll(60), "it stands still"
+        assert here.poll(300), "it stands still"
         assert here.recv() == (whole.sum(), (whole.shape[0], 8, 2), size)
-        worker.join(30)
+        worker.join(300)
         assert worker.exitcode == 0

@@ -212,7 +212,7 @@ def test_server(store, binary: str, tmp_path: Path, monkeypatch) -> None:
                 with pytest.raises(chaski.Error, match="403"):
                     chaski.read(uri, server=target)
         finally:
-            out, err = server.communicate(timeout=60)
+            out, err = server.communicate(timeout=300)
         assert "sesame" not in out + err
     assert not asked
 

@@ -1082,7 +1082,7 @@ def serving(binary: str, root: Path) -> Iterator[str]:
             yield json.loads(p.stdout.readline())["listen"]
         finally:
             p.stdin.close()
-            p.wait(60)
+            p.wait(300)
 
 
 def test_a_forked_process_holds_no_engine(binary):
