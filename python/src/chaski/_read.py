@@ -106,13 +106,11 @@ def _target(server: Server | None) -> str | None:
     """Returns a server by its target, which another process can connect to."""
     if server is None or isinstance(server, str):
         return server
-    if server.token is not None:
+    if server.token is not None or server.credentials is not None:
         raise UnsupportedError(
-            "a forked process has no connections with a token of their own: set CHASKI_TOKEN or "
-            "CHASKI_TOKEN_FILE",
+            "a forked process has no connections with TLS, or with a token of their own: set "
+            "CHASKI_TOKEN or CHASKI_TOKEN_FILE for that"
         )
-    if server.credentials is not None:
-        raise UnsupportedError("a forked process has no TLS connections")
     return server.target
 
 

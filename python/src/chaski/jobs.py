@@ -17,6 +17,7 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from chaski._engine import command, message, printed
@@ -64,20 +65,15 @@ def run(
     Raises:
         EngineError: A shard failed, after all others were done.
     """
-    own = None if isinstance(executor, Executor) else _maker(executor)
+    make = _maker(executor)
     if executor is None:
         workers = workers or 1
     todo: list[int] = status(job, check=True)["missing"]
     failed: list[str] = []
     idle = 0  # passes in a row in which no shard was done
     while todo:
-        pool = own() if own else executor
-        assert isinstance(pool, Executor)
-        try:
+        with make() as pool:
             lost = _one_pass(pool, todo, (os.fspath(job), workers, retries), failed)
-        finally:
-            if own:
-                pool.shutdown(cancel_futures=True)
         idle = idle + 1 if len(lost) == len(todo) else 0
         todo = lost
         if todo and idle > retries:
@@ -86,7 +82,9 @@ def run(
         raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
 
 
-def _maker(executor: Callable[[], Executor] | str | None) -> Callable[[], Executor]:
+def _maker(executor: Any) -> Callable[[], AbstractContextManager[Executor]]:
+    if isinstance(executor, Executor):
+        return lambda: nullcontext(executor)
     if executor is None:
         return lambda: ThreadPoolExecutor(os.cpu_count())
     if callable(executor):
