@@ -129,8 +129,7 @@ class _Source:
         self.containers = pb.Containers(
             paths=self.paths, base_path=self.base_path, columns=self.mode
         )
-        self._children: dict[tuple[int, str], _Entries] = {}
-        self._tables: dict[str, pyarrow.Table] = {}
+        self._tables: dict[int, pyarrow.Table] = {}
         self._told: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -173,21 +172,10 @@ class _Source:
             return stream.read_all()
 
     def table(self, level: int) -> pyarrow.Table:
-        """Returns the table of a level as it is stored: rows are as `_Entries.row` has them."""
-        name = f"level{level}" if level else "data"
-        if name not in self._tables:
-            self._tables[name] = self.sql(f"SELECT * FROM {name}", stored=True)
-        return self._tables[name]
-
-    def entries(self, level: int, given: Steps | None) -> _Entries:
-        return _Entries(self.ask("entries", {"where": given}, level=level))
-
-    def children(self, level: int, given: Steps) -> _Entries:
-        """Is `entries`, but asks once: all folders of a level share them."""
-        key = level, json.dumps(given)
-        if key not in self._children:
-            self._children[key] = self.entries(level, given or None)
-        return self._children[key]
+        """Returns the table of a lower level as it is stored: rows are as in `_Entries.row`."""
+        if level not in self._tables:
+            self._tables[level] = self.sql(f"SELECT * FROM level{level}", stored=True)
+        return self._tables[level]
 
 
 def _callers_level() -> int:
@@ -361,9 +349,9 @@ class _Node:
     """Samples that can be read by id, path or position."""
 
     _source: _Source
+    _dataset: Dataset
     _path: str
     _level: int
-    _narrowing: Steps  # the conditions that may drop samples of lower levels
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
         """Returns the entries of the level, and which of them are here."""
@@ -485,13 +473,13 @@ class Folder(_Node):
     """
 
     def __init__(self, above: _Node, id: str, path: str, row: int) -> None:
-        self._source, self._narrowing = above._source, above._narrowing
+        self._source, self._dataset = above._source, above._dataset
         self._path, self._level, self._row = path, above._level + 1, row
         self.id, self.path = id, path
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
-        below = self._source.children(self._level, self._narrowing)
-        return below, below.below(self._row)  # type: ignore[return-value]
+        entries = self._dataset._entries(self._level)
+        return entries, entries.below(self._row)  # type: ignore[return-value]
 
     @property
     def data(self) -> pyarrow.Table:
@@ -522,18 +510,17 @@ class Dataset(_Node, Document, Pooled):
     ) -> None:
         self._source, self._steps = source, steps
         self._order, self._most = order, most
-        self._narrowing = [s for s in steps if not s.keys().isdisjoint(_NARROWING)]
-        self._path, self._level = "", 0
+        self._dataset, self._path, self._level = self, "", 0
         self._data: pyarrow.Table | None = None
+        self._found: dict[int, _Entries] = {}
 
     def _with(self, step: dict[str, Any]) -> Dataset:
         return Dataset(self._source, (*self._steps, step), self._order, self._most)
 
     def _group(self) -> dict[str, Any]:
         """Returns what stands for it in a condition that joins datasets."""
-        group = {"paths": len(self._source.paths), **_set("where", list(self._steps))}
-        mode = self._source.mode
-        return {**group, **_set("columns", None if mode == "intersection" else mode)}
+        mode = _set("columns", self._source.mode.removeprefix("intersection"))
+        return {"paths": len(self._source.paths), **_set("where", list(self._steps)), **mode}
 
     def sql(self, query: str) -> Dataset:
         """Returns the samples that the result of a SELECT has.
@@ -691,12 +678,16 @@ class Dataset(_Node, Document, Pooled):
 
         return polars.DataFrame(self.data)
 
-    @functools.cached_property
-    def _entries(self) -> _Entries:
-        return self._source.entries(0, self._steps)
+    def _entries(self, level: int) -> _Entries:
+        """Returns where its samples at a level are. All folders of the level share them."""
+        if level not in self._found:
+            answer = self._source.ask("entries", {"where": self._steps or None}, level=level)
+            self._found[level] = _Entries(answer)
+        return self._found[level]
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
-        return self._entries, range(len(self._entries))
+        entries = self._entries(0)
+        return entries, range(len(entries))
 
     @property
     def _about(self) -> dict[str, Any]:
@@ -718,13 +709,14 @@ class Dataset(_Node, Document, Pooled):
         """
         if self.levels < 2:
             return True
-        below = self._source.children(1, self._narrowing)
-        rows = set(self._list()[0].row.tolist())
+        below = self._entries(1)
+        rows = set(self._entries(0).row.tolist())
         return len({frozenset(map(below.id, below.below(row))) for row in rows}) <= 1
 
     def _statistics(self, number: str, band: Bands, level: int, id: str | None) -> Float32Array:
         """Returns a number of "geotiff:stats" of rows of a level, pooled by the engine."""
-        members = {"level": min(count("level", level, 0), _UINT32), "number": number}
+        most = 0xFFFFFFFF  # what a message holds: no container has so many levels
+        members = {"level": min(count("level", level, 0), most), "number": number}
         if id is not None:
             members["id"] = str(id)
         answer = self._source.ask("pool", {"where": self._steps}, **members)
@@ -811,12 +803,6 @@ class Dataset(_Node, Document, Pooled):
         rows = {k: ", ".join(map(str, v)) if isinstance(v, list) else v for k, v in said.items()}
         caption = self.id or ", ".join(self._source.paths)
         return _show.table(caption, [row for row in rows.items() if row[1] not in (None, "")])
-
-
-_UINT32 = 0xFFFFFFFF  # what a message holds: no container has so many levels
-
-# The conditions that may drop samples below level 0: those on place and time, and groups with them.
-_NARROWING = {"bbox", "datetime", "concat"}
 
 
 def _columns(column: str, level: int) -> dict[str, Any]:
