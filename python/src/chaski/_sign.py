@@ -113,21 +113,10 @@ def _answer(conn: socket.socket, signers: Sequence[tuple[str, Signer]]) -> None:
             question = json.loads(line)
             reply: dict[str, Any] = {"id": question["id"]}
             try:
-                reply["answer"] = _plain(signers[question["rule"]][1](question["uri"]))
-                text = json.dumps(reply)
+                signed = signers[question["rule"]][1](question["uri"])
+                reply["answer"] = {"url": signed} if isinstance(signed, str) else dict(signed)
+                text = json.dumps(reply, default=datetime.datetime.isoformat)
             except Exception as e:  # its words may hold the signature
                 text = json.dumps({"id": question["id"], "error": type(e).__name__})
             f.write(text.encode() + b"\n")
             f.flush()
-
-
-def _plain(signed: Signed) -> Mapping[str, Any]:
-    """Returns what a function has returned as the engine reads it."""
-    if isinstance(signed, str):
-        return {"url": signed}
-    out = dict(signed)
-    if isinstance(end := out.get("expires"), datetime.datetime):
-        if end.tzinfo is None:
-            raise ValueError("expires has no time zone")
-        out["expires"] = end.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return out

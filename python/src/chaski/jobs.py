@@ -82,7 +82,9 @@ def run(
         raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
 
 
-def _maker(executor: Any) -> Callable[[], AbstractContextManager[Executor]]:
+def _maker(
+    executor: Executor | Callable[[], Executor] | str | None,
+) -> Callable[[], AbstractContextManager[Executor]]:
     if isinstance(executor, Executor):
         return lambda: nullcontext(executor)
     if executor is None:
