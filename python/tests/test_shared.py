@@ -133,7 +133,9 @@ def test_arrays_of_reads(server):
     assert again.ctypes.data == at and np.array_equal(again, whole)  # the same memory
     assert lease_of(chaski.read(SCENE, b=[0], y=(0, 9), server=server.target)) is None  # is small
     os.kill(server.process.pid, signal.SIGKILL)
-    assert eventually(lambda: lease_of(again)._end.func.__self__.over) and np.array_equal(again, whole)
+    assert eventually(lambda: lease_of(again)._end.func.__self__.over) and np.array_equal(
+        again, whole
+    )
 
 
 # The same bytes.
