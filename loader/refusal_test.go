@@ -497,8 +497,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"sampler":{"ratio":"nan"}}`:      `ratio is "nan": it must be a finite number`,
 		`{"shuffle":1}`:                    `shuffle is 1: it must be true or false`,
 		`[1]`:                              `it is [1]: it must be an object`,
-		`{"where":[{"bbox":[0,1]}]}`:       `bbox is [0,1]: it must be a list of 4`,
-		`{"where":[{"bbox":[0,1,2,3,4]}]}`: `bbox is [0,1,2,3,4]: it must be a list of 4`,
+		`{"where":[{"bbox":[0,1]}]}`:       `bbox is [0,1]: it must be a list of 4 numbers`,
+		`{"where":[{"bbox":[0,1,2,3,4]}]}`: `bbox is [0,1,2,3,4]: it must be a list of 4 numbers`,
 		`{"timestamp":[null,1]}`: `timestamp is [null,1]: it must be milliseconds since 1970, or a time with a time ` +
 			`zone such as 2026-11-20T12:00:00Z`,
 		`{"sampler":true}`: `sampler is true: it must be the side of a square, [height, width] in pixels, or ` +
@@ -531,7 +531,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`it must be a number, "nan", "inf" or "-inf"`,
 		`{"fields":[{"pad":1}]}`: `field 0: pad is 1: it must be true or false`,
 		`{"fields":[{"name":"a","normalize":{"clip":[0]}}]}`: `field "a": normalize.clip is [0]: ` +
-			`it must be a list of 2`,
+			`it must be a list of 2 numbers`,
 		`{"fields":[{"name":"a","normalize":{"clip":[0,null]}}]}`: `field "a": normalize.clip[1] is null: ` +
 			`it must be a number, "nan", "inf" or "-inf"`,
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +

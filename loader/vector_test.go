@@ -216,7 +216,7 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 	}{
 		{spec.Vector{}, 0, "path is empty"},
 		{spec.Vector{Path: utm, Kind: "boxes", AllTouched: true}, 0, "all_touched is true"},
-		{spec.Vector{Path: utm, Kind: "lines"}, 0, `must be one of ["mask" "instances" "boxes" "polygons"]`},
+		{spec.Vector{Path: utm, Kind: "lines"}, 0, `must be one of mask, instances, boxes, polygons`},
 		{spec.Vector{Path: utm, Kind: "instances", Column: "value"}, 0, "instances are numbers"},
 		{spec.Vector{Path: utm, DType: "float64"}, 0, "dtype"},
 		{spec.Vector{Path: utm, Column: "class", Classes: []string{"a", "a"}}, 0, "twice"},

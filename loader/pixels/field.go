@@ -160,7 +160,8 @@ func (r *Raster) pick(x *chunk.Index) error {
 	}
 	for _, b := range r.bandList {
 		if b >= x.StepBands() {
-			return fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.StepBands())
+			return fault.New(fault.NotFound, "band", fault.NoOffset, "no band %d: bands are 0 to %d", b,
+				x.StepBands()-1)
 		}
 	}
 	switch r.timeList = r.Field.Times; {

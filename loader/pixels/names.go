@@ -63,7 +63,7 @@ func PickBands(names, want []string) ([]int, error) {
 		switch {
 		case len(names) == 0:
 			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
-				"no band %q: the file names none, give their numbers from 0", name)
+				"no band %q: the file has no band names; use numbers from 0", name)
 		case out[i] < 0:
 			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
 				"no band %q; there are %s", name, listed(names))

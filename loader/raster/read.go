@@ -69,7 +69,8 @@ func (s Selection) Indices(axis string, n int) ([]int, error) {
 	case s.List != nil:
 		for _, i := range s.List {
 			if i < 0 || i >= n {
-				return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "index %d of %d", i, n)
+				return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "index %d: indices are 0 to %d", i,
+					n-1)
 			}
 		}
 		if len(s.List) == 0 {
@@ -80,7 +81,7 @@ func (s Selection) Indices(axis string, n int) ([]int, error) {
 		start, stop = s.Start, s.Stop
 	}
 	if start < 0 || stop > n || start >= stop {
-		return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d of %d", start, stop, n)
+		return nil, wrongSlice(axis, start, stop, n)
 	}
 	out := make([]int, stop-start)
 	for i := range out {
@@ -422,14 +423,19 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	return nil
 }
 
+// wrongSlice returns the error about a slice that is empty or reaches past an axis of length n.
+func wrongSlice(axis string, start, stop, n int) error {
+	return fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d: it must lie in 0:%d and not be empty",
+		start, stop, n)
+}
+
 // span returns the start and end of a slice of an axis of length n.
 func span(s Selection, axis string, n int) ([2]int, error) {
 	if !s.Slice {
 		return [2]int{0, n}, nil
 	}
 	if s.Start < 0 || s.Stop > n || s.Start >= s.Stop {
-		return [2]int{}, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d of %d", s.Start, s.Stop,
-			n)
+		return [2]int{}, wrongSlice(axis, s.Start, s.Stop, n)
 	}
 	return [2]int{s.Start, s.Stop}, nil
 }

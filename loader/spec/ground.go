@@ -161,11 +161,12 @@ func (g *Ground) validate(s *Sampler) error {
 	case g.PerEpoch < 0 || g.PerEpoch > maxSamples:
 		return fmt.Errorf("per_epoch is %d: it must be at least 1", g.PerEpoch)
 	case !slices.Contains(mosaics, g.Mosaic):
-		return fmt.Errorf("mosaic is %q: it must be one of %q", g.Mosaic, mosaics)
+		return fmt.Errorf("mosaic is %q: it must be one of %s", g.Mosaic, strings.Join(mosaics, ", "))
 	case !slices.Contains([]string{"", CoverAll, CoverAny}, g.Cover):
 		return fmt.Errorf("cover is %q: it must be %q or %q", g.Cover, CoverAll, CoverAny)
 	case !slices.Contains(overviews, g.Overviews):
-		return fmt.Errorf("overviews is %q: it must be one of %q", g.Overviews, overviews)
+		return fmt.Errorf("overviews is %q: it must be %s, %s or %s", g.Overviews, AutoOverviews, AllOverviews,
+			NoOverviews)
 	case g.Length < 0 || g.Length > maxSteps:
 		return fmt.Errorf("length is %d: it must be from 1 to %d", g.Length, maxSteps)
 	case g.Length == 0 && (g.Order != "" || g.Step != ""):

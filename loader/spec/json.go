@@ -174,6 +174,9 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 		rule = "a list"
 		if t.Kind() == reflect.Array {
 			rule = fmt.Sprintf("a list of %d", t.Len())
+			if k := t.Elem().Kind(); k == reflect.Float64 || k == reflect.Int {
+				rule += " numbers"
+			}
 		}
 	case reflect.String:
 		if b[0] != '"' {

@@ -106,7 +106,7 @@ func quoted(t *testing.T, text string) string {
 func TestShortAndLong(t *testing.T) {
 	for members, want := range map[string]string{
 		`"sampler":{"kind":"random_window","size":8,"height":8}`:                   "its sides are given beside it",
-		`"sampler":{"kind":"chip","size":0}`:                                       "size is 0: it must be above 0",
+		`"sampler":{"kind":"chip","size":0}`:                                       "size is 0: it must be at least 1",
 		`"sampler":{"kind":"grid","size":8,"stride":[0,4]}`:                        "stride is [0,4]",
 		`"sampler":{"kind":"grid","size":8,"overlap":8}`:                           "overlap is 8: it must be from 0",
 		`"sampler":{"kind":"grid","size":8,"overlap":-2}`:                          "overlap is -2",

@@ -822,7 +822,8 @@ func (c *Condition) validate() error {
 		_, err := c.Filter()
 		return err
 	case c.Column == "" || !slices.Contains(operators, c.Op):
-		return fmt.Errorf("column %q: the operator is %q: it must be one of %q", c.Column, c.Op, operators)
+		return fmt.Errorf("column %q: the operator is %q: it must be one of %s", c.Column, c.Op,
+			strings.Join(operators, " "))
 	case c.Level != 0 || c.Within:
 		return errors.New("level and within are for bbox and datetime")
 	}

@@ -498,7 +498,7 @@ func (s Sampler) long() Sampler {
 func (s *Sampler) validateShort() error {
 	for _, m := range s.short() {
 		if p := *m.pair; p != nil && min(p[0], p[1]) < 1 {
-			return fmt.Errorf("%s is %v: it must be above 0", m.name, p)
+			return fmt.Errorf("%s is %v: it must be at least 1 pixel", m.name, p)
 		} else if p != nil {
 			return fmt.Errorf("%s is %v, and its sides are given beside it", m.name, p)
 		}

@@ -87,7 +87,7 @@ func (v *Vector) validate(f *Field) error {
 	case len(v.Path) > maxPath:
 		return fmt.Errorf("vector: path has %d bytes: at most %d are allowed", len(v.Path), maxPath)
 	case v.Kind != "" && !slices.Contains(vectorKinds, v.Kind):
-		return fmt.Errorf("vector: kind is %q: it must be one of %q", v.Kind, vectorKinds)
+		return fmt.Errorf("vector: kind is %q: it must be one of %s", v.Kind, strings.Join(vectorKinds, ", "))
 	case v.AllTouched && (v.Kind == BoxVector || v.Kind == PolygonVector):
 		return fmt.Errorf("vector: all_touched is true and kind is %q: it is for shapes that are drawn", v.Kind)
 	case v.Kind == InstanceVector && v.Column != "":

@@ -66,8 +66,8 @@ func TestGroups(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for list, want := range map[string]string{
-		"stac,what":                      `"what" is none of`,
-		"":                               `"" is none of`,
+		"stac,what":                      `"what" must be one of`,
+		"":                               `"" must be one of`,
 		"stac,stac":                      "twice",
 		"stac=1":                         "takes no value",
 		"majortom=0.5":                   "whole kilometres",

@@ -64,10 +64,10 @@ func Parse(list string) (*Compute, error) {
 	for item := range strings.SplitSeq(list, ",") {
 		name, value, given := strings.Cut(strings.TrimSpace(item), "=")
 		if !slices.Contains(Extensions, name) {
-			return nil, fmt.Errorf("%q is none of %s", name, strings.Join(Extensions, ", "))
+			return nil, fmt.Errorf("%q must be one of %s", name, strings.Join(Extensions, ", "))
 		}
 		if c.names[name] {
-			return nil, fmt.Errorf("%q is there twice", name)
+			return nil, fmt.Errorf("%q is given twice", name)
 		}
 		c.names[name] = true
 		if err := c.set(name, value, given); err != nil {

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,6 +97,10 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 			kind := fault.Unsupported
 			if os.IsNotExist(err) {
 				kind = fault.NotFound
+			}
+			var system *fs.PathError
+			if errors.As(err, &system) {
+				err = system.Err // its text would repeat the path
 			}
 			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
 		}

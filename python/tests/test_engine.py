@@ -157,7 +157,9 @@ def test_wrong_arguments_start_no_engine(fake_binary, wrong):
     ids=str,
 )
 def test_what_is_no_path_starts_no_engine(fake_binary, wrong):
-    with pytest.raises(chaski.SpecError, match="is not a path$|a spec cannot hold bytes$"):
+    with pytest.raises(
+        chaski.SpecError, match="a str or an os.PathLike$|a spec cannot hold bytes$"
+    ):
         chaski.load("d", batch_size=4, **wrong)
     assert fake_binary() == [] and not _engine._running
 

@@ -101,7 +101,7 @@ def test_one_extension(tmp_path):
         [{"id": "a", "path": b"x"}], tmp_path / "c.tacozip", ABOUT, columns="split=train:1"
     )
     assert ds.data["split"].to_pylist() == ["train"]
-    with pytest.raises(chaski.SpecError, match='"stuck" is none of stac'):
+    with pytest.raises(chaski.SpecError, match='"stuck" must be one of stac'):
         chaski.pack([{"id": "a", "path": b"x"}], tmp_path / "c.tacozip", ABOUT, columns="stuck")
 
 

@@ -562,7 +562,7 @@ def test_wrong_specs(chips):
     folder, _ = chips
     for options, match in [
         ({"pixels": chaski.Pixels(layout="n b y")}, "layout|axis|pattern|x"),
-        ({"pixels": chaski.Pixels(bands=[3])}, "band 3 of 3"),
+        ({"pixels": chaski.Pixels(bands=[3])}, "no band 3: bands are 0 to 2"),
         ({"normalize": chaski.Normalize([1, 2])}, "2 values for 3 bands"),
         ({"pixels": chaski.Pixels(dtype="int7")}, "int7"),
         ({"window": (64, 64)}, "the field does not pad"),

@@ -451,7 +451,7 @@ def test_exact_shares_of_a_mixture(data):
             assert np.bincount(b["site"][even]).tolist() == [3, 3, 3]
     for wrong, match in (
         (chaski.Mixture(sources), "strata: per_batch needs per_batch.*of the mixture around it"),
-        (chaski.Mixture(sources, per_batch="no"), r'per_batch is "no": it must be true or false'),
+        (chaski.Mixture(sources, per_batch="no"), r'per_batch is "no": it must be True or False'),
         (chaski.Mixture(sources, per_batch=True, until=30), "not a whole number of batches of 12"),
     ):
         with pytest.raises(chaski.SpecError, match=match):

@@ -27,7 +27,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 		out = heldData(in)
 	default:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset,
-			"a directory has none for a condition"), t.src)
+			"a directory has none to compare: conditions need a table (.parquet, .csv or .tsv)"), t.src)
 	}
 	if t.order == nil {
 		return out, nil

@@ -74,14 +74,15 @@ func newRoot(env console.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "chaski",
 		Short: "Read, measure and serve satellite-image chips",
-		Long: `chaski reads TOG and rumi GeoTIFFs and most other tiled or stripped GeoTIFFs, lays their pixels out as
-arrays by einops patterns, and streams shuffled, normalised batches of them to PyTorch.
+		Long: `chaski reads GeoTIFFs, rumi files, containers of chips (TACO, Tortilla, MDS, WebDataset), and TileDB and
+Zarr arrays. It lays their pixels out as arrays by einops patterns, and streams shuffled, normalised batches
+of them to PyTorch.
 
 Exit codes:
 
   0         success
   1         an input is wrong. One line on standard error says what:
-            "chaski: FILE: PART at OFFSET: what is wrong: KIND". KIND is corrupt, unsupported, limit,
+            "chaski: FILE: PART at OFFSET: MESSAGE: KIND". KIND is corrupt, unsupported, limit,
             not found or misplaced; or unavailable if a server did not answer or refused.
   2         the command line is wrong
   130, 143  SIGINT or SIGTERM interrupted the command. A second signal kills it at once.`,
@@ -101,7 +102,7 @@ Exit codes:
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return console.WrongUsage(err) })
+	root.SetFlagErrorFunc(console.FlagError)
 	// cobra runs this once it has accepted the command line: see console.Started.
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		cmd.Root().Annotations = map[string]string{console.Started: ""}

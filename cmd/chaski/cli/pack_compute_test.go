@@ -84,7 +84,7 @@ func TestPackComputesColumns(t *testing.T) {
 	}
 	for part, args := range map[string][]string{
 		"needs --columns":        {"--classes", "0-1"},
-		"is none of":             {"--columns", "what"},
+		"must be one of":         {"--columns", "what"},
 		"classes are for":        {"--columns", "stac", "--classes", "0"},
 		"samples: an index has ": {"--columns", "stac", "--form", "tacocat"},
 	} {

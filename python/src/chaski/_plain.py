@@ -48,7 +48,7 @@ DTypeLike: TypeAlias = Any
 def absolute(path: Path) -> str:
     """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
     if not isinstance(path, (str, os.PathLike)):
-        raise SpecError(f"{path!r} is not a path")
+        raise SpecError(f"path is {path!r}: it must be a str or an os.PathLike")
     p = os.fspath(path)
     return p if "://" in p else absolute_path(p)
 

@@ -103,7 +103,18 @@ _ARGUMENTS = {
     "bad_limit.rate": "max_rate",
     "sampler": "window",
 }
-"""What members of a spec are called among the arguments of `load`."""
+"""Members of a spec with another name among the arguments of `load`."""
+
+_PYTHON = {
+    "true": "True",
+    "false": "False",
+    "null": "None",
+    "an object": "a dict",
+    "[height, width]": "(height, width)",
+}
+"""Words of JSON in errors, and those of Python."""
+
+_JSON = re.compile(r"\b(true|false|null|an object)\b|\[height, width\]")
 
 
 def _of_spec(text: str) -> SpecError:
@@ -113,7 +124,13 @@ def _of_spec(text: str) -> SpecError:
         if text.startswith(member + " "):
             text = argument + text.removeprefix(member)
         text = text.replace(f", and {member} is ", f", and {argument} is ")
-    return SpecError(text)
+    what, must, rule = text.partition(": it must be ")
+    name, _, value = what.rpartition(" is ")
+    if value in _PYTHON:
+        what = f"{name} is {_PYTHON[value]}"
+    if what.startswith("time is "):
+        rule = re.sub("^an object$", "a chaski.Time", rule)
+    return SpecError(what + must + _JSON.sub(lambda m: _PYTHON[m[0]], rule))
 
 
 _user: int | None = None

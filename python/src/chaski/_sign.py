@@ -73,8 +73,8 @@ def _checked(prefix: str) -> str:
         )
     if url.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
         raise SpecError(
-            f"prefix is {prefix!r}: it must begin with https://, so that nobody else "
-            "reads the signatures"
+            f"prefix is {prefix!r}: it must begin with https://: over http, "
+            "others could read the signatures"
         )
     return f"{url.scheme}://{url.netloc.lower()}{url.path}"
 

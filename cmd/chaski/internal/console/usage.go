@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -22,6 +24,25 @@ func WrongUsage(err error) error { return usageError{err} }
 
 // Usagef makes an error about the command line.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// FlagError is the cobra.FlagErrorFunc of all commands. It names a malformed value and its rule as the checks of this
+// package do.
+func FlagError(_ *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return WrongUsage(err)
+	}
+	rule := map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",
+		"bool": "true or false", "duration": "a duration, such as 30s or 5m"}[wrong.GetFlag().Value.Type()]
+	name, value := wrong.GetFlag().Name, wrong.GetValue()
+	switch {
+	case rule == "":
+		return Usagef("--%s is %q: %w", name, value, wrong.Unwrap())
+	case errors.Is(err, strconv.ErrRange):
+		return Usagef("--%s is %q: it must be %s of at most 64 bits", name, value, rule)
+	}
+	return Usagef("--%s is %q: it must be %s", name, value, rule)
+}
 
 // UsageUnlessFault marks err as a mistake in the command line if nothing else explains it: every
 // fault of a file has a kind, and an option that makes no sense has none.

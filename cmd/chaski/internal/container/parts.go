@@ -50,7 +50,8 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 	case f.by != "" && o.Form == build.TortillaFile:
 		return console.Usagef("--part-by is for ZIPs: the parts of a Tortilla have numbers")
 	case build.FormOf(out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
-		return console.Usagef("parts lie in a folder: %s must be the name of one, and --form not of one file", out)
+		return console.Usagef("-o is %q: for parts it must be the name of a folder, without an extension such as "+
+			".tacozip, and --form must be folder or tortilla", out)
 	case f.size != "":
 		o.PartBytes, err = parseSize("part-size", f.size)
 	}

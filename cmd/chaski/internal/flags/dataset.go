@@ -117,7 +117,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	case f.normalize == "" && f.stats != "":
 		return s, console.Usagef("--stats %s needs --normalize, which says how to use it", f.stats)
 	case f.normalize != "" && f.stats == "":
-		return s, console.Usagef("--normalize %s needs --stats", f.normalize)
+		return s, console.Usagef("--normalize is %q: it needs --stats", f.normalize)
 	}
 	if f.normalize != "" {
 		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {

@@ -19,7 +19,7 @@ import (
 // New returns the command job.
 func New(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "job COMMAND",
+		Use:   "job VERB",
 		Short: "Divide work over a dataset into shards that any machine may do",
 		Long: `Divide work over a whole dataset into shards. 'job plan KIND' writes a folder with the list of shards, 'job
 run' does one of them, on any machine that sees the folder and the files, and 'job merge' joins the
@@ -31,7 +31,9 @@ the same bytes. 'job local' does all that is left on this machine.`,
   chaski job status job/
   chaski job merge -o pooled.json job/`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return console.Usagef("the command of job is missing") },
+		RunE: func(*cobra.Command, []string) error {
+			return console.Usagef("the verb is missing: plan, run, local, status or merge")
+		},
 	}
 	cmd.AddCommand(newPlan(env), newRun(env), newLocal(env), newStatus(env), newMerge(env))
 	return cmd

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMalformedFlagValues checks that the error about a flag's value names the flag, the value and the rule.
+func TestMalformedFlagValues(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`--memory is "12x": it must be a whole number`, []string{"serve", "--memory", "12x"}},
+		{`--memory is "99999999999999999999": it must be a whole number of at most 64 bits`,
+			[]string{"serve", "--memory", "99999999999999999999"}},
+		{`--seconds is "a": it must be a number`, []string{"bench", "decode", "--seconds", "a", "x.tif"}},
+		{`--json is "maybe": it must be true or false`, []string{"info", "--json=maybe", "x.tif"}},
+		{`--where is "": it is empty; leave the flag out instead`, []string{"ls", "--where", "", "x.tacozip"}},
+		{"unknown flag: --jsn", []string{"info", "--jsn", "x.tif"}},
+	} {
+		if r := chaski(t.Context(), c.args...); r.code != 2 || !strings.HasPrefix(r.err, "chaski: "+c.want+"\n") {
+			t.Errorf("%q: exit code %d, %q; want %q", c.args, r.code, r.err, c.want)
+		}
+	}
+}
