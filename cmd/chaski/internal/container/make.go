@@ -80,7 +80,7 @@ WebDataset, as 'chaski pack' does. Of these, too, the ZIP is made first, so that
 --report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
 why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
 
-OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. The
+OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. The
 same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
 place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT. OUT may be in S3
 (s3://), where a ZIP and a folder are written without a local copy, and one file also in other stores (gs://,

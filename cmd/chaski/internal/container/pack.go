@@ -78,7 +78,7 @@ ends in .taco is a streaming TACO 0.2: its rasters must be TOGs ('chaski convert
 
 An OUT called .tacocat, __TACOCAT__ or TACOLLECTION.json is an index: the tables of the ZIPs CONTAINER..., or
 of those in a directory, so that a reader opens the index alone (.tacocat is a folder that today's readers
-know, __TACOCAT__ the file of the specification), or what their descriptions say together. The ZIPs must lie
+know, __TACOCAT__ the file of the specification), or one description of them all. The ZIPs must lie
 in its folder or below. An older index is replaced.
 
 --form mds writes OUT as a folder of shards of MosaicML Streaming, and --form wds as one of tar files of
@@ -86,7 +86,7 @@ WebDataset (shard-000000.tar, ...). Rasters are arrays of bands, rows and column
 --rasters file, the files they are. The columns of the samples are columns of MDS, or a member .json. With
 --by-split the shards of each value of the column split are in a folder of its name.
 
-OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not be there. OUT may
+OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. OUT may
 be in S3 (s3://), where it is written without a local copy, and one file also in other stores (gs://, az://),
 where it is written in the directory for temporary files (TMPDIR), and then uploaded.`,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/

@@ -40,7 +40,7 @@ For an epoch, for the average step and for the largest step it prints:
   chunks decoded  chunks decoded: fewer than needed if windows of a pool share decoded tiles
   decoded         bytes of the decoded chunks
 
-With --price-per-gb and --price-per-1000-requests it prints what the store asks for these bytes (1 GB is
+With --price-per-gb and --price-per-1000-requests it prints the cost of these bytes (1 GB is
 10^9) and requests, over --epochs epochs like this one.
 
 It also prints the largest memory use: batches, shared tiles, workers, headers and pages of tables. It does

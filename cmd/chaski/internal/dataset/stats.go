@@ -107,6 +107,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 		"pool the statistics in the rows of a container, without reading pixels")
 	fl.StringVar(&f.component, "component", "*",
 		"with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
+	fl.Lookup("component").DefValue = "" // pflag would print (default "*")
 	fl.StringVar(&f.format, "format", "json", "json")
 	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "",

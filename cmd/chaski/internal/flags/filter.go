@@ -27,6 +27,7 @@ func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
 	fl.StringVar(&f.OrderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
 	fl.IntVar(&f.Limit, "limit", -1, "list at most this many rows (default: all)")
+	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
 	fl.IntVar(&f.Offset, "offset", 0, "leave out this many rows at the start")
 }
 

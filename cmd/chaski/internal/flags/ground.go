@@ -26,6 +26,7 @@ func (g *ground) add(fl *pflag.FlagSet) {
 		"with --geo-window: utm, or the code of a map in metres such as EPSG:3035 (default: utm)")
 	fl.Float64SliceVar(&g.Bounds, "bounds", nil,
 		"with --geo-window: `W,S,E,N` in degrees, a box that the middles of windows lie in")
+	fl.Lookup("bounds").DefValue = "" // pflag would print (default [])
 	fl.StringVar((*string)(&g.ROI), "roi", "",
 		"with --geo-window: `FILE` of polygons that the middles of windows lie in")
 	fl.Int64Var(&g.PerEpoch, "per-epoch", 0,

@@ -38,7 +38,7 @@ func NewInfo(env console.Env) *cobra.Command {
   table            rows and columns of catalogs, other Parquet files and CSV files
   directory        number of files, by type
   container        levels with their rows and columns, classes, sensor and bands of TACO and Tortilla; a
-                   path CONTAINER::PATH describes what it leads to
+                   path CONTAINER::PATH describes a sample in it
   array            schema and fragments of a TileDB array; with --timestamp, the fragments open at that time
   Zarr             shape, chunks, shards, codecs and georeferencing of an array, or of the arrays of a group
 

@@ -21,9 +21,9 @@ import (
 func newPlan(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan KIND",
-		Short: "Write a job's folder: what is to be done, and the shards",
-		Long: `Write a job into a folder, which must not hold one yet. KIND says what is to be done, and its help
-names the command that does the same in one pass. Its files are named as there; other machines open them
+		Short: "Write the folder of a job, with its list of shards",
+		Long: `Write a job into a folder, which must not hold one yet. KIND is the kind of work; its help names
+the command that does the same in one pass. Its files are named as there; other machines open them
 under the same names, so that full paths or URLs are best. Files are listed, and no pixels are read.`,
 		Example: `  chaski job plan stats -o plan-job/ --shards 4 chips/`,
 		Args:    cobra.ArbitraryArgs,

@@ -81,7 +81,6 @@ result is done: the command ends at once, unless --again is given.`,
 		},
 	}
 	cmd.Flags().IntSliceVar(&shards, "shard", nil, "the `NUMBER` of the shard, from 0; repeatable")
-	cmd.Flags().Lookup("shard").DefValue = "" // pflag would print (default [])
 	cmd.Flags().BoolVar(&again, "again", false, "do it even if it has its result")
 	f.add(cmd.Flags())
 	return cmd

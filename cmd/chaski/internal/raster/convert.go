@@ -57,7 +57,7 @@ the order of their paths. All must have the same shape and dtype.
 
 Formats (default: rumi2 if DST ends in .rumi, otherwise tog):
 
-  tog      what GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles whose sides are
+  tog      as GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles whose sides are
            multiples of 16 pixels, predictors, no overviews
   rumi     rumi of generation 1, a BigTIFF of OpenZL frames
   rumi2    rumi of generation 2 (.rumi), which rumi-eo 0.16 reads and 0.18 does not; with --unit cell one

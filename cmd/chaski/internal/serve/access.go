@@ -40,8 +40,8 @@ func (a *access) add(fl *pflag.FlagSet) {
 	fl.StringVar(&a.audience, "jwt-audience", "", "audience that a JSON Web Token must have; needed with --jwks")
 	fl.StringVar(&a.issuer, "jwt-issuer", "", "issuer that a JSON Web Token must have (default: any)")
 	fl.BoolVar(&a.insecure, "insecure", false,
-		"listen on TCP without a certificate and without asking clients for anything, as far as no other\nflag says "+
-			"otherwise: only where the network lets nobody else in")
+		"listen on TCP without TLS and without tokens, unless other flags set them: only for networks\nthat "+
+			"nobody else can reach")
 }
 
 // check checks the flags that have nothing to do with an address.

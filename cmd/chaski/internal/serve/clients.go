@@ -24,7 +24,8 @@ func (f *clientFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.eachOpened, "max-client-openings", 0,
 		"openings that one client has begun, also those that wait (default: half of all, at least 64)")
 	fl.Int64Var(&f.rate, "client-rate", 0,
-		"bytes a second that one client is sent, on average over its answers; tokens may have others\n(default 0: any)")
+		"bytes a second to send to one client, on average over its answers; tokens may set others\n"+
+			"(default 0: no limit)")
 }
 
 func (f *clientFlags) check() error {
