@@ -98,7 +98,7 @@ def _refuse_fork() -> None:
 class Loader:
     """Batches of a dataset, epoch by epoch; `load` and `connect` make it.
 
-    A loader has one place in its epochs, which `state_dict` tells. Each `for batch in loader` goes
+    A loader has one place in its epochs, which `state_dict` returns. A `for batch in loader` goes
     on from there to the end of the epoch: after `break`, and after a loaded state, with the rest of
     that epoch; after an error, with the step that failed. `set_epoch(loader.epoch)` begins the
     epoch again. Two loops at a time need two loaders: when a second one begins, or the place
@@ -112,10 +112,10 @@ class Loader:
         rank: this process among `world_size`.
         world_size: processes that share every global batch.
         samples: samples of an epoch.
-        fields: what the tensors of a batch look like.
+        fields: names, dtypes and shapes of the tensors of a batch.
         spec: the spec that determines the batches, with its defaults filled in.
         spec_hash: names this spec on this data.
-        bad: what the bad-sample policy met so far.
+        bad: counts of the bad samples so far.
     """
 
     def __init__(
@@ -259,13 +259,13 @@ class Loader:
     def sample(self, i: int) -> dict[str, Any]:
         """Returns one sample, to look at: a dict of arrays without the axis n.
 
-        It is sample i in the order of the dataset, whatever the shuffling, rank and epoch of this
-        loader: what "sample" of a batch tells. Of a mixture, and with strata, it is what stands at
-        position i of the first epoch, without shuffling. Its window, if there are any, is that of
-        epoch 0 without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the
-        array is that of a batch of one. The iteration that is going on is not disturbed.
+        i is the number of a sample in the order of the dataset, as "sample" of a batch has it: it
+        does not depend on the shuffling, rank and epoch of this loader. Of a mixture, and with
+        strata, it is a position of the first epoch without shuffling. Windows are those of epoch 0
+        without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the array
+        is that of a batch of one. A running iteration over the loader is not disturbed.
 
-        Every call asks the engine on its own, and waits: this is not for training.
+        Every call is one request to the engine and waits for it: this is not for training.
 
         Args:
             i: index in [0, `samples`), or without `take` if that is given; negative ones count from
@@ -515,11 +515,11 @@ class Loader:
             self._move(epoch, 0, "set_epoch")
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns where the user is: what was received, not what is on its way.
+        """Returns the state after the last batch that the loop received.
 
         The dict is the same on every rank after the same step, serves any world size, and may be
-        kept as JSON: {"version", "spec", "seed", "epoch", "samples", "run"}; "run" says what the
-        spec hash is made of.
+        kept as JSON: {"version", "spec", "seed", "epoch", "samples", "run"}; "run" has the members
+        that the spec hash is computed from.
         """
         samples = min(self._step * self.batch_size, self.samples)
         return replace(self._start_state, epoch=self._epoch, samples=samples).to_dict()
@@ -692,10 +692,10 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
             with `stats`. Fields of dtype "native" and "int64", and those that stats lacks, are left
             out.
-        stats: what `chaski.stats` returns, or JSON of `chaski stats`: its path, or what it holds.
-        window: what is cut out of an asset: the size of a random window in pixels, (height, width)
-            or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`
-            or `TileWindow`. Default: the whole chip.
+        stats: the result of `chaski.stats`, or the JSON of `chaski stats`: its path or content.
+        window: the part of an asset to read: the size of a random window in pixels, (height, width)
+            or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`,
+            `TileWindow` or `GeoWindow`. Default: the whole chip.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
         drop_last: leave out the last, short global batch of an epoch.
@@ -738,10 +738,10 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     its own. Without that engine (see `load`), or with transport="grpc", one server can be spoken to
     all the same.
 
-    A broken connection is opened again, and what was asked for is asked again: tickets may be
-    answered by any server. With several servers, what one owes is asked of another when it dies,
-    drains or says nothing for the timeout; the order of the batches stays. The loader goes on as
-    long as one of them answers.
+    After a broken connection the loader reconnects and repeats its open requests, which any server
+    can answer. With several servers, the requests of one that dies, drains or is silent for the
+    timeout go to another; the order of the batches stays. The loader goes on as long as one of
+    them answers.
 
     Args:
         target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
@@ -897,11 +897,11 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
     for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes", *_MAY_BE_0):
         if (v := getattr(e, name)) is not None:
-            count(name, v, name not in _MAY_BE_0)
+            count(name, v, 0 if name in _MAY_BE_0 else 1)
     positive("timeout", e.timeout)
     for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):
         if (v := getattr(e, name)) not in words:
-            raise SpecError(f"{name} is {v!r}: it must be one of {words}")
+            raise SpecError(f"{name} is {v!r}: it must be one of {', '.join(words)}")
     if (e.workers or 0) > _MAX_WORKERS:
         raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
     if e.hedge is not None and not positive("hedge", e.hedge) < 1:

@@ -104,7 +104,7 @@ def make(
         )
 
     Args:
-        recipe: a file of YAML or JSON, or what it holds: docs/make.md has the keys. Relative paths
+        recipe: a file of YAML or JSON, or its content: docs/make.md has the keys. Relative paths
             are relative to the file, and those of a dict to the working directory.
         output: the container to write, as for `pack`.
         form: as `chaski make --form`: "zip", "folder", "tortilla", "taco", "mds", "wds", ...

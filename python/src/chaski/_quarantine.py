@@ -25,7 +25,7 @@ MAX_BYTES = 64 << 20
 
 
 def _members(s: SampleRef) -> dict[str, Any]:
-    """Returns what a record says of a sample, as far as it is known."""
+    """Returns the known members of a record about a sample."""
     members = {"id": s.id, "row": s.row, "sample": s.index}
     return {k: v for k, v in members.items() if v not in ("", -1)}
 

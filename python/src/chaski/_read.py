@@ -233,7 +233,7 @@ def read(
 
 
 def info(path: Path, *, timeout: float = 120.0, server: Server | None = None) -> dict[str, Any]:
-    """Returns what a file, container or array is: the JSON of `chaski info --json`.
+    """Describes a file, container or array: the JSON of `chaski info --json`.
 
     Args:
         path: of it.

@@ -89,15 +89,15 @@ class StatsOptions:
 
 @takes(StatsOptions)
 def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members of o)
-    """Reads every raster of a dataset once, and counts what normalisation needs.
+    """Reads every raster of a dataset once, and computes the statistics for normalisation.
 
         stats = chaski.stats("chips/")
         loader = chaski.load("chips/", batch_size=64, normalize="mean_std", stats=stats)
 
-    The engine does it, as the command `chaski stats`. Whole rasters are counted, whatever
-    windows a loader takes of them, in all of their bands; nodata is left out, and so is what a
-    file's mask takes out. Give it the conditions and the split that training has: what is held
-    back for validation is not counted then.
+    The engine does it, as the command `chaski stats`. Whole rasters and all of their bands are
+    counted, not only the windows of a loader, but no nodata and no pixels that a file's mask
+    excludes. Pass the conditions and the split of the training, so that rows held back for
+    validation are not counted.
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.

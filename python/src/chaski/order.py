@@ -1,7 +1,7 @@
-"""Which sample stands at a position, and which window of it: the order of the engine, in Python.
+"""Which sample is at a position, and which window of it: the order of the engine, in Python.
 
 Pure functions of (seed, epoch, position), with O(1) time and memory and no stored permutation. They
-give what the engine gives: version 1 of the order, defined in docs/order.md. Nothing here is needed
+give the order of the engine: version 1, defined in docs/order.md. Nothing here is needed
 to load data; it answers "which samples were in step 1234 of epoch 5" without an engine.
 """
 

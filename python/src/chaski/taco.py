@@ -77,8 +77,8 @@ def load(
             `chaski.load` starts.
 
     Raises:
-        SpecError: an argument is wrong. What is wrong with the containers is said when something
-            is asked of the dataset.
+        SpecError: an argument is wrong. Errors of the containers are raised by the first method
+            that reads them.
     """
     paths = [words(server, p) for p in listed("path", path)]
     base = None if base_path is None else words(server, base_path)
@@ -635,7 +635,7 @@ class Dataset(_Node, Document, Pooled):
     def sort(self, by: str, descending: bool = False) -> Dataset:
         """Returns the dataset with another order of the rows of `flatten`.
 
-        It changes neither `data` nor what a loader reads: `sql` with ORDER BY does.
+        It changes neither `data` nor the order of a loader: `sql` with ORDER BY does.
 
         Args:
             by: column of `flatten`, such as "l0:stac:time_start".
