@@ -59,7 +59,7 @@ def pack(
         part_by: write a folder of a ZIP for each value of this metadata column, such as "split".
 
     Raises:
-        SpecError: an argument is none of these.
+        SpecError: an argument has the wrong type or value.
         EngineError: the container cannot be written; the message says why.
     """
     listed = columns if isinstance(columns, str) else ",".join(columns)
@@ -117,7 +117,7 @@ def make(
         resume: go on with an interrupted run of the same recipe, if there is one.
 
     Raises:
-        SpecError: an argument is none of these.
+        SpecError: an argument has the wrong type or value.
         EngineError: the recipe is wrong, or a chip cannot be made; the message says why.
     """
     text, given = "-", ""

@@ -129,7 +129,7 @@ def _of_spec(text: str) -> SpecError:
     if value in _PYTHON:
         what = f"{name} is {_PYTHON[value]}"
     if what.startswith("time is "):
-        rule = re.sub("^an object$", "a chaski.Time", rule)
+        rule = re.sub("^an object$", "a chaski.Time or a dict", rule)
     return SpecError(what + must + _JSON.sub(lambda m: _PYTHON[m[0]], rule))
 
 

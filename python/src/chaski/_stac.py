@@ -43,7 +43,7 @@ def stac(
         The path of the catalog.
 
     Raises:
-        SpecError: items are none of these, or no asset is named.
+        SpecError: items has another type, or no asset is named.
         EngineError: an asset is missing or cannot be read; the message names it.
     """
     named = assets if isinstance(assets, Mapping) else {a: a for a in assets}

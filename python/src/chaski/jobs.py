@@ -7,8 +7,8 @@
     jobs.run("s3-job/", "ray")                            # tasks of Ray
 
 Each worker runs the command of its own installation, with the credentials of its own environment,
-and sees the folder of the job under the same name. Shards that are done cost nothing, so a run that
-was interrupted is repeated as it is.
+and sees the folder of the job under the same name. Done shards are skipped, so an interrupted run
+is simply started again.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ __all__ = ["run", "status"]
 # that a job of 100,000 shards does not fill the memory of a scheduler.
 _AHEAD = 4096
 _LOOK = 1.0
-"""Seconds until shards are looked at again: little beside the minutes that a shard takes."""
+"""Seconds between two looks at the running shards: little beside the minutes of a shard."""
 
 
 def status(job: str | os.PathLike[str], *, check: bool = False) -> dict[str, Any]:
-    """Returns what `chaski job status --json` prints.
+    """Returns the JSON of `chaski job status --json`.
 
     Args:
         job: The folder that `chaski job plan` wrote.
-        check: Read all results: those that are damaged do not count.
+        check: Read all results, so that damaged ones do not count.
     """
     found: dict[str, Any] = json.loads(printed(command("job status", job, json=True, check=check)))
     return found
@@ -50,7 +50,7 @@ def run(
     workers: int = 0,
     retries: int = 2,
 ) -> None:
-    """Does all shards of a job that have no whole result.
+    """Does all shards of a job that lack a complete result.
 
     Args:
         job: The folder that `chaski job plan` wrote, or its URL.
@@ -107,12 +107,12 @@ def _one_pass(
             while left and len(running) < _AHEAD:
                 try:
                     running[pool.submit(_shard, left[-1], *args)] = left[-1]
-                except RuntimeError:  # it is broken, or shut down: what is left is lost with it
+                except RuntimeError:  # it is broken or shut down, and the rest is lost with it
                     lost += left
                     left.clear()
                     break
                 left.pop()
-            # An executor that is shut down cancels its futures, and wakes nobody who waits.
+            # wait does not return when a shut-down executor cancels its futures, so it has a timeout.
             wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
             for future in [f for f in running if f.done()]:
                 shard = running.pop(future)
@@ -123,7 +123,7 @@ def _one_pass(
     finally:  # after an interrupt, nothing that waits for a worker begins
         for future in running:
             future.cancel()
-    # What ran when a pool lost a worker comes last: commands of its other workers may still end it.
+    # Shards that ran when a pool lost a worker come last: its other workers may still finish them.
     place = {shard: i for i, shard in enumerate(todo)}
     return sorted(lost, key=place.__getitem__, reverse=True)
 

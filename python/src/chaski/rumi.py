@@ -78,14 +78,14 @@ class Layout(RumiLayout):  # noqa: D101 (help shows that of the base)
 
     @property
     def frames(self) -> int:
-        """Number of frames: of bands and steps for themselves, or one a place in the grid."""
+        """Number of frames: in each place of the grid, one a band and step, or one for all."""
         whole = self.cells or self.unit not in ("", "tile", "step")
         return (1 if whole else self.shape[0] * self.times) * math.prod(self.grid)
 
 
 @dataclass
 class Frame:
-    """One frame of a file of generation 3: its samples, and what they were compressed to."""
+    """One frame of a file of generation 3: its samples, and their compressed bytes."""
 
     data: npt.NDArray[Any]
     compressed: bytes | None = None
@@ -116,7 +116,7 @@ def tile(arr: npt.ArrayLike, tile: int = 512) -> tuple[npt.NDArray[Any], Layout]
         The tiles, (frames, tile, tile), little-endian, and the layout that `write` needs.
 
     Raises:
-        SpecError: arr is no such array.
+        SpecError: arr has another shape or dtype.
     """
     table = _older(1, arr, tile)
     out = np.zeros((len(table), tile, tile), table.layout.dtype)
@@ -128,7 +128,7 @@ def tile(arr: npt.ArrayLike, tile: int = 512) -> tuple[npt.NDArray[Any], Layout]
 def tile2(
     arr: npt.ArrayLike, tile: int = 512, *, cells: bool = False
 ) -> tuple[list[npt.NDArray[Any]], Layout]:
-    """Cuts an image into what the frames of a file of generation 2 hold.
+    """Cuts an image into the samples of the frames of a file of generation 2.
 
     Args:
         arr: (bands, height, width), of a dtype that `tile` takes or of one of package ml_dtypes.
@@ -140,7 +140,7 @@ def tile2(
         width), of a cell (bands, height, width), less than a tile at the lower and right edges.
 
     Raises:
-        SpecError: arr is no such array.
+        SpecError: arr has another shape or dtype.
     """
     table = _older(2, arr, tile, cells)
     out = [f.data for f in table]
@@ -158,7 +158,7 @@ def _older(generation: int, arr: npt.ArrayLike, tile: int, cells: bool = False) 
 
 
 def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable:
-    """Cuts an image into what the frames of a file of generation 3 hold.
+    """Cuts an image into the samples of the frames of a file of generation 3.
 
     Args:
         arr: with axes y and x, and bands b and steps of time t where pattern has them.
@@ -299,7 +299,7 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
 
 
 def _header(question: pb.IndexQuestion, more: bytes = b"") -> Header:
-    """Returns what the engine says of a header blob, or of a file."""
+    """Returns the engine's description of a header blob, or of a file."""
     answer = ask(None, pb.AskRequest(index=question), None, [more])[0]
     text, offsets, counts, blob = pb.Blobs.FromString(answer).blobs
     said = json.loads(text)
@@ -334,7 +334,7 @@ def index_file(path: AnyPath) -> bytes:
     Raises:
         CorruptError: the file breaks the format.
         UnsupportedError: it is no rumi file of a generation that is read here.
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
     """
     return _index_files([os.fsdecode(path)])[0]
 
@@ -351,7 +351,7 @@ def _index_files(names: Sequence[str]) -> list[bytes]:
 
 
 def info(*, source: AnyPath | None = None, header: bytes | None = None) -> Header:
-    """Returns what a file is, or what its header alone says.
+    """Describes a file, or a header alone.
 
     Raises:
         Error: of the kind that fits.
