@@ -31,12 +31,12 @@ type RowDecompressor interface {
 	DecompressPrefix(dst, src []byte, n, sample int) error
 }
 
-// Tile is what an index knows about a chunk that a TileDecompressor decodes.
+// Tile is the part of an index that a TileDecompressor needs to decode a chunk.
 type Tile struct {
 	Bands, Height, Width int // shape of the samples, which are interleaved by pixel
 	Rows                 int // how many of the first rows are needed
 	Least                int // how many of them lie in the image; writers may leave out the others
-	MaxHeight            int // rows of a chunk that no edge cuts; a writer may store as many in a cut one
+	MaxHeight            int // rows of a whole chunk; a writer may store as many in a chunk that the image's edge cuts
 	DType                DType
 	Params               []byte // Index.Params
 }

@@ -119,7 +119,7 @@ type Index struct {
 	LowBits                bool     // a sample of fewer than 8 bits must have zeros above them
 	Packed                 int      // bits of a sample as stored, if not those of DType; see packed.go
 	Reversed               bool     // stored bytes have their bits reversed (FillOrder 2 of TIFF)
-	Params                 []byte   // what the codec has to know beside the bytes of a chunk; see Codec
+	Params                 []byte   // parameters of the codec; see Codec
 	NoData                 *float64 // need not be a value of DType; sparse chunks hold the nearest value
 	NoDataBits             *uint64  // nodata as the bits of a 64-bit integer, which a float64 would round
 	Ranges                 []Range
@@ -272,10 +272,9 @@ func (x *Index) MaxStoredBytes() int {
 	return x.ChunkB * h * w * x.DType.Size()
 }
 
-// MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest
-// decoded chunk plus 64 KiB, so that the limit on decoded chunks bounds what is read for them; of a chunk that
-// may be a whole picture file 4 MiB, which hold its profiles and previews. The largest chunk must fit in an int
-// (ChunkFits).
+// MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest decoded
+// chunk plus 64 KiB, so that the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
+// file, it adds 4 MiB for profiles and previews. The largest chunk must fit in an int (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
 	more := int64(64 << 10)
 	if len(x.Ranges) == 1 && (x.Codec == JPEG || x.Codec == PNG) {
@@ -440,7 +439,7 @@ func (x *Index) ChunkFits(limit int) bool {
 		w = min(w, x.Width)
 	}
 	n := int64(1)
-	// Dividing before each multiplication ensures that no product overflows.
+	// Dividing before each multiplication avoids overflow.
 	for _, f := range [...]int{h, w, x.ChunkB, x.DType.Size()} {
 		if n > int64(limit)/int64(f) {
 			return false

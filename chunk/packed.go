@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Samples of a width that no DType has are packed (Index.Packed): they follow each other without gaps, the
-// most significant bit first, and rows are padded to whole bytes. They decode to the next larger DType. 24 bits
-// are three bytes: floats with 7 bits of exponent in the byte order of the file, and integers in the other one,
-// as GDAL writes and reads them. Masks of one bit (Index.Bits) are packed the same way.
+// Samples whose width is not that of a DType are packed (Index.Packed): they follow each other without gaps,
+// the most significant bit first, and rows are padded to whole bytes. They decode to the next larger DType. 24
+// bits are three bytes: floats with 7 bits of exponent in the byte order of the file, and integers in the other
+// one, as GDAL writes and reads them. Masks of one bit (Index.Bits) are packed the same way.
 
 // packedFits reports whether samples of x.Packed bits can be decoded to x.DType.
 func (x *Index) packedFits() bool {

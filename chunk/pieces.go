@@ -79,11 +79,10 @@ type Rows struct {
 	row    int    // bytes of a row
 	packed int    // bytes of a row before its bits are spread
 	left   int    // rows that are not decoded yet
-	waste  []byte // where rows go that nobody needs
+	waste  []byte // memory for rows that are not needed
 }
 
-// wasteBytes is the memory in which rows are decoded that nobody needs: small enough for the processor's
-// cache.
+// wasteBytes is the size of the memory for rows that are not needed: small enough for the processor's cache.
 const wasteBytes = 64 << 10
 
 // Rows begins to decode chunk i of x, whose stored bytes src yields; src is not used if the chunk is sparse.

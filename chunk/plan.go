@@ -22,7 +22,7 @@ type RunPlan struct {
 	Blocks []int
 
 	chunks []int
-	groups []bool // whether a group is asked for, by number; empty if all are
+	groups []bool // the wanted groups, by number; empty if all are wanted
 }
 
 // Place returns the byte range to read for chunk i: its range, or the part of it that an uncompressed

@@ -295,7 +295,7 @@ func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 	return out
 }
 
-// halve appends what comes after a, up to b.
+// halve appends the points after a, up to b.
 func halve(out []Point, a, b, fa, fb Point, off float64, depth int, to func(Point) Point) []Point {
 	m := Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
 	fm := to(m)

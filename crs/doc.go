@@ -8,13 +8,13 @@
 // equidistant, Equal Earth, the New Zealand Map Grid, Bonne and some that one country uses; CRSs
 // whose axes are in other units than degrees or one length are not read either.
 //
-// Coordinates are x (east) and y (north), as GDAL has them in rasters, whatever order the EPSG
-// dataset gives the axes. Longitude and latitude are in degrees on WGS 84. Datums that lie further
-// from it than a few metres (NAD27, OSGB 1936, DHDN, …) are shifted by the three or seven
-// parameters that PROJ takes without grids: their points are some metres off, in large countries up
-// to some tens. Datums of which no shift is known are taken for WGS 84. That serves boxes and maps. A
-// Transform, by which pixels are placed, refuses such shifts: it takes two CRSs on the same datum, or
-// on datums that are WGS 84 to within a few metres.
+// Coordinates are x (east) and y (north), as GDAL has them in rasters, in either order of axes in the
+// EPSG dataset. Longitude and latitude are in degrees on WGS 84. Datums that lie further from it than
+// a few metres (NAD27, OSGB 1936, DHDN, …) are shifted by the three or seven parameters that PROJ
+// takes without grids: their points are some metres off, in large countries up to some tens. Datums
+// without a known shift are taken for WGS 84. That serves boxes and maps. A Transform, by which
+// pixels are placed, refuses such shifts: it takes two CRSs on the same datum, or on datums that are
+// WGS 84 to within a few metres.
 //
 // The formulas are those of EPSG guidance note 7-2 (IOGP report 373-7-2) and Snyder, Map
 // Projections: A Working Manual (USGS Professional Paper 1395), with the series of Karney

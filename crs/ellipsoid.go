@@ -9,7 +9,8 @@ type ellipsoid struct {
 	qp       float64 // q at the pole
 }
 
-// newEllipsoid makes an ellipsoid of its semi-major axis and inverse flattening; 0 is a sphere.
+// newEllipsoid makes an ellipsoid from its semi-major axis and inverse flattening; rf 0 is a
+// sphere.
 func newEllipsoid(a, rf float64) *ellipsoid {
 	f := 0.0
 	if rf != 0 {
@@ -45,7 +46,7 @@ func (l *ellipsoid) qLeft(phi float64) float64 {
 	return d*(1+l.e2*s)/(1-l.e2*s*s) + (1-l.e2)*math.Atanh(l.e*d/(1-l.e2*s))/l.e
 }
 
-// fromQLeft returns the latitude of a value of qLeft, NaN for one that no latitude has.
+// fromQLeft returns the latitude of a value of qLeft, or NaN if qLeft cannot have that value.
 func (l *ellipsoid) fromQLeft(d float64) float64 {
 	return l.fromAuthalic(math.Pi/2 - 2*math.Asin(math.Sqrt(d/(2*l.qp))))
 }
@@ -112,7 +113,7 @@ func (l *ellipsoid) conformal(phi float64) float64 {
 // fromConformal is the inverse of conformal, by Newton's method (Karney 2011, equations 19 to 21).
 func (l *ellipsoid) fromConformal(want float64) float64 {
 	tau := want
-	if math.Abs(want) > 1e8 || want != want { // within 1e-8 rad of a pole the two are one to that square
+	if math.Abs(want) > 1e8 || want != want { // within 1e-8 rad of a pole they differ by 1e-16
 		return math.Atan(want)
 	}
 	for range 8 {

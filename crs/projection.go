@@ -430,7 +430,7 @@ func (p *cea) inverse(x, y float64) (lam, phi float64) {
 	return x / (p.l.a * p.k), p.l.fromAuthalic(math.Asin(clampQ(2 * y * p.k / p.l.a / p.l.qp)))
 }
 
-// clampQ allows a sine to exceed 1 by a rounding error, because the edges of world maps are there.
+// clampQ allows a sine to exceed 1 by a rounding error, because it is exactly 1 at the edges of world maps.
 func clampQ(s float64) float64 {
 	if math.Abs(s) > 1 && math.Abs(s) < 1+1e-9 {
 		return math.Copysign(1, s)

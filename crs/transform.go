@@ -18,8 +18,8 @@ func Lookup(epsg int) (*CRS, error) {
 	return c, nil
 }
 
-// CRS returns the CRS that a definition describes, with code 0: also one that no code stands for,
-// such as the sinusoidal grid of MODIS (a sphere of 6371007.181 m). Its error has kind unsupported.
+// CRS returns the CRS that a definition describes, with code 0: also a CRS without a code, such as the
+// sinusoidal grid of MODIS (a sphere of 6371007.181 m). Its error has kind unsupported.
 func (d *Definition) CRS() (*CRS, error) {
 	refuse := func(format string, args ...any) (*CRS, error) {
 		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, format, args...)
@@ -41,8 +41,8 @@ func (d *Definition) CRS() (*CRS, error) {
 		q.a, q.rf = b.a, b.rf
 	}
 	q.num["on"] = float64(base)
-	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is none of the
-	// Earth: the series in the flattening do not hold for it.
+	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is not one of the
+	// Earth: the series in the flattening would be wrong for it.
 	if !(q.a >= 1e3 && q.a <= 1e9) || q.rf != 0 && !(math.Abs(q.rf) >= 10) {
 		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", q.a, q.rf)
 	}
@@ -53,7 +53,7 @@ func (d *Definition) CRS() (*CRS, error) {
 	return c, nil
 }
 
-// frame says what is known of the datum of a CRS.
+// frame describes the datum of a CRS.
 type frame struct {
 	id     string // EPSG code of the datum, "" if it has none
 	sphere bool   // its latitudes are taken for those of WGS 84, as in PROJ

@@ -292,9 +292,8 @@ func matchGeographic(n node) (*CRS, bool) {
 	return byDatum(n.child("DATUM").name(), n.child("PRIMEM").number(1))
 }
 
-// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or
-// that of its datum, or with the EPSG code of the datum. The case of letters, and what is neither
-// letter nor digit, do not count.
+// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or that of its datum, or
+// with the EPSG code of the datum. It compares letters and digits only, and ignores case.
 func ByDatum(name string) (*CRS, bool) {
 	key := words(name)
 	if c, ok := byName.Load(key); ok {

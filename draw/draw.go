@@ -313,7 +313,7 @@ func compose(planes []plane) *image.NRGBA {
 	return img
 }
 
-// palette has colours that differ on dark and light backgrounds and, as far as twelve colours can, for
+// palette has twelve colours that differ on dark and light backgrounds and, as well as twelve can, for
 // colour-blind readers. The first one is for the value 0, mostly the background.
 var palette = [...]color.NRGBA{
 	{0x20, 0x20, 0x28, 255}, {0x00, 0x77, 0xBB, 255}, {0xEE, 0x77, 0x33, 255}, {0x00, 0x99, 0x88, 255},

@@ -70,7 +70,7 @@ func (p *Panel) Bars() Bars {
 	for i := range bars.Heights {
 		k := a + i
 		bars.Heights[i] = float64(counts[k])
-		// From a width of 16 on, one integer more changes a height by less than a fifteenth, which nobody sees.
+		// From a width of 16 on, one integer more changes a height by less than a fifteenth, which is not visible.
 		if whole && width >= 1 && width < 16 {
 			last := 0.0
 			if k == n-1 {

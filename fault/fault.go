@@ -59,7 +59,7 @@ type Error struct {
 	File string // path or URI; empty until a caller that knows it calls WithFile
 	Part string // in the format's words: "ifd 0 tag 324", "tile 18", "frame header"
 	Off  int64  // byte offset from the start of the file, or NoOffset
-	Msg  string // what is wrong
+	Msg  string // the message, without file, part and offset
 	Err  error  // the cause, or nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// pngHeader is what the first chunk of a file, IHDR, says.
+// pngHeader is the content of the first chunk of a file, IHDR.
 type pngHeader struct {
 	width, height int
 	bands         int
@@ -107,8 +107,7 @@ func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 }
 
 // withoutPalette returns a reader of a grey image without the palettes before its pixels, or whole if there is none.
-// Its colour type has none, and libpng, and so GDAL, passes over them, whatever they hold. The library refuses the
-// file.
+// Its colour type must not have one. libpng, and so GDAL, ignores them, but the library of Go refuses the file.
 func withoutPalette(src []byte, whole io.Reader) io.Reader {
 	const frame = 4 + 4 + 4 // the length, the type and the checksum of a chunk
 	var parts []io.Reader

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// held keeps decoded pages of columns of which only some rows were asked for, because the next request is often for
+// held keeps decoded pages of columns of which only some rows were requested, because the next request is often for
 // rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied. It is safe for
 // concurrent use.
 type held struct {

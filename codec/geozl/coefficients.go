@@ -14,8 +14,8 @@ const (
 )
 
 // Coefficients returns the vectors of integers that the comment of a frame holds (openzl.Info.Comment), or nil if
-// it is another comment or none. What they mean is between writer and reader. A comment that begins as
-// coefficients do and is not exactly that has the kind fault.Corrupt.
+// the comment is missing or another one. Their meaning is up to writer and reader. A comment that begins like
+// coefficients but is malformed is fault.Corrupt.
 func Coefficients(comment []byte) ([][]int32, error) {
 	if len(comment) < len(coefficientsMagic) || string(comment[:len(coefficientsMagic)]) != coefficientsMagic {
 		return nil, nil

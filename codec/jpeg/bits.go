@@ -72,7 +72,7 @@ func (r *bitReader) extended(k int) int32 {
 	return v
 }
 
-// symbol decodes one code; false if there is no such code.
+// symbol decodes one code. It reports false for an invalid one.
 func (r *bitReader) symbol(h *huffman) (byte, bool) {
 	if r.n < 16 {
 		r.fill()

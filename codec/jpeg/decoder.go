@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Shape is what the caller knows about the image of a stream.
+// Shape is the expected shape of the image of a stream.
 type Shape struct {
 	Width, Height, Bands int  // of the decoded samples
 	Rows                 int  // how many of the first rows are needed
@@ -47,7 +47,7 @@ type Decoder struct {
 	progressive bool
 }
 
-// frame is what a stream says about its image.
+// frame is the frame header of a stream.
 type frame struct {
 	width, height int
 	hMax, vMax    int

@@ -5,7 +5,7 @@
 // integer inverse transform, smooth ("fancy") upsampling, and its integer conversion from YCbCr to RGB.
 //
 // Streams are not trusted. The shape that a stream states must be the tile's before memory is allocated, and
-// scans are limited as in libtiff. Unlike libjpeg, which fills with grey what is missing, a stream that ends
-// early or holds an invalid code is Corrupt. Arithmetic codes, lossless and hierarchical streams, and other
-// widths of samples are Unsupported.
+// scans are limited as in libtiff. libjpeg fills missing pixels with grey; here a stream that ends early or
+// holds an invalid code is Corrupt. Arithmetic codes, lossless and hierarchical streams, and other widths of
+// samples are Unsupported.
 package jpeg

@@ -30,7 +30,7 @@ func (d *Decoder) markers(own *tableSet, image bool) error {
 	for {
 		m, ok := d.marker()
 		if !ok || m == markEOI {
-			return nil // whether all is there, finish finds out
+			return nil // finish checks whether the stream is complete
 		}
 		if m == markSOI || m == markTEM || m >= markRST0 && m <= markRST7 {
 			continue
@@ -185,8 +185,8 @@ func (d *Decoder) allocate() error {
 	return nil
 }
 
-// keepBytes is the memory that a Decoder keeps of each kind whatever the next tile needs: that of a tile
-// of 1024 by 1024 pixels of 3 bands.
+// keepBytes is how much memory of each kind a Decoder always keeps for the next tile: that of a tile of
+// 1024 by 1024 pixels of 3 bands.
 const keepBytes = 3 << 20
 
 // sized returns a slice of n elements, which is b if it has the room and is not far too large.

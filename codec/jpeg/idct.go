@@ -32,7 +32,7 @@ func odd(x1, x3, x5, x7 int32) (o0, o1, o2, o3 int32) {
 	return x1*k1501 + a + e, x3*k3072 + b + c, x5*k2053 + b + e, x7*k0298 + a + c
 }
 
-// even returns what the coefficients 0, 2, 4 and 6 contribute to the samples 0 to 3 (and 7 to 4).
+// even returns the contribution of the coefficients 0, 2, 4 and 6 to the samples 0 to 3 (and 7 to 4).
 func even(x0, x2, x4, x6 int32) (e0, e1, e2, e3 int32) {
 	z := (x2 + x6) * k0541
 	lo, hi := z-x6*k1847, z+x2*k0765

@@ -58,7 +58,7 @@ func (d *Decoder) far(c *component, y int) []byte {
 }
 
 // The three functions below are libjpeg's "fancy" upsampling: a sample is three quarters of the nearest one
-// and a quarter of the next one, in each direction; what is rounded up and down alternates.
+// and a quarter of the next one, in each direction; rounding up and down alternates.
 
 func blendRows(dst, near, far []byte, bias int32) {
 	for x := range dst {

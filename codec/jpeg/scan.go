@@ -1,6 +1,6 @@
 package jpeg
 
-// scanHeader is what an SOS segment says.
+// scanHeader is the content of an SOS segment.
 type scanHeader struct {
 	n      int
 	comp   [4]int
@@ -68,7 +68,7 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 	return nil
 }
 
-// progress notes what a scan adds to a component.
+// progress records which bits a scan adds to a component.
 func (d *Decoder) progress(c *component, s *scanHeader) error {
 	if !c.seen {
 		q := d.quant[c.quant]

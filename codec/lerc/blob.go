@@ -26,7 +26,7 @@ const (
 
 var sizes = [numTypes]int{1, 1, 2, 2, 4, 4, 4, 8}
 
-// Shape is what the caller knows about the image of a blob.
+// Shape is the expected shape of the image of a blob.
 type Shape struct {
 	Width, Height, Bands int
 	Type                 Type
@@ -45,7 +45,7 @@ type Decoder struct {
 	size  int       // of a sample
 	maxs  []float64 // the largest sample of each band
 	mins  []float64
-	block []uint32 // what the bit stuffer holds of one block
+	block []uint32 // values of one block from the bit stuffer
 	table []uint32 // its values, if it has a table of them
 	codes huffman
 }
@@ -323,7 +323,7 @@ func (d *Decoder) ones() (n int) {
 	return n
 }
 
-// growMask makes the mask one in which no pixel is valid.
+// growMask sets the mask to all pixels invalid.
 func (d *Decoder) growMask() {
 	n := (d.s.Width*d.s.Height + 7) / 8
 	if cap(d.mask) < n {

@@ -48,7 +48,7 @@ func (r *wordReader) ended() bool { return r.past > r.have }
 // maxSymbols is the largest number of codes: one for each byte.
 const maxSymbols = 256
 
-// readCodes reads the table of codes, and returns a reader of what follows it.
+// readCodes reads the table of codes, and returns a reader of the bytes after it.
 func (d *Decoder) readCodes() *wordReader {
 	version, size, from, to := d.i32(), d.i32(), d.i32(), d.i32()
 	if d.err == nil && (version < 2 || size < 1 || size > maxSymbols || from < 0 || from >= to || to-from > size ||
@@ -99,7 +99,7 @@ func (d *Decoder) readCodes() *wordReader {
 	return &wordReader{src: d.b}
 }
 
-// next decodes one symbol; false if there is no such code, or no more bits.
+// next decodes one symbol. It reports false for an invalid code or the end of the bits.
 func (h *huffman) next(r *wordReader) (int, bool) {
 	v := r.peek()
 	if e := h.lut[v>>(32-lutBits)]; e != 0 {
@@ -115,7 +115,7 @@ func (h *huffman) next(r *wordReader) (int, bool) {
 	return 0, false
 }
 
-// bias is what a symbol has more than its byte.
+// bias is the difference between a symbol and its byte.
 func (d *Decoder) bias() int {
 	if d.s.Type == Int8 {
 		return 128

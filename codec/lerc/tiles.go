@@ -10,7 +10,7 @@ const (
 	modeFloats
 )
 
-// samples reads what follows the mask.
+// samples reads the samples after the mask.
 func (d *Decoder) samples() {
 	h, s := &d.h, &d.s
 	d.mins, d.maxs = d.mins[:0], d.maxs[:0]

@@ -93,8 +93,8 @@ func customCodecs(in map[uint32]CustomCodec, call *Call) map[uint32]*codecs.Code
 	return out
 }
 
-// runCustom runs a custom codec and checks that it made what it declared. call lives in the decoder,
-// because a Call made here would be allocated at every run.
+// runCustom runs a custom codec and checks that it filled the outputs that it declared. call lives in the
+// decoder, because a Call made here would be allocated at every run.
 func runCustom(decode func(*Call) error, call *Call, k *codecs.Call) error {
 	call.c = *k
 	err := decode(call)

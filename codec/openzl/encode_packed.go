@@ -29,8 +29,8 @@ func (e *Encoder) planarZigzag(samples []byte, width, row int) {
 	e.lanes(grid, res, width)
 }
 
-// pivcoBlock is the size of the blocks of PivCo Huffman, which is that of the original: a block and what it is
-// merged from fit into a first-level cache of 48 KiB or nearly so.
+// pivcoBlock is the size of the blocks of PivCo Huffman, which is that of the original: a block and the two
+// blocks that it is merged from nearly fit into a first-level cache of 48 KiB.
 const pivcoBlock = 1 << 15
 
 // Modes of a lane of planar_zigzag_pivco.
@@ -67,7 +67,7 @@ func (e *Encoder) lanes(grid, numbers []byte, width int) {
 		head = binary.LittleEndian.AppendUint16(head, uint16(len(weights)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(len(coded)))
 		all, payload = append(all, weights...), append(payload, coded...)
-		e.used = mine // what was packed and coded is copied
+		e.used = mine // the packed and coded bytes are copied
 	}
 	e.w.newest = pivcoVersion
 	node := e.node(slot{-1, 0}, idPlanarZigzagPivco, e.w.header(head...), 2)

@@ -31,7 +31,7 @@ const (
 // frameHeader is the header of a frame, which precedes its chunks.
 type frameHeader struct {
 	version         int
-	contentChecksum bool // chunks end with a checksum of what they decode to
+	contentChecksum bool // chunks end with a checksum of their content
 	chunkChecksum   bool // chunks end with a checksum of their stored bytes
 	types           []Type
 	sizes           []int // bytes of each output, strings without their lengths

@@ -16,7 +16,7 @@ type Info struct {
 	Sizes           []int    // bytes of each output, strings without their lengths
 	Codecs          []string // names of the standard codecs, "custom ID" of the others, in order of appearance
 	Chunks          int
-	ContentChecksum bool // chunks carry a checksum of what they decode to
+	ContentChecksum bool // chunks have a checksum of their content
 	ChunkChecksum   bool // chunks carry a checksum of their stored bytes
 	Comment         []byte
 }

@@ -16,7 +16,7 @@ type transform struct {
 	data []uint32 // for each block, or colours
 }
 
-// read reads what the transform needs, of an image of h rows.
+// read reads the data of the transform, for an image of h rows.
 func (t *transform) read(r *reader, h int) (err error) {
 	switch t.kind {
 	case predictor, crossColor:

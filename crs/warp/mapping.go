@@ -205,9 +205,9 @@ func (b *builder) flat() bool {
 	return true
 }
 
-// outside reports whether all of a cell lies off the raster: all points of it lie past the same side by more than
-// half of what they cover (the others lie between, if the cell is anything like flat), or it is small and none is a
-// place.
+// outside reports whether a whole cell lies off the raster. It does if all points tried lie past the same side by
+// more than half of their extent (unless the cell is strongly curved, its other points lie between them), or if it is
+// small and none of them has a place.
 func (b *builder) outside(h, w int) bool {
 	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
 	none, all := true, true

@@ -107,7 +107,7 @@ type Report struct {
 	Fields  []Field
 	Map     Map
 	Chips   []Chip
-	// Warnings are about what may be wrong, Notes about what may be of interest.
+	// Warnings are possible errors of the dataset, Notes are facts about it.
 	Warnings, Notes []Warning
 }
 

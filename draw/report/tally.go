@@ -28,7 +28,7 @@ func (t *Tally) add(name string) {
 	t.n[name]++
 }
 
-// Kinds returns the number of kinds that were told apart.
+// Kinds returns the number of distinct kinds.
 func (t *Tally) Kinds() int { return len(t.n) }
 
 // Of returns how many of a kind there are.
@@ -52,5 +52,5 @@ func (t *Tally) Counts() []Count {
 	return out
 }
 
-// none is what a tally counts for assets without nodata value or without CRS.
+// none is the kind of assets without nodata value or without CRS.
 const none = "none"

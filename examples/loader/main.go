@@ -1,5 +1,5 @@
-// Command loader prints the mean of every batch of a dataset: what a training program in Go does
-// with package loader.
+// Command loader prints the mean of every batch of a dataset. It shows how a training program in Go
+// uses package loader.
 package main
 
 import (

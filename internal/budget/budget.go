@@ -5,10 +5,9 @@
 //   - Open is the first charge of a request. It waits its turn in a queue, which clients share (queue), and is the only
 //     call that does: whoever waits in the queue holds nothing, so in no order can two of them wait for each other.
 //   - Account.Grow is for memory whose size is only known later, such as the rows of a table. Its caller holds memory
-//     already, so it
-//     must not wait for memory of others that wait for it. It takes what is free. If that is not enough, one account
-//     at a time may take from a reserve that no other call can take from. Accounts that wait for each other are found
-//     and refused at once (lane), and the account with the reserve waits for nobody for long.
+//     already, so it must not wait for memory of others that wait for it. It takes what is free. If that is not enough,
+//     one account at a time may take from a reserve that no other call can take from. Accounts that wait for each other
+//     are found and refused at once (lane), and the account with the reserve waits for nobody for long.
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
 // Seat is Open for the first batch of a client, which must not wait behind requests that are a hundred times as large:

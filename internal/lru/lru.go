@@ -50,7 +50,7 @@ func (c *Cache[K, V]) Used() int64 {
 	return c.used
 }
 
-// Get returns the value of a key, if it is there.
+// Get returns the value of a key, if it is cached.
 func (c *Cache[K, V]) Get(k K) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,10 +1,10 @@
 // Package pages allocates large memory that the system has back as soon as it is freed.
 //
-// Memory of Go's heap stays in use until the garbage collector has found that nobody refers to it. Who gives 512 MiB
-// back to a budget and leaves them to the collector lets the next request allocate as much again beside them. The
-// kernel counts both, and kills the process.
+// Memory of Go's heap stays in use until the garbage collector finds that it is unused. If a request returns 512 MiB
+// to a budget and leaves the memory to the collector, the next request allocates as much again beside it. The kernel
+// counts both, and kills the process.
 //
-// Only Linux has such memory here. On other systems it comes from the heap.
+// This works on Linux only. On other systems the memory comes from the heap.
 package pages
 
 import (

@@ -7,14 +7,14 @@ import (
 )
 
 func take(n int) ([]byte, error) {
-	count(n) // before the pages are there, so that the heap makes room for them
+	count(n) // before the pages are used, so that the heap makes room for them
 	data, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		count(-n)
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	// A fault for each page of 4 KiB takes as long as decoding some chips. Whole huge pages only: the end of the memory
-	// that fills none has small ones. A kernel without them refuses, which is no loss.
+	// Faults for each page of 4 KiB take as long as decoding some chips. The end of the memory that does not fill a
+	// huge page has small ones. A kernel without huge pages returns an error, which does no harm.
 	_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
 	return data, nil
 }

@@ -2,5 +2,5 @@
 
 package procs
 
-// Files returns how many file descriptors this process may have, as far as that is known.
+// Files returns how many file descriptors this process may have; here an assumed number.
 func Files() int64 { return defaultFiles }

@@ -20,7 +20,7 @@ const (
 	// seals prevent all later changes of a segment's size: a reader of pages that another process took
 	// away would die of SIGBUS.
 	seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
-	// hugePage is the size from which the system is asked for huge pages: that of one on amd64 and arm64.
+	// hugePage is the size of a huge page on amd64 and arm64. Segments of at least this size request huge pages.
 	hugePage = 2 << 20
 )
 

@@ -22,8 +22,8 @@ var descr = map[chunk.DType]string{
 	chunk.Complex64: "<c8", chunk.Complex128: "<c16",
 }
 
-// align is what the length of a header must be a multiple of. The NEP asks for 64, so that data can be
-// memory-mapped for vector instructions.
+// The length of a header is a multiple of align. The NEP requires 64, so that data can be memory-mapped for vector
+// instructions.
 const align = 64
 
 // Header returns the header of an array. An error is of kind Unsupported: NumPy has no such type,

@@ -14,7 +14,7 @@ import (
 // Magic begins each file.
 const Magic = "\x93NUMPY"
 
-// Array is what the header of a file says.
+// Array is the content of a file's header.
 type Array struct {
 	Descr   string // the dtype in NumPy's array protocol, such as "<f4"
 	Fortran bool   // the first axis changes fastest

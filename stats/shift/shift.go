@@ -46,8 +46,8 @@ const (
 	minOverlap = 0.2
 	// aside is the distance in pixels from the peak at which another one counts as another.
 	aside = 8
-	// noisePeak is how high a peak stands above the noise, in its root mean square, if it is certain to be none of
-	// it. Of 380 pairs of unrelated rasters 99 % had no peak above 8.
+	// noisePeak is the height above which a peak is certainly not noise, in units of the noise's root mean square. Of
+	// 380 pairs of unrelated rasters 99 % had no peak above 8.
 	noisePeak = 10
 	// enough is the side in pixels of a square with enough edges. Of 840 masks and images of 64 by 64 pixels, ten
 	// were estimated wrong by more than a pixel: the confidence of smaller ones is less.
@@ -171,7 +171,7 @@ func between(before, at, after float64) float64 {
 
 func abs(n int) int { return max(n, -n) }
 
-// grown returns s with length n. What it holds is not kept.
+// grown returns s with length n and arbitrary content.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

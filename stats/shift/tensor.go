@@ -31,14 +31,14 @@ func (t *tensor) of(r *Raster) {
 			smooth(t, t.band)
 			t.gradients()
 		}
-		// Each band counts the same, whatever the unit of its values.
+		// Each band counts the same, independent of the unit of its values.
 		if mean := meanSize(t.edges); mean > 0 {
 			for i, e := range t.edges {
 				t.sum[i] += e / complex(mean, 0)
 			}
 		}
 	}
-	// A label is drawn a pixel beside what it labels: the edges of both get wide enough to meet.
+	// A label may be drawn a pixel beside its object, so the edges of both are widened until they meet.
 	smooth(t, t.sum)
 }
 
@@ -79,8 +79,8 @@ func (t *tensor) borders() {
 	}
 }
 
-// balance brings the strengths of edges closer to each other, so that no few strong ones decide alone, and reports
-// whether there are any.
+// balance brings the strengths of edges closer to each other, so that a few strong ones do not decide alone, and
+// reports whether there are any.
 func (t *tensor) balance() bool {
 	mean := meanSize(t.sum)
 	if !(mean > 0) || math.IsInf(mean, 0) {

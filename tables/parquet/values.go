@@ -63,7 +63,7 @@ func (c *Column) size() int {
 // Len returns the number of rows.
 func (v *Values) Len() int { return v.n }
 
-// Cost returns about how many bytes of memory the values hold, without their dictionary. 160 is a little more than the
+// Cost returns about how many bytes of memory the values take, without their dictionary. 160 is a little more than the
 // 136 of the struct.
 func (v *Values) Cost() int { return 160 + cap(v.data) + 4*(cap(v.at)+cap(v.offs)+cap(v.ix)) }
 
@@ -87,8 +87,8 @@ func (v *Values) Raw(i int) []byte {
 }
 
 // int96Micros converts an INT96 to microseconds since 1970, rounded down. An INT96 is the nanoseconds since midnight
-// and the number of the Julian day that begins at that day's noon. Days that 64 bits of microseconds do not hold become
-// the furthest that they do.
+// and the number of the Julian day that begins at that day's noon. Days whose microseconds overflow an int64 are
+// clamped.
 func int96Micros(b []byte) int64 {
 	const epoch, furthest = 2440588, 100_000_000 // epoch is the Julian day of 1970-01-01
 	ns, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
@@ -155,7 +155,7 @@ func oneRun(levels []byte, level, n int) bool {
 	return k > 0 && k < len(levels) && level < 1<<8 && h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
 }
 
-// nulls fills v.at from the definition levels and returns how many values there are.
+// nulls fills v.at from the definition levels and returns the number of values.
 func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, err error) {
 	if defLevel == 0 {
 		return v.n, nil

@@ -179,7 +179,7 @@ func (p *textParser) point() error {
 	return nil
 }
 
-// position takes two to four numbers, and keeps two.
+// position takes two to four numbers, and appends the first two.
 func (p *textParser) position() error {
 	n := 0
 	for ; n < 4; n++ {

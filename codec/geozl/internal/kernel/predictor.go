@@ -134,7 +134,7 @@ func Average[T Unsigned](dst, res []T, width int) {
 		up, r = up[:len(d)], r[:len(d)]
 		w := T(0)
 		for i := range d {
-			// What does not depend on w is added first, since the next sample waits for w.
+			// Terms without w are added first, since the next sample waits for w.
 			n := up[i]
 			w = r[i] + n>>1 + (w>>1 + w&(n&1))
 			d[i] = w

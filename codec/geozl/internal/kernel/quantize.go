@@ -117,7 +117,7 @@ func (g *SqrtGrid) narrow(index uint64) float32 {
 	return within(float32(t*t)-float32(g.Offset), float32(g.Lo), float32(g.Hi))
 }
 
-// within is clamp, with lo for what is not a number.
+// within is clamp, with lo for NaN.
 func within[F float32 | float64](v, lo, hi F) F {
 	if !(v > lo) {
 		return lo
@@ -258,7 +258,7 @@ func exp2Fraction(f float64) float64 {
 	return p
 }
 
-// Half converts to a float of 16 bits, rounding half away from zero.
+// Half converts to a float of 16 bits, rounding halves away from zero.
 func Half(f float32) uint16 {
 	x := math.Float32bits(f)
 	sign, man, exp := uint16(x>>16&0x8000), x&0x7fffff, int(x>>23&0xff)-127+15
@@ -274,6 +274,6 @@ func Half(f float32) uint16 {
 		shift := uint(14 - exp)
 		return sign | uint16(man>>shift+man>>(shift-1)&1)
 	}
-	// A carry runs into the exponent, which is right.
+	// A carry into the exponent gives the next power of two, which is right.
 	return sign + uint16(exp)<<10 + uint16(man>>13) + uint16(man>>12&1)
 }

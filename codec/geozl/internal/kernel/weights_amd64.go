@@ -9,8 +9,8 @@ import (
 
 var hasAVX2 = cpu.X86.HasAVX2
 
-// weightState is what the loops of weighted work on. left, right, up and up2 are the rows above from
-// the first sample on: to the left, to the right, above, two above.
+// weightState has the arguments of the loops of weighted. left, right, up and up2 are the rows above from the
+// first sample on: to the left, to the right, above, two above.
 type weightState struct {
 	dst, res             *byte
 	left, up, right, up2 *byte

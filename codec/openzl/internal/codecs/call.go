@@ -24,8 +24,8 @@ type Codec struct {
 	Decode      func(*Call) error
 }
 
-// Workspace is what the codecs of one decoder share: the memory of streams, and tables and scratch
-// memory that only one codec at a time uses. It is for one goroutine.
+// Workspace is the memory that the codecs of one decoder share: for streams, and for tables and
+// scratch, which one codec uses at a time. It is for one goroutine.
 type Workspace struct {
 	Memory memory.Memory
 	Direct []byte // where output 0 of the chunk may be written, nil if nowhere

@@ -420,8 +420,8 @@ func (e *entropy14) vectorTable(c *wire.Cursor) (log int, ok bool) {
 	return log, true
 }
 
-// lanes reads what follows the words of a vectorized block of size bytes: for every lane its first bits, the
-// offset from which it takes no more words, and the number of its first bits.
+// lanes reads the data after the words of a vectorized block of size bytes: for every lane its first bits,
+// the offset from which it takes no more words, and the number of its first bits.
 func (e *entropy14) lanes(l *kernel.HuffmanLanes, c *wire.Cursor, size int) bool {
 	for i := range l.State {
 		l.State[i] = c.U32()

@@ -32,7 +32,7 @@ func decodeLZ(c *Call) error {
 
 // decodeMuxLengths extracts the two lengths of a sequence from one byte: the lower bits are the number of
 // literals, the upper bits the number of matched bytes minus a bias. If either has all bits set, a number
-// of the second input is added to it. The header holds the place of the split and the bias.
+// of the second input is added to it. The header holds the bit at which the byte is split, and the bias.
 func decodeMuxLengths(c *Call) error {
 	muxed, long := c.In[0], c.In[1]
 	if len(c.Header) != 1 || c.Header[0]&15 > 8 {

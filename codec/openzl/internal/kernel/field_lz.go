@@ -79,7 +79,7 @@ func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
 	return f.at + copy(dst[f.at:], lits), true
 }
 
-// sequence does one sequence, whatever it is, and reports whether it is sound.
+// sequence executes one sequence of any kind, and reports whether it is valid.
 func (f *fieldState) sequence(dst []byte, s *FieldSequences) bool {
 	token := int(binary.LittleEndian.Uint16(s.Tokens[f.token:]))
 	r0, r1, r2 := f.r[0], f.r[1], f.r[2]

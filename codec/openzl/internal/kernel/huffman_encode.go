@@ -182,7 +182,7 @@ func (w *bitWriter) flush() {
 	w.held &= 7
 }
 
-// close writes the end mark and what is left.
+// close writes the end mark and the remaining bits.
 func (w *bitWriter) close() []byte {
 	w.flush()
 	w.put(1, 1)

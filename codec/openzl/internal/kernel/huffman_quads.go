@@ -96,7 +96,7 @@ type quadState struct {
 // 7 bytes, and writes at most 20.
 func (q *quadState) rounds() int { return min(q.pos/7, (len(q.out)-q.at)/20) }
 
-// fourQuads decodes the fronts of four streams. out and r keep what is left of them.
+// fourQuads decodes the fronts of four streams. out and r keep the rest of them.
 func (h *HuffmanTable) fourQuads(out *[4][]byte, r *[4]backBits) {
 	var s [4]quadState
 	for i := range s {

@@ -11,7 +11,7 @@ import (
 // hasLoops says whether the loops in loops_amd64.s can run here.
 var hasLoops = cpu.X86.HasBMI1 && cpu.X86.HasBMI2
 
-// huffmanState is what the loop of four5 works on: four streams and where their symbols go.
+// huffmanState is the state of the loop of four5: four streams and where their symbols go.
 type huffmanState struct {
 	dst     *byte
 	quarter int       // bytes from where the symbols of one stream go to those of the next
@@ -129,7 +129,7 @@ func putLooks(to, from []uint64, add uint64) {
 	putLooksGo(to[n:], from[n:], add)
 }
 
-// quadStreams is what the loop of quadRounds works on.
+// quadStreams is the state of the loop of quadRounds.
 type quadStreams struct {
 	dst    [4]*byte
 	src    [4]*byte // the streams

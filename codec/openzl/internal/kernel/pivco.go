@@ -41,8 +41,8 @@ type pivcoLeaf struct {
 // Build builds the tree from the weights of the symbols, as HuffmanTable.Build has them. It reports whether
 // they are a complete code of at most 12 bits. A single symbol is complete, with a code of no bits.
 //
-// The 1<<k last symbols of one weight become one leaf, as long as more than two symbols have that weight and
-// k is as large as possible. Such a leaf stands k levels higher, after the leaves that are there already.
+// The 1<<k last symbols of one weight become one leaf, as long as more than two symbols have that weight and k
+// is as large as possible. Such a leaf stands k levels higher, after the existing leaves of that level.
 func (p *Pivco) Build(weights []byte) bool {
 	var sum, used int
 	var of [maxPivcoBits + 1][]byte // symbols by weight

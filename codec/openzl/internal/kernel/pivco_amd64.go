@@ -10,8 +10,8 @@ import (
 var hasExpand = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VBMI2 &&
 	cpu.X86.HasPOPCNT
 
-// pivcoWords is what a loop over the bits of a node works on: whole words of 64 bits, then the bits of last,
-// those that keep has.
+// pivcoWords is the input of a loop over the bits of a node: whole words of 64 bits, then the bits of last
+// that are set in keep.
 type pivcoWords struct {
 	out        *byte
 	bits       *byte

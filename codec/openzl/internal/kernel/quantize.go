@@ -10,7 +10,8 @@ type Quantizer struct {
 	codes int
 }
 
-// maxPairBits is how many bits a word of 64 has left, wherever in a byte it begins: 64 - 7.
+// maxPairBits is how many bits of a 64-bit word can be used if its bits begin anywhere in the first byte: 64
+// - 7.
 const maxPairBits = 57
 
 // The two quantizers of OpenZL.

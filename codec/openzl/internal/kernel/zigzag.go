@@ -34,9 +34,9 @@ func zigzag[T unsigned](dst, src []byte) bool {
 }
 
 func zigzagBytes(dst, src []byte, width int) {
-	// Eight bytes at a time, whatever the width: low has a one in the lowest bit of every lane,
-	// half zeroes the bit that the shift pulls in from the lane above, and ones spreads the
-	// lowest bit over its lane.
+	// Eight bytes at a time, for all widths: low has a one in the lowest bit of every lane, half
+	// zeroes the bit that the shift pulls in from the lane above, and ones spreads the lowest bit
+	// over its lane.
 	var low, ones uint64
 	switch width {
 	case 1:

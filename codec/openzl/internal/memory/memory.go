@@ -50,8 +50,8 @@ func (m *Memory) Trim() {
 	m.Lens.trim()
 }
 
-// Resize returns a slice of n elements, in the memory of s if that is large enough. Elements that
-// were there stay only in that case.
+// Resize returns a slice of n elements, in the memory of s if that is large enough. Only then the old
+// elements stay.
 func Resize[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]

@@ -6,9 +6,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// keepBytes is the size up to which a pool keeps its free buffers from frame to frame whatever they
-// are used for. 64 MiB is a tile of 2048 x 2048 pixels, four bands of 16 bits, with one intermediate
-// stream: decoders of smaller tiles never allocate twice.
+// keepBytes is the size up to which a pool always keeps its free buffers from frame to frame. 64 MiB is
+// a tile of 2048 x 2048 pixels, four bands of 16 bits, with one intermediate stream: decoders of smaller
+// tiles never allocate twice.
 const keepBytes = 64 << 20
 
 // Buffer is memory that one or more streams use.
@@ -70,8 +70,8 @@ func (p *Pool[T]) Release(b *Buffer[T]) {
 	p.live -= len(b.Mem) * p.size
 }
 
-// trim drops all free buffers if the pool holds more than keepBytes and more than four times what
-// the last frame needed. It then starts a new peak.
+// trim drops all free buffers if the pool holds more than keepBytes and more than four times the bytes
+// of the last frame. It then starts a new peak.
 func (p *Pool[T]) trim() {
 	if p.owned > keepBytes && p.owned > 4*p.peak {
 		for i := range p.free {

@@ -1,5 +1,5 @@
-// Package far puts an object where tests read it over a network: onto a web server and into a bucket, with openers
-// and with a record of what was asked for.
+// Package far serves an object to tests from a web server and from a bucket, with openers, and records the
+// requests.
 package far
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// Place is the place of an object.
+// Place is an object on a server, with an opener for it.
 type Place struct {
 	URI    string
 	Opener *remote.Opener
 	Asked  func() []string // the requests since the last call, such as "GET bytes=0-255"
 }
 
-// Places puts an object onto a web server ("http") and into a bucket ("s3"), until the test ends.
+// Places serves an object from a web server ("http") and a bucket ("s3") until the test ends.
 func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Place {
 	t.Helper()
 	web := netsim.NewServer(false)
@@ -64,7 +64,7 @@ func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Pl
 	}
 }
 
-// closed closes an opener when the test ends, and fails the test if the opener was not made.
+// closed closes an opener when the test ends. It fails the test if err is not nil.
 func closed(t testing.TB, o *remote.Opener, err error) {
 	t.Helper()
 	if err != nil {
