@@ -61,7 +61,7 @@ type Converter struct {
 	match, imag  kernel.Match // imag of the imaginary part
 	fillNoData   bool
 	fill         [16]byte
-	fillFloat    float32 // fill in the stored representation
+	fillFloat    float32 // fill, rounded to the type of the tensor
 	samePerBand  bool
 	maxBand      int // bands that scale and offset are given for
 	complexParts kernel.Num

@@ -156,7 +156,7 @@ func (b *builder) tooLarge() error {
 }
 
 // reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
-// fourfold, so that a wrong row count in a file cannot allocate more than a multiple of what was decoded.
+// fourfold, so that a wrong row count in a file cannot allocate more than a multiple of the decoded bytes.
 func (b *builder) reserve(n int) {
 	w := &b.v
 	need := len(w.data) + n
@@ -174,7 +174,7 @@ func (b *builder) reserve(n int) {
 }
 
 // extend appends n zeros to values and returns all of them and the new ones. It makes room for all rows of the table at
-// once, but for at most four times what was decoded: the number of rows is a claim of the file.
+// once, but for at most four times the rows decoded so far, because the file only claims its number of rows.
 func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	need := len(values) + n
 	if need > cap(values) {

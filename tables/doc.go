@@ -9,6 +9,6 @@
 // Timestamps are microseconds in UTC. Nanoseconds are rounded down, and Vector.Nanos has the rest. Timestamps without a
 // zone are taken as UTC, as the specifications of the containers say.
 //
-// Files are not trusted, see package tables/parquet. The memory of a column follows what its pages hold, not what the
-// file claims, up to Options.MaxBytes.
+// Files are not trusted, see package tables/parquet. The memory of a column grows with its decoded pages, not with
+// claims of the file, up to Options.MaxBytes.
 package tables

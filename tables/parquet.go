@@ -43,7 +43,7 @@ func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
 	return v, nil
 }
 
-// Options bounds what a table takes. The zero value selects the defaults.
+// Options bounds the memory of a table. The zero value selects the defaults.
 type Options struct {
 	// MaxRows bounds the rows of a table, and the values in the lists of one column. The default is
 	// 1<<26, some 67 million: a column of 8-byte numbers then takes 512 MiB.

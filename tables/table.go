@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Table is a number of named columns of equal length. A column's values are loaded when they are first asked for. It is
-// immutable, and safe for concurrent use.
+// Table is a number of named columns of equal length. A column's values are loaded on first use. It is immutable, and
+// safe for concurrent use.
 type Table struct {
 	n      int
 	cols   []Column

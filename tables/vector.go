@@ -29,7 +29,7 @@ type Column struct {
 	Type Type
 }
 
-// Kind is what the values of a column are.
+// Kind is the type of a column's values.
 type Kind uint8
 
 // Kinds, and the accessor of Vector that returns their values.

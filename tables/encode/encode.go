@@ -21,7 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Sizes of what is written.
+// Sizes of pages and row groups.
 const (
 	// groupRows and groupBytes bound a row group, which the writer holds in memory: 131,072 rows, or fewer if
 	// their strings and bytes take more than 64 MiB.

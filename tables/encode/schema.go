@@ -51,7 +51,7 @@ func groupOf(cols []tables.Column) (*group, error) {
 		if err != nil {
 			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
 		}
-		// Optional, as Arrow writes columns: readers then need not be told that a later table has nulls.
+		// Optional, as Arrow writes columns: the schema then stays the same if a later table has nulls.
 		g.fields = append(g.fields, field{parquet.Optional(n), c.Name})
 	}
 	return g, nil

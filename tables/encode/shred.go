@@ -42,7 +42,7 @@ func (w *Writer) shapeOf(t tables.Type) shape {
 }
 
 // add appends value i of v to the leaves of its shape. rep is the repetition level of its first value, def the number
-// of nodes above that are there, and depth the number of lists above.
+// of nodes above that are not null, and depth the number of lists above.
 func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 	if v.Null(i) {
 		s.addNull(x, rep, def)
@@ -56,7 +56,7 @@ func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 			return
 		}
 		for k := lo; k < hi; k++ {
-			// Two nodes are there: the list, and its repeated group.
+			// Two nodes are not null: the list, and its repeated group.
 			s.add(&x.below[0], child, k, rep, def+2, depth+1)
 			rep = depth + 1
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Limits of what a file may claim.
+// Limits of the values in a footer.
 const (
 	maxFooter     = 64 << 20 // bytes
 	maxColumns    = 1 << 14
@@ -73,14 +73,14 @@ type Column struct {
 	Repeated bool
 
 	width    int // of FixedLenByteArray
-	defLevel int // definition level of a value that is there
+	defLevel int // definition level of a value that is not null
 	repLevel int // repetition level of its innermost list
 }
 
 // Size returns the bytes of a value, 0 of byte arrays.
 func (c *Column) Size() int { return c.size() }
 
-// NoteKind is what a column's or group's annotation says in full.
+// NoteKind is the full annotation of a column or group.
 type NoteKind uint8
 
 // Kinds of annotations, without those that Logical distinguishes.
@@ -126,13 +126,13 @@ type File struct {
 	Columns []Column
 	// Fields is the schema as a tree: the columns of the table.
 	Fields []Field
-	// Meta is the key-value metadata, as far as it is small.
+	// Meta is the key-value metadata, without large values.
 	Meta map[string]string
 	// Groups are the row groups.
 	Groups []Group
 
 	r      source.Reader
-	footer []byte // kept with its offset, because statistics are parsed only when they are asked for
+	footer []byte // kept with its offset, because statistics are parsed on demand only
 	base   int64
 }
 
@@ -226,7 +226,7 @@ type footerParser struct {
 	budget int64
 }
 
-// slack is what the footer of any file may take, however small the file is.
+// slack is the size that the footer of the smallest file may have.
 const slack = 1 << 20
 
 // Bytes of memory, rounded up.

@@ -56,8 +56,8 @@ func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) 
 	return runWithin(ctx, sql, tables, unlimitedTime)
 }
 
-// Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is what follows
-// WHERE.
+// Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is the text
+// after WHERE.
 func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error) {
 	e, err := ast.ParseCondition(condition)
 	if err != nil {
@@ -305,7 +305,7 @@ func (p *starPick) with(name string) *ast.Expr {
 	return e
 }
 
-// unused returns the error for a name of EXCLUDE or REPLACE that no column has.
+// unused returns the error for a name in EXCLUDE or REPLACE without a column.
 func (p *starPick) unused(b *bind.Binder) error {
 	for name, was := range p.excluded {
 		if !was {

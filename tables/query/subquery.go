@@ -16,8 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// session is what the queries of one SQL string share. A query with WITH runs in a session of its own inside the outer
-// one, which keeps its names from being seen outside.
+// session is the state that the queries of one SQL string share. A query with WITH runs in a session of its own inside
+// the outer one, which keeps its names from being seen outside.
 type session struct {
 	ctx    context.Context
 	tables Tables

@@ -18,11 +18,11 @@ import (
 // Box is a closed rectangle.
 type Box struct{ MinX, MinY, MaxX, MaxY float64 }
 
-// Place is a region on Earth that geometries in longitude and latitude are compared with.
+// Place is a region on Earth to compare geometries in longitude and latitude with.
 //
 // An edge of a geometry that spans more than 180 degrees of longitude goes the shorter way, across the antimeridian:
-// footprints that nobody cut there look so, although GeoJSON (RFC 7946, section 3.1.9) asks to cut them. One that spans
-// more than 360 degrees goes around the Earth.
+// uncut footprints look like this, although GeoJSON (RFC 7946, section 3.1.9) requires to cut them. One that spans more
+// than 360 degrees goes around the Earth.
 type Place struct {
 	// Boxes are the region's copies one turn apart, with longitudes from -540 to 540 degrees.
 	Boxes []Box
@@ -306,7 +306,7 @@ func Point(wkb []byte) (x, y float64, err error) {
 	return x, y, nil
 }
 
-// scan collects what is known about a geometry and a box while it reads the coordinates.
+// scan compares a geometry with a box while it reads the coordinates.
 type scan struct {
 	place *Place // compare with all its copies; nil: compare with box
 	to    func(x, y float64) (float64, float64)

@@ -1,4 +1,4 @@
-// Command check holds the repository to what no compiler checks:
+// Command check checks rules of the repository that compilers do not:
 //
 //	go run ./tools/check lines      the length of lines of Go and Markdown
 //	go run ./tools/check functions  the length of functions

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// makers are the functions of package os that give a file its name or its first content. Whoever calls them decides
-// whether that is on the disk before a user is told so, which is internal/durable's to decide.
+// makers are the functions of package os that give a file its name or its first content. Only internal/durable may
+// call them, because it syncs files before their names are reported.
 var makers = []string{"Create", "CreateTemp", "Rename", "WriteFile"}
 
 // ownWriters are the folders and files that may call makers, and why.

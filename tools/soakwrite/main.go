@@ -1,5 +1,5 @@
-// Command soakwrite writes to a TileDB array as users of package tiledb do, which no command of chaski does:
-// soak_disk.py cuts the power meanwhile.
+// Command soakwrite writes to a TileDB array by package tiledb, while soak_disk.py cuts the power. No
+// command of chaski writes so.
 //
 //	soakwrite create|create-sparse ARRAY             makes an array without cells
 //	soakwrite dense|slabs|sparse NUMBER ARRAY        adds a fragment, whose cells follow from the number

@@ -154,8 +154,8 @@ func (f *File) MayRefuse() bool {
 	return false
 }
 
-// CheckBad checks what a reader made of a bad file, its samples or an error: what the row expects, and every error with
-// a kind.
+// CheckBad checks the samples or the error that a reader returned for a bad file: they must be those of the row, and
+// every error must have a kind.
 func (f *File) CheckBad(t testing.TB, samples []byte, err error) {
 	t.Helper()
 	if err != nil {

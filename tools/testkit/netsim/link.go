@@ -19,7 +19,7 @@ type Link struct {
 	done     sync.WaitGroup
 
 	mu    sync.Mutex
-	free  time.Time // when the link has sent what it has
+	free  time.Time // when the link has sent its bytes
 	conns map[net.Conn]bool
 	over  bool
 }
@@ -90,7 +90,7 @@ var packets = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }
 
 // pass copies from one connection to the other until one ends.
 func (l *Link) pass(to, from net.Conn, shaped bool) {
-	way := make(chan packet, 64) // what a connection may have on its way: 4 MiB
+	way := make(chan packet, 64) // packets on their way in a connection: 4 MiB
 	l.done.Go(func() {
 		defer to.Close()
 		for p := range way {

@@ -145,7 +145,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, b, f)
 }
 
-// wait returns after d, or when nobody waits any more.
+// wait returns after d, or when the request is cancelled.
 func (s *Server) wait(r *http.Request, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

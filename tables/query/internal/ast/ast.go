@@ -94,7 +94,7 @@ type SelectItem struct {
 	Alias string
 }
 
-// Star is what follows a star.
+// Star holds the clauses after a star.
 type Star struct {
 	Exclude []string
 	Replace []SelectItem

@@ -73,8 +73,8 @@ func (p *parser) expect(word string) error {
 	return nil
 }
 
-// unexpected is the error for the next token: unsupported if DuckDB's grammar has something that begins with it, so
-// that the user is told about DuckDB, otherwise a syntax error.
+// unexpected is the error for the next token: unsupported if it begins a construct of DuckDB's grammar, so that the
+// error can name DuckDB, otherwise a syntax error.
 func (p *parser) unexpected() error {
 	t := p.peek()
 	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER",

@@ -189,7 +189,7 @@ func (p *parser) range3(e *Expr, pos int) (*Expr, error) {
 	return p.make(OpBetween, pos, "", e, lo, hi)
 }
 
-// in reads what follows IN: a list, a query, or a column of lists.
+// in reads the operand of IN: a list, a query, or a column of lists.
 func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 	if !p.accept("(") {
 		list, err := p.concat()

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
-// interval reads what follows INTERVAL: a number and a unit, or a string of several.
+// interval reads the operand of INTERVAL: a number and a unit, or a string of several.
 func (p *parser) interval(pos int) (*Expr, error) {
 	t := p.take()
 	e := &Expr{Op: OpInterval, Name: t.text, pos: pos}

@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
-// sample reads what follows USING SAMPLE or TABLESAMPLE:
+// sample reads the clause after USING SAMPLE or TABLESAMPLE:
 //
 //	10, 10 ROWS, 10%, 10 PERCENT, each optionally followed by (method[, seed])
 //	method(10%), (10 ROWS)

@@ -121,7 +121,7 @@ func (b *Binder) NoColumn(name string) error {
 	return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there are %s", name, strings.Join(s, ", "))
 }
 
-// alias binds the expression of an alias of the select list; nil if there is no such alias.
+// alias binds the expression of an alias of the select list; nil if the alias does not exist.
 func (b *Binder) alias(name string) (*plan.Node, error) {
 	name = strings.ToLower(name)
 	e := b.Aliases[name]
@@ -163,7 +163,7 @@ type Binder struct {
 	Aggregates []Aggregate
 	// AllowAggregates says that aggregates are allowed here, inAgg that an aggregate's argument is being bound.
 	AllowAggregates, inAgg bool
-	Clause                 string // what is being bound, for errors
+	Clause                 string // the clause that is being bound, for errors
 }
 
 // aliasUse is an alias where aggregates are allowed or not: the same alias may be an error in one place and not in the

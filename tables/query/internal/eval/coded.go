@@ -57,9 +57,9 @@ func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
 	return v, nil
 }
 
-// onlyColumn returns the only column of a condition that cannot fail whatever its values are; c is the column that was
-// found so far. It returns nil if there are several columns, or none, or an operator that may fail: that must be
-// computed only for rows that exist.
+// onlyColumn returns the only column of a condition that cannot fail for any value; c is the column found so far. It
+// returns nil if there are several columns, or none, or an operator that may fail: that must be computed only for rows
+// that exist.
 func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 	switch n.Op {
 	case ast.OpColumn:

@@ -63,7 +63,7 @@ func (ev *Evaluator) step(bytes int) error {
 	return nil
 }
 
-// done gives back what is charged for the strings of batches, which are garbage.
+// done gives back the charge for the strings of batches, which are garbage.
 func (ev *Evaluator) done() {
 	budget.Of(ev.Ctx).Shrink(ev.charged)
 	ev.charged = 0
@@ -287,7 +287,7 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 const growth = 2
 
 // take returns n values of a column: those at rows, or the first if rows is nil. A join may repeat a row many times, so
-// what it makes of a column is charged before it is made.
+// the new column is charged before it is made.
 func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector, error) {
 	const number = 8 // bytes
 	numbers := number * int64(n)

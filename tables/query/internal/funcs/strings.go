@@ -462,12 +462,12 @@ func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 	return nil
 }
 
-// maxMatchBytes bounds what the matches in one string take: they are all found before the first is replaced. It is
-// enough for 262,144 of them without groups.
+// maxMatchBytes bounds the memory of the matches in one string: they are all found before the first is replaced. It
+// is enough for 262,144 of them without groups.
 const maxMatchBytes = 16 << 20
 
-// matchBytes is at least what a match takes for each of its groups, for all of it, and for its place in the list of
-// matches: two numbers, or the 24 bytes of a slice.
+// matchBytes is an upper bound of the memory of a match for each of its groups, for the whole match, and for its
+// place in the list of matches: two numbers, or the 24 bytes of a slice.
 const matchBytes = 32
 
 func regexpReplace(w *vec.StringWriter, n *plan.Node, r eval.Row) error {

@@ -63,7 +63,7 @@ type call interface {
 	Evaluate(ev Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
 }
 
-// Evaluator is what a function may use of the evaluator that calls it.
+// Evaluator has the methods of the calling evaluator that a function may use.
 type Evaluator interface {
 	// Strings returns a writer of n strings, which count against the budget of the batch.
 	Strings(n int) *vec.StringWriter

@@ -11,7 +11,7 @@ import (
 // fault.
 type BindError struct{ msg string }
 
-// Error says what does not fit.
+// Error returns the types that do not fit.
 func (e *BindError) Error() string { return e.msg }
 
 // Bind returns a BindError.
@@ -23,7 +23,7 @@ type SyntaxError struct {
 	Pos int // byte offset in the query
 }
 
-// Error says what is wrong in DuckDB's words.
+// Error returns the message in DuckDB's words.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("syntax error %s (byte %d of the query)", e.Msg, e.Pos)
 }

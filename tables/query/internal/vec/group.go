@@ -19,7 +19,7 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	case tables.Float64:
 		f := v.Float(i)
 		if f != f {
-			f = math.NaN() // all NaNs are equal, whatever their bits
+			f = math.NaN() // all NaNs are equal, with any bits
 		}
 		return le.AppendUint64(dst, math.Float64bits(f+0)) // -0 becomes 0
 	case tables.String, tables.Binary:

@@ -57,8 +57,8 @@ func (b *Budget) makes(bytes int) {
 	}
 }
 
-// StringWriter makes the strings of a batch. Once they exceed the budget, or its Step fails, it drops what follows, and
-// Finish returns an error: functions need no error path.
+// StringWriter makes the strings of a batch. Once they exceed the budget, or its Step fails, it drops further strings,
+// and Finish returns an error: functions need no error path.
 type StringWriter struct {
 	Vec    *Vec
 	budget *Budget

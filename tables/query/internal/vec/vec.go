@@ -1,5 +1,5 @@
-// Package vec holds the values of a batch of rows, a column at a time, and what the operators of a
-// query make of them: lists of rows, hash keys, groups and orders.
+// Package vec holds the values of a batch of rows, a column at a time, and the results of a query's operators: lists
+// of rows, hash keys, groups and orders.
 package vec
 
 import (

@@ -65,7 +65,7 @@ func Start(t testing.TB, bucket string) *Store {
 	return s
 }
 
-// Serve answers a request as the store does: a handler can change what it answers, or lose it.
+// Serve answers a request as the store does: a handler can change or drop the answer.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request) { s.fake.ServeHTTP(w, r) }
 
 // Close stops the server.
@@ -120,7 +120,7 @@ func (s *Store) Answer(h Handler) {
 	s.answer.Store(&h)
 }
 
-// credentials are what the SDK needs in its environment to sign requests.
+// credentials are the environment variables that the SDK needs to sign requests.
 var credentials = map[string]string{
 	"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
 	"AWS_EC2_METADATA_DISABLED": "true",
