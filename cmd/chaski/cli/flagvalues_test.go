@@ -14,6 +14,8 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--memory is "12x": it must be a whole number`, []string{"serve", "--memory", "12x"}},
 		{`--memory is "99999999999999999999": it must be a whole number of at most 64 bits`,
 			[]string{"serve", "--memory", "99999999999999999999"}},
+		{`--seed is "-1": it must be a whole number from 0`, []string{"plan", "--seed", "-1", "x.tif"}},
+		{`--bands is "0,b": it must be whole numbers, such as 0,2`, []string{"plan", "--bands", "0,b", "x.tif"}},
 		{`--seconds is "a": it must be a number`, []string{"bench", "decode", "--seconds", "a", "x.tif"}},
 		{`--json is "maybe": it must be true or false`, []string{"info", "--json=maybe", "x.tif"}},
 		{`--where is "": it is empty; leave the flag out instead`, []string{"ls", "--where", "", "x.tacozip"}},

@@ -32,8 +32,11 @@ func FlagError(_ *cobra.Command, err error) error {
 	if !errors.As(err, &wrong) {
 		return WrongUsage(err)
 	}
-	rule := map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number",
-		"bool": "true or false", "duration": "a duration, such as 30s or 5m"}[wrong.GetFlag().Value.Type()]
+	rule := map[string]string{
+		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
+		"intSlice": "whole numbers, such as 0,2", "float64Slice": "numbers, such as 0.5,2",
+		"bool": "true or false", "duration": "a duration, such as 30s or 5m",
+	}[wrong.GetFlag().Value.Type()]
 	name, value := wrong.GetFlag().Name, wrong.GetValue()
 	switch {
 	case rule == "":
