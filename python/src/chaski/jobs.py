@@ -112,7 +112,7 @@ def _one_pass(
                     left.clear()
                     break
                 left.pop()
-            # wait does not return when a shut-down executor cancels its futures, so it has a timeout.
+            # wait stays blocked when a shut-down executor cancels its futures, so it has a timeout.
             wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
             for future in [f for f in running if f.done()]:
                 shard = running.pop(future)

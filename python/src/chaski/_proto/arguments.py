@@ -105,8 +105,8 @@ class Points:
         timestamp: opens the array as it was in a range of time: only fragments that were written in
             this range are read. Default: all fragments. As of `Rows`.
         values: the attribute that labels the points. Default: the only attribute.
-        space: says what the coordinates are: "pixel" (default) for rows and columns of the image,
-            or "world" for places on the ground in the CRS of the assets.
+        space: the kind of the coordinates: "pixel" (default) for rows and columns of the image, or
+            "world" for places on the ground in the CRS of the assets.
         transform: converts pixel corners to coordinates in "world", as the geotransform of GDAL,
             for all samples. Default: the transform of each file.
     """
@@ -129,14 +129,14 @@ class Vector:
     window there; 0 is where no shape is. For boxes and polygons see `kind`. Shapes are converted
     to the CRS of the raster and drawn in the order of the file, as rasterio.features.rasterize
     does, so that later ones cover earlier ones, and are flipped, turned and resized with the
-    window. A raster of which its file does not say where it lies is a bad sample.
+    window. A raster without a place on the ground is a bad sample.
 
     Attributes:
         path: the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers
-            what the file says of its shapes, not its path.
+            the shapes and their values, not the path.
         column: the column with the values of the shapes: numbers or, with `classes`, strings.
             Shapes without a value are left out. Default: 1 for every shape.
-        kind: says what the tensor holds: "mask" (default) for the value of the shape at each pixel,
+        kind: the content of the tensor: "mask" (default) for the value of the shape at each pixel,
             "instances" for its number in the file, from 1. "boxes" and "polygons" give ragged
             tensors of the shapes that lie in the window, cut to it, in pixels of the window from
             its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
@@ -171,7 +171,7 @@ class Coco:
 
     Attributes:
         path: the path or URI of the JSON file.
-        kind: says what the tensor holds: "mask" (default) for the value of the shape at each pixel,
+        kind: the content of the tensor: "mask" (default) for the value of the shape at each pixel,
             "instances" for its number in the file, from 1. "boxes" and "polygons" give ragged
             tensors of the shapes that lie in the window, cut to it, in pixels of the window from
             its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
