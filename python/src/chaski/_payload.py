@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._flat import Table
-from chaski._proto.arguments import BadRow, SampleRef
+from chaski._proto.arguments import DTYPE_NAMES, BadRow, SampleRef
 from chaski.errors import PayloadError
 
 VERSION = 1
@@ -24,16 +24,10 @@ MAX_AXES = 32
 DENSE, RAGGED, TEXT = 0, 1, 2
 
 _COMPLEX = {"complex_int16": "<i2", "complex_int32": "<i4", "complex_float16": "<f2"}
-_NAMES = (
-    "",
-    *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-    *("complex_int16", "complex_int32", "complex_float16", "bfloat16"),
-    *("uint1", "uint2", "uint4", "int2", "int4"),
-    *("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"),
-    *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
-)
-_BITS = {"bfloat16": "uint16", **dict.fromkeys(_NAMES[_NAMES.index("bfloat16") + 1 :], "uint8")}
+_BITS = {
+    "bfloat16": "uint16",
+    **dict.fromkeys(DTYPE_NAMES[DTYPE_NAMES.index("bfloat16") + 1 :], "uint8"),
+}
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:
@@ -43,7 +37,7 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
-    i: (name, _numpy_dtype(name)) for i, name in enumerate(_NAMES) if name
+    i: (name, _numpy_dtype(name)) for i, name in enumerate(DTYPE_NAMES, 1)
 }
 """Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
@@ -78,7 +72,6 @@ class Header:
     """What a payload says about itself."""
 
     epoch: int
-    first: int
     rows: int
     valid: npt.NDArray[np.bool_]
     positions: npt.NDArray[np.int64]
@@ -142,7 +135,6 @@ def parse_header(buf: bytes, start: int, total: int) -> Header:
         raise _bad("two tensors have the same name")
     return Header(
         epoch=t.integer(1, "Q"),
-        first=t.integer(2, "q"),
         rows=rows,
         valid=valid != 0,
         positions=positions.astype(np.int64, copy=False),

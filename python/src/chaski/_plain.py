@@ -203,3 +203,72 @@ def crs_code(name: str, crs: Crs) -> int:
     if authority in ("", "EPSG", "ESRI") and digits.isdecimal() and 0 < int(digits) < 1 << 31:
         return int(digits)
     raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")
+
+
+class GridJson:
+    """What a `Grid` does."""
+
+    size: Size
+    stride: Size | None
+    overlap: Size
+    pad: bool
+
+    def sides(self) -> list[int]:
+        """Returns height, width, stride_y and stride_x.
+
+        Raises:
+            SpecError: the members make no grid; no engine is asked here that would say so.
+        """
+        size, overlap = _pair("size", self.size), _pair("overlap", self.overlap, least=0)
+        if self.stride is not None:
+            if any(overlap):
+                raise SpecError(
+                    f"stride is {self.stride!r} and overlap is {self.overlap!r}: a Grid has one"
+                )
+            return size + _pair("stride", self.stride)
+        stride = [side - n for side, n in zip(size, overlap, strict=True)]
+        if min(stride) < 1:
+            raise SpecError(
+                f"overlap is {self.overlap!r}: it must be less than size, which is {self.size!r}"
+            )
+        return size + stride
+
+    def count(self, height: int, width: int) -> int:
+        """Returns the number of windows in a raster of height by width pixels."""
+        h, w, stride_y, stride_x = self.sides()
+        n = 1
+        for size, side, stride in ((height, h, stride_y), (width, w, stride_x)):
+            along = -(-max(size - side, 0) // stride) + 1
+            if self.pad:  # a stride above the window's side may begin the last one past the edge
+                along = min(along, -(-size // stride))
+            n *= max(along, 1)
+        return n
+
+
+def _pair(name: str, v: Any, least: int = 1) -> list[int]:
+    """Returns (height, width) of a size, or of the side of a square."""
+    sides = plain(name, v)
+    sides = sides if isinstance(sides, list) else [sides, sides]
+    if len(sides) != 2:
+        raise SpecError(f"{name} is {v!r}: it must be the side of a square, or (height, width)")
+    return [count(name, n, least) for n in sides]
+
+
+def _is_empty_list(v: Any) -> bool:
+    return isinstance(v, list) and not v  # an array has no truth value
+
+
+class RowsJson:
+    """What `Rows` do."""
+
+    def changed(self) -> list[str]:
+        """Returns the names of the members that differ from their defaults."""
+        rows: Any = self
+        default = type(rows)()
+        pairs = ((f.name, getattr(rows, f.name), getattr(default, f.name)) for f in fields(rows))
+        return [n for n, v, d in pairs if v is not d and not (n == "where" and _is_empty_list(v))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds, without the length of an epoch and `base_path`."""
+        names = set(self.changed()) - {"take", "steps_per_epoch", "base_path"}
+        return {name: stated(name, getattr(self, name)) for name in sorted(names)}

@@ -16,13 +16,14 @@ from chaski._plain import (
     Columns,
     Crs,
     DTypeLike,
+    GridJson,
     Path,
+    RowsJson,
     Size,
     Timestamp,
     Until,
     Where,
 )
-from chaski._sources import GridJson, RowsJson, Scenes, Split
 
 if TYPE_CHECKING:
     import grpc
@@ -53,6 +54,7 @@ __all__ = [
     "BadRow",
 ]
 VERSION = 1
+DTYPE_NAMES = ['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64', 'float16', 'float32', 'float64', 'complex64', 'complex128', 'complex_int16', 'complex_int32', 'complex_float16', 'bfloat16', 'uint1', 'uint2', 'uint4', 'int2', 'int4', 'float8_e4m3fn', 'float8_e5m2', 'float8_e8m0fnu', 'float6_e2m3fn', 'float6_e3m2fn', 'float4_e2m1fn']
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 Bands: TypeAlias = int | Sequence[int]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
@@ -615,6 +617,42 @@ class Time:
 
 
 @dataclass(frozen=True)
+class SplitMembers:
+    """Gives every row to one of several parts, the same in every run; make it with a `by_` method.
+
+    A row that is added or taken away later moves no other. What several methods take:
+
+    Attributes:
+        by: decides the part of a row: "hash" (its id), "column" (the value of `column`, so equal
+            values stay together), "date" (`ranges` of `column`), "cell" (its place on the ground,
+            so neighbours stay together), "given" (`column` holds the name of the part) or "place".
+            `by` place windows on the ground are divided, not rows: those of two parts do not
+            overlap.
+        parts: the parts by name. As `shares` their weights, such as {"train": 0.8, "val": 0.2}; as
+            `ranges` (from, to), where `to` is not in the part and None is no bound.
+        column: the column for "column", "date" and "given". Default for "given": the first of
+            split, tortilla:data_split and ml:split that the table has.
+        seed: the seed of the hash. It is apart from the seed of the spec, so that a split stays the
+            same from run to run. Default 0.
+        size: the side of a cell: in units of the bounds (degrees or metres), or as `degrees`.
+        columns: the columns of the minimum x, minimum y, maximum x and maximum y of a row. Default:
+            minx, miny, maxx and maxy, as in catalogs.
+        crs: the column of EPSG codes that `columns` are in; catalogs have the default.
+        margin_m: the least distance of windows of two parts for "place", in metres of the map.
+            Default 0.
+    """
+
+    by: str
+    parts: Mapping[str, Any]
+    column: str | None = None
+    seed: int = 0
+    size: float | None = None
+    columns: Sequence[str] | None = None
+    crs: str | None = None
+    margin_m: float | None = None
+
+
+@dataclass(frozen=True)
 class Rows(RowsJson):
     """Which rows of a source are samples, and how many of them make an epoch.
 
@@ -1062,6 +1100,8 @@ class Pooled:
         """Returns the share of each class; see `stats_mean`."""
         return self._statistics("categorical", band, level, id)
 
+
+from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from above)
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
