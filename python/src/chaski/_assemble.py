@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from chaski import _show
 from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, Span, Tensor, parse_header
+from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow
-from chaski._shared import Bytes, Owner
+from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError
 
 
@@ -186,26 +187,17 @@ class Pool:
     """
 
     def __init__(self, reuse: bool = True, keep: int = 8) -> None:
-        self._free: deque[Bytes] | None = deque(maxlen=keep) if reuse else None
+        self._free: deque[Bytes] = deque(maxlen=keep if reuse else 0)
 
     def take(self, size: int) -> Bytes:
         """Returns size bytes, not cleared."""
-        raw = None
-        if self._free is not None:
-            for _ in range(len(self._free)):
-                try:
-                    block = self._free.popleft()
-                except IndexError:  # another thread took it
-                    break
-                # A block that is much too big would be held for nothing; it is let go.
-                if size <= block.nbytes - ALIGN <= 2 * size + 4096:
-                    raw = block
-                    break
-        if raw is None:
+        try:
+            # A block that is much too big would be held for nothing; it is let go.
+            while not size <= (raw := self._free.popleft()).nbytes - ALIGN <= 2 * size + 4096:
+                pass
+        except IndexError:
             raw = np.empty(size + ALIGN, np.uint8)
-        view = raw
-        if self._free is not None:
-            view = np.asarray(Owner(raw, functools.partial(self._free.append, raw)))
+        view: Bytes = np.asarray(Owner(raw, functools.partial(self._free.append, raw)))
         start = -raw.ctypes.data % ALIGN
         return view[start : start + size]
 
@@ -221,28 +213,41 @@ class Part:
 
 
 class Assembler:
-    """Takes the parts of one payload of at most `limit` bytes, in order, and gives its batch."""
+    """Makes batches of at most `limit` bytes of what a server sends: parts in order, or leases."""
 
-    def __init__(self, pool: Pool, limit: int) -> None:
+    def __init__(self, pool: Pool, limit: int, side: Side | None = None) -> None:
         self._pool = pool
         self._limit = limit
+        self._side = side
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets the parts of a batch that does not come."""
         self._buf: Bytes | None = None
         self._have = 0
 
-    def add(self, part: Part) -> Batch | None:
-        """Takes the next part and returns the batch if it was the last one."""
+    def add(self, reply: Part | pb.Lease) -> Batch | None:
+        """Takes the next part or lease, and returns the batch if it is whole."""
+        if not isinstance(reply, Part):
+            if self._side is None or self._buf is not None:
+                raise PayloadError(f"ticket {reply.ticket}: a lease that was not asked for")
+            memory = self._side.claim(reply.id, reply.segment)
+            return shared_batch(reply.head, memory, self._pool, self._limit)
         if self._buf is None:
-            if part.total > self._limit:
-                raise _too_big(part.total, self._limit)
-            self._buf = self._pool.take(part.total)
-        n, have, total = len(part.data), self._have, len(self._buf)
-        if part.offset != have or part.total != total or not 0 < n <= total - have:
+            if reply.total > self._limit:
+                raise _too_big(reply.total, self._limit)
+            self._buf = self._pool.take(reply.total)
+        buf, n, have, total = self._buf, len(reply.data), self._have, len(self._buf)
+        if reply.offset != have or reply.total != total or not 0 < n <= total - have:
             raise PayloadError(
-                f"part of {n} bytes at {part.offset} of {part.total} after {have} of {total}"
+                f"part of {n} bytes at {reply.offset} of {reply.total} after {have} of {total}"
             )
-        self._buf[have : have + n] = np.frombuffer(part.data, np.uint8)
+        buf[have : have + n] = np.frombuffer(reply.data, np.uint8)
         self._have += n
-        return _batch(self._buf, self._buf[total:]) if self._have == total else None
+        if self._have < total:
+            return None
+        self.clear()
+        return _batch(buf, buf[total:])
 
 
 def shared_batch(head: bytes, memory: Bytes, pool: Pool, limit: int) -> Batch:
@@ -326,8 +331,8 @@ def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
         return Ragged(offsets.astype(np.int64), values)
     raw = values.tobytes()
     out = np.empty(cells, object)
-    for k, (a, b) in enumerate(itertools.pairwise(offsets.tolist())):
-        out[k] = raw[a:b].decode("utf-8", "replace")
+    pairs = itertools.pairwise(offsets.tolist())
+    out[:] = [raw[a:b].decode("utf-8", "replace") for a, b in pairs]
     return out.reshape(shape)
 
 

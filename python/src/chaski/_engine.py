@@ -136,12 +136,12 @@ class LocalEngine:
         self._pid = os.getpid()
         self._closed = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._folder: Folder | None = None
+        self._folder = contextlib.ExitStack()  # of the socket, if it is a file
         if _abstract_works():
             listen = f"unix-abstract:{_abstract_name()}"
         else:
-            self._folder = Folder()
-            listen = f"unix:{os.path.join(self._folder.path, 's')}"
+            folder = self._folder.enter_context(contextlib.closing(Folder()))
+            listen = f"unix:{os.path.join(folder.path, 's')}"
         flags = {
             "listen": listen,
             "stop_on_eof": True,
@@ -165,7 +165,7 @@ class LocalEngine:
                     **signers,
                 )
         except OSError as e:
-            self._remove_folder()
+            self._folder.close()
             raise EngineError(f"the engine {binary} does not start: {e}") from None
         assert self._process.stderr is not None
         self._reader = threading.Thread(
@@ -180,7 +180,7 @@ class LocalEngine:
         except BaseException:
             self.close()
             raise
-        self.connection = Connection(listen, hint=self._hint, own=True)
+        self.connection = Connection(listen, hint=self.last_words, own=True)
 
     def _await_ready(self) -> None:
         """Reads the line of JSON that says where the engine listens."""
@@ -227,10 +227,6 @@ class LocalEngine:
             return ""
         return f"the engine {self.binary} ended (exit status {status}){self._said()}"
 
-    def _hint(self) -> str:
-        words = self.last_words()
-        return words and f": {words}"
-
     @property
     def alive(self) -> bool:
         """Whether the engine is running, and is this process's own."""
@@ -258,11 +254,7 @@ class LocalEngine:
             self._process.wait()
         self._process.stdout.close()
         self._reader.join(_STOP_SECONDS)
-        self._remove_folder()
-
-    def _remove_folder(self) -> None:
-        if self._folder is not None:
-            self._folder.close()
+        self._folder.close()
 
     def forget(self) -> None:
         """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""

@@ -147,35 +147,35 @@ class Loader:
             self.rank = o.rank
             self.world_size = o.world_size
             d = self._described = described or self._describe(spec, self.local_batch_size)
-            if 0 < d.batches <= options.prefetch:
+            if 0 < d.reply.batches <= options.prefetch:
                 _log.warning(
                     "the engine's memory holds %d batches: at most %d are prefetched, not %d; "
                     "raise memory, or take smaller batches",
-                    *(d.batches, max(d.batches - 1, 1), options.prefetch),
+                    *(d.reply.batches, max(d.reply.batches - 1, 1), options.prefetch),
                 )
-            self.samples = d.samples
+            self.samples = d.reply.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
             self.spec: dict[str, Any] = d.spec
-            self.spec_hash = d.spec_hash
-            self._steps = steps(d.samples, self.batch_size, bool(spec.get("drop_last")))
+            self.spec_hash = d.reply.spec_hash
+            self._steps = steps(d.reply.samples, self.batch_size, bool(spec.get("drop_last")))
             if self._steps == 0:
                 raise SpecError(
-                    f"an epoch of {d.samples} samples has no whole batch of {self.batch_size}"
+                    f"an epoch of {d.reply.samples} samples has no whole batch of {self.batch_size}"
                 )
             self._list: Quarantine | None = None
             if (quarantine := policy(o.on_bad).quarantine) is not None:
-                self._list = Quarantine(quarantine, d.fingerprint)
+                self._list = Quarantine(quarantine, d.reply.fingerprint)
                 self._close_list = weakref.finalize(self, self._list.close)
         except BaseException:
             self._close()
             raise
         # Of samples one by one (at ""), and of the ids of fields, once they are asked for.
         self._singles: dict[str, Description] = {}
-        self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
+        self._start_state = State(d.reply.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
         self.bad = BadRows()
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
-        self._counted: tuple[int, int, int, int] | None = None
+        self._counted = -1, 0, 0, 0
         self._epoch = 0
         self._step = 0
         self._begun = False  # a loop gave a batch of this epoch, and did not end in an error
@@ -320,7 +320,7 @@ class Loader:
         if "take" not in self._asked:
             return self.samples
         self._check_usable()  # a closed loader must not start an engine
-        return self._outlive(self._describe_single).samples
+        return self._outlive(self._describe_single).reply.samples
 
     def _describe(self, spec: dict[str, Any], rows: int) -> Description:
         """Has the engine describe a spec, for tickets of so many rows."""
@@ -328,7 +328,7 @@ class Loader:
         asked = {"rank": self.rank, "world_size": self.world_size, "upstream": self._upstream}
         d = connection.describe(spec, self._options.timeout, rows=rows, **asked)
         if self._options.transport == "shm":
-            connection.side(d.shared)
+            connection.side(d.reply.shared)
         return d
 
     def _describe_single(self, field: str = "") -> Description:
@@ -346,24 +346,19 @@ class Loader:
 
     def _id_fields(self, field: str) -> list[dict[str, Any]]:
         """Returns the fields of a spec of the same samples, whose texts are the ids of a field."""
-        members = ("name", "column", "pattern", "blob")
-
-        def parts(f: dict[str, Any]) -> list[dict[str, Any]]:
-            # A stack has the ids of its rasters: the first one keeps the name of the field.
-            key = "columns" if "columns" in f else "patterns"
-            names = [f["name"], *(f"{f['name']}.{i}" for i in range(1, len(f.get(key, ()))))]
-            pairs = zip(names, f.get(key, ()), strict=False)
-            return [{"name": n, key.removesuffix("s"): v} for n, v in pairs] or [f]
-
         # The samples have to be the same ones: as a raster field, without a pixel being read. All
         # fields with a pattern say which ids there are. A catalog may have fields that the spec in
         # use has, and the one that was asked for has not.
-        return [
-            {**{m: f[m] for m in members if m in f}, "kind": "text"}
-            for stack in self.spec["fields"]
-            for f in parts(stack)
-            if f["name"] == field or "pattern" in f
-        ]
+        out = []
+        for f in self.spec["fields"]:
+            one = {m: f[m] for m in ("column", "pattern", "blob") if m in f}
+            several = [{m: v} for m in ("column", "pattern") for v in f.get(m + "s", ())]
+            for i, place in enumerate(several or [one]):
+                # A stack has the ids of its rasters: the first one keeps the name of the field.
+                name = f"{f['name']}.{i}" if i else f["name"]
+                if name == field or "pattern" in place:
+                    out.append({"name": name, **place, "kind": "text"})
+        return out
 
     def _rows(self, samples: Sequence[int], field: str = "") -> Iterator[Batch]:
         """Yields samples as batches of one row; with a field, their ids alone."""
@@ -438,11 +433,11 @@ class Loader:
         """Has the engine describe the specs anew."""
         self._singles.clear()
         d = self._describe(self._asked, self.local_batch_size)
-        if d.spec_hash != self.spec_hash:
+        if d.reply.spec_hash != self.spec_hash:
             raise StateError(
                 f"{self._connection.target}: the engine now sees other data: fingerprint "
-                f"{d.fingerprint}; this loader has spec hash {self.spec_hash}, the engine "
-                f"{d.spec_hash}"
+                f"{d.reply.fingerprint}; this loader has spec hash {self.spec_hash}, the engine "
+                f"{d.reply.spec_hash}"
             )
         self._described = d
 
@@ -465,12 +460,12 @@ class Loader:
         """
         if self._list is not None:
             self._list.rows(batch.bad)
-        limit = self._described.bad_limit
-        if limit is None:
+        if not self._described.reply.HasField("bad_limit"):
             return
-        if self._counted is None or self._counted[0] != batch.epoch:
-            self._counted = batch.epoch, batch.step, batch.step, 0
+        limit = self._described.reply.bad_limit
         epoch, begun, seen, count = self._counted
+        if epoch != batch.epoch:
+            epoch, begun, seen, count = batch.epoch, batch.step, batch.step, 0
         if batch.step >= seen:
             seen, count = batch.step + 1, count + _bad_rows(batch)
         self._counted = epoch, begun, seen, count
@@ -598,14 +593,14 @@ class Ids(Sequence[str]):
         """
         self._loader._check_usable()
         n = len(self)
-        if isinstance(i, slice):
-            return self._loader._outlive(lambda: self._named(range(*i.indices(n))))
-        if not 0 <= (k := operator.index(i)) < n:
+        if not isinstance(i, slice) and not 0 <= operator.index(i) < n:
             raise IndexError(f"sample {i} of {n}")
-        return self._loader._outlive(lambda: self._named([k]))[0]
+        picked = range(n)[i] if isinstance(i, slice) else [operator.index(i)]
+        named = self._loader._outlive(lambda: self._named(picked))
+        return named if isinstance(i, slice) else named[0]
 
     def _named(self, samples: Sequence[int]) -> list[str]:
-        named, n = self._loader._describe_single(self._field).samples, len(self)
+        named, n = self._loader._describe_single(self._field).reply.samples, len(self)
         if named != n:
             raise SpecError(f"ids: {named} of {n} samples have one")
         return [b[self._field][0] for b in self._loader._rows(samples, self._field)]
@@ -833,7 +828,7 @@ def _alone(
     rows = local_rows(spec["batch_size"], o.world_size)
     d = connection.describe(spec, e.timeout, rows=rows, rank=o.rank, world_size=o.world_size)
     with contextlib.suppress(UnavailableError):
-        connection.side(d.shared)
+        connection.side(d.reply.shared)
         return True, d  # in shared memory, another process between would only cost
     return e.credentials is not None and _tls(e.credentials) is None, d
 

@@ -9,12 +9,12 @@ import operator
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from chaski._access import Token, check_plain, from_environment, is_loopback
-from chaski._assemble import Assembler, Batch, Part, Pool, shared_batch
+from chaski._assemble import Assembler, Part, Pool
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef
@@ -59,22 +59,12 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A spec, compiled by an engine."""
+    """A spec, compiled by an engine: its answer, and what it says there in JSON."""
 
-    spec_hash: str
-    handle: str  # what tickets carry
-    fingerprint: str
-    samples: int
+    reply: pb.DescribeReply
     spec: dict[str, Any]
+    run: dict[str, str | int | float | bool]  # empty from older servers
     fields: tuple[FieldInfo, ...]
-    shared: tuple[str, bytes] | None = None
-    """Address and token of the lease socket; None if the engine has none."""
-    run: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    """What a state says of the run; empty from older servers."""
-    batches: int = 0
-    """Batches of the rows that were asked with that the engine's memory holds; 0: not known."""
-    bad_limit: int | None = None
-    """Bad rows that the rank that was asked with may meet in an epoch; None: any number."""
 
 
 def addresses(target: str | Sequence[str]) -> list[str]:
@@ -218,18 +208,15 @@ class Connection:
                     self._side = None
             self._channel.close()
 
-    def side(self, shared: tuple[str, bytes] | None) -> Side:
+    def side(self, shared: pb.Shared) -> Side:
         """Returns the connection to the lease socket, made if need be.
-
-        Args:
-            shared: `Description.shared`.
 
         Raises:
             UnavailableError: there is no such connection; the message says why.
         """
-        if shared is None or not SUPPORTED:
+        if not shared.address or not SUPPORTED:
             raise UnavailableError(f"{self.target}: the engine has no shared memory")
-        address, token = shared
+        address, token = shared.address, shared.token
         with self._guard:
             if self._side is not None and self._side.token == token and not self._side.over:
                 return self._side
@@ -257,8 +244,8 @@ class Connection:
         # A connection that is cut in the middle of a message may also end as INTERNAL.
         cut = code == S.INTERNAL and "RST_STREAM" in details
         if code in (S.UNAVAILABLE, S.CANCELLED) or cut:
-            hint = self._hint() if self._hint else ""
-            return UnavailableError(f"{where}: {details}{hint}")
+            why = (self._hint and self._hint()) or ""
+            return UnavailableError(": ".join(filter(None, (where, details, why))))
         if code == S.INVALID_ARGUMENT:
             return _of_spec(details)
         fault = _fault_of(e)
@@ -306,10 +293,7 @@ class Connection:
         fields = tuple(
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
         )
-        shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
-        limit = r.bad_limit if r.HasField("bad_limit") else None
-        names = r.spec_hash, r.handle, r.fingerprint
-        return Description(*names, r.samples, filled, fields, shared, run, r.batches, limit)
+        return Description(r, filled, run, fields)
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""
@@ -367,7 +351,8 @@ class Connection:
         Raises:
             Error: of the kind that fits.
         """
-        assembler, side = Assembler(pool, limit), self._side
+        side = self._side
+        assembler = Assembler(pool, limit, side)
         if side is not None and not side.over:
             request.attach.secret, request.attach.stream = side.secret, side.begin()
         elif SUPPORTED and self._no_side is None:
@@ -380,13 +365,9 @@ class Connection:
                     raise fault_error(reply)
                 if isinstance(reply, pb.Shared):  # for the next read
                     with contextlib.suppress(UnavailableError):
-                        self.side((reply.address, reply.token))
+                        self.side(reply)
                     continue
-                if isinstance(reply, Part):
-                    batch = assembler.add(reply)
-                else:
-                    batch = leased(reply, side, pool, limit)
-                if batch is not None:
+                if (batch := assembler.add(reply)) is not None:
                     if len(batch.dtypes) != 1:
                         raise PayloadError(f"read: {len(batch.dtypes)} tensors in place of one")
                     return batch[next(iter(batch.dtypes))]
@@ -397,13 +378,6 @@ class Connection:
             if side is not None:
                 side.end(request.attach.stream)
         raise PayloadError(f"{self.target}: read: the answer ends before the array does")
-
-
-def leased(reply: pb.Lease, side: Side | None, pool: Pool, limit: int) -> Batch:
-    """Returns a batch in shared memory."""
-    if side is None:
-        raise PayloadError("a lease that was not asked for")
-    return shared_batch(reply.head, side.claim(reply.id, reply.segment), pool, limit)
 
 
 def fault_error(f: pb.Fault) -> Error:

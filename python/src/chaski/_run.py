@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chaski._assemble import Assembler, Batch, Part, Pool
+from chaski._assemble import Assembler, Batch, Pool
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import Call, Connection, Description, fault_error, leased, parse_reply
+from chaski._rpc import Call, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
@@ -119,7 +119,7 @@ class Run:
         if self._options.transport == "grpc":
             return None
         try:
-            return self._connection.side(self._description.shared)
+            return self._connection.side(self._description.reply.shared)
         except UnavailableError:
             if self._options.transport == "shm":
                 raise
@@ -129,7 +129,7 @@ class Run:
 
     def _receive(self) -> None:
         """Makes answers of replies, in the order of the tickets."""
-        assembler: Assembler | None = None
+        assembler = Assembler(self._pool, self._options.max_batch_bytes, self._side)
         try:
             for raw in self._call:
                 self._heard = time.monotonic()
@@ -144,21 +144,13 @@ class Run:
                     )
                 answer: Answer | None
                 if isinstance(reply, pb.Fault):
+                    assembler.clear()
                     answer = reply
-                elif isinstance(reply, Part):
-                    assembler = assembler or Assembler(self._pool, self._options.max_batch_bytes)
-                    answer = assembler.add(reply)
-                elif assembler is not None:
-                    raise PayloadError(f"{self._target}: ticket {job.id}: a lease after parts")
-                else:
-                    limit = self._options.max_batch_bytes
-                    answer = leased(reply, self._side, self._pool, limit)
-                del reply
-                if isinstance(answer, Batch):
+                elif (answer := assembler.add(reply)) is not None:
                     self._check(answer, job)
+                del reply
                 if answer is not None:
                     self._expected.popleft()
-                    assembler = None
                     self._answers.put(answer)
                     del answer
             raise UnavailableError(f"{self._target}: the server ended the stream")
@@ -174,7 +166,7 @@ class Run:
 
     def _check(self, batch: Batch, job: Job) -> None:
         """Checks that a batch is what its ticket asked for."""
-        positions = job.ticket.positions(self._description.samples)
+        positions = job.ticket.positions(self._description.reply.samples)
         if batch.epoch != job.ticket.epoch or not np.array_equal(batch["position"], positions):
             raise PayloadError(f"{self._target}: ticket {job.id} answered with other positions")
         batch.step = job.step
@@ -188,7 +180,7 @@ class Run:
             self._expected.append(job)
             ticket = pb.Ticket(
                 id=job.id,
-                handle=self._description.handle,
+                handle=self._description.reply.handle,
                 epoch=job.ticket.epoch,
                 first=job.ticket.first,
                 count=job.ticket.count,
@@ -228,7 +220,11 @@ class Run:
             begun = time.monotonic()
             left = self._options.timeout - (begun - max(asked, self._heard))
             if left <= 0:
-                raise self._silent()
+                job = self._open[0]
+                raise DeadlineError(
+                    f"{self._target}: nothing for {self._options.timeout:g} s while waiting for "
+                    f"ticket {job.id} (epoch {job.ticket.epoch}, step {job.step})"
+                )
             try:
                 return self._answers.get(timeout=min(left, _SLICE))
             except queue.Empty:
@@ -244,13 +240,6 @@ class Run:
         if isinstance(answer, grpc.RpcError):
             raise self._connection.error(answer, f"ticket {self._open[0].id}")
         raise answer
-
-    def _silent(self) -> DeadlineError:
-        job = self._open[0]
-        return DeadlineError(
-            f"{self._target}: nothing for {self._options.timeout:g} s while "
-            f"waiting for ticket {job.id} (epoch {job.ticket.epoch}, step {job.step})"
-        )
 
     def close(self) -> None:
         """Ends the stream. Batches that were returned stay valid."""

@@ -22,21 +22,16 @@ def _is_table(source: object) -> bool:
     if isinstance(source, Mapping):
         one = (str, bytes, os.PathLike, Mapping, Source, Mixture)
         return bool(source) and not any(isinstance(v, one) for v in source.values())
-    if _values(source) is not None:
-        return False
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
 
 
-def _values(source: object) -> list[Any] | None:
-    """Returns the values of a Series of pandas or polars, or of an array of numpy with one axis.
+def _values(source: Any) -> Any:
+    """Returns the values of a Series of pandas or polars, or of an array with one axis.
 
-    It returns None for anything else.
+    Anything else stays as it is.
     """
     tolist = getattr(source, "tolist", getattr(source, "to_list", None))
-    if tolist is None or len(getattr(source, "shape", ())) != 1:
-        return None
-    values: list[Any] = tolist()
-    return values
+    return tolist() if tolist and len(getattr(source, "shape", ())) == 1 else source
 
 
 def _is_list(source: object) -> bool:
@@ -81,8 +76,7 @@ class Files:
             )
         if isinstance(source, Source):
             return replace(source, source=self.place(source.source, names))
-        values = _values(source)
-        source = source if values is None else values
+        source = _values(source)
         if _is_list(source):
             return self._list([absolute(p) for p in source], names)
         if _is_table(source):
