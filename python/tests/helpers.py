@@ -23,7 +23,7 @@ import grpc
 import numpy as np
 
 import chaski
-from chaski._payload import DTYPES
+from chaski._assemble import DTYPES
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto import chaski_pb2_grpc
 from chaski._proto.fbs import Bad, Batch, Convert, Span, Tensor

@@ -18,8 +18,7 @@ import numpy as np
 from helpers import T, parts, payload
 
 from chaski import Ragged, StateError
-from chaski._assemble import Assembler, Batch, Part, Pool
-from chaski._payload import DTYPES
+from chaski._assemble import DTYPES, Assembler, Batch, Part, Pool
 from chaski._proto.fbs.Batch import Batch as Generated
 from chaski._rpc import parse_reply
 from chaski.errors import PayloadError

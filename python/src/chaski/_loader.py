@@ -17,14 +17,22 @@ from typing import Any, TypeVar, get_args, overload
 from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
 from chaski._assemble import Batch, Pool, only_row
-from chaski._options import ConnectOptions, LoadOptions, takes
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, addresses, stands_still
 from chaski._run import Job, Run
-from chaski._spec import SpecOptions, build_spec, field_names, make_absolute, policy
+from chaski._spec import (
+    ConnectOptions,
+    LoadOptions,
+    SpecOptions,
+    build_spec,
+    field_names,
+    make_absolute,
+    policy,
+    takes,
+)
 from chaski._tables import Files
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
@@ -844,20 +852,16 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         raise SpecError(
             "credentials for several servers have to be those of grpc.ssl_channel_credentials"
         )
+    same = "transport", "retries", "prefetch", "prefetch_bytes", "max_batch_bytes", "plain_token"
     return pb.Upstream(
         targets=targets,
         tls=tls,
-        transport=e.transport,
         timeout_seconds=e.timeout,
-        retries=e.retries,
         hedge=e.hedge or 0.0,
-        prefetch=e.prefetch,
-        prefetch_bytes=e.prefetch_bytes,
-        max_batch_bytes=e.max_batch_bytes,
         # The engine reads the file itself, so that a token that was renewed holds for reconnecting.
         token=token.text() if token and not token.path else "",
         token_file=token.path if token else "",
-        plain_token=e.plain_token,
+        **{name: getattr(e, name) for name in same},
     )
 
 

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -181,12 +181,8 @@ class Run:
             ticket = pb.Ticket(
                 id=job.id,
                 handle=self._description.reply.handle,
-                epoch=job.ticket.epoch,
-                first=job.ticket.first,
-                count=job.ticket.count,
-                row_start=job.ticket.row_start,
-                row_stride=job.ticket.row_stride,
                 native=self._options.wire == "native",
+                **asdict(job.ticket),
             )
             self._requests.put(pb.StreamRequest(ticket=ticket))
 

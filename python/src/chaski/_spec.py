@@ -1,13 +1,18 @@
-"""From Python arguments to the JSON of a spec, which the engine checks and hashes."""
+"""The arguments of `load` and `connect`, and the spec that they make.
+
+They are named, typed and given defaults once, for both. The engine checks and hashes the spec.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from chaski._plain import (
     Columns,
@@ -46,6 +51,10 @@ from chaski._sources import Scenes
 from chaski.errors import SpecError
 
 T = TypeVar("T")
+P = ParamSpec("P")
+O = TypeVar("O")  # noqa: E741
+R = TypeVar("R")
+S = TypeVar("S")
 StatsLike: TypeAlias = Path | Mapping[str, Any]
 
 
@@ -79,6 +88,57 @@ class SpecOptions(BatchOptions):
     rank: int = 0
     world_size: int = 1
     engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(SpecOptions):
+    """The arguments of `load`."""
+
+    source: SourceLike = field(kw_only=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectOptions(SpecOptions):
+    """The arguments of `connect`."""
+
+    target: str | Sequence[str] = field(kw_only=False)
+    source: SourceLike = field(kw_only=False)
+
+
+def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Callable[..., R]:
+    """Returns f with the parts of options as arguments, behind so many of its own."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> R:
+        try:
+            o = options(*args[own:], **kwargs)
+        except TypeError as e:
+            name = f.__qualname__.removesuffix(".__init__")
+            said = str(e).replace(f"{getattr(options, '__name__', '')}.__init__", name)
+            raise TypeError(said) from None
+        return f(*args[:own], o)
+
+    of_f = inspect.signature(f)
+    before = [p.replace(kind=p.POSITIONAL_ONLY) for p in list(of_f.parameters.values())[:own]]
+    parts = inspect.signature(options).parameters.values()
+    call.__signature__ = of_f.replace(parameters=[*before, *parts])  # type: ignore[attr-defined]
+    return call
+
+
+def takes(options: Callable[P, O]) -> Callable[[Callable[[O], R]], Callable[P, R]]:
+    """Makes a function of options one of their parts, as arguments.
+
+    Type checkers, IDEs and `inspect.signature` see the arguments one by one, with their types and
+    defaults.
+    """
+    return lambda f: _taking(f, options, 0)
+
+
+def init_takes(
+    options: Callable[P, O],
+) -> Callable[[Callable[[S, O], None]], Callable[Concatenate[S, P], None]]:
+    """Does what `takes` does for an `__init__`."""
+    return lambda f: _taking(f, options, 1)
 
 
 def paths(source: object) -> list[Path]:

@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from chaski import _show
 from chaski._files import replace_file
-from chaski._options import takes
 from chaski._plain import Columns, Path, count, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
-from chaski._spec import SpecOptions, build_spec, field_names, make_absolute, policy
+from chaski._spec import SpecOptions, build_spec, field_names, make_absolute, policy, takes
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 

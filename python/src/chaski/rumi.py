@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _read
+from chaski._assemble import DTYPES
 from chaski._files import replace_file
-from chaski._payload import DTYPES
 from chaski._plain import Crs, Path, absolute, crs_code
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import RumiHeader, RumiLayout

@@ -20,9 +20,8 @@ import torch.utils.data
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Members, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
-from chaski._options import init_takes
 from chaski._proto.arguments import Engine, SourceLike
-from chaski._spec import BatchOptions, SampleOptions
+from chaski._spec import BatchOptions, SampleOptions, init_takes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
