@@ -19,14 +19,7 @@ from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef
 from chaski._shared import SUPPORTED, Side
-from chaski.errors import (
-    DeadlineError,
-    Error,
-    PayloadError,
-    SpecError,
-    UnavailableError,
-    of_kind,
-)
+from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
@@ -258,7 +251,8 @@ class Connection:
             S.UNAUTHENTICATED: "access",
             S.UNIMPLEMENTED: "unsupported",
         }
-        return of_kind(f"{where}: {details}", kind=kinds.get(code, "internal"))
+        kind = kinds.get(code, "internal")
+        return Error._of_kind.get(kind, Error)(f"{where}: {details}", kind=kind)
 
     def describe(
         self, spec: dict[str, Any], timeout: float, rows: int = 0, **asked: Any
@@ -382,9 +376,8 @@ class Connection:
 
 def fault_error(f: pb.Fault) -> Error:
     """Returns the error that a fault of a server stands for."""
-    error = of_kind(
-        f.message or f.kind or "fault", kind=f.kind, file=f.file, part=f.part, offset=f.offset
-    )
+    said, kind = f.message or f.kind or "fault", Error._of_kind.get(f.kind, Error)
+    error = kind(said, kind=f.kind, file=f.file, part=f.part, offset=f.offset)
     if f.HasField("sample"):
         error.sample = SampleRef(f.sample.sample, f.sample.row, f.sample.id)
         error.source = f.sample.source

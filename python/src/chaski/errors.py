@@ -40,13 +40,13 @@ class Error(Exception):
     """
 
     kind = ""
-    _by_kind: ClassVar[dict[str, type[Error]]] = {}
+    _of_kind: ClassVar[dict[str, type[Error]]] = {}
 
     def __init_subclass__(cls, kind: str = "") -> None:
         """Makes a class that of the errors of a kind."""
         if kind:
             cls.kind = kind
-            Error._by_kind[kind] = cls
+            Error._of_kind[kind] = cls
 
     def __init__(
         self,
@@ -121,9 +121,3 @@ class DeadlineError(Error, TimeoutError, kind="deadline"):
 
 # The kinds of what is wrong with a file, which a policy for bad samples covers.
 OF_FILES = ("corrupt", "unsupported", "limit", "not found", "misplaced")
-
-
-def of_kind(message: str, *, kind: str, file: str = "", part: str = "", offset: int = -1) -> Error:
-    """Makes the error of a kind that a server names; an unknown kind gives a plain `Error`."""
-    cls = Error._by_kind.get(kind, Error)
-    return cls(message, kind=kind, file=file, part=part, offset=offset)
