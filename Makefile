@@ -12,6 +12,7 @@
 # FUZZNEW    1: `make fuzz-long` runs the targets that have no row in docs/fuzzing.md yet
 # SOAKTIME   time of the first part of the training soak
 # SOAKFLAGS  further flags of the training soak, such as --only histories (see tools/soak.py --help)
+# INTEROPFLAGS  flags of `make interop`: --short, with which `make test` calls it, leaves a third of random cases
 # SOAKCOUNT  damaged frames of `make soak`
 
 PYTHON ?=
@@ -22,6 +23,7 @@ FUZZNEW ?=
 SOAKTIME ?= 10m
 SOAKCOUNT ?= 5000000
 SOAKFLAGS ?=
+INTEROPFLAGS ?=
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -249,7 +251,7 @@ conformance: build-default ## bin/chaski against the conformance corpus, if it i
 
 .PHONY: interop
 interop: build-default ## compatibility with the original Python packages in both directions; installs them into .interop
-	$(or $(PYTHON),python3) tools/interop.py
+	GOGC=$(TEST_GOGC) $(or $(PYTHON),python3) tools/interop.py $(INTEROPFLAGS)
 
 .PHONY: interop-newest
 interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read

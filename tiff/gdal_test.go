@@ -134,7 +134,11 @@ func TestGDALGeoreferencing(t *testing.T) {
 		seed = strconv.FormatInt(time.Now().UnixNano()%1e6, 10)
 	}
 	t.Logf("CHASKI_ORACLE_SEED=%s", seed)
-	out, err := exec.Command(python, "-c", writeGeoScript, t.TempDir(), seed, "300").Output()
+	count := "300"
+	if testing.Short() {
+		count = "100"
+	}
+	out, err := exec.Command(python, "-c", writeGeoScript, t.TempDir(), seed, count).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

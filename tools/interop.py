@@ -1,6 +1,6 @@
 """`make interop`: both directions of compatibility with the original Python packages.
 
-    interop.py [--only VARIABLE ...]
+    interop.py [--short] [--only VARIABLE ...]
     interop.py --soak COUNT     `make soak-frames`: COUNT damaged OpenZL frames, see docs/fuzzing.md
 
 Makes a virtual environment below .interop/ for each file of tools/interop/*.txt, and a directory
@@ -11,6 +11,8 @@ listed anywhere: they are the ones whose code, or code of their package that the
 variable. All of them must pass. One that is skipped is a failure, and so is a variable that this
 script does not set. The library is for Linux on x86-64: if it cannot be installed or loaded, its
 test is left out, and the last line says so.
+
+With --short, as in `make test`, random tests have a third of their cases.
 
 pip's own settings (an index, a cache, a proxy) apply. Needs Python 3.12 or newer, for rasterio 1.5.
 """
@@ -259,6 +261,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", nargs="+", choices=sorted(VARIABLES), metavar="VARIABLE")
     parser.add_argument("--soak", type=int, metavar="COUNT")
+    parser.add_argument("--short", action="store_true")
     args = parser.parse_args()
     only = set(args.only or VARIABLES)
     if sys.version_info < (3, 12):
@@ -288,7 +291,9 @@ def main() -> int:
     for package, tests in sorted(guarded.items()):
         say(f"{package}: " + " ".join(sorted(tests)))
     got = Results()
-    got.go(sorted(guarded), env, "-run", only_tests(set().union(*guarded.values())))
+    options = ["-short"] if args.short else []
+    options += ["-run", only_tests(set().union(*guarded.values()))]
+    got.go(sorted(guarded), env, *options)
     got.pytest(pythons["rasters"], env, HOME / "report.xml")
 
     failed = {t for t, result in got.of.items() if result == "fail"}

@@ -27,6 +27,9 @@ func TestOriginalGraphs(t *testing.T) {
 	count, seed := os.Getenv("CHASKI_ORACLE_COUNT"), os.Getenv("CHASKI_ORACLE_SEED")
 	if count == "" {
 		count = "1000"
+		if testing.Short() {
+			count = "300"
+		}
 	}
 	if seed == "" {
 		seed = strconv.FormatInt(time.Now().UnixNano()%1e9, 10)

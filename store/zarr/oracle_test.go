@@ -127,6 +127,9 @@ func TestRandomArrays(t *testing.T) {
 		t.Skip("CHASKI_ORACLE_PYTHON_ZARR names no interpreter with the package zarr")
 	}
 	seed, count := rand.Uint64()>>12, 1000
+	if testing.Short() {
+		count = 300
+	}
 	for name, to := range map[string]func(int){
 		"CHASKI_ORACLE_COUNT": func(n int) { count = n },
 		"CHASKI_ORACLE_SEED":  func(n int) { seed = uint64(n) },

@@ -347,7 +347,10 @@ func TestRandomRecords(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	const folders = 50
+	folders := 50
+	if testing.Short() {
+		folders = 15
+	}
 	cmd := exec.CommandContext(ctx, python, "testdata/records.py", dir, strconv.FormatUint(seed, 10),
 		strconv.Itoa(folders))
 	cmd.Stderr = os.Stderr

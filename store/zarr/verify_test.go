@@ -232,7 +232,11 @@ func TestVerifyDamaged(t *testing.T) {
 		}
 		return out
 	}
-	list := run("testdata/random_arrays.py", sound, seed, "250")
+	count := "250"
+	if testing.Short() {
+		count = "80"
+	}
+	list := run("testdata/random_arrays.py", sound, seed, count)
 	for line := range bytes.Lines(list) {
 		var w written
 		if err := json.Unmarshal(line, &w); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -109,11 +110,15 @@ func TestLikeRasterio(t *testing.T) {
 	if python == "" {
 		t.Skip("CHASKI_ORACLE_PYTHON names no Python with rasterio")
 	}
-	b, err := exec.Command(python, "-W", "ignore", "testdata/shapes.py", "10000").Output()
+	count := 10000
+	if testing.Short() {
+		count = 3000
+	}
+	b, err := exec.Command(python, "-W", "ignore", "testdata/shapes.py", strconv.Itoa(count)).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, b, 9950, 25)
+	compare(t, b, count-count/200, count/400)
 }
 
 // TestHostile: coordinates that no map has cost no more than the grid is large, and cover what they can.

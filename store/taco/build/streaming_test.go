@@ -353,7 +353,10 @@ func checkColumns(t *testing.T, d *taco.Dataset, want map[string]string) {
 // those, and of plain ones. CHASKI_ORACLE_PYTHON_TACO is a Python with both, CHASKI_ORACLE_SEED another seed.
 func TestTheOriginalReaderReadsTacos(t *testing.T) {
 	python, seed := original(t)
-	const count = 140
+	count := 140
+	if testing.Short() {
+		count = 50
+	}
 	var paths, streams []string
 	var made, streamed []*maker
 	for i := range count {

@@ -144,7 +144,10 @@ func TestTortillas(t *testing.T) {
 // bytes that were put into them. CHASKI_ORACLE_PYTHON_TACO is a Python with it, CHASKI_ORACLE_SEED another seed.
 func TestTheOriginalReaderReadsTortillas(t *testing.T) {
 	python, seed := original(t)
-	const count = 120
+	count := 120
+	if testing.Short() {
+		count = 40
+	}
 	var paths []string
 	var made []*maker
 	for i := range count {

@@ -97,7 +97,7 @@ def read(what):
     x.call("tiledb_array_close", array)
     out = {"attrs": {}}
     if dims:
-        planes = [data.raw[: n.value] for data, n in dims]
+        planes = [c.string_at(data, n.value) for data, n in dims]
         sizes = [size for _, size in what["dims"]]
         cells = len(planes[0]) // sizes[0]
         coords = (
@@ -105,9 +105,9 @@ def read(what):
         )
         out["coords"] = sha(b"".join(coords))
     for name, (data, n), offsets in attrs:
-        out["attrs"][name] = {"data": sha(data.raw[: n.value])}
+        out["attrs"][name] = {"data": sha(c.string_at(data, n.value))}
         if offsets:
-            out["attrs"][name]["offsets"] = sha(offsets[0].raw[: offsets[1].value])
+            out["attrs"][name]["offsets"] = sha(c.string_at(offsets[0], offsets[1].value))
     return out
 
 
