@@ -105,7 +105,7 @@ def scenery(side):
 def large(folder, tiffs):
     """Writes cases."""
     rounds = 3 if tiffs else 0
-    rasters = [("scenery", scenery(2600), place(32633, 12, 50, 10, 2600, 2600))]
+    rasters = [("scenery", scenery(1300), place(32633, 12, 50, 10, 1300, 1300))]
     for path in tiffs:
         with rasterio.open(path) as d:
             if d.crs and d.crs.to_epsg() and d.dtypes[0] in ("uint8", "uint16") and min(d.shape) > 100:
@@ -114,7 +114,7 @@ def large(folder, tiffs):
     for name, pixels, raster in rasters:
         code, t, h, w = raster
         lon, lat = Transformer.from_crs(code, 4326, always_xy=True).transform(t[0] + w / 2 * t[1], t[3] + h / 2 * t[5])
-        side, size = (256, t[1]) if h < 2000 else (2048, t[1])
+        side, size = (256, t[1]) if h < 1300 else (1024, t[1]) if h < 2600 else (2048, t[1])
         windows = [place(c, lon, lat, size, side, side) for c in (32632, 3035, 3857, 4326)]
         windows += [place(32632, lon, lat, 2.5 * size, side // 3, side // 3), place(32632, lon, lat, size, 256, 256)]
         for window in windows:
