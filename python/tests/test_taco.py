@@ -263,6 +263,16 @@ def test_what_needs_duckdb_says_so(monkeypatch):
         ds.sql("SELEC 1").data  # noqa: B018
 
 
+def test_what_was_learnt_is_not_pickled():
+    ds = taco.load(COAST / "coast.tacozip").where("rank < 4")
+    before = pickle.dumps(ds)
+    folder = ds.read(1)
+    assert "s2" in folder
+    assert pickle.dumps(ds) == before
+    again = pickle.loads(pickle.dumps(folder))
+    assert (again.path, again.ids) == (folder.path, folder.ids)
+
+
 def test_errors_come_with_the_question():
     missing = taco.load(COAST / "nothing.tacozip")
     with pytest.raises(chaski.NotFoundError):

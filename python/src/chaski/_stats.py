@@ -53,8 +53,7 @@ class Stats(dict[str, Any]):
         fields = self.get("fields", {})
         if field not in fields:
             raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}")
-        values = [b[member] for b in fields[field]["bands"]]
-        return np.array([np.nan if v is None else v for v in values], np.float64)
+        return np.array([b[member] for b in fields[field]["bands"]], np.float64)  # of None NaN
 
     def __repr__(self) -> str:
         return _show.stats(self)

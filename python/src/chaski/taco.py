@@ -514,6 +514,10 @@ class Dataset(_Node, Document, Pooled):
         self._data: pyarrow.Table | None = None
         self._found: dict[int, _Entries] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what it is made of, not what was learnt."""
+        return Dataset, (self._source, self._steps, self._order, self._most)
+
     def _with(self, step: dict[str, Any]) -> Dataset:
         return Dataset(self._source, (*self._steps, step), self._order, self._most)
 
