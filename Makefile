@@ -191,7 +191,6 @@ check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)
 	$(PY) -m ruff check $(SCRIPTS)
-	$(PY) -m mypy --strict --python-version 3.10 bench/peers
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
