@@ -185,6 +185,9 @@ def test_ids(binary, chips):  # noqa: F811
 
 def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path):  # noqa: F811
     """Ids and samples also belong to their rows with take, windows, missing and pairs."""
+    pytest.importorskip("torch")
+    import chaski.torch
+
     folder = Path(chips[0])
     names = sorted(p.name for p in folder.glob("*.tif"))
     first = {n: chaski.read(folder / n) for n in names}
