@@ -193,6 +193,8 @@ func (c *leaseConn) giveBack(lease uint64) error {
 		err = c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
 	}
 	if err != nil {
+		c.over = true // at once: read may see the end after the next stream has begun
+		c.wake()
 		return errors.Join(err, c.conn.Close())
 	}
 	return nil

@@ -24,6 +24,9 @@ func TestServerThatDoesNotRead(t *testing.T) {
 			if err := c.answer(lease); err == nil {
 				t.Error("an answer over a connection that is closed")
 			}
+			if !c.over { // though nobody reads
+				t.Error("the next stream would attach to it")
+			}
 			return
 		}
 	}
