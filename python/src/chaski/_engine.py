@@ -197,7 +197,7 @@ class LocalEngine:
             if poll.poll(left * 1000):
                 got = os.read(fd, 4096)
                 if not got:
-                    self._reap(2.0)
+                    self._reap(_STOP_SECONDS)
                     raise EngineError(
                         f"the engine {self.binary} ended at once (exit status "
                         f"{self._process.poll()}){self._said()}"
