@@ -202,7 +202,7 @@ func FuzzDefinition(f *testing.F) {
 		p := []Point{{x, y}, {x, y}}
 		c.Forward(p[:1], p[:1])
 		c.Inverse(p[1:], p[1:])
-		if lat := p[1][1]; math.Abs(lat) > 91 { // NaN is no place
+		if lat := p[1][1]; math.Abs(lat) > 91 { // NaN is not a place
 			t.Errorf("%v: latitude %v", d, lat)
 		}
 		if math.IsInf(p[1][0], 0) || math.IsInf(p[1][1], 0) {

@@ -378,7 +378,7 @@ func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 }
 
 // Count adds the number of pixels of each value to n, without those that have no data. It returns false as soon
-// as n has more than limit values, because then the raster is no mask.
+// as n has more than limit values, because then the raster is not a mask.
 func (r *Raster) Count(n map[int64]uint64, limit int) bool {
 	for i := range len(r.Data) / r.DType.Size() {
 		if v := r.value(i); !math.IsNaN(v) {

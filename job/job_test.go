@@ -477,7 +477,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is no job, no shard and no kind is refused.
+// TestRefusals: what is not a job, no shard and no kind is refused.
 func TestRefusals(t *testing.T) {
 	j, folder := planEcho(t, &echo{Words: words(6)}, PlanOptions{Shards: 2})
 	for _, shard := range []int{-1, 2} {

@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// dataset is one source of a spec that is no mixture: an open table, and the fields compiled for
+// dataset is one source of a spec that is not a mixture: an open table, and the fields compiled for
 // it.
 type dataset struct {
 	name      string // empty if the spec has one source
@@ -105,7 +105,7 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 	return shuffle.Source{Mixture: m}, nil
 }
 
-// addDataset opens a source that is no mixture. batch is as for addSource.
+// addDataset opens a source that is not a mixture. batch is as for addSource.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src),

@@ -30,7 +30,7 @@ type Engine struct {
 	hash    string
 	run     shuffle.Parts
 	options Options
-	sets    []*dataset // one for each source that is no mixture, in the order of the spec
+	sets    []*dataset // one for each source that is not a mixture, in the order of the spec
 	leaves  []*dataset // for each dataset of the plan, its source: a source with strata has several
 	plan    *shuffle.Plan
 	samples int64            // N, the samples of an epoch

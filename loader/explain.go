@@ -195,7 +195,7 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 	return source.Gap(f), f.Close()
 }
 
-// SourceInfo is a source of a spec that is no mixture.
+// SourceInfo is a source of a spec that is not a mixture.
 type SourceInfo struct {
 	// Name is the name of the source, after those of the mixtures around it; empty if there is one
 	// source. Source is the path of its table.

@@ -300,7 +300,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	return w, nil
 }
 
-// countRuns counts the reads of an asset that is no image of an array: all of them, or only those of chunks that
+// countRuns counts the reads of an asset that is not an image of an array: all of them, or only those of chunks that
 // are decoded in pieces.
 func (p *dryRun) countRuns(a *dryrun.Asset, w *dryrun.Work, inPieces bool) {
 	if a.InArray() {

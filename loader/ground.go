@@ -265,7 +265,7 @@ type leftOut struct {
 	first error // of the texts of all errors the first one, so that the order of reading does not matter
 }
 
-// add counts a scene, or returns its error: under the policy "error", or if it is no fault of the scene.
+// add counts a scene, or returns its error: under the policy "error", or if it is not a fault of the scene.
 func (l *leftOut) add(e *Engine, err error) error {
 	if e.spec.BadSamples == spec.BadError || fault.KindOf(err) == 0 {
 		return err

@@ -377,7 +377,7 @@ func TestChangedDirectories3(t *testing.T) {
 }
 
 // TestFramesOverflow: an image whose frames number 2^65 + 1 = 1,119,412,321 · 998,724,481 · 33, which is 1 in 64
-// bits, is no image of one frame.
+// bits, is not an image of one frame.
 func TestFramesOverflow(t *testing.T) {
 	b := write3(t, make([]byte, 33), Layout{Shape: [3]int{33, 1, 1}, DType: chunk.Uint8, TileH: 1, TileW: 1,
 		Unit: UnitPlanes})

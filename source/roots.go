@@ -297,7 +297,7 @@ func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) 
 }
 
 // rootError puts the original path into errors of os.Root. os.Root refuses links that were exchanged after Allow by an
-// error of its own, which is no errno.
+// error of its own, which is not an errno.
 func rootError(err error, path string) error {
 	var pe *fs.PathError
 	var errno syscall.Errno

@@ -50,7 +50,7 @@ type Values struct {
 	Long     int64 // strings longer than maxText, which are not counted one by one
 }
 
-// maxText is the longest string that is kept, in bytes. A longer one is no label, and a report should not show it.
+// maxText is the longest string that is kept, in bytes. A longer one is not a label, and a report should not show it.
 const maxText = 200
 
 func (v *Values) add(k catalog.Kind, x catalog.Value) {

@@ -437,7 +437,7 @@ func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 		if !ok {
 			e = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
 		}
-		// A root may hold files that are no data, such as a key: no other call shows them, so this one must not.
+		// A root may hold files that are not data, such as a key: no other call shows them, so this one must not.
 		if _, err := survey.Describe(q.ctx, e.URI, nil, o); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func copyFile(t *testing.T, to string, from ...string) []byte {
 	return b
 }
 
-// TestCraftedHeader promises that a client cannot read the bytes of a file that is no raster as pixels, by an
+// TestCraftedHeader promises that a client cannot read the bytes of a file that is not a raster as pixels, by an
 // index of its own.
 func TestCraftedHeader(t *testing.T) {
 	root := t.TempDir()

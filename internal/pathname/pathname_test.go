@@ -72,7 +72,7 @@ func TestPathsOfTheKernel(t *testing.T) {
 		parts := rapid.SliceOfN(name, 1, 7).Draw(t, "parts")
 		p := strings.Join(parts, "/")
 		if p == "" || strings.HasSuffix(p, "in/") || strings.HasSuffix(p, "in/.") {
-			return // of a file with "/" the kernel says that it is no directory, filepath drops it
+			return // of a file with "/" the kernel says that it is not a directory, filepath drops it
 		}
 		same(t, "Join", pathname.Join(p), p)
 		abs, err := pathname.Abs(p)

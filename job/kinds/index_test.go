@@ -103,7 +103,7 @@ func TestAnySplitIsOneCatalog(t *testing.T) {
 	}
 }
 
-// TestIndexRefusals: a file that cannot be indexed ends its shard, nothing to index is no job, and a catalog of
+// TestIndexRefusals: a file that cannot be indexed ends its shard, nothing to index is not a job, and a catalog of
 // relative paths is written where they are relative to.
 func TestIndexRefusals(t *testing.T) {
 	dir := chips(t, 4)
@@ -178,7 +178,7 @@ func TestJoinedAndResumed(t *testing.T) {
 	}
 }
 
-// TestHostilePart: parts that are no catalogs, or whose rows are not in order, are refused.
+// TestHostilePart: parts that are not catalogs, or whose rows are not in order, are refused.
 func TestHostilePart(t *testing.T) {
 	dir := chips(t, 6)
 	var parts [][]byte

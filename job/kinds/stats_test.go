@@ -169,7 +169,7 @@ func write(t testing.TB, name string, b []byte) {
 	}
 }
 
-// TestNoSamples: a dataset without samples is no job, however it is to be divided.
+// TestNoSamples: a dataset without samples is not a job, however it is to be divided.
 func TestNoSamples(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "table.csv")
 	write(t, table, []byte("image\n"))

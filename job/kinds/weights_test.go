@@ -82,7 +82,7 @@ func mergeWeights(w io.Writer, parts ...[]byte) error {
 	})
 }
 
-// TestHostileWeights: parts that are no files of weights, of other rows, or unlike the others, are refused.
+// TestHostileWeights: parts that are not files of weights, of other rows, or unlike the others, are refused.
 func TestHostileWeights(t *testing.T) {
 	h := rows.WeightsHeader{CellHeight: 4, CellWidth: 4, Field: "x", Samples: "a"}
 	other := h

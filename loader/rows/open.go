@@ -123,7 +123,7 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 	return t, nil
 }
 
-// openFlat implements Open for fields that are no stacks.
+// openFlat implements Open for fields that are not stacks.
 func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }
 	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, hasPattern) {

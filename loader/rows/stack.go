@@ -19,7 +19,7 @@ type stacked struct {
 
 // stack says which fields of the table below a field is made of.
 type stack struct {
-	first, n int // from first on; n is 0 for a field that is no stack
+	first, n int // from first on; n is 0 for a field that is not a stack
 	grid     spec.Grid
 }
 

@@ -15,7 +15,7 @@ type Step struct {
 }
 
 // Steps returns the steps of the sequence in the window at a place, at most Options.Length, made of scenes that are
-// not Beside. A scene that lies beside the window and shares a side with it has none of its pixels, and is no step,
+// not Beside. A scene that lies beside the window and shares a side with it has none of its pixels, and is not a step,
 // unless no scene has a pixel.
 func (s *Set) Steps(p shuffle.Place) []Step {
 	var list []Step

@@ -54,7 +54,7 @@ func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
 	return p.check(reflect.TypeFor[Field](), b)
 }
 
-// long returns the long form of a value of a type. A value that is no short form stays as it is.
+// long returns the long form of a value of a type. A value that is not a short form stays as it is.
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case t == reflect.TypeFor[Sampler]() && b[0] != '{':

@@ -219,7 +219,7 @@ func numberRule(t reflect.Type, b json.RawMessage) string {
 	return ""
 }
 
-// elements returns the elements of a list, or false if b is no list.
+// elements returns the elements of a list, or false if b is not a list.
 func elements(b json.RawMessage) (list []json.RawMessage, ok bool) {
 	ok = b[0] == '[' && json.Unmarshal(b, &list) == nil
 	return list, ok

@@ -509,7 +509,7 @@ func (s *Spec) Sequence() *Time {
 	return s.sequenceOf(&src)
 }
 
-// sequenceOf returns Sequence of one source that is no mixture.
+// sequenceOf returns Sequence of one source that is not a mixture.
 func (s *Spec) sequenceOf(src *Source) *Time {
 	if o := cmp.Or(src.Sampler, &s.Sampler); src.Time == nil && o.Kind == GroundWindow && o.Length > 0 {
 		return &Time{Length: o.Length, Validity: defaultValidity}

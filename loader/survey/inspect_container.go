@@ -121,7 +121,7 @@ func (i *ContainerInfo) collection(doc json.RawMessage) {
 		"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent,
 	} {
 		if raw, ok := fields[name]; ok {
-			// A wrong type is no error, because the document only informs people.
+			// A wrong type is not an error, because the document only informs people.
 			_ = json.Unmarshal(raw, to)
 		}
 	}

@@ -21,7 +21,7 @@ type raster struct {
 	lonlat [2]float64 // of the centre; NaN if it is not known
 	index  []byte
 	rumi   bool   // index is a rumi header
-	header []byte // taco:header, nil if the file is no TACOTIFF
+	header []byte // taco:header, nil if the file is not a TACOTIFF
 	bands  []tiff.Band
 }
 

@@ -91,7 +91,7 @@ func isReferences(ctx context.Context, o source.Opener, file string) bool {
 	}
 	t, err := d.Token()
 	if key, _ := t.(string); err == nil && key == "version" {
-		if _, err = d.Token(); err == nil { // a number; of anything else the next token is no key
+		if _, err = d.Token(); err == nil { // a number; of anything else the next token is not a key
 			t, err = d.Token()
 		}
 	}

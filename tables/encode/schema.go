@@ -20,7 +20,7 @@ type group struct {
 // Fields implements parquet.Node.
 func (g *group) Fields() []parquet.Field { return g.fields }
 
-// GoType implements parquet.Node. The names of columns are no names of Go, and nothing here goes through Go structs.
+// GoType implements parquet.Node. The names of columns are not names of Go, and nothing here goes through Go structs.
 func (g *group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
 
 // field is a named node of a group.

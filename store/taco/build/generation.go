@@ -127,7 +127,7 @@ func mapped(v *tables.Vector, to tables.Type, value func(int64) (int64, bool)) *
 	return tables.NewInts(to, out, none)
 }
 
-// asWKT returns a column of points in WKB as text, or nil if a value is no point.
+// asWKT returns a column of points in WKB as text, or nil if a value is not a point.
 func asWKT(v *tables.Vector) *tables.Vector {
 	out, none := make([]string, v.Len()), make([]bool, v.Len())
 	for i := range out {
@@ -144,7 +144,7 @@ func asWKT(v *tables.Vector) *tables.Vector {
 	return tables.NewStrings(out, none)
 }
 
-// asWKB returns a column of points in WKT as WKB, or nil if a value is no point.
+// asWKB returns a column of points in WKT as WKB, or nil if a value is not a point.
 func asWKB(v *tables.Vector) *tables.Vector {
 	var data []byte
 	offs, none := make([]uint32, 1, v.Len()+1), make([]bool, v.Len())

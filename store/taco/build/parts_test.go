@@ -90,7 +90,7 @@ func TestParts(t *testing.T) {
 }
 
 // TestPartsByColumn: a container has a ZIP for each value of a column, with the samples that have it, in their order.
-// Values that are no names of files are refused, and nothing is written.
+// Values that are not names of files are refused, and nothing is written.
 func TestPartsByColumn(t *testing.T) {
 	set := func(values ...string) *build.Taco {
 		s := tiles(1, len(values))

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Bar is a progress bar. It draws nothing if stderr is no terminal. The zero value draws nothing
+// Bar is a progress bar. It draws nothing if stderr is not a terminal. The zero value draws nothing
 // either. It shows the rate and the time that is left.
 type Bar struct{ bar *progressbar.ProgressBar }
 

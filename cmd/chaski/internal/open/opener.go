@@ -45,7 +45,7 @@ func NewOpener(otherHosts bool) *source.Mux {
 	o := httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token, Sign: sign.FromEnv()}
 	web, err := httpsource.New(o)
 	if err != nil {
-		// HF_ENDPOINT is no URL. Only hf:// needs it, so that all other paths still work.
+		// HF_ENDPOINT is not a URL. Only hf:// needs it, so that all other paths still work.
 		o.HubURL, o.HubToken = "", ""
 		web = must(httpsource.New(o))
 	}

@@ -199,7 +199,7 @@ func (l *List) Read(r io.Reader) error {
 	}
 }
 
-// readLine returns a line, cut after about maxLine bytes. A cut line is no record, and is skipped: the file
+// readLine returns a line, cut after about maxLine bytes. A cut line is not a record, and is skipped: the file
 // is not trusted, so that a line without end must not fill the memory.
 func readLine(b *bufio.Reader) (line []byte, err error) {
 	for {
