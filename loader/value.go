@@ -123,7 +123,7 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 	case val.Null:
 		return bad("null where an integer is needed")
 	case v.kind == catalog.Float && !(val.Float == math.Trunc(val.Float) && val.Float >= -0x1p63 && val.Float < 0x1p63):
-		return bad("%s is no number of dtype %s", v.text(val), v.to)
+		return bad("%s is not a number of dtype %s", v.text(val), v.to)
 	case v.kind == catalog.Float:
 		n = int64(val.Float)
 	}
@@ -136,7 +136,7 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 		}
 	}
 	if signed != n {
-		return bad("%s is no number of dtype %s", v.text(val), v.to)
+		return bad("%s is not a number of dtype %s", v.text(val), v.to)
 	}
 	return uint64(n) << free >> free, nil
 }

@@ -23,7 +23,7 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 	d := e.leaves[draw.Dataset]
 	if d.ground != nil {
 		return nil, fault.New(fault.Unsupported, "sampler", fault.NoOffset,
-			"windows on the ground are made of several rasters, and are no windows of one")
+			"windows on the ground are made of several rasters, and are not windows of one")
 	}
 	assets, err := e.RowAssets(ctx, draw)
 	if err != nil {

@@ -32,7 +32,7 @@ func header3(head []byte) (uint64, error) {
 		return bad(fault.Unsupported, 4, "a rumi file of version %d, which is after generation 3", le.Uint16(head[4:]))
 	}
 	if len(head) < dirAt {
-		return bad(fault.Corrupt, 0, "%d bytes are no header of a rumi file", len(head))
+		return bad(fault.Corrupt, 0, "%d bytes are not a header of a rumi file", len(head))
 	}
 	if zero, at := le.Uint16(head[6:]), le.Uint64(head[8:]); zero != 0 || at != dirAt {
 		return bad(fault.Corrupt, 6, "%d, then a directory at %d, not 0 and %d", zero, at, dirAt)

@@ -594,7 +594,7 @@ func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err
 		}
 		var ok bool
 		if c.counts, ok = unpack(c.counts, packed); !ok {
-			return bad("counts are no runs")
+			return bad("counts are not runs")
 		}
 	} else {
 		var counts []uint32

@@ -159,7 +159,7 @@ func TestGraphs(t *testing.T) {
 		"width": {testFrame([]Type{Numeric}, []int{3}, []testNode{
 			{id: idNumToSerial, header: []byte{1}, distances: []int{0}},
 		}, []byte("abc")),
-			"node 0 convert_num_to_serial_le at 7: 3 bytes are no elements of 2"},
+			"node 0 convert_num_to_serial_le at 7: 3 bytes are not elements of 2"},
 		"size": {testFrame([]Type{Numeric}, []int{4}, []testNode{num}, []byte("abc")),
 			"output 0 has 3 bytes, header says 4"},
 		"too large": {testFrame([]Type{Numeric}, []int{2}, []testNode{num}, []byte("abc")),

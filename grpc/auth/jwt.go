@@ -37,7 +37,7 @@ func ParseKeys(b []byte) (*Keys, error) {
 	for i, key := range set.Keys {
 		switch {
 		case !key.Valid() || !key.IsPublic():
-			return nil, fmt.Errorf("key %d (%q) is no valid public key", i, key.KeyID)
+			return nil, fmt.Errorf("key %d (%q) is not a valid public key", i, key.KeyID)
 		case key.Use != "" && key.Use != "sig":
 			continue
 		}

@@ -95,7 +95,7 @@ func reachable(roots []string) error {
 		st, err := f.Stat()
 		f.Close()
 		if err != nil || !st.IsDir() {
-			return fmt.Errorf("root %d of %d is no directory", i+1, len(roots))
+			return fmt.Errorf("root %d of %d is not a directory", i+1, len(roots))
 		}
 	}
 	return nil

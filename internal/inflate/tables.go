@@ -39,7 +39,7 @@ type (
 	distTable [1<<distBits + distSubs]uint32
 )
 
-var errCodes = errors.New("the codes of a block are no prefix code")
+var errCodes = errors.New("the codes of a block are not a prefix code")
 
 // literalEntries and distEntries are the entries of symbols, without the lengths of their codes.
 var literalEntries, distEntries = symbols()

@@ -210,7 +210,7 @@ func (c *Converted) check() error {
 	hash, err := hex.DecodeString(c.SHA256)
 	if !within(c.File) || c.Bytes < 0 || err != nil || (c.Error == "") != (len(hash) == 32) ||
 		slices.Contains(c.Left, "") {
-		return corrupt("%q is no file that a shard writes", c.File)
+		return corrupt("%q is not a file that a shard writes", c.File)
 	}
 	return nil
 }

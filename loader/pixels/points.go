@@ -29,7 +29,7 @@ type PointPlan struct{ *tiledb.DryRun }
 
 // PlanBox implements chunk.BlockPlan. It always fails, because points have no image to take a box of.
 func (PointPlan) PlanBox(context.Context, int64, chunk.Box, func(string, int64, int64)) (bool, error) {
-	return false, fault.New(fault.Unsupported, "array", fault.NoOffset, "points are no image")
+	return false, fault.New(fault.Unsupported, "array", fault.NoOffset, "points are not an image")
 }
 
 // pointReader is a reader of points as a chunk.BlockReader.
@@ -40,5 +40,5 @@ func (r pointReader) SetTurn(turn func() (done func())) { r.Turn = turn }
 
 // ReadBox implements chunk.BlockReader. It always fails, because points have no image to read a box of.
 func (pointReader) ReadBox(context.Context, []byte, int64, chunk.Box) error {
-	return fault.New(fault.Unsupported, "array", fault.NoOffset, "points are no image")
+	return fault.New(fault.Unsupported, "array", fault.NoOffset, "points are not an image")
 }

@@ -131,7 +131,7 @@ def test_overflow_is_a_bad_row(data):
     fields = {"image": "image", "label": Field(column="class", dtype="int8")}
     with (
         chaski.load(data[0] / "t.csv", batch_size=N, fields=fields, shuffle=False) as loader,
-        pytest.raises(chaski.CorruptError, match="150 is no number of dtype int8"),
+        pytest.raises(chaski.CorruptError, match="150 is not a number of dtype int8"),
     ):
         next(iter(loader))
     with chaski.load(

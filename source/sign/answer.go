@@ -169,13 +169,13 @@ func (a *answer) end(s *Signature, start time.Time) (time.Time, error) {
 	case a.ExpiresIn != nil:
 		const most = 1e9 // seconds, about 30 years, which a Duration holds
 		if !(*a.ExpiresIn >= 0) {
-			return time.Time{}, errors.New("expires_in of the answer is no number of seconds")
+			return time.Time{}, errors.New("expires_in of the answer is not a number of seconds")
 		}
 		return start.Add(time.Duration(min(*a.ExpiresIn, most) * float64(time.Second))), nil
 	case text != "":
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return time.Time{}, errors.New("expires of the answer is no time such as 2024-05-01T12:00:00Z")
+			return time.Time{}, errors.New("expires of the answer is not a time such as 2024-05-01T12:00:00Z")
 		}
 		return t, nil
 	}

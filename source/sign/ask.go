@@ -139,13 +139,13 @@ type peer struct {
 func parent(number string) (*Signer, error) {
 	fd, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("fd:%.20s is no socket", number)
+		return nil, fmt.Errorf("fd:%.20s is not a socket", number)
 	}
 	syscall.CloseOnExec(int(fd))
 	f := os.NewFile(uintptr(fd), "signatures")
 	conn, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("fd:%d is no socket", fd)
+		return nil, fmt.Errorf("fd:%d is not a socket", fd)
 	}
 	_ = f.Close() // conn has a copy
 	return newPeer(conn)

@@ -479,7 +479,7 @@ func (p *footerParser) columns(elems []schemaElem) {
 	p.f.Columns = make([]Column, 0, len(rest))
 	p.f.Fields = p.fields(&rest, elems[0].children, Field{}, "", 0)
 	if p.err == nil && len(rest) > 0 {
-		p.fail(fault.Corrupt, "the schema is no tree")
+		p.fail(fault.Corrupt, "the schema is not a tree")
 	}
 }
 
@@ -492,7 +492,7 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 	out := make([]Field, 0, n)
 	for range n {
 		if len(*rest) == 0 {
-			p.fail(fault.Corrupt, "the schema is no tree")
+			p.fail(fault.Corrupt, "the schema is not a tree")
 			return nil
 		}
 		e := (*rest)[0]

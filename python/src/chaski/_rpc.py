@@ -422,7 +422,7 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     try:
         reply = pb.StreamReply.FromString(raw)
     except Exception as e:  # protobuf's DecodeError has moved between its packages
-        raise PayloadError(f"a reply of {len(raw)} bytes is no message: {e}") from None
+        raise PayloadError(f"a reply of {len(raw)} bytes is not a message: {e}") from None
     kind = reply.WhichOneof("kind")
     if kind is None:
         raise PayloadError("a reply is neither a part, nor a fault, nor of shared memory")

@@ -86,7 +86,7 @@ func (p *paired) listed(ctx context.Context, base string) error {
 	defer func() { _ = t.Close() }()
 	if !t.Listed() {
 		return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"is no directory, glob or table"), p.name)
+			"is not a directory, glob or table"), p.name)
 	}
 	o.Counts.Incomplete, _ = t.Dropped()
 	p.files = make([][]namedFile, len(o.Fields))

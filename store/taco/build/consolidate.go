@@ -79,7 +79,7 @@ func indexForm(path string, form Form) (Form, error) {
 	}
 	if !form.Indexes() {
 		return 0, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"is no index: it must be called %s, %s or %s", tacocatName, tacocatFileName, tacollectionName), path)
+			"is not an index: it must be called %s, %s or %s", tacocatName, tacocatFileName, tacollectionName), path)
 	}
 	return form, nil
 }

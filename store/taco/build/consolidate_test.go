@@ -168,7 +168,7 @@ func TestIndexesRefuse(t *testing.T) {
 		{"in/__TACOCAT__", []string{"out.tacozip"}, "does not lie in"},
 		{"in/__TACOCAT__", []string{"in/folder"}, "FOLDER"},
 		{"in/__TACOCAT__", []string{"in/none.tacozip"}, "none.tacozip"},
-		{"in/x.tacozip", []string{"in/a.tacozip"}, "is no index"},
+		{"in/x.tacozip", []string{"in/a.tacozip"}, "is not an index"},
 		{"in/.tacocat", []string{"in/a.tacozip"}, "is not an index"},
 	} {
 		var zips []string

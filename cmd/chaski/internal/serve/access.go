@@ -76,10 +76,10 @@ func (a *access) makes(addresses []net.Addr) (bool, error) {
 		case loopback:
 			local = true
 		case a.certificate == "":
-			return false, console.Usagef("%v is no loopback address: it needs --tls-cert and --tls-key, and --tokens, "+
-				"--jwks or --client-ca; --insecure listens without", tcp)
+			return false, console.Usagef("%v is not a loopback address: it needs --tls-cert and --tls-key, and "+
+				"--tokens, --jwks or --client-ca; --insecure listens without", tcp)
 		case !a.asks():
-			return false, console.Usagef("%v is no loopback address: it needs --tokens, --jwks or --client-ca; "+
+			return false, console.Usagef("%v is not a loopback address: it needs --tokens, --jwks or --client-ca; "+
 				"--insecure lets everybody in", tcp)
 		}
 	}

@@ -52,7 +52,7 @@ func decodeSerialToStruct(c *Call) error {
 func (c *Call) bytesAs(w int) error {
 	n := len(c.In[0].Data)
 	if n%w != 0 {
-		return c.Corrupt("%d bytes are no elements of %d", n, w)
+		return c.Corrupt("%d bytes are not elements of %d", n, w)
 	}
 	return c.alias(0, c.In[0], w, n/w)
 }

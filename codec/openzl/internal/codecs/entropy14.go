@@ -30,7 +30,7 @@ func decodeFSE14(c *Call) error {
 	states := 2
 	if len(c.Header) > 0 {
 		if states = int(c.Header[0]); len(c.Header) != 1 || states != 2 && states != 4 {
-			return c.Corrupt("header % x is no number of states", c.Header)
+			return c.Corrupt("header % x is not a number of states", c.Header)
 		}
 	}
 	return c.entropy14(1, 1, states)
@@ -67,7 +67,7 @@ func (c *Call) entropy14(width, sym, states int) error {
 		}
 	}
 	if n*sym%width != 0 {
-		return c.Corrupt("%d symbols of %d bytes are no elements of %d", n, sym, width)
+		return c.Corrupt("%d symbols of %d bytes are not elements of %d", n, sym, width)
 	}
 	dst, err := c.Make(0, width, n*sym/width)
 	if err != nil || n == 0 {

@@ -21,7 +21,7 @@ func decodeFSE(c *Call) error {
 		norm[i] = int16(binary.LittleEndian.Uint16(counts.Data[2*i:]))
 	}
 	if !c.w.fse.Build(norm[:counts.Count]) {
-		return c.Corrupt("%d counts are no table", counts.Count)
+		return c.Corrupt("%d counts are not a table", counts.Count)
 	}
 	// The likeliest symbol has all states but one, so that even it costs a bit every 2^log times. This
 	// bounds n by the bytes present.
@@ -43,7 +43,7 @@ func decodeFSECounts(c *Call) error {
 	var norm [256]int16
 	n, size, ok := fse.Counts(norm[:], c.In[0].Data)
 	if !ok || size != c.In[0].Count {
-		return c.Corrupt("%d bytes are no list of counts", c.In[0].Count)
+		return c.Corrupt("%d bytes are not a list of counts", c.In[0].Count)
 	}
 	dst, err := c.Make(0, 2, n)
 	if err != nil {

@@ -36,7 +36,7 @@ func decodeHuffman(c *Call) error {
 		return c.Corrupt("weights of %d bytes, %d symbols in %d bytes", weights.Width, n, len(src))
 	}
 	if !c.w.huf.Build(weights.Data) {
-		return c.Corrupt("%d weights are no code", weights.Count)
+		return c.Corrupt("%d weights are not a code", weights.Count)
 	}
 	dst, err := c.Make(0, 1, n)
 	if err != nil {
@@ -67,7 +67,7 @@ func decodeHuffmanStruct(c *Call) error {
 	}
 	log, ok := kernel.HuffmanLog(weights.Data, kernel.MaxHuffman16Bits)
 	if !ok {
-		return c.Corrupt("%d weights are no code", weights.Count)
+		return c.Corrupt("%d weights are not a code", weights.Count)
 	}
 	c.w.wide = memory.Resize(c.w.wide, 1<<log)
 	kernel.BuildHuffman16(c.w.wide, weights.Data, log)

@@ -36,7 +36,7 @@ func decodePartition(c *Call) error {
 	}
 	p := &c.w.parts
 	if !parsePartitions(p, c.Header) {
-		return c.Corrupt("header % x is no list of partitions", c.Header)
+		return c.Corrupt("header % x is not a list of partitions", c.Header)
 	}
 	dst, err := c.Make(0, 1<<(c.Header[0]&3), buckets.Count)
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *Call) pivcoCode(weights, src []byte, n int) error {
 		c.w.pivco = new(kernel.Pivco)
 	}
 	if !c.w.pivco.Build(weights) {
-		return c.Corrupt("%d weights are no code", len(weights))
+		return c.Corrupt("%d weights are not a code", len(weights))
 	}
 	// A symbol takes at least one bit, so that n is bounded by the bytes present. A single symbol takes none:
 	// what bounds n then is the memory that the frame may take.

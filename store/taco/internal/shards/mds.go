@@ -36,7 +36,7 @@ type indexShards []*indexShard
 func (l *indexShards) UnmarshalJSON(b []byte) error {
 	in := json.NewDecoder(bytes.NewReader(b))
 	if t, err := in.Token(); err != nil || t != json.Delim('[') {
-		return fault.New(fault.Corrupt, IndexName, fault.NoOffset, "its shards are no list")
+		return fault.New(fault.Corrupt, IndexName, fault.NoOffset, "its shards are not a list")
 	}
 	for i := 0; in.More(); i++ {
 		var one json.RawMessage

@@ -273,7 +273,7 @@ func bindJoined(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	if len(a.Args) == 2 {
 		s := a.Args[1]
 		if s.Literal == nil || s.Literal.Null || s.Type.Kind != tables.String {
-			return sqltype.String, sqlerr.Unsupported("string_agg with a separator that is no literal")
+			return sqltype.String, sqlerr.Unsupported("string_agg with a separator that is not a literal")
 		}
 		a.Separator, a.Args = s.Literal.String, a.Args[:1]
 	}
