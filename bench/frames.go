@@ -249,7 +249,7 @@ func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass,
 // escape escapes the characters of a path that have a meaning in a glob.
 func escape(p string) string {
 	if os.PathSeparator == '\\' {
-		return p // there is no way to there
+		return p // on Windows nothing escapes the characters of a glob
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(p)
 }

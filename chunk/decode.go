@@ -24,10 +24,9 @@ type Decompressor interface {
 // rows of a chunk.
 type RowDecompressor interface {
 	Decompressor
-	// DecompressPrefix is Decompress for a caller who needs only the first n bytes, 0 to len(dst). It
-	// fills dst[:n] as Decompress would, or returns an error; the rest of dst has arbitrary content.
-	// It accepts all that Decompress accepts. It may miss faults of src past the first n bytes, and
-	// checksums at the end.
+	// DecompressPrefix is Decompress for a caller that needs only the first n bytes, 0 to len(dst). It fills
+	// dst[:n] as Decompress would, or returns an error; the rest of dst has arbitrary content. It accepts all
+	// that Decompress accepts. It may miss faults of src past the first n bytes, and checksums at the end.
 	DecompressPrefix(dst, src []byte, n, sample int) error
 }
 

@@ -126,7 +126,7 @@ func (f localFolder) open(_ context.Context, file string) (content, error) {
 	return localFile{r, size}, nil
 }
 
-// openRegular opens a file. Others are refused before they are opened: a pipe makes whoever opens it wait.
+// openRegular opens a file. Others are refused before they are opened: opening a pipe would block.
 func openRegular(name string) (*os.File, int64, error) {
 	st, err := os.Stat(name)
 	if err == nil && !st.Mode().IsRegular() {

@@ -23,8 +23,8 @@ const (
 	Failed  = "failed"
 )
 
-// record is what runs/SHARD.json holds about the last run of a shard. Whoever copies only the results has none, and
-// nothing of it reaches the output.
+// record is what runs/SHARD.json holds about the last run of a shard. A copy of only the results lacks it, and the
+// output does not depend on it.
 type record struct {
 	State   string  `json:"state"`
 	Host    string  `json:"host"`

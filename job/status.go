@@ -94,7 +94,7 @@ const readers = 32
 // records returns the last recorded run of each shard.
 func (j *Job) records(ctx context.Context) (map[int]record, error) {
 	names, err := j.folder.list(ctx, runsName, "")
-	if err != nil && fault.KindOf(err) != fault.NotFound { // whoever copies only the results has none
+	if err != nil && fault.KindOf(err) != fault.NotFound { // a copy of only the results has none
 		return nil, err
 	}
 	out := map[int]record{}

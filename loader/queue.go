@@ -36,7 +36,7 @@ type queue struct {
 	mu      sync.Mutex
 	all     share
 	closed  bool           // then no ticket waits
-	blocked bool           // tickets wait, and there is no room for them
+	blocked bool           // tickets wait, and have no room
 	head    *Pending       // the ticket that all wait for, because of the bound; nil: none
 	seats   map[any]*seats // by client
 }
@@ -261,8 +261,8 @@ func (q *queue) ask(stream *share, p *Pending, own int64) {
 	}()
 }
 
-// seated ends the request of ask. It returns the ticket that is to fail with err, if any: the budget has refused it,
-// and there is no batch whose memory could come back, or has just come back.
+// seated ends the request of ask. It returns the ticket that must fail with err, if any: the budget has refused it, and
+// no batch is left whose memory could come back or has just come back.
 func (q *queue) seated(k *seats, stream *share, p *Pending, n int64, err error) (failed *Pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

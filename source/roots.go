@@ -86,7 +86,7 @@ func (r *Roots) Allow(p string) (string, error) {
 		if w.blind || Outside(err) {
 			return "", outside(p)
 		}
-		if !Missing(err) { // inside of a root: that there is no permission does not say that there is no file
+		if !Missing(err) { // inside of a root: without permission the file may still exist
 			return "", fault.WithFile(err, p)
 		}
 		return "", fault.WithFile(&fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset,
@@ -135,8 +135,8 @@ func straight(scheme, uri string) bool {
 	return true
 }
 
-// of returns the outermost root that a path without links lies in, or "". The outermost one matters:
-// whoever writes below it may replace an inner root by a link.
+// of returns the outermost root that a path without links lies in, or "". The outermost one matters: a program that can
+// write below it may replace an inner root by a link.
 func (r *Roots) of(p string) string {
 	root := ""
 	for _, d := range r.dirs {

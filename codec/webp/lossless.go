@@ -118,8 +118,8 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 	return pix, nil
 }
 
-// readGroups reads the groups of codes, and keeps those that which names, or the only one. It makes the numbers of
-// which those of the groups that are kept.
+// readGroups reads the groups of codes, and keeps those whose numbers are in which, or the only one. It changes the
+// numbers in which to positions among the kept groups.
 func readGroups(r *reader, which []uint32, colors int) ([]group, error) {
 	var groups []group
 	if which == nil {

@@ -11,8 +11,8 @@ import (
 // pixel at most.
 const phases = 256
 
-// maxRadius is the largest radius of a tent in pixels, for which a table of weights has 4 MB. Who
-// needs more of them reads an overview.
+// maxRadius is the largest radius of a tent in pixels, for which a table of weights has 4 MB. A
+// larger radius needs an overview.
 const maxRadius = 1024
 
 // tent resamples with a triangle around each place, as wide as the coarser of both grids needs.

@@ -34,7 +34,7 @@ func Token(token string) (*Bearer, error) {
 
 // TokenFile returns a bearer of the token in a file, which is read again when it changes.
 func TokenFile(path string) (*Bearer, error) {
-	// A file that cannot be read any more is no reason to fail: the server decides whether the last token still holds.
+	// If the file cannot be read any more, the last token stays: the server decides whether it is still valid.
 	f, err := reload.Open(func(b [][]byte) (string, error) {
 		token := strings.TrimSpace(string(b[0]))
 		return token, checkToken(token)

@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// algorithms are those that a JSON Web Token may be signed by. Only asymmetric ones are here: with HS256, whoever knows
+// algorithms are those that a JSON Web Token may be signed by. Only asymmetric ones are here: with HS256, anybody with
 // a public key could sign with it as if it were the secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,

@@ -81,7 +81,7 @@ func fill(out []byte, c *loader.Convert) error {
 	return nil
 }
 
-// orNil returns nil for an empty slice, which is how package einops is told that there is no factor.
+// orNil returns nil for an empty slice, because nil means no factor in package einops.
 func orNil(v []float32) []float32 {
 	if len(v) == 0 {
 		return nil

@@ -43,10 +43,10 @@ func isHealth(method string) bool {
 	return strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/")
 }
 
-// admit returns the context of a call, with the client that makes it, or the status of one that is not let in. Whoever
-// is let in leaves its view at the end of the call.
+// admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An
+// admitted client leaves its view at the end of the call.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
-	// Whoever asks for the health of a server, such as Kubernetes, has no token, and learns nothing else.
+	// Health probes, such as those of Kubernetes, have no token, and get no other answers.
 	if isHealth(method) {
 		return ctx, nil
 	}

@@ -23,8 +23,8 @@ const (
 	// one refused request used to write 0.9 MB.
 	maxLogged = 1 << 10
 	// auditRate and auditBurst bound the lines about calls, to 1 KiB or so each: a flood of calls fills the log by at
-	// most 20 KB a second, and the start of a run of many ranks still has a line for each call. Calls that are not
-	// let in have as many of their own: whoever is refused must not hide what others do.
+	// most 20 KB a second, and the start of a run of many ranks still has a line for each call. Refused calls have a
+	// separate budget of the same size, so that they cannot hide the calls of others.
 	auditRate  = 20
 	auditBurst = 200
 )

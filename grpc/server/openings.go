@@ -124,7 +124,7 @@ func (o *openings) leave(key string, w *opening) {
 	defer o.mu.Unlock()
 	if w.users--; w.users == 0 {
 		w.cancel()
-		o.forget(key, w) // the next one who asks must not get the error of the end
+		o.forget(key, w) // the next caller must not get this error
 	}
 }
 

@@ -26,14 +26,14 @@ const (
 	readyEvery = 2 * time.Second
 	// rootTimeout bounds the look at the roots: a network file system that hangs holds its callers for ever.
 	rootTimeout = 5 * time.Second
-	// readyAfter is for how long a request has waited for memory when new clients should go elsewhere. Any server that
-	// uses its memory has requests that wait for a moment, until a batch or an array is sent. Who does not read is cut
-	// after DefaultStallTimeout, which is shorter: what waits for longer waits for those that do use their memory. It
-	// is refused after a minute, so there is time to send others elsewhere.
+	// readyAfter is how long a request waits for memory until new clients should go elsewhere. Any server that uses
+	// its memory has requests that wait for a moment, until a batch or an array is sent. Clients that do not read are
+	// cut after DefaultStallTimeout, which is shorter. So a request that waits for longer waits for clients that use
+	// their memory. It is refused after a minute, which leaves time to send new clients elsewhere.
 	readyAfter = 10 * time.Second
 )
 
-// What Ready returns. The errors tell no paths: whoever asks for health has no token.
+// Errors of Ready. They contain no paths, because health probes have no token.
 var (
 	errMemory = fmt.Errorf("requests have waited for memory for more than %v", readyAfter)
 	errHangs  = errors.New("a root does not answer")

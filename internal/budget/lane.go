@@ -18,8 +18,8 @@ import (
 //   - the memory it waits for is held by something that does not wait.
 //
 // Accounts that all wait and have all the memory together contradict both, so they never stop each other. Work goes on,
-// too: the turn goes to the oldest account that waits, and who has it is refused last. A question is refused for others
-// before these are, and never the other way round.
+// too: the turn goes to the oldest account that waits, and the account with the turn is refused last. Questions are
+// refused before other accounts, and others never for questions.
 type lane struct {
 	turn    *Account
 	waiting []*want // the oldest account first

@@ -16,7 +16,7 @@ import (
 // No request is passed over for ever. Each request that passes it raises the count of its own client, and new clients
 // begin with ever higher counts: see newcomers.
 type queue struct {
-	by      func(context.Context) any // returns who asks; nil: all requests are of one client
+	by      func(context.Context) any // returns the client of a request; nil: all requests are of one client
 	clients map[any]*client           // that wait, or were given memory while others did
 	turns   []*client                 // those that wait, in the order in which they came
 	waiting int                       // requests
@@ -24,7 +24,7 @@ type queue struct {
 	purge   int                       // clients at which those that are owed no less than newcomers are forgotten
 }
 
-// client is whoever shares a queue with others.
+// client is one of the clients that share a queue.
 type client struct {
 	key     any
 	given   int64     // bytes
@@ -48,8 +48,9 @@ const (
 )
 
 const (
-	// newcomers is how many new clients, one after the other, pass a request, for each time its client was given as
-	// much as they are. More than there are clients on most servers, so that it is no disadvantage to be new.
+	// newcomers is how many new clients, one after the other, may pass a request for each time that its client received
+	// as much as they do. It exceeds the number of clients of most servers, so that new clients are not at a
+	// disadvantage.
 	newcomers = 64
 	// fewClients is how many clients there may be before those that are gone are looked for.
 	fewClients = 64

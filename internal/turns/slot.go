@@ -90,7 +90,7 @@ func (s *Slot) Tick(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if !s.outer.goesOn() {
-		s.leave() // before the wait, so that whoever has a place here never waits for one of outer's
+		s.leave() // before the wait, so that the holder of a place here never waits for one of outer's
 		if err := s.outer.Tick(ctx); err != nil {
 			return err
 		}

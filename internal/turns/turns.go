@@ -243,7 +243,7 @@ func (t *Turns) leave(s *Slot) {
 
 // passOn gives the place of a slot to a client that waits and has used less, if there is one, and after a long time
 // also to one that has used as much, such as another goroutine of its own client. If urgent work waits, and the slot is
-// one too many that is not, it gives the place to that, whoever has used less.
+// one too many that is not, it gives the place to urgent work, even of a client that has used more.
 func (t *Turns) passOn(s *Slot, long bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,7 +45,7 @@ type Converted struct {
 	Bytes  int64    `json:"bytes"`
 	SHA256 string   `json:"sha256,omitempty"`
 	Left   []string `json:"left_out,omitempty"` // properties of the source that the file does not hold
-	Error  string   `json:"error,omitempty"`    // why there is no file
+	Error  string   `json:"error,omitempty"`    // why no file was written
 }
 
 // convertTally counts the files of a shard. The body of a result has a line of the report for each.

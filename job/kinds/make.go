@@ -103,8 +103,8 @@ func (*Make) Merge(context.Context, *job.Merging, io.Writer) (job.Outcome, error
 		"it needs the name of a file or folder: -o NAME")
 }
 
-// Place implements job.Placing, with a recipe.Output. Whoever merges opens the source, for the columns that the
-// container gets from it, and reads no pixels.
+// Place implements job.Placing, with a recipe.Output. Merging opens the source for the columns of the container, and
+// reads no pixels.
 func (k *Make) Place(ctx context.Context, m *job.Merging) (o job.Outcome, err error) {
 	if m.Statistics && !*k.recipe.Statistics {
 		return o, fault.New(fault.Unsupported, "recipe", fault.NoOffset, "it turns statistics off")

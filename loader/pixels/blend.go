@@ -44,8 +44,8 @@ func (b *blend) grow(limit int) bool {
 	return true
 }
 
-// add adds samples of the scene that grow began, from number first on. NaN is not a sample, also where it is not
-// nodata: it would make NaN of those of all scenes.
+// add adds samples of the scene that grow began, from number first on. NaN does not count as a sample, even if it is
+// not nodata: it would make the result of all scenes NaN.
 func (b *blend) add(first int, data, valid []byte) {
 	for i, ok := range valid {
 		if ok == 0 {

@@ -114,7 +114,7 @@ func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels 
 	})
 }
 
-// count returns how often each number from low to high is there, until done is called.
+// count returns how often each number from low to high occurs, until done is called.
 func count[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, low, high T) (counts []uint32, done func()) {
 	if s.counts == nil {
 		s.counts = new([2][1 << 16]uint32)

@@ -108,7 +108,7 @@ func (p *target) take() error {
 func (p *target) hold() error {
 	f, err := durable.Lock(p.building)
 	p.held = f
-	p.mine = err == nil || errors.Is(err, errors.ErrUnsupported) // without locks, whoever finds it has it
+	p.mine = err == nil || errors.Is(err, errors.ErrUnsupported) // without locks, any run that finds it takes it
 	if p.mine {
 		return nil
 	}

@@ -301,7 +301,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	out.bytes = w2.Bytes()
 	out.Size, out.CRC = int64(len(out.bytes)), crc32.ChecksumIEEE(out.bytes)
 	if *m.recipe.Index {
-		// As a reader finds it, so that it does not matter who reads the header.
+		// Read back, so that the copy of the header equals that of any reader.
 		_, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
 		if err != nil {
 			return nil, err

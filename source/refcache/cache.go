@@ -106,7 +106,7 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 		select {
 		case <-e.opened:
 		default:
-			turns.Rest(ctx) // whoever opens it may need the turn
+			turns.Rest(ctx) // the goroutine that opens it may need the turn
 			select {
 			case <-e.opened:
 			case <-ctx.Done():

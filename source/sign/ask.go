@@ -90,8 +90,8 @@ type question struct {
 	URI  string `json:"uri"`
 }
 
-// Command returns who asks by running a command: it gets {"uri": "..."} on its standard input, and
-// prints the answer. Its standard error is not shown, because it may hold secrets.
+// Command returns a signer that runs a command: the command gets {"uri": "..."} on its standard
+// input, and prints the answer. Its standard error is not shown, because it may hold secrets.
 func Command(command []string) func(context.Context, string) ([]byte, error) {
 	return func(ctx context.Context, uri string) ([]byte, error) {
 		in, err := json.Marshal(question{URI: uri})

@@ -36,7 +36,7 @@ const (
 	maxKept = 1 << 14
 )
 
-// Rule says who gives the signatures of objects.
+// Rule names the signer of the objects below a prefix.
 type Rule struct {
 	// Prefix is how the URIs of the objects begin: https://HOST/ and a path that ends with "/".
 	// "https://" stands for all hosts, whose answers must be URLs.

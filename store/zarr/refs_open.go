@@ -223,9 +223,9 @@ func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader,
 var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "II*\x00", "II+\x00", "MM\x00*",
 	"MM\x00+", "SIMP"}
 
-// holdsArrays returns an error if a local file below roots is none that references are made to. As with indexes in
-// catalogs (catalog.CheckRaster), whoever may write a file below a root could otherwise describe any other file there,
-// such as a key, as pixels.
+// holdsArrays returns an error if a local file below roots is not of a format that references point into. As with
+// indexes in catalogs (catalog.CheckRaster), a user who can write a file below a root could otherwise describe any
+// other file there, such as a key, as pixels.
 func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.Reader) error {
 	if source.IsRemote(uri) || !source.RootsOf(base).Bounded() {
 		return nil

@@ -14,7 +14,7 @@ import (
 // shardIndex is the index of one shard: where its chunks are in the object. It does not change.
 type shardIndex struct {
 	known source.Known // of the object, which saves requests when it is opened again
-	gone  bool         // there is no object, or no chunk of the outer shard
+	gone  bool         // the object, or the chunk of the outer shard, does not exist
 	at    []chunk.Range
 }
 

@@ -95,7 +95,7 @@ func previousFailed(cause any) error {
 	return fault.New(fault.Corrupt, "catalog", fault.NoOffset, "the Parquet reader failed: %v", cause)
 }
 
-// find puts the rows of some files into rows, unless they are there already. The files must follow those of earlier
+// find puts the rows of some files into rows, unless rows has them already. The files must follow those of earlier
 // calls: both sides are in the order of their URIs.
 func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error) {
 	defer func() {

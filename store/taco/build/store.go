@@ -193,7 +193,7 @@ func (o *objects) next() error {
 	return o.ctx.Err()
 }
 
-// put writes an object, or keeps that which is last.
+// put writes an object. It keeps the last one in memory until all others are written.
 func (o *objects) put(name string, b []byte) error {
 	if name == o.last {
 		o.doc = b

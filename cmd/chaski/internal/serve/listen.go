@@ -41,7 +41,7 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	if !unix {
 		return l, l.Addr().String(), nil
 	}
-	// The umask may let other users connect, and there is no authentication.
+	// The umask may let other users connect, and this socket has no authentication.
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()
 		return nil, "", listenError(address, err)

@@ -159,7 +159,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 	case f.idle <= 0:
 		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.idle)
 	case f.upstream && !onlyUser(f.listen):
-		// Whoever reached a TCP port could make this process connect to any address in its own network.
+		// Any client of a TCP port could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q",
 			f.listen)
 	}
