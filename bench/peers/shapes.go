@@ -79,7 +79,8 @@ func (s Shape) Small() Shape {
 		return s
 	}
 	s.Batch = min(s.Batch, 16)
-	s.Images = max(4*s.Batch, s.Images/16/s.Batch*s.Batch)
+	// GDAL takes 20 ms of a processor to compress one as the full shapes are, however small it is.
+	s.Images = max(4*s.Batch, s.Images/64/s.Batch*s.Batch)
 	s.Samples = s.Images
 	return s
 }
