@@ -15,8 +15,8 @@ import chaski
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 WINDOWS, BATCH, EPOCHS = 44, 13, 2
-# What a process has imported that ranks are forked from. Each of 18 imports the rest of chaski, in 0.11 s of a processor
-# instead of 0.27.
+# What a process has imported that ranks are forked from. Each of 18 imports the rest of chaski,
+# in 0.11 s of a processor instead of 0.27.
 IMPORTED = "numpy", "google.protobuf.descriptor", "asyncio", "importlib.metadata", "http.client"
 
 # A rank takes some steps from the present state. It prints its samples and the new state.

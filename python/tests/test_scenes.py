@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import warnings
 from pathlib import Path
@@ -61,21 +62,28 @@ FIELDS = {
 def judged(path: Path, epsg: int, transform: Any, how: str) -> np.ndarray:
     """Returns what GDAL makes of a scene in a window, with exact places; NaN is missing."""
     method = getattr(warp.Resampling, how)
-    with rasterio.open(path) as f:
-        out = np.full((f.count, SIDE, SIDE), np.nan, np.float32)
-        warp.reproject(
-            f.read().astype(np.float32),
-            out,
-            src_transform=f.transform,
-            src_crs=f.crs,
-            src_nodata=f.nodata,
-            dst_transform=transform,
-            dst_crs=f"EPSG:{epsg}",
-            dst_nodata=np.nan,
-            resampling=method,
-            tolerance=0,
-        )
+    pixels, place, crs, nodata = opened(path)
+    out = np.full((len(pixels), SIDE, SIDE), np.nan, np.float32)
+    warp.reproject(
+        pixels,
+        out,
+        src_transform=place,
+        src_crs=crs,
+        src_nodata=nodata,
+        dst_transform=transform,
+        dst_crs=f"EPSG:{epsg}",
+        dst_nodata=np.nan,
+        resampling=method,
+        tolerance=0,
+    )
     return out
+
+
+@functools.cache
+def opened(path: Path) -> Any:
+    """Returns the pixels of a scene, its transform, its CRS and the value for missing pixels."""
+    with rasterio.open(path) as f:
+        return f.read().astype(np.float32), f.transform, f.crs, f.nodata
 
 
 def mosaic(root: Path, kind: str, names: str, epsg: int, transform: Any, how: str) -> np.ndarray:
