@@ -450,7 +450,7 @@ func TestPickBands(t *testing.T) {
 		}
 	}
 	_, err := pixels.PickBands(nil, []string{"B02"})
-	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "names none") {
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "the file has no band names") {
 		t.Error(err)
 	}
 	if _, err := pixels.PickBands(make([]string, 1000), []string{"B02"}); len(err.Error()) > 400 {

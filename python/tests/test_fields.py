@@ -251,7 +251,7 @@ def test_names_that_are_not_there(named, data, tmp_path):
         chaski.NotFoundError, match=r'no band "B03"; there are \["B02" "B04" "B08"\]'
     ):
         chaski.load(folder, batch_size=2, pixels=chaski.Pixels(bands=["B02", "B03"]))
-    with pytest.raises(chaski.NotFoundError, match="the file names none"):
+    with pytest.raises(chaski.NotFoundError, match="the file has no band names"):
         chaski.load(data[0] / "image", batch_size=2, pixels=chaski.Pixels(bands=["B02"]))
     with pytest.raises(chaski.SpecError, match="bands"):
         chaski.load(folder, batch_size=2, pixels=chaski.Pixels(bands=["B02", 1]))
