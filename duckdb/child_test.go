@@ -53,9 +53,11 @@ func TestIsolatedRoundTrip(t *testing.T) {
 
 // TestMemoryOfTheProcess promises that a query which takes memory that DuckDB does not count ends with kind limit.
 func TestMemoryOfTheProcess(t *testing.T) {
-	sql := "'" + strings.Repeat("a", 100) + "'"
-	for range 25 { // each doubles the text, in 944 bytes to 3 GiB
-		sql = "replace(" + sql + ",'a','aa')"
+	// Each doubles the text, to 4 GiB. A search for each byte would take 25 s.
+	unit := strings.Repeat("a", 128)
+	sql := "'" + unit + "'"
+	for range 25 {
+		sql = "replace(" + sql + ",'" + unit + "','" + unit + unit + "')"
 	}
 	_, err := isolated(t, "SELECT length("+sql+") AS n", leastMemory)
 	if fault.KindOf(err) != fault.Limit {
