@@ -3,14 +3,15 @@ package container
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // functionHelp describes the SQL functions, by groups. The query package writes it, so that help and
-// engine agree.
-func functionHelp() string {
+// engine agree. Tests make the commands thousands of times in one process.
+var functionHelp = sync.OnceValue(func() string {
 	var b strings.Builder
 	group := ""
 	for _, f := range query.Functions() {
@@ -30,7 +31,7 @@ func functionHelp() string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
+})
 
 const (
 	helpWidth  = 100 // columns: as wide as the help of the other commands
