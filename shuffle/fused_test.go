@@ -41,7 +41,8 @@ func TestNothingIsFused(t *testing.T) {
 	// It compiles 70 packages of the standard library, too: 10 s of processor time, and 13 s without these flags.
 	cmd := exec.Command("go", "build", "-gcflags=all=-dwarf=false", "-gcflags=-dwarf=false -S", "-o", os.DevNull, ".",
 		"../crs/lonlat")
-	cmd.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=", "GOGC=off", "GOMEMLIMIT=1GiB")
+	cmd.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=", "GOGC=off",
+		"GOMEMLIMIT=1GiB")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Skipf("it does not compile for arm64 here: %v", err)
