@@ -22,6 +22,7 @@ import (
 
 // scribbler is a client that returns all leases at once, but keeps its mappings and writes into them.
 type scribbler struct {
+	conn   *grpc.ClientConn
 	leases *leaseClient
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -53,7 +54,7 @@ func scribble(t *testing.T, target string, how []grpc.DialOption, sp loader.Spec
 	}
 	r := &raw{t, stub, s, d.GetHandle()}
 	in, secret := enter(t, d.GetShared())
-	x := &scribbler{leases: in, stop: make(chan struct{}), given: map[uint64]*shm.Segment{}}
+	x := &scribbler{conn: conn, leases: in, stop: make(chan struct{}), given: map[uint64]*shm.Segment{}}
 	r.attach(secret[:])
 	for i := range tickets {
 		r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, Epoch: uint64(int64(i) / d.GetSamples()),
@@ -121,6 +122,7 @@ func (x *scribbler) leave() { x.leases.conn.Close() }
 
 func (x *scribbler) end(t *testing.T) {
 	x.leave()
+	x.conn.Close() // a server that stops waits 30 s for a stream that nobody reads any more
 	close(x.stop)
 	x.done.Wait()
 	for _, g := range x.given {
