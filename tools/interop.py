@@ -54,8 +54,6 @@ VARIABLE = re.compile(
 # installed, and the environment that loads it.
 LIBRARY, LOADER = "libtiledb16", "tiledb"
 WHEEL = ["--platform", "manylinux1_x86_64", "--python-version", "37", "--abi", "cp37m"]
-# Environments without what their packages ask for: PyTorch and the SDKs of all clouds.
-ALONE = {"shards"}
 # Tests print this, so that they can be repeated with the same random cases.
 SEED = re.compile(r"\bCHASKI_ORACLE_SEED=\d+")
 # A test of Go, whose name begins with its package.
@@ -102,7 +100,7 @@ def environment(name: str) -> str:
         return str(python)
     run = [sys.executable, "-m", "venv", "--clear", "--without-pip", folder]
     subprocess.run(run, check=True)
-    pip(python, wanted, *(["--no-deps"] if name in ALONE else []))
+    pip(python, wanted, "--no-deps")  # the file lists all that is needed
     stamp.write_text(what)
     return str(python)
 
