@@ -70,7 +70,7 @@ func fill(out []byte, c *loader.Convert) error {
 	} else if b, ok := kernel.IntBits(t, c.Fill); ok {
 		bits = b
 	} else {
-		return fmt.Errorf("fill value %v is no %v", c.Fill, c.To)
+		return fmt.Errorf("fill value %v does not fit %v", c.Fill, c.To)
 	}
 	binary.LittleEndian.PutUint64(v[:], bits)
 	for i, ok := range c.Mask {

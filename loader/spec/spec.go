@@ -547,7 +547,8 @@ func (s Sampler) validate() error {
 	least := 1 // becomes 0 where the sizes of the assets decide how many windows there are
 	switch {
 	case !slices.Contains(kinds, s.Kind):
-		return fmt.Errorf("the kind of sampler is %q: it must be %q or one of %q", s.Kind, WholeChip, kinds)
+		return fmt.Errorf("the kind of sampler is %q: it must be one of %s, %s", s.Kind, WholeChip,
+			strings.Join(kinds, ", "))
 	case s.Height < 1 || s.Width < 1 || s.Height > MaxWindow || s.Width > MaxWindow:
 		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d",
 			s.Height, s.Width, MaxWindow)

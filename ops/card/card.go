@@ -90,7 +90,7 @@ var Forms = []string{"markdown", "html", "huggingface", "croissant", "datacite",
 func (c *Card) Write(form string) ([]byte, error) {
 	write := forms[form]
 	if write == nil {
-		return nil, fmt.Errorf("%q is none of %s", form, strings.Join(Forms, ", "))
+		return nil, fmt.Errorf("form is %q: it must be one of %s", form, strings.Join(Forms, ", "))
 	}
 	return write(c)
 }

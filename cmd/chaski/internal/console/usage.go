@@ -32,15 +32,19 @@ func FlagError(_ *cobra.Command, err error) error {
 	if !errors.As(err, &wrong) {
 		return WrongUsage(err)
 	}
+	kind := wrong.GetFlag().Value.Type()
 	rule := map[string]string{
 		"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0", "float64": "a number",
 		"intSlice": "whole numbers, such as 0,2", "float64Slice": "numbers, such as 0.5,2",
 		"bool": "true or false", "duration": "a duration, such as 30s or 5m",
-	}[wrong.GetFlag().Value.Type()]
+	}[kind]
 	name, value := wrong.GetFlag().Name, wrong.GetValue()
 	switch {
-	case rule == "":
+	case rule == "" || kind != "duration" && !errors.As(err, new(*strconv.NumError)):
+		// The error of a Value of chaski is the rule itself.
 		return Usagef("--%s is %q: %w", name, value, wrong.Unwrap())
+	case errors.Is(err, strconv.ErrRange) && strings.HasPrefix(kind, "float"):
+		return Usagef("--%s is %q: it must be %s, and at most 1.8e308", name, value, rule)
 	case errors.Is(err, strconv.ErrRange):
 		return Usagef("--%s is %q: it must be %s of at most 64 bits", name, value, rule)
 	}

@@ -51,7 +51,7 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 		return console.Usagef("--part-by is for ZIPs: the parts of a Tortilla have numbers")
 	case build.FormOf(out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
 		return console.Usagef("-o is %q: for parts it must be the name of a folder, without an extension such as "+
-			".tacozip, and --form must be folder or tortilla", out)
+			".tacozip, and --form must be auto, folder or tortilla", out)
 	case f.size != "":
 		o.PartBytes, err = parseSize("part-size", f.size)
 	}

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,14 +41,17 @@ func (f *Timestamp) Set(text string) error {
 	for i, s := range [2]string{from, to} {
 		var err error
 		if t[i], err = spec.ParseInstant(s); err != nil {
-			return fmt.Errorf("%q must be %w", s, err)
+			if ranged {
+				return fmt.Errorf("%q must be %w", s, err)
+			}
+			return fmt.Errorf("it must be %w", err)
 		}
 	}
 	switch {
 	case t[0] > t[1]:
-		return fmt.Errorf("%q ends before it begins", text)
+		return errors.New("it ends before it begins")
 	case t[1] == 0:
-		return fmt.Errorf("%q: the end must be after 1970", text)
+		return errors.New("the end must be after 1970")
 	}
 	f.Value = &t
 	return nil

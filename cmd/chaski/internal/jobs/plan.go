@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,7 +32,7 @@ under the same names, so that full paths or URLs are best. Files are listed, and
 			if len(args) == 0 {
 				return console.Usagef("KIND is missing")
 			}
-			return console.Usagef("KIND is %q: it must be one of %q", args[0], kinds.All.Names())
+			return console.Usagef("KIND is %q: it must be one of %s", args[0], strings.Join(kinds.All.Names(), ", "))
 		},
 	}
 	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env), planConvert(env),
