@@ -274,7 +274,7 @@ func (x *Index) MaxStoredBytes() int {
 
 // MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest decoded
 // chunk plus 64 KiB, so that the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
-// file, it adds 4 MiB for profiles and previews. The largest chunk must fit in an int (ChunkFits).
+// file, it is 4 MiB in place of 64 KiB, for profiles and previews. The largest chunk must fit in an int (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
 	more := int64(64 << 10)
 	if len(x.Ranges) == 1 && (x.Codec == JPEG || x.Codec == PNG) {

@@ -477,7 +477,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is not a job, no shard and no kind is refused.
+// TestRefusals: a folder without a job, and numbers and names that no shard or kind has, are refused.
 func TestRefusals(t *testing.T) {
 	j, folder := planEcho(t, &echo{Words: words(6)}, PlanOptions{Shards: 2})
 	for _, shard := range []int{-1, 2} {

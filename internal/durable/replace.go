@@ -7,8 +7,9 @@ import (
 )
 
 // Replace renames the folder to name and removes an existing folder of that name. On Linux the two folders exchange
-// their names in one step, so that name always exists. On other systems the old folder first gets a temporary name; a
-// kill at that moment leaves both folders under temporary names. All files must be closed.
+// their names in one step, so that name always exists. Where the system or the file system cannot do that, the old
+// folder first gets a temporary name; a kill at that moment leaves both folders under temporary names. All files must
+// be closed.
 func (f *Folder) Replace(name string) error {
 	defer f.unlock()
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {

@@ -226,7 +226,7 @@ type footerParser struct {
 	budget int64
 }
 
-// slack is the size that the footer of the smallest file may have.
+// slack is how many bytes a parsed footer may always take beside twice the size of the file.
 const slack = 1 << 20
 
 // Bytes of memory, rounded up.
