@@ -12,8 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// MemoryVariable is the environment variable of --memory-total. Python starts engines without this flag, so the variable
-// is the only way to set their limit.
+// MemoryVariable is the environment variable of --memory-total. Python starts engines without this flag, so the
+// variable is the only way to set their limit.
 const MemoryVariable = "CHASKI_MEMORY_TOTAL"
 
 // The default budget is 5/8 of the memory that the process may use, and GOMEMLIMIT 5/4 of the budget, which is 25/32 of
