@@ -217,6 +217,11 @@ func TestServeRefusesBrokenAccess(t *testing.T) {
 			t.Errorf("%s: %+v", fmt.Sprint(flags), r)
 		}
 	}
+	none := filepath.Join(dir, "none")
+	want := "chaski: " + none + ": file: no such file or directory: not found\n"
+	if r := chaski(t.Context(), "serve", "--listen", "127.0.0.1:0", "--tokens", none); r.err != want {
+		t.Errorf("%q, want %q", r.err, want)
+	}
 }
 
 var healthLine = regexp.MustCompile(`msg=health address=(\S+)`)

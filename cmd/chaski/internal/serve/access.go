@@ -2,8 +2,10 @@ package serve
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -99,7 +101,9 @@ func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*d
 	if err != nil {
 		return nil, err
 	}
-	failed := func(err error) { log.Error("a file has changed, what it said before holds", "error", err) }
+	failed := func(err error) {
+		log.Error("a changed file cannot be read: its old content stays in use", "error", err)
+	}
 	o := auth.GateOptions{
 		Tokens: a.tokens, Keys: a.jwks, Audience: a.audience, Issuer: a.issuer, Certificates: a.clients != "",
 		Failed: failed,
@@ -134,6 +138,10 @@ func accessError(err error) error {
 	kind := console.SystemKind(err)
 	if kind == 0 {
 		kind = fault.Corrupt
+	}
+	var system *fs.PathError
+	if errors.As(err, &system) {
+		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, system.Err), system.Path)
 	}
 	return fault.Wrap(kind, "serve", fault.NoOffset, err)
 }
