@@ -246,7 +246,7 @@ soak-edit: ## chaski edit, killed SOAKKILLS times for each form of a container
 	CHASKI_SOAK_EDIT=$(or $(SOAKKILLS),200) $(GO) test ./store/taco/build -run TestKillsOfEdits -v -timeout 2h
 soak-hostile: build-default env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server ./source -v -timeout 2h \
-		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams|TestBelowExchanged'
+		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams|TestExchangedLinks|TestBelowExchanged'
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
 	[ ! -x bin/chaski-full ] || CHASKI_BIN=bin/chaski-full $(PY) tools/soak_hostile.py $(SOAKFLAGS) --only sql
