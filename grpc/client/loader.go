@@ -26,8 +26,8 @@ type LoaderOptions struct {
 	// Default loader.DefaultPrefetch.
 	Prefetch int
 	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), requests more
-	// batches than Prefetch, so that every server has a pool of tiles to work on. Together they take
-	// at most this many bytes. Negative: none. Default DefaultPrefetchBytes.
+	// batches than Prefetch, so that every server has a pool of tiles to work on, while all of them
+	// fit into this many bytes. Negative: none. Default DefaultPrefetchBytes.
 	PrefetchBytes int64
 	// Native has tensors travel in their native dtype where that is smaller, and converts them here.
 	Native bool

@@ -116,24 +116,25 @@ type Upstream struct {
 	Targets []string `protobuf:"bytes,1,rep,name=targets,proto3" json:"targets,omitempty"`
 	// Plain text if it is absent.
 	Tls *Tls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
-	// "shm" takes batches in memory that is shared with an engine on this host, without a copy, and fails if there is
-	// none; "grpc" has them sent; "auto" takes what works. The batches are the same, bit for bit.
+	// "shm" takes batches from memory shared with an engine on this host, without a copy, and fails where that is not
+	// possible; "grpc" receives them over gRPC; "auto" uses shared memory where it can. The batches are the same, bit
+	// for bit.
 	Transport string `protobuf:"bytes,3,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Seconds without a sign of an engine that owes an answer, until it counts as lost and an error is raised. With
-	// several servers, another one is asked for what a server owes that is silent for so long. Where all are, the error
-	// comes then, or, where they come back only to be silent again, after twice that time without a sign of any.
+	// Seconds that an engine which owes an answer may be silent; then it counts as lost, and an error is raised. With
+	// several servers, the requests of a silent one go to another. The error comes when all are silent for so long, or,
+	// if they reconnect and stay silent, after twice that time.
 	TimeoutSeconds float64 `protobuf:"fixed64,4,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
-	// Times in a row that a broken connection is opened again; of several servers, each.
+	// How often in a row a broken connection is opened again, counted for each of several servers.
 	Retries uint32 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
-	// With several servers, a second one is asked for a batch when the first takes longer than twice what this share of
-	// the last batches took; the first answer counts. Without a share, never.
+	// With several servers, a batch is also requested from a second one when the first takes longer than twice the time
+	// within which this share of the last batches arrived; the first answer counts. Without a share, never.
 	Hedge float64 `protobuf:"fixed64,6,opt,name=hedge,proto3" json:"hedge,omitempty"`
-	// Batches asked for ahead.
+	// Batches requested ahead.
 	Prefetch uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
-	// With several servers and a tile-aware order (`TileWindow`), more than `prefetch` batches are asked for, so that
-	// every server has a pool of tiles to work on, as far as these bytes hold them. 0 leaves it at `prefetch`.
+	// With several servers and a tile-aware order (`TileWindow`), more than `prefetch` batches are requested, so that
+	// every server has a pool of tiles to work on, while all of them fit into this many bytes. 0 keeps to `prefetch`.
 	PrefetchBytes int64 `protobuf:"varint,8,opt,name=prefetch_bytes,json=prefetchBytes,proto3" json:"prefetch_bytes,omitempty"`
-	// Bytes that a batch may have.
+	// The largest size of a batch.
 	MaxBatchBytes int64 `protobuf:"varint,9,opt,name=max_batch_bytes,json=maxBatchBytes,proto3" json:"max_batch_bytes,omitempty"`
 	// The token for these servers, or the file that has it, which is read again when it changes. None if both are empty.
 	Token     string `protobuf:"bytes,10,opt,name=token,proto3" json:"token,omitempty"`

@@ -769,29 +769,29 @@ class Engine(HasToken):
             default: 64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger
             chunks of other formats are a LimitError. Whole chunks over 64 MiB are decoded by as
             many workers at a time as `memory` has room for, at least one. Only for `load`.
-        prefetch: batches asked for ahead.
-        transport: "shm" takes batches in memory that is shared with an engine on this host, without
-            a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
-            batches are the same, bit for bit.
+        prefetch: batches requested ahead.
+        transport: "shm" takes batches from memory shared with an engine on this host, without a
+            copy, and fails where that is not possible; "grpc" receives them over gRPC; "auto" uses
+            shared memory where it can. The batches are the same, bit for bit.
         wire: where a local engine is the client of servers (`connect`), "native" and "auto" let
             them send pixels as stored where that is smaller, and the local engine converts them;
             "final" has the servers convert. The batches are the same, bit for bit. Whatever hands
             batches to Python has converted them, so `wire` changes nothing without that engine.
         reuse: memory of batches that nothing refers to any more is used again (shared memory always
             is).
-        timeout: seconds without a sign of an engine that owes an answer, until it counts as lost
-            and an error is raised. With several servers, another one is asked for what a server
-            owes that is silent for so long. Where all are, the error comes then, or, where they
-            come back only to be silent again, after twice that time without a sign of any.
-        max_batch_bytes: bytes that a batch may have.
-        retries: times in a row that a broken connection is opened again; of several servers, each.
-            Only for `connect`.
-        hedge: with several servers, a second one is asked for a batch when the first takes longer
-            than twice what this share of the last batches took; the first answer counts. Without a
-            share, never. None is no share. Only for `connect`.
+        timeout: seconds that an engine which owes an answer may be silent; then it counts as lost,
+            and an error is raised. With several servers, the requests of a silent one go to
+            another. The error comes when all are silent for so long, or, if they reconnect and stay
+            silent, after twice that time.
+        max_batch_bytes: the largest size of a batch.
+        retries: how often in a row a broken connection is opened again, counted for each of several
+            servers. Only for `connect`.
+        hedge: with several servers, a batch is also requested from a second one when the first
+            takes longer than twice the time within which this share of the last batches arrived;
+            the first answer counts. Without a share, never. None is no share. Only for `connect`.
         prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
-            `prefetch` batches are asked for, so that every server has a pool of tiles to work on,
-            as far as these bytes hold them. 0 leaves it at `prefetch`. Only for `connect`.
+            `prefetch` batches are requested, so that every server has a pool of tiles to work on,
+            while all of them fit into this many bytes. 0 keeps to `prefetch`. Only for `connect`.
         credentials: for TLS, what `chaski.tls` or `grpc.ssl_channel_credentials` returns; of one
             server, any credentials of gRPC. Default: plain text. Only for `connect`.
         token: for servers that ask for one: a `Token`, or its text. Default: what the environment
