@@ -29,8 +29,8 @@ func (e *Encoder) planarZigzag(samples []byte, width, row int) {
 	e.lanes(grid, res, width)
 }
 
-// pivcoBlock is the size of the blocks of PivCo Huffman, which is that of the original: a block and the two
-// blocks that it is merged from nearly fit into a first-level cache of 48 KiB.
+// pivcoBlock is the size of the blocks of PivCo Huffman, which is that of the original: a block and the
+// symbols that it is merged from nearly fit into a first-level cache of 48 KiB.
 const pivcoBlock = 1 << 15
 
 // Modes of a lane of planar_zigzag_pivco.

@@ -14,7 +14,7 @@ type demand struct {
 	prefetchBytes int64 // within which there may be more, see LoaderOptions.PrefetchBytes
 	// next returns the ticket after the last one, or false while there is none. The session holds its lock.
 	next  func() (t shuffle.Ticket, native, ok bool)
-	bytes int64 // of the largest batch so far; guarded by the session's lock
+	bytes int64 // of the largest batch, first an estimate; guarded by the session's lock
 
 	memory payload.Memory // of batches; nil: Options.Memory, or else own
 	own    memory
