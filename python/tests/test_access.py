@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import logging
 import pickle
@@ -107,6 +108,8 @@ def test_a_token_shows_nowhere(binary, tmp_path):
         token,
         engine,
         {"engine": engine},
+        dataclasses.asdict(engine),
+        dataclasses.astuple(engine),
         chaski.Connection("127.0.0.1:1", token=SECRET),
     ):
         assert SECRET not in repr(thing) + str(thing)
