@@ -228,6 +228,18 @@ def test_a_loop_does_not_end_quietly_where_its_place_changes(fake, call):
             assert places(loader) == [(epoch, 0), (epoch, 1), (epoch, 2)]
 
 
+def test_a_loop_asks_for_batches_before_the_first_one_is_wanted(fake):
+    """So that they are made while the caller still prepares something else."""
+    engine = FakeEngine(samples=10)
+    with connect(fake(engine)) as loader:
+        loop = iter(loader)
+        deadline = time.monotonic() + 60
+        while not engine.tickets and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert engine.tickets
+        assert positions(loop) == list(range(10))
+
+
 def test_a_loop_that_gave_no_batch_goes_along(fake):
     """Lightning makes the iterator before it sets the epoch."""
     with connect(fake(FakeEngine(samples=10))) as loader:

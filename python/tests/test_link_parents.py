@@ -44,6 +44,14 @@ def test_written_file(tree: Path) -> None:
     assert not (tree / "a" / "new").exists()
 
 
+def test_paths_of_specs(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path has one text wherever it is named from, as the spec hash of a list covers it."""
+    monkeypatch.chdir(tree / "a")
+    assert absolute_path("../b/x.tif") == str(tree / "b" / "x.tif")
+    assert absolute_path("link/../x.tif") == str(tree / "a" / "link" / ".." / "x.tif")
+    assert absolute_path("/../x") == "/x"
+
+
 def test_paths(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """absolute_path names the file of the path, and is abspath where there is no ".."."""
     monkeypatch.chdir(tree / "a" / "link")

@@ -107,7 +107,7 @@ def test_headers_and_paths():
     for header, what in (
         ([b"x", b"y"], "2 headers for 1 paths"),
         ("00ff", "4 headers"),
-        ([7], "int"),
+        ([7], "int: header must be bytes"),
     ):
         with pytest.raises(chaski.SpecError, match=what):
             chaski.read(path, header=header)

@@ -297,6 +297,13 @@ def test_errors_come_with_the_question():
         for option in ("where", "datetime", "split"):
             with pytest.raises(chaski.SpecError, match="is empty|leave it out for all samples"):
                 ds.loader(fields=FIELDS, batch_size=1, rows=chaski.Rows(**{option: empty}))
+    for mode in ("union", "", None, 3):
+        with pytest.raises(chaski.SpecError, match=rf"column_mode is {mode!r}: .* fill_missing"):
+            taco.load(COAST / "coast.tacozip", column_mode=mode)
+        with pytest.raises(chaski.SpecError, match=rf"column_mode is {mode!r}: .* fill_missing"):
+            ds.concat(ds, column_mode=mode)
+    with pytest.raises(chaski.SpecError, match=r"several base_paths: \[None, '/b'\]"):
+        ds.concat(taco.load(COAST / "coast.tacozip", "/b"))
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
     with pytest.raises(chaski.SpecError, match="at least 2"):

@@ -19,7 +19,11 @@ def absolute_path(path: str) -> str:
 
     The name may be a link, and then the kernel goes up from where the link leads.
     """
-    return str(pathlib.Path(path).absolute())
+    p = pathlib.Path(path)
+    folder, names = pathlib.Path(p.anchor or os.getcwd()), p.relative_to(p.anchor).parts
+    while names[:1] == ("..",):  # getcwd has no links, and specs hash the paths of lists
+        folder, names = folder.parent, names[1:]
+    return str(folder.joinpath(*names))
 
 
 def sync(fd: int) -> None:

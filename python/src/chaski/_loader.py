@@ -457,7 +457,9 @@ class Loader:
     def _move(self, epoch: int, step: int, call: str) -> None:
         """Goes to another place. A loop that gave no batch yet goes along, any other one ends."""
         loop = self._loop()
-        if loop is None or not loop.fresh:
+        if loop is not None and loop.fresh:
+            loop.begin_again()
+        else:
             self._end_loop(f"{call} was called")
         self._epoch, self._step, self._begun = epoch, step, False
 
@@ -620,8 +622,10 @@ class _Loop(Iterator[Batch]):
     def __init__(self, loader: Loader) -> None:
         self._loader: Loader | None = loader
         self._ended = ""  # why, if not at the end of the epoch
-        self._run: Run | None = None
         self.fresh = True  # it gave no batch yet
+        self._run: Run | None = None
+        with contextlib.suppress(UnavailableError):  # the first batch asks once more
+            self._run = loader._start()
 
     def __next__(self) -> Batch:
         loader = self._loader
@@ -655,13 +659,17 @@ class _Loop(Iterator[Batch]):
             self._run = None  # it has closed itself, and may be asked for once more
             raise
 
+    def begin_again(self) -> None:
+        """Lets the first batch be that of the place where the loader stands then."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
     def end(self, why: str) -> None:
         """Ends the loop, unless it has ended; its next batch is then an error if there is a why."""
         if self._loader is not None:
             self._loader, self._ended = None, why
-            run, self._run = self._run, None
-            if run is not None:
-                run.close()
+            self.begin_again()
 
     def __del__(self) -> None:
         # At the end of Python all other threads stand still, and may hold the locks of the stream.

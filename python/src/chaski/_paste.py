@@ -231,7 +231,10 @@ def _corners(predictions: Any, grid: GroundGrid) -> Placed:
             )
         epsg, transform = _array(geo["epsg"]), _array(geo["transform"])
         if epsg.shape != (len(values),) or transform.shape != (len(values), 6):
-            raise SpecError(f"predictions are {values.shape} for {epsg.size} places")
+            raise SpecError(
+                f"predictions are {values.shape}, with an epsg of {epsg.shape} and a transform of "
+                f"{transform.shape}: all must have as many rows, and a transform 6 numbers in each"
+            )
         rows = np.flatnonzero(epsg == grid.epsg)  # without padding, whose code is 0
         t, values, size = transform[rows], values[rows], grid.resolution
         pixel = np.array([size, 0, 0, -size])

@@ -140,7 +140,10 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
     blobs: list[Any] = [header] if isinstance(header, bytes) else list(header)
     kinds = {type(b).__name__ for b in blobs} or {"bytes"}
     if len(blobs) != len(paths) or kinds != {"bytes"}:
-        raise SpecError(f"read: {len(blobs)} headers for {len(paths)} paths, of {', '.join(kinds)}")
+        raise SpecError(
+            f"read: {len(blobs)} headers for {len(paths)} paths, of {', '.join(sorted(kinds))}: "
+            "header must be bytes, one for each path"
+        )
     return blobs
 
 

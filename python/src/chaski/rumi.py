@@ -150,8 +150,14 @@ def tile2(
 def _older(generation: int, arr: npt.ArrayLike, tile: int, cells: bool = False) -> FrameTable:
     """Cuts an image as a generation before the third has its frames."""
     a = np.asarray(arr)
+    if a.ndim != 3 or not a.size:
+        raise SpecError(
+            f"arr has shape {a.shape}: it must be (bands, height, width), none of them 0"
+        )
     if a.dtype.name not in _NUMPY_DTYPES + (_ML_DTYPES if generation > 1 else []):
-        raise SpecError(f"{a.dtype} samples are not of a rumi file of generation {generation}")
+        raise SpecError(
+            f"{a.dtype} samples cannot be stored in a rumi file of generation {generation}"
+        )
     table = frames(a, f"b (y h) (x w) -> y x {'(b h w)' if cells else 'b (h w)'}", tile)
     table.layout = replace(table.layout, generation=generation, cells=cells, unit="")
     return table

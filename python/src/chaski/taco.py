@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -106,8 +106,9 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
         raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}: {datasets}")
     first = datasets[0]._source
     for name in ("base_path", "server"):
-        if any(getattr(d._source, name) != getattr(first, name) for d in datasets):
-            raise SpecError(f"concat of datasets of several {name}s")
+        several = [getattr(d._source, name) for d in datasets]
+        if any(v != several[0] for v in several):
+            raise SpecError(f"concat of datasets of several {name}s: {several}")
     paths = [p for d in datasets for p in d._source.paths]
     joined = Dataset(replace(first, paths=paths, mode=column_mode), ())
     if not any(d._steps for d in datasets):
@@ -126,6 +127,10 @@ class _Source:
     server: Server | None
 
     def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):  # here, as the engine takes "" for the default
+            raise SpecError(
+                f"column_mode is {self.mode!r}: it must be one of {', '.join(get_args(Mode))}"
+            )
         self.containers = pb.Containers(
             paths=self.paths, base_path=self.base_path, columns=self.mode
         )
