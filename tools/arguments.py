@@ -631,7 +631,9 @@ def properties(schema: Schema, of: str, members: list[tuple[str, str]]) -> Itera
             yield f'        return list(self.{holder}.get("{key}") or [])'
         else:
             read = f'.get("{key}")' if "None" in kind else f'["{key}"]'
-            yield f"        found: {kind} = self.{holder}{read}" + " or {}" * (called == "collection")
+            yield f"        found: {kind} = self.{holder}{read}" + " or {}" * (
+                called == "collection"
+            )
             yield "        return found"
 
 
