@@ -208,8 +208,8 @@ type Container struct {
 type Split struct {
 	// By decides the part of a row: "hash" (its id), "column" (the value of Column, so equal values
 	// stay together), "date" (Ranges of Column), "cell" (its place on the ground, so neighbours
-	// stay together), "given" (Column holds the name of the part) or "place". By place windows on the
-	// ground are divided, not rows: those of two parts do not overlap.
+	// stay together), "given" (Column holds the name of the part) or "place", which divides windows on
+	// the ground, not rows: those of two parts do not overlap.
 	By string `json:"by"`
 	// Column is the column for "column", "date" and "given". Default for "given": the first of split,
 	// tortilla:data_split and ml:split that the table has.

@@ -625,9 +625,8 @@ class SplitMembers:
     Attributes:
         by: decides the part of a row: "hash" (its id), "column" (the value of `column`, so equal
             values stay together), "date" (`ranges` of `column`), "cell" (its place on the ground,
-            so neighbours stay together), "given" (`column` holds the name of the part) or "place".
-            `by` place windows on the ground are divided, not rows: those of two parts do not
-            overlap.
+            so neighbours stay together), "given" (`column` holds the name of the part) or "place",
+            which divides windows on the ground, not rows: those of two parts do not overlap.
         parts: the parts by name. As `shares` their weights, such as {"train": 0.8, "val": 0.2}; as
             `ranges` (from, to), where `to` is not in the part and None is no bound.
         column: the column for "column", "date" and "given". Default for "given": the first of
