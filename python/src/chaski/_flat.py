@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from chaski.errors import PayloadError
 
-_NUMBERS = {f: struct.Struct("<" + f) for f in "BHiIqQ"}
+_UNPACK = {f: struct.Struct("<" + f).unpack_from for f in "BHiIqQ"}
 
 
 def _outside(what: str, at: int) -> PayloadError:
@@ -23,10 +23,13 @@ def _outside(what: str, at: int) -> PayloadError:
 
 
 def _number(buf: bytes, at: int, fmt: str) -> int:
-    s = _NUMBERS[fmt]
-    if not 0 <= at <= len(buf) - s.size:
-        raise _outside("a number", at)
-    return int(s.unpack_from(buf, at)[0])
+    try:
+        if at >= 0:  # others count from the end
+            value: int = _UNPACK[fmt](buf, at)[0]
+            return value
+    except struct.error:
+        pass
+    raise _outside("a number", at)
 
 
 class Table:

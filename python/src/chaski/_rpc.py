@@ -407,6 +407,13 @@ _PART = re.compile(rb"\x0a%b(?:\x08%b)?(?:\x10%b)?(?:\x18%b)?\x22%b" % ((_NUMBER
 """The start of a Part in a StreamReply: its length, ticket, offset, total, and length of data."""
 
 
+def _varint(b: bytes) -> int:
+    value = 0
+    for c in reversed(b):
+        value = value << 7 | c & 0x7F
+    return value
+
+
 def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     """Reads a StreamReply.
 
@@ -414,9 +421,7 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     out of it. Whatever does not look as expected goes through protobuf.
     """
     if m := _PART.match(raw):
-        n, ticket, offset, total, size = (
-            sum((b & 0x7F) << 7 * i for i, b in enumerate(v or b"")) for v in m.groups()
-        )
+        n, ticket, offset, total, size = map(_varint, m.groups(b""))
         if n == len(raw) - m.end(1) and size == len(raw) - m.end():
             return Part(ticket, offset, total, memoryview(raw)[m.end() :])
     try:

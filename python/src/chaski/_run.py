@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -178,11 +178,16 @@ class Run:
         while len(self._open) < self._known and (job := next(self._jobs, None)):
             self._open.append(job)
             self._expected.append(job)
+            t = job.ticket
             ticket = pb.Ticket(
                 id=job.id,
                 handle=self._description.reply.handle,
+                epoch=t.epoch,
+                first=t.first,
+                count=t.count,
+                row_start=t.row_start,
+                row_stride=t.row_stride,
                 native=self._options.wire == "native",
-                **asdict(job.ticket),
             )
             self._requests.put(pb.StreamRequest(ticket=ticket))
 
