@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 
 import pytest
 
 import chaski
 import chaski.torch
+from chaski import jobs, order, rumi, taco
 
 
 def test_few_arguments():
@@ -47,6 +49,16 @@ def test_wrong_arguments(args, error, match):
     with pytest.raises(error, match=match) as e:
         chaski.load("d", batch_size=1, **args)
     assert error is TypeError or e.value.kind == "spec"  # as the kind of one that a server refuses
+
+
+def test_help_describes_what_is_public():
+    """`help` shows a class's own docstring alone, not that of a generated base."""
+    for module in (chaski, jobs, order, rumi, taco):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                assert thing.__doc__, f"{module.__name__}.{name}"
+    assert "windows on the ground" in pydoc.render_doc(chaski.Split)
 
 
 def test_every_class_has_one_name():

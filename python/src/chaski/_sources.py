@@ -14,7 +14,9 @@ from chaski.errors import SpecError
 _BOUNDS = ("minx", "miny", "maxx", "maxy")
 
 
-class Split(SplitMembers):  # noqa: D101 (help shows that of the base)
+class Split(SplitMembers):  # noqa: D101 (it is that of the base)
+    __doc__ = SplitMembers.__doc__
+
     @staticmethod
     def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
         """Splits by the samples' ids: their paths, as the dataset has them."""

@@ -70,7 +70,9 @@ _NUMPY_DTYPES = list(_NAMED)[: list(_NAMED).index("complex_int16")]
 AnyPath: TypeAlias = "Path | bytes"
 
 
-class Layout(RumiLayout):  # noqa: D101 (help shows that of the base)
+class Layout(RumiLayout):  # noqa: D101 (it is that of the base)
+    __doc__ = RumiLayout.__doc__
+
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of tiles."""
@@ -97,7 +99,9 @@ class FrameTable(list[Frame]):
     layout: Layout
 
 
-class Header(RumiHeader):  # noqa: D101
+class Header(RumiHeader):  # noqa: D101 (it is that of the base)
+    __doc__ = RumiHeader.__doc__
+
     header = property(lambda self: self.blob)
     frames = property(lambda self: len(self.counts))
 
