@@ -25,7 +25,7 @@ import pytest
 from helpers import web
 
 import chaski
-from chaski import _engine, taco
+from chaski import _apart, _engine, taco
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "testdata"
@@ -973,6 +973,31 @@ def test_questions_of_threads_and_forks(binary):
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply(_count, (3,)) == 3
     assert len(ds.where("rank < 5")) == 5
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeoutError])
+def test_an_interrupted_call_of_a_fork_leaves_no_answer(binary, interrupt):
+    """What a signal's handler raises while a fork waits is not about the process that answers."""
+    assert _count(1) == 1
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_interrupted, (interrupt,)).get(300) == 3
+
+
+def _interrupted(interrupt: type[BaseException]) -> int:
+    assert _count(2) == 2
+    process, pipe = _apart._other
+
+    class Interrupted:
+        send = staticmethod(pipe.send)
+
+        def recv(self) -> None:
+            raise interrupt
+
+    _apart._other = process, Interrupted()
+    with pytest.raises(interrupt):
+        _count(7)
+    _apart._other = process, pipe
+    return _count(3)
 
 
 def test_nothing_is_left_unclosed(binary):

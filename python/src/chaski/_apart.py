@@ -7,6 +7,7 @@ its calls from a pipe.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import subprocess
@@ -54,9 +55,13 @@ def call(*args: Any) -> Any:
         try:
             pipe.send(args)
             result, error = pipe.recv()
-        except (OSError, EOFError):
+        except BaseException as e:
+            process.kill()  # the next call would take the answer to one that was interrupted
+            status = process.wait()
+            if not isinstance(e, (OSError, EOFError)) or isinstance(e, TimeoutError):
+                raise  # of a handler of signals
             raise EngineError(
-                f"the process that calls for this fork ended with status {process.wait()}"
+                f"the process that calls for this fork ended with status {status}"
             ) from None
     if error is not None:
         raise error
@@ -68,12 +73,10 @@ def answer() -> None:
     from chaski import _read  # which imports this module
 
     pipe = Connection(0)
-    while True:
-        try:
+    with contextlib.suppress(OSError, EOFError):
+        while True:
             args = pipe.recv()
-        except (OSError, EOFError):
-            return
-        try:
-            pipe.send((_read.call(*args), None))
-        except Exception as e:
-            pipe.send((None, e))
+            try:
+                pipe.send((_read.call(*args), None))
+            except Exception as e:
+                pipe.send((None, e))
