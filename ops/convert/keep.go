@@ -300,20 +300,46 @@ func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r raste
 // ReadMeta reads the georeferencing and the bands of the raster file at path, without its pixels. A PNG or JPEG file
 // has at most nodata.
 func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
+	m, _, err := readMeta(ctx, path, opener, false)
+	return m, err
+}
+
+// ReadPlace reads where the raster file at path lies, for a TOG of the same pixels: Geo and Tags of tiff.TOGOptions.
+// The tags are the rational polynomial coefficients and, of a raster without a transform, its ground control points.
+func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo, []ifd.Field, error) {
+	m, tags, err := readMeta(ctx, path, opener, true)
+	if !m.Geo.HasTransform && slices.ContainsFunc(tags, isPlace) {
+		return tiff.Geo{}, tags, err // the tags have its CRS, too
+	}
+	return m.Geo, slices.DeleteFunc(tags, isPlace), err
+}
+
+// readMeta reads the georeferencing and the bands of the raster file at path, and with places also the tags that say
+// where it lies.
+func readMeta(ctx context.Context, path string, opener source.Opener, places bool) (m tiff.Meta, tags []ifd.Field,
+	err error) {
 	r, err := opener.Open(ctx, path)
 	if err != nil {
-		return tiff.Meta{}, err
+		return m, nil, err
 	}
 	defer r.Close()
 	if x, err := openPicture(ctx, r, 0); x != nil || err != nil {
-		if err != nil {
-			return tiff.Meta{}, err
+		if err == nil {
+			m = pictureMeta(x)
 		}
-		return pictureMeta(x), nil
+		return m, nil, err
 	}
 	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
-		return tiff.Meta{}, err
+		return m, nil, err
 	}
-	return rumi.Meta(ctx, f)
+	// Only a TIFF and rumi of generation 1, which have the tag, have tags of places besides a transform.
+	if m, err = rumi.Meta(ctx, f); err != nil || !places || f.Dirs[0].Find(compressionTag) == nil {
+		return m, nil, err
+	}
+	extras, err := tiff.ReadExtras(ctx, f)
+	if err != nil {
+		return m, nil, err
+	}
+	return m, slices.DeleteFunc(extras.Tags, func(t ifd.Field) bool { return !isPlace(t) && t.Tag != rpcTag }), nil
 }

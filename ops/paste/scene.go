@@ -10,10 +10,11 @@ import (
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Scene assembles the predictions for the windows of a scene and returns a function that writes the raster, a TOG with
-// the scene's georeferencing. in is a NumPy file as NewWindows reads it; name is what errors call it. Bands, Height
+// the scene's georeferencing, which may be ground control points. in is a NumPy file as NewWindows reads it; name is what errors call it. Bands, Height
 // and Width of o are set by it. Errors of options have no kind.
 func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options,
 	workers int) (write func(io.Writer) error, err error) {
@@ -22,7 +23,7 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 	if err != nil {
 		return nil, err
 	}
-	m, err := convert.ReadMeta(ctx, scene, files)
+	geo, tags, err := convert.ReadPlace(ctx, scene, files)
 	if err != nil {
 		return nil, fault.WithFile(err, scene)
 	}
@@ -47,5 +48,7 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	return func(to io.Writer) error { return WriteTOG(to, image, o, m.Geo, workers) }, nil
+	t := o.togOptions(geo, workers)
+	t.Tags = tags
+	return func(to io.Writer) error { return tiff.WriteTOG(to, image, t) }, nil
 }

@@ -873,6 +873,28 @@ def test_paste(data, tmp_path, blend, pad):
             chaski.paste(parts, scene, out, grid=other)
 
 
+def test_paste_keeps_ground_control_points(tmp_path):
+    """A scene without a transform lies where its points say, and its RPCs stay."""
+    scene, out = tmp_path / "scene.tif", tmp_path / "out.tif"
+    point = rasterio.control.GroundControlPoint
+    corners = ((0, 0, -3.0, 40.0), (0, 48, -2.9, 40.0), (40, 0, -3.0, 39.9), (40, 48, -2.9, 39.89))
+    rpc = rasterio.rpc.RPC(
+        *(10.0, 5.0, 40.0, 0.1, [1.0] + [0.0] * 19, [0.5] * 20),
+        *(20.0, 10.0, -3.0, 0.1, [1.0] + [0.0] * 19, [0.25] * 20),
+        *(24.0, 12.0),
+    )
+    options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
+    with rasterio.open(
+        scene, "w", gcps=[point(*c) for c in corners], crs="EPSG:4326", rpcs=rpc, **options
+    ) as f:
+        f.write(np.zeros((1, 40, 48), np.uint8))
+    chaski.paste(np.ones((4, 1, 32, 32), np.float32), scene, out, grid=chaski.Grid(32))
+    with rasterio.open(scene) as want, rasterio.open(out) as got:
+        assert got.gcps[1] == want.gcps[1] and got.gcps[1].to_epsg() == 4326
+        assert [(p.row, p.col, p.x, p.y) for p in got.gcps[0]] == list(corners)
+        assert got.rpcs.to_gdal() == want.rpcs.to_gdal()
+
+
 def test_paste_on_a_remote_scene(data, tmp_path):
     with web(data[0].parent) as (url, _):
         scene, grid = f"{url}/image00.tif", chaski.Grid(TILE)
