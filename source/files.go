@@ -71,7 +71,11 @@ func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "not a regular file"), uri)
+		what := "not a regular file"
+		if st.IsDir() {
+			what = "it is a directory"
+		}
+		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), uri)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

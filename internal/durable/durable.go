@@ -83,7 +83,7 @@ func WriteFile(name string, write func(*os.File) error) error { return writeFile
 // Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
 // worked for the content.
 func Writable(name string) error {
-	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := create(name)
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,19 @@ func CreateFile(name string, write func(*os.File) error) error {
 	return writeFile(name, write, placeNew)
 }
 
+// create creates a file under a temporary name for name. Its error names name: nobody knows the other one.
+func create(name string) (*os.File, error) {
+	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		failed.Path = name
+	}
+	return f, err
+}
+
 // writeFile writes a file under a temporary name, and gives it its name by place.
 func writeFile(name string, write func(*os.File) error, place func(from, to string) error) error {
-	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := create(name)
 	if err != nil {
 		return err
 	}

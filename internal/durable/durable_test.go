@@ -112,6 +112,19 @@ func record(t *testing.T, after func(d *disk)) *disk {
 
 // TestACrashLeavesTheOldFileOrTheNew: a replacement is stopped after every sync and rename, and
 // what a crash would leave at that point is the old file or the new one.
+// TestTheErrorNamesTheFile checks that the error about a file that cannot be created has its name, not the temporary
+// one.
+func TestTheErrorNamesTheFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "missing", "x.txt")
+	want := "open " + name + ": no such file or directory"
+	if err := WriteFile(name, content("x")); err == nil || err.Error() != want {
+		t.Errorf("WriteFile: %v, want %s", err, want)
+	}
+	if err := Writable(name); err == nil || err.Error() != want {
+		t.Errorf("Writable: %v, want %s", err, want)
+	}
+}
+
 func TestACrashLeavesTheOldFileOrTheNew(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.bin")
 	want := []string{"", "old"}

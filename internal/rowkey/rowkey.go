@@ -46,8 +46,11 @@ func (x *Index) Row(name string) int64 {
 
 // Missing returns the error for a name without a row: fault.NotFound. more is added to its message.
 func (x *Index) Missing(name, more string) error {
-	return fault.New(fault.NotFound, "column "+x.column, fault.NoOffset, "has neither %q nor %q%s", name, x.stem(name),
-		more)
+	keys := fmt.Sprintf("has no %q", name)
+	if stem := x.stem(name); stem != name {
+		keys = fmt.Sprintf("has neither %q nor %q", name, stem)
+	}
+	return fault.New(fault.NotFound, "column "+x.column, fault.NoOffset, "%s%s", keys, more)
 }
 
 // Match returns a count of the names and rows that belong together.

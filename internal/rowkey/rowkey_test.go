@@ -34,6 +34,11 @@ func TestMatch(t *testing.T) {
 	if err := m.Err(); err == nil || !strings.Contains(err.Error(), `nor "c", and none for 1 more files`) {
 		t.Error(err)
 	}
+	bare := x.Match()
+	bare.Row("c")
+	if err := bare.Err(); err == nil || !strings.Contains(err.Error(), `column name: has no "c"`) {
+		t.Error(err)
+	}
 	if unmatched, unused := m.Counts(5); unmatched != 2 || unused != 2 {
 		t.Errorf("%d names and %d rows have no match, not 2 and 2", unmatched, unused)
 	}

@@ -42,6 +42,14 @@ func Members(n *yaml.Node) (map[string]any, error) {
 	if n.Kind == 0 {
 		return nil, nil
 	}
+	top := n
+	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+		top = n.Content[0]
+	}
+	if top.Kind == yaml.SequenceNode || top.Kind == yaml.ScalarNode && top.Tag != "!!null" {
+		// The decoder's own error has a type of Go.
+		return nil, fmt.Errorf("line %d: it must be an object of keys and values", top.Line)
+	}
 	asText(n, map[*yaml.Node]bool{})
 	var m map[string]any
 	if err := n.Decode(&m); err != nil {

@@ -90,7 +90,7 @@ func TestContainerCommands(t *testing.T) {
 		{"ls --datetime 2015-01-01 " + zip, 0, "roi_qs0", ""},
 		{"ls --sha256 " + zip, 2, "", "--leaves"},
 		{"ls --leaves --level 1 " + zip, 2, "", "--level"},
-		{"ls --columns-mode some " + zip, 2, "", "column mode"},
+		{"ls --columns-mode some " + zip, 2, "", "--columns-mode is"},
 		{"ls " + a + " " + b, 0, "a0\tFOLDER", `chaski: warning: level0: column "only_a" is left out`},
 		{"ls --where only_a=1 " + a + " " + b, 1, "", `no column "only_a"`},
 		{"sql SELECT*FROM\tdata " + a + " " + b, 0, "a0", "chaski: warning: "},

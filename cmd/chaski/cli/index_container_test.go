@@ -102,7 +102,7 @@ func TestCatalogOfAContainer(t *testing.T) {
 	}
 	load := []string{
 		"bench", "load", "--batch", "4", "--rounds", "1", "--seconds",
-		"0", "--field", "image=coast.tacozip::{id}/s2/img.tif", out,
+		"0.01", "--field", "image=coast.tacozip::{id}/s2/img.tif", out,
 	}
 	if r := chaski(t.Context(), load...); r.code != 1 || !strings.Contains(r.err, "another one now") {
 		t.Errorf("a container that changed under its catalog: %+v", r)

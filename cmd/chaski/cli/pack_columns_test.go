@@ -80,6 +80,8 @@ func TestPackWithMetadata(t *testing.T) {
 		{[]string{"--metadata", at("twice.csv"), at("in")}, 1, `rows 0 and 1 both have "a": corrupt`},
 		{[]string{"--metadata", at("few.csv"), "--on", "x", at("in")}, 1, `no column "x"`},
 		{[]string{"--metadata", at("about.txt"), at("in")}, 1, "about.txt"},
+		{[]string{"--collection", at("few.csv"), at("in")}, 1,
+			"few.csv: COLLECTION.json: line 1: it must be an object"},
 		{[]string{"--on", "id", at("in")}, 2, "need --metadata TABLE"},
 		{[]string{"--metadata-left", at("in")}, 2, "need --metadata TABLE"},
 		{[]string{"--metadata", at("few.csv"), "--form", "tacocat", at("in")}, 2, "--metadata is for samples"},

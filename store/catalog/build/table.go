@@ -181,7 +181,7 @@ func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (col
 		asset := columns.AssetColumn(name) // of a STAC item
 		found, aerr := tab.Column(asset)
 		if aerr != nil {
-			return nil, badField(s, "%v", err)
+			return nil, fault.WithPart(err, fmt.Sprintf("field %q", s.Field), fault.NoOffset)
 		}
 		c, name = found, asset
 	}

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/term"
@@ -72,6 +74,10 @@ func NotToTerminal(out io.Writer, what string) error {
 // because they may name another file.
 func FileError(name string, err error) error {
 	if k := SystemKind(err); err != nil && k != 0 && fault.KindOf(err) == 0 {
+		var system *fs.PathError
+		if errors.As(err, &system) && system.Path == name {
+			err = system.Err // its text would have the name twice
+		}
 		return fault.WithFile(fault.Wrap(k, "file", fault.NoOffset, err), name)
 	}
 	return err

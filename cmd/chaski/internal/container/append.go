@@ -23,7 +23,12 @@ The new samples must have the tree and the columns of those that are there, and 
 container or the new one, also after a kill; what a killed run left is removed by the next one.`,
 		Example: `  chaski append months/ june.tacozip
   chaski append months/ --where "score < 0.3" data.tacozip`,
-		Args: cobra.MinimumNArgs(2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return console.Usagef("FOLDER and at least one DIR, TABLE or CONTAINER are needed")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.warn(env, f.append(cmd.Context(), env, args[0], args[1:]))
 		},

@@ -35,6 +35,9 @@ func (f *containerFlags) add(fl *pflag.FlagSet) {
 // open opens containers. It keeps their warnings for warn.
 func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string,
 	filters ...taco.Filter) (*taco.Dataset, error) {
+	if err := console.OneOf("columns-mode", f.mode, "intersection", "fill_missing", "strict"); err != nil {
+		return nil, err
+	}
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
 		return nil, console.WrongUsage(err)

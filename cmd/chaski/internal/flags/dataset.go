@@ -49,8 +49,8 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
 			"number of tiles)")
 	fl.StringVar(&f.sampler, "sampler", "",
-		"how windows are chosen: random_window, grid, resized_window, weighted_window, tile_window or geo_window "+
-			"(default: random_window if --window is set, geo_window if --geo-window is)")
+		"how windows are chosen: chip, random_window, grid, resized_window, weighted_window, tile_window or "+
+			"geo_window (default: chip, random_window if --window is set, geo_window if --geo-window is)")
 	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between the windows of a grid (default: the window)")
 	fl.StringVar(&f.weights, "weights", "", "`FILE` that 'chaski stats --sampling' wrote, for weighted_window")
 	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that tile_window takes from a tile on each visit (default: 16)")
@@ -93,6 +93,9 @@ func (f *Dataset) SpecOf(path string) (loader.Spec, error) {
 // statistics.
 func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	s, err := f.Source.Spec(dataset)
+	if err == nil {
+		err = f.check()
+	}
 	if err != nil {
 		return s, err
 	}
@@ -132,6 +135,62 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 		return s, console.WrongUsage(err)
 	}
 	return s, nil
+}
+
+// check checks the values of the flags. Spec.Validate would refuse them by the names of the spec's members.
+func (f *Dataset) check() error {
+	if err := console.AtLeast("batch", f.Batch, 1); err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		flag, value string
+		choices     []string
+	}{
+		{"bad-samples", f.Bad, []string{spec.BadError, spec.BadSkip, spec.BadReplace, spec.BadFill}},
+		{"sampler", f.sampler, []string{spec.WholeChip, spec.RandomWindow, spec.GridWindow, spec.ResizedWindow,
+			spec.WeightedWindow, spec.TileWindow, spec.GroundWindow}},
+		{"augment", f.augment, []string{"flip_x", "flip_y", "flips", "rotations", "d4"}},
+		{"dtype", f.DType, []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}},
+	} {
+		if f.Own.Changed(x.flag) {
+			if err := console.OneOf(x.flag, x.value, x.choices...); err != nil {
+				return err
+			}
+		}
+	}
+	for _, x := range []struct {
+		flag  string
+		value int64
+	}{{"per-asset", int64(f.perAsset)}, {"per-visit", int64(f.perVisit)}, {"pool-bytes", f.pool}} {
+		if f.Own.Changed(x.flag) {
+			if err := console.AtLeast(x.flag, x.value, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return f.checkSampler()
+}
+
+// checkSampler checks that the flags of samplers stand beside the sampler that they are for.
+func (f *Dataset) checkSampler() error {
+	for _, x := range []struct{ flag, kind string }{{"stride", spec.GridWindow}, {"weights", spec.WeightedWindow},
+		{"per-visit", spec.TileWindow}, {"pool-bytes", spec.TileWindow}} {
+		if f.Own.Changed(x.flag) && f.sampler != x.kind {
+			return console.Usagef("--%s needs --sampler %s", x.flag, x.kind)
+		}
+	}
+	switch f.sampler {
+	case "", spec.WholeChip:
+	case spec.GroundWindow:
+		if f.ground.window == "" {
+			return console.Usagef("--sampler %s needs --geo-window", f.sampler)
+		}
+	default:
+		if f.window == "" {
+			return console.Usagef("--sampler %s needs --window", f.sampler)
+		}
+	}
+	return nil
 }
 
 // addSampler copies the flags of samplers to s.

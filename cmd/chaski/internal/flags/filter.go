@@ -22,11 +22,14 @@ type Filter struct {
 	atLevel, Limit, Offset int
 }
 
+// noLimit is the default of --limit: 0 rows is a limit.
+const noLimit = -1
+
 // Add adds the flags that choose, sort and count rows.
 func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
 	fl.StringVar(&f.OrderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
-	fl.IntVar(&f.Limit, "limit", -1, "list at most this many rows (default: all)")
+	fl.IntVar(&f.Limit, "limit", noLimit, "take at most this many rows (default: all)")
 	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
 	fl.IntVar(&f.Offset, "offset", 0, "leave out this many rows at the start")
 }
@@ -55,10 +58,12 @@ func (f *Filter) TacoFilter() (*taco.Filter, error) {
 	if err := console.OneOf("bbox-rule", f.rule, "intersects", "within"); err != nil {
 		return nil, err
 	}
-	// The default of --limit is -1, since 0 rows is a valid limit.
-	if err := console.FirstError(console.AtLeast("at-level", f.atLevel, 0), console.AtLeast("limit", f.Limit, -1),
+	if err := console.FirstError(console.AtLeast("at-level", f.atLevel, 0),
 		console.AtLeast("offset", f.Offset, 0)); err != nil {
 		return nil, err
+	}
+	if f.Limit < 0 && f.Limit != noLimit {
+		return nil, console.AtLeast("limit", f.Limit, 0)
 	}
 	switch {
 	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):

@@ -30,9 +30,9 @@ func (f *roundFlags) addRounds(fl *pflag.FlagSet, seconds float64) {
 }
 
 func (f *roundFlags) check() error {
-	// Not f.seconds < 0 || f.seconds > 3600, because that would accept NaN.
-	if !(f.seconds >= 0 && f.seconds <= 3600) {
-		return console.Usagef("--seconds is %v: it must be from 0 to 3600", f.seconds)
+	// Not f.seconds <= 0 || f.seconds > 3600, because that would accept NaN.
+	if !(f.seconds > 0 && f.seconds <= 3600) {
+		return console.Usagef("--seconds is %v: it must be above 0 and at most 3600", f.seconds)
 	}
 	return console.FirstError(console.Between("rounds", f.rounds, 1, 1000), console.AtLeast("workers", f.workers, 0))
 }

@@ -142,16 +142,15 @@ func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 		axis, text string
 		to         *raster.Selection
 	}{{"n", f.n, &o.N}, {"t", f.t, &o.T}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
-		if *a.to, err = raster.ParseSelection(a.text); err != nil {
-			return o, console.Usagef("--%s is %q: %w", a.axis, a.text, err)
+		*a.to, err = raster.ParseSelection(a.text)
+		switch window := a.axis == "y" || a.axis == "x"; {
+		case window && (err != nil || a.to.List != nil):
+			// A list of rows or columns would not be a window, and could touch every chunk of a file.
+			return o, console.Usagef("--%s is %q: it must be start:stop", a.axis, a.text)
+		case err != nil:
+			return o, console.Usagef("--%s is %q: it must be start:stop, or a list of indices such as 0,2", a.axis,
+				a.text)
 		}
-	}
-	// A list of rows or columns would not be a window, and could touch every chunk of a file.
-	if o.Y.List != nil {
-		return o, console.Usagef("--y is %q: it must be start:stop, not a list", f.y)
-	}
-	if o.X.List != nil {
-		return o, console.Usagef("--x is %q: it must be start:stop, not a list", f.x)
 	}
 	if f.overview >= 0 {
 		o.Overview = &f.overview

@@ -234,7 +234,7 @@ func (f *convertFlags) resolve() error {
 	if f.steps != "" && f.steps != allSteps {
 		var err error
 		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
-			return console.Usagef("--t is %q: %w", f.steps, err)
+			return console.Usagef("--t is %q: it must be start:stop, all, or a list of indices such as 0,2", f.steps)
 		}
 	}
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {

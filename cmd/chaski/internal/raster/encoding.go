@@ -61,7 +61,10 @@ func (f *Encoding) resolve() (err error) {
 	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
 		return err
 	}
-	if err := console.OneOf("codec", f.codec, "auto", "best"); err != nil {
+	err = console.FirstError(console.OneOf("codec", f.codec, "auto", "best"),
+		console.Between("level", f.o.Level, 1, 22),
+		console.Between("tile", f.o.Tile, 1, 65535))
+	if err != nil {
 		return err
 	}
 	if f.o.Graph == "" {

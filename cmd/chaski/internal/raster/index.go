@@ -118,8 +118,12 @@ func (f *indexFlags) check() error {
 		return err
 	}
 	switch {
-	case f.format == "hex" && (f.resume || f.skipBad || f.join != build.Join{}):
-		return console.Usagef("--resume, --skip-bad and --join need --format parquet")
+	case f.format == "hex" && f.resume:
+		return console.Usagef("--resume needs --format parquet")
+	case f.format == "hex" && f.skipBad:
+		return console.Usagef("--skip-bad needs --format parquet")
+	case f.format == "hex" && f.join != build.Join{}:
+		return console.Usagef("--join, --on and --join-left need --format parquet")
 	case len(f.fields) > 0 && f.format == "hex":
 		return console.Usagef("--field needs --format parquet")
 	case len(f.fields) > 0 && (f.resume || f.join != build.Join{}):
@@ -217,10 +221,10 @@ func PairFields(texts []string, path string) (out []catalog.Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range fields {
+	for i, p := range fields {
 		if p.Pattern == "" && !build.IsTable(path) {
 			return nil, console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
-				p.Name)
+				texts[i])
 		}
 		out = append(out, catalog.Source{Field: p.Name, Pattern: p.Pattern, Column: p.Column})
 	}

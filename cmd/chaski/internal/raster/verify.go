@@ -28,7 +28,7 @@ func NewVerify(env console.Env) *cobra.Command {
              notes name the arrays of types that are not read
 
 Directories are searched for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
-for arrays. As in datasets, links to files are followed and links to directories are not.
+for arrays. As in datasets, links to files and directories are followed.
 
 The command prints one line of JSON: how many files, rows of catalogs, chunks and decoded bytes it
 checked, and the first fault of each bad file. If there is one, the exit code is 1 and standard error has

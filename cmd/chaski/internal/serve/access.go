@@ -66,10 +66,15 @@ func (a *access) check() error {
 // asks reports whether clients have to show anything.
 func (a *access) asks() bool { return a.clients != "" || a.tokens != "" || a.jwks != "" }
 
-// makes reports whether a token is made for listeners on a loopback address, which every user of this machine reaches.
+// makes reports whether a token is made for addresses, that of --listen and then that of --metrics, if there is one:
+// for listeners on a loopback address, which every user of this machine reaches.
 func (a *access) makes(addresses []net.Addr) (bool, error) {
 	local := false
-	for _, at := range addresses {
+	for i, at := range addresses {
+		flag := "--listen"
+		if i > 0 {
+			flag = "--metrics"
+		}
 		tcp, ok := at.(*net.TCPAddr)
 		if !ok || a.insecure {
 			continue
@@ -78,11 +83,11 @@ func (a *access) makes(addresses []net.Addr) (bool, error) {
 		case loopback:
 			local = true
 		case a.certificate == "":
-			return false, console.Usagef("%v is not a loopback address: it needs --tls-cert and --tls-key, and "+
-				"--tokens, --jwks or --client-ca; --insecure listens without", tcp)
+			return false, console.Usagef("%s: %v is not a loopback address: it needs --tls-cert and --tls-key, and "+
+				"--tokens, --jwks or --client-ca; --insecure listens without", flag, tcp)
 		case !a.asks():
-			return false, console.Usagef("%v is not a loopback address: it needs --tokens, --jwks or --client-ca; "+
-				"--insecure lets everybody in", tcp)
+			return false, console.Usagef("%s: %v is not a loopback address: it needs --tokens, --jwks or --client-ca; "+
+				"--insecure lets everybody in", flag, tcp)
 		}
 	}
 	return local && !a.asks(), nil
@@ -143,7 +148,7 @@ func accessError(err error) error {
 	if errors.As(err, &system) {
 		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, system.Err), system.Path)
 	}
-	return fault.Wrap(kind, "serve", fault.NoOffset, err)
+	return fault.Wrap(kind, "access", fault.NoOffset, err)
 }
 
 // grpc returns the credentials of the gRPC server, or nil for plain text.

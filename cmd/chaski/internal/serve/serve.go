@@ -82,7 +82,12 @@ after --grace. A second signal kills it at once.`,
   chaski serve --listen 127.0.0.1:0 --root chips --tokens tokens.jsonl
   chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447
   chaski serve --listen 127.0.0.1:0 --root chips --quarantine bad.jsonl`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return console.Usagef("serve takes no argument %q: --root DIR names what to serve", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			procs.Spare() // for the goroutines that send, while others compute
 			return f.run(cmd.Context(), env)

@@ -38,6 +38,10 @@ A server reads its file again when it changes. To revoke a token, delete its lin
 					return console.Usagef("--root is empty")
 				}
 			}
+			if err := console.FirstError(console.AtLeast("streams", c.Streams, 0),
+				console.AtLeast("datasets", c.Datasets, 0), console.AtLeast("rate", c.Rate, 0)); err != nil {
+				return err
+			}
 			token := auth.NewToken()
 			line, err := auth.Line(token, c, expires)
 			if err != nil {
