@@ -501,6 +501,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"where":[{"bbox":[0,1,2,3,4]}]}`: `bbox is [0,1,2,3,4]: it must be a list of 4 numbers`,
 		`{"timestamp":[null,1]}`: `timestamp is [null,1]: it must be milliseconds since 1970, or a time with a time ` +
 			`zone such as 2026-11-20T12:00:00Z`,
+		`{"sampler":0}`:     `sampler is 0: it must be at least 1 pixel`,
+		`{"sampler":[8,0]}`: `sampler is [8,0]: it must be at least 1 pixel`,
 		`{"sampler":true}`: `sampler is true: it must be the side of a square, [height, width] in pixels, or ` +
 			`a sampler`,
 		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, or [height, width] in pixels`,

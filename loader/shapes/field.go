@@ -70,7 +70,7 @@ func (v *Field) compile() error {
 	if v.CRS != "" {
 		c, ok := crs.ByName(v.CRS)
 		if !ok {
-			return fmt.Errorf("spec: vector: crs is %q: it is not known", v.CRS)
+			return fmt.Errorf("vector: crs is %q: it is not known", v.CRS)
 		}
 		v.from = c
 	}
@@ -100,7 +100,7 @@ func (v *Field) compile() error {
 			if ok {
 				v.class[k] = int64(i + 1)
 			} else if v.Coco { // whose list of categories is whole, while a column may lack a class
-				return fmt.Errorf("spec: vector: classes has %q: the categories of the file are %s", name,
+				return fmt.Errorf("vector: classes has %q: the categories of the file are %s", name,
 					some(values.Names))
 			}
 		}

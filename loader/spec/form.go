@@ -58,8 +58,12 @@ func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case t == reflect.TypeFor[Sampler]() && b[0] != '{':
-		if new(Pair).UnmarshalJSON(b) != nil {
+		var sides Pair
+		if sides.UnmarshalJSON(b) != nil {
 			return nil, p.wrong(b, "the side of a square, [height, width] in pixels, or a sampler")
+		}
+		if min(sides[0], sides[1]) < 1 {
+			return nil, p.wrong(b, "at least 1 pixel") // as a size, it would get the name of a member that is not there
 		}
 		return object{"kind": json.RawMessage(`"` + RandomWindow + `"`), "size": b}.text(), nil
 	case t == reflect.TypeFor[[]Condition]() && b[0] != '[':

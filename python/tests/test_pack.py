@@ -126,7 +126,7 @@ def test_copies_and_parts(tmp_path):
         ([{"id": "a", "path": None}], ABOUT, chaski.EngineError, "neither a path nor samples"),
         ([{"id": "a", "path": b"x"}] * 2, ABOUT, chaski.EngineError, 'id is "a", as of row 0'),
         ([{"id": "a:b", "path": b"x"}], ABOUT, chaski.EngineError, "a:b"),
-        ([{"id": "a", "path": b"x"}], None, chaski.SpecError, "--collection is missing.*itself$"),
+        ([{"id": "a", "path": b"x"}], None, chaski.SpecError, "^collection is missing.*itself$"),
         ([{"id": "a", "path": b"x"}], {"id": {1}}, chaski.SpecError, "collection is not JSON"),
         ([{"id": "a", "path": b"x", "v": object()}], ABOUT, chaski.SpecError, "samples are not"),
         ([{"id": "a", "path": 5}], ABOUT, chaski.SpecError, "path 5: it must be a file"),

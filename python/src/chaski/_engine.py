@@ -106,8 +106,13 @@ def printed(out: subprocess.CompletedProcess[str], **named: str) -> str:
     for word, file in named.items():
         said = said.replace(file, word)
     if out.returncode == _USAGE:
-        raise SpecError(said.partition("\nTry 'chaski")[0])
+        raise SpecError(_of_flags(said.partition("\nTry 'chaski")[0]))
     raise EngineError(said)
+
+
+def _of_flags(text: str) -> str:
+    """Returns an error about flags in terms of the arguments: --part-size is part_size."""
+    return re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), text)
 
 
 def _is_script(path: str) -> bool:
