@@ -33,7 +33,7 @@ const (
 	D4        Elements = 255
 )
 
-// swaps are the elements that swap rows with columns.
+// swaps are the elements that swap rows with columns: 4 to 7, which have bit 2.
 const swaps Elements = 0xf0
 
 // Swaps reports whether an element of the set swaps rows with columns.
@@ -43,6 +43,7 @@ func (s Elements) Swaps() bool { return s&swaps != 0 }
 func (s Elements) At(seed, epoch uint64, p int64) Element {
 	n := bits.OnesCount8(uint8(s))
 	if n < 2 {
+		// An empty set has 8 trailing zeros, and 8 & 7 is Identity.
 		return Element(bits.TrailingZeros8(uint8(s)) & 7)
 	}
 	// Clearing the lowest bit k times leaves element number k lowest.

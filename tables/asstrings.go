@@ -48,7 +48,7 @@ func (v *Vector) asStrings() *Vector {
 		if !v.Null(i) {
 			out.data = v.AppendCast(out.data, i)
 		}
-		// Append refuses vectors of 4 GiB and more
+		// Offsets stop at 4 GiB: Append refuses vectors of that size.
 		out.offs = append(out.offs, uint32(min(len(out.data), math.MaxUint32)))
 	}
 	return out

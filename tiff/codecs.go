@@ -5,8 +5,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW, PackBits, JPEG, LERC and WebP. The
-// last three are chunk.TileDecompressors; each other one is a chunk.RowDecompressor and a chunk.StreamDecompressor.
+// Codecs returns the decompressors for TIFF files. Those of zstd, deflate, LZW and PackBits are both
+// chunk.RowDecompressors and chunk.StreamDecompressors; those of JPEG, LERC and WebP are chunk.TileDecompressors.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },

@@ -21,7 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// cocoFile are the annotations of a COCO file, in memory. Coordinates are pixels of the image of each one. It does not
+// cocoFile holds all annotations of a COCO file. The coordinates of an annotation are pixels of its image. It does not
 // change after it is read.
 type cocoFile struct {
 	r      source.Reader
@@ -42,7 +42,7 @@ type cocoImage struct {
 
 // annotation is one object of a COCO file.
 type annotation struct {
-	image       int32 // while it is read, ^i if it is that of cocoReader.later[i]
+	image       int32 // its number; while the file is read, ^i if its id is cocoReader.later[i]
 	crowd       bool
 	boxed       bool
 	box         [4]float64 // least x and y, greatest x and y
@@ -99,7 +99,7 @@ func (l *Layer) OfImage(uri string, height, width int) ([]uint32, error) {
 	i := &c.images[found]
 	if i.height != height || i.width != width {
 		return nil, fault.New(fault.Misplaced, "images", fault.NoOffset,
-			"%q has %d by %d pixels, and the file has %d by %d of it", i.name, height, width, i.height, i.width)
+			"%q is %d by %d pixels here, but its raster has %d by %d", i.name, i.height, i.width, height, width)
 	}
 	return c.rows[found], nil
 }
@@ -114,13 +114,13 @@ func common(a, b string) (n int) {
 }
 
 // Box returns the box of an annotation in pixels of its image: least x and y, greatest x and y. It reports false if the
-// annotation has none, and if it is that of a crowd, which is not one object.
+// annotation has none, and for a crowd, which is not one object.
 func (l *Layer) Box(row uint32) (box [4]float64, ok bool) {
 	a := &l.coco.list[row]
 	return a.box, a.boxed && !a.crowd
 }
 
-// Crowd reports whether an annotation is that of a crowd.
+// Crowd reports whether an annotation is a crowd: many objects with one mask.
 func (l *Layer) Crowd(row uint32) bool { return l.coco.list[row].crowd }
 
 // Runs returns the mask of an annotation, and false if it has none.
@@ -139,9 +139,9 @@ type cocoReader struct {
 	category   []int64
 	categories map[int64]string
 	most       int64       // see collection.most
-	seen       bool        // there are annotations
-	numbers    [][]float64 // of the annotation before, whose memory is used again
-	box        []float64   // also
+	seen       bool        // the file has the member "annotations"
+	numbers    [][]float64 // polygons of the last annotation, whose memory the next one uses
+	box        []float64   // its bbox, in the same way
 	whole      float64     // size of the file divided by the bytes read so far
 }
 
@@ -252,8 +252,11 @@ func (c *cocoReader) addImage(t *jsonText, n int) error {
 		return fault.New(fault.Corrupt, "image", fault.NoOffset, format, args...)
 	}
 	id := string(one.ID)
-	if _, ok := c.ids[id]; ok || id == "" || one.Name == "" {
-		return bad("id %q is there twice, or id or file_name is missing", id)
+	if id == "" || one.Name == "" {
+		return bad("id or file_name is missing")
+	}
+	if _, twice := c.ids[id]; twice {
+		return bad("id is %.64q: an image above has the same", id)
 	}
 	if one.Height < 1 || one.Width < 1 || one.Height > maxSide || one.Width > maxSide {
 		return bad("%d by %d pixels: sides must be from 1 to %d", one.Height, one.Width, maxSide)
@@ -295,7 +298,7 @@ func (a *cocoAnnotation) read(t *jsonText) error {
 // cocoMembers are the members of an annotation that are read.
 var cocoMembers = [...]string{"image_id", "category_id", "bbox", "iscrowd", "segmentation"}
 
-// members reads an annotation at a place in a text and returns its end, or the verdict about it. It reports false for
+// members reads an annotation at a place in a text and returns its end, or else short or wrong. It reports false for
 // an annotation that encoding/json must decode: one that is not an object, has a member twice or in another spelling,
 // or has a value of another type.
 func (a *cocoAnnotation) members(t *jsonText, b []byte, at int) (end int, quick bool) {
@@ -409,10 +412,10 @@ func (c *cocoReader) add(ctx context.Context, t *jsonText, n int) error {
 		a.around(c.points, c.rings)
 	case 4:
 		if a.box, a.boxed = [4]float64{b[0], b[1], b[0] + b[2], b[1] + b[3]}, true; b[2] < 0 || b[3] < 0 {
-			return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "%v: it must be x, y, width and height", b)
+			return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "is %v: width and height must be at least 0", b)
 		}
 	default:
-		return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "%d numbers, want 4", len(b))
+		return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "it has %d numbers: it must be x, y, width and height", len(b))
 	}
 	var known bool
 	if a.image, known = c.ids[string(one.Image)]; !known {
@@ -472,7 +475,7 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 	a.ring = uint32(len(c.rings))
 	for _, p := range polygons {
 		if len(p)%2 != 0 || len(p) < 6 {
-			return bad("a polygon of %d numbers", len(p))
+			return bad("a polygon has %d numbers: it must have x and y of at least 3 vertices", len(p))
 		}
 		if int64(len(c.points))+int64(len(p)) > math.MaxUint32 {
 			return bad("over 2^32 vertices")
@@ -567,7 +570,7 @@ func number(text []byte, at int) (v float64, end int, ok bool) {
 	return v, at, true
 }
 
-// powers are those of 10.
+// powers holds those of 10 that number divides by. float64 holds each of them exactly.
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // mask reads the runs of a mask, as a list or as a string.
@@ -608,7 +611,7 @@ func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err
 		if total += uint64(n); total > want {
 			return bad("runs of over %d pixels", want)
 		}
-		c.counts[from+i] = uint32(total) // where the run ends, from here on
+		c.counts[from+i] = uint32(total) // from here on it holds where the run ends
 	}
 	if total != want || int64(len(c.counts)) > math.MaxUint32 {
 		return bad("runs of %d pixels, want %d", total, want)
@@ -630,7 +633,7 @@ func (c *cocoReader) link() error {
 			}
 		}
 		if m := &c.images[a.image]; a.runs > 0 && c.sizes[i] != [2]int{m.height, m.width} {
-			return fault.New(fault.Corrupt, part(), fault.NoOffset, "a mask of %v pixels, the image has %d by %d",
+			return fault.New(fault.Corrupt, part(), fault.NoOffset, "its mask has %v pixels, the image %d by %d",
 				c.sizes[i], m.height, m.width)
 		}
 		each[a.image]++

@@ -70,6 +70,7 @@ func (m *maker) pair(row int64, lead, other *catalog.Asset) {
 	}
 }
 
+// asset returns a raster of a row, and adds what its header says to the report.
 func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, error) {
 	a, err := m.table.Asset(ctx, i, row)
 	if err != nil {
@@ -88,7 +89,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	f.Bytes += size
 	f.Sizes.add(size)
 	if hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width),
-		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 {
+		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 { // a header may claim more than an int64 holds
 		f.Decoded += int64(decoded)
 	}
 	return a, nil
@@ -115,6 +116,7 @@ func bytesOf(a *catalog.Asset) (size, stored int64) {
 	return a.Size, stored
 }
 
+// noData returns the nodata value as text.
 func noData(x *chunk.Index) string {
 	switch {
 	case x.NoDataBits != nil && x.DType == chunk.Int64:

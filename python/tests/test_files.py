@@ -69,6 +69,13 @@ def test_a_file_that_is_not_synced_gets_no_name(tmp_path, monkeypatch):
     assert (tmp_path / "a").read_bytes() == b"old"
 
 
+def test_the_error_about_a_file_names_the_file(tmp_path):
+    """Nobody knows the name that the file has while it is written."""
+    with pytest.raises(FileNotFoundError) as e:
+        replace_file(tmp_path / "missing" / "a", [b"new"])
+    assert e.value.filename == str(tmp_path / "missing" / "a")
+
+
 def test_a_list_of_bad_samples_is_synced_when_it_is_closed(tmp_path, calls):
     met = Quarantine(tmp_path / "bad.jsonl", "fingerprint")
     for _ in range(3):

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable
 
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
-"""What systems and network file systems without a sync of folders, pipes or devices answer."""
+"""Errors where a system or a network file system cannot sync a folder, pipe or device."""
 
 
 def absolute_path(path: str) -> str:
@@ -58,7 +58,11 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
     """
     path = absolute_path(os.fspath(path))
     folder = os.path.dirname(path)
-    fd, part = tempfile.mkstemp(prefix=".chaski-", dir=folder)
+    try:
+        fd, part = tempfile.mkstemp(prefix=".chaski-", dir=folder)
+    except OSError as e:
+        e.filename = path  # the user does not know the temporary name
+        raise
     try:
         with open(fd, "wb") as f:
             f.writelines(parts)

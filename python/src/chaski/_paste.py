@@ -89,7 +89,8 @@ def paste(
         parts = ((b["geo"], model(b["image"])) for b in loader)  # pixels=chaski.Pixels(geo=True)
         chaski.paste(parts, None, "probability.tif", grid=grid)
 
-    The engine does it, as the command `chaski paste`; predictions go to it by a temporary file.
+    The engine assembles the raster, as the command `chaski paste` does. Predictions are kept in a
+    temporary file until all are there.
 
     Args:
         predictions: an array (windows, bands, height, width), in the order of the samples; or pairs
@@ -111,7 +112,7 @@ def paste(
     Raises:
         SpecError: an argument is wrong, a window is missing, or one comes twice. With a
             `GroundGrid`: a window does not lie on its pixels, or none lies on it.
-        Error: the scene cannot be opened; of the kind that fits.
+        Error: the scene cannot be opened. Its class says why.
     """
     question = pb.PasteQuestion(blend=blend, argmax=argmax)
     if isinstance(grid, GroundGrid):
@@ -174,7 +175,7 @@ def _array(x: Any) -> npt.NDArray[Any]:
 
 
 def _pairs(predictions: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
-    """Yields what says where windows lie, and the windows."""
+    """Yields the numbers or places of windows, and the windows."""
     if isinstance(predictions, np.ndarray) or hasattr(predictions, "detach"):
         predictions = [(np.arange(len(predictions)), predictions)]
     shape: tuple[int, ...] = ()

@@ -46,7 +46,7 @@ def sign(prefix: str, function: Signer | None) -> None:
             call at a time, in a thread of its own. None takes away the function of the prefix.
 
     Raises:
-        SpecError: the prefix is none, or the function cannot be called.
+        SpecError: prefix does not have the form above, or function cannot be called.
     """
     prefix = _checked(prefix)
     if function is None:
@@ -58,7 +58,7 @@ def sign(prefix: str, function: Signer | None) -> None:
 
 
 def _checked(prefix: str) -> str:
-    """Returns a prefix with its host in lower case, so that none is there twice."""
+    """Returns a prefix with its host in lower case, so that a host has one spelling."""
     if prefix == "https://":
         return prefix
     try:
@@ -80,17 +80,17 @@ def _checked(prefix: str) -> str:
 
 
 def key() -> tuple[tuple[str, int], ...]:
-    """Returns what tells the functions of now from others: an engine has those of its start.
+    """Returns a key of the present functions. An engine keeps those with which it started.
 
-    An object that can be called need not have a hash. Its thread keeps it for as long as the engine
-    runs, so that no other one has its id.
+    It has the ids of the functions, because a callable need not have a hash. The thread of an
+    engine keeps its functions alive, so that no other object gets their ids.
     """
     return tuple((prefix, id(function)) for prefix, function in _signers.items())
 
 
 @contextlib.contextmanager
 def given() -> Iterator[dict[str, Any]]:
-    """Yields the arguments by which a process of `subprocess` can ask the functions of now."""
+    """Yields the arguments by which a process of `subprocess` can ask the present functions."""
     signers = tuple(_signers.items())
     if not signers:
         yield {}
@@ -116,7 +116,7 @@ def _answer(conn: socket.socket, signers: Sequence[tuple[str, Signer]]) -> None:
                 signed = signers[question["rule"]][1](question["uri"])
                 reply["answer"] = {"url": signed} if isinstance(signed, str) else dict(signed)
                 text = json.dumps(reply, default=datetime.datetime.isoformat)
-            except Exception as e:  # its words may hold the signature
+            except Exception as e:  # its message may hold the signature
                 text = json.dumps({"id": question["id"], "error": type(e).__name__})
             f.write(text.encode() + b"\n")
             f.flush()

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// Run lengths: a cell, and how often it stands there as a big-endian uint16.
+// maxRun is the longest run: a run is a cell and, as a big-endian uint16, how often it is repeated.
 const maxRun = 1<<16 - 1
 
-// rleLength returns the decoded size of src in cells of cell bytes; whether src is runs of one cell or more.
+// rleLength returns the decoded size of src in bytes; a cell has cell bytes. It reports false unless src holds whole
+// runs, each of at least one cell.
 func rleLength(src []byte, cell int) (n int64, ok bool) {
 	if cell <= 0 || len(src)%(cell+2) != 0 {
 		return 0, false
@@ -29,7 +30,7 @@ func rleDecode(dst, src []byte, cell int) {
 		n := int(binary.BigEndian.Uint16(src[cell:])) * cell
 		run := dst[:n]
 		copy(run, src[:cell])
-		for done := cell; done < n; done *= 2 {
+		for done := cell; done < n; done *= 2 { // a run of n cells takes log2 n copies
 			copy(run[done:], run[:done])
 		}
 		dst = dst[n:]

@@ -7,12 +7,15 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
+// maxPivcoSymbols keeps a number of symbols within an int. pivcoCode bounds it further, by the bytes present.
+const maxPivcoSymbols = 1 << 40
+
 // decodePivco decodes byte symbols. The first input holds the weights of the symbols. The header is their number
 // and, if there are several blocks, the size of a block; later versions may append more.
 func decodePivco(c *Call) error {
 	weights, src := c.In[0], c.In[1].Data
 	n, k := binary.Uvarint(c.Header)
-	if k <= 0 || n > 1<<40 {
+	if k <= 0 || n > maxPivcoSymbols {
 		return c.Corrupt("header of %d bytes, %d symbols", len(c.Header), n)
 	}
 	block := n
@@ -26,7 +29,7 @@ func decodePivco(c *Call) error {
 	}
 	if n == 0 {
 		if len(src) > 0 {
-			return c.Corrupt("%d bytes of no symbols", len(src))
+			return c.Corrupt("%d bytes for no symbols", len(src))
 		}
 		_, err := c.Make(0, 1, 0)
 		return err
@@ -52,8 +55,8 @@ func (c *Call) pivcoCode(weights, src []byte, n int) error {
 	if !c.w.pivco.Build(weights) {
 		return c.Corrupt("%d weights are not a code", len(weights))
 	}
-	// A symbol takes at least one bit, so that n is bounded by the bytes present. A single symbol takes none:
-	// what bounds n then is the memory that the frame may take.
+	// A symbol takes at least one bit, so the bytes present bound n. If all symbols are the same they take no
+	// bits, and the memory that the frame may take bounds n.
 	if _, one := c.w.pivco.Constant(); !one && n > 8*len(src) {
 		return c.Corrupt("%d symbols in %d bytes", n, len(src))
 	}
@@ -65,7 +68,7 @@ func (c *Call) pivcoDecode(dst, src []byte, block int) error {
 	p := c.w.pivco
 	if v, one := p.Constant(); one {
 		if len(src) > 0 {
-			return c.Corrupt("%d bytes of a single symbol", len(src))
+			return c.Corrupt("%d bytes, but symbols that are all the same take none", len(src))
 		}
 		kernel.Repeat(dst, []byte{v})
 		return nil
