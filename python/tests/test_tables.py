@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,17 @@ def test_tables_in_memory(paths, kind):
         chaski.stats(source, fields=fields, rows=chaski.Rows(where=where))["samples"]
         == len(paths) - 2
     )
+
+
+def test_a_dataframe_without_warnings(paths):
+    """Version 3 of pandas warns of what it will no longer do with columns of strings."""
+    pytest.importorskip("pyarrow")
+    df = pytest.importorskip("pandas").DataFrame({"image": list(map(Path, paths)), "name": paths})
+    want = pixels(paths)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with chaski.load(df, fields={"image": "image"}, **options()) as loader:
+            assert np.array_equal(images(loader)[: len(paths)], want)
 
 
 def test_in_a_mixture(paths):

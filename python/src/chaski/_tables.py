@@ -152,6 +152,8 @@ def _texts(source: Any) -> Any:
         return {str(k): [text(v) for v in c] if objects(c) else c for k, c in source.items()}
     if type(source).__module__.split(".")[0] == "pandas":
         source = source.rename(columns=str).reset_index(drop=True)
-        paths = source.select_dtypes(include="object").columns
-        return source.assign(**{k: source[k].map(text) for k in paths})
+        kinds = source.dtypes.items()
+        return source.assign(
+            **{k: source[k].map(text) for k, kind in kinds if str(kind) == "object"}
+        )
     return source
