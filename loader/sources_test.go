@@ -727,7 +727,7 @@ func TestSourceErrors(t *testing.T) {
 			Source{Source: "two bands",
 				Fields: []Field{{Name: "image", Normalize: &spec.Normalize{Scale: []float64{1},
 					Offset: []float64{0}}}}}, Source{Source: "a"}),
-		`source "deep": source "0": where: `: mixed(Source{Source: "a"},
+		`source "deep": source "0": b: where table: no column "none"`: mixed(Source{Source: "a"},
 			Source{Name: "deep", Mixture: spec.Mixture{Sources: []Source{
 				{Source: "b", Subset: Subset{Where: []Condition{{Column: "none", Op: "<",
 					Value: json.RawMessage("1")}}}}}}}),

@@ -415,7 +415,8 @@ func (c *cocoReader) add(ctx context.Context, t *jsonText, n int) error {
 			return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "is %v: width and height must be at least 0", b)
 		}
 	default:
-		return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "it has %d numbers: it must be x, y, width and height", len(b))
+		return fault.New(fault.Corrupt, "bbox", fault.NoOffset, "it has %d numbers: it must be x, y, width and height",
+			len(b))
 	}
 	var known bool
 	if a.image, known = c.ids[string(one.Image)]; !known {

@@ -88,8 +88,9 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	f.Stored += stored
 	f.Bytes += size
 	f.Sizes.add(size)
+	// A header may claim more bytes than an int64 holds.
 	if hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width),
-		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 { // a header may claim more than an int64 holds
+		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 {
 		f.Decoded += int64(decoded)
 	}
 	return a, nil

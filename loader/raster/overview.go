@@ -2,6 +2,7 @@ package raster
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -17,7 +18,12 @@ func atOverview(ctx context.Context, o resources.Options, a catalog.Asset, level
 		return a, err
 	}
 	if level < 0 || level >= len(levels.Indexes) {
-		return a, fault.New(fault.NotFound, "overview", fault.NoOffset, "number %d of %d", level, len(levels.Indexes))
+		has := "no overviews"
+		if n := len(levels.Indexes); n > 0 {
+			has = fmt.Sprintf("overviews 0 to %d", n-1)
+		}
+		return a, fault.New(fault.NotFound, "overview", fault.NoOffset, "there is no number %d: the raster has %s", level,
+			has)
 	}
 	a = pixels.AtOverview(a, levels, level)
 	a.Place = nil // it is that of the raster, whose pixels are smaller

@@ -342,15 +342,23 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 			by = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
 		}
 		if err := by(ctx, c); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Called(), err)
+			return nil, inPart(err, c.Called())
 		}
 	}
 	if s.Split.OfRows() {
 		if err := sel.split(ctx, s.Split, s.Use); err != nil {
-			return nil, fmt.Errorf("split: %w", err)
+			return nil, inPart(err, "split")
 		}
 	}
 	return sel.rows()
+}
+
+// inPart puts the name of a setting in front of an error: before the part of a fault, which is what commands print.
+func inPart(err error, setting string) error {
+	if fault.KindOf(err) == 0 {
+		return fmt.Errorf("%s: %w", setting, err)
+	}
+	return fault.WithPart(err, setting, fault.NoOffset)
 }
 
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
@@ -364,10 +372,9 @@ func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options
 		rows, err = selectRows(ctx, t, &src.Subset, o)
 	}
 	if err == nil && rows != nil && len(rows) == 0 {
-		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"none of its %d rows is selected", t.Len()), src.Source)
+		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.Len())
 	}
-	return rows, err
+	return rows, fault.WithFile(err, src.Source)
 }
 
 // rows returns the rows that are left, ascending; nil for all.

@@ -48,7 +48,7 @@ func testOverviews(t *testing.T, folder string) {
 			n++
 		}
 		r := chaski(t.Context(), "cat", "--overview", fmt.Sprint(len(row.Overviews)), path)
-		if want := fmt.Sprintf("number %d of %d: not found", len(sizes), len(sizes)); r.code != 1 ||
+		if want := fmt.Sprintf("there is no number %d: the raster has ", len(sizes)); r.code != 1 ||
 			!strings.Contains(r.err, want) {
 			t.Errorf("%s: an overview that it has not: %+v", row.Path, r)
 		}

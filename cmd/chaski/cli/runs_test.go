@@ -308,7 +308,7 @@ func TestRunsUsage(t *testing.T) {
 		{"quarantine --datetime 2020-01-01 spec.json", 2, "--datetime describes a dataset"},
 		{"bench load --at-level 1 spec.json", 2, "--at-level describes a dataset"},
 		{"plan none.json", 1, "none.json"},
-		{"plan stats.json", 1, "stats.json: spec: "},
+		{"plan stats.json", 1, "stats.json: spec: no member "},
 		{"plan --world 2 --rank 2 chips", 2, "--rank"},
 		{"plan", 2, "SPEC.json or DATASET is missing"},
 		{"explain --state state.json --step 1 spec.json", 2, "exclude each other"},

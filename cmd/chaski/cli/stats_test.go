@@ -49,8 +49,8 @@ func TestStatsOfSelectedRows(t *testing.T) {
 		}
 	}
 	for kind, flags := range map[string][]string{
-		"none of its 12 rows": {"--where", "rank > 99"},
-		"nope":                {"--where", "nope > 1"},
+		"none of its 12 rows":               {"--where", "rank > 99"},
+		": where query: no column \"nope\"": {"--where", "nope > 1"},
 	} {
 		r := chaski(t.Context(), append([]string{"stats", "--field", "image=image", all}, flags...)...)
 		if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, kind) || r.out != "" {

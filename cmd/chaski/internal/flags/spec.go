@@ -36,7 +36,8 @@ func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 	}
 	s, err := loader.ParseSpec(b)
 	if err != nil {
-		return s, fault.WithFile(fault.Wrap(fault.Corrupt, "spec", fault.NoOffset, err), path)
+		return s, fault.WithFile(fault.New(fault.Corrupt, "spec", fault.NoOffset, "%s",
+			strings.TrimPrefix(err.Error(), "spec: ")), path)
 	}
 	return s, nil
 }
