@@ -17,6 +17,8 @@ from patience import patiently
 
 import chaski
 from chaski._proto import chaski_pb2 as pb
+from chaski._rpc import Connection
+from chaski._run import Run
 
 WAYS = {"plain": {"transport": "grpc"}, "engine": {}}
 """Who speaks to the server: this process, or the engine on this host as its client."""
@@ -238,6 +240,39 @@ def test_a_loop_asks_for_batches_before_the_first_one_is_wanted(fake):
             time.sleep(0.01)
         assert engine.tickets
         assert positions(loop) == list(range(10))
+
+
+def test_ctrl_c_never_meets_a_call_that_begins(fake, monkeypatch):
+    """The main thread alone runs signal handlers: there, locks of gRPC would stay locked."""
+    begun = []
+    stream = Connection.stream
+
+    def beginning(*given):
+        begun.append(threading.current_thread())
+        return stream(*given)
+
+    monkeypatch.setattr(Connection, "stream", beginning)
+    with connect(fake(FakeEngine(samples=10))) as loader:
+        assert positions(loader) == list(range(10))
+        loader.sample(3)
+    assert len(begun) == 2
+    assert threading.main_thread() not in begun
+
+
+def test_a_loop_that_is_interrupted_as_it_begins(fake, monkeypatch):
+    """Its stream ends, and so does its thread."""
+    take = Run._take
+
+    def interrupted(run):
+        take(run)
+        raise KeyboardInterrupt
+
+    with connect(fake(FakeEngine(samples=10))) as loader:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Run, "_take", interrupted)
+            iter(loader)
+        assert not [t for t in threading.enumerate() if t.name == "chaski-receive"]
+        assert positions(loader) == list(range(10))
 
 
 def test_a_loop_that_gave_no_batch_goes_along(fake):

@@ -46,7 +46,7 @@ Answer = Batch | pb.Fault | Exception
 """The answer to the next ticket, or what ended the stream."""
 
 
-_calls: weakref.WeakSet[Call] = weakref.WeakSet()
+_runs: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
 @atexit.register
@@ -56,8 +56,8 @@ def _keep_calls() -> None:
     gRPC's threads may stop while they hold the lock of a call, and its destructor would wait for
     that lock for ever.
     """
-    for call in list(_calls):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(call))
+    for run in list(_runs):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(run))
 
 
 class Run:
@@ -107,12 +107,16 @@ class Run:
         if self._side is not None:
             attach = pb.Attach(secret=self._side.secret, stream=self._number)
             self._requests.put(pb.StreamRequest(attach=attach))
-        self._call = connection.stream(iter(self._requests.get, None))
-        _calls.add(self._call)
+        self._call: Call | None = None
+        _runs.add(self)
         self._thread = threading.Thread(target=self._receive, name="chaski-receive", daemon=True)
-        self._thread.start()
-        self._take()
-        self._credit(options.prefetch)
+        try:
+            self._thread.start()
+            self._take()
+            self._credit(options.prefetch)
+        except BaseException:
+            self.close()
+            raise
 
     def _find_side(self) -> Side | None:
         """Returns the connection to the lease socket, or None if batches come over gRPC."""
@@ -131,7 +135,11 @@ class Run:
         """Makes answers of replies, in the order of the tickets."""
         assembler = Assembler(self._pool, self._options.max_batch_bytes, self._side)
         try:
-            for raw in self._call:
+            # Not by the owner: Ctrl-C in between would leave locks of gRPC locked for ever.
+            self._call = call = self._connection.stream(iter(self._requests.get, None))
+            if self._closed:  # close may have come before the call
+                call.cancel()
+            for raw in call:
                 self._heard = time.monotonic()
                 reply = parse_reply(raw)
                 del raw
@@ -248,8 +256,9 @@ class Run:
         if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
             self._closed = True
             self._requests.put(None)
-            self._call.cancel()
-            if threading.current_thread() is not self._thread:
+            if self._call is not None:
+                self._call.cancel()
+            if self._thread.is_alive() and threading.current_thread() is not self._thread:
                 self._thread.join(5)
         with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
             while True:
