@@ -106,7 +106,7 @@ func TestReadRefuses(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip"):            "coast.tacozip::SAMPLE/PATH",
 		filepath.Join(corpus.Testdata(t), "coast", "coast_dir"):                "coast_dir::SAMPLE/PATH",
-		filepath.Join(corpus.Testdata(t), "README.md"):                         "no TIFF",
+		filepath.Join(corpus.Testdata(t), "README.md"):                         "not a TIFF",
 		filepath.Join(corpus.Testdata(t), "tiledb", "arrays", "dense_1d_gaps"): "is a TileDB array",
 	} {
 		_, err := raster.Read(context.Background(), []string{path}, raster.ReadOptions{})

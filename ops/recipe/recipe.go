@@ -360,7 +360,7 @@ func (r *Recipe) checkWindows() error {
 		}
 	}
 	if w.inPixels() && w.Size == (Pair{}) {
-		return fmt.Errorf("windows.size is missing: kind %s needs it", w.Kind)
+		return fmt.Errorf("windows.size is missing, or 0: kind %s needs it", w.Kind)
 	}
 	if w.Kind == Weighted && w.Weights == "" {
 		return fmt.Errorf("windows.weights is missing: kind %s needs the file that 'chaski stats --sampling' writes",

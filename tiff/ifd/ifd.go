@@ -179,8 +179,11 @@ func (f *File) header() (uint64, error) {
 	if name := magic.OfBytes(f.Head); name != "" {
 		return 0, NotRead(name)
 	}
-	if len(f.Head) < 8 {
-		return bad(fault.Corrupt, 0, "%d bytes are no TIFF header", len(f.Head))
+	switch {
+	case len(f.Head) == 0:
+		return bad(fault.Corrupt, 0, "the file is empty")
+	case len(f.Head) < 8:
+		return bad(fault.Corrupt, 0, "%d bytes are too few for the header of a TIFF", len(f.Head))
 	}
 	switch string(f.Head[:2]) {
 	case "II":
@@ -188,7 +191,7 @@ func (f *File) header() (uint64, error) {
 	case "MM":
 		f.order, f.BigEndian = binary.BigEndian, true
 	default:
-		return bad(fault.Corrupt, 0, "no TIFF: its byte order mark is %q", f.Head[:2])
+		return bad(fault.Corrupt, 0, "not a TIFF: its byte order mark is %q", f.Head[:2])
 	}
 	switch v := f.order.Uint16(f.Head[2:]); v {
 	case 42:
