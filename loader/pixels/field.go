@@ -293,20 +293,20 @@ func (r *Raster) Fits(x *chunk.Index) error {
 	switch {
 	case x.DType != r.Native:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"dtype %s; the field %q is %s", x.DType, r.Name, r.Native)
+			"its dtype is %s: other rasters of the field %q have %s", x.DType, r.Name, r.Native)
 	case r.allBands > 0 && x.StepBands() != r.allBands:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d bands; the field %q has %d", x.StepBands(), r.Name, r.allBands)
+			"it has %d bands: other rasters of the field %q have %d", x.StepBands(), r.Name, r.allBands)
 	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= x.StepBands():
 		// Bands picked by name are not checked, because they are looked up in each asset.
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d bands; the field %q picks band %d", x.StepBands(), r.Name, slices.Max(r.bandList))
+			"it has %d bands, and the field %q picks band %d", x.StepBands(), r.Name, slices.Max(r.bandList))
 	case r.allTimes > 0 && x.Steps() != r.allTimes:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d steps of time; the field %q has %d", x.Steps(), r.Name, r.allTimes)
+			"it has %d steps of time: other rasters of the field %q have %d", x.Steps(), r.Name, r.allTimes)
 	case r.allTimes == 0 && slices.Max(r.timeList) >= x.Steps():
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d steps of time; the field %q picks step %d", x.Steps(), r.Name, slices.Max(r.timeList))
+			"it has %d steps of time, and the field %q picks step %d", x.Steps(), r.Name, slices.Max(r.timeList))
 	}
 	return nil
 }

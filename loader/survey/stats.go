@@ -217,7 +217,7 @@ func (p *pass) read(
 		x := a.Index
 		if f := fields[k]; x.DType != f.DType() || x.StepBands() != f.Bands() {
 			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"%d bands of %s; the field %q has %d of %s", x.StepBands(), x.DType,
+				"it has %d bands of %s: other rasters of the field %q have %d of %s", x.StepBands(), x.DType,
 				p.spec.Fields[i].Name, f.Bands(), f.DType()))
 		}
 		fields[k].NoData(x.NoData, x.NoDataBits)

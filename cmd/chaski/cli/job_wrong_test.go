@@ -40,7 +40,7 @@ func TestJobMistakes(t *testing.T) {
 		args []string
 	}{
 		{2, `KIND is "cube"`, []string{"plan", "cube", dir}},
-		{2, "--output is missing", []string{"plan", "stats", at("a")}},
+		{2, "-o FOLDER is missing", []string{"plan", "stats", at("a")}},
 		{2, "--shards is 0", []string{"plan", "stats", "-o", at("x"), "--shards", "0", at("a")}},
 		{2, "http://x/job", []string{"plan", "stats", "-o", "http://x/job", at("a")}},
 		{1, "it has no bucket", []string{"plan", "index", "-o", "s3://", at("a")}},

@@ -61,7 +61,7 @@ func (f *planned) add(fl *pflag.FlagSet) {
 // check checks the flags.
 func (f *planned) check(fl *pflag.FlagSet) error {
 	if f.out == "" {
-		return console.Usagef("--output is missing: the folder of the job")
+		return console.Usagef("-o FOLDER is missing")
 	}
 	if source.IsRemote(f.out) && !open.IsStore(f.out) {
 		return console.Usagef("--output is %s: it must be a path, or a URL of s3://, gs:// or az://", f.out)
@@ -69,11 +69,12 @@ func (f *planned) check(fl *pflag.FlagSet) error {
 	if f.o.Shards > 0 && (f.o.ShardItems > 0 || f.o.ShardBytes > 0) {
 		return console.Usagef("--shards excludes --shard-items and --shard-bytes")
 	}
-	for name, v := range map[string]int64{
-		"shards": int64(f.o.Shards), "shard-items": int64(f.o.ShardItems), "shard-bytes": f.o.ShardBytes,
-	} {
-		if fl.Changed(name) && v < 1 {
-			return console.Usagef("--%s is %d: it must be at least 1", name, v)
+	for _, x := range []struct {
+		flag  string
+		value int64
+	}{{"shards", int64(f.o.Shards)}, {"shard-items", int64(f.o.ShardItems)}, {"shard-bytes", f.o.ShardBytes}} {
+		if fl.Changed(x.flag) && x.value < 1 {
+			return console.Usagef("--%s is %d: it must be at least 1", x.flag, x.value)
 		}
 	}
 	return nil
