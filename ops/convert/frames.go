@@ -19,10 +19,10 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Frames compresses the samples of an image whose frames somebody else writes to a file. in has those of one frame
-// after the other, in the order of the file, and write is called with each frame in this order. Of o, Graph, Level,
-// Geozl, MaxCost and Workers count. Memory is for as many frames as there are workers, follows the samples that
-// arrive, and is charged to the budget of ctx.
+// Frames compresses the samples of an image into frames, for a caller that writes the file. in has the samples of one
+// frame after the other, in the order of the file; write gets each frame in this order. Of o, Frames uses Graph, Level,
+// Geozl, MaxCost and Workers. As many frames as there are workers are in memory, which grows with the samples that
+// arrive and is charged to the budget of ctx.
 func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write func(frame []byte) error) error {
 	cuts, err := rumi.NewCuts(l)
 	if err != nil {
@@ -66,8 +66,11 @@ func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write f
 			}
 		}
 	}
-	if n, err := in.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return fmt.Errorf("more samples than the %d frames hold: %w", cuts.Len(), err)
+	switch n, err := io.ReadFull(in, make([]byte, 1)); {
+	case n > 0:
+		return fault.New(fault.Corrupt, "samples", fault.NoOffset, "they go on behind the last frame, %d", cuts.Len()-1)
+	case !errors.Is(err, io.EOF):
+		return err
 	}
 	return nil
 }
@@ -80,10 +83,10 @@ type compressor struct {
 }
 
 const (
-	// firstSamples is how many bytes of samples are waited for at first: those of a tile of 512 by 512 uint16.
+	// firstSamples is the memory for samples before any has come, in bytes: those of a tile of 512 by 512 uint16.
 	firstSamples = 512 << 10
-	// encoding is how many times the samples an encoder takes: the samples, residuals, planes, their codes, a trial
-	// and the frame.
+	// encoding is the memory of an encoder in times that of its samples: the samples, residuals, planes, their codes,
+	// a trial and the frame.
 	encoding = 6
 )
 
