@@ -75,7 +75,7 @@ func (v *Field) compile() error {
 		v.from = c
 	}
 	if v.from == nil && !v.Coco {
-		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file does not say which: give it as "crs"`)
+		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
 	}
 	dtype := v.DType
 	values := v.layer.Values
@@ -99,7 +99,7 @@ func (v *Field) compile() error {
 			k, ok := slices.BinarySearch(values.Names, name)
 			if ok {
 				v.class[k] = int64(i + 1)
-			} else if v.Coco { // whose list of categories is whole, while a column may lack a class
+			} else if v.Coco { // a COCO file lists all its categories; a column may lack a class
 				return fmt.Errorf("vector: classes has %q: the categories of the file are %s", name,
 					some(values.Names))
 			}
@@ -126,7 +126,8 @@ func (v *Field) Ragged() bool {
 	return v.Vector.Kind == spec.BoxVector || v.Vector.Kind == spec.PolygonVector
 }
 
-// small returns the dtype of small numbers: of boxes and polygons that of labels in PyTorch.
+// small returns the default dtype of small numbers: uint8 for masks and, as PyTorch has labels, int64 for boxes and
+// polygons.
 func (v *Field) small() string {
 	if v.Ragged() {
 		return "int64"
@@ -198,8 +199,8 @@ func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
 	return b, true, nil
 }
 
-// tooLarge returns the error about a value that the dtype does not have.
+// tooLarge returns the error about a value that the dtype cannot hold.
 func (v *Field) tooLarge(row uint32, value any) error {
 	return fault.New(fault.Unsupported, "", fault.NoOffset,
-		"shape %d has %v, which %s does not have: give another dtype", row, value, v.To)
+		"shape %d has %v, which %s cannot hold: give another dtype", row, value, v.To)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Times of the extensions stac and istac, behind their prefix.
+// The columns of times of the extensions stac and istac, without their prefix.
 const (
 	timeStart  = "time_start"
 	timeEnd    = "time_end"
@@ -21,8 +21,8 @@ const (
 // timestamps is the type of the columns of times: microseconds since 1970, in UTC.
 var timestamps = tables.Type{Kind: tables.Timestamp}
 
-// times brings the times that a level has, of an extension, to the types of that extension, and adds their middle if
-// they have an end: rounded down to a microsecond, as tacotoolbox computes it. A time is a timestamp, a date, a number
+// times casts the columns of times that a level has for an extension to timestamps. If there is an end, it adds the
+// middle, rounded down to a microsecond as tacotoolbox does. A time is a timestamp, a date, a number
 // of microseconds since 1970, or text such as 2024-05-01T10:00:00Z. An end before its start is an error.
 func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix string) error {
 	start, err := timesOf(ctx, l, prefix+timeStart)
@@ -54,7 +54,7 @@ func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix st
 	return nil
 }
 
-// timesOf returns a column as timestamps, nil if there is none.
+// timesOf returns a column as timestamps, or nil if the level does not have it.
 func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, error) {
 	if l.Table.Index(name) < 0 {
 		return nil, nil
@@ -89,5 +89,5 @@ func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, 
 	return tables.NewInts(timestamps, out, none), nil
 }
 
-// microsecondsPerDay are those of a day without leap seconds, which timestamps do not count.
+// microsecondsPerDay has no leap seconds, because timestamps do not count them.
 const microsecondsPerDay = 24 * 60 * 60 * 1_000_000

@@ -127,7 +127,9 @@ def test_read(scene: Path) -> None:
         windows = [(3, 5, 20, 30)] * 2
         got = chaski.read([scene, scene], overview=level, windows=windows)
         assert np.array_equal(got, np.stack([want[:, 3:23, 5:35]] * 2))
-    with pytest.raises(chaski.NotFoundError, match="no number 2: the raster has overviews 0 to 1: not found"):
+    with pytest.raises(
+        chaski.NotFoundError, match="no number 2: the raster has overviews 0 to 1: not found"
+    ):
         chaski.read(scene, overview=2)
     with pytest.raises(chaski.SpecError, match="overview is -1"):
         chaski.read(scene, overview=-1)

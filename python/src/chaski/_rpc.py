@@ -44,7 +44,7 @@ PIECE = 1 << 20
 
 
 class Call(Protocol):
-    """What is used of grpc's call objects."""
+    """The methods of grpc's call objects that are used."""
 
     def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
     def cancel(self) -> bool: ...  # noqa: D102
@@ -52,7 +52,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A spec, compiled by an engine: its answer, and what it says there in JSON."""
+    """The answer of an engine about a spec that it compiled, and the JSON in it, decoded."""
 
     reply: pb.DescribeReply
     spec: dict[str, Any]
@@ -65,14 +65,14 @@ def addresses(target: str | Sequence[str]) -> list[str]:
     parts = target.split(",") if isinstance(target, str) else list(target)
     out = list(dict.fromkeys(p.strip() for p in parts))
     if not out or not all(out):
-        raise SpecError(f"no server in {target!r}")
+        raise SpecError(f"target is {target!r}: it must name at least one server")
     for t in out:
         if t.startswith("unix"):
             continue
         host, colon, port = t.removeprefix("dns:").lstrip("/").rpartition(":")
         wrong = not colon or (port.isdecimal() and int(port) > 65535)
         if t.startswith("dns:") and (wrong or not host or not port.isdecimal()):
-            raise SpecError(f"{t!r} is not dns:host:port")
+            raise SpecError(f"target is {t!r}: it must be dns:host:port")
         if wrong:
             raise SpecError(
                 f"target is {t!r}: it must be host:port, unix:PATH or unix-abstract:NAME"
@@ -95,7 +95,7 @@ _PYTHON = {
     "an object": "a dict",
     "[height, width]": "(height, width)",
 }
-"""Words of JSON in errors, and those of Python."""
+"""Words of JSON in errors, and what Python calls them."""
 
 _JSON = re.compile(r"\b(true|false|null|an object)\b|\[height, width\]")
 
@@ -117,7 +117,7 @@ def _of_spec(text: str) -> SpecError:
 
 
 _user: int | None = None
-"""The process that made the first connection: in a fork of it gRPC stands still."""
+"""The process that made the first connection: gRPC does not work in its forks."""
 
 
 def stands_still() -> bool:
@@ -244,7 +244,7 @@ class Connection:
         fault = _fault_of(e)
         if fault is not None and fault.kind != "internal":
             return fault_error(fault)
-        kinds = {  # of what gRPC itself says, or another program
+        kinds = {  # of errors of gRPC itself, or of another program
             S.DATA_LOSS: "corrupt",
             S.NOT_FOUND: "not found",
             S.RESOURCE_EXHAUSTED: "limit",
