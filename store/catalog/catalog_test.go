@@ -419,6 +419,23 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// TestCSVErrors checks that the error about a CSV file says what is wrong with it.
+func TestCSVErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad.csv")
+	for text, want := range map[string]string{
+		"a,b\n1,2\n3\n":     "line 3: it has 1 values for 2 columns: corrupt",
+		"a,b\n1,2\n\n3,4,5": "line 4: it has 3 values for 2 columns: corrupt",
+		"a;b\n1;2\n": "no column \"a\"; there are a;b: columns must be separated by commas or, in a .tsv file, by " +
+			"tabs: not found",
+	} {
+		writeFile(t, path, text)
+		_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "a"}}, catalog.Options{})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // TestPatterns pairs the files of a directory, and of its catalog, by id, and leaves nothing out silently.
 func TestPatterns(t *testing.T) {
 	dir := tree(t, "images/b.tif", "images/a/x.tif", "images/a-1.tif", "masks/a/x_mask.tif", "masks/b_mask.tif",

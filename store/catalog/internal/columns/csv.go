@@ -77,6 +77,11 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if errors.Is(err, csv.ErrFieldCount) {
+			line, _ := c.FieldPos(0)
+			return nil, fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
+				"it has %d values for %d columns", len(rec), len(head))
+		}
 		if err != nil {
 			return nil, csvError(c, err)
 		}
@@ -180,8 +185,12 @@ func (t *Held) Column(name string) (Column, error) {
 	if c := t.Columns[name]; c != nil {
 		return c, nil
 	}
-	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s", name,
-		strings.Join(t.Names, ", "))
+	hint := ""
+	if len(t.Names) == 1 && strings.ContainsAny(t.Names[0], ";\t") {
+		hint = ": columns must be separated by commas or, in a .tsv file, by tabs"
+	}
+	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s%s", name,
+		strings.Join(t.Names, ", "), hint)
 }
 
 func (t *Held) Close() error { return nil }
