@@ -26,16 +26,13 @@ type partFlags struct {
 func (f *partFlags) add(fl *pflag.FlagSet, more string) {
 	flags.NonEmptyVar(fl, &f.size, "part-size",
 		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index"+more)
-	fl.IntVar(&f.count, "part-count", 0, "write a folder OUT of this many ZIPs and an index"+more)
+	flags.PositiveVar(fl, &f.count, "part-count", "write a folder OUT of this many ZIPs and an index"+more)
 	flags.NonEmptyVar(fl, &f.by, "part-by",
 		"write a folder OUT of a ZIP for each value of a metadata `COLUMN`, such as split, and an index")
 }
 
 // into checks the flags, and sets the parts of a container at out whose form is set.
 func (f *partFlags) into(o *build.Options, out string) (err error) {
-	if err := console.AtLeast("part-count", f.count, 0); err != nil {
-		return err
-	}
 	given := 0
 	for _, is := range []bool{f.size != "", f.count > 0, f.by != ""} {
 		if is {

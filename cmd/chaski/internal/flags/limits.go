@@ -20,27 +20,32 @@ func AddMemory(fl *pflag.FlagSet, memory *int64, what string) {
 // AddMaxChunk adds --max-chunk, the limit that errors of the engine call max_chunk.
 func AddMaxChunk(fl *pflag.FlagSet, limit *int) {
 	*limit = resources.DefaultMaxChunkBytes
-	fl.Var((*maxChunk)(limit), "max-chunk",
+	PositiveVar(fl, limit, "max-chunk",
 		"decode chunks (tiles, strips or frames) of up to this size whole, in `BYTES`; larger ones are decoded in "+
 			"pieces of rows, or refused if their codec cannot do that; only a few workers at a time decode whole "+
 			"chunks over 64 MiB")
 }
 
-// maxChunk is the value of --max-chunk. It is a type of its own because 0 would mean the default to
-// the engine: only the parser of flags can tell that a user wrote 0.
-type maxChunk int
+// positive is the value of a flag whose default is 0 or stands for a 0 of the engine, and that a user may not set to 0:
+// only the parser of flags can tell the two apart.
+type positive int
 
-func (m *maxChunk) String() string { return strconv.Itoa(int(*m)) }
+func (p *positive) String() string { return strconv.Itoa(int(*p)) }
 
-func (*maxChunk) Type() string { return "int" }
+func (*positive) Type() string { return "int" }
 
-func (m *maxChunk) Set(s string) error {
+func (p *positive) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	if err == nil && n < 1 {
 		err = errors.New("it must be at least 1")
 	}
 	if err == nil {
-		*m = maxChunk(n)
+		*p = positive(n)
 	}
 	return err
+}
+
+// PositiveVar adds a flag for a number of at least 1, whose default is the present value of to.
+func PositiveVar(fl *pflag.FlagSet, to *int, name, usage string) {
+	fl.Var((*positive)(to), name, usage)
 }
