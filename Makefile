@@ -123,7 +123,7 @@ WORKSPACE := GOWORK=$(CURDIR)/duckdb/tests.work
 # Packages with twins, and those that read or write pixels by them. What else imports them runs the same code under any tag.
 PIXELS := ./chunk ./einops ./stats ./rumi ./tiff ./codec/geozl/... ./codec/openzl ./codec/openzl/internal/kernel ./store/tiledb/... \
   ./internal/cast ./internal/inflate ./internal/kernel ./internal/planes ./internal/scan \
-  ./loader ./loader/raster ./loader/scenes ./grpc/client ./grpc/payload ./grpc/server ./grpc/upstream
+  ./loader ./loader/raster ./loader/scenes ./grpc/payload
 
 # With twice the usual garbage between collections, the tests of cli take 34 s of processor time instead of 42, those of
 # store/tiledb 7 instead of 10; with four times, hardly less, and those of tables/query 2.8 GB instead of 1.3.

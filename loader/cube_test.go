@@ -28,6 +28,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // known is an array whose cells are known, and so the samples that it must yield.
@@ -327,6 +328,7 @@ func isFill(b []byte, d chunk.DType) bool {
 // TestArraysIndexByIndex: every sample of every batch of an array equals its cell, with all
 // samplers that do not resample.
 func TestArraysIndexByIndex(t *testing.T) {
+	race.SkipCovered(t)
 	for i, k := range allCubes(t) {
 		if testing.Short() && i%3 != 0 {
 			continue // the race detector sees the same workers for every array

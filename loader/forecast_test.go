@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // meter counts the requests to an opener.
@@ -398,6 +399,7 @@ func TestForecastOfFiles(t *testing.T) {
 // windows, are those that an opener and a worker count. Where they depend on coordinates, the
 // forecast has at least as many bytes.
 func TestForecastOfArrays(t *testing.T) {
+	race.SkipCovered(t)
 	const n, h, w = 3, 40, 44
 	dir := t.TempDir()
 	all := allCubes(t)

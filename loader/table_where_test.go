@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a
@@ -219,6 +220,7 @@ func TestBoundsOfCatalogs(t *testing.T) {
 // so is a box in another CRS. A raster whose CRS is unknown is an error, neither inside nor
 // outside.
 func TestBoxOfCatalog(t *testing.T) {
+	race.SkipCovered(t)
 	chip := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	write := func(more ...string) string {
 		out := "image,row,minx,miny,maxx,maxy,epsg\n"

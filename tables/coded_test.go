@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 type codedRow struct {
@@ -105,6 +106,7 @@ func TestBytesOfStrings(t *testing.T) {
 // TestFewDistinctStrings promises that strings are those that were written, whatever their form in memory and however
 // many goroutines read them, and that up to 255 distinct ones in dictionaries are coded.
 func TestFewDistinctStrings(t *testing.T) {
+	race.SkipCovered(t)
 	b, wants := codedFile(t), codedWants()
 	for name, isCoded := range map[string]bool{"three": true, "most": true, "many": false, "later": false,
 		"plain": false, "late": true} {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // nestedRow is row() of testdata/make.py as JSON, a map as a list of key and value.
@@ -374,6 +375,7 @@ func TestMixed(t *testing.T) {
 
 // TestBrokenTables promises values or an error with a kind for every changed byte and every cut.
 func TestBrokenTables(t *testing.T) {
+	race.SkipCovered(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, b := range nestedFiles(t) {
 		for k := range 300 {

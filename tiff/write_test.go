@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // optionsOf returns the options that write an image like the given one.
@@ -28,6 +29,7 @@ func optionsOf(img *Image) TOGOptions {
 // TestWriteTOGAgainstGDAL: a TOG written again has the bytes of GDAL's up to the first tile, except
 // for the offsets and sizes of the tiles, and the tiles hold the same samples, with their padding.
 func TestWriteTOGAgainstGDAL(t *testing.T) {
+	race.SkipCovered(t)
 	n := 0
 	for _, f := range corpus.Of(corpus.Files(t), "tiff") {
 		if !f.TOG {

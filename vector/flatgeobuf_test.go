@@ -12,6 +12,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // testFile returns a file of testdata.
@@ -112,6 +113,7 @@ func TestFlatColumns(t *testing.T) {
 // TestDamagedFlatGeobuf promises that files that are cut, or that have one other byte in what leads to their shapes,
 // are refused with a kind, or read without a panic.
 func TestDamagedFlatGeobuf(t *testing.T) {
+	race.SkipCovered(t)
 	for _, name := range []string{"types_plain.fgb", "utm_index.fgb"} {
 		whole := testFile(t, name)
 		for n := 0; n < len(whole); n += 1 + len(whole)/100 {

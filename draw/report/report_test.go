@@ -31,6 +31,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
@@ -1012,6 +1013,7 @@ func TestProgressEnds(t *testing.T) {
 
 // TestCorpus: testdata, with all kinds of files and some broken ones, has a page.
 func TestCorpus(t *testing.T) {
+	race.SkipCovered(t)
 	for _, dir := range []string{
 		"raster", filepath.Join("raster", "tog"),
 		filepath.Join("raster", "rumi-v1"), filepath.Join("raster", "bad"),

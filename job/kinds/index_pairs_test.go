@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // pairsDir is a directory of n images and masks, and tables of them. Sample 1 has a mask that cannot be read, and the
@@ -86,6 +87,7 @@ func pairsCatalog(t testing.TB, path, base string, fields []IndexField) (b []byt
 // counts of the catalog of pairs that one pass writes: of patterns, and of a table with other columns and with files
 // that several rows have.
 func TestAnySplitIsOneCatalogOfPairs(t *testing.T) {
+	race.SkipCovered(t)
 	dir := pairsDir(t, 11)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, path := range []string{dir, filepath.Join(dir, "table.csv")} {

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/members"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // anyOrder does all shards in some order, some of them twice.
@@ -72,6 +73,7 @@ func catalogOf(t testing.TB, paths []string, base string, absolute, skipBad bool
 // TestAnySplitIsOneCatalog: any number of shards, in any order, some of them twice, gives the bytes of the catalog that
 // one pass writes: of directories and containers, with and without files that cannot be indexed.
 func TestAnySplitIsOneCatalog(t *testing.T) {
+	race.SkipCovered(t)
 	dir := chips(t, 23)
 	write(t, filepath.Join(dir, "chips", "b", "bad.tif"), []byte("no TIFF"))
 	coast := "../../testdata/coast/"

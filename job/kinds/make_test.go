@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // chipsRecipe is a recipe of two fields over a table of coast, whose samples are n, among them one that cannot be read.
@@ -83,6 +84,7 @@ func place(t testing.TB, j *job.Job, out string) (job.Outcome, error) {
 // TestAnySplitIsOneContainer: any number of shards, in any order, some of them twice, gives the container, the
 // statistics and the note of one run.
 func TestAnySplitIsOneContainer(t *testing.T) {
+	race.SkipCovered(t)
 	text, dir := chipsRecipe(t, 5)
 	want, res := made(t, text, dir, "one.tacozip")
 	if res.Bad != 1 && res.Bad != 4 || res.Samples != 16 {

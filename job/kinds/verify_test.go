@@ -7,11 +7,13 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/verify"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestAnySplitIsOneReport: any number of shards, in any order, some of them twice, gives the report of one pass, and
 // its first fault: over good files, bad ones, a container and an array.
 func TestAnySplitIsOneReport(t *testing.T) {
+	race.SkipCovered(t)
 	dir := chips(t, 9)
 	for _, name := range []string{"a.tif", "b.tif", "a/z.tif", "b/z.tif"} {
 		write(t, filepath.Join(dir, "chips", name), []byte("no TIFF "+name))

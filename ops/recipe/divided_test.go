@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // contents are the ids of a container's samples with the bytes of their files, in order.
@@ -133,6 +134,7 @@ func TestDividedOtherwise(t *testing.T) {
 // TestOlderForms: a Tortilla, a streaming and a plain TACO 0.2 have the samples of the ZIP, and the bytes do not depend
 // on workers or on an interruption. The histograms of the streaming one count each valid pixel.
 func TestOlderForms(t *testing.T) {
+	race.SkipCovered(t)
 	unsynced(t)
 	dir := scenes(t, 2)
 	text := strings.Replace(pairs, `{format: rumi, graph: "delta>zstd", level: 3}`, "{level: 3}", 1)

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // labelAt is the class of a pixel of scene k; 9 is nodata.
@@ -127,6 +128,7 @@ func TestLabels(t *testing.T) {
 // TestWeightedWindows: windows by weights lie around pixels of the class that was counted, by the arithmetic that drew
 // the labels, with the same bytes for any number of workers, after an interruption and in parts.
 func TestWeightedWindows(t *testing.T) {
+	race.SkipCovered(t)
 	unsynced(t)
 	dir := labels(t, 2)
 	fields := []spec.Field{

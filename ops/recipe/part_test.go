@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // unsynced lets files be synced without the disk: what is here is about bytes, not about kills.
@@ -77,6 +78,7 @@ func joined(ctx context.Context, r *recipe.Recipe, out string, e recipe.Extent, 
 // statistics and the counts of one run: with windows that are drawn twice and so have numbered ids, samples that cannot
 // be read, pairs that do not lie together, chips of nodata, columns of the source, splits, and without statistics.
 func TestPartsAreOneContainer(t *testing.T) {
+	race.SkipCovered(t)
 	unsynced(t)
 	dir := scenes(t, 4)
 	scene(t, filepath.Join(dir, "msk", "s1.tif"), 3, 1, side/2, 20) // at the place of another scene
@@ -188,6 +190,7 @@ func TestPartsOfAnother(t *testing.T) {
 
 // TestDamagedParts: a part with any byte changed or cut off is refused with a kind, or says the same.
 func TestDamagedParts(t *testing.T) {
+	race.SkipCovered(t)
 	unsynced(t)
 	dir := scenes(t, 1)
 	r := parsed(t, "source: img\nwindows: {kind: grid, size: 50}\nsplit: {by: hash, shares: {a: 1}}\n")

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // killed is a run in a process of its own, which kills itself at an operation: a sync, a rename, or a finished window.
@@ -296,6 +297,7 @@ func TestResumeOfAnother(t *testing.T) {
 // TestDamagedWork: what an interrupted run left is not trusted: bytes that are missing are an error, and a note that is
 // cut is left out.
 func TestDamagedWork(t *testing.T) {
+	race.SkipCovered(t)
 	dir := scenes(t, 2)
 	text := "source: img\nwindows: {kind: grid, size: 20}\n"
 	want, _, err := create(t, dir, text, 2)

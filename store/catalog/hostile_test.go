@@ -16,11 +16,13 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/counted"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestSparseCSV: a CSV file of 3 GiB without a line is refused after a few of its bytes, and so is one whose quotes are
 // never closed.
 func TestSparseCSV(t *testing.T) {
+	race.SkipCovered(t)
 	for name, begin := range map[string]string{
 		"no line": "", "in a row": "image,n\na.tif,1\n", "quoted": "image,n\n\"a.tif\n",
 	} {

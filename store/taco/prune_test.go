@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // matches returns the ids of level 0 that match a filter in a TACOLLECTION.json, and the files that were opened for it.
@@ -69,6 +70,7 @@ func span(t *testing.T, from, to time.Time) *taco.Times {
 // TestPrunedExtentsOfToolbox: the extents that tacotoolbox writes leave out places and times of samples. A filter finds
 // these all the same, and still leaves files unopened where it may.
 func TestPrunedExtentsOfToolbox(t *testing.T) {
+	race.SkipCovered(t)
 	root := filepath.Join(corpus.Testdata(t), "extents")
 	opened := map[string]int{}
 	step, years := 7.5, 1
@@ -250,6 +252,7 @@ func randomCollection(t *testing.T, rng *rand.Rand) (path string, centres [][2]f
 // TestPrunedAnswersAreTheUnpruned: over random collections with extents as tacotoolbox writes them,
 // a filter finds the same samples whether files that it rules out are opened or not.
 func TestPrunedAnswersAreTheUnpruned(t *testing.T) {
+	race.SkipCovered(t)
 	rng := rand.New(rand.NewPCG(7, 11))
 	places, times, collections := 0, 0, 20
 	if testing.Short() {

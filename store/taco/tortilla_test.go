@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // v1 returns the rows of a type about Tortillas and TACO 0.2.
@@ -606,6 +607,7 @@ func TestPooledStatistics(t *testing.T) {
 // TestHistograms: of the whole, a subset and a single sample, percentiles are those of the pixels to
 // within a bin, and every pixel is counted once. Nothing of the samples but one header is read.
 func TestHistograms(t *testing.T) {
+	race.SkipCovered(t)
 	n := 0
 	for _, c := range v1(t, "case") {
 		d := mustOpen(t, c.At()...)

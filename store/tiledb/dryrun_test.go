@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // reads is a store that notes the ranges of files of tiles that are read.
@@ -47,6 +48,7 @@ func (r notedReader) Gap() int64 { return source.Gap(r.Reader) }
 // TestForesightIsWhatIsRead: the reads that are foreseen of boxes, one after the other by one
 // reader, are those that are made; where that is not certain, more is foreseen.
 func TestForesightIsWhatIsRead(t *testing.T) {
+	race.SkipCovered(t)
 	ctx := context.Background()
 	rnd := rand.New(rand.NewPCG(21, 22))
 	exactly, about := 0, 0

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // manyArrays writes a group of consolidated metadata of n arrays, each with attributes.
@@ -40,6 +41,7 @@ func heap() int64 {
 // TestMetadataIsCharged: what the metadata of many arrays takes in memory is charged to the opening, before it is
 // there, and given back.
 func TestMetadataIsCharged(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	manyArrays(t, dir, 5000)
 	var files source.Files

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // refArray is the metadata of an array of 4 × 4 bytes in chunks of 2 × 2, as a string of JSON.
@@ -229,6 +230,7 @@ func TestManyReferences(t *testing.T) {
 // TestMemoryOfReferences: what templates make of short URLs is charged, and so are the templates; what is not kept does
 // not take memory.
 func TestMemoryOfReferences(t *testing.T) {
+	race.SkipCovered(t)
 	long, chunks := strings.Repeat("d/", 2000), make([]string, 1000)
 	for i := range chunks {
 		chunks[i] = fmt.Sprintf(`"a/%d":["{{u}}%d",0,1]`, i, i)

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 type place struct {
@@ -62,6 +63,7 @@ func places(t *testing.T, n int) (coded, flat *tables.Table) {
 // TestConditionsOnCodes promises that a condition computed once for each distinct string, on several goroutines, finds
 // the rows that it finds row by row.
 func TestConditionsOnCodes(t *testing.T) {
+	race.SkipCovered(t)
 	const n = 4*eval.FewRows + 777 // several parts
 	coded, flat := places(t, n)
 	for _, name := range []string{"split", "region"} {

@@ -15,11 +15,13 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestNanosecondsAreCompared promises that timestamps that differ by less than a microsecond are not equal when they
 // are compared, sorted, grouped, joined or pruned; the oracle computes with int64.
 func TestNanosecondsAreCompared(t *testing.T) {
+	race.SkipCovered(t)
 	type row struct {
 		ID int64      `parquet:"id"`
 		T  time.Time  `parquet:"t,timestamp(nanosecond:local)"`

@@ -81,6 +81,7 @@ var conversions = map[string][]string{
 // TOG, its labels. Under the race detector encoding takes twenty times as long, so each raster is
 // converted to two formats only, by turns.
 func TestConvertKeeps(t *testing.T) {
+	race.SkipCovered(t)
 	dir := t.TempDir()
 	for k, name := range slices.Sorted(maps.Keys(conversions)) {
 		flags := conversions[name]

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestJobIsVerifyPairs: the shards of a job merge to the report of verify --pairs, with the same error and exit code,
 // whatever their number and however many pairs are listed.
 func TestJobIsVerifyPairs(t *testing.T) {
+	race.SkipCovered(t)
 	dir := coastPairs(t)
 	for _, worst := range []string{"2", "20"} {
 		args := []string{"--worst", worst, "--field", "image=images/{id}.tif", "--field", "mask=masks/{id}.tif", dir}

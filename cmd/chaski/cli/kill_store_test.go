@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // The child of TestKillsInStore runs the command in this variable, whose arguments end in newlines.
@@ -23,6 +24,7 @@ const killedInStore = "CHASKI_TEST_KILLED_IN_STORE"
 // a folder. An object is the old one or the new one, a folder is a container only when it is complete, and the next run
 // writes what a local one does and leaves no upload.
 func TestKillsInStore(t *testing.T) {
+	race.SkipCovered(t)
 	if args := os.Getenv(killedInStore); args != "" {
 		chaski(t.Context(), strings.Split(args, "\n")...)
 		return

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestMakeStatsElsewhere: --stats replaces neither the container that was just made nor the recipe.
@@ -54,6 +56,7 @@ func TestMakeStatsNowhere(t *testing.T) {
 // TestMakeReport: --report says what is left out, has the split, a map and chips, and the statistics that 'chaski view'
 // measures of the container.
 func TestMakeReport(t *testing.T) {
+	race.SkipCovered(t)
 	recipe, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "coast.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // describedAs is a COLLECTION.json.
@@ -176,6 +177,7 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 // TestPackFormsIntoStore: a container of every form has the objects in a store that it has as local files, byte for
 // byte, made by pack and by make. A folder needs a new name.
 func TestPackFormsIntoStore(t *testing.T) {
+	race.SkipCovered(t)
 	store := fakes3.Start(t, "bucket")
 	t.Setenv("AWS_ENDPOINT_URL", store.URL)
 	dir, temp := t.TempDir(), t.TempDir()

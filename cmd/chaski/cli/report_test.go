@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"golang.org/x/net/html"
 )
 
 // TestViewWritesWhatIsAskedFor: view writes histograms as PNG or SVG, by the extension of the file,
 // and a dataset's report as a page.
 func TestViewWritesWhatIsAskedFor(t *testing.T) {
+	race.SkipCovered(t)
 	workplace(t)
 	for _, args := range [][]string{
 		{"view", "--histogram", "-o", "h.png", "chip.tif"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/guard"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // drawRun draws tables, a stream, and literals, so that most runs of sequences succeed.
@@ -89,6 +90,7 @@ func newRooms(t testing.TB) (r [3]*guard.Room) {
 
 // TestLoopsAgree: the loop in assembly does what that in Go does, and touches nothing outside its memory.
 func TestLoopsAgree(t *testing.T) {
+	race.SkipCovered(t)
 	if !hasLoop {
 		t.Skip("there is no loop in assembly here")
 	}

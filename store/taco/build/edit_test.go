@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // editTo makes the title of a container n, and a column n of each level.
@@ -257,6 +258,7 @@ func TestEditRefuses(t *testing.T) {
 // TestEveryFaultOfAnEdit: whichever write, sync, rename or exchange fails, Edit says so, the container is the old one
 // or the new one, and the next run works.
 func TestEveryFaultOfAnEdit(t *testing.T) {
+	race.SkipCovered(t)
 	f := &faults{}
 	f.inject(t)
 	for _, form := range editedForms {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestHeader: what a header may say.
@@ -350,6 +351,7 @@ func TestEndlessChains(t *testing.T) {
 
 // TestBombs promises that few bytes never claim many rows, levels or paths.
 func TestBombs(t *testing.T) {
+	race.SkipCovered(t)
 	deep := []sample{blobOf("x", 1)}
 	for range maxDepth {
 		deep = []sample{folder("d", deep...)}
@@ -494,6 +496,7 @@ func seeds(t testing.TB) map[string][]byte {
 
 // TestChangedBytes: every fault of a container with some bytes changed has a kind.
 func TestChangedBytes(t *testing.T) {
+	race.SkipCovered(t)
 	all := seeds(t)
 	for _, name := range []string{"tortilla/compiled_bytes.tortilla", "taco-v1/bytes.taco", "nested", "streamtrue"} {
 		good := all[name]
