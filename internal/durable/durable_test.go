@@ -110,8 +110,6 @@ func record(t *testing.T, after func(d *disk)) *disk {
 	return d
 }
 
-// TestACrashLeavesTheOldFileOrTheNew: a replacement is stopped after every sync and rename, and
-// what a crash would leave at that point is the old file or the new one.
 // TestTheErrorNamesTheFile checks that the error about a file that cannot be created has its name, not the temporary
 // one.
 func TestTheErrorNamesTheFile(t *testing.T) {
@@ -125,6 +123,8 @@ func TestTheErrorNamesTheFile(t *testing.T) {
 	}
 }
 
+// TestACrashLeavesTheOldFileOrTheNew: a replacement is stopped after every sync and rename, and
+// what a crash would leave at that point is the old file or the new one.
 func TestACrashLeavesTheOldFileOrTheNew(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.bin")
 	want := []string{"", "old"}
