@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TestMalformedFlagValues checks that the error about a flag's value names the flag, the value and the rule.
@@ -64,6 +67,18 @@ func TestMalformedFlagValues(t *testing.T) {
 	} {
 		if r := chaski(t.Context(), c.args...); r.code != 2 || !strings.HasPrefix(r.err, "chaski: "+c.want+"\n") {
 			t.Errorf("%q: exit code %d, %q; want %q", c.args, r.code, r.err, c.want)
+		}
+	}
+}
+
+// TestEmptyFlagValues checks that an empty value, as of an unset variable of a shell, is the default.
+func TestEmptyFlagValues(t *testing.T) {
+	dir := filepath.Join(corpus.Testdata(t), "coast", "coast_dir", "DATA", "tile_00", "s2")
+	for _, args := range [][]string{{"plan", "--sampler=", "--stride=", "--weights=", "--augment=",
+		"--bad-samples=", dir}, {"stats", "--bad-samples=", dir}} {
+		plain, empty := chaski(t.Context(), args[0], dir), chaski(t.Context(), args...)
+		if empty.code != 0 || empty.out != plain.out || plain.out == "" {
+			t.Errorf("%q: exit code %d, %q, %q; want %q", args, empty.code, empty.out, empty.err, plain.out)
 		}
 	}
 }

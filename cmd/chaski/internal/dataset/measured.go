@@ -31,8 +31,10 @@ func (m *Measured) Spec(dataset string) (loader.Spec, error) {
 	if flags.IsSpec(dataset) {
 		return flags.ReadSpec(dataset, &m.own)
 	}
-	if err := console.OneOf("bad-samples", m.bad, spec.BadError, spec.BadSkip); err != nil {
-		return loader.Spec{}, err
+	if m.bad != "" {
+		if err := console.OneOf("bad-samples", m.bad, spec.BadError, spec.BadSkip); err != nil {
+			return loader.Spec{}, err
+		}
 	}
 	s, err := m.source.Spec(dataset)
 	if err != nil {

@@ -152,7 +152,7 @@ func (f *Dataset) check() error {
 		{"augment", f.augment, []string{"flip_x", "flip_y", "flips", "rotations", "d4"}},
 		{"dtype", f.DType, []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}},
 	} {
-		if f.Own.Changed(x.flag) {
+		if x.value != "" {
 			if err := console.OneOf(x.flag, x.value, x.choices...); err != nil {
 				return err
 			}
@@ -173,9 +173,13 @@ func (f *Dataset) check() error {
 
 // checkSampler checks that the flags of samplers stand beside the sampler that they are for.
 func (f *Dataset) checkSampler() error {
-	for _, x := range []struct{ flag, kind string }{{"stride", spec.GridWindow}, {"weights", spec.WeightedWindow},
-		{"per-visit", spec.TileWindow}, {"pool-bytes", spec.TileWindow}} {
-		if f.Own.Changed(x.flag) && f.sampler != x.kind {
+	for _, x := range []struct {
+		flag, kind string
+		isSet      bool
+	}{{"stride", spec.GridWindow, f.stride != ""}, {"weights", spec.WeightedWindow, f.weights != ""},
+		{"per-visit", spec.TileWindow, f.Own.Changed("per-visit")},
+		{"pool-bytes", spec.TileWindow, f.Own.Changed("pool-bytes")}} {
+		if x.isSet && f.sampler != x.kind {
 			return console.Usagef("--%s needs --sampler %s", x.flag, x.kind)
 		}
 	}
