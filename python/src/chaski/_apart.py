@@ -18,6 +18,8 @@ from typing import Any
 
 from chaski.errors import EngineError
 
+_REAP = 5.0
+"""Seconds until a process that was killed has ended, even on a busy machine."""
 _guard = threading.Lock()  # one call at a time goes through the pipe
 _other: tuple[subprocess.Popen[bytes], Connection] | None = None
 
@@ -56,12 +58,15 @@ def call(*args: Any) -> Any:
             pipe.send(args)
             result, error = pipe.recv()
         except BaseException as e:
-            process.kill()  # the next call would take the answer to one that was interrupted
-            status = process.wait()
+            _other = None  # the next call would take the answer to one that was interrupted
+            process.kill()
+            # With a limit: the exception of a handler may have left its lock locked.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_REAP)
             if not isinstance(e, (OSError, EOFError)) or isinstance(e, TimeoutError):
                 raise  # of a handler of signals
             raise EngineError(
-                f"the process that calls for this fork ended with status {status}"
+                f"the process that calls for this fork ended with status {process.returncode}"
             ) from None
     if error is not None:
         raise error
