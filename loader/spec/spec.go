@@ -234,6 +234,10 @@ const (
 	TileWindow     = "tile_window"
 )
 
+// SamplerKinds are the values of Sampler.Kind.
+var SamplerKinds = []string{WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow,
+	GroundWindow}
+
 // Sampler says which window of a sample is read. docs/order.md defines each kind exactly. JSON may write the size of
 // random windows alone.
 type Sampler struct {
@@ -312,6 +316,9 @@ const (
 	BadFill = "fill"
 )
 
+// BadPolicies are the values of Spec.BadSamples.
+var BadPolicies = []string{BadError, BadSkip, BadReplace, BadFill}
+
 // Limits of a spec. A spec is user input, so every size in it must have a bound.
 const (
 	maxFields   = 64
@@ -371,7 +378,7 @@ func (s Spec) Validate() error {
 		return errors.New("spec: both source and sources are given")
 	case s.BatchSize < 1 || s.BatchSize > maxBatch:
 		return fmt.Errorf("spec: batch_size is %d: it must be from 1 to %d", s.BatchSize, maxBatch)
-	case !slices.Contains([]string{BadError, BadSkip, BadReplace, BadFill}, s.BadSamples):
+	case !slices.Contains(BadPolicies, s.BadSamples):
 		return fmt.Errorf("spec: bad_samples is %q: it must be %q, %q, %q or %q",
 			s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
 	case s.Take < 0 || s.Take > maxSamples:
@@ -543,12 +550,10 @@ func (s Sampler) validate() error {
 		}
 		return s.onlyOf()
 	}
-	kinds := []string{RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow, GroundWindow}
 	least := 1 // becomes 0 where the sizes of the assets decide how many windows there are
 	switch {
-	case !slices.Contains(kinds, s.Kind):
-		return fmt.Errorf("the kind of sampler is %q: it must be one of %s, %s", s.Kind, WholeChip,
-			strings.Join(kinds, ", "))
+	case !slices.Contains(SamplerKinds, s.Kind):
+		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
 	case s.Height < 1 || s.Width < 1 || s.Height > MaxWindow || s.Width > MaxWindow:
 		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d",
 			s.Height, s.Width, MaxWindow)
@@ -606,6 +611,9 @@ func (s Sampler) onlyOf() error {
 	}
 	return nil
 }
+
+// Augments are the names that Spec.Augment takes besides "", which is none.
+var Augments = []string{"flip_x", "flip_y", "flips", "rotations", "d4"}
 
 // sets maps the names that Spec.Augment takes to the flips and rotations of each set.
 var sets = map[string]shuffle.Elements{
@@ -710,10 +718,12 @@ func (f Field) Validate() error {
 	return f.Normalize.Validate(f.DType)
 }
 
-// rasterDTypes are the dtypes that tensors of rasters can have, numberDTypes those of numbers.
+// RasterDTypes are the dtypes that tensors of rasters can have.
+var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}
+
+// Dtypes that tensors of numbers and of classes can have.
 var (
-	rasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}
-	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"}, rasterDTypes...)
+	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"}, RasterDTypes...)
 	classDTypes  = []string{"native", "uint8", "int16", "int32", "int64"}
 )
 
@@ -724,7 +734,7 @@ func (f *Field) metadata() bool {
 
 // validateKind checks the kind, and that the dtype and the other members suit it.
 func (f *Field) validateKind() error {
-	dtypes := rasterDTypes
+	dtypes := RasterDTypes
 	switch f.Kind {
 	case "", RasterField:
 	case ArrayField, NumberField:
@@ -821,8 +831,8 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ArrayField && text:
 		return bad("dtype is %q, which is for rasters and numbers (%s)", f.DType, sayRaster)
-	case raster && !slices.Contains(rasterDTypes, f.DType):
-		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(rasterDTypes, ", "))
+	case raster && !slices.Contains(RasterDTypes, f.DType):
+		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad must pass here, because they may come from settings for
 		// all fields.

@@ -35,12 +35,9 @@ func (f *containerFlags) add(fl *pflag.FlagSet) {
 // open opens containers. It keeps their warnings for warn.
 func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string,
 	filters ...taco.Filter) (*taco.Dataset, error) {
-	if err := console.OneOf("columns-mode", f.mode, "intersection", "fill_missing", "strict"); err != nil {
-		return nil, err
-	}
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
-		return nil, console.WrongUsage(err)
+		return nil, console.Usagef("--columns-mode is %q: it must be intersection, fill_missing or strict", f.mode)
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen,
 		Filters: filters, Unpack: f.unpack, Warn: func(m string) {

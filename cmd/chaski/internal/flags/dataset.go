@@ -146,11 +146,10 @@ func (f *Dataset) check() error {
 		flag, value string
 		choices     []string
 	}{
-		{"bad-samples", f.Bad, []string{spec.BadError, spec.BadSkip, spec.BadReplace, spec.BadFill}},
-		{"sampler", f.sampler, []string{spec.WholeChip, spec.RandomWindow, spec.GridWindow, spec.ResizedWindow,
-			spec.WeightedWindow, spec.TileWindow, spec.GroundWindow}},
-		{"augment", f.augment, []string{"flip_x", "flip_y", "flips", "rotations", "d4"}},
-		{"dtype", f.DType, []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}},
+		{"bad-samples", f.Bad, spec.BadPolicies},
+		{"sampler", f.sampler, spec.SamplerKinds},
+		{"augment", f.augment, spec.Augments},
+		{"dtype", f.DType, spec.RasterDTypes},
 	} {
 		if x.value != "" {
 			if err := console.OneOf(x.flag, x.value, x.choices...); err != nil {
