@@ -60,7 +60,8 @@ def call(*args: Any) -> Any:
         except BaseException as e:
             _other = None  # the next call would take the answer to one that was interrupted
             process.kill()
-            # With a limit: the exception of a handler may have left its lock locked.
+            # Not without a limit: an exception within a method of `process` may have left the lock
+            # that wait needs locked.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_REAP)
             if not isinstance(e, (OSError, EOFError)) or isinstance(e, TimeoutError):
