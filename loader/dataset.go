@@ -35,6 +35,7 @@ type dataset struct {
 	extras    rows.Extras // of the table
 	rasters   []*pixels.Raster
 	placeless []string // raster fields whose place, or that of the first one, the first sample does not know
+	boxed     []string // raster fields of which the catalog has bounds without transforms
 	values    []valueField
 	points    []*pointsField
 	vectors   []*shapes.Field
@@ -428,6 +429,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if lead == nil {
 			lead = &assets[k]
 		}
+		if a.Place != nil && a.Place.Boxed {
+			d.boxed = append(d.boxed, r.Name)
+		}
 		if d.onGround() { // each field finds its pixels by its own place
 			if r.Steps = d.sampler.Length; f.Still(d.fields) {
 				r.Steps = 0
@@ -796,6 +800,10 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.placeless) > 0 {
 		e.options.Logger.Warn("rasters without a place on the ground are paired by their sizes alone", "source",
 			d.source.Source, "fields", d.placeless)
+	}
+	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.onGround()) {
+		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+
+			"'chaski index' makes a catalog with transforms", "source", d.source.Source, "fields", d.boxed)
 	}
 	if len(d.rasters) < 2 || d.extras.Misplaced == nil || d.onGround() {
 		return nil

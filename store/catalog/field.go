@@ -122,7 +122,7 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 	if f.offset, f.length = of(layout.Offset, Int), of(layout.Length, Int); f.length == nil {
 		f.offset = nil
 	}
-	f.place = placesOf(of)
+	f.place = placesOf(tab, prefix)
 }
 
 // optional returns a column, or nil if there is none with this name and kind.
@@ -233,7 +233,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if err := f.version(ctx, row, &a); err != nil {
 		return fail(err)
 	}
-	if a.Place, err = f.place.of(ctx, row); err != nil {
+	if a.Place, err = f.place.place(ctx, row, x.Height, x.Width); err != nil {
 		return fail(err)
 	}
 	if member != nil {

@@ -110,8 +110,21 @@ func SameGround(first, other *Asset) error {
 		return nil
 	case within(off[:], off[0], limit):
 		return fail("it is shifted by %s", shift(b.EPSG, off[0], pixel))
+	case sameBox(a, b, limit):
+		return fail("its rows or columns run another way")
 	}
 	return fail("the extents differ")
+}
+
+// sameBox reports whether the smallest boxes around two places differ by at most limit along both axes.
+func sameBox(a, b Place, limit crs.Point) bool {
+	a, b = a.box(), b.box()
+	for i := range a.Corners {
+		if !within([]crs.Point{b.Corners[i]}, a.Corners[i], limit) {
+			return false
+		}
+	}
+	return true
 }
 
 // Offset returns by how many pixels other lies further down and right than first, if SameGround finds them shifted but

@@ -47,9 +47,9 @@ func TestSameGround(t *testing.T) {
 		"a larger extent":    {placed(utm, 128, 128, north(500000, 5000000, 20)), "the extents differ"},
 		"of another unknown": {placed(0, 128, 128, north(-3, 45.15, 1.6e-4)), "the extents differ"},
 		"rows from south": {placed(utm, 128, 128, [6]float64{500000, 10, 0, 4998720, 0, 10}),
-			"the extents differ"},
+			"its rows or columns run another way"},
 		"turned by 90 degrees": {placed(utm, 128, 128, [6]float64{500000, 0, 10, 5000000, -10, 0}),
-			"the extents differ"},
+			"its rows or columns run another way"},
 		"a box of it": {boxOf(placed(utm, 128, 128, [6]float64{500000, 10, 0, 4998720, 0, 10})), ""},
 	} {
 		err := SameGround(image, c.other)

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -14,42 +15,72 @@ import (
 
 // placeColumns are the columns in which a catalog has the place of each file.
 type placeColumns struct {
-	epsg   columns.Column
-	bounds [4]columns.Column // minx, miny, maxx, maxy
+	epsg      columns.Column
+	transform *columns.Numbers  // nil in catalogs of other programs that have bounds alone
+	bounds    [4]columns.Column // minx, miny, maxx, maxy
 }
 
-// placesOf finds the columns of places. It returns nil if the bounds are missing. of returns the column with a name
-// and kind, or nil.
-func placesOf(of func(name string, k Kind) columns.Column) *placeColumns {
-	p := &placeColumns{epsg: of(layout.EPSG, Int)}
+// placesOf finds the columns of places, whose names begin with prefix. It returns nil if the bounds are missing.
+func placesOf(table columns.Table, prefix string) *placeColumns {
+	p := &placeColumns{epsg: optional(table, prefix+layout.EPSG, Int),
+		transform: columns.NumbersOf(table, prefix+layout.Transform)}
 	for i, name := range [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY} {
-		if p.bounds[i] = of(name, Float); p.bounds[i] == nil {
+		if p.bounds[i] = optional(table, prefix+name, Float); p.bounds[i] == nil {
 			return nil
 		}
 	}
 	return p
 }
 
-// pick keeps the rows at, in their order.
-func (p *placeColumns) pick(at []int64) *placeColumns {
+// pick keeps some rows, in their order.
+func (p *placeColumns) pick(rows []int64) *placeColumns {
 	if p == nil {
 		return nil
 	}
-	out := &placeColumns{}
+	out := &placeColumns{transform: p.transform.Pick(rows)}
 	if p.epsg != nil {
-		out.epsg = columns.Pick(p.epsg, at)
+		out.epsg = columns.Pick(p.epsg, rows)
 	}
 	for i, c := range p.bounds {
-		out.bounds[i] = columns.Pick(c, at)
+		out.bounds[i] = columns.Pick(c, rows)
 	}
 	return out
 }
 
-// of returns the place of a row, or nil if the catalog does not have it.
-func (p *placeColumns) of(ctx context.Context, row int64) (*Place, error) {
+// place returns where the raster of a row lies, which has height by width pixels, or nil if the catalog does not say it.
+// A row with bounds but without a transform has a Boxed place.
+func (p *placeColumns) place(ctx context.Context, row int64, height, width int) (*Place, error) {
 	if p == nil {
 		return nil, nil
 	}
+	code, err := p.code(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	transform, err := p.transform.Transform(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	if transform != nil {
+		return NewPlace(code, transform, height, width), nil
+	}
+	return p.boxed(ctx, row, code)
+}
+
+// code returns the EPSG code of a row, or 0.
+func (p *placeColumns) code(ctx context.Context, row int64) (int, error) {
+	if p.epsg == nil {
+		return 0, nil
+	}
+	v, err := p.epsg.Cell(ctx, row)
+	if err != nil || v.Int < 0 || v.Int > math.MaxInt32 {
+		return 0, err
+	}
+	return int(v.Int), nil
+}
+
+// boxed returns the place of a row by its bounds alone, or nil if it has none.
+func (p *placeColumns) boxed(ctx context.Context, row int64, code int) (*Place, error) {
 	var b [4]float64
 	for i, c := range p.bounds {
 		v, err := c.Cell(ctx, row)
@@ -58,15 +89,8 @@ func (p *placeColumns) of(ctx context.Context, row int64) (*Place, error) {
 		}
 		b[i] = v.Float
 	}
-	out := &Place{Boxed: true, Corners: [4]crs.Point{{b[0], b[3]}, {b[2], b[3]}, {b[0], b[1]}, {b[2], b[1]}}}
-	if p.epsg == nil {
-		return out, nil
-	}
-	v, err := p.epsg.Cell(ctx, row)
-	if v.Int > 0 && v.Int <= math.MaxInt32 {
-		out.EPSG = int(v.Int)
-	}
-	return out, err
+	return &Place{EPSG: code, Boxed: true,
+		Corners: [4]crs.Point{{b[0], b[3]}, {b[2], b[3]}, {b[0], b[1]}, {b[2], b[1]}}}, nil
 }
 
 // Misplaced calls visit for each row of rows (nil: of all) in which the raster of the field other lies elsewhere than
@@ -116,23 +140,24 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	return nil
 }
 
-// suspects returns for each row whether any number of two places differs. Most pairs have the same numbers: they need
-// no look at their sizes, and the numbers of only one column are held at a time.
+// suspects returns for each row whether any number of two places differs, or either raster is rotated: the bounds of
+// rotated ones do not tell how they lie. Most pairs have the same numbers: they need no look at their sizes, and the
+// numbers of only one column are held at a time.
 func (t *Table) suspects(ctx context.Context, a, b *placeColumns) ([]bool, error) {
 	suspects, held := make([]bool, t.n), make([]float64, t.n)
-	compare := func(x, y columns.Column, of func(columns.Cell) float64) error {
+	compare := func(x, y columns.Column, number func(columns.Cell) float64) error {
 		if x == nil || y == nil {
-			return nil // a CRS that is not known may be that of the other
+			return nil // a CRS that is not known may be the same
 		}
 		err := x.Scan(ctx, func(row int64, c columns.Cell) error {
-			held[row] = of(c)
+			held[row] = number(c)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		return y.Scan(ctx, func(row int64, c columns.Cell) error {
-			suspects[row] = suspects[row] || of(c) != held[row]
+			suspects[row] = suspects[row] || number(c) != held[row]
 			return nil
 		})
 	}
@@ -142,14 +167,40 @@ func (t *Table) suspects(ctx context.Context, a, b *placeColumns) ([]bool, error
 			err = compare(a.bounds[i], b.bounds[i], func(c columns.Cell) float64 { return c.Float })
 		}
 	}
+	if err == nil && a.transform != nil && b.transform != nil {
+		err = t.turned(ctx, a.transform, b.transform, suspects)
+	}
 	return suspects, err
+}
+
+// turned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
+// rotated.
+func (t *Table) turned(ctx context.Context, a, b *columns.Numbers, suspects []bool) error {
+	for row := range t.n {
+		if row%4096 == 0 {
+			if err := turns.Tick(ctx); err != nil {
+				return err
+			}
+		}
+		x, err := a.Transform(ctx, row)
+		if err != nil {
+			return err
+		}
+		y, err := b.Transform(ctx, row)
+		if err != nil {
+			return err
+		}
+		if x == nil || y == nil || suspects[row] {
+			continue
+		}
+		upright := x[2] == 0 && x[4] == 0 && y[2] == 0 && y[4] == 0
+		suspects[row] = !upright || math.Signbit(x[1]) != math.Signbit(y[1]) || math.Signbit(x[5]) != math.Signbit(y[5])
+	}
+	return nil
 }
 
 // placed returns the place and the size of an asset, and its path as the table has it.
 func (t *Table) placed(ctx context.Context, f *field, row int64) (a Asset, err error) {
-	if a.Place, err = f.place.of(ctx, row); err != nil {
-		return a, err
-	}
 	var cells [3]columns.Cell
 	for i, c := range []columns.Column{f.main, f.height, f.width} {
 		if cells[i], err = c.Cell(ctx, row); err != nil {
@@ -159,7 +210,8 @@ func (t *Table) placed(ctx context.Context, f *field, row int64) (a Asset, err e
 	a.URI = string(cells[0].Text)
 	a.Index = &chunk.Index{Height: int(side(cells[1])), Width: int(side(cells[2]))}
 	if a.Index.Height == 0 || a.Index.Width == 0 {
-		a.Place = nil // it cannot be compared before it is opened
+		return a, nil // it cannot be compared before it is opened
 	}
-	return a, nil
+	a.Place, err = f.place.place(ctx, row, a.Index.Height, a.Index.Width)
+	return a, err
 }

@@ -66,14 +66,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 // nested decodes one data page and returns how many rows begin in it.
 func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dict *Values,
 	visit func(int, Levels, *Values) error) (int64, error) {
-	rep, def, data, err := h.splitLevels(b, c.codec, col.repLevel > 0, col.defLevel > 0)
-	var l Levels
-	if err == nil {
-		l.Rep, err = levels(rep, col.repLevel, int(h.values), h.repEncoding)
-	}
-	if err == nil {
-		l.Def, err = levels(def, col.defLevel, int(h.values), h.defEncoding)
-	}
+	l, data, err := h.readLevels(b, c, col)
 	if err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
@@ -90,13 +83,30 @@ func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dic
 	if err := v.decode(data, there, h.encoding, dict); err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
-	rows := int64(h.values)
+	return l.rows(int(h.values)), visit(int(h.values), l, v)
+}
+
+// rows returns how many rows begin in a page of n values or missing values.
+func (l Levels) rows(n int) int64 {
+	rows := int64(n)
 	for _, r := range l.Rep {
 		if r > 0 {
 			rows--
 		}
 	}
-	return rows, visit(int(h.values), l, v)
+	return rows
+}
+
+// readLevels returns the levels of a data page, and its values as they are encoded, decompressed.
+func (h *pageHeader) readLevels(stored []byte, c *columnChunk, col *Column) (l Levels, data []byte, err error) {
+	rep, def, data, err := h.splitLevels(stored, c.codec, col.repLevel > 0, col.defLevel > 0)
+	if err == nil {
+		l.Rep, err = levels(rep, col.repLevel, int(h.values), h.repEncoding)
+	}
+	if err == nil {
+		l.Def, err = levels(def, col.defLevel, int(h.values), h.defEncoding)
+	}
+	return l, data, err
 }
 
 // levels decodes n levels of at most limit. It returns nil if limit is 0.

@@ -338,6 +338,7 @@ func readEverything(ctx context.Context, b []byte) error {
 	}
 	for g := range f.Groups {
 		for c := range f.Columns {
+			keep(readLists(ctx, f, g, c))
 			pages, err := f.Pages(ctx, g, c)
 			if !keep(err) {
 				continue
@@ -365,7 +366,47 @@ func readEverything(ctx context.Context, b []byte) error {
 	return first
 }
 
+// readLists reads the first pages of a column of lists.
+func readLists(ctx context.Context, f *File, group, column int) error {
+	if f.Columns[column].repLevel != 1 {
+		return nil
+	}
+	pages, err := f.ListPages(ctx, group, column)
+	if err != nil {
+		return err
+	}
+	dict, err := f.Dictionary(ctx, group, column, pages)
+	if err != nil {
+		return err
+	}
+	for i := range min(len(pages.Pages), 64) {
+		lists, err := f.ReadLists(ctx, group, column, pages, i, dict)
+		if err != nil {
+			return err
+		}
+		if number := f.Columns[column].Type; number != Double && number != Float {
+			continue
+		}
+		lists.AppendHead(nil, 8)
+		for row := range lists.Len() {
+			lists.AppendRow(nil, row, 8)
+		}
+	}
+	return nil
+}
+
 func FuzzFile(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/lists-*.parquet")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range seeds {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
 	for _, b := range arrowFiles(f) {
 		f.Add(b)
 	}

@@ -19,7 +19,7 @@ import (
 type ParquetTable struct {
 	File   *parquet.File
 	Reader source.Reader
-	Cache  *lru.Cache[pageKey, *parquet.Values]
+	Cache  *lru.Cache[pageKey, decoded]
 
 	account *budget.Account // of the opening, for memory that the cache does not count
 
@@ -31,9 +31,14 @@ type ParquetTable struct {
 // largePage is the page of a column that was used last of those that are larger than the cache. Otherwise each row of
 // such a page would decode it again: a file of 10 KB may have a page of 64 MiB and a million rows.
 type largePage struct {
-	key    pageKey
-	values *parquet.Values
-	cost   int64
+	key  pageKey
+	page decoded
+	cost int64
+}
+
+// decoded is a decoded page or dictionary: *parquet.Values, or *parquet.Lists of a column of lists.
+type decoded interface {
+	Cost() int // bytes in memory
 }
 
 type pageKey struct{ column, group, page int }
@@ -47,7 +52,7 @@ func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Parqu
 	if err != nil {
 		return nil, err
 	}
-	return &ParquetTable{File: f, Reader: r, Cache: lru.New[pageKey, *parquet.Values](cacheBytes),
+	return &ParquetTable{File: f, Reader: r, Cache: lru.New[pageKey, decoded](cacheBytes),
 		pages: map[pageKey]*parquet.Pages{}, large: map[int]largePage{}, account: budget.Of(ctx)}, nil
 }
 
@@ -190,7 +195,11 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 	if p != nil {
 		return p, nil
 	}
-	p, err := t.File.Pages(ctx, group, column)
+	locate := t.File.Pages
+	if t.File.Columns[column].Repeated {
+		locate = t.File.ListPages
+	}
+	p, err := locate(ctx, group, column)
 	if err != nil {
 		return nil, err
 	}
@@ -200,56 +209,76 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 	return p, nil
 }
 
-// values returns a decoded page, from the cache if possible.
-//
-// A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
-// that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
+// values returns a decoded page of a flat column.
 func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {
-	dk := pageKey{key.column, key.group, dictPage}
-	v, ok := t.Cache.Get(key)
-	if ok {
-		if pages.Dict.Off != 0 {
-			t.Cache.Get(dk)
-		}
-		return v, nil
-	}
-	if v = t.largeOf(key); v != nil {
-		return v, nil
-	}
-	var dict *parquet.Values
-	cost := int64(0)
-	if pages.Dict.Off != 0 {
-		var err error
-		if dict, ok = t.Cache.Get(dk); !ok {
-			if dict, err = t.File.Dictionary(ctx, key.group, key.column, pages); err != nil {
-				return nil, err
-			}
-			t.Cache.Add(dk, dict, int64(dict.Cost()))
-		}
-		// so large that it may be evicted before its pages: count it with each page
-		if int64(dict.Cost()) > t.Cache.Bound()/8 {
-			cost = int64(dict.Cost())
-		}
-	}
-	v, err := t.File.Read(ctx, key.group, key.column, pages, key.page, dict)
+	page, err := t.page(ctx, key, pages, func(dict *parquet.Values) (decoded, error) {
+		return t.File.Read(ctx, key.group, key.column, pages, key.page, dict)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if cost += int64(v.Cost()); cost+lru.Overhead > t.Cache.Bound() {
-		t.keepLarge(largePage{key, v, cost})
-		return v, nil
+	return page.(*parquet.Values), nil
+}
+
+// page returns a decoded page, from the cache if possible. read decodes it with the dictionary of its column.
+//
+// A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
+// that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
+func (t *ParquetTable) page(ctx context.Context, key pageKey, pages *parquet.Pages,
+	read func(dict *parquet.Values) (decoded, error)) (decoded, error) {
+	dictKey := pageKey{key.column, key.group, dictPage}
+	if page, ok := t.Cache.Get(key); ok {
+		if pages.Dict.Off != 0 {
+			t.Cache.Get(dictKey)
+		}
+		return page, nil
 	}
-	t.Cache.Add(key, v, cost)
-	t.Cache.Get(dk)
-	return v, nil
+	if page := t.largeOf(key); page != nil {
+		return page, nil
+	}
+	dict, err := t.dictionary(ctx, dictKey, pages)
+	if err != nil {
+		return nil, err
+	}
+	cost := int64(0)
+	// A dictionary so large that it may be evicted before its pages is counted with each page.
+	if dict != nil && int64(dict.Cost()) > t.Cache.Bound()/8 {
+		cost = int64(dict.Cost())
+	}
+	page, err := read(dict)
+	if err != nil {
+		return nil, err
+	}
+	if cost += int64(page.Cost()); cost+lru.Overhead > t.Cache.Bound() {
+		t.keepLarge(largePage{key, page, cost})
+		return page, nil
+	}
+	t.Cache.Add(key, page, cost)
+	t.Cache.Get(dictKey)
+	return page, nil
+}
+
+// dictionary returns the dictionary of a column in a row group, from the cache if possible, or nil if it has none.
+func (t *ParquetTable) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {
+	if pages.Dict.Off == 0 {
+		return nil, nil
+	}
+	if page, ok := t.Cache.Get(key); ok {
+		return page.(*parquet.Values), nil
+	}
+	dict, err := t.File.Dictionary(ctx, key.group, key.column, pages)
+	if err == nil {
+		t.Cache.Add(key, dict, int64(dict.Cost()))
+	}
+	return dict, err
 }
 
 // largeOf returns a page that is kept beside the cache, or nil.
-func (t *ParquetTable) largeOf(key pageKey) *parquet.Values {
+func (t *ParquetTable) largeOf(key pageKey) decoded {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.large[key.column]; p.key == key {
-		return p.values
+		return p.page
 	}
 	return nil
 }

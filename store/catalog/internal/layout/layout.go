@@ -15,11 +15,12 @@ const (
 	Offset = "chaski:offset"
 	Length = "chaski:length"
 
-	EPSG = "epsg"
-	MinX = "minx"
-	MinY = "miny"
-	MaxX = "maxx"
-	MaxY = "maxy"
+	EPSG      = "epsg"
+	Transform = "transform" // six numbers, in the order of catalog.Meta.Transform
+	MinX      = "minx"
+	MinY      = "miny"
+	MaxX      = "maxx"
+	MaxY      = "maxy"
 )
 
 // Keys of a catalog's metadata in the Parquet footer.

@@ -1,0 +1,115 @@
+package columns
+
+import (
+	"context"
+	"math"
+	"sort"
+
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// Numbers is a column of lists of numbers, such as the transforms of a catalog. It is safe for concurrent use.
+type Numbers struct {
+	table *ParquetTable
+	leaf  int
+	rows  []int64 // the rows of the table; nil: all
+}
+
+// NumbersOf returns the column of a table whose rows are lists of floats, or nil if it has none with this name.
+func NumbersOf(table Table, name string) *Numbers {
+	t, ok := table.(*ParquetTable)
+	if !ok {
+		return nil // CSV files and items have no lists
+	}
+	for i := range t.File.Fields {
+		field := &t.File.Fields[i]
+		if field.Name != name {
+			continue
+		}
+		for len(field.Children) == 1 {
+			field = &field.Children[0]
+		}
+		if field.Leaf >= 0 && field.Rep == 1 {
+			if c := &t.File.Columns[field.Leaf]; c.Type == parquet.Double || c.Type == parquet.Float {
+				return &Numbers{table: t, leaf: field.Leaf}
+			}
+		}
+	}
+	return nil
+}
+
+// Pick returns the rows of a column in their order. c may be nil.
+func (c *Numbers) Pick(rows []int64) *Numbers {
+	if c == nil {
+		return nil
+	}
+	picked := *c
+	picked.rows = rows
+	if c.rows != nil {
+		picked.rows = make([]int64, len(rows))
+		for i, row := range rows {
+			picked.rows[i] = c.rows[row]
+		}
+	}
+	return &picked
+}
+
+// Row returns the first limit numbers of a row in dst. A null has none.
+func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) ([]float64, error) {
+	dst = dst[:0]
+	if c.rows != nil {
+		row = c.rows[row]
+	}
+	groups := c.table.File.Groups
+	group := sort.Search(len(groups), func(i int) bool { return groups[i].First > row }) - 1
+	pages, err := c.table.pagesOf(ctx, c.leaf, group)
+	if err != nil {
+		return dst, err
+	}
+	row -= groups[group].First
+	page := pages.Find(row)
+	lists, err := c.page(ctx, group, page, pages)
+	if err != nil {
+		return dst, err
+	}
+	first := int(row - pages.Pages[page].First)
+	dst = lists.AppendRow(dst, first, limit)
+	// A list may go on in the pages after the one in which it begins.
+	for last := first == lists.Len()-1; last && page+1 < len(pages.Pages) && len(dst) < limit; {
+		page++
+		if lists, err = c.page(ctx, group, page, pages); err != nil {
+			return dst, err
+		}
+		dst, last = lists.AppendHead(dst, limit-len(dst)), lists.Len() == 0
+	}
+	return dst, nil
+}
+
+func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
+	key := pageKey{c.leaf, group, page}
+	lists, err := c.table.page(ctx, key, pages, func(dict *parquet.Values) (decoded, error) {
+		return c.table.File.ReadLists(ctx, group, c.leaf, pages, page, dict)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lists.(*parquet.Lists), nil
+}
+
+// Transform returns the six numbers of a row, or nil if it has others. c may be nil.
+func (c *Numbers) Transform(ctx context.Context, row int64) (*[6]float64, error) {
+	if c == nil {
+		return nil, nil
+	}
+	// One more than six, to tell longer lists.
+	numbers, err := c.Row(ctx, row, make([]float64, 0, 7), 7)
+	if err != nil || len(numbers) != 6 {
+		return nil, err
+	}
+	for _, x := range numbers {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, nil
+		}
+	}
+	return (*[6]float64)(numbers), nil
+}

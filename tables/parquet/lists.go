@@ -1,0 +1,152 @@
+package parquet
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Lists are the rows of one page of a column of lists, without lists within lists. They are immutable.
+type Lists struct {
+	values *Values // those that exist, of all rows
+	starts []int32 // the number of the first value of each row that begins in the page
+}
+
+// Len returns the number of rows that begin in the page.
+func (l *Lists) Len() int { return len(l.starts) }
+
+// Cost returns about how many bytes the page takes in memory.
+func (l *Lists) Cost() int { return l.values.Cost() + 4*cap(l.starts) }
+
+// AppendHead appends the first limit of the values before the first row, as numbers. They belong to the last row that
+// begins in an earlier page.
+func (l *Lists) AppendHead(dst []float64, limit int) []float64 {
+	end := l.values.n
+	if len(l.starts) > 0 {
+		end = int(l.starts[0])
+	}
+	return l.append(dst, 0, end, limit)
+}
+
+// AppendRow appends the first limit values of row i, counted from the first that begins in the page, as numbers. Null
+// elements are left out.
+func (l *Lists) AppendRow(dst []float64, i, limit int) []float64 {
+	end := l.values.n
+	if i+1 < len(l.starts) {
+		end = int(l.starts[i+1])
+	}
+	return l.append(dst, int(l.starts[i]), end, limit)
+}
+
+func (l *Lists) append(dst []float64, lo, hi, limit int) []float64 {
+	for i := lo; i < min(hi, lo+limit); i++ {
+		dst = append(dst, l.values.Float(i))
+	}
+	return dst
+}
+
+// ListPages locates the pages of a column of lists in a row group. Page.First is the first row that begins in a page, or
+// the next row if none does: writers of files without an offset index end pages within lists, and only the repetition
+// levels say where rows begin.
+func (f *File) ListPages(ctx context.Context, group, column int) (*Pages, error) {
+	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	if err := f.readable(c, col); err != nil {
+		return nil, err
+	}
+	if col.repLevel != 1 {
+		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "does not hold lists of values")
+	}
+	p := &Pages{rows: g.Rows}
+	if c.start < c.dataOff {
+		p.Dict = Page{Off: c.start, Len: clampLen(c.dataOff - c.start)}
+	}
+	if g.Rows == 0 {
+		return p, nil
+	}
+	var err error
+	if c.indexOff > 0 {
+		err = f.indexedPages(ctx, p, c)
+	} else {
+		err = f.walkListPages(ctx, p, c, col)
+	}
+	return p, fault.WithPart(err, "column "+col.Name, 0)
+}
+
+// walkListPages reads all pages of a column, and counts the rows that begin in each.
+func (f *File) walkListPages(ctx context.Context, p *Pages, c *columnChunk, col *Column) error {
+	row := int64(0)
+	for pos := c.start; pos < c.end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, stored, err := f.load(ctx, Page{Off: pos}, c.end)
+		if err != nil {
+			return err
+		}
+		size := int64(h.head) + int64(h.stored)
+		switch h.kind {
+		case dictionaryPage:
+			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
+				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
+			}
+			p.Dict = Page{Off: pos, Len: clampLen(size)}
+		case dataPage, dataPageV2:
+			levels, _, err := h.readLevels(stored, c, col)
+			if err != nil {
+				return fault.WithPart(err, "", pos)
+			}
+			p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
+			row += levels.rows(int(h.values))
+		}
+		pos += size
+	}
+	if row != p.rows {
+		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", row, p.rows)
+	}
+	return nil
+}
+
+// ReadLists decodes page i of a column of lists. pages are those of ListPages, and dict is the column's dictionary, or
+// nil if it has none.
+func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i int, dict *Values) (*Lists, error) {
+	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
+	l, err := f.readLists(ctx, c, col, pages, i, dict)
+	if err != nil {
+		return nil, fault.WithPart(err, "column "+col.Name, 0)
+	}
+	return l, nil
+}
+
+func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages *Pages, i int,
+	dict *Values) (*Lists, error) {
+	page := pages.Pages[i]
+	h, stored, err := f.load(ctx, page, c.end)
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != dataPage && h.kind != dataPageV2 {
+		return nil, fault.New(fault.Corrupt, "page header", page.Off, "page of kind %d", h.kind)
+	}
+	levels, data, err := h.readLevels(stored, c, col)
+	if err != nil {
+		return nil, fault.WithPart(err, "", page.Off)
+	}
+	l := &Lists{}
+	there := 0
+	for k := range int(h.values) {
+		if levels.Rep[k] == 0 {
+			l.starts = append(l.starts, int32(there))
+		}
+		if levels.Def == nil || int(levels.Def[k]) == col.defLevel {
+			there++
+		}
+	}
+	if len(l.starts) != pages.Rows(i) {
+		return nil, fault.New(fault.Corrupt, "page header", page.Off, "%d rows, not %d", len(l.starts), pages.Rows(i))
+	}
+	l.values = &Values{n: there, typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := l.values.decode(data, there, h.encoding, dict); err != nil {
+		return nil, fault.WithPart(err, "", page.Off)
+	}
+	return l, nil
+}
