@@ -124,6 +124,10 @@ def test_read_many():
     got = rumi.read_many(paths, headers, windows=windows, time=[2, 0], bands=[1], pattern="n t y x")
     assert np.array_equal(got, want[:, [2, 0], 1])
     assert rumi.read_many(paths[:1], headers[:1]).shape == (1, 3, 2, 20, 21)
+    single = next(r for r in UNITS if r["shape"][0] == 1)
+    path, image = RASTER / single["path"], whole(single)[0]
+    for count in (1, 2):
+        assert np.array_equal(rumi.read_many([path] * count), np.stack([image] * count))
     for wrong in (windows[:1], [*windows[1:], (0, 0, 7, 9)], [(0, 0, 7)] * len(a)):
         with pytest.raises(SpecError):
             rumi.read_many(paths, headers, windows=wrong)

@@ -397,7 +397,8 @@ def read_many(
         sources: paths.
         headers: of the files; None takes their own. They are not compared with the files' own.
         windows: (row, column, height, width) in each file.
-        pattern: as for `read`, with n.
+        pattern: as for `read`, with n. Default: "n b y x", or "n t b y x" for files with several
+            steps of time.
         time: steps of time: (start, stop) for a slice, a list for picks in its order.
         bands: likewise.
         num_threads: threads that decode; 0 leaves it to the engine.
@@ -409,15 +410,17 @@ def read_many(
         Error: of the kind that fits.
     """
     blobs = None if headers is None else [h.blob if isinstance(h, Header) else h for h in headers]
-    return _read.read(
+    out = _read.read(
         [os.fsdecode(p) for p in sources],
-        layout=_blanks(pattern or "n t b y x"),
+        layout=None if pattern is None else _blanks(pattern),
         t=time,
         b=bands,
         windows=windows,
         header=blobs,
         num_threads=num_threads,
     )
+    # One file has no axis n by default.
+    return out[None] if pattern is None and len(sources) == 1 else out
 
 
 def read(
