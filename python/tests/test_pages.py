@@ -112,7 +112,16 @@ def test_served(data, binary):
 
 
 def test_training_of_the_readme(data, binary):
+    """It survives nodata of masks, pixels without a label, and padding rows."""
     torch = pytest.importorskip("torch")
+    rasterio = pytest.importorskip("rasterio")
+    for i, nodata in enumerate([255, 7, None, None]):
+        path = data / f"pairs/masks/{i}.tif"
+        with rasterio.open(path) as f:
+            mask, profile = f.read(), f.profile
+        mask[:, 100:156] = nodata or 255  # in the third and fourth, a class that is no label
+        with rasterio.open(path, "w", **{**profile, "nodata": nodata}) as f:
+            f.write(mask)
     (block,) = blocks("README.md")
     net = torch.nn.Conv2d(4, 2, 1)
     seen = []

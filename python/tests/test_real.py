@@ -511,6 +511,11 @@ def test_torch(chips):
             want = torch.from_numpy(np.where(x == NODATA, 0, normalised(x)).astype(np.float32)[i])
             assert torch.equal(b["image"][b["valid"]], want.to(torch.bfloat16))
         assert sorted(seen) == list(range(N))
+        for stacks in ({}, {"batch_size": 4}):
+            with pytest.raises(RuntimeError, match=r"DataLoader\(dataset, batch_size=None\)"):
+                next(iter(torch.utils.data.DataLoader(d, **stacks)))
+        apart = torch.utils.data.DataLoader(d, batch_size=1, collate_fn=lambda items: items[0])
+        assert next(iter(apart))["image"].shape[0] == 8
 
 
 def serve(binary: str, root: Path, listen: str) -> tuple[subprocess.Popen, str]:

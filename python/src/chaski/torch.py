@@ -262,11 +262,12 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         """Iterates over the rest of the epoch, as `chaski.Loader` does.
 
         Raises:
-            RuntimeError: in a DataLoader worker, within a loader that shares batches among ranks
-                once more, or made before torch.distributed was initialised; the message says what
-                to do.
+            RuntimeError: in a DataLoader worker, within a DataLoader that stacks batches, or a
+                loader that shares batches among ranks once more, or made before torch.distributed
+                was initialised; the message says what to do.
         """
         refuse_worker()
+        _refuse_stacking(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_ranks()
         return map(to_tensors, self.loader)
 
@@ -385,6 +386,19 @@ def _open(o: MapOptions, **others: Any) -> Loader:
     options = {f.name: getattr(o, f.name) for f in fields(o)} | others
     target, source = options.pop("target"), options.pop("source")
     return load(source, **options) if target is None else connect(target, source, **options)
+
+
+def _refuse_stacking(caller: object) -> None:
+    """Raises if the caller is a DataLoader's fetcher that stacks items, which are batches already.
+
+    A `collate_fn` of the user's own may take them apart.
+    """
+    stacks = getattr(caller, "auto_collation", False)
+    if stacks and getattr(caller, "collate_fn", None) is torch.utils.data.default_collate:
+        raise RuntimeError(
+            "each item of this chaski dataset is a whole batch already, and DataLoader would stack "
+            "several: write DataLoader(dataset, batch_size=None), or iterate over the dataset"
+        )
 
 
 def _shared_out_again(dataset: IterableDataset) -> bool:
