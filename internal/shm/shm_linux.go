@@ -197,6 +197,15 @@ func ListenUser(name string) (net.Listener, error) {
 	return userListener{l}, nil
 }
 
+// ListenFile listens on a stream socket that is a file, for processes of this user only.
+func ListenFile(path string) (net.Listener, error) {
+	l, err := listenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return userListener{l}, nil
+}
+
 type userListener struct{ *net.UnixListener }
 
 // Accept implements net.Listener.

@@ -3,11 +3,15 @@ package shm
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -275,4 +279,90 @@ func TestHeapMakesRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(800 << 20)
+}
+
+// TestListenFile promises that the file of a socket is for its user alone, whatever the umask, and that a process of
+// another user that got hold of it is cut off. The other user is a thread of this process with another user ID, which
+// only root can have.
+func TestListenFile(t *testing.T) {
+	before := syscall.Umask(0)
+	defer syscall.Umask(before)
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} { // the other user has to reach the socket
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "socket")
+	l, err := ListenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, want 0600 (%v)", info.Mode().Perm(), err)
+	}
+	if after := syscall.Umask(0); after != 0 {
+		t.Errorf("the umask is %#o, want 0 as before", after)
+	}
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	own, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	(<-accepted).Close()
+	own.Close()
+	if os.Geteuid() == 0 {
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		other, err := dialAs(65534, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := other.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("another user read %d bytes (%v), want the end", n, err)
+		}
+		other.Close()
+	}
+	l.Close()
+	for c := range accepted {
+		t.Error("another user was accepted")
+		c.Close()
+	}
+}
+
+// dialAs connects to a socket as another user. The thread that does ends with its goroutine.
+func dialAs(user int, path string) (*os.File, error) {
+	type dialed struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan dialed)
+	go func() {
+		runtime.LockOSThread()
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(user), ^uintptr(0)); e != 0 {
+				err = e
+			}
+		}
+		if err == nil {
+			err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+		}
+		done <- dialed{os.NewFile(uintptr(fd), path), err}
+	}()
+	d := <-done
+	return d.file, d.err
 }

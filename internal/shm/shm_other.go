@@ -49,6 +49,9 @@ func Dial(string) (*Conn, error) { return nil, ErrUnsupported }
 // ListenUser fails.
 func ListenUser(string) (net.Listener, error) { return nil, ErrUnsupported }
 
+// ListenFile listens on a stream socket that is a file, to which other users may not write.
+func ListenFile(path string) (net.Listener, error) { return listenFile(path) }
+
 // SameUser fails.
 func SameUser(*net.UnixConn) error { return ErrUnsupported }
 

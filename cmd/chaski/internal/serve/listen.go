@@ -23,28 +23,28 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	if name, abstract := strings.CutPrefix(address, "unix-abstract:"); abstract {
 		return listenAbstract(address, name)
 	}
-	path, unix := strings.CutPrefix(address, "unix:")
-	network := "tcp"
-	if unix {
-		network, address = "unix", path
-		removeStale(ctx, path)
-	} else if _, _, err := net.SplitHostPort(address); err != nil {
+	if path, file := strings.CutPrefix(address, "unix:"); file {
+		return listenFile(ctx, path)
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, "", console.Usagef("--listen is %q: it must be host:port, unix:PATH or unix-abstract:NAME", address)
 	}
-	if unix && path == "" {
-		return nil, "", console.Usagef("--listen is \"unix:\": the path is missing")
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, network, address)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, "", listenError(address, err)
 	}
-	if !unix {
-		return l, l.Addr().String(), nil
+	return l, l.Addr().String(), nil
+}
+
+// listenFile opens a socket that is a file.
+func listenFile(ctx context.Context, path string) (net.Listener, string, error) {
+	if path == "" {
+		return nil, "", console.Usagef("--listen is \"unix:\": the path is missing")
 	}
-	// The umask may let other users connect, and this socket has no authentication.
-	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
-		return nil, "", listenError(address, err)
+	removeStale(ctx, path)
+	l, err := shm.ListenFile(path)
+	if err != nil {
+		return nil, "", listenError(path, err)
 	}
 	return l, "unix:" + path, nil
 }
