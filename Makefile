@@ -101,8 +101,8 @@ env: ## .venv: the Python environment of demo, tests and checks, with the packag
 install-dev: env
 
 .PHONY: wheel
-wheel: build-default env ## dist/*.whl: the Python package with bin/chaski in it
-	$(PY) -m build --no-isolation --wheel --outdir dist python
+wheel: build-default ## dist/*.whl: the Python package with bin/chaski in it; needs neither .venv nor PyTorch
+	@tools/wheel.sh $(PYTHON)
 
 .PHONY: demo
 demo: build-default env ## a labelled dataset, its statistics, two epochs of training from the stream
@@ -273,4 +273,4 @@ bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, 
 
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers
+	rm -rf bin dist .demo .peers .wheel python/THIRD-PARTY-NOTICES.txt

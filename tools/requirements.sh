@@ -23,7 +23,7 @@ compile() {
 }
 
 cat requirements.txt requirements-torch.txt requirements-dev.txt >"$tmp/all.txt" 2>/dev/null || true
-compile "$tmp/all.txt" requirements.in requirements-torch.in requirements-dev.in
+compile "$tmp/all.txt" requirements.in requirements-torch.in requirements-dev.in requirements-build.in
 compile requirements.txt -c "$tmp/all.txt" requirements.in
 # Without Triton, which compiles for GPUs (torch.compile), and cuSOLVER, which PyTorch loads when it solves on one: of
 # the 5.5 GB that PyTorch takes with all of CUDA, they take 1.3.
@@ -31,6 +31,7 @@ printf '%s; python_version < "3"\n' triton nvidia-cusolver >"$tmp/cpu.txt"
 compile requirements-torch.txt -c "$tmp/all.txt" --override "$tmp/cpu.txt" requirements-torch.in
 echo 'torch; python_version < "3"' >"$tmp/without.txt"
 compile requirements-dev.txt -c "$tmp/all.txt" --override "$tmp/without.txt" requirements-dev.in
-for f in requirements requirements-torch requirements-dev; do
+compile requirements-build.txt -c "$tmp/all.txt" requirements-build.in
+for f in requirements requirements-torch requirements-dev requirements-build; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done

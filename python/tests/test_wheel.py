@@ -47,7 +47,11 @@ def test_wheel_with_engine(tmp_path):
         assert info.external_attr >> 16 & stat.S_IXUSR
         assert wheel.read(info) == binary.read_bytes()
         (metadata,) = (n for n in names if n.endswith("/METADATA"))
-        assert "Requires-Dist: torch" in wheel.read(metadata).decode()
+        about = wheel.read(metadata).decode()
+        assert "Requires-Dist: torch" in about and "License-Expression: Apache-2.0" in about
+        assert "Author: " in about and "Project-URL: Homepage, https://" in about
+        (licence,) = (n for n in names if n.endswith("/licenses/LICENSE"))
+        assert wheel.read(licence) == (PACKAGE.parent / "LICENSE").read_bytes()
     installed = tmp_path / "installed"
     # Unpacked as pip does it, because pip would refuse a wheel of another platform.
     with zipfile.ZipFile(wheel.filename) as z:
