@@ -124,7 +124,8 @@ func misplacedIn(t *testing.T, s loader.Spec) string {
 	if err == nil {
 		defer e.Close()
 		var b *loader.Batch
-		if b, err = e.Start(t.Context(), shuffle.StepTicket(0, 0, s.BatchSize, 0, 1), false).Wait(t.Context()); err == nil {
+		ticket := shuffle.StepTicket(0, 0, s.BatchSize, 0, 1)
+		if b, err = e.Start(t.Context(), ticket, false).Wait(t.Context()); err == nil {
 			b.Release()
 		}
 	}
@@ -167,10 +168,11 @@ func TestCatalogsWithBoundsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	e := mustOpen(t, loader.Spec{Source: path, BatchSize: 1, Geo: true, Fields: []loader.Field{{Name: "image", Column: "uri"}}},
-		loader.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if got := first(t, e).Tensor("geo.transform").Float64(); !slices.Equal(got, []float64{500000, 10, 0, 4600320, 0, -10}) {
-		t.Errorf("transform %v, want one with north up", got)
+	s := loader.Spec{Source: path, BatchSize: 1, Geo: true, Fields: []loader.Field{{Name: "image", Column: "uri"}}}
+	e := mustOpen(t, s, loader.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	want := []float64{500000, 10, 0, 4600320, 0, -10}
+	if got := first(t, e).Tensor("geo.transform").Float64(); !slices.Equal(got, want) {
+		t.Errorf("transform %v, want one with north up, %v", got, want)
 	}
 	if !strings.Contains(log.String(), "bounds without transforms") {
 		t.Errorf("the log says %q", log.String())

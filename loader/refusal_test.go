@@ -515,6 +515,15 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`select, sql, value, within`,
 		`{"bbox_crs":"WGS 84"}`: `bbox_crs is "WGS 84": it must be an EPSG code, such as 32633 or ` +
 			`"EPSG:32633"`,
+		`{"source":"d","batch_size":1,"use":"a","split":{"by":"hash","shares":{"a":0.8,"b":0.3}}}`: `split: shares ` +
+			`sum to 1.1: fractions must sum to 1; whole numbers are weights, such as 4 and 1`,
+		`{"source":"d","batch_size":1,"use":"a","split":{"by":"date","column":"d","ranges":` +
+			`{"a":["2024-02","2024-01-15"]}}}`: `split: range "a" is ["2024-02", "2024-01-15"]: it must begin before ` +
+			`it ends`,
+		`{"source":"d","batch_size":1,"use":"a","split":{"by":"date","column":"d","ranges":{"a":[7,7]}}}`: `split: ` +
+			`range "a" is [7, 7]: it must begin before it ends`,
+		`{"source":"d","batch_size":1,"fields":[{"name":"a","validity":"a"}]}`: `field "a": validity is "a": another ` +
+			`member of the batch has this name, so give the mask its own, such as "a_valid"`,
 		`{"split":3}`:                    `split is 3: it must be the name of a part, or a split`,
 		`{"split":{"shares":{"a":"b"}}}`: `share "a": weight is "b": it must be a finite number`,
 		`{"split":{"ranges":{"a":[1]}}}`: `split.ranges.a is [1]: it must be [from, to]`,

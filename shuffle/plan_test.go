@@ -350,9 +350,9 @@ func TestPlanRefuses(t *testing.T) {
 		{window(Sampler{Kind: GridWindow, Grid: Grid{1, 1, 0, 1, 1, 1, false}}), "every 0 by 1"},
 		{window(Sampler{Kind: GridWindow, Grid: Grid{1, 1, 3, 1, 2, 1, false}}), "aligned to 2 by 1"},
 		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, math.NaN(), 1, 1, false, 1, 1}}), "NaN"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 0.4, 1, false, 1, 1}}), "0.5 to 0.4"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 2, 1, true, 1, 1}}), "0.5 to 2"},
-		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 1, 0.5, false, 1, 1}}), "ratio of 0.5"},
+		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 0.4, 1, false, 1, 1}}), "scale is [0.5, 0.4]"},
+		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 2, 1, true, 1, 1}}), "scale is [0.5, 2]"},
+		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 1, 0.5, false, 1, 1}}), "ratio is 0.5"},
 		{window(Sampler{Kind: VisitWindow, Visits: Visits{1, 1, 8, 8, 0, 1, 1, 1}}), "visits of 0 windows"},
 		{window(Sampler{Kind: VisitWindow, Runs: many, Visits: Visits{1, 1, 8, 8, 2, 1, 1, 1}}), "more than"},
 		{

@@ -126,11 +126,15 @@ type Resized struct {
 }
 
 func (r *Resized) check() error {
-	if !sides(r.H, r.W, r.AlignY, r.AlignX) || !(r.Lo > 0) || !(r.Hi >= r.Lo) || !(r.Hi <= 1e6) ||
-		!(r.Ratio >= 1) || !(r.Ratio <= 1e6) || r.OfAsset && r.Hi > 1 {
-		return fmt.Errorf("resized windows of %v to %v times the area and a ratio of %v "+
-			"for %d by %d pixels, aligned to %d by %d",
-			r.Lo, r.Hi, r.Ratio, r.H, r.W, r.AlignY, r.AlignX)
+	switch {
+	case !sides(r.H, r.W, r.AlignY, r.AlignX):
+		return fmt.Errorf("resized windows of %d by %d pixels, aligned to %d by %d", r.H, r.W, r.AlignY, r.AlignX)
+	case !(r.Lo > 0) || !(r.Hi >= r.Lo) || !(r.Hi <= 1e6):
+		return fmt.Errorf("scale is [%v, %v]: it must be [least, greatest], above 0 and at most 1000000", r.Lo, r.Hi)
+	case r.OfAsset && r.Hi > 1:
+		return fmt.Errorf("scale is [%v, %v]: relative to the raster, it must be at most 1", r.Lo, r.Hi)
+	case !(r.Ratio >= 1) || !(r.Ratio <= 1e6):
+		return fmt.Errorf("ratio is %v: it must be from 1 to 1000000", r.Ratio)
 	}
 	return nil
 }

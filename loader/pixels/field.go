@@ -210,7 +210,7 @@ func (r *Raster) setArithmetic() error {
 	conv := einops.Convert{From: r.Native, To: r.To}
 	if n := r.Normalize; n != nil {
 		if k := len(n.Scale); k != 1 && k != r.bands() {
-			return fmt.Errorf("normalize has %d values for %d bands", k, r.bands())
+			return fmt.Errorf("normalize: scale has %d values for %d bands", k, r.bands())
 		}
 		r.Scale, r.Offset = float32s(n.Scale), float32s(n.Offset)
 		conv.Scale, conv.Offset = r.Scale, r.Offset

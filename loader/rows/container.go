@@ -120,20 +120,23 @@ func openContainer(
 	return c, nil
 }
 
-// noneOf returns the error for a list of paths in which a file, such as a raster, is not a
-// container. It returns nil if each file that can be opened is one: then the error of taco.Open is
-// the better one.
+// noneOf returns the error for a list of paths in which a file or a directory, such as one of rasters, is not a
+// container. It returns nil if each that can be opened is one: then the error of taco.Open is the better one.
 func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
-	for _, p := range src.Parts {
+	if len(src.Parts) == 0 {
+		return nil
+	}
+	for _, p := range append([]string{src.Source}, src.Parts...) {
 		r, err := o.Open(ctx, p)
-		if err != nil {
+		if err == nil {
+			_ = r.Close()
+		} else if fault.KindOf(err) != fault.Unsupported { // which directories are
 			continue
 		}
-		_ = r.Close()
 		if !taco.Is(ctx, o, p) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"is not a container: a list of paths names containers; "+
-					"name files by a directory, a glob or a table"), p)
+				"is not a container: a list of paths names containers; several directories or tables are a mixture "+
+					"of sources, and files are named by a directory, a glob or a table"), p)
 		}
 	}
 	return nil

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -430,7 +432,7 @@ func (s Split) withDefaults() Split {
 		weights[i] = h.Weight
 	}
 	parts, err := shuffle.Apportion(shuffle.SplitTotal, weights)
-	if err != nil {
+	if err != nil || s.checkFractions() != nil {
 		return s // validate reports the error, because defaults have no way to
 	}
 	s.Shares = slices.Clone(s.Shares)
@@ -894,6 +896,27 @@ func (s *Split) validate(use string) error {
 	return nil
 }
 
+// fractionTolerance is how far fractions may be from a sum of 1: three thirds, rounded to two digits, miss it by 0.01,
+// and seven sevenths by 0.02.
+const fractionTolerance = 0.021
+
+// checkFractions refuses weights of at most 1, not all of them whole numbers, that do not sum to 1. They are meant as
+// fractions of the rows: 0.8 and 0.3 are not 8 to 3 but a mistake.
+func (s *Split) checkFractions() error {
+	sum, fractions := 0.0, false
+	for _, h := range s.Shares {
+		if h.Parts != 0 || h.Weight > 1 {
+			return nil
+		}
+		fractions = fractions || h.Weight < 1
+		sum += h.Weight
+	}
+	if !fractions || math.Abs(sum-1) <= fractionTolerance {
+		return nil
+	}
+	return fmt.Errorf("shares sum to %.4g: fractions must sum to 1; whole numbers are weights, such as 4 and 1", sum)
+}
+
 // shareNames checks the shares of a split and returns their names.
 func (s *Split) shareNames() (names []string, err error) {
 	if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
@@ -905,6 +928,9 @@ func (s *Split) shareNames() (names []string, err error) {
 				return nil, fmt.Errorf("share %q is %v: it must be a finite number above 0", h.Name, h.Weight)
 			}
 		}
+	}
+	if err := s.checkFractions(); err != nil {
+		return nil, err
 	}
 	h := s.Hash()
 	if err := h.Check(); err != nil {
@@ -933,9 +959,29 @@ func (s *Split) rangeNames() (names []string, err error) {
 				return nil, fmt.Errorf("range %q: %w", r.Name, err)
 			}
 		}
+		if r.empty() {
+			return nil, fmt.Errorf("range %q is [%s, %s]: it must begin before it ends", r.Name, r.From, r.To)
+		}
 		names = append(names, r.Name)
 	}
 	return names, nil
+}
+
+// empty reports whether no value is in a range, because it ends where it begins, or before.
+func (r *Range) empty() bool {
+	from, err1 := OperandOf(r.From)
+	to, err2 := OperandOf(r.To)
+	if err1 != nil || err2 != nil || from.IsText != to.IsText {
+		return false // one has no bound, or they are compared with columns of different kinds
+	}
+	begin, end := from, to
+	if from.IsText && begin.Count(time.Microsecond) == nil && end.Count(time.Microsecond) == nil {
+		return begin.int >= end.int
+	}
+	if from.IsText {
+		return from.text >= to.text
+	}
+	return from.float >= to.float
 }
 
 // Hash returns the seed and the shares of the split in the types of package shuffle.

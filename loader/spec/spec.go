@@ -420,6 +420,10 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("spec: field %q: %w", f.Name, err)
 		}
 		for _, n := range f.members() {
+			if n != "" && names[n] && n == f.Validity {
+				return fmt.Errorf("spec: field %q: validity is %q: another member of the batch has this name, "+
+					"so give the mask its own, such as %q", f.Name, n, f.Name+"_valid")
+			}
 			if n != "" && names[n] {
 				return fmt.Errorf("spec: two members of a batch are called %q", n)
 			}

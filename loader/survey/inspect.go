@@ -239,7 +239,8 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 		return i.frame(ctx, r, o)
 	case KindCSV:
 		i.Kind = kind
-		return nil
+		i.Table, err = catalog.DescribeCSV(ctx, r, path)
+		return err
 	case "":
 		return fault.New(fault.Unsupported, "file", 0,
 			"neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")

@@ -29,7 +29,12 @@ def test_few_arguments():
 @pytest.mark.parametrize(
     "args,error,match",
     [
-        ({"wher": []}, TypeError, r"load\(\) got an unexpected keyword argument 'wher'"),
+        ({"wher": []}, TypeError, r"load\(\) got an unexpected keyword argument 'wher'$"),
+        ({"bands": [0]}, TypeError, r"'bands': write pixels=chaski.Pixels\(bands=...\)"),
+        ({"where": []}, TypeError, r"'where': write rows=chaski.Rows\(where=...\)"),
+        ({"workers": 2}, TypeError, r"'workers': write engine=chaski.Engine\(workers=...\)"),
+        ({"num_workers": 2}, TypeError, r"'num_workers': .* engine=chaski.Engine\(workers=...\)"),
+        ({"transform": abs}, TypeError, r"'transform': change the batches in the loop"),
         (
             {"rows": "cloud < 10"},
             chaski.SpecError,

@@ -5,21 +5,40 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// Column describes one column of a Parquet file for people.
+// Column describes one column of a Parquet or CSV file for people.
 type Column struct {
 	Name string `json:"name"` // path in the schema, joined by dots
 	Type string `json:"type"` // numpy's name for numbers, else "text", "bytes", "list of …", "other"
 }
 
-// Summary describes a Parquet file.
+// Summary describes a Parquet or CSV file.
 type Summary struct {
 	Catalog bool     `json:"catalog"` // has the blobs of its assets
 	Rows    int64    `json:"rows"`
 	Columns []Column `json:"columns"`
+}
+
+// IsParquet reports whether the name of a file ends as those of Parquet files do.
+func IsParquet(name string) bool { return columns.IsParquet(listing.Extension(name)) }
+
+// DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.
+func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
+	held, err := columns.OpenHeld(ctx, r, listing.Extension(name), nil)
+	if err != nil {
+		return nil, err
+	}
+	types := map[Kind]string{Int: "int64", Float: "float64", Text: "text"}
+	s := &Summary{Rows: held.N}
+	for _, column := range held.Names {
+		s.Columns = append(s.Columns, Column{Name: column, Type: types[held.Columns[column].Kind()]})
+	}
+	return s, nil
 }
 
 // Describe reads the footer of a Parquet file. It does not close r.

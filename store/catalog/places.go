@@ -47,8 +47,8 @@ func (p *placeColumns) pick(rows []int64) *placeColumns {
 	return out
 }
 
-// place returns where the raster of a row lies, which has height by width pixels, or nil if the catalog does not say it.
-// A row with bounds but without a transform has a Boxed place.
+// place returns where the raster of a row lies, which has height by width pixels, or nil if the catalog does not say
+// it. A row with bounds but without a transform has a Boxed place.
 func (p *placeColumns) place(ctx context.Context, row int64, height, width int) (*Place, error) {
 	if p == nil {
 		return nil, nil

@@ -65,7 +65,8 @@ func TestLists(t *testing.T) {
 		}
 		for i := range 2000 {
 			if i >= len(rows) || !slices.Equal(rows[i], listRow(i)) {
-				t.Fatalf("%s: %d rows; row %d is %v, want %v", path, len(rows), i, rows[min(i, len(rows)-1)], listRow(i))
+				t.Fatalf("%s: %d rows, want 2000; row %d is %v, want %v", path, len(rows), i,
+					rows[min(i, len(rows)-1)], listRow(i))
 			}
 		}
 		if err := r.Close(); err != nil {

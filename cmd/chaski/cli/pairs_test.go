@@ -155,7 +155,7 @@ func TestReportOfPairs(t *testing.T) {
 func TestVerifyPairsUsage(t *testing.T) {
 	workplace(t)
 	for _, args := range [][]string{
-		{"verify", "--json", "chip.tif"},
+		{"verify", "--worst", "3", "chip.tif"},
 		{"verify", "--pairs", "chip.tif", "chip.tif"},
 		{"verify", "--pairs", "chips"},
 		{"verify", "--pairs", "--max-shift", "0", "pairs"},
@@ -164,5 +164,9 @@ func TestVerifyPairsUsage(t *testing.T) {
 		if r := chaski(t.Context(), args...); r.code != 2 || r.out != "" {
 			t.Errorf("%q: exit %d: %s%s", args, r.code, r.out, r.err)
 		}
+	}
+	plain, asked := chaski(t.Context(), "verify", "chip.tif"), chaski(t.Context(), "verify", "--json", "chip.tif")
+	if asked.code != 0 || asked.out != plain.out {
+		t.Errorf("verify --json: exit %d and %q, want what it prints without, %q", asked.code, asked.out, plain.out)
 	}
 }

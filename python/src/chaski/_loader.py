@@ -513,6 +513,8 @@ class Loader:
         Raises:
             ValueError: the epoch is not in [0, 2**64).
         """
+        if not hasattr(epoch, "__index__"):
+            raise TypeError(f"epoch is {epoch!r}: it must be an int")
         epoch = operator.index(epoch)
         if not 0 <= epoch < 1 << 64:
             raise ValueError(f"epoch {epoch} is not in [0, 2**64)")

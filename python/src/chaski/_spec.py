@@ -115,7 +115,7 @@ def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Ca
         except TypeError as e:
             name = f.__qualname__.removesuffix(".__init__")
             said = str(e).replace(f"{getattr(options, '__name__', '')}.__init__", name)
-            raise TypeError(said) from None
+            raise TypeError(said + _instead(options, kwargs)) from None
         return f(*args[:own], o)
 
     of_f = inspect.signature(f)
@@ -123,6 +123,28 @@ def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Ca
     parts = inspect.signature(options).parameters.values()
     call.__signature__ = of_f.replace(parameters=[*before, *parts])  # type: ignore[attr-defined]
     return call
+
+
+_OTHERS = {
+    "transform": "change the batches in the loop; flips and turns are chaski.Pixels(augment=...)",
+    "num_workers": "the engine decodes in parallel: engine=chaski.Engine(workers=...)",
+    "collate_fn": "batches are ready",
+}
+"""What to write in place of arguments that other loaders have."""
+
+
+def _instead(options: Any, given: Mapping[str, object]) -> str:
+    """Returns what to write in place of the first argument that options do not have."""
+    parts = {f.name: f for f in fields(options)}
+    for name in given:
+        if name in parts:
+            continue
+        for part in parts.values():
+            kind = part.default_factory
+            if isinstance(kind, type) and name in inspect.signature(kind).parameters:
+                return f": write {part.name}=chaski.{kind.__name__}({name}=...)"
+        return f": {_OTHERS[name]}" if name in _OTHERS else ""
+    return ""
 
 
 def takes(options: Callable[P, O]) -> Callable[[Callable[[O], R]], Callable[P, R]]:

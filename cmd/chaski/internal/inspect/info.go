@@ -29,7 +29,7 @@ func NewInfo(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info [--json] [--timestamp TIME] PATH...",
 		Short: "Describe files, directories, containers and arrays",
-		Long: `Describe what each PATH is, from its headers alone:
+		Long: `Describe what each PATH is, from its headers alone (CSV files are read as a whole):
 
   TIFF, TOG        shape, tiles, compression, predictor, nodata, mask, bands, georeferencing, and which of
                    the eight rules of the TOG profile hold; the sizes of overviews, also of those in PATH.ovr

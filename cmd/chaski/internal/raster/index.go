@@ -50,7 +50,7 @@ writes a catalog with one row for each file (path, blob, shape, dtype, nodata, E
 size), which is the fastest way to open a dataset. For a catalog, PATH may also be a directory; a glob,
 also of an object store (s3://bucket/chips/*.tif); or a TACO container or Tortilla, whose rasters become
 rows CONTAINER::PATH and are read in place. The catalog stores paths of local files relative to its own
-directory, unless --absolute is set.
+directory, unless --absolute is set. A name that ends in .parquet chooses this format.
 
 --resume reads only files that are new or changed. It takes the rows of the output file, if that exists,
 for files with the same path, size and modification time; for objects listed in a remote directory, with
@@ -86,14 +86,14 @@ without a file are counted on standard error.`,
   chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			if len(f.fields) > 0 && !cmd.Flags().Changed("format") {
+			if !cmd.Flags().Changed("format") && (len(f.fields) > 0 || catalog.IsParquet(f.out)) {
 				f.format = "parquet"
 			}
 			return f.run(cmd.Context(), env, paths)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "hex", "hex or parquet")
+	fl.StringVar(&f.format, "format", "hex", "hex or parquet (default: parquet if the output file ends in .parquet)")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0,
 		"number of files to read at the same time (default: the number of processors, at least 4)")

@@ -56,7 +56,7 @@ func (f *pairsFlags) add(fl *pflag.FlagSet) {
 		"with --pairs: report estimated shifts of more than this many pixels")
 	f.own.IntVar(&f.options.Worst, "worst", 20, "with --pairs: list at most this many pairs")
 	f.own.StringVar(&f.pictures, "pictures", "", "with --pairs: write a PNG of each listed pair into this `DIR`")
-	f.own.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of text")
+	fl.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of text; without, it always is JSON")
 	f.own.AddFlagSet(&f.data)
 	fl.AddFlagSet(&f.own)
 }

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestTablesByTheirNames promises that info tells the rows and columns of CSV files, and that index writes a catalog
+// into a file whose name says so.
+func TestTablesByTheirNames(t *testing.T) {
+	workplace(t)
+	for name, text := range map[string]string{"a.csv": "path,label,score\nx,1,0.5\ny,2,1\n",
+		"a.tsv": "path\tlabel\tscore\nx\t1\t0.5\ny\t2\t1\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := chaski(t.Context(), "info", name)
+		fields := strings.Join(strings.Fields(r.out), " ")
+		want := "rows 2 column path: text column label: int64 column score: float64"
+		if !strings.HasSuffix(fields, want) {
+			t.Errorf("info %s: exit %d: %s%s; want %q", name, r.code, r.out, r.err, want)
+		}
+	}
+	if r := chaski(t.Context(), "index", "-o", "new.parquet", "chips"); r.code != 0 {
+		t.Fatalf("index: exit %d: %s", r.code, r.err)
+	}
+	if got := catalogRows(t, "new.parquet"); got != 3 {
+		t.Errorf("%d rows, want 3", got)
+	}
+	if r := chaski(t.Context(), "index", "--format", "hex", "-o", "hex.parquet", "chip.tif"); r.code != 0 {
+		t.Errorf("an explicit format: exit %d: %s", r.code, r.err)
+	}
+}
