@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// grid reads the sizes of the chunks. A file with TileWidth is tiled. Without RowsPerStrip the image is one
-// strip; if there are more strips and the samples are not compressed, the size of the first one tells the
-// rows.
+// grid reads the sizes of the chunks. A file with TileWidth is tiled. If RowsPerStrip is missing, or not less
+// than the height, the image is one strip; if there are more strips and the samples are not compressed, the
+// size of the first one tells the rows.
 func (p *parser) grid(x *chunk.Index) {
 	if p.tiled() {
 		x.ChunkW = int(p.Between(tagTileWidth, 0, 1, chunk.MaxSide))
@@ -18,24 +18,37 @@ func (p *parser) grid(x *chunk.Index) {
 		return
 	}
 	x.ChunkW, x.CutEdge = x.Width, true
-	if p.Dir.Find(tagRowsPerStrip) != nil {
-		x.ChunkH = min(x.Height, int(p.Between(tagRowsPerStrip, 0, 1, math.MaxUint32)))
-		return
-	}
-	x.ChunkH = x.Height
+	missing := p.Dir.Find(tagRowsPerStrip) == nil
+	rows := p.Between(tagRowsPerStrip, uint64(x.Height), 1, math.MaxUint32)
+	x.ChunkH = min(x.Height, int(rows))
 	e := p.Dir.Find(tagStripOffsets)
-	if p.Err != nil || e == nil || e.Count <= uint64(x.Groups()) {
+	if p.Err != nil || x.ChunkH < x.Height || e == nil || e.Count <= uint64(x.Groups()) {
 		return
 	}
-	counts, row := p.Uints(tagStripByteCounts), rowBytes(x)
-	if x.Codec == chunk.Raw && counts.Len() > 0 && row > 0 {
-		if n := counts.Uint(0); n%row == 0 && n/row >= 1 && n/row <= uint64(x.Height) {
-			x.ChunkH = int(n / row)
-		}
-	}
-	if n := uint64(x.Down()) * uint64(x.Groups()); n != e.Count {
+	if h := p.rowsOfStrips(x, e.Count); h > 0 {
+		x.ChunkH = h
+	} else if missing {
 		p.Fail(fault.Corrupt, tagRowsPerStrip, "missing, and StripOffsets has %d entries", e.Count)
 	}
+}
+
+// rowsOfStrips returns the rows of a strip as the size of the first one tells them, if the samples are not
+// compressed and an image in strips of so many rows has that number of strips, else 0.
+func (p *parser) rowsOfStrips(x *chunk.Index, strips uint64) int {
+	counts, row := p.Uints(tagStripByteCounts), rowBytes(x)
+	if x.Codec != chunk.Raw || counts.Len() == 0 || row == 0 {
+		return 0
+	}
+	n := counts.Uint(0)
+	if n%row != 0 || n/row < 1 || n/row > uint64(x.Height) {
+		return 0
+	}
+	cut := *x
+	cut.ChunkH = int(n / row)
+	if uint64(cut.Down())*uint64(cut.Groups()) != strips {
+		return 0
+	}
+	return cut.ChunkH
 }
 
 func (p *parser) tiled() bool {

@@ -107,8 +107,8 @@ var wanted = []uint16{
 type parser struct{ ifd.Tags }
 
 // same returns the value that all bands share, or absent if the tag is missing. A single value stands for
-// all bands, because many writers leave out the others. More values of BitsPerSample than bands mean that
-// SamplesPerPixel is wrong.
+// all bands, because many writers leave out the others. Values after those of the bands are ignored, as in
+// libtiff, but more values of BitsPerSample than bands must not mean that SamplesPerPixel is wrong (agree).
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	v := p.Uints(tag)
 	if p.Err != nil {
@@ -117,7 +117,7 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	if v.Len() == 0 {
 		return absent
 	}
-	if v.Len() > 1 && (v.Len() < bands || tag == tagBitsPerSample && v.Len() > bands) {
+	if v.Len() > 1 && (v.Len() < bands || tag == tagBitsPerSample && v.Len() > bands && !p.agree(bands)) {
 		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
 		return 0
 	}
@@ -128,6 +128,12 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 		}
 	}
 	return v.Uint(0)
+}
+
+// agree reports whether PhotometricInterpretation and ExtraSamples need exactly that many bands.
+func (p *parser) agree(bands int) bool {
+	colours := coloursOf(uint16(min(p.Uint(tagPhotometric, photometricBlackIsZero), math.MaxUint16)))
+	return p.Err == nil && colours+p.Uints(tagExtraSamples).Len() == bands
 }
 
 // index builds the chunk index, without nodata, and not yet validated as a whole.

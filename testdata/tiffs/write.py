@@ -161,13 +161,19 @@ def main():
     offs, counts, data = packed([np.ascontiguousarray(c).tobytes() for c in cuts])
     refused("tile-between", tiff({**tiled, 325: (4, [64 * 44])}, bytes(64 * 44)), "a tile of 64 by 48 with 44 rows, the image has 40", "corrupt")
     refused("bits-surplus", tiff(base(RGB, t277=(3, [1])), rgb), "three BitsPerSample, one SamplesPerPixel", "corrupt")
+    refused("bits-surplus-alpha", tiff(base(RGB, t258=(3, [8] * 4), t338=(3, [1])), rgb), "four BitsPerSample and an extra sample, three SamplesPerPixel", "corrupt")
     put("tiles-clipped", tiff({**tiled, 322: (3, [32]), 323: (3, [32]), 324: offs, 325: counts}, data), GREY, "tiles at the edges have the columns and rows of the image only")
 
     # Tags that are missing, of other types, or with other numbers of values.
     put("one-bits", tiff(base(RGB, t258=(3, [8]), t339=(3, [1])), rgb), RGB, "one BitsPerSample and SampleFormat for three bands")
+    put("bits-four", tiff(base(RGB, t258=(3, [8, 8, 8, 1])), rgb), RGB, "four BitsPerSample for three bands of RGB")
     put("no-compression", tiff(base(GREY, t259=None), grey), GREY, "no Compression")
     put("no-rows", tiff(base(GREY, t278=None), grey), GREY, "no RowsPerStrip, one strip")
     put("no-rows-strips", tiff(base(GREY, 10, t278=None), grey), GREY, "no RowsPerStrip, four strips")
+    put("rows-overflow", tiff(base(GREY, 10, t278=(4, [2**31 + 1])), grey), GREY, "four strips, and RowsPerStrip of 2^31+1")
+    planes = base(RGB, t278=(4, [2**32 - 1]), t284=(3, [2]), t273=(4, [8 + 500 * i for i in range(12)]), t279=(4, [500] * 12))
+    put("rows-overflow-planes", tiff(planes, RGB.tobytes()), RGB, "four strips a band, and RowsPerStrip of 2^32-1",
+        alone="GDAL takes the second and the third strip for the first of bands 2 and 3; tifffile refuses it")  # fmt: skip
     put("surplus", tiff(base(GREY, 10, t273=(4, [8, 508, 1008, 1508, 9999]), t279=(4, [500] * 5)), grey), GREY, "five entries for four strips")
     put("signed", tiff(base(GREY, t273=(17, [16]), t279=(9, [2000])), grey, big=True), GREY, "BigTIFF, StripOffsets SLONG8 and StripByteCounts SLONG")
     tile = np.zeros((48, 64), np.uint8)
