@@ -16,5 +16,6 @@ func Codecs() chunk.Codecs {
 		chunk.JPEG:     func() chunk.Decompressor { return new(jpegDecoder) },
 		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
 		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
+		chunk.CCITT:    func() chunk.Decompressor { return new(ccittDecoder) },
 	}
 }

@@ -29,6 +29,8 @@ func (p *parser) coding(x *chunk.Index) {
 		p.lerc(x)
 	case x.Codec == chunk.WebP:
 		p.webp(x)
+	case x.Codec == chunk.CCITT:
+		p.ccitt(x)
 	}
 }
 

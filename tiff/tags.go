@@ -16,6 +16,7 @@ const (
 	tagRowsPerStrip    = 278
 	tagStripByteCounts = 279
 	tagPlanarConfig    = 284
+	tagT4Options       = 292
 	tagPredictor       = 317
 	tagColorMap        = 320
 	tagTileWidth       = 322
@@ -50,6 +51,9 @@ const (
 // Compressions that are read.
 const (
 	compNone       = 1
+	compHuffman    = 2
+	compFax3       = 3
+	compFax4       = 4
 	compLZW        = 5
 	compJPEG       = 7
 	compDeflate    = 8
@@ -62,8 +66,8 @@ const (
 
 // compressionNames are for messages and Meta.
 var compressionNames = map[uint16]string{
-	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW", 6: "old JPEG",
-	compJPEG:    "JPEG",
+	compNone: "none", compHuffman: "CCITT RLE", compFax3: "CCITT fax 3", compFax4: "CCITT fax 4", compLZW: "LZW",
+	6: "old JPEG", compJPEG: "JPEG",
 	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
 	compLERC: "LERC", 34925: "LZMA", compZstd: "zstd", compWebP: "WebP",
 	50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",

@@ -186,6 +186,8 @@ func (p *parser) codec() chunk.Codec {
 		return chunk.LERC
 	case compWebP:
 		return chunk.WebP
+	case compHuffman, compFax3, compFax4:
+		return chunk.CCITT
 	default:
 		p.Fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
 		return 0
@@ -260,7 +262,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 		return chunk.NoPredictor
 	}
 	switch x.Codec {
-	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP:
+	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP, chunk.CCITT:
 		return chunk.NoPredictor
 	}
 	if v != 1 && x.Packed != 0 {

@@ -346,8 +346,55 @@ def random_webp():
     webp(f"{next(names)}.tif", h, w, b, lossless, int(rng.integers(1, 100)), bool(b == 4 and rng.random() < 0.3), **chunks)
 
 
-few = [few_jpegs, few_bits, few_lercs, few_webps]
-random = [random_jpeg, random_bits, random_lerc, random_webp]
+def bilevel(h, w):
+    """Returns noise beside runs of all lengths, shapes that hold over rows, and rows of one colour."""
+    a = rng.random((h, w)) < rng.choice([0.02, 0.2, 0.5])
+    run = np.cumsum(rng.integers(0, rng.choice([4, 70, 3000]), w + 1))
+    a[h // 4 : h // 2] = np.searchsorted(run, np.arange(w), "right") % 2 == 1
+    y, x = np.mgrid[:h, :w]
+    a[h // 2 :] = ((x - w / 2) ** 2 + (2 * y - h) ** 2 < rng.uniform(1, w * w / 4))[h // 2 :]
+    a[-max(1, h // 9) :] = rng.random() < 0.5
+    return a
+
+
+def fax(name, a, compression, rows, fill_order=1, options=0, white_is_zero=False):
+    """Writes an image of bits by libtiff, through Pillow. options is T4Options: 1 for two dimensions, 4 for fill bits."""
+    tags = {278: rows, 266: fill_order} | ({262: 0} if white_is_zero else {}) | ({292: options} if compression == "group3" else {})
+    Image.fromarray(a).save(path(name), "TIFF", compression=compression, tiffinfo=tags)
+    add(name, read(name), "GDAL")
+    assert read(name).sum() == (a != white_is_zero).sum()
+
+
+FAXES = [("tiff_ccitt", 0), ("group3", 0), ("group3", 1), ("group3", 4), ("group3", 5), ("group4", 0)]
+
+
+def few_faxes():
+    for compression, options in FAXES:
+        name = compression.removeprefix("tiff_") + (f"-{options}" if options else "")
+        fax(f"fax-{name}.tif", bilevel(40, 301), compression, 13, options=options)
+    runs = np.zeros((2 * 2700, 2700), bool)  # every run of both colours, at the beginning of a row and at its end
+    for k in range(2700):
+        runs[2 * k, k:] = runs[2 * k + 1, :k] = True
+    fax("fax-runs.tif", np.concatenate([runs[: 2 * 130], runs[2 * 130 :: 128], runs[2 * 130 + 1 :: 128]]), "group3", 90)
+    fax("fax-wide.tif", bilevel(9, 9001), "group4", 4)
+    for compression, options in [("group3", 5), ("group4", 0), ("tiff_ccitt", 0)]:
+        name = compression.removeprefix("tiff_")
+        fax(f"fax-{name}-fill-order.tif", bilevel(30, 77), compression, 30, fill_order=2, options=options)
+    fax("fax-white.tif", bilevel(30, 77), "group4", 7, white_is_zero=True)
+    for compress in "CCITTRLE", "CCITTFAX3", "CCITTFAX4":
+        a = bilevel(50, 45)[None].astype(np.uint8)
+        gdal(f"fax-tiles-{compress.lower()}.tif", a, compress=compress, nbits=1, tiled=True, blockxsize=32, blockysize=16)
+        add(f"fax-tiles-{compress.lower()}.tif", read(f"fax-tiles-{compress.lower()}.tif"), "GDAL")
+
+
+def random_fax():
+    compression, options = FAXES[rng.integers(len(FAXES))]
+    h, w = int(rng.integers(1, 120)), int(rng.choice([rng.integers(1, 200), rng.integers(1, 6000)]))
+    fax(f"{next(names)}.tif", bilevel(h, w), compression, int(rng.integers(1, 50)), int(rng.integers(1, 3)), options, bool(rng.random() < 0.5))
+
+
+few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes]
+random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax]
 if count:
     for make in random:
         for _ in range(count):
