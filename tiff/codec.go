@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/adler32"
 
+	"github.com/chaski-eo/chaski/codec/xz"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/zstd"
@@ -86,6 +87,17 @@ func checkDeflate(behind []byte, sum uint32) error {
 		return badDeflate("checksum %08x, content has %08x", want, sum)
 	}
 	return nil
+}
+
+// lzmaDecoder reads xz streams, which libtiff calls LZMA.
+type lzmaDecoder struct{ d xz.Decoder }
+
+// Decompress fills dst. A stream may hold more, because some writers pad the last strip.
+func (d *lzmaDecoder) Decompress(dst, src []byte, _ int) error { return d.d.Decode(dst, src, len(dst)) }
+
+// DecompressPrefix stops after the chunk of LZMA2 that reaches n. It verifies no check after that.
+func (d *lzmaDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
+	return d.d.Decode(dst, src, n)
 }
 
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).

@@ -152,6 +152,37 @@ func TestDeflate(t *testing.T) {
 	}
 }
 
+// TestLZMADamage: a stream with a changed byte, or one that is cut, is corrupt, unsupported, or has the same content,
+// as every byte up to the end of the block's check is covered by a check.
+func TestLZMADamage(t *testing.T) {
+	for _, name := range []string{"lzma-crc32.tif", "lzma-crc64.tif", "lzma-sha256.tif", "lzma-delta.tif"} {
+		src, x := firstChunk(t, name)
+		want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
+		d := Codecs()[chunk.LZMA]()
+		if err := d.Decompress(want, src, 1); err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		for i := range src {
+			bad := bytes.Clone(src)
+			bad[i] ^= 1 << (i % 8)
+			err := d.Decompress(got, bad, 1)
+			if err == nil && !bytes.Equal(got, want) {
+				t.Fatalf("%s: byte %d is changed: other content", name, i)
+			}
+			if err != nil {
+				refused++
+			}
+			if err := d.Decompress(got, src[:i], 1); err == nil && !bytes.Equal(got, want) {
+				t.Fatalf("%s: cut to %d bytes: other content", name, i)
+			}
+		}
+		if refused < len(src)-60 { // the index and the footer are not read
+			t.Errorf("%s: %d of %d changes are refused", name, refused, len(src))
+		}
+	}
+}
+
 // TestDecompressNoAlloc: decoders do not allocate in the steady state, because their worker reuses
 // them.
 func TestDecompressNoAlloc(t *testing.T) {
@@ -160,13 +191,18 @@ func TestDecompressNoAlloc(t *testing.T) {
 	w := zlib.NewWriter(&z)
 	w.Write(want)
 	w.Close()
+	xz, x := firstChunk(t, "lzma-uint8.tif")
 	dst := make([]byte, len(want))
 	for codec, src := range map[chunk.Codec][]byte{
+		chunk.LZMA:     xz,
 		chunk.LZW:      slowLZW(want),
 		chunk.Deflate:  z.Bytes(),
 		chunk.PackBits: bytes.Repeat([]byte{0x9d, 5}, 600),
 	} {
-		d := Codecs()[codec]()
+		d, dst := Codecs()[codec](), dst
+		if codec == chunk.LZMA {
+			dst = dst[:x.StoredBytes(0)]
+		}
 		if n := testing.AllocsPerRun(10, func() {
 			if err := d.Decompress(dst, src, 1); err != nil {
 				t.Fatal(err)

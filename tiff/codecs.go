@@ -16,6 +16,7 @@ func Codecs() chunk.Codecs {
 		chunk.JPEG:     func() chunk.Decompressor { return new(jpegDecoder) },
 		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
 		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
+		chunk.LZMA:     func() chunk.Decompressor { return new(lzmaDecoder) },
 		chunk.CCITT:    func() chunk.Decompressor { return new(ccittDecoder) },
 	}
 }

@@ -160,6 +160,20 @@ func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.RowDecompressor, want, s
 	}
 }
 
+// firstChunk returns the stored bytes of the first chunk of a file of testdata/codecs, and its index.
+func firstChunk(t testing.TB, name string) ([]byte, *chunk.Index) {
+	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "codecs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := Open(t.Context(), &corpus.Mem{B: b}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := img.Index.Ranges[0]
+	return b[r.Off:][:r.Len], img.Index
+}
+
 // FuzzCodecs: for any bytes, a decoder fills dst or returns an error, and writes nothing outside of
 // dst.
 func FuzzCodecs(f *testing.F) {
@@ -167,6 +181,10 @@ func FuzzCodecs(f *testing.F) {
 		f.Add(slowLZW(want[:min(len(want), 2000)]), uint16(2000))
 	}
 	f.Add([]byte{0xfe, 0xaa, 0x02, 0x80, 0x00, 0x2a}, uint16(6))
+	for _, name := range []string{"lzma-uint8.tif", "lzma-delta.tif", "lzma-sha256.tif"} {
+		src, x := firstChunk(f, name)
+		f.Add(src, uint16(x.StoredBytes(0)))
+	}
 	f.Add([]byte("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27"), uint16(3))
 	f.Fuzz(func(t *testing.T, src []byte, n uint16) {
 		const guard = 0x5a

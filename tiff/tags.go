@@ -60,6 +60,7 @@ const (
 	compPackBits   = 32773
 	compOldDeflate = 32946
 	compLERC       = 34887
+	compLZMA       = 34925
 	compZstd       = 50000
 	compWebP       = 50001
 )
@@ -69,7 +70,7 @@ var compressionNames = map[uint16]string{
 	compNone: "none", compHuffman: "CCITT RLE", compFax3: "CCITT fax 3", compFax4: "CCITT fax 4", compLZW: "LZW",
 	6: "old JPEG", compJPEG: "JPEG",
 	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
-	compLERC: "LERC", 34925: "LZMA", compZstd: "zstd", compWebP: "WebP",
+	compLERC: "LERC", compLZMA: "LZMA", compZstd: "zstd", compWebP: "WebP",
 	50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
 }
 

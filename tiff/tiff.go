@@ -186,6 +186,8 @@ func (p *parser) codec() chunk.Codec {
 		return chunk.LERC
 	case compWebP:
 		return chunk.WebP
+	case compLZMA:
+		return chunk.LZMA
 	case compHuffman, compFax3, compFax4:
 		return chunk.CCITT
 	default:

@@ -8,6 +8,7 @@ With a seed and a count it writes that many random files of each kind instead of
 import hashlib
 import io
 import json
+import lzma
 import os
 import struct
 import sys
@@ -393,8 +394,47 @@ def random_fax():
     fax(f"{next(names)}.tif", bilevel(h, w), compression, int(rng.integers(1, 50)), int(rng.integers(1, 3)), options, bool(rng.random() < 0.5))
 
 
-few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes]
-random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax]
+def lzma_gdal(name, h, w, b, dtype, **options):
+    gdal(name, numbers(b, h, w, dtype), compress="LZMA", **options)
+    add(name, read(name), "GDAL")
+
+
+def lzma_strips(name, h, w, rows, check, filters):
+    """Writes strips that Python's lzma compresses. Some hold a row more than the image."""
+    a, pad = rng.integers(0, 30, (h, w), dtype=np.uint8), int(rng.integers(0, 2))
+    parts = [a[y : y + rows].tobytes() + bytes(pad * w * (y + rows >= h)) for y in range(0, h, rows)]
+    chunks = [lzma.compress(p, check=check, filters=filters) for p in parts]
+    tags = {256: (4, [w]), 257: (4, [h]), 258: (3, [8]), 259: (3, [34925]), 262: (3, [1]), 277: (3, [1]), 278: (4, [rows])}
+    tiff(name, tags, chunks, 273, 279)
+    add(name, a[None], "liblzma")
+
+
+CHECKS = {"none": lzma.CHECK_NONE, "crc32": lzma.CHECK_CRC32, "crc64": lzma.CHECK_CRC64, "sha256": lzma.CHECK_SHA256}
+
+
+def few_lzmas():
+    lzma_gdal("lzma-uint16.tif", 40, 33, 2, "uint16", interleave="pixel", predictor=2, blockysize=17)
+    lzma_gdal("lzma-float32.tif", 40, 33, 1, "float32", predictor=3, tiled=True, blockxsize=16, blockysize=32)
+    lzma_gdal("lzma-uint8.tif", 90, 333, 1, "uint8", LZMA_PRESET=9)
+    for name, check in CHECKS.items():
+        lzma_strips(f"lzma-{name}.tif", 50, 61, 20, check, [{"id": lzma.FILTER_LZMA2, "preset": 0}])
+    two = [{"id": lzma.FILTER_DELTA, "dist": 61}, {"id": lzma.FILTER_LZMA2, "lc": 1, "lp": 3, "pb": 1}]
+    lzma_strips("lzma-delta.tif", 50, 61, 50, lzma.CHECK_CRC64, two)
+
+
+def random_lzma():
+    h, w, name = int(rng.integers(1, 300)), int(rng.integers(1, 300)), f"{next(names)}.tif"
+    if rng.random() < 0.5:
+        lzma_gdal(name, h, w, int(rng.integers(1, 4)), str(rng.choice(TYPES)), LZMA_PRESET=int(rng.integers(0, 10)), **layout())
+        return
+    lc = int(rng.integers(0, 5))
+    last = {"id": lzma.FILTER_LZMA2, "lc": lc, "lp": int(rng.integers(0, 5 - lc)), "pb": int(rng.integers(0, 5)), "dict_size": 1 << 20}
+    delta = [{"id": lzma.FILTER_DELTA, "dist": int(rng.integers(1, 257))}] * int(rng.integers(0, 2))
+    lzma_strips(name, h, w, int(rng.integers(1, 300)), CHECKS[str(rng.choice(list(CHECKS)))], delta + [last])
+
+
+few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes, few_lzmas]
+random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax, random_lzma]
 if count:
     for make in random:
         for _ in range(count):
