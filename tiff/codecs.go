@@ -17,6 +17,7 @@ func Codecs() chunk.Codecs {
 		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
 		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
 		chunk.LZMA:     func() chunk.Decompressor { return new(lzmaDecoder) },
+		chunk.YCbCr:    func() chunk.Decompressor { return new(yCbCrDecoder) },
 		chunk.CCITT:    func() chunk.Decompressor { return new(ccittDecoder) },
 	}
 }

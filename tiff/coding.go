@@ -24,7 +24,7 @@ func (p *parser) coding(x *chunk.Index) {
 	case x.Codec == chunk.JPEG:
 		p.jpeg(x, yCbCr)
 	case yCbCr:
-		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples with compression %s", x.Codec)
+		p.ycbcr(x)
 	case x.Codec == chunk.LERC:
 		p.lerc(x)
 	case x.Codec == chunk.WebP:

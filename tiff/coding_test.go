@@ -235,4 +235,6 @@ func FuzzLERC(f *testing.F) { fuzzTiles(f, chunk.LERC) }
 
 func FuzzCCITT(f *testing.F) { fuzzTiles(f, chunk.CCITT) }
 
+func FuzzYCbCr(f *testing.F) { fuzzTiles(f, chunk.YCbCr) }
+
 func FuzzWebP(f *testing.F) { fuzzTiles(f, chunk.WebP) }

@@ -51,8 +51,8 @@ var keptTags = []uint16{
 var storageTags = append([]uint16{
 	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
-	530, 531, 532, // YCbCrSubSampling, YCbCrPositioning, ReferenceBlackWhite
-	292, 293, // T4Options, T6Options
+	tagYCbCrCoefficients, tagYCbCrSubSampling, 531, tagReferenceBlackWhite, // 531 is YCbCrPositioning
+	tagT4Options, 293, // 293 is T6Options
 	tagJPEGTables, tagLercParameters,
 }, written...)
 

@@ -33,7 +33,7 @@ func TestMatrix(t *testing.T) {
 		corpus.File
 		Refuse string
 	}
-	files, refused := 0, 0
+	files := 0
 	for _, f := range corpus.Rows[row](t, dir) {
 		f.Dir = dir
 		files++
@@ -42,7 +42,6 @@ func TestMatrix(t *testing.T) {
 				checkFile(t, &f.File)
 				return
 			}
-			refused++
 			_, _, err := decode(f.Bytes(t))
 			if !errors.Is(err, fault.Unsupported) ||
 				!strings.Contains(err.Error(), f.Refuse+" ") && !strings.Contains(err.Error(), f.Refuse+":") {
@@ -50,7 +49,7 @@ func TestMatrix(t *testing.T) {
 			}
 		})
 	}
-	if files < 1000 || refused < 4 {
-		t.Errorf("%d files, %d to be refused", files, refused)
+	if files < 1000 {
+		t.Errorf("%d files", files)
 	}
 }

@@ -99,7 +99,7 @@ var wanted = []uint16{
 	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
 	tagExtraSamples, tagJPEGTables, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles,
 	tagGeoASCII,
-	tagGDALMetadata, tagGDALNoData, tagLercParameters,
+	tagGDALMetadata, tagGDALNoData, tagLercParameters, tagYCbCrCoefficients, tagReferenceBlackWhite,
 }
 
 // parser builds the chunk index from the tags of one directory. After the first error its methods return

@@ -64,8 +64,8 @@ def tiff(name, tags, chunks, offsets_tag, counts_tag):
     extra, entries = b"", b""
     for tag in sorted(tags):
         kind, values = tags[tag]
-        data = bytes(values) if kind == 7 else struct.pack(f"<{len(values)}{'HI'[kind == 4]}", *values)
-        n = len(values)
+        data = bytes(values) if kind == 7 else struct.pack(f"<{len(values)}{'HI'[kind != 3]}", *values)
+        n = len(values) // (2 if kind == 5 else 1)  # 5 is RATIONAL: numerator, denominator
         if len(data) > 4:
             place = at + 2 + 12 * len(tags) + 4 + len(extra)
             extra += data + b"\0" * (len(data) % 2)
@@ -433,8 +433,55 @@ def random_lzma():
     lzma_strips(name, h, w, int(rng.integers(1, 300)), CHECKS[str(rng.choice(list(CHECKS)))], delta + [last])
 
 
-few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes, few_lzmas]
-random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax, random_lzma]
+SHARES = [(1, 1), (1, 2), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4)]
+PACKERS = {1: bytes, 5: imagecodecs.lzw_encode, 8: imagecodecs.zlib_encode, 32773: imagecodecs.packbits_encode, 34925: lzma.compress}
+NARROW = {532: (5, [16, 1, 235, 1, 128, 1, 240, 1, 128, 1, 240, 1])}  # ReferenceBlackWhite of video
+
+
+def ycbcr(name, h, w, share, compression, rows=0, tile=(), more=None):
+    """Writes random YCbCr samples, and what GDAL, by libtiff, makes of them."""
+    across, down = share
+    tags = {256: (4, [w]), 257: (4, [h]), 258: (3, [8] * 3), 259: (3, [compression]), 262: (3, [6]), 277: (3, [3]), 530: (3, list(share))} | (more or {})
+    chunks = []
+    for y in range(0, h, tile[0] if tile else rows):
+        for _ in range(0, w, tile[1] if tile else w):
+            ch, cw = tile or (min(rows, h - y), w)
+            blocks = -(-ch // down) * -(-cw // across)
+            samples = image(blocks, across * down + 2, 1).tobytes() if rng.random() < 0.5 else rng.bytes(blocks * (across * down + 2))
+            chunks.append(bytes(PACKERS[compression](samples)))
+    if tile:
+        tiff(name, tags | {322: (4, [tile[1]]), 323: (4, [tile[0]])}, chunks, 324, 325)
+    else:
+        tiff(name, tags | {278: (4, [rows])}, chunks, 273, 279)
+    add(name, read(name), "GDAL")
+
+
+def few_ycbcrs():
+    for share in SHARES:
+        h, w = (20, 24) if share == (4, 4) else (21, 19)  # see random_ycbcr
+        ycbcr(f"ycbcr-{share[0]}{share[1]}.tif", h, w, share, 1, rows=8)
+    for compression in list(PACKERS)[1:]:
+        ycbcr(f"ycbcr-{compression}.tif", 21, 19, (2, 2), compression, rows=21, more=NARROW if compression == 5 else None)
+    ycbcr("ycbcr-tiles.tif", 21, 40, (2, 1), 5, tile=(16, 32), more={529: (5, [2125, 10000, 7154, 10000, 721, 10000])})
+
+
+def random_ycbcr():
+    h, w, share = int(rng.integers(1, 90)), int(rng.integers(1, 90)), SHARES[rng.integers(len(SHARES))]
+    r, b = (int(v) for v in rng.integers(1, 450, 2))
+    more = {529: (5, [r, 1000, 1000 - r - b, 1000, b, 1000])} if rng.random() < 0.5 else {}
+    if rng.random() < 0.6:
+        low, high = rng.integers(0, 140, 3), rng.integers(140, 300, 3)
+        more[532] = (5, [int(v) for i in range(3) for v in (low[i], 1, high[i], 1)])
+    compression = list(PACKERS)[rng.integers(len(PACKERS))]
+    if share == (4, 4):  # libtiff misreads blocks at the edges, and cuts off half a block of a row of an odd number
+        h, w = -(-h // 4) * 4, -(-w // 8) * 8
+    # libtiff refuses uncompressed tiles that do not fill its buffer, whose size is a multiple of 1024.
+    tile = tuple(int(v) * 16 for v in rng.integers(1, 4, 2)) if compression > 1 and share != (4, 4) and rng.random() < 0.5 else ()
+    ycbcr(f"{next(names)}.tif", h, w, share, compression, share[1] * int(rng.integers(1, 20)), tile, more)
+
+
+few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes, few_lzmas, few_ycbcrs]
+random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax, random_lzma, random_ycbcr]
 if count:
     for make in random:
         for _ in range(count):

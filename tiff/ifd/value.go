@@ -70,6 +70,27 @@ func (v Value) Float(i int) float64 {
 	return math.Float64frombits(v.order.Uint64(v.b[8*i:]))
 }
 
+// Number returns value i of integers, floats or fractions as libtiff converts it. It is 0 for a fraction with the
+// denominator 0, and for other types.
+func (v Value) Number(i int) float32 {
+	switch {
+	case v.IsFloat():
+		return float32(v.Float(i))
+	case v.Type == Rational || v.Type == SRational:
+		a, b := v.order.Uint32(v.b[8*i:]), v.order.Uint32(v.b[8*i+4:])
+		switch {
+		case b == 0:
+			return 0
+		case v.Type == SRational:
+			return float32(int32(a)) / float32(int32(b))
+		}
+		return float32(a) / float32(b)
+	case v.IsInt():
+		return float32(int64(v.Uint(i)))
+	}
+	return 0
+}
+
 // Text returns the values of an ASCII tag up to the first NUL, "" for other types.
 func (v Value) Text() string {
 	if v.Type != ASCII {
