@@ -18,6 +18,7 @@ func Codecs() chunk.Codecs {
 		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
 		chunk.LZMA:     func() chunk.Decompressor { return new(lzmaDecoder) },
 		chunk.YCbCr:    func() chunk.Decompressor { return new(yCbCrDecoder) },
+		chunk.OldJPEG:  func() chunk.Decompressor { return new(oldJPEGDecoder) },
 		chunk.CCITT:    func() chunk.Decompressor { return new(ccittDecoder) },
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (p *parser) coding(x *chunk.Index) {
 	switch v := p.Between(tagFillOrder, 1, 0, 1<<16); {
 	case v == 2:
-		x.Reversed = x.Codec != chunk.JPEG // whose streams have one order only, as in libtiff
+		x.Reversed = x.Codec != chunk.JPEG && x.Codec != chunk.OldJPEG // whose streams have one order only, as in libtiff
 	case v != 1:
 		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
 	}
@@ -23,6 +23,8 @@ func (p *parser) coding(x *chunk.Index) {
 	switch {
 	case x.Codec == chunk.JPEG:
 		p.jpeg(x, yCbCr)
+	case x.Codec == chunk.OldJPEG:
+		p.oldJPEG(x, yCbCr)
 	case yCbCr:
 		p.ycbcr(x)
 	case x.Codec == chunk.LERC:

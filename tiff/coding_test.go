@@ -235,6 +235,8 @@ func FuzzLERC(f *testing.F) { fuzzTiles(f, chunk.LERC) }
 
 func FuzzCCITT(f *testing.F) { fuzzTiles(f, chunk.CCITT) }
 
+func FuzzOldJPEG(f *testing.F) { fuzzTiles(f, chunk.OldJPEG) }
+
 func FuzzYCbCr(f *testing.F) { fuzzTiles(f, chunk.YCbCr) }
 
 func FuzzWebP(f *testing.F) { fuzzTiles(f, chunk.WebP) }

@@ -52,6 +52,8 @@ var storageTags = append([]uint16{
 	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
 	tagYCbCrCoefficients, tagYCbCrSubSampling, 531, tagReferenceBlackWhite, // 531 is YCbCrPositioning
+	tagJPEGProc, tagJPEGInterchange, tagJPEGInterchangeLength, tagJPEGRestart, 517, 518,
+	tagJPEGQTables, tagJPEGDCTables, tagJPEGACTables, // 517 and 518 are of lossless processes
 	tagT4Options, 293, // 293 is T6Options
 	tagJPEGTables, tagLercParameters,
 }, written...)
@@ -126,7 +128,8 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
 func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) error {
-	bands, err := f.Uint(ctx, dir, tagSamplesPerPixel, 1)
+	first := parser{f.Tags(ctx, dir)}
+	bands, err := f.Uint(ctx, dir, tagSamplesPerPixel, first.samplesPerPixel())
 	if err != nil {
 		return err
 	}

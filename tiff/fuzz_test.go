@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -34,6 +35,16 @@ func FuzzTIFF(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(b)
+	}
+	dir = filepath.Join(corpus.Testdata(f), "codecs")
+	for _, e := range corpus.Rows[coded](f, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, e.Path))
+		if err != nil {
+			f.Fatal(err)
+		}
+		if strings.HasPrefix(e.Path, "oldjpeg-") || strings.HasPrefix(e.Path, "ycbcr-") {
+			f.Add(b)
+		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var img *Image

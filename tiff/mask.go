@@ -93,7 +93,8 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	}
 	x.Predictor = p.predictor(x)
 	x.Bits = bits == 1 && x.Bands == 1
-	if p.Err == nil && (x.Codec == chunk.JPEG || x.Codec == chunk.LERC || x.Codec == chunk.WebP) {
+	switch x.Codec {
+	case chunk.JPEG, chunk.OldJPEG, chunk.LERC, chunk.WebP:
 		p.Fail(fault.Unsupported, tagCompression, "a mask with compression %s", x.Codec)
 	}
 	p.coding(x)

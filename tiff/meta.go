@@ -78,6 +78,9 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 		}
 		*field.to = uint16(min(v, math.MaxUint16))
 	}
+	if p := (parser{f.Tags(ctx, d)}); d.Find(tagSamplesPerPixel) == nil {
+		bands = uint16(p.samplesPerPixel())
+	}
 	v, err := f.Value(ctx, d, tagExtraSamples)
 	if err != nil {
 		return m, err

@@ -130,6 +130,15 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	return v.Uint(0)
 }
 
+// samplesPerPixel returns the samples of a pixel of a file that does not say. Old JPEG of YCbCr has three, as in libtiff.
+func (p *parser) samplesPerPixel() uint64 {
+	if p.Dir.Find(tagSamplesPerPixel) == nil && p.Uint(tagCompression, compNone) == compOldJPEG &&
+		p.Uint(tagPhotometric, photometricBlackIsZero) == photometricYCbCr {
+		return 3
+	}
+	return 1
+}
+
 // agree reports whether PhotometricInterpretation and ExtraSamples need exactly that many bands.
 func (p *parser) agree(bands int) bool {
 	colours := coloursOf(uint16(min(p.Uint(tagPhotometric, photometricBlackIsZero), math.MaxUint16)))
@@ -141,7 +150,7 @@ func (p *parser) index() *chunk.Index {
 	x := &chunk.Index{
 		Width:     int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
 		Height:    int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
-		Bands:     int(p.Between(tagSamplesPerPixel, 1, 1, math.MaxUint16)),
+		Bands:     int(p.Between(tagSamplesPerPixel, p.samplesPerPixel(), 1, math.MaxUint16)),
 		Codec:     p.codec(),
 		BigEndian: p.File.BigEndian,
 	}
@@ -156,6 +165,9 @@ func (p *parser) index() *chunk.Index {
 		return nil
 	}
 	p.ranges(x)
+	if p.Err == nil && x.Codec == chunk.OldJPEG {
+		p.oldRange(x)
+	}
 	return x
 }
 
@@ -186,6 +198,8 @@ func (p *parser) codec() chunk.Codec {
 		return chunk.LERC
 	case compWebP:
 		return chunk.WebP
+	case compOldJPEG:
+		return chunk.OldJPEG
 	case compLZMA:
 		return chunk.LZMA
 	case compHuffman, compFax3, compFax4:
@@ -264,7 +278,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 		return chunk.NoPredictor
 	}
 	switch x.Codec {
-	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP, chunk.CCITT:
+	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP, chunk.CCITT, chunk.OldJPEG:
 		return chunk.NoPredictor
 	}
 	if v != 1 && x.Packed != 0 {

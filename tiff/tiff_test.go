@@ -206,7 +206,7 @@ func TestUnsupportedCompressions(t *testing.T) {
 			t.Errorf("%d: %v", c, err)
 		}
 	}
-	if read != 8 { // none, LZW, both of deflate, PackBits, LZMA, zstd, JPEG
+	if read != 9 { // none, LZW, both of deflate, PackBits, LZMA, zstd, both of JPEG
 		t.Errorf("%d compressions are read", read)
 	}
 }

@@ -154,7 +154,7 @@ func (d *Decoder) allocate() error {
 		if f.hMax%c.h != 0 || f.vMax%c.v != 0 {
 			return unsupported("sampling factors %d and %d beside %d and %d", c.h, c.v, f.hMax, f.vMax)
 		}
-		if !d.shape.YCbCr && (c.h != f.hMax || c.v != f.vMax) {
+		if !d.shape.YCbCr && !d.shape.Repeat && (c.h != f.hMax || c.v != f.vMax) {
 			return corrupt("a subsampled component of an image that is not YCbCr")
 		}
 		c.width, c.height = ceil(f.width*c.h, f.hMax), ceil(f.height*c.v, f.vMax)

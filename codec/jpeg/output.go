@@ -33,6 +33,8 @@ func (d *Decoder) row(c *component, y int, scratch []byte) []byte {
 	switch {
 	case across == 1 && down == 1:
 		return near
+	case d.shape.Repeat:
+		repeat(scratch[:d.shape.Width], near, across)
 	case across == 1 && down == 2:
 		blendRows(scratch[:c.width], near, d.far(c, y), int32(1+y&1))
 	case across == 2 && down == 1 && c.width > 2:
@@ -44,11 +46,16 @@ func (d *Decoder) row(c *component, y int, scratch []byte) []byte {
 		}
 		spreadSums(scratch, sums)
 	default:
-		for x := range d.shape.Width {
-			scratch[x] = near[x/across]
-		}
+		repeat(scratch[:d.shape.Width], near, across)
 	}
 	return scratch
+}
+
+// repeat fills dst with the samples of src, each that many times.
+func repeat(dst, src []byte, times int) {
+	for x := range dst {
+		dst[x] = src[x/times]
+	}
 }
 
 // far returns the row of a component of half the height that is second nearest to row y of the image.

@@ -53,13 +53,18 @@ def image(h, w, b):
     return np.clip(a + 128, 0, 255).astype(np.uint8)
 
 
-def tiff(name, tags, chunks, offsets_tag, counts_tag):
-    """Writes a classic little-endian TIFF of one image by its tags and the bytes of its chunks."""
-    body, offsets = b"", []
-    for c in chunks:
-        offsets.append(8 + len(body))
-        body += c + b"\0" * (len(c) % 2)
-    tags = dict(tags) | {offsets_tag: (4, offsets), counts_tag: (4, [len(c) for c in chunks])}
+def tiff(name, tags, chunks, offsets_tag, counts_tag, laid=None, offsets=(), counts=()):
+    """Writes a classic little-endian TIFF of one image by its tags and the bytes of its chunks.
+
+    laid is all that stands before the directory, in place of chunks, with the chunks at these offsets.
+    """
+    body = laid[8:] if laid else b""
+    if not laid:
+        offsets, counts = [], [len(c) for c in chunks]
+        for c in chunks:
+            offsets.append(8 + len(body))
+            body += c + b"\0" * (len(c) % 2)
+    tags = dict(tags) | {offsets_tag: (4, offsets), counts_tag: (4, counts)}
     at = 8 + len(body)
     extra, entries = b"", b""
     for tag in sorted(tags):
@@ -480,8 +485,89 @@ def random_ycbcr():
     ycbcr(f"{next(names)}.tif", h, w, share, compression, share[1] * int(rng.integers(1, 20)), tile, more)
 
 
-few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes, few_lzmas, few_ycbcrs]
-random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax, random_lzma, random_ycbcr]
+def segments(stream):
+    """Returns the segments of a stream up to its scan, as (marker, body), and the bits of the scan."""
+    out, at = [], 2
+    while True:
+        mark, n = stream[at + 1], int.from_bytes(stream[at + 2 : at + 4], "big")
+        out.append((mark, stream[at + 4 : at + 2 + n]))
+        at += 2 + n
+        if mark == 0xDA:
+            return out, stream[at : stream.rindex(b"\xff\xd9")]
+
+
+SAMPLINGS = {"444": [1, 1], "422": [2, 1], "420": [2, 2]}
+
+
+def old_jpeg(name, h, w, b, level, sampling, how, rows=0, tile=(), restart=0, more=None):
+    """Writes JPEG as in TIFF 6.0: "tables" has them in tags, "header" in a stream apart, "stream" in the strip itself."""
+    size, body, offsets, counts, grey = tile or (rows, w), b"\0" * 8, [], [], []
+    for y in range(0, h, size[0]):
+        for _ in range(0, w, size[1]):
+            a = image(size[0] if tile else min(rows, h - y), size[1], b)
+            stream = jpeg_stream(a, level, sampling, False, restart)
+            heads, bits = segments(stream)
+            grey += [imagecodecs.jpeg8_decode(stream)] if b == 1 else []
+            chunk = stream if how == "stream" else bits
+            offsets.append(len(body))
+            counts.append(len(chunk))
+            body += chunk + b"\0" * (len(chunk) % 2)
+    tags = {256: (4, [w]), 257: (4, [h]), 258: (3, [8] * b), 259: (3, [6]), 262: (3, [6 if b == 3 else 1]), 277: (3, [b])} | (more or {})
+    tags |= {530: (3, SAMPLINGS[sampling])} if b == 3 else {}
+    if how == "stream":
+        tags |= {513: (4, [offsets[0]]), 514: (4, [counts[0]])}
+    elif how == "header":
+        head = stream[: stream.index(heads[-1][1]) + len(heads[-1][1])]
+        tags |= {513: (4, [len(body)]), 514: (4, [len(head)])}
+        body += head + b"\0" * (len(head) % 2)
+    else:
+        tables = {519: [], 520: [], 521: []}
+        where = {}
+        for mark, data in heads:
+            step = {0xDB: lambda d: 64, 0xC4: lambda d: 16 + sum(d[1:17])}.get(mark)
+            while step and data:
+                n = step(data)
+                where[mark, data[0]] = len(body)
+                body += data[1 : 1 + n] + b"\0" * (n % 2)
+                data = data[1 + n :]
+        for k in range(b):
+            number = int(k > 0)
+            tables[519].append(where[0xDB, number])
+            tables[520].append(where[0xC4, number])
+            tables[521].append(where[0xC4, 0x10 + number])
+        tags |= {512: (3, [1])} | {t: (4, v) for t, v in tables.items()} | ({515: (3, [restart])} if restart else {})
+    tags |= {322: (4, [size[1]]), 323: (4, [size[0]])} if tile else {278: (4, [rows])}
+    tiff(name, tags, None, 324 if tile else 273, 325 if tile else 279, body, offsets, counts)
+    if b == 1:  # which GDAL does not read
+        add(name, np.concatenate(grey)[None, :h, :w], "libjpeg-turbo")
+    else:
+        add(name, read(name), "GDAL")
+
+
+def few_old_jpegs():
+    for sampling in SAMPLINGS:
+        old_jpeg(f"oldjpeg-{sampling}.tif", 50, 45, 3, 80, sampling, "tables", 16)
+    old_jpeg("oldjpeg-tiles.tif", 50, 45, 3, 70, "420", "tables", tile=(32, 48), more=NARROW)
+    old_jpeg("oldjpeg-header.tif", 37, 45, 3, 90, "420", "header", 37)
+    old_jpeg("oldjpeg-stream.tif", 37, 45, 3, 90, "422", "stream", 37)
+    old_jpeg("oldjpeg-gray.tif", 37, 45, 1, 60, "444", "tables", 16)
+    old_jpeg("oldjpeg-restart.tif", 40, 45, 3, 85, "420", "tables", 40, restart=2)
+
+
+def random_old_jpeg():
+    h, w, b = int(rng.integers(1, 90)), int(rng.integers(1, 90)), int(rng.choice([1, 3, 3]))
+    how, level = str(rng.choice(["tables", "header", "stream"])), int(rng.integers(1, 101))
+    sampling = str(rng.choice(list(SAMPLINGS))) if b == 3 else "444"
+    rows, tile = h, ()
+    if how == "tables":
+        rows = 16 * int(rng.integers(1, 5))
+        # libtiff decodes the tiles of the first column only.
+        tile = (16 * int(rng.integers(1, 5)), -(-w // 16) * 16) if rng.random() < 0.3 else ()
+    old_jpeg(f"{next(names)}.tif", h, w, b, level, sampling, how, rows, tile, more=NARROW if b == 3 and rng.random() < 0.5 else None)
+
+
+few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes, few_lzmas, few_ycbcrs, few_old_jpegs]
+random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax, random_lzma, random_ycbcr, random_old_jpeg]
 if count:
     for make in random:
         for _ in range(count):

@@ -1,0 +1,274 @@
+package tiff
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/jpeg"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// JPEG of 1992 (TIFF 6.0 section 22) keeps tables and headers apart from the strips or tiles, each of which holds the
+// bits of one scan. Params of the codec OldJPEG have what a stream needs besides these bits: a byte that is 1 for
+// YCbCr, the restart interval (2 bytes, big-endian), the number of components, oldComponent bytes for each, colorimetry
+// if they are YCbCr, and a stream of tables. Catalogs store the values: they must not change.
+const (
+	oldHead      = 4
+	oldComponent = 4 // id, sampling factors, quantisation table, Huffman tables, as in SOF and SOS segments
+	// oldHeader is how much of a stream is read for its header: 12 tables have less than 4 KiB.
+	oldHeader = 64 << 10
+)
+
+// Markers of JPEG streams.
+const (
+	markSOI  = 0xd8
+	markSOF0 = 0xc0
+	markSOF1 = 0xc1
+	markDHT  = 0xc4
+	markDQT  = 0xdb
+	markDRI  = 0xdd
+	markSOS  = 0xda
+)
+
+// oldStream is the header of a stream.
+type oldStream struct {
+	restart    uint16
+	components []byte // oldComponent bytes each
+	tables     []byte // a stream of tables
+	bits       int64  // where the bits behind the header begin in the file
+}
+
+func (p *parser) oldJPEG(x *chunk.Index, yCbCr bool) {
+	var colours []byte
+	if yCbCr {
+		colours = p.colorimetry()
+	}
+	s := oldStream{tables: []byte{0xff, markSOI}}
+	switch {
+	case p.Uint(tagJPEGInterchange, 0) != 0:
+		p.oldInterchange(&s)
+	case p.Dir.Find(tagJPEGQTables) != nil:
+		p.oldTables(x, &s, yCbCr)
+	}
+	switch {
+	case p.Err != nil:
+		return
+	case p.Uint(tagJPEGProc, 1) != 1:
+		p.Fail(fault.Unsupported, tagJPEGProc, "old JPEG of process %d", p.Uint(tagJPEGProc, 1))
+	case x.DType != chunk.Uint8 || x.Packed != 0:
+		p.Fail(fault.Unsupported, tagBitsPerSample, "old JPEG of samples that do not have 8 bits")
+	case x.ChunkB > 4 || yCbCr && (x.Bands != 3 || x.ChunkB != 3):
+		p.Fail(fault.Unsupported, tagPhotometric, "old JPEG of %d bands in chunks of %d", x.Bands, x.ChunkB)
+	case len(s.components) > 0 && len(s.components) != oldComponent*x.ChunkB:
+		p.Fail(fault.Unsupported, tagCompression, "old JPEG of %d components in chunks of %d bands",
+			len(s.components)/oldComponent, x.ChunkB)
+	}
+	x.Params = binary.BigEndian.AppendUint16(JPEGParams(yCbCr), s.restart)
+	x.Params = append(x.Params, byte(len(s.components)/oldComponent))
+	x.Params = append(append(append(x.Params, s.components...), colours...), s.tables...)
+}
+
+// oldInterchange reads the header of the stream that JPEGInterchangeFormat points to.
+func (p *parser) oldInterchange(s *oldStream) {
+	const tag = tagJPEGInterchange
+	off := p.Uint(tag, 0)
+	size := uint64(p.File.Size())
+	if p.Err != nil || off >= size {
+		p.Fail(fault.Corrupt, tag, "offset %d is past the end of the file", off)
+		return
+	}
+	b := p.Bytes(tag, int64(off), int64(min(size-off, oldHeader)))
+	if p.Err == nil && !bytes.HasPrefix(b, []byte{0xff, markSOI}) {
+		p.Fail(fault.Corrupt, tag, "no stream of JPEG at %d", off)
+	}
+	var frame []byte
+	for pos := 2; p.Err == nil; {
+		for pos+1 < len(b) && b[pos] == 0xff && b[pos+1] == 0xff { // fill bytes
+			pos++
+		}
+		if len(b)-pos < 4 || b[pos] != 0xff {
+			p.Fail(fault.Corrupt, tag, "the header of the stream at %d breaks off", off)
+			return
+		}
+		mark, n := b[pos+1], int(b[pos+2])<<8|int(b[pos+3])
+		if n < 2 || n > len(b)-pos-2 {
+			p.Fail(fault.Corrupt, tag, "a segment of %d bytes in the header of the stream at %d", n, off)
+			return
+		}
+		segment, body := b[pos:pos+2+n], b[pos+4:pos+2+n]
+		pos += 2 + n
+		switch {
+		case mark == markDQT || mark == markDHT:
+			s.tables = append(s.tables, segment...)
+		case mark == markDRI && len(body) == 2:
+			s.restart = binary.BigEndian.Uint16(body)
+		case mark == markSOF0 || mark == markSOF1:
+			frame = body
+		case mark > markSOF1 && mark <= 0xcf && mark != 0xc8 && mark != 0xcc:
+			p.Fail(fault.Unsupported, tag, "old JPEG whose stream is not baseline")
+		case mark == markSOS:
+			s.bits = int64(off) + int64(pos)
+			p.oldScan(s, frame, body)
+			return
+		}
+	}
+}
+
+// oldRange moves the ends of the only chunk to the bits of the stream that JPEGInterchangeFormat points to, if the
+// chunk begins in the stream: some writers let strips begin in the header, or give them fewer bytes than they have.
+func (p *parser) oldRange(x *chunk.Index) {
+	off, n := p.Uint(tagJPEGInterchange, 0), p.Uint(tagJPEGInterchangeLength, 0)
+	if p.Err != nil || len(x.Ranges) != 1 || off == 0 || off > uint64(p.File.Size()) ||
+		n > uint64(p.File.Size())-off {
+		return
+	}
+	r := &x.Ranges[0]
+	start, end := r.Off, max(r.Off+r.Len, int64(off+n))
+	if start < int64(off) || n > 0 && start >= int64(off+n) {
+		return
+	}
+	var s oldStream
+	if p.oldInterchange(&s); start > int64(off) { // or the strip has the header, too
+		start = max(start, s.bits)
+	}
+	if start >= end {
+		p.Fail(fault.Corrupt, tagJPEGInterchange, "no bits behind the header of the stream at %d", off)
+		return
+	}
+	*r = chunk.Range{Off: start, Len: end - start}
+}
+
+// oldScan reads the components of a frame header and the header of its scan.
+func (p *parser) oldScan(s *oldStream, frame, scan []byte) {
+	n := 0
+	if len(frame) >= 6 {
+		n = int(frame[5])
+	}
+	if n < 1 || n > 4 || len(frame) != 6+3*n || len(scan) != 4+2*n || int(scan[0]) != n {
+		p.Fail(fault.Unsupported, tagJPEGInterchange, "old JPEG with a scan of some of the components")
+		return
+	}
+	for i := range n {
+		s.components = append(s.components, frame[6+3*i:][:3]...)
+		if s.components = append(s.components, scan[2+2*i]); scan[1+2*i] != frame[6+3*i] {
+			p.Fail(fault.Corrupt, tagJPEGInterchange, "a scan of component %d, not %d", scan[1+2*i], frame[6+3*i])
+		}
+	}
+}
+
+// oldTables reads the tables that tags point to: one of each kind for each component.
+func (p *parser) oldTables(x *chunk.Index, s *oldStream, yCbCr bool) {
+	sampling := byte(0x11)
+	if yCbCr {
+		sampling = 0x22
+		if v := p.Uints(tagYCbCrSubSampling); v.Len() >= 2 {
+			sampling = byte(min(v.Uint(0), 15)<<4 | min(v.Uint(1), 15))
+		}
+	}
+	s.restart = uint16(min(p.Uint(tagJPEGRestart, 0), math.MaxUint16))
+	for i := range min(x.ChunkB, 4) {
+		id := byte(i)
+		s.components = append(s.components, id, sampling, id, id<<4|id)
+		sampling = 0x11
+		s.segment(markDQT, id, p.oldTable(tagJPEGQTables, i))
+		s.segment(markDHT, id, p.oldTable(tagJPEGDCTables, i))
+		s.segment(markDHT, 0x10|id, p.oldTable(tagJPEGACTables, i))
+	}
+}
+
+// segment adds a segment of one table.
+func (s *oldStream) segment(mark, id byte, table []byte) {
+	s.tables = append(s.tables, 0xff, mark)
+	s.tables = binary.BigEndian.AppendUint16(s.tables, uint16(3+len(table)))
+	s.tables = append(append(s.tables, id), table...)
+}
+
+// oldTable reads the table of component i: 64 bytes of quantisation, or 16 numbers of Huffman codes and their symbols.
+func (p *parser) oldTable(tag uint16, i int) []byte {
+	v := p.Uints(tag)
+	if p.Err == nil && i >= v.Len() {
+		p.Fail(fault.Corrupt, tag, "%d values, %d are needed", v.Len(), i+1)
+	}
+	if p.Err != nil {
+		return nil
+	}
+	off := int64(min(v.Uint(i), math.MaxInt64))
+	if tag == tagJPEGQTables {
+		return p.Bytes(tag, off, 64)
+	}
+	symbols := int64(0)
+	for _, n := range p.Bytes(tag, off, 16) {
+		symbols += int64(n)
+	}
+	if symbols > 256 {
+		p.Fail(fault.Corrupt, tag, "a table of %d codes", symbols)
+	}
+	return p.Bytes(tag, off, 16+symbols)
+}
+
+// oldJPEGDecoder makes streams of chunks and decodes them. Chroma is repeated and samples become RGB as in libtiff.
+type oldJPEGDecoder struct {
+	d      jpeg.Decoder
+	stream []byte
+	tables rgbTables
+}
+
+// Decompress refuses all chunks, because it does not know their shape.
+func (*oldJPEGDecoder) Decompress([]byte, []byte, int) error { return errNoShape("old jpeg") }
+
+// DecompressTile implements chunk.TileDecompressor.
+func (d *oldJPEGDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+	bad := fault.New(fault.Corrupt, "old jpeg", fault.NoOffset, "not the parameters of this codec")
+	if len(t.Params) < oldHead || t.Params[0] > jpegYCbCr || t.DType != chunk.Uint8 || len(dst) == 0 {
+		return bad
+	}
+	yCbCr, n := t.Params[0] == jpegYCbCr, int(t.Params[3])
+	components := t.Params[oldHead:]
+	if len(components) < n*oldComponent {
+		return bad
+	}
+	components, tables := components[:n*oldComponent], components[n*oldComponent:]
+	var colours []byte
+	if yCbCr {
+		if len(tables) < colorimetry || t.Bands != 3 {
+			return bad
+		}
+		colours, tables = tables[:colorimetry], tables[colorimetry:]
+	}
+	if !bytes.HasPrefix(src, []byte{0xff, markSOI}) {
+		if n != t.Bands || t.Height > math.MaxUint16 || t.Width > math.MaxUint16 {
+			return fault.New(fault.Corrupt, "old jpeg", fault.NoOffset, "the headers of the stream are missing")
+		}
+		d.assemble(src, components, t)
+		src = d.stream
+	}
+	err := d.d.Decode(dst, src, tables, jpeg.Shape{
+		Width: t.Width, Height: t.Height, Bands: t.Bands, Rows: t.Rows, Least: t.Least, MaxHeight: t.MaxHeight,
+		Repeat: yCbCr,
+	})
+	if err != nil || !yCbCr {
+		return err
+	}
+	d.tables.reset(colours)
+	for p := dst[:t.Rows*t.Width*3]; len(p) > 0; p = p[3:] {
+		d.tables.rgb(p, p[0], p[1], p[2])
+	}
+	return nil
+}
+
+// assemble puts the headers of a chunk before its bits.
+func (d *oldJPEGDecoder) assemble(src, components []byte, t *chunk.Tile) {
+	n := byte(t.Bands)
+	b := append(d.stream[:0], 0xff, markSOI, 0xff, markDRI, 0, 4, t.Params[1], t.Params[2])
+	b = append(b, 0xff, markSOF0, 0, 8+3*n, 8, byte(t.Height>>8), byte(t.Height), byte(t.Width>>8), byte(t.Width), n)
+	for i := 0; i < len(components); i += oldComponent {
+		b = append(b, components[i:i+3]...)
+	}
+	b = append(b, 0xff, markSOS, 0, 6+2*n, n)
+	for i := 0; i < len(components); i += oldComponent {
+		b = append(b, components[i], components[i+3])
+	}
+	d.stream = append(append(b, 0, 63, 0), src...)
+}
