@@ -100,6 +100,11 @@ func (d *lzmaDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	return d.d.Decode(dst, src, n)
 }
 
+// errNoShape returns the error of codecs that need the shape of a chunk.
+func errNoShape(part string) error {
+	return fault.New(fault.Unsupported, part, fault.NoOffset, "a chunk that is not a tile of an image")
+}
+
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).
 type packBitsDecoder struct{}
 

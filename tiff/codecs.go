@@ -5,10 +5,10 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codecs returns the decompressors for TIFF files. Those of zstd, deflate, LZW and PackBits are both
-// chunk.RowDecompressors and chunk.StreamDecompressors; those of JPEG, LERC and WebP are chunk.TileDecompressors.
+// Codecs returns the decompressors for TIFF files. Zstd, deflate, LZW and PackBits have chunk.RowDecompressors that
+// are chunk.StreamDecompressors, LZMA has a chunk.RowDecompressor, and the others have chunk.TileDecompressors.
 func Codecs() chunk.Codecs {
-	return chunk.Codecs{
+	codecs := chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
 		chunk.Deflate:  func() chunk.Decompressor { return new(deflateDecoder) },
 		chunk.LZW:      func() chunk.Decompressor { return new(lzwDecoder) },
@@ -17,8 +17,9 @@ func Codecs() chunk.Codecs {
 		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
 		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
 		chunk.LZMA:     func() chunk.Decompressor { return new(lzmaDecoder) },
-		chunk.YCbCr:    func() chunk.Decompressor { return new(yCbCrDecoder) },
 		chunk.OldJPEG:  func() chunk.Decompressor { return new(oldJPEGDecoder) },
 		chunk.CCITT:    func() chunk.Decompressor { return new(ccittDecoder) },
 	}
+	codecs[chunk.YCbCr] = func() chunk.Decompressor { return &yCbCrDecoder{codecs: codecs} }
+	return codecs
 }

@@ -12,7 +12,8 @@ import (
 func (p *parser) coding(x *chunk.Index) {
 	switch v := p.Between(tagFillOrder, 1, 0, 1<<16); {
 	case v == 2:
-		x.Reversed = x.Codec != chunk.JPEG && x.Codec != chunk.OldJPEG // whose streams have one order only, as in libtiff
+		// Streams of JPEG have one order only, as in libtiff.
+		x.Reversed = x.Codec != chunk.JPEG && x.Codec != chunk.OldJPEG
 	case v != 1:
 		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
 	}
@@ -71,10 +72,6 @@ type jpegDecoder struct{ d jpeg.Decoder }
 
 // Decompress refuses all chunks, because it does not know their shape.
 func (*jpegDecoder) Decompress([]byte, []byte, int) error { return errNoShape("jpeg") }
-
-func errNoShape(part string) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, "a chunk that is not a tile of an image")
-}
 
 // DecompressTile implements chunk.TileDecompressor.
 func (d *jpegDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {

@@ -102,49 +102,6 @@ var wanted = []uint16{
 	tagGDALMetadata, tagGDALNoData, tagLercParameters, tagYCbCrCoefficients, tagReferenceBlackWhite,
 }
 
-// parser builds the chunk index from the tags of one directory. After the first error its methods return
-// zeros.
-type parser struct{ ifd.Tags }
-
-// same returns the value that all bands share, or absent if the tag is missing. A single value stands for
-// all bands, because many writers leave out the others. Values after those of the bands are ignored, as in
-// libtiff, but more values of BitsPerSample than bands must not mean that SamplesPerPixel is wrong (agree).
-func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
-	v := p.Uints(tag)
-	if p.Err != nil {
-		return 0
-	}
-	if v.Len() == 0 {
-		return absent
-	}
-	if v.Len() > 1 && (v.Len() < bands || tag == tagBitsPerSample && v.Len() > bands && !p.agree(bands)) {
-		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
-		return 0
-	}
-	for i := range min(bands, v.Len()) {
-		if v.Uint(i) != v.Uint(0) {
-			p.Fail(fault.Unsupported, tag, "samples of different types in one image")
-			return 0
-		}
-	}
-	return v.Uint(0)
-}
-
-// samplesPerPixel returns the samples of a pixel of a file that does not say. Old JPEG of YCbCr has three, as in libtiff.
-func (p *parser) samplesPerPixel() uint64 {
-	if p.Dir.Find(tagSamplesPerPixel) == nil && p.Uint(tagCompression, compNone) == compOldJPEG &&
-		p.Uint(tagPhotometric, photometricBlackIsZero) == photometricYCbCr {
-		return 3
-	}
-	return 1
-}
-
-// agree reports whether PhotometricInterpretation and ExtraSamples need exactly that many bands.
-func (p *parser) agree(bands int) bool {
-	colours := coloursOf(uint16(min(p.Uint(tagPhotometric, photometricBlackIsZero), math.MaxUint16)))
-	return p.Err == nil && colours+p.Uints(tagExtraSamples).Len() == bands
-}
-
 // index builds the chunk index, without nodata, and not yet validated as a whole.
 func (p *parser) index() *chunk.Index {
 	x := &chunk.Index{

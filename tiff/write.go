@@ -90,17 +90,6 @@ func (o *TOGOptions) colours() int {
 	return coloursOf(o.Photometric)
 }
 
-// coloursOf is the number of bands that a PhotometricInterpretation gives a meaning.
-func coloursOf(photometric uint16) int {
-	switch photometric {
-	case photometricRGB, photometricYCbCr:
-		return 3
-	case photometricCMYK:
-		return 4
-	}
-	return 1
-}
-
 func defaultPredictor(d chunk.DType) chunk.Predictor {
 	switch {
 	case d == chunk.Float32 || d == chunk.Float64:
