@@ -3,18 +3,19 @@
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips, PlanarConfiguration 1
 // and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none, zstd, deflate, LZW,
-// PackBits, JPEG, LERC and WebP; integers of 1 to 64 bits, floats of 16 to 64 bits, complex numbers. A TOG (TACO
+// PackBits, LZMA, JPEG (of 1992, too), LERC, WebP and CCITT; integers of 1 to 64 bits, floats of 16 to 64 bits, complex numbers. A TOG (TACO
 // 0.2 specification, "TACO Optimized GeoTIFF") is the output of GDAL's COG driver with INTERLEAVE=TILE. The
 // reader does not depend on the bytes of that driver around a tile (leader, trailer, ghost area).
 //
-// Not supported, and refused with an error that names it: other compressions (JPEG XL, LZMA, …), samples of
-// mixed types, YCbCr without JPEG, signed integers and predictors of odd widths, predictors on complex
+// Not supported, and refused with an error that names it: other compressions (JPEG XL, JPEG 2000, …), samples of
+// mixed types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex
 // numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
 // everything else about it. Further images are counted but not read. Files beside this one (.msk, .ovr,
 // .aux.xml) are ignored.
 //
 // The reader accepts these files that violate TIFF, as GDAL does: one BitsPerSample or SampleFormat for all
-// samples; no Compression (meaning none); no RowsPerStrip; tiles under the tags of strips; more offsets
+// samples; more BitsPerSample than samples; no Compression (meaning none); no RowsPerStrip, or one that is not
+// less than the height although there are more strips; tiles under the tags of strips; more offsets
 // than chunks; a chain of directories that breaks after the first (Meta.ChainErr); compressed strips that
 // hold more than their rows; StripByteCounts that are missing, 0 or too small, if the samples are not
 // compressed or there is one strip, so that the size follows. Uncompressed tiles at the edges may lack the
