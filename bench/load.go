@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -126,7 +127,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 
 // describeSpec adds the parts of a spec that a measurement depends on to the settings.
 func describeSpec(r *Report, s loader.Spec, n int64) {
-	r.set("dataset", "%s", s.Source)
+	r.set("dataset", "%s", fault.WithoutSecrets(s.Source))
 	r.set("samples an epoch", "%d", n)
 	r.set("batch", "%d", s.BatchSize)
 	if s.Sampler.Height > 0 {

@@ -83,7 +83,8 @@ func Wrap(kind Kind, part string, off int64, cause error) *Error {
 	return &Error{Kind: kind, Part: part, Off: off, Msg: cause.Error(), Err: cause}
 }
 
-// Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty.
+// Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty and without secrets. A message
+// that ends with its kind says it once.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -96,8 +97,11 @@ func (e *Error) Error() string {
 		}
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Msg + ": " + e.Kind.Error())
-	return b.String()
+	kind := e.Kind.Error()
+	if msg := strings.TrimSuffix(e.Msg, ": "+kind); msg != kind {
+		b.WriteString(msg + ": ")
+	}
+	return WithoutSecrets(b.String() + kind)
 }
 
 // Unwrap makes both the kind and the cause reachable by errors.Is and errors.As.
@@ -155,16 +159,16 @@ func WithPart(err error, part string, base int64) error {
 	return &c
 }
 
-// Line returns err on one line for a terminal or a log. Characters that are not printable (control
-// characters, line separators, marks that change the direction of text) become spaces, because the
-// text of a hostile file must not control a terminal.
+// Line returns err on one line for a terminal or a log, without secrets: see WithoutSecrets. Characters
+// that are not printable (control characters, line separators, marks that change the direction of text)
+// become spaces, because the text of a hostile file must not control a terminal.
 func Line(err error) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, err.Error())
+	}, WithoutSecrets(err.Error()))
 }
 
 // AtOffset returns err with the offset filled in, if it has none. An err without a kind is

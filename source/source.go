@@ -177,7 +177,7 @@ func IsDenied(err error) bool {
 	return errors.As(err, &e) && e.Denied
 }
 
-// Error returns "URI: PART at OFFSET: reason, after N attempts".
+// Error returns "URI: PART at OFFSET: reason, after N attempts", without the secrets of the URI.
 func (e *RequestError) Error() string {
 	at := ""
 	if e.Off >= 0 {
@@ -187,7 +187,7 @@ func (e *RequestError) Error() string {
 	if e.Attempts != 1 {
 		tries = fmt.Sprintf("%d attempts", e.Attempts)
 	}
-	return fmt.Sprintf("%s: %s%s: %v, after %s", e.URI, e.Part, at, e.Err, tries)
+	return fault.WithoutSecrets(fmt.Sprintf("%s: %s%s: %v, after %s", e.URI, e.Part, at, e.Err, tries))
 }
 
 // Unwrap returns the error of the last attempt.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/chaski-eo/chaski/fault"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -72,27 +72,13 @@ func cutAttr(a slog.Attr) slog.Attr {
 // cut returns a text of at most maxLogged bytes, without the middle of a longer one: an error begins with the file, and
 // ends with its kind.
 func cut(s string) string {
-	s = withoutSecrets(s)
+	s = fault.WithoutSecrets(s)
 	if len(s) <= maxLogged {
 		return s
 	}
 	const mark = " … "
 	const half = (maxLogged - len(mark)) / 2
 	return strings.ToValidUTF8(s[:half], "") + mark + strings.ToValidUTF8(s[len(s)-half:], "")
-}
-
-// What URIs may have of secrets: a user with a password, and a query, such as the signature of a presigned URI.
-var (
-	userOfURI  = regexp.MustCompile(`://[^/@\s"]*@`)
-	queryOfURI = regexp.MustCompile(`(://[^?\s"]*\?)[^\s"]+`)
-)
-
-// withoutSecrets returns a text without what gives access to the files of the URIs in it.
-func withoutSecrets(s string) string {
-	if !strings.Contains(s, "://") {
-		return s
-	}
-	return queryOfURI.ReplaceAllString(userOfURI.ReplaceAllString(s, "://…@"), "${1}…")
 }
 
 // audit logs who called, about what, and how it ended.
@@ -205,6 +191,6 @@ func sourceOf(spec []byte) string {
 
 // beginning returns the beginning of a spec. Secrets go first: one that is cut in two does not look like one.
 func beginning(spec []byte) string {
-	s := withoutSecrets(string(spec))
+	s := fault.WithoutSecrets(string(spec))
 	return s[:min(len(s), maxLogged/2)]
 }

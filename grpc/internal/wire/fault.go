@@ -46,11 +46,13 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 	case errors.Is(err, ErrUnknownSpec):
 		f.Kind = UnknownSpec
 	case errors.As(err, &e):
-		f.Kind, f.File, f.Part, f.Offset = e.Kind.Error(), text.Fit(e.File), text.Fit(e.Part), e.Off
+		f.Kind, f.Part, f.Offset = e.Kind.Error(), text.Fit(e.Part), e.Off
+		f.File = text.Fit(fault.WithoutSecrets(e.File))
 	case source.OutOfDescriptors(err):
 		f.Kind = fault.Limit.Error() // it has no kind on this side, so that no policy for bad samples applies to it
 	case errors.As(err, &r):
-		f.Kind, f.File, f.Part, f.Offset = Unavailable, text.Fit(r.URI), text.Fit(r.Part), r.Off
+		f.Kind, f.Part, f.Offset = Unavailable, text.Fit(r.Part), r.Off
+		f.File = text.Fit(fault.WithoutSecrets(r.URI))
 	}
 	return f
 }

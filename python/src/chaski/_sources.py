@@ -9,6 +9,7 @@ from typing import Any
 
 from chaski._plain import members, plain
 from chaski._proto.arguments import SplitMembers
+from chaski._secrets import without_secrets
 from chaski.errors import SpecError
 
 _BOUNDS = ("minx", "miny", "maxx", "maxy")
@@ -136,7 +137,8 @@ class Scenes:
     def __repr__(self) -> str:
         """Returns the sources and the operator between them."""
         return {None: "", "all": " & ", "any": " | "}[self._cover].join(
-            f"chaski.Scenes({source!r}, {sorted(fields)})" for source, fields in self._parts
+            f"chaski.Scenes({without_secrets(repr(source))}, {sorted(fields)})"
+            for source, fields in self._parts
         )
 
     def arguments(self, window: Any, build: Any) -> tuple[str, dict[str, Any], Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from chaski._secrets import without_secrets
+
 if TYPE_CHECKING:
     from chaski._proto.arguments import SampleRef
 
@@ -57,9 +59,9 @@ class Error(Exception):
         part: str = "",
         offset: int = -1,
     ) -> None:
-        super().__init__(message)
+        super().__init__(without_secrets(message))
         self.kind = kind or self.kind
-        self.file = file
+        self.file = without_secrets(file)
         self.part = part
         self.offset = offset
         self.sample: SampleRef | None = None

@@ -40,6 +40,7 @@ from chaski._read import Server, words
 from chaski._read import ask as _ask
 from chaski._read import read as _read
 from chaski._rpc import PIECE
+from chaski._secrets import without_secrets
 from chaski.errors import NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -497,7 +498,7 @@ class Folder(_Node):
         return self._source.table(self._level).take(entries.row[here])
 
     def __repr__(self) -> str:
-        return f"<Folder {self.path}: {', '.join(self.ids)}>"
+        return f"<Folder {without_secrets(self.path)}: {', '.join(self.ids)}>"
 
 
 class Dataset(_Node, Document, Pooled):
@@ -799,7 +800,8 @@ class Dataset(_Node, Document, Pooled):
 
     def __repr__(self) -> str:
         steps = "".join(f", {step}" for step in self._steps)
-        return f"<Dataset {', '.join(self._source.paths)}{steps}>"
+        paths = without_secrets(", ".join(self._source.paths))
+        return f"<Dataset {paths}{steps}>"
 
     def _repr_html_(self) -> str:
         """Returns what notebooks show: what the document says, and how many samples there are."""

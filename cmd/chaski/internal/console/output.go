@@ -24,13 +24,22 @@ func Sha256Hex(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// PrintJSON writes v as one line.
+// PrintJSON writes v as one line, without secrets: see fault.WithoutSecrets, which leaves JSON valid.
 func PrintJSON(w io.Writer, v any) error {
+	return printJSON(w, v, fault.WithoutSecrets)
+}
+
+// PrintInput writes v, which another command will read, as one line. It keeps the URIs whole so that they still open.
+func PrintInput(w io.Writer, v any) error {
+	return printJSON(w, v, func(text string) string { return text })
+}
+
+func printJSON(w io.Writer, v any, filter func(string) string) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = io.WriteString(w, filter(string(b))+"\n")
 	return err
 }
 

@@ -74,7 +74,7 @@ func (f *containerFlags) locate(ctx context.Context, env console.Env, path strin
 		return err
 	}
 	if format == "json" {
-		return console.PrintJSON(env.Out, out)
+		return console.PrintInput(env.Out, out)
 	}
 	if out.VSI != "" {
 		_, err = fmt.Fprintln(env.Out, out.VSI)

@@ -34,7 +34,7 @@ documentation.`,
 			if err != nil {
 				return err
 			}
-			return console.PrintJSON(env.Out, spec)
+			return console.PrintInput(env.Out, spec)
 		},
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of specs")

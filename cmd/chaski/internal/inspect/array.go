@@ -17,7 +17,7 @@ func arrayText(i *survey.ArrayInfo) string {
 	if i.Dense {
 		kind = "dense"
 	}
-	fmt.Fprintf(&s.b, "%s: TileDB array, format version %d, %s\n", console.Printable(i.Path), i.FormatVersion, kind)
+	fmt.Fprintf(&s.b, "%s: TileDB array, format version %d, %s\n", console.OneLine(i.Path), i.FormatVersion, kind)
 	if i.Encrypted {
 		s.line("encrypted", "AES-256-GCM")
 	}

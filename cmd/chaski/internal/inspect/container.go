@@ -21,7 +21,7 @@ func asJSON(v any) string {
 
 func printContainer(w io.Writer, c *survey.ContainerInfo) error {
 	var s sheet
-	fmt.Fprintf(&s.b, "%s: %s\n", console.Printable(c.Path), c.Kind)
+	fmt.Fprintf(&s.b, "%s: %s\n", console.OneLine(c.Path), c.Kind)
 	s.line("id", "%s", console.Printable(c.ID))
 	s.line("title", "%s", console.Printable(c.Title))
 	s.line("taco version", "%s", console.Printable(c.Version))
@@ -44,7 +44,7 @@ func printContainer(w io.Writer, c *survey.ContainerInfo) error {
 		s.line("chunks", "%d", c.Chunks)
 	}
 	for _, f := range c.Files {
-		s.line("file", "%s", console.Printable(f))
+		s.line("file", "%s", console.OneLine(f))
 	}
 	for k, l := range c.Levels {
 		histograms := ""

@@ -96,7 +96,7 @@ func infoOf(ctx context.Context, env console.Env, files source.Opener, path stri
 
 func printInfo(w io.Writer, f *survey.FileInfo) error {
 	var s sheet
-	fmt.Fprintf(&s.b, "%s: %s, %s\n", console.Printable(f.Path), f.Kind, console.BinarySize(f.Bytes))
+	fmt.Fprintf(&s.b, "%s: %s, %s\n", console.OneLine(f.Path), f.Kind, console.BinarySize(f.Bytes))
 	s.raster(f.Raster)
 	s.rumi(f.Rumi)
 	s.tiff(f.TIFF)

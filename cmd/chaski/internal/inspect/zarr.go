@@ -18,11 +18,11 @@ func zarrText(i *survey.ZarrInfo) string {
 	if i.Consolidated {
 		what += ", consolidated"
 	}
-	fmt.Fprintf(&s.b, "%s: Zarr %d, %s\n", console.Printable(i.Path), i.Format, what)
+	fmt.Fprintf(&s.b, "%s: Zarr %d, %s\n", console.OneLine(i.Path), i.Format, what)
 	for k := range i.Arrays {
 		a := &i.Arrays[k]
 		if a.Path != "" {
-			s.line("array", "%s", console.Printable(a.Path))
+			s.line("array", "%s", console.OneLine(a.Path))
 		}
 		if a.Unreadable != "" {
 			s.line("unreadable", "%s", console.Printable(a.Unreadable))

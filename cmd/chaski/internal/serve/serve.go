@@ -201,7 +201,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: level}))
+	log := console.NewLog(env.Err, level)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -317,7 +317,7 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 	f.clients.set(&o)
 	if f.upstream {
 		// Messages of a client about servers that come and go matter to its user, so they are shown at every level.
-		clients := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}))
+		clients := console.NewLog(env.Err, min(level, slog.LevelInfo))
 		o.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int,
 			o loader.Options) (server.Engine, error) {
 			o.Logger = clients
