@@ -27,13 +27,16 @@ import (
 // Limits of the values in a footer.
 const (
 	maxFooter     = 64 << 20 // bytes
-	maxColumns    = 1 << 14
 	maxChunks     = 1 << 20  // column chunks, all row groups together
 	maxPage       = 64 << 20 // bytes, decompressed
 	maxPageValues = 4 << 20
 	maxPageHeader = 1 << 20
 	maxKeyValue   = 1 << 20 // bytes of key-value metadata that are kept
 )
+
+// MaxColumns bounds the columns of a table of any format. Tables of statistics have some thousands; a header of 16 MiB
+// could name millions.
+const MaxColumns = 1 << 14
 
 // Physical is a column's storage type. The values are Parquet's.
 type Physical int32
@@ -335,8 +338,8 @@ func (p *footerParser) element(n int) schemaElem {
 	if !named {
 		p.fail(fault.Corrupt, "a schema element has no name")
 	}
-	if n > maxColumns {
-		p.fail(fault.Limit, "more than %d columns", maxColumns)
+	if n > MaxColumns {
+		p.fail(fault.Limit, "more than %d columns", MaxColumns)
 	}
 	return e
 }

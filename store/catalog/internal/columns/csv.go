@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
 // maxRecord bounds one record of a CSV file in bytes, which the parser holds as a whole. A polygon of 100,000 corners
@@ -55,16 +56,14 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		return nil, csvError(c, err)
 	}
-	t := &Held{Names: slices.Clone(head), Columns: map[string]Column{}, part: "line 1"}
-	cols := map[string]*Strings{}
-	for i, n := range t.Names {
-		t.Names[i] = strings.TrimSpace(n)
+	names, err := headerNames(head)
+	if err != nil {
+		return nil, err
 	}
+	t := &Held{Names: names, Columns: map[string]Column{}, part: "line 1"}
+	cols := map[string]*Strings{}
 	into := make([]*Strings, len(head)) // nil: not wanted
 	for i, name := range t.Names {
-		if slices.Contains(t.Names[:i], name) {
-			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
-		}
 		if want(name) {
 			into[i] = &Strings{}
 			cols[name] = into[i]
@@ -103,11 +102,31 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		t.N++
 	}
 	for name, col := range cols {
-		if t.Columns[name] = col; !slices.Contains(raw, name) {
-			t.Columns[name] = infer(col)
+		if t.Columns[name] = col; slices.Contains(raw, name) {
+			continue
+		}
+		if t.Columns[name], err = infer(ctx, col); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// headerNames returns the names of the columns, which must differ.
+func headerNames(head []string) ([]string, error) {
+	if len(head) > parquet.MaxColumns {
+		return nil, fault.New(fault.Limit, "line 1", fault.NoOffset, "%d columns, at most %d", len(head),
+			parquet.MaxColumns)
+	}
+	names, seen := make([]string, len(head)), make(map[string]bool, len(head))
+	for i, name := range head {
+		name = strings.TrimSpace(name)
+		if seen[name] {
+			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
+		}
+		names[i], seen[name] = name, true
+	}
+	return names, nil
 }
 
 func csvError(c *csv.Reader, err error) error {
@@ -122,11 +141,22 @@ func csvError(c *csv.Reader, err error) error {
 	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
 }
 
+// ended returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1 ms.
+func ended[Row int | int64](ctx context.Context, row Row) error {
+	if row%4096 == 0 {
+		return ctx.Err()
+	}
+	return nil
+}
+
 // infer makes a column of the narrowest kind that holds all values.
-func infer(t *Strings) Column {
+func infer(ctx context.Context, t *Strings) (Column, error) {
 	n := int64(len(t.ends))
 	isInt, isFloat, found := true, true, false
 	for row := range n {
+		if err := ended(ctx, row); err != nil {
+			return nil, err
+		}
 		b := t.at(row)
 		if len(b) == 0 {
 			if t.null == nil {
@@ -152,21 +182,27 @@ func infer(t *Strings) Column {
 	}
 	switch {
 	case !found:
-		return t
+		return t, nil
 	case isInt:
 		c := IntColumn{Values: make([]int64, n), null: t.null}
 		for row := range c.Values {
+			if err := ended(ctx, row); err != nil {
+				return nil, err
+			}
 			c.Values[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
 		}
-		return c
+		return c, nil
 	case isFloat:
 		c := FloatColumn{v: make([]float64, n), null: t.null}
 		for row := range c.v {
+			if err := ended(ctx, row); err != nil {
+				return nil, err
+			}
 			c.v[row], _ = parseNumber(string(t.at(int64(row))))
 		}
-		return c
+		return c, nil
 	}
-	return t
+	return t, nil
 }
 
 // parseNumber parses a decimal number, "nan" or "inf", but not hexadecimal numbers and underscores, which only programs

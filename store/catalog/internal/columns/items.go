@@ -49,7 +49,7 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) bool
 			return nil, itemsError(d, err)
 		}
 	}
-	return in.table(), nil
+	return in.table()
 }
 
 // itemsError makes an error of the parser one of the file.
@@ -262,50 +262,54 @@ func (c *itemColumn) fill(n int64) {
 }
 
 // table makes the columns.
-func (in *items) table() *Held {
+func (in *items) table() (*Held, error) {
 	t := &Held{N: in.n, Columns: map[string]Column{}, part: "items"}
 	for name, c := range in.columns {
 		t.Names = append(t.Names, name)
-		switch {
-		case !c.strings:
-			t.Columns[name] = infer(&c.Strings)
-		case !c.numbers && isTimes(&c.Strings):
-			t.Columns[name] = timesOf(&c.Strings)
-		default:
-			t.Columns[name] = &c.Strings
+		col, err := c.column(in.ctx)
+		if err != nil {
+			return nil, err
 		}
+		t.Columns[name] = col
 	}
 	slices.Sort(t.Names)
-	return t
+	return t, nil
+}
+
+// column returns the values as numbers, timestamps or strings.
+func (c *itemColumn) column(ctx context.Context) (Column, error) {
+	if !c.strings {
+		return infer(ctx, &c.Strings)
+	}
+	if !c.numbers {
+		times, ok, err := timesOf(ctx, &c.Strings)
+		if ok || err != nil {
+			return times, err
+		}
+	}
+	return &c.Strings, nil
 }
 
 // TimeColumn is a column of timestamps in memory, in microseconds since 1970.
 type TimeColumn struct{ IntColumn }
 
-// isTimes reports whether all values are timestamps.
-func isTimes(s *Strings) bool {
+// timesOf makes a column of timestamps of their strings, or returns false if a string is none.
+func timesOf(ctx context.Context, s *Strings) (times TimeColumn, ok bool, err error) {
+	times = TimeColumn{IntColumn{Values: make([]int64, len(s.ends)), null: s.null}}
 	for row := range s.ends {
+		if err := ended(ctx, row); err != nil {
+			return times, false, err
+		}
 		if s.null[row] {
 			continue
 		}
-		if _, err := time.Parse(time.RFC3339Nano, string(s.at(int64(row)))); err != nil {
-			return false
+		when, err := time.Parse(time.RFC3339Nano, string(s.at(int64(row))))
+		if err != nil {
+			return times, false, nil //nolint:nilerr // a string that is no timestamp is an answer
 		}
+		times.Values[row] = when.UnixMicro()
 	}
-	return true
-}
-
-// timesOf makes a column of timestamps of their strings.
-func timesOf(s *Strings) TimeColumn {
-	out := TimeColumn{IntColumn{Values: make([]int64, len(s.ends)), null: s.null}}
-	for row := range s.ends {
-		if s.null[row] {
-			continue
-		}
-		at, _ := time.Parse(time.RFC3339Nano, string(s.at(int64(row)))) // isTimes has checked it
-		out.Values[row] = at.UnixMicro()
-	}
-	return out
+	return times, true, nil
 }
 
 // UnitOf returns the unit of a column of dates or timestamps, 0 for others.

@@ -1,0 +1,117 @@
+package columns_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// held opens a table of which the bytes are b.
+func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Held, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "table"+ext)
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := (&source.Files{}).Open(context.WithoutCancel(ctx), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	return columns.OpenHeld(ctx, r, ext, nil)
+}
+
+// wide returns a CSV file of n columns and one row.
+func wide(n int) []byte {
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "c%d,", i)
+	}
+	b.Truncate(b.Len() - 1)
+	return append(b.Bytes(), "\n1"+strings.Repeat(",1", n-1)+"\n"...)
+}
+
+// TestWideCSV promises that a table may have as many columns as a Parquet file may have, and that more are refused in
+// less time than these take. With a search through the names before each, 16,384 took 0.2 s and 200,000 over 60 s.
+func TestWideCSV(t *testing.T) {
+	table, err := held(t.Context(), t, ".csv", wide(parquet.MaxColumns))
+	if err != nil || len(table.Names) != parquet.MaxColumns || table.N != 1 {
+		t.Fatalf("%d columns: %v", parquet.MaxColumns, err)
+	}
+	begun := cputime.Used()
+	for _, n := range []int{parquet.MaxColumns + 1, 200_000} {
+		if _, err := held(t.Context(), t, ".csv", wide(n)); !errors.Is(err, fault.Limit) ||
+			!strings.Contains(err.Error(), fmt.Sprint(n, " columns")) {
+			t.Errorf("%d columns: %v", n, err)
+		}
+	}
+	if took := cputime.Used() - begun; took > 10*time.Second {
+		t.Errorf("refusing took %v", took)
+	}
+	twice := append([]byte("c7,"), wide(parquet.MaxColumns-1)...)
+	if _, err := held(t.Context(), t, ".csv", twice); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a name that is there twice: %v", err)
+	}
+}
+
+// TestOpeningEndsWithItsCaller promises that the parser of a table stops within 100 ms of processor time after its
+// context was cancelled, whenever that is.
+func TestOpeningEndsWithItsCaller(t *testing.T) {
+	rows := 300_000
+	if testing.Short() {
+		rows = 30_000
+	}
+	var csv, items bytes.Buffer
+	csv.WriteString("path,x,y,time\n")
+	for i := range rows {
+		fmt.Fprintf(&csv, "%d.tif,%d,%d.5,2024-01-01T00:00:00Z\n", i, i, i)
+		if i%4 == 0 {
+			fmt.Fprintf(&items, `{"type":"Feature","id":"%d","properties":{"datetime":"2024-01-01T00:00:00Z","x":%d},`+
+				`"assets":{"a":{"href":"%d.tif"}}}`+"\n", i, i, i)
+		}
+	}
+	for ext, b := range map[string][]byte{".csv": csv.Bytes(), ".ndjson": items.Bytes()} {
+		begun := cputime.Used()
+		if _, err := held(t.Context(), t, ext, b); err != nil {
+			t.Fatal(err)
+		}
+		whole := cputime.Used() - begun
+		cancelled := 0
+		for range 12 {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			begun, wait := cputime.Used(), time.Duration(rand.Int64N(2*int64(whole))) //nolint:gosec // no secret
+			go func() {
+				_, err := held(ctx, t, ext, b)
+				done <- err
+			}()
+			for cputime.Used()-begun < wait { //nolint:revive // the clock is processor time, of which this loop uses half
+			}
+			cancel()
+			stopped := cputime.Used()
+			err := <-done
+			if after := cputime.Used() - stopped; after > 100*time.Millisecond {
+				t.Errorf("%s: %v after it was cancelled, of %v", ext, after, whole)
+			}
+			if errors.Is(err, context.Canceled) {
+				cancelled++
+			}
+		}
+		if cancelled == 0 {
+			t.Errorf("%s: no opening was cancelled in time", ext)
+		}
+	}
+}
