@@ -41,11 +41,23 @@ func WithoutSecrets(text string) string {
 	if strings.Contains(text, ":/") {
 		text = slashedPassword.ReplaceAllString(text, "${1}"+hidden+"@")
 		text = userOfURI.ReplaceAllString(text, "${1}"+hidden+"@")
-		text = queryOfURI.ReplaceAllString(text, "${1}"+hidden)
+		text = hide(queryOfURI, text)
 	}
 	if strings.Contains(text, "=") {
-		text = queryValue.ReplaceAllString(text, "${1}"+hidden)
+		text = hide(queryValue, text)
 		text = connectionValue.ReplaceAllString(text, "${1}="+hidden)
 	}
 	return text
+}
+
+// hide replaces what follows the first group of a pattern. A colon at its end stays: it comes after the file of an
+// error.
+func hide(pattern *regexp.Regexp, text string) string {
+	return pattern.ReplaceAllStringFunc(text, func(match string) string {
+		kept := pattern.FindStringSubmatch(match)[1] + hidden
+		if strings.HasSuffix(match, ":") {
+			kept += ":"
+		}
+		return kept
+	})
 }

@@ -172,6 +172,12 @@ func (g *Geo) setTransform(scale, tie, matrix []float64) {
 		t[0] -= (t[1] + t[2]) / 2
 		t[3] -= (t[4] + t[5]) / 2
 	}
+	for _, v := range t {
+		if math.IsNaN(v) || math.IsInf(v, 0) { // GDAL reads it, but it places no pixel, and JSON has no such number
+			*t = [6]float64{}
+			return
+		}
+	}
 	g.HasTransform = true
 }
 

@@ -3,6 +3,7 @@ package tiff
 import (
 	"bytes"
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -100,7 +101,10 @@ func TestGeoreferencing(t *testing.T) {
 			[6]float64{980, 10, 0, 5060, 0, -20},
 			true,
 		},
-		"cut keys": {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
+		"cut keys":            {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
+		"an infinite scale":   {fields: []ifd.Field{ifd.Doubles(tagPixelScale, math.Inf(-1), 1, 0), tie}},
+		"a tie point of NaN":  {fields: []ifd.Field{scale, ifd.Doubles(tagTiepoint, 0, 0, 0, 1, math.NaN(), 0)}},
+		"the shift overflows": {fields: []ifd.Field{ifd.Doubles(tagPixelScale, 1e308, 1, 0), tie}},
 		"no numbers": {
 			[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")},
 			0, [6]float64{}, false,

@@ -42,6 +42,9 @@ var starts = []struct{ prefix, name string }{
 	{"%PDF", "a PDF file"},
 }
 
+// HTML is the name of a page, which a server may send in place of a file.
+const HTML = "an HTML page"
+
 // OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown
 // files and for rasters that chaski reads.
 func OfBytes(head []byte) string {
@@ -50,6 +53,11 @@ func OfBytes(head []byte) string {
 		if strings.HasPrefix(s, m.prefix) {
 			return m.name
 		}
+	}
+	// Servers send such pages in place of files, also with the status of success.
+	if text := strings.ToLower(strings.TrimSpace(s)); strings.HasPrefix(text, "<!doctype html") ||
+		strings.HasPrefix(text, "<html") {
+		return HTML
 	}
 	if len(s) >= 12 && s[:4] == "RIFF" && s[8:12] == "WEBP" {
 		return "a WebP image"

@@ -15,6 +15,10 @@ func TestOfBytes(t *testing.T) {
 		"RUMI":                                "",
 		"":                                    "",
 		"\x89PN":                              "",
+		"<!DOCTYPE html><html>":               "an HTML page",
+		"\n<!doctype html>":                   "an HTML page",
+		"<html lang=en>":                      "an HTML page",
+		"<hdr>":                               "",
 		"EHFA_HEADER_TAG\x00\x10":             "an Erdas Imagine (HFA) raster",
 	} {
 		if got := OfBytes([]byte(head)); got != want {

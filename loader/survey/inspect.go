@@ -159,11 +159,10 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	remote := source.IsRemote(path)
 	_, _, inside := taco.Split(path)
 	// Remote paths into containers are not tried as arrays or containers, because each try costs a
-	// request. A URI with a query cannot be an array: appending the name of a file would change the
-	// query.
+	// request.
 	real, err := o.Resolve(path)
 	try := err == nil && !(inside && remote)
-	if try && !(remote && strings.Contains(path, "?")) && tiledb.Is(ctx, o.Opener, real) {
+	if try && tiledb.Is(ctx, o.Opener, real) {
 		return InspectArray(ctx, path, at, o)
 	}
 	if at != nil {

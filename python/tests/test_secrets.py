@@ -91,7 +91,7 @@ def test_rules() -> None:
         "https://u:p@ss@host/a.tif": "https://…@host/a.tif",
         "https://u:p/s:s@host/a.tif": "https://…@host/a.tif",
         "https://host:8080/a@b": "https://host:8080/a@b",
-        "https://host/a.tif?sig=p&x=p: header": "https://host/a.tif?… header",
+        "https://host/a.tif?sig=p&x=p: header": "https://host/a.tif?…: header",
         json.dumps({"a": 'https://host/a?x"', "b": 2}): r'{"a": "https://host/a?…\"", "b": 2}',
         "AccountName=a;AccountKey=p==;EndpointSuffix=x": (
             "AccountName=a;AccountKey=…;EndpointSuffix=x"

@@ -161,6 +161,11 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 		c := crs.At(m.Transform, corner[0], corner[1])
 		b = [4]float64{math.Min(b[0], c[0]), math.Min(b[1], c[1]), math.Max(b[2], c[0]), math.Max(b[3], c[1])}
 	}
+	for _, v := range b {
+		if math.IsNaN(v) || math.IsInf(v, 0) { // a corner beyond the largest float64
+			return [4]float64{}, false
+		}
+	}
 	return b, true
 }
 

@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"slices"
@@ -104,21 +105,39 @@ func isListing(names []string) bool {
 }
 
 // Is reports whether there is an array at a URI. A remote URI costs the request that opens the
-// schema, and one that lists the directory of schemas.
+// schema, and one that lists the directory of schemas. A URI with a query is no array, because names
+// below it would become part of the query.
 func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if !source.IsRemote(uri) {
 		return isArray(uri, source.RootsOf(o))
 	}
+	if strings.Contains(uri, "?") {
+		return false
+	}
 	uri = strings.TrimSuffix(uri, "/")
 	r, err := o.Open(ctx, uri+"/"+schemaName)
 	if err == nil {
-		return r.Close() == nil
+		return errors.Join(hasVersion(ctx, r), r.Close()) == nil
 	}
 	names, err := source.Names(ctx, o, uri+"/"+schemasDir)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
 		_, _, err := parseName(name)
 		return err == nil
 	})
+}
+
+// hasVersion returns an error if a file cannot be a schema, because it does not begin with the version of a format.
+// Some servers send a page for every name.
+func hasVersion(ctx context.Context, r source.Reader) error {
+	const most = 1 << 16 // formats count up: the last one is below 30
+	head := make([]byte, 4)
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return err
+	}
+	if v := binary.LittleEndian.Uint32(head); v == 0 || v > most {
+		return errVersion(schemaName, 0, uint64(v))
+	}
+	return nil
 }
 
 // IsArray reports whether a local directory holds an array.

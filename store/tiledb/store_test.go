@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // page is a web server whose page about a folder was written by hand: links to folders have no slash.
@@ -86,5 +87,36 @@ func TestKeyFileThatIsNone(t *testing.T) {
 		if _, err := KeyFromEnv(); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), name+": key file: ") {
 			t.Errorf("%v, want %v", err, kind)
 		}
+	}
+}
+
+// answers is a web server that sends the same bytes for every name below a path, and keeps the names.
+type answers struct {
+	b    []byte
+	uris []string
+}
+
+func (a *answers) Open(_ context.Context, uri string) (source.Reader, error) {
+	a.uris = append(a.uris, uri)
+	return &corpus.Mem{B: a.b}, nil
+}
+
+// TestPagesAreNoArrays promises that a page that a server sends for every name is no array, and that the query of a URI
+// is not taken for a path.
+func TestPagesAreNoArrays(t *testing.T) {
+	page := &answers{b: []byte("<!DOCTYPE html><html></html>")}
+	if Is(t.Context(), page, pageHost+"/x.tif") || len(page.uris) == 0 {
+		t.Errorf("a page is an array: asked for %q", page.uris)
+	}
+	page.uris = nil
+	if Is(t.Context(), page, pageHost+"/x.tif?sig=A") || len(page.uris) != 0 {
+		t.Errorf("a URI with a query: asked for %q", page.uris)
+	}
+	schema, err := os.ReadFile(filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps", schemaName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if array := (&answers{b: schema}); !Is(t.Context(), array, pageHost+"/array") {
+		t.Errorf("an array is none: asked for %q", array.uris)
 	}
 }

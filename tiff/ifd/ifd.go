@@ -212,6 +212,10 @@ func (f *File) header() (uint64, error) {
 
 // NotRead is the error for a raster that is a file of another format, as "a PNG image".
 func NotRead(name string) error {
+	if name == magic.HTML {
+		return fault.New(fault.Unsupported, "header", 0,
+			"it is %s: a server may send one in place of a file, such as about a login", name)
+	}
 	return fault.New(fault.Unsupported, "header", 0,
 		"%s is not read as a raster: TIFF (GeoTIFF, COG, TOG) and rumi are", name)
 }

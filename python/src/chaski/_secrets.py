@@ -19,13 +19,18 @@ _CONNECTION = re.compile(
 )
 
 
+def _colon(match: str) -> str:
+    """Returns the colon at the end of a match: it comes after the file of an error."""
+    return ":" if match.endswith(":") else ""
+
+
 def without_secrets(text: str) -> str:
     """Returns a text without the users, passwords, queries and keys of the URIs in it."""
     if ":/" in text:
         text = _SLASHED_PASSWORD.sub(r"\1…@", text)
         text = _USER.sub(r"\1…@", text)
-        text = _QUERY.sub(r"\1\2…", text)
+        text = _QUERY.sub(lambda m: f"{m[1]}{m[2]}…{_colon(m[0])}", text)
     if "=" in text:
-        text = _VALUE.sub(r"\1…", text)
+        text = _VALUE.sub(lambda m: f"{m[1]}…{_colon(m[0])}", text)
         text = _CONNECTION.sub(r"\1=…", text)
     return text

@@ -79,7 +79,8 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 	for i := range rows {
 		fmt.Fprintf(&csv, "%d.tif,%d,%d.5,2024-01-01T00:00:00Z\n", i, i, i)
 		if i%4 == 0 {
-			fmt.Fprintf(&items, `{"type":"Feature","id":"%d","properties":{"datetime":"2024-01-01T00:00:00Z","x":%d},`+
+			fmt.Fprintf(&items, `{"type":"Feature","id":"%d",`+
+				`"properties":{"datetime":"2024-01-01T00:00:00Z","x":%d},`+
 				`"assets":{"a":{"href":"%d.tif"}}}`+"\n", i, i, i)
 		}
 	}
@@ -98,7 +99,7 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 				_, err := held(ctx, t, ext, b)
 				done <- err
 			}()
-			for cputime.Used()-begun < wait { //nolint:revive // the clock is processor time, of which this loop uses half
+			for cputime.Used()-begun < wait { //nolint:revive // it waits for processor time
 			}
 			cancel()
 			stopped := cputime.Used()
