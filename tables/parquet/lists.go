@@ -46,8 +46,8 @@ func (l *Lists) append(dst []float64, lo, hi, limit int) []float64 {
 }
 
 // ListPages locates the pages of a column of lists in a row group. Page.First is the first row that begins in a page,
-// or the next row if none does: writers of files without an offset index end pages within lists, and only the repetition
-// levels say where rows begin.
+// or the next row if none does: writers of files without an offset index end pages within lists, and only the
+// repetition levels say where rows begin.
 func (f *File) ListPages(ctx context.Context, group, column int) (*Pages, error) {
 	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(c, col); err != nil {
