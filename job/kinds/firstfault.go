@@ -16,7 +16,7 @@ type firstFault struct {
 func newFirstFault(err error) (f firstFault) {
 	var first *fault.Error
 	if errors.As(err, &first) {
-		f.File = first.File
+		f.File = fault.WithoutSecrets(first.File) // as the line of the report has it
 	}
 	if kind := fault.KindOf(err); kind != 0 {
 		f.Kind = kind.Error()
