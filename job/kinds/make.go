@@ -131,9 +131,7 @@ func (k *Make) Place(ctx context.Context, m *job.Merging) (o job.Outcome, err er
 	case err != nil:
 		return o, err
 	}
-	if line := res.LeftOut(); line != "" {
-		o.Notes = append(o.Notes, line)
-	}
+	o.Notes = append(o.Notes, res.Remarks()...)
 	if res.Report != nil {
 		o.Statistics = res.Report
 	}

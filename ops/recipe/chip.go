@@ -278,7 +278,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	if f.Vector == nil {
 		out.Bands = bandsOf(f, meta, shape[0])
 		c.Bands = out.Bands
-		if err := missing(&c, f, meta, w, im.valid); err != nil {
+		if out.Moved, err = missing(&c, f, meta, w, im.valid); err != nil {
 			return nil, err
 		}
 	}
@@ -336,30 +336,32 @@ func (b written) Open(context.Context, string) (source.Reader, error) {
 	return (&catalog.Asset{Size: int64(len(b)), Bytes: b}).Reader(), nil
 }
 
-// missing gives a chip its nodata value, and a mask where no value says which pixels are missing.
-func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte) error {
+// missing gives a chip its nodata value, and a mask where no value says which pixels are missing. It returns how many
+// valid samples had the nodata value and were moved to the next value.
+func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte) (moved int64, err error) {
 	x := w.Asset.Index
 	native := f.DType == "" || f.DType == "native"
+	var sample []byte // the nodata value; nil if the chip has none
 	switch {
 	case f.NoData != nil: // the loader has written it already
-		c.NoData = number(float64(*f.NoData))
-		return nil
+		v := float64(*f.NoData)
+		c.NoData = number(v)
+		return avoid(c.Pixels, valid, sampleOf(&chunk.Index{DType: c.DType, NoData: &v}), c.DType), nil
 	case native:
-		c.NoData = noDataOf(x, meta)
+		c.NoData, sample = noDataOf(x, meta), sampleOf(x)
 	}
 	// Where no scene of a window on the ground has a pixel, it is as past the edge.
-	at := &w.Window
-	past := w.place != nil || at.Y < 0 || at.X < 0 || at.Y+at.H > x.Height || at.X+at.W > x.Width
-	sample := x.NoDataSample()
+	box := &w.Window
+	past := w.place != nil || box.Y < 0 || box.X < 0 || box.Y+box.H > x.Height || box.X+box.W > x.Width
 	if w.place != nil && c.NoData != "" && sample != nil && has(c.Pixels, valid, sample) {
 		// In another scene of the window the nodata value of the first one is a value like others.
 		none := c.NoData
 		c.NoData, c.Mask = "", maskOf(valid, c.Shape)
-		if bytes.IndexByte(valid, 0) < 0 || c.Mask != nil && whole(c.Mask, valid) {
-			return nil
+		if whole(c.Mask, valid) {
+			return 0, nil
 		}
-		return fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset, "scenes have other nodata values: %s is "+
-			"that of one and a value of another, and bands miss other pixels: the field's nodata gives one", none)
+		return 0, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset, "scenes have other nodata values: %s "+
+			"is that of one and a value of another, and bands miss other pixels: the field's nodata gives one", none)
 	}
 	switch {
 	case past && native && x.Mask == nil && c.NoData != "" && sample != nil:
@@ -368,7 +370,13 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	case x.Mask != nil || past || !native && c.NoData == "":
 		c.Mask = maskOf(valid, c.Shape)
 	}
-	return nil
+	if c.NoData == "" && !whole(c.Mask, valid) {
+		return byValue(c, f, noDataOf(x, meta), valid)
+	}
+	if c.NoData != "" && sample != nil {
+		moved = avoid(c.Pixels, valid, sample, c.DType)
+	}
+	return moved, nil
 }
 
 // has reports whether a valid pixel has the value of sample.
@@ -382,8 +390,11 @@ func has(pixels, valid, sample []byte) bool {
 	return false
 }
 
-// whole reports whether a mask says of all bands what valid does.
+// whole reports whether a mask says of all bands what valid does. A nil mask says that all pixels are valid.
 func whole(mask, valid []byte) bool {
+	if mask == nil {
+		return bytes.IndexByte(valid, 0) < 0
+	}
 	for band := range slices.Chunk(valid, len(mask)) {
 		if !bytes.Equal(band, mask) {
 			return false

@@ -41,6 +41,7 @@ type facts struct {
 	Size   int64
 	CRC    uint32
 	Index  []byte // the chunk index, or of a rumi its header
+	Moved  int64  // how many valid samples had the nodata value and got the next one
 }
 
 func (t *table) len() int { return len(t.sources) }

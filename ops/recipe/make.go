@@ -88,7 +88,9 @@ type Result struct {
 	Empty      int64 // with too much nodata
 	Unlabelled int64 // with too few pixels of the classes
 	Duplicates int64 // with the picture of an earlier one
-	First      error // the reason of the first bad or misplaced sample, or nil
+	// Moved is how many valid samples had the nodata value of their chip and got the next value instead.
+	Moved int64
+	First error // the reason of the first bad or misplaced sample, or nil
 	// Report has the statistics of all chips, nil if the recipe wants none.
 	Report *stats.Report
 }
@@ -358,6 +360,18 @@ func (r *Result) LeftOut() string {
 	return fmt.Sprintf("%d of %d windows are left out: %s%s", left, r.Windows, r.reasons(), why)
 }
 
+// Remarks says for people what a run left out or changed.
+func (r *Result) Remarks() (out []string) {
+	if line := r.LeftOut(); line != "" {
+		out = append(out, line)
+	}
+	if r.Moved > 0 {
+		out = append(out, fmt.Sprintf("%d valid samples had the nodata value of their chip: they got the next value",
+			r.Moved))
+	}
+	return out
+}
+
 // reasons says for people how many windows have no chip for which reason.
 func (r *Result) reasons() string {
 	s := fmt.Sprintf("%d cannot be read, %d do not lie together, %d have too much nodata", r.Bad, r.Misplaced, r.Empty)
@@ -377,6 +391,11 @@ func (m *maker) finish(res *Result) (err error) {
 			res.reasons())
 		err.Err = res.First
 		return err
+	}
+	for _, files := range m.table.files {
+		for i := range files {
+			res.Moved += files[i].Moved
+		}
 	}
 	if *m.recipe.Statistics {
 		res.Report, err = m.report(res)

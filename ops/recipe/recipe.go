@@ -131,7 +131,7 @@ type Field struct {
 	// DType is native (default), float32, uint8 or int64.
 	DType string `yaml:"dtype"`
 	// NoData is the value of nodata in the chips. Pixels that are nodata in the source, are masked there or lie
-	// past its edge become it. Default: the source's, and pixels as they are.
+	// past its edge become it, and valid ones that have this value get the next one. Default: the source's.
 	NoData *Number `yaml:"nodata"`
 	// Resample is nearest or bilinear, for Columns and Patterns of several resolutions.
 	Resample string `yaml:"resample"`

@@ -207,8 +207,8 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	if r.Split != nil {
 		ro.Fields = append(ro.Fields, loader.Field{Name: "split", Kind: "text"})
 	}
-	if line := res.LeftOut(); line != "" {
-		ro.Remarks = []report.Warning{{Text: line}}
+	for _, line := range res.Remarks() {
+		ro.Remarks = append(ro.Remarks, report.Warning{Text: line})
 	}
 	page, err := report.Make(ctx, ro)
 	if err != nil {
@@ -281,7 +281,7 @@ func (f *makeFlags) report(env console.Env, r *recipe.Result) error {
 			return err
 		}
 	}
-	if line := r.LeftOut(); line != "" {
+	for _, line := range r.Remarks() {
 		fmt.Fprintf(env.Err, "chaski: %s\n", line)
 	}
 	_, err := fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,

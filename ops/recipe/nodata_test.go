@@ -1,0 +1,176 @@
+package recipe_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// toBytes writes values as samples of a type, and fromBytes reads them: the test's own, with encoding/binary.
+func toBytes(values []float64, d chunk.DType) (out []byte) {
+	for _, v := range values {
+		switch d {
+		case chunk.Uint8:
+			out = append(out, byte(v))
+		case chunk.Int16:
+			out = binary.LittleEndian.AppendUint16(out, uint16(int16(v)))
+		case chunk.Uint16:
+			out = binary.LittleEndian.AppendUint16(out, uint16(v))
+		case chunk.Float32:
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(v)))
+		}
+	}
+	return out
+}
+
+func fromBytes(b []byte, d chunk.DType) float64 {
+	switch d {
+	case chunk.Uint8:
+		return float64(b[0])
+	case chunk.Int16:
+		return float64(int16(binary.LittleEndian.Uint16(b)))
+	case chunk.Uint16:
+		return float64(binary.LittleEndian.Uint16(b))
+	case chunk.Int64:
+		return float64(int64(binary.LittleEndian.Uint64(b)))
+	}
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+}
+
+// TestValidPixelsStayValid: whatever the nodata values and the types of source and chips are, the chips miss what the
+// source misses, other valid pixels keep their values, those with the chips' nodata value move by the least step and
+// are counted, and the statistics of the run equal those of its container.
+func TestValidPixelsStayValid(t *testing.T) {
+	const side = 20
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	types := map[string]chunk.DType{"uint8": chunk.Uint8, "uint16": chunk.Uint16, "int16": chunk.Int16,
+		"float32": chunk.Float32, "int64": chunk.Int64}
+	made, refused := 0, 0
+	for i := range 80 {
+		from, to := pick("uint8", "uint16", "int16", "float32"), pick("", "uint8", "float32", "int64")
+		bands, none, target := 1+random.IntN(3), pick("", "0", "7", "9"), pick("", "0", "7", "8", "nan")
+		chips := types[from]
+		if to != "" {
+			chips = types[to]
+		}
+		if from == "float32" && to == "int64" { // the loader refuses it
+			to, chips = "", chunk.Float32
+		}
+		if target == "nan" && chips != chunk.Float32 {
+			target = "8"
+		}
+		values := make([]float64, bands*side*side)
+		for k := range values {
+			values[k] = []float64{0, 1, 6, 7, 8, 9, 50}[random.IntN(7)]
+		}
+		dir := t.TempDir()
+		var w bytes.Buffer
+		err := tiff.WriteTOG(&w, toBytes(values, types[from]), tiff.TOGOptions{Shape: [3]int{bands, side, side},
+			DType: types[from], Tile: 16, Level: 1, NoData: none})
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "s.tif"), w.Bytes(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		field := "name: image, codec: {level: 1}"
+		if to != "" {
+			field += ", dtype: " + to
+		}
+		if target != "" {
+			field += ", nodata: " + target
+		}
+		text := fmt.Sprintf("source: .\nwindows: {kind: grid, size: 16, pad: true}\nfields: [{%s}]\n", field)
+		what := fmt.Sprintf("case %d: %s with nodata %q, %d bands: %s", i, from, none, bands, field)
+		out, res, err := create(t, dir, text, 2)
+		if err != nil {
+			if strings.Contains(err.Error(), "the field's nodata gives one") {
+				refused++
+				continue
+			}
+			t.Fatal(what, err)
+		}
+		made++
+		compareChips(t, what, out, res, values, bands, side, none, target, chips)
+	}
+	if made < refused {
+		t.Errorf("%d recipes made chips, %d were refused", made, refused)
+	}
+}
+
+// compareChips holds the chips of a container to the values of their source.
+func compareChips(t *testing.T, what, out string, res *recipe.Result, values []float64, bands, side int,
+	none, target string, chips chunk.DType) {
+	t.Helper()
+	moved := int64(0)
+	for _, corner := range [][2]int{{0, 0}, {0, 16}, {16, 0}, {16, 16}} {
+		a, err := raster.Read(t.Context(), []string{fmt.Sprintf("%s::s_y%d_x%d", out, corner[0], corner[1])},
+			raster.ReadOptions{Validity: true})
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		nodata := metaOf(t, fmt.Sprintf("%s::s_y%d_x%d", out, corner[0], corner[1])).NoData
+		for k, have := range a.Valid {
+			b, y, x := k/256, corner[0]+k/16%16, corner[1]+k%16
+			valid := y < side && x < side
+			want := 0.0
+			if valid {
+				want = values[(b*side+y)*side+x]
+				valid = fmt.Sprint(want) != none
+			}
+			if (have == 1) != valid {
+				t.Fatalf("%s: sample (%d, %d, %d) of value %v has validity %d", what, b, y, x, want, have)
+			}
+			if !valid {
+				continue
+			}
+			size := chips.Size()
+			got := fromBytes(a.Data[k*size:], chips)
+			if fmt.Sprint(want) != nodata {
+				if got != want {
+					t.Fatalf("%s: sample (%d, %d, %d) is %v, want %v", what, b, y, x, got, want)
+				}
+				continue
+			}
+			moved++
+			step := want - 1
+			switch {
+			case chips == chunk.Float32:
+				step = float64(math.Nextafter32(float32(want), float32(math.Inf(-1))))
+			case want == 0 && (chips == chunk.Uint8 || chips == chunk.Uint16):
+				step = 1
+			}
+			if got != step {
+				t.Fatalf("%s: sample (%d, %d, %d) is %v, want %v moved to %v", what, b, y, x, got, want, step)
+			}
+		}
+		a.Release()
+	}
+	if res.Moved != moved {
+		t.Errorf("%s: %d samples are counted as moved, want %d", what, res.Moved, moved)
+	}
+	of, err := survey.Stats(t.Context(), spec.Spec{Source: out, Fields: []spec.Field{{Name: "image"}}},
+		loader.Options{}, nil)
+	if err != nil {
+		t.Fatal(what, err)
+	}
+	if have, want := of.Fields["image"], res.Report.Fields["image"]; !reflect.DeepEqual(have, want) {
+		t.Errorf("%s: the container's statistics are not those of the run:\n%+v\n%+v", what, have, want)
+	}
+}
