@@ -62,6 +62,8 @@ type rasterOf struct {
 	field int      // of the spec
 	part  int      // of the stack, or 0
 	names []string // of the bands, by the first file or the columns of a stack; nil if they have none
+	// described matches the bands of other files by their descriptions.
+	described described
 }
 
 // rastersOf returns the rasters that an asset consists of.
@@ -162,10 +164,11 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 			if err != nil {
 				names = nil // names are optional, and a fault of the file must show when its pixels are read
 			}
+			match := described{field: f, names: names, first: a.Name()}
 			if names == nil && part < len(f.Columns) && field.Bands() == 1 {
 				names = []string{f.Columns[part]}
 			}
-			p.rasters = append(p.rasters, rasterOf{i, part, names})
+			p.rasters = append(p.rasters, rasterOf{i, part, names, match})
 		}
 	}
 	return out, nil
@@ -190,16 +193,17 @@ func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Fiel
 func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
 	// Decoding it once before ensures that a sample that fails half way adds nothing.
 	if p.spec.BadSamples == spec.BadSkip {
-		if err := p.read(ctx, r, row, fields, func(int) tallier { return pixels.Nowhere{} }); err != nil {
+		if err := p.read(ctx, r, row, fields, func(int, []int) tallier { return pixels.Nowhere{} }); err != nil {
 			return err
 		}
 	}
-	return p.read(ctx, r, row, fields, func(k int) tallier { return &tally{field: fields[k]} })
+	return p.read(ctx, r, row, fields, func(k int, places []int) tallier { return &tally{field: fields[k], places: places} })
 }
 
-// read reads the rasters of a sample into the sinks that to returns for each field.
+// read reads the rasters of a sample into the sinks that sink returns for each field, and for the places of the bands
+// of a file (see described.places).
 func (p *pass) read(
-	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, to func(k int) tallier,
+	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, sink func(k int, places []int) tallier,
 ) error {
 	var all []catalog.Asset // of the field
 	for k, from := range p.rasters {
@@ -220,8 +224,12 @@ func (p *pass) read(
 				"it has %d bands of %s: other rasters of the field %q have %d of %s", x.StepBands(), x.DType,
 				p.spec.Fields[i].Name, f.Bands(), f.DType()))
 		}
+		places, err := from.described.places(ctx, p.options.Opener, a)
+		if err != nil {
+			return err
+		}
 		fields[k].NoData(x.NoData, x.NoDataBits)
-		if err := p.whole(ctx, r, a, to(k)); err != nil {
+		if err := p.whole(ctx, r, a, sink(k, places)); err != nil {
 			return err
 		}
 	}
@@ -275,9 +283,10 @@ type tallier interface {
 
 // tally adds the pixels of chunks to a field, without the padding of chunks at the edge.
 type tally struct {
-	field *stats.Field
-	line  []byte // scratch: one row of one band, gathered
-	mask  *plane // the mask of the current rows; nil if the asset has none
+	field  *stats.Field
+	places []int  // the band of the field that each band of the file is; nil: the same
+	line   []byte // scratch: one row of one band, gathered
+	mask   *plane // the mask of the current rows; nil if the asset has none
 }
 
 // plane holds the mask in a box of the image, as (b, y, x). The box begins at band 0.
@@ -329,18 +338,25 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	n := box.X1 - box.X0
 	for p := range box.B1 - box.B0 {
 		b, from := (box.B0+p)%x.StepBands(), str.Plane(p)
+		place := b
+		if t.places != nil {
+			place = t.places[b]
+		}
+		if place == unmeasured {
+			continue
+		}
 		if t.mask == nil && str.X == 1 && str.Y == n { // no column of padding: all rows at once
-			t.field.AddRows(b, samples[from*size:][:(box.Y1-box.Y0)*n*size])
+			t.field.AddRows(place, samples[from*size:][:(box.Y1-box.Y0)*n*size])
 			continue
 		}
 		for y := range box.Y1 - box.Y0 {
 			row := samples[(from+y*str.Y)*size:]
 			if t.mask != nil {
-				t.masked(box.Y0+y, box, b, row, str.X*size, size)
+				t.masked(box.Y0+y, box, b, place, row, str.X*size, size)
 				continue
 			}
 			if str.X == 1 {
-				t.field.AddRows(b, row[:n*size])
+				t.field.AddRows(place, row[:n*size])
 				continue
 			}
 			t.line = t.line[:0]
@@ -348,14 +364,14 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 				at := c * str.X * size
 				t.line = append(t.line, row[at:at+size]...)
 			}
-			t.field.AddRows(b, t.line)
+			t.field.AddRows(place, t.line)
 		}
 	}
 }
 
-// masked adds the valid pixels of row y of a band, which lie step bytes apart in row, and counts
-// the others as nodata.
-func (t *tally) masked(y int, box chunk.Box, band int, row []byte, step, size int) {
+// masked adds the valid pixels of row y of a band, which lie step bytes apart in row, to place, a band of the
+// field, and counts the others as nodata.
+func (t *tally) masked(y int, box chunk.Box, band, place int, row []byte, step, size int) {
 	t.line = t.line[:0]
 	valid := t.mask.row(band, y, box.X0, box.X1)
 	for c, v := range valid {
@@ -363,6 +379,6 @@ func (t *tally) masked(y int, box chunk.Box, band int, row []byte, step, size in
 			t.line = append(t.line, row[c*step:][:size]...)
 		}
 	}
-	t.field.AddRows(band, t.line)
-	t.field.AddNoData(band, uint64(len(valid)-len(t.line)/size))
+	t.field.AddRows(place, t.line)
+	t.field.AddNoData(place, uint64(len(valid)-len(t.line)/size))
 }
