@@ -54,7 +54,8 @@ func TestStatsMatchDescriptions(t *testing.T) {
 			means []float64
 		}{
 			{loader.Field{Name: "image", BandNames: []string{"B08", "B04"}}, []float64{20, 110}},
-			{loader.Field{Name: "image", Bands: []int{0, 1, 2}}, []float64{(10 + 120 + 30) / 3.0, (100 + 20 + 110) / 3.0}},
+			{loader.Field{Name: "image", Bands: []int{0, 1, 2}},
+				[]float64{(10 + 120 + 30) / 3.0, (100 + 20 + 110) / 3.0}},
 		} {
 			s := loader.Spec{Source: source, BatchSize: 1, Fields: []loader.Field{c.field}}
 			if source == pairs {

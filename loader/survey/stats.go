@@ -197,7 +197,9 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 			return err
 		}
 	}
-	return p.read(ctx, r, row, fields, func(k int, places []int) tallier { return &tally{field: fields[k], places: places} })
+	return p.read(ctx, r, row, fields, func(k int, places []int) tallier {
+		return &tally{field: fields[k], places: places}
+	})
 }
 
 // read reads the rasters of a sample into the sinks that sink returns for each field, and for the places of the bands
