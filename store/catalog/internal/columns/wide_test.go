@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,52 +67,45 @@ func TestWideCSV(t *testing.T) {
 	}
 }
 
-// TestOpeningEndsWithItsCaller promises that the parser of a table stops within 100 ms of processor time after its
-// context was cancelled, whenever that is.
-func TestOpeningEndsWithItsCaller(t *testing.T) {
-	rows := 300_000
-	if testing.Short() {
-		rows = 30_000
+// counting is a context that ends once it was asked limit times whether it has.
+type counting struct {
+	context.Context
+	asked, limit int
+}
+
+func (c *counting) Err() error {
+	if c.asked++; c.asked > c.limit {
+		return context.Canceled
 	}
+	return nil
+}
+
+// TestOpeningEndsWithItsCaller promises that the parser of a table asks at least every 8,192 rows, which take a few
+// milliseconds, whether its caller is still there, and ends with it whenever that leaves.
+func TestOpeningEndsWithItsCaller(t *testing.T) {
+	const rows = 40_000
 	var csv, items bytes.Buffer
 	csv.WriteString("path,x,y,time\n")
 	for i := range rows {
 		fmt.Fprintf(&csv, "%d.tif,%d,%d.5,2024-01-01T00:00:00Z\n", i, i, i)
-		if i%4 == 0 {
-			fmt.Fprintf(&items, `{"type":"Feature","id":"%d",`+
-				`"properties":{"datetime":"2024-01-01T00:00:00Z","x":%d},`+
-				`"assets":{"a":{"href":"%d.tif"}}}`+"\n", i, i, i)
-		}
+		fmt.Fprintf(&items, `{"type":"Feature","id":"%d",`+
+			`"properties":{"datetime":"2024-01-01T00:00:00Z","x":%d},`+
+			`"assets":{"a":{"href":"%d.tif"}}}`+"\n", i, i, i)
 	}
 	for ext, b := range map[string][]byte{".csv": csv.Bytes(), ".ndjson": items.Bytes()} {
-		begun := cputime.Used()
-		if _, err := held(t.Context(), t, ext, b); err != nil {
+		whole := &counting{Context: t.Context(), limit: math.MaxInt}
+		if _, err := held(whole, t, ext, b); err != nil {
 			t.Fatal(err)
 		}
-		whole := cputime.Used() - begun
-		cancelled := 0
-		for range 12 {
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			begun, wait := cputime.Used(), time.Duration(rand.Int64N(2*int64(whole))) //nolint:gosec // no secret
-			go func() {
-				_, err := held(ctx, t, ext, b)
-				done <- err
-			}()
-			for cputime.Used()-begun < wait { //nolint:revive // it waits for processor time
-			}
-			cancel()
-			stopped := cputime.Used()
-			err := <-done
-			if after := cputime.Used() - stopped; after > 100*time.Millisecond {
-				t.Errorf("%s: %v after it was cancelled, of %v", ext, after, whole)
-			}
-			if errors.Is(err, context.Canceled) {
-				cancelled++
-			}
+		if whole.asked < rows/8192 {
+			t.Errorf("%s: %d rows ask %d times, want at least %d", ext, rows, whole.asked, rows/8192)
 		}
-		if cancelled == 0 {
-			t.Errorf("%s: no opening was cancelled in time", ext)
+		for part := range 5 {
+			ctx := &counting{Context: t.Context(), limit: whole.asked * part / 5}
+			if _, err := held(ctx, t, ext, b); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: left after %d of %d questions: %v, want that it is cancelled", ext, ctx.limit, whole.asked,
+					err)
+			}
 		}
 	}
 }
