@@ -14,12 +14,14 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // orientations are the first column of the pixel steps of a raster at a place, without its origin: north up, its seven
@@ -63,16 +65,22 @@ func writeOriented(t *testing.T, n int, mirrors ...int) (dir, pairs string) {
 		}
 		writeRaster(t, filepath.Join(dir, fmt.Sprintf("masks/%02d.tif", i)), pixels, n, 32630, transform)
 	}
+	return dir, pairsCatalog(t, dir)
+}
+
+// pairsCatalog writes a catalog of the images and masks in a directory, and returns its path.
+func pairsCatalog(t *testing.T, dir string) string {
+	t.Helper()
 	var b bytes.Buffer
 	fields := []catalog.Source{{Field: "image", Pattern: "images/{id}.tif"}, {Field: "mask", Pattern: "masks/{id}.tif"}}
 	if _, err := build.Write(t.Context(), &b, []string{dir}, build.Options{Base: dir, Fields: fields}); err != nil {
 		t.Fatal(err)
 	}
-	pairs = filepath.Join(dir, "pairs.parquet")
+	pairs := filepath.Join(dir, "pairs.parquet")
 	if err := os.WriteFile(pairs, b.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return dir, pairs
+	return pairs
 }
 
 // TestCatalogsKeepOrientation promises that a catalog gives the same batches as its files, however the rasters lie:
@@ -176,5 +184,51 @@ func TestCatalogsWithBoundsAlone(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "bounds without transforms") {
 		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// writeLAEA writes a raster in a CRS without a code: Lambert's azimuthal equal area around a place.
+func writeLAEA(t *testing.T, path string, lat, lon float64) {
+	t.Helper()
+	const n, user = 32, 32767
+	o := tiff.TOGOptions{Shape: [3]int{1, n, n}, DType: chunk.Uint8, Tile: 16, Geo: tiff.Geo{HasTransform: true,
+		Transform: [6]float64{4000000, 10, 0, 3000000, 0, -10},
+		// GeoTIFF 1.1, section 7: model, raster type, geographic CRS, projected CRS, projection, method, unit, centre.
+		GeoKeys: []uint16{1, 1, 0, 9, 1024, 0, 1, 1, 1025, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, user, 3074, 0, 1,
+			user, 3075, 0, 1, 10, 3076, 0, 1, 9001, 3088, 34736, 1, 0, 3089, 34736, 1, 1},
+		GeoDoubles: []float64{lon, lat}}}
+	var b bytes.Buffer
+	if err := tiff.WriteTOG(&b, make([]byte, n*n), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCRSsWithoutACode promises that two rasters whose CRSs have no code lie together only if the parameters are equal,
+// in a directory and in its catalog.
+func TestCRSsWithoutACode(t *testing.T) {
+	for lat, misplaced := range map[float64]bool{45: false, 46: true} {
+		dir := t.TempDir()
+		writeLAEA(t, filepath.Join(dir, "images/1.tif"), 45, 11)
+		writeLAEA(t, filepath.Join(dir, "masks/1.tif"), lat, 11)
+		pairs := pairsCatalog(t, dir)
+		s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{
+			{Name: "image", Pattern: "images/{id}.tif"}, {Name: "mask", Pattern: "masks/{id}.tif"}}}
+		want := misplacedIn(t, s)
+		s.Source, s.Fields = pairs, []loader.Field{{Name: "image"}, {Name: "mask"}}
+		got := misplacedIn(t, s)
+		if strings.HasSuffix(want, "the CRSs differ: misplaced") != misplaced || got != want {
+			t.Errorf("centre %v: the catalog says %q, the directory %q", lat, got, want)
+		}
+		s.Source = dir
+		s.Fields = []loader.Field{{Name: "both", Patterns: []string{"images/{id}.tif", "masks/{id}.tif"}}}
+		if got := misplacedIn(t, s); (got != "") != misplaced {
+			t.Errorf("centre %v: a stack says %q", lat, got)
+		}
 	}
 }

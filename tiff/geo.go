@@ -14,6 +14,9 @@ type Geo struct {
 	// EPSG is the code of the CRS, 0 if it is unknown. For a CRS that an ESRI citation or parameters
 	// describe, it is the code of the CRS in package crs that matches them.
 	EPSG int
+	// Parameters describes a projected CRS without a code, as crs.Definition.String does; empty for others, and where
+	// the projection is not known.
+	Parameters string
 	// Transform maps the corner of pixel (row, col) to the ground, like GDAL's geotransform:
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5].
 	Transform    [6]float64
@@ -75,6 +78,7 @@ func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
 	}
 	g.GeoASCII = v.Text()
 	g.EPSG = g.epsg()
+	g.Parameters = g.parameters()
 	scale, err := floats(tagPixelScale)
 	if err != nil {
 		return err

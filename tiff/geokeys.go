@@ -71,6 +71,21 @@ func (g *Geo) epsg() int {
 	return 0
 }
 
+// parameters returns the parameters of a projected CRS without a code, "" if they are not known.
+func (g *Geo) parameters() string {
+	if model, _ := g.key(keyModelType); g.EPSG != 0 || model != modelProjected {
+		return ""
+	}
+	base, _ := g.key(keyGeographicCRS)
+	if base < 1024 || base >= userDefined { // undefined, obsolete or private
+		base = uint16(g.base())
+	}
+	if d, ok := g.definition(int(base)); ok {
+		return d.String()
+	}
+	return ""
+}
+
 // base returns the code of a geographic CRS that the file describes by its datum: by the code of the datum,
 // or by the name of the datum or the CRS. It returns 0 if there is none.
 func (g *Geo) base() int {

@@ -114,6 +114,10 @@ func (r *Raster) NewLay(a *catalog.Asset, k int) (l Lay, err error) {
 	} else {
 		l.stack.Transform = a.Place.Transform(l.stack.Height, l.stack.Width)
 		l.part.Transform = p.Place.Transform(l.part.Height, l.part.Width)
+		if (a.Place.EPSG == 0 || p.Place.EPSG == 0) && !a.Place.SameCRS(p.Place) {
+			return l, p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s at %s: the "+
+				"CRSs differ, and only those with a code can be converted", p.Place, a.URI, a.Place))
+		}
 		if from, to := a.Place.EPSG, p.Place.EPSG; from != to && from != 0 && to != 0 {
 			if l.stack.CRS, err = crs.Lookup(from); err != nil {
 				return l, p.Fault(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/rumi"
@@ -73,7 +74,8 @@ func (h *holding) stack(next *holding) error {
 	}
 	a, b := &h.meta, &next.meta
 	switch {
-	case a.EPSG != b.EPSG || a.HasTransform != b.HasTransform || a.Transform != b.Transform:
+	case a.EPSG != b.EPSG || a.HasTransform != b.HasTransform || a.Transform != b.Transform ||
+		a.Parameters != "" && b.Parameters != "" && !crs.SameParameters(a.Parameters, b.Parameters):
 		return differs("georeferencing")
 	case !slices.Equal(a.BandNames, b.BandNames):
 		return differs("names of bands")

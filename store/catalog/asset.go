@@ -144,6 +144,8 @@ type Meta struct {
 	Blob []byte
 	// EPSG is the code of the CRS, 0 if there is none.
 	EPSG int
+	// CRS has the parameters of a CRS without a code, as crs.Definition.String writes them; "" if they are not known.
+	CRS string
 	// Transform converts pixel corners to coordinates as GDAL's geotransform does:
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5]. nil if there is none.
 	Transform *[6]float64
@@ -284,7 +286,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		}
 		m.Blob = a.Index.AppendBlob(nil)
 	}
-	m.EPSG = geo.EPSG
+	m.EPSG, m.CRS = geo.EPSG, geo.Parameters
 	if geo.HasTransform {
 		t := geo.Transform
 		m.Transform = &t

@@ -14,6 +14,8 @@ import (
 type Place struct {
 	// EPSG is the code of the CRS, 0 if it is unknown.
 	EPSG int
+	// CRS has the parameters of a CRS without a code, as crs.Definition.String writes them; "" if they are not known.
+	CRS string
 	// Corners are the outer corners of the image in units of the CRS: upper left, upper right, lower left and
 	// lower right in the file's order of pixels.
 	Corners [4]crs.Point
@@ -41,7 +43,7 @@ func (m *Meta) place(height, width int) *Place {
 	if m.Transform == nil {
 		return nil
 	}
-	p := &Place{EPSG: m.EPSG}
+	p := &Place{EPSG: m.EPSG, CRS: m.CRS}
 	for i := range p.Corners {
 		p.Corners[i] = crs.At(m.Transform, float64(i%2*width), float64(i/2*height))
 	}
@@ -93,7 +95,7 @@ func SameGround(first, other *Asset) error {
 		return fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s "+
 			"at %s: "+format, append([]any{&b, first.Name(), &a}, args...)...)
 	}
-	if a.EPSG != b.EPSG && a.EPSG != 0 && b.EPSG != 0 {
+	if !a.SameCRS(&b) {
 		return fail("the CRSs differ")
 	}
 	pixel := b.pixel(other.Index.Height, other.Index.Width)
@@ -116,6 +118,18 @@ func SameGround(first, other *Asset) error {
 	return fail("the extents differ")
 }
 
+// SameCRS reports whether two places may be in one CRS. Codes are compared with codes, and parameters with parameters:
+// a CRS that is not known, or known in another way, may be the same.
+func (p *Place) SameCRS(other *Place) bool {
+	switch {
+	case p.EPSG != 0 && other.EPSG != 0:
+		return p.EPSG == other.EPSG
+	case p.CRS != "" && other.CRS != "":
+		return crs.SameParameters(p.CRS, other.CRS)
+	}
+	return true
+}
+
 // sameBox reports whether the smallest boxes around two places differ by at most limit along both axes.
 func sameBox(a, b Place, limit crs.Point) bool {
 	a, b = a.box(), b.box()
@@ -135,7 +149,7 @@ func Offset(first, other *Asset, h, w int) (y, x float64, ok bool) {
 	}
 	a, b := first.Place.Corners, other.Place.Corners
 	moved := *other
-	moved.Place = &Place{EPSG: other.Place.EPSG, Boxed: other.Place.Boxed}
+	moved.Place = &Place{EPSG: other.Place.EPSG, CRS: other.Place.CRS, Boxed: other.Place.Boxed}
 	off := crs.Point{b[0][0] - a[0][0], b[0][1] - a[0][1]}
 	for i, c := range b {
 		moved.Place.Corners[i] = crs.Point{c[0] - off[0], c[1] - off[1]}
@@ -199,26 +213,45 @@ func unitOf(epsg int) string {
 // String returns the CRS and the smallest box around the image.
 func (p *Place) String() string {
 	b, name := p.box(), "an unknown CRS"
-	if p.EPSG != 0 {
+	switch {
+	case p.EPSG != 0:
 		name = fmt.Sprintf("EPSG:%d", p.EPSG)
+	case p.CRS != "":
+		name = "a CRS of its own, " + p.CRS + ","
 	}
 	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, b.Corners[2][0], b.Corners[2][1], b.Corners[1][0],
 		b.Corners[1][1])
 }
 
-// placeBytes is the length of a place as bytes: a flag, the EPSG code and eight coordinates.
+// placeBytes is the length of a place as bytes: a flag, the EPSG code and eight coordinates. The parameters of a CRS
+// without a code follow, with their length in two bytes, if the flag says so.
 const placeBytes = 1 + 4 + 8*8
+
+// Flags of a place as bytes.
+const (
+	noPlace = iota
+	placeByCode
+	placeByParameters
+)
 
 // AppendBlob appends the place as bytes for ParsePlace. p may be nil.
 func (p *Place) AppendBlob(b []byte) []byte {
 	if p == nil {
 		return append(b, make([]byte, placeBytes)...)
 	}
-	b = append(b, 1)
+	named := p.CRS != "" && len(p.CRS) <= math.MaxUint16
+	if named {
+		b = append(b, placeByParameters)
+	} else {
+		b = append(b, placeByCode)
+	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.EPSG))
 	for _, c := range p.Corners {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c[0]))
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c[1]))
+	}
+	if named {
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(p.CRS))), p.CRS...)
 	}
 	return b
 }
@@ -226,11 +259,11 @@ func (p *Place) AppendBlob(b []byte) []byte {
 // ParsePlace returns the place, or nil, that AppendBlob wrote at the start of b, and the bytes after it. It reports
 // false if b does not begin with one.
 func ParsePlace(b []byte) (p *Place, rest []byte, ok bool) {
-	if len(b) < placeBytes || b[0] > 1 {
+	if len(b) < placeBytes || b[0] > placeByParameters {
 		return nil, nil, false
 	}
 	rest = b[placeBytes:]
-	if b[0] == 0 {
+	if b[0] == noPlace {
 		return nil, rest, true
 	}
 	p = &Place{EPSG: int(int32(binary.LittleEndian.Uint32(b[1:])))}
@@ -241,6 +274,13 @@ func ParsePlace(b []byte) (p *Place, rest []byte, ok bool) {
 				return nil, nil, false
 			}
 		}
+	}
+	if b[0] == placeByParameters {
+		if len(rest) < 2 || len(rest)-2 < int(binary.LittleEndian.Uint16(rest)) {
+			return nil, nil, false
+		}
+		n := 2 + int(binary.LittleEndian.Uint16(rest))
+		p.CRS, rest = string(rest[2:n]), rest[n:]
 	}
 	return p, rest, p.EPSG >= 0
 }

@@ -16,13 +16,14 @@ import (
 // placeColumns are the columns in which a catalog has the place of each file.
 type placeColumns struct {
 	epsg      columns.Column
+	crs       columns.Column    // parameters of a CRS without a code; nil in older catalogs
 	transform *columns.Numbers  // nil in catalogs of other programs that have bounds alone
 	bounds    [4]columns.Column // minx, miny, maxx, maxy
 }
 
 // placesOf finds the columns of places, whose names begin with prefix. It returns nil if the bounds are missing.
 func placesOf(table columns.Table, prefix string) *placeColumns {
-	p := &placeColumns{epsg: optional(table, prefix+layout.EPSG, Int),
+	p := &placeColumns{epsg: optional(table, prefix+layout.EPSG, Int), crs: optional(table, prefix+layout.CRS, Text),
 		transform: columns.NumbersOf(table, prefix+layout.Transform)}
 	for i, name := range [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY} {
 		if p.bounds[i] = optional(table, prefix+name, Float); p.bounds[i] == nil {
@@ -41,6 +42,9 @@ func (p *placeColumns) pick(rows []int64) *placeColumns {
 	if p.epsg != nil {
 		out.epsg = columns.Pick(p.epsg, rows)
 	}
+	if p.crs != nil {
+		out.crs = columns.Pick(p.crs, rows)
+	}
 	for i, c := range p.bounds {
 		out.bounds[i] = columns.Pick(c, rows)
 	}
@@ -53,18 +57,30 @@ func (p *placeColumns) place(ctx context.Context, row int64, height, width int) 
 	if p == nil {
 		return nil, nil
 	}
-	code, err := p.code(ctx, row)
-	if err != nil {
+	m := Meta{}
+	var err error
+	if m.EPSG, err = p.code(ctx, row); err != nil {
 		return nil, err
 	}
-	transform, err := p.transform.Transform(ctx, row)
-	if err != nil {
+	if m.CRS, err = p.parameters(ctx, row); err != nil {
 		return nil, err
 	}
-	if transform != nil {
-		return NewPlace(code, transform, height, width), nil
+	if m.Transform, err = p.transform.Transform(ctx, row); err != nil {
+		return nil, err
 	}
-	return p.boxed(ctx, row, code)
+	if m.Transform != nil {
+		return m.place(height, width), nil
+	}
+	return p.boxed(ctx, row, m.EPSG)
+}
+
+// parameters returns the parameters of the CRS of a row that has no code, or "".
+func (p *placeColumns) parameters(ctx context.Context, row int64) (string, error) {
+	if p.crs == nil {
+		return "", nil
+	}
+	v, err := p.crs.Cell(ctx, row)
+	return string(v.Text), err
 }
 
 // code returns the EPSG code of a row, or 0.
@@ -167,10 +183,29 @@ func (t *Table) suspects(ctx context.Context, a, b *placeColumns) ([]bool, error
 			err = compare(a.bounds[i], b.bounds[i], func(c columns.Cell) float64 { return c.Float })
 		}
 	}
+	if err == nil && a.crs != nil && b.crs != nil {
+		err = t.described(ctx, a.crs, b.crs, suspects)
+	}
 	if err == nil && a.transform != nil && b.transform != nil {
 		err = t.turned(ctx, a.transform, b.transform, suspects)
 	}
 	return suspects, err
+}
+
+// described marks the rows in which both rasters have a CRS without a code.
+func (t *Table) described(ctx context.Context, a, b columns.Column, suspects []bool) error {
+	has := make([]bool, t.n)
+	err := a.Scan(ctx, func(row int64, c columns.Cell) error {
+		has[row] = len(c.Text) > 0
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return b.Scan(ctx, func(row int64, c columns.Cell) error {
+		suspects[row] = suspects[row] || has[row] && len(c.Text) > 0
+		return nil
+	})
 }
 
 // turned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is

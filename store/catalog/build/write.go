@@ -107,7 +107,8 @@ type Counts struct {
 // that cannot be indexed ends it with an error that names the file. It is an error if there is nothing to write.
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height, width; dtype
-// (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6 numbers in GDAL's order);
+// (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; chaski:crs, the parameters of a CRS
+// without a code; transform (6 numbers in GDAL's order);
 // minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores
 // that have one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose
 // size, mtime and etag are the container's; those of a joined table. Values that a file does not have are null, or an
@@ -470,6 +471,9 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	if m.EPSG > 0 && m.EPSG <= math.MaxInt32 {
 		e := int32(m.EPSG)
 		r.EPSG = &e
+	}
+	if m.CRS != "" {
+		r.CRS = &m.CRS
 	}
 	if b, ok := m.Bounds(x.Height, x.Width); ok {
 		r.Transform = m.Transform[:]

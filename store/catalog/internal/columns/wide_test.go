@@ -103,8 +103,8 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 		for part := range 5 {
 			ctx := &counting{Context: t.Context(), limit: whole.asked * part / 5}
 			if _, err := held(ctx, t, ext, b); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: left after %d of %d questions: %v, want that it is cancelled", ext, ctx.limit, whole.asked,
-					err)
+				t.Errorf("%s: left after %d of %d questions: %v, want an error of a cancelled call", ext, ctx.limit,
+					whole.asked, err)
 			}
 		}
 	}
