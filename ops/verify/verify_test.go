@@ -42,7 +42,7 @@ func TestPanicIsAFaultOfOneFile(t *testing.T) {
 	}
 	rows := filepath.Join(t.TempDir(), "rows.parquet")
 	err = durable.WriteFile(rows, func(f *os.File) error {
-		_, err := build.Write(t.Context(), f, []string{dir}, build.Options{})
+		_, err := build.Write(t.Context(), f, []string{dir}, build.Options{Base: filepath.Dir(rows)})
 		return err
 	})
 	if err != nil {
