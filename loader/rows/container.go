@@ -531,6 +531,9 @@ func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	return sectionOpener{o, e}
 }
 
+// Entry returns an opener that ignores the name and opens an entry of a container as a file of its own.
+func Entry(o source.Opener, e taco.Entry) source.Opener { return sectionOpener{o, e} }
+
 // InContainer reports whether MemberOf takes the name.
 func InContainer(name string) bool {
 	_, _, in := taco.Split(name)

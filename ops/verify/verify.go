@@ -43,6 +43,9 @@ type Options struct {
 	MaxChunk int
 	// Key is the key of encrypted TileDB arrays, or nil.
 	Key []byte
+	// Pixels decodes the rasters in all containers. In those of formats without checksums (Tortilla, TACO 0.2, and TACO
+	// 2 as a directory) they are always decoded.
+	Pixels bool
 	// MaxFaults is how many faults a report lists. All are counted. Default 1000.
 	MaxFaults int
 	// Opener opens the files. Default: local files.
@@ -290,7 +293,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		return w.zarr(ctx, i, path)
 	}
 	if taco.Is(ctx, w.v.files, path) {
-		return w.container(ctx, path)
+		return w.container(ctx, i, path)
 	}
 	info, err := survey.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
 	if err != nil {
@@ -310,21 +313,6 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		return w.catalog(ctx, i, path)
 	}
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)
-}
-
-// container checks a container, without the pixels of its samples.
-func (w *worker) container(ctx context.Context, path string) error {
-	d, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	r, err := d.Verify(ctx)
-	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes, w.sum.Absent = 1, r.Rows, r.Files, r.Bytes, r.Absent
-	for _, n := range r.Notes {
-		w.sum.Notes = append(w.sum.Notes, path+": "+n)
-	}
-	return err
 }
 
 // raster decodes every chunk of a file, including those of its mask, and returns its index.

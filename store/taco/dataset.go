@@ -208,6 +208,12 @@ func (d *Dataset) InShards() bool {
 	return is
 }
 
+// Unchecked reports whether the format has no checksums of samples, so that Verify finds no changed bit in them.
+func (d *Dataset) Unchecked() bool {
+	format := d.Format()
+	return strings.HasPrefix(format, "Tortilla") || strings.HasPrefix(format, "TACO 0.2") || format == taco2.FolderFormat
+}
+
 // Collection returns the JSON document about the dataset: that of a TACOLLECTION.json, otherwise
 // that of the first container, or nil.
 func (d *Dataset) Collection() json.RawMessage {

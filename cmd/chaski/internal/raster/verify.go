@@ -22,7 +22,8 @@ func NewVerify(env console.Env) *cobra.Command {
 
   file       every chunk is decoded
   catalog    the file of every row is checked, and that the row has the file's chunk index
-  container  ids, tree, tables and the byte range of every sample are checked, but no pixels
+  container  ids, tree, tables, the byte range and the checksum of every sample; with --pixels, and in formats
+             without checksums (Tortilla, TACO 0.2, TACO 2 as a directory), every chunk is decoded
   array      every tile of every fragment is decoded; 'chaski array --help' says how to give a key
   Zarr       every chunk of every array is decoded; absent_chunks counts those that were never written,
              notes name the arrays of types that are not read
@@ -53,6 +54,7 @@ the first.
 	fl := cmd.Flags()
 	fl.IntVar(&o.Workers, "workers", 0, "number of files to check at the same time (default: the number of processors)")
 	flags.AddMaxChunk(fl, &o.MaxChunk)
+	fl.BoolVar(&o.Pixels, "pixels", false, "decode the rasters of all containers, also of those with checksums")
 	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "list at most this many faults")
 	p.add(fl)
 	return cmd

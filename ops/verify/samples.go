@@ -1,0 +1,64 @@
+package verify
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// container checks a container, and the pixels of its samples if Options.Pixels asks for them, or if nothing else would
+// find a changed bit in them. i is the number of its file.
+func (w *worker) container(ctx context.Context, i int, path string) error {
+	d, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	r, err := d.Verify(ctx)
+	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes, w.sum.Absent = 1, r.Rows, r.Files, r.Bytes, r.Absent
+	for _, n := range r.Notes {
+		w.sum.Notes = append(w.sum.Notes, path+": "+n)
+	}
+	if err != nil || !w.v.o.Pixels && !d.Unchecked() {
+		return err
+	}
+	return w.samples(ctx, i, d)
+}
+
+// samples decodes every chunk of every raster in a container. A fault of one does not end the check.
+func (w *worker) samples(ctx context.Context, i int, d *taco.Dataset) error {
+	number := int64(0)
+	for e, err := range d.Leaves(ctx, false) {
+		if err != nil {
+			return err
+		}
+		err := w.guarded(e.Path, func() error { return w.sample(ctx, e) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			w.v.fault(i, number, fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI))
+		}
+		number++
+	}
+	return nil
+}
+
+// sample decodes every chunk of a sample, if it is a raster.
+func (w *worker) sample(ctx context.Context, e taco.Entry) error {
+	r, err := taco.Section(ctx, w.v.files, e)
+	if err != nil {
+		return err
+	}
+	is := catalog.IsRaster(ctx, r)
+	if err := r.Close(); err != nil || !is {
+		return err
+	}
+	bytes := w.sum.Bytes // of samples, not of pixels
+	_, err = w.raster(ctx, rows.Entry(w.v.files, e), e.URI)
+	w.sum.Bytes = bytes
+	return rows.Bare(err)
+}
