@@ -4,14 +4,31 @@ package shm
 
 import (
 	"net"
+	"os"
+	"sync"
 	"syscall"
 )
 
-// listenFile makes the file of a socket with the mode 0600. The umask sets it before the file exists: after a chmod, a
-// process that connected in between would keep its connection. The umask is for the whole process, so files that other
-// goroutines make meanwhile are for its user alone, too.
+// umask is held while the umask of the process is changed. Of two changes at a time, the second would restore what the
+// first had set.
+var umask sync.Mutex
+
+// listenFile makes the file of a socket with the mode 0600. The umask keeps others out before the file exists: after a
+// chmod, a process that connected in between would keep its connection. The umask is for the whole process, so what
+// other goroutines make meanwhile is for its user alone, too. It leaves the user all rights, because a directory
+// without the right to search it would be of no use.
 func listenFile(path string) (*net.UnixListener, error) {
-	before := syscall.Umask(0o177)
-	defer syscall.Umask(before)
-	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	umask.Lock()
+	before := syscall.Umask(0o077)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	syscall.Umask(before)
+	umask.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
 }

@@ -3,6 +3,7 @@ package shm
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -340,6 +342,44 @@ func TestListenFile(t *testing.T) {
 	for c := range accepted {
 		t.Error("another user was accepted")
 		c.Close()
+	}
+}
+
+// TestListenFileMeanwhile promises that several sockets at a time leave the umask as it was, and that directories made
+// meanwhile can be used by their user.
+func TestListenFileMeanwhile(t *testing.T) {
+	before := syscall.Umask(0o022)
+	defer syscall.Umask(before)
+	dir := t.TempDir()
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for k := range 50 {
+				l, err := ListenFile(filepath.Join(dir, fmt.Sprint(i, "-", k)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l.Close()
+			}
+		})
+		group.Go(func() {
+			for k := range 200 {
+				path := filepath.Join(dir, fmt.Sprint("dir", i, "-", k))
+				if err := os.Mkdir(path, 0o755); err != nil {
+					t.Error(err)
+					return
+				}
+				if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o700 != 0o700 {
+					t.Errorf("a directory has the mode %v (%v), want all rights of its user", info.Mode().Perm(), err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if after := syscall.Umask(0o022); after != 0o022 {
+		t.Errorf("the umask is %#o, want 022 as before", after)
 	}
 }
 
