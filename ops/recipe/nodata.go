@@ -24,16 +24,37 @@ func sampleOf(x *chunk.Index) []byte {
 // byValue gives a chip whose bands miss different pixels the nodata value of its source, because a mask is the same for
 // all bands. It is an error if the source has none, or the chip's dtype cannot hold it.
 func byValue(c *convert.Chip, f *Field, nodata string, valid []byte) (moved int64, err error) {
-	v, err := strconv.ParseFloat(nodata, 64)
-	if err != nil || !fits(v, c.DType) {
+	x, ok := noDataAs(nodata, c.DType)
+	if !ok {
 		return 0, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset, "its bands miss different pixels, "+
 			"which a mask cannot say, and %s cannot hold the source's nodata value %q: the field's nodata gives one",
 			c.DType, nodata)
 	}
 	c.NoData, c.Mask = nodata, nil
-	sample := sampleOf(&chunk.Index{DType: c.DType, NoData: &v})
+	sample := sampleOf(x)
 	fillMissing(c.Pixels, valid, sample)
 	return avoid(c.Pixels, valid, sample, c.DType), nil
+}
+
+// noDataAs returns an index with a nodata value of type d. It reports false if samples of d cannot have the value.
+func noDataAs(nodata string, d chunk.DType) (x *chunk.Index, ok bool) {
+	x = &chunk.Index{DType: d}
+	switch d { // float64 would round integers beyond 2^53
+	case chunk.Int64:
+		if n, err := strconv.ParseInt(nodata, 10, 64); err == nil {
+			bits := uint64(n)
+			x.NoDataBits = &bits
+			return x, true
+		}
+	case chunk.Uint64:
+		if bits, err := strconv.ParseUint(nodata, 10, 64); err == nil {
+			x.NoDataBits = &bits
+			return x, true
+		}
+	}
+	v, err := strconv.ParseFloat(nodata, 64)
+	x.NoData = &v
+	return x, err == nil && fits(v, d)
 }
 
 // fits reports whether a sample of type d can have the value v.
@@ -47,7 +68,8 @@ func fits(v float64, d chunk.DType) bool {
 	case chunk.Float16:
 		return math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) <= 65504
 	case chunk.Float32:
-		return math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) <= math.MaxFloat32
+		// Many files have -3.4028235e+38, which rounds to the lowest float32.
+		return math.IsInf(v, 0) || !math.IsInf(float64(float32(v)), 0)
 	case chunk.Float64:
 		return true
 	}
