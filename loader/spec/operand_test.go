@@ -53,3 +53,19 @@ func FuzzOperand(f *testing.F) {
 		}
 	})
 }
+
+// TestEmptyRange promises that integers which float64 rounds to the same number are not taken for an empty range.
+func TestEmptyRange(t *testing.T) {
+	for bounds, want := range map[[2]string]bool{
+		{"9007199254740992", "9007199254740993"}: false,
+		{"9007199254740993", "9007199254740992"}: true,
+		{"9007199254740993", "9007199254740993"}: true,
+		{"1", "1.5"}:                             false,
+		{"1.5", "1"}:                             true,
+	} {
+		r := Range{Name: "a", From: json.RawMessage(bounds[0]), To: json.RawMessage(bounds[1])}
+		if got := r.empty(); got != want {
+			t.Errorf("%v: empty is %v, want %v", bounds, got, want)
+		}
+	}
+}

@@ -981,6 +981,9 @@ func (r *Range) empty() bool {
 	if from.IsText {
 		return from.text >= to.text
 	}
+	if !from.isFloat && !to.isFloat { // float64 would round integers beyond 2^53
+		return from.int >= to.int
+	}
 	return from.float >= to.float
 }
 
