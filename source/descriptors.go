@@ -24,8 +24,9 @@ const (
 // idleFiles are all Files of the process that keep unused files open.
 //
 // They share a quarter of the descriptors that RLIMIT_NOFILE allows. A second quarter is for segments of shared memory
-// (grpc/server has at most as many), and half is for connections, files that are being read, pipes and libraries. At
-// the usual 1,024 that is 256 idle files, two datasets of DefaultKeep; at 64 it is 16.
+// (grpc/server has at most as many), a third one for connections of clients (internal/accept), and the last one for
+// files that are being read, pipes and libraries. At the usual 1,024 that is 256 idle files, two datasets of
+// DefaultKeep; at 64 it is 16.
 var idleFiles struct {
 	mu  sync.Mutex
 	of  map[*Files]struct{}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 
@@ -78,16 +77,10 @@ type (
 )
 
 // LocalAddr implements net.Conn.
-func (c tcpConn) LocalAddr() net.Addr { return closableAddr{c.TCPConn.LocalAddr(), c.TCPConn} }
+func (c tcpConn) LocalAddr() net.Addr { return closableAddr{c.TCPConn.LocalAddr(), c.TCPConn, nil} }
 
 // LocalAddr implements net.Conn.
-func (c otherConn) LocalAddr() net.Addr { return closableAddr{c.Conn.LocalAddr(), c.Conn} }
-
-// closableAddr is the local address of a connection.
-type closableAddr struct {
-	net.Addr
-	conn io.Closer
-}
+func (c otherConn) LocalAddr() net.Addr { return closableAddr{c.Conn.LocalAddr(), c.Conn, nil} }
 
 type namedConn struct {
 	*net.UnixConn
@@ -95,7 +88,7 @@ type namedConn struct {
 }
 
 // LocalAddr implements net.Conn.
-func (c namedConn) LocalAddr() net.Addr { return closableAddr{c.UnixConn.LocalAddr(), c.UnixConn} }
+func (c namedConn) LocalAddr() net.Addr { return closableAddr{c.UnixConn.LocalAddr(), c.UnixConn, nil} }
 
 // RemoteAddr implements net.Conn.
 func (c namedConn) RemoteAddr() net.Addr { return c.from }

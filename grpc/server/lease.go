@@ -92,6 +92,7 @@ func (l *lease) change(f func()) {
 type connection struct {
 	number uint64    // names the connection
 	conn   io.Closer // nil if it is not known
+	in     *inbound  // nil if the credentials are not those of GRPCOptions
 
 	mu     sync.Mutex
 	leases map[*lease]struct{}
@@ -135,7 +136,7 @@ var lastConnection atomic.Uint64
 func (connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	c := &connection{number: lastConnection.Add(1), leases: map[*lease]struct{}{}}
 	if at, ok := info.LocalAddr.(closableAddr); ok {
-		c.conn = at.conn
+		c.conn, c.in = at.conn, at.inbound
 	}
 	return context.WithValue(ctx, connectionKey{}, c)
 }

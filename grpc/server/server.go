@@ -22,6 +22,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/internal/accept"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
@@ -50,6 +51,7 @@ type Server struct {
 	stop    chan struct{} // closed when streams are to end
 	stopped sync.Once
 
+	arriving  *arriving
 	questions *turns.Turns // of Ask
 	views     *views       // what clients may read
 
@@ -77,6 +79,7 @@ func New(o Options) (*Server, error) {
 		audit:   newAudit(o.Logger),
 		stop:    make(chan struct{}),
 
+		arriving:  newArriving(o.Loader.Budget, o.Logger),
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
@@ -121,22 +124,31 @@ func (s *Server) Register(g *grpc.Server) {
 
 // Bounds and buffers of connections.
 const (
-	maxRequest = 2 << 20 // bytes; a spec of 1 MiB fits
 	// writeBuffer is how many bytes a connection writes at once: 8 frames of 16 KiB, so that a batch of 24 MiB takes
 	// 200 system calls in place of 1,500.
 	writeBuffer    = 128 << 10
 	maxConnStreams = 256 // calls of one connection at a time
-	maxHeaderBytes = 64 << 10
-	idlePing       = 30 * time.Second // pings are needed to find peers that are gone without a word
-	pingTimeout    = 20 * time.Second
-	fastestPing    = 10 * time.Second // clients may ping this often
+	// maxConnections is as many as streams (DefaultMaxStreams); each takes some 60 KiB without a call.
+	maxConnections = 1024
+	// handshakeTimeout bounds TLS and the first frame: 25 round trips of 200 ms.
+	handshakeTimeout = 5 * time.Second
+	connWindow       = 1 << 20 // 16 of callWindow
+	maxHeaderBytes   = 64 << 10
+	idlePing         = 30 * time.Second // pings are needed to find peers that are gone without a word
+	pingTimeout      = 20 * time.Second
+	fastestPing      = 10 * time.Second // clients may ping this often
 )
 
 // GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends
 // batches without a copy, the account of memory lent to connections, sizes and keepalive.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(s.options.Credentials),
+		grpc.Creds(counted{s.options.Credentials, s.arriving}),
+		grpc.InTapHandle(s.tap),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.InitialWindowSize(callWindow),
+		grpc.InitialConnWindowSize(connWindow),
+		grpc.SharedWriteBuffer(true),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.streamed),
@@ -210,7 +222,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-serving.Done()
 		s.Stop(g)
 	}()
-	err := g.Serve(namedListener{l})
+	err := g.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections)))
 	cancel()
 	<-stopped
 	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {
@@ -234,6 +246,7 @@ func (s *Server) Close() {
 	s.health.Shutdown()
 	s.stopped.Do(func() { close(s.stop) })
 	s.answering.Wait()
+	s.arriving.close()
 	s.engines.shut()
 	s.views.close()
 	s.shared.close() // with all clients, and so all idle arrays

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/internal/accept"
 )
 
 // listenHTTP opens the address of --metrics or --health, or returns nil if it is empty.
@@ -62,6 +63,9 @@ func healthPages(ready func(context.Context) error) *http.ServeMux {
 	return mux
 }
 
+// maxPages is how many connections for pages there may be. Prometheus and probes have one each; a page takes 100 KiB.
+const maxPages = 64
+
 // serveHTTP serves pages until stop is called.
 func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever. A header is a token at
@@ -76,7 +80,7 @@ func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Conf
 		if config != nil {
 			serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
 		}
-		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(accept.NewListener(l, accept.Descriptors(maxPages))); !errors.Is(err, http.ErrServerClosed) {
 			log.Error(name, "error", err)
 		}
 	}()

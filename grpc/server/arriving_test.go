@@ -1,0 +1,316 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/internal/accept"
+	"github.com/chaski-eo/chaski/internal/procs"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// attacker opens a connection and begins calls of a method with messages that never end: of each, all bytes that the
+// windows of the server allow, less one. It is done when the server has ended all calls or the connection.
+type attacker struct {
+	conn net.Conn
+	done chan struct{}
+}
+
+func attack(t *testing.T, target, method, token string, calls int) *attacker {
+	t.Helper()
+	conn, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // so that the test ends
+	a := &attacker{conn: conn, done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		defer conn.Close()
+		a.run(method, token, calls)
+	}()
+	return a
+}
+
+// run sends whole windows: first of all calls, and then whatever the server adds to the windows.
+func (a *attacker) run(method, token string, calls int) {
+	if _, err := io.WriteString(a.conn, http2.ClientPreface); err != nil {
+		return
+	}
+	f := http2.NewFramer(a.conn, a.conn)
+	_ = f.WriteSettings() // later writes fail too
+	var block bytes.Buffer
+	h := hpack.NewEncoder(&block)
+	fields := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: method}, {Name: ":authority", Value: "x"},
+		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"}}
+	if token != "" {
+		fields = append(fields, hpack.HeaderField{Name: "authorization", Value: "Bearer " + token})
+	}
+	left := map[uint32]int{} // bytes of the message that may still be sent
+	all := 0                 // window of the connection
+	windows := map[uint32]int{}
+	send := func(call uint32) {
+		for {
+			n := min(left[call], windows[call], all, 16<<10)
+			if n <= 0 || f.WriteData(call, false, make([]byte, n)) != nil {
+				return
+			}
+			left[call] -= n
+			windows[call] -= n
+			all -= n
+		}
+	}
+	all = 65535
+	for i := range calls {
+		call := uint32(2*i + 1)
+		block.Reset()
+		for _, field := range fields {
+			_ = h.WriteField(field) // to memory
+		}
+		if f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block.Bytes(),
+			EndHeaders: true}) != nil {
+			return
+		}
+		head := binary.BigEndian.AppendUint32([]byte{0}, maxRequest)
+		if f.WriteData(call, false, head) != nil {
+			return
+		}
+		all -= len(head)
+		left[call], windows[call] = maxRequest-1, 65535-len(head)
+	}
+	for len(left) > 0 {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch w := frame.(type) {
+		case *http2.WindowUpdateFrame:
+			if w.StreamID == 0 {
+				all += int(w.Increment)
+			} else {
+				windows[w.StreamID] += int(w.Increment)
+			}
+		case *http2.SettingsFrame:
+			if !w.IsAck() && f.WriteSettingsAck() != nil {
+				return
+			}
+		case *http2.PingFrame:
+			if !w.IsAck() && f.WritePing(true, w.Data) != nil {
+				return
+			}
+		case *http2.HeadersFrame: // refusals, with their status
+			if w.StreamEnded() {
+				delete(left, w.StreamID)
+			}
+		case *http2.RSTStreamFrame:
+			delete(left, w.StreamID)
+		}
+		for call := range left {
+			send(call)
+		}
+	}
+}
+
+// heapTaken returns the bytes of the system that Go's heap has and has not given back.
+func heapTaken() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapSys - m.HeapReleased)
+}
+
+// besetServer is a server in plain text that asks for a token.
+func besetServer(t *testing.T) (target, token, path string) {
+	t.Helper()
+	root := t.TempDir()
+	path = root + "/a.tif"
+	copyFile(t, path, "raster", "tog", "tog-odd-16.tif")
+	gate, err := auth.NewGate(auth.GateOptions{Made: "a token that is made"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, target, _ := listenTCP(t)
+	r := start(t, l, Options{Gate: gate, Roots: []string{root}})
+	t.Cleanup(func() { r.stop(t) })
+	return target, "a token that is made", path
+}
+
+// TestUnfinishedMessages promises that clients with unfinished messages take little memory, that a modest client goes
+// on beside them, and that the memory is given back once they left.
+func TestUnfinishedMessages(t *testing.T) {
+	const conns, calls = 4, 128 // with messages of maxRequest, that is 1 GiB
+	for name, c := range map[string]struct {
+		method string
+		token  bool
+		most   int64 // of memory
+	}{
+		// Of garbage there is as much as of what is kept, and a modest client takes some memory too.
+		"no token": {chaskiv1.Chaski_Describe_FullMethodName, false, 2*conns*maxUnknown + 32<<20},
+		"health":   {"/grpc.health.v1.Health/Check", false, 2*conns*maxUnknown + 32<<20},
+		"token":    {chaskiv1.Chaski_Describe_FullMethodName, true, 2*conns*maxConnArriving + 32<<20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, token, path := besetServer(t)
+			shown := ""
+			if c.token {
+				shown = token
+			}
+			conn := dialed(t, target, nil)
+			defer conn.Close()
+			client := chaskiv1.NewChaskiClient(conn)
+			modest := func() {
+				t.Helper()
+				if _, err := client.Info(as(t.Context(), token), &chaskiv1.InfoRequest{Path: path}); err != nil {
+					t.Fatalf("a modest client gets %v", err)
+				}
+			}
+			modest()
+			procs.GiveBack()
+			before := heapTaken()
+			left := make(chan struct{})
+			var attackers sync.WaitGroup
+			for range conns {
+				a := attack(t, target, c.method, shown, calls)
+				attackers.Go(func() { <-a.done })
+			}
+			go func() { attackers.Wait(); close(left) }()
+			var most int64
+			for over := false; !over; {
+				select {
+				case <-left:
+					over = true
+				default:
+				}
+				most = max(most, heapTaken()-before)
+				modest()
+			}
+			if most > c.most {
+				t.Errorf("the heap grew by %d MiB; the bound is %d MiB", most>>20, c.most>>20)
+			}
+			end := time.Now().Add(2 * time.Second)
+			for heapTaken()-before > memorable+16<<20 {
+				if modest(); time.Now().After(end) {
+					t.Fatalf("the heap still has %d MiB more, 2 s after the attackers left; it had %d MiB",
+						(heapTaken()-before)>>20, most>>20)
+				}
+			}
+			t.Logf("the heap grew by %d MiB", most>>20)
+		})
+	}
+}
+
+// TestHandshakesAreBounded promises that connections that say nothing do not keep a client out, and that newer ones
+// take their places.
+func TestHandshakesAreBounded(t *testing.T) {
+	target, token, path := besetServer(t)
+	var first net.Conn
+	for range accept.Descriptors(maxConnections) {
+		c, err := net.Dial("tcp", target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if first == nil {
+			first = c
+		}
+	}
+	_ = first.SetReadDeadline(time.Now().Add(handshakeTimeout / 2))
+	var late net.Error
+	if _, err := io.Copy(io.Discard, first); errors.As(err, &late) && late.Timeout() {
+		t.Error("the oldest connection that says nothing is still open")
+	}
+	client := dialed(t, target, nil)
+	defer client.Close()
+	_, err := chaskiv1.NewChaskiClient(client).Info(as(t.Context(), token), &chaskiv1.InfoRequest{Path: path})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFrames promises that frames are found however their bytes are cut, as another implementation wrote them.
+func TestFrames(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 1))
+	for range 200 {
+		var b bytes.Buffer
+		b.WriteString(http2.ClientPreface)
+		f := http2.NewFramer(&b, nil)
+		f.AllowIllegalWrites = true
+		want := map[uint32]*strings.Builder{}
+		var ends []uint32
+		for range 1 + rnd.IntN(20) {
+			call := uint32(1 + 2*rnd.IntN(5))
+			data := make([]byte, rnd.IntN(50))
+			for i := range data {
+				data[i] = byte(rnd.Uint32())
+			}
+			if want[call] == nil {
+				want[call] = &strings.Builder{}
+			}
+			end := rnd.IntN(4) == 0
+			var err error
+			switch rnd.IntN(5) {
+			case 0:
+				err = f.WriteDataPadded(call, end, data, make([]byte, rnd.IntN(20)))
+				want[call].Write(data)
+			case 1:
+				err = f.WriteData(call, end, data)
+				want[call].Write(data)
+			case 2:
+				err = f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: data, EndStream: end,
+					EndHeaders: true})
+			case 3:
+				err, end = f.WriteRSTStream(call, http2.ErrCodeCancel), true
+			case 4:
+				err, end = f.WriteWindowUpdate(call, 1+rnd.Uint32N(9)), false
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end {
+				ends = append(ends, call)
+			}
+		}
+		got := map[uint32]*strings.Builder{}
+		s := frames{skip: prefaceBytes}
+		for all := b.Bytes(); len(all) > 0; {
+			n := 1 + rnd.IntN(len(all))
+			s.scan(all[:n], func(uint32) {}, func(call uint32, b []byte) {
+				if got[call] == nil {
+					got[call] = &strings.Builder{}
+				}
+				got[call].Write(b)
+			}, func(call uint32) {
+				if len(ends) == 0 || ends[0] != call {
+					t.Fatalf("call %d ends; the ends are of %v", call, ends)
+				}
+				ends = ends[1:]
+			})
+			all = all[n:]
+		}
+		if len(ends) > 0 {
+			t.Fatalf("the ends of %v are not found", ends)
+		}
+		for call, w := range want {
+			g := ""
+			if got[call] != nil {
+				g = got[call].String()
+			}
+			if g != w.String() {
+				t.Fatalf("call %d has %q; written was %q", call, g, w.String())
+			}
+		}
+	}
+}
