@@ -435,6 +435,25 @@ class Attack:
             self.told["connected" if s.connect_ex(path) == 0 else "refused"] += 1
         time.sleep(self.left())
 
+    def unfinished(self) -> None:
+        """Sixteen connections with 256 calls each, whose messages of 2 MiB never end."""
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda _: self.unfinished_on_one(), range(16)))
+
+    def unfinished_on_one(self) -> None:
+        """Connects again whenever the server closes the connection."""
+        while time.monotonic() < self.end:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(self.left())
+                try:
+                    s.connect(self.target.removeprefix("unix:"))
+                    unfinished_calls(s, 256)
+                except TimeoutError:
+                    self.told["open to the end"] += 1
+                except OSError:
+                    self.told["closed"] += 1
+                    time.sleep(0.01)
+
     def audit(self) -> None:
         """As many refused calls as 64 threads can make, with short names, long ones and 0.9 MB."""
         specs = [spec("/outside/" + "x" * n) for n in (1, 16_000, 900_000)]
@@ -462,9 +481,56 @@ class Attack:
         self.at_once(8, ask)
 
 
+def frame(kind: int, call: int, payload: bytes, flags: int = 0) -> bytes:
+    """A frame of HTTP/2."""
+    return (
+        struct.pack("!BHBBI", len(payload) >> 16, len(payload) & 0xFFFF, kind, flags, call)
+        + payload
+    )
+
+
+def unfinished_calls(s: socket.socket, calls: int) -> None:
+    """Sends as much as the windows of the server allow, until it closes the connection."""
+    fields = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": "/chaski.v1.Chaski/Describe",
+        ":authority": "x",
+        "content-type": "application/grpc",
+        "te": "trailers",
+    }
+    block = b"".join(  # literals that are not indexed
+        b"\0" + bytes([len(k)]) + k.encode() + bytes([len(v)]) + v.encode()
+        for k, v in fields.items()
+    )
+    s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, b""))
+    windows = {0: 65535}
+    for call in range(1, 2 * calls, 2):
+        s.sendall(frame(1, call, block, 4) + frame(0, call, struct.pack("!BI", 0, 2 << 20)))
+        windows[call] = 65530
+        windows[0] -= 5
+    left = dict.fromkeys(range(1, 2 * calls, 2), (2 << 20) - 1)
+    with s.makefile("rb") as answers:
+        while head := answers.read(9):
+            high, low, kind, flags, call = struct.unpack("!BHBBI", head)
+            payload = answers.read(high << 16 | low)
+            if kind == 8 and call in windows:
+                windows[call] += struct.unpack("!I", payload)[0]
+            elif kind in (4, 6) and not flags & 1:
+                s.sendall(frame(kind, 0, b"" if kind == 4 else payload, 1))
+            for c in left:
+                while (n := min(left[c], windows[c], windows[0], 16384)) > 0:
+                    s.sendall(frame(0, c, bytes(n)))
+                    left[c] -= n
+                    windows[c] -= n
+                    windows[0] -= n
+    raise ConnectionResetError
+
+
 ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
+    "unfinished",
 ]
 
 
