@@ -277,8 +277,12 @@ def test_stats_of_named_bands(named):
         folder, batch_size=N, pixels=chaski.Pixels(bands=["B02"], dtype="float32")
     ) as loader:
         (b,) = loader
-    s = chaski.stats(folder)
+    with pytest.raises(chaski.UnsupportedError, match=r'1\.tif: bands: band 0 is "B08".*"B02"'):
+        chaski.stats(folder)
+    s = chaski.stats(folder, fields={"image": chaski.Field(bands=["B02", "B08"])})
     assert [r["name"] for r in s["fields"]["image"]["bands"]] == ["B02", "B04", "B08"]
+    want = [np.mean([by_name[i][name] for i in range(N)]) for name in ("B02", "B08")]
+    assert np.allclose(s.mean("image")[[0, 2]], want)
     same = [i for i in range(N) if i % 2 == 0]
     files = [str(folder / f"{i}.tif") for i in same]
     table = folder / "t.csv"

@@ -211,7 +211,8 @@ func (d *Dataset) InShards() bool {
 // Unchecked reports whether the format has no checksums of samples, so that Verify finds no changed bit in them.
 func (d *Dataset) Unchecked() bool {
 	format := d.Format()
-	return strings.HasPrefix(format, "Tortilla") || strings.HasPrefix(format, "TACO 0.2") || format == taco2.FolderFormat
+	return format == taco2.FolderFormat || strings.HasPrefix(format, "Tortilla") ||
+		strings.HasPrefix(format, "TACO 0.2")
 }
 
 // Collection returns the JSON document about the dataset: that of a TACOLLECTION.json, otherwise

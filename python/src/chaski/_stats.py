@@ -99,8 +99,9 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column and pattern matter. Metadata columns are left
-            out.
+        fields: as for `load`, of which only column, pattern and bands matter. Files may describe
+            their bands in different orders only if `bands` says which count: names are looked up
+            in each file, numbers are positions. Metadata columns are left out.
         rows: which rows are counted: a `Rows`, as for `load`.
         on_bad: "error" raises for a sample that cannot be read; "skip" leaves it out, and counts it
             in "skipped".
@@ -126,7 +127,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         source = files.place(o.source, field_names(o.fields))
         options = SpecOptions(batch_size=1, fields=o.fields, rows=o.rows, on_bad=o.on_bad)
         spec = build_spec(source, options)
-        if o.fields is not None:  # where rasters are found, without what becomes of them
+        if o.fields is not None:  # where pixels are found, without what becomes of them
             spec["fields"] = {
                 name: {k: f[k] for k in _PLACES if k in f}
                 for name, f in spec["fields"].items()
@@ -145,4 +146,4 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
 
 
-_PLACES = ("column", "pattern", "columns", "patterns")
+_PLACES = ("column", "pattern", "columns", "patterns", "bands", "band_names")

@@ -52,7 +52,11 @@ func TestWideCSV(t *testing.T) {
 		t.Fatalf("%d columns: %v", parquet.MaxColumns, err)
 	}
 	begun := cputime.Used()
-	for _, n := range []int{parquet.MaxColumns + 1, 200_000} {
+	most := 200_000
+	if testing.Short() {
+		most = 20_000
+	}
+	for _, n := range []int{parquet.MaxColumns + 1, most} {
 		if _, err := held(t.Context(), t, ".csv", wide(n)); !errors.Is(err, fault.Limit) ||
 			!strings.Contains(err.Error(), fmt.Sprint(n, " columns")) {
 			t.Errorf("%d columns: %v", n, err)
@@ -83,7 +87,10 @@ func (c *counting) Err() error {
 // TestOpeningEndsWithItsCaller promises that the parser of a table asks at least every 8,192 rows, which take a few
 // milliseconds, whether its caller is still there, and ends with it whenever that leaves.
 func TestOpeningEndsWithItsCaller(t *testing.T) {
-	const rows = 40_000
+	rows := 40_000
+	if testing.Short() {
+		rows = 10_000
+	}
 	var csv, items bytes.Buffer
 	csv.WriteString("path,x,y,time\n")
 	for i := range rows {
@@ -100,8 +107,8 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 		if whole.asked < rows/8192 {
 			t.Errorf("%s: %d rows ask %d times, want at least %d", ext, rows, whole.asked, rows/8192)
 		}
-		for part := range 5 {
-			ctx := &counting{Context: t.Context(), limit: whole.asked * part / 5}
+		for part := range 3 {
+			ctx := &counting{Context: t.Context(), limit: whole.asked * part / 3}
 			if _, err := held(ctx, t, ext, b); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: left after %d of %d questions: %v, want an error of a cancelled call", ext, ctx.limit,
 					whole.asked, err)
