@@ -176,21 +176,25 @@ func (in *inbound) hold(n int64) {
 // first, data and ended are of frames.scan. The caller holds in.mu.
 
 func (in *inbound) first(call uint32) {
-	if in.closed {
-		return
+	if m := in.message(call); m != nil {
+		m.held += frameCost
+		in.hold(frameCost)
 	}
+}
+
+// message returns the message of a call, or nil if the connection is closed.
+func (in *inbound) message(call uint32) *unfinished {
 	m := in.calls[call]
-	if m == nil {
+	if m == nil && !in.closed {
 		m = &unfinished{}
 		in.calls[call] = m
 	}
-	m.held += frameCost
-	in.hold(frameCost)
+	return m
 }
 
 func (in *inbound) data(call uint32, b []byte) {
-	m := in.calls[call]
-	if m == nil { // the call has ended
+	m := in.message(call) // a new one after the end of another message in the same frame
+	if m == nil {
 		return
 	}
 	for len(b) > 0 {
