@@ -33,8 +33,9 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestWithoutSecretsKeepsJSON promises that JSON stays JSON, whatever its strings have, and that nothing is hidden
-// twice.
+// TestWithoutSecretsKeepsJSON promises that JSON stays JSON, whatever its strings have, and however often the text
+// passes: an error and the log that shows it hide secrets. What is left of one URI may look like a password of another
+// one, so that a later pass may hide more.
 func TestWithoutSecretsKeepsJSON(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"https://", "u:p@", "host/", "?", "sig=p", "&", "\"", "\\", "\n", " ", "key=", "é",
 		"AccountKey=", "/", ":", "@"})
@@ -44,13 +45,14 @@ func TestWithoutSecretsKeepsJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fault.WithoutSecrets(string(b))
-		var v map[string]any
-		if err := json.Unmarshal([]byte(got), &v); err != nil || len(v) != 3 {
-			t.Errorf("%s became %s: %v", b, got, err)
-		}
-		if again := fault.WithoutSecrets(got); again != got {
-			t.Errorf("%s became %s, then %s", b, got, again)
+		got := string(b)
+		for range 3 {
+			before := got
+			got = fault.WithoutSecrets(got)
+			var v map[string]any
+			if err := json.Unmarshal([]byte(got), &v); err != nil || len(v) != 3 {
+				t.Errorf("%s became %s: %v", before, got, err)
+			}
 		}
 	})
 }
