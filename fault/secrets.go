@@ -38,10 +38,16 @@ const scheme = `\b[a-zA-Z][a-zA-Z0-9+.-]+:/{1,2}`
 // logs, metrics, reports and descriptions pass through it. Catalogs, specs and plans of jobs do not, because they could
 // not open their files afterwards.
 func WithoutSecrets(text string) string {
+	// Lists of files have millions of URIs without secrets. Each pattern reads some MB a second, and a search for the
+	// byte that it needs some GB.
 	if strings.Contains(text, ":/") {
-		text = slashedPassword.ReplaceAllString(text, "${1}"+hidden+"@")
-		text = userOfURI.ReplaceAllString(text, "${1}"+hidden+"@")
-		text = hide(queryOfURI, text)
+		if strings.Contains(text, "@") {
+			text = slashedPassword.ReplaceAllString(text, "${1}"+hidden+"@")
+			text = userOfURI.ReplaceAllString(text, "${1}"+hidden+"@")
+		}
+		if strings.Contains(text, "?") {
+			text = hide(queryOfURI, text)
+		}
 	}
 	if strings.Contains(text, "=") {
 		text = hide(queryValue, text)
