@@ -158,10 +158,31 @@ type boundsRow struct {
 	MaxY   float64 `parquet:"maxy"`
 }
 
-// TestCatalogsWithBoundsAlone promises that rasters of a catalog without transforms are taken to have north up, and
-// that the log says so.
-func TestCatalogsWithBoundsAlone(t *testing.T) {
+// otherRow is a row of a catalog by another program, whose transform has rasterio's order of numbers.
+type otherRow struct {
+	boundsRow
+	Transform []float64 `parquet:"transform,list"`
+}
+
+// TestCatalogsWithOtherTransforms promises that a transform that contradicts the bounds is not taken.
+func TestCatalogsWithOtherTransforms(t *testing.T) {
 	dir := t.TempDir()
+	rows := boundsRows(t, dir)
+	path := filepath.Join(dir, "other.parquet")
+	other := []otherRow{{rows[0], []float64{10, 0, 500000, 0, 10, 4.6e6}}}
+	if err := parquet.WriteFile(path, other); err != nil {
+		t.Fatal(err)
+	}
+	s := loader.Spec{Source: path, BatchSize: 1, Geo: true, Fields: []loader.Field{{Name: "image", Column: "uri"}}}
+	want := []float64{500000, 10, 0, 4600320, 0, -10}
+	if got := first(t, mustOpen(t, s, loader.Options{})).Tensor("geo.transform").Float64(); !slices.Equal(got, want) {
+		t.Errorf("transform %v, want one by the bounds, %v", got, want)
+	}
+}
+
+// boundsRows writes a raster into a directory, and returns its row in a catalog, without its transform.
+func boundsRows(t *testing.T, dir string) []boundsRow {
+	t.Helper()
 	writeRaster(t, filepath.Join(dir, "a.tif"), make([]byte, 32*32), 32, 32630, [6]float64{500000, 10, 0, 4.6e6, 0, 10})
 	var whole bytes.Buffer
 	if _, err := build.Write(t.Context(), &whole, []string{dir}, build.Options{Base: dir}); err != nil {
@@ -171,6 +192,14 @@ func TestCatalogsWithBoundsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rows
+}
+
+// TestCatalogsWithBoundsAlone promises that rasters of a catalog without transforms are taken to have north up, and
+// that the log says so.
+func TestCatalogsWithBoundsAlone(t *testing.T) {
+	dir := t.TempDir()
+	rows := boundsRows(t, dir)
 	path := filepath.Join(dir, "bounds.parquet")
 	if err := parquet.WriteFile(path, rows); err != nil {
 		t.Fatal(err)

@@ -68,10 +68,16 @@ func (p *placeColumns) place(ctx context.Context, row int64, height, width int) 
 	if m.Transform, err = p.transform.Transform(ctx, row); err != nil {
 		return nil, err
 	}
-	if m.Transform != nil {
-		return m.place(height, width), nil
+	box, err := p.boxed(ctx, row, m.EPSG)
+	if err != nil || m.Transform == nil {
+		return box, err
 	}
-	return p.boxed(ctx, row, m.EPSG)
+	// Other programs write transforms in another order of numbers: then the bounds are right.
+	place := m.place(height, width)
+	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
+		return box, nil
+	}
+	return place, nil
 }
 
 // parameters returns the parameters of the CRS of a row that has no code, or "".
