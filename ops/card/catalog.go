@@ -142,7 +142,8 @@ func dataCite(c *Card) ([]byte, error) {
 		"types":        object{"resourceTypeGeneral": "Dataset", "resourceType": "Earth observation dataset"},
 		"descriptions": []any{object{"description": c.Description, "descriptionType": "Abstract"}},
 		"formats":      []string{"application/zip", "application/vnd.apache.parquet"},
-		"identifiers":  []any{object{"identifier": c.ID, "identifierType": "Local accession number"}}}
+		"alternateIdentifiers": []any{object{"alternateIdentifier": c.ID,
+			"alternateIdentifierType": "Local accession number"}}}
 	if c.Options.URL != "" {
 		doc["url"] = c.Options.URL
 	}

@@ -128,6 +128,12 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 
 // putFloat puts a number into a sample of 2, 4 or 8 bytes.
 func putFloat(to []byte, f float64) {
+	if f != f {
+		// The quiet NaN of the specification of version 3 ("Fill value"), which numpy writes, too. Go's math.NaN has
+		// another payload.
+		putBits(to, map[int]uint64{2: 0x7e00, 4: 0x7fc00000, 8: 0x7ff8000000000000}[len(to)])
+		return
+	}
 	switch len(to) {
 	case 2:
 		putBits(to, uint64(float16.Fromfloat32(float32(f)).Bits()))

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,20 @@ split:strategy: random
 	if doc.Extent.Spatial.BBox[0][3] != 40 || doc.Extent.Temporal.Interval[0][1] != "2020-12-31T00:00:00Z" ||
 		doc.PublicationYear != "2026" || doc.RecordSet[0].Field[0].DataType != "sc:Text" {
 		t.Errorf("%+v", doc)
+	}
+	// DataCite's schema 4.5 has these members, and forbids others.
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(card("datacite")), &members); err != nil {
+		t.Fatal(err)
+	}
+	allowed := []string{"doi", "prefix", "suffix", "event", "url", "types", "creators", "titles",
+		"publisher", "publicationYear", "subjects", "contributors", "dates", "language", "alternateIdentifiers",
+		"relatedIdentifiers", "sizes", "formats", "version", "rightsList", "descriptions", "geoLocations",
+		"fundingReferences", "relatedItems", "schemaVersion", "container"}
+	for name := range members {
+		if !slices.Contains(allowed, name) {
+			t.Errorf("datacite: the schema has no member %q", name)
+		}
 	}
 	// A container without a description has no card.
 	if r := chaski(t.Context(), "pack", "-o", at("a.tortilla"), zip); r.code != 0 {
