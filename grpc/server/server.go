@@ -148,7 +148,6 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.InitialWindowSize(callWindow),
 		grpc.InitialConnWindowSize(connWindow),
-		grpc.SharedWriteBuffer(true),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.streamed),
