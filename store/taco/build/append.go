@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // journalName is a file with the name of the ZIP that is being appended. It is written before that ZIP and removed when
@@ -24,7 +26,8 @@ const journalName = ".chaski-append"
 
 // Append adds samples to a container in parts: a folder of ZIPs with an index. write gets the path and the description
 // of the new ZIP and writes it. A ZIP with another tree, other columns or an id that the index has is refused. Then
-// each index of the folder is replaced. The other ZIPs stay as they are.
+// each index of the folder is replaced. The other ZIPs stay as they are. So do the description and the columns of level
+// 0 that the index has: Edit changes them in the index alone.
 //
 // Readers go by the index, so at any time they see either the old container or the new one. A ZIP that a killed run
 // left there is removed by the next run; of two runs at a time, one is refused.
@@ -58,9 +61,11 @@ func Append(ctx context.Context, folder string, o Options,
 type appending struct {
 	folder     string
 	opener     source.Opener
-	indexes    []string // paths
-	zips       []string // names, of all indexes
-	collection *Collection
+	indexes    []string    // paths
+	zips       []string    // names, of all indexes
+	collection *Collection // of the first index
+	top        *level      // level 0 of the first index with tables, settled; nil if none has tables
+	topOf      string      // the name of that index
 }
 
 // open reads which ZIPs the indexes have.
@@ -72,12 +77,15 @@ func (a *appending) open(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		names, c, err := indexed(ctx, a.opener, path)
+		names, c, top, err := indexed(ctx, a.opener, path)
 		if err != nil {
 			return err
 		}
 		if a.collection == nil {
 			a.collection = c
+		}
+		if a.top == nil && top != nil {
+			a.top, a.topOf = top, name
 		}
 		a.indexes = append(a.indexes, path)
 		for _, name := range names {
@@ -93,11 +101,11 @@ func (a *appending) open(ctx context.Context) error {
 	return nil
 }
 
-// indexed returns the names of the ZIPs of an index, and its description.
-func indexed(ctx context.Context, o source.Opener, path string) (names []string, _ *Collection, err error) {
+// indexed returns the names of the ZIPs of an index, its description, and its level 0 if it has tables.
+func indexed(ctx context.Context, o source.Opener, path string) (names []string, c *Collection, top *level, err error) {
 	d, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	var doc struct {
@@ -109,23 +117,43 @@ func indexed(ctx context.Context, o source.Opener, path string) (names []string,
 		} `json:"_tacocat"`
 	}
 	if err := json.Unmarshal(d.Collection(), &doc); err != nil {
-		return nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return nil, nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	if names = doc.Sources.Files; names == nil {
 		names = doc.Tacocat.Files
 	}
 	if len(names) == 0 {
-		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, collName, fault.NoOffset,
+		return nil, nil, nil, fault.WithFile(fault.New(fault.Unsupported, collName, fault.NoOffset,
 			"does not say of which ZIPs it is"), path)
 	}
 	for _, name := range names {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, nil, fault.WithFile(fault.New(fault.Corrupt, collName, fault.NoOffset,
+			return nil, nil, nil, fault.WithFile(fault.New(fault.Corrupt, collName, fault.NoOffset,
 				"%q is not a file below its folder", name), path)
 		}
 	}
-	c, err := CollectionOf(d)
-	return names, c, err
+	if c, err = CollectionOf(d); err == nil && FormOf(path) != Tacollection {
+		top, err = topOf(ctx, d)
+	}
+	return names, c, top, err
+}
+
+// topOf returns level 0 of an index with its columns in memory.
+func topOf(ctx context.Context, d *taco.Dataset) (*level, error) {
+	t, err := d.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]int, t.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	l, err := copiedLevel(ctx, d, t, 0, rows, make([]int32, len(rows)))
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{levels: []*level{l}}
+	return l, w.settle(ctx)
 }
 
 // recover removes the ZIP of a run that was killed before the index had it.
@@ -190,11 +218,7 @@ func (a *appending) run(ctx context.Context, o Options,
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}
-	var zips []string
-	for _, name := range append(a.zips, name) {
-		zips = append(zips, pathname.Join(a.folder, name))
-	}
-	x, err := gather(ctx, zips, a.indexes[0], Options{Opener: o.Opener, unique: true})
+	x, err := a.join(ctx, zip)
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +234,51 @@ func (a *appending) run(ctx context.Context, o Options,
 	return r, nil
 }
 
+// join returns the content of the indexes with one more ZIP.
+func (a *appending) join(ctx context.Context, zip string) (*index, error) {
+	var zips []string
+	for _, name := range a.zips {
+		zips = append(zips, pathname.Join(a.folder, name))
+	}
+	x, err := gather(ctx, zips, a.indexes[0], Options{Opener: a.opener, unique: true, kept: a.topOf})
+	if err == nil {
+		err = fault.WithFile(x.keep(a), a.folder)
+	}
+	if err == nil {
+		err = fault.WithFile(x.add(ctx, a.opener, zip), zip)
+	}
+	return x, err
+}
+
+// keep replaces what follows from the ZIPs by what the indexes say: the description, and the columns of level 0. The
+// places of samples stay as the ZIPs say.
+func (x *index) keep(a *appending) error {
+	x.collection = *a.collection
+	if a.top != nil {
+		places, err := tables.Concat(x.levels[0], tables.Intersection)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(x.tops, a.top.ids) {
+			return fault.New(fault.Unsupported, a.topOf, fault.NoOffset, "its samples are not the samples of its "+
+				"ZIPs in their order: write it again with 'chaski pack -o %s FOLDER'", a.topOf)
+		}
+		var ours []int
+		for i, c := range places.Columns() {
+			if strings.HasPrefix(c.Name, "internal:") {
+				ours = append(ours, i)
+			}
+		}
+		x.keeps = true
+		x.levels[0] = []*tables.Table{tables.Join(a.top.columns, places.Select(ours))}
+	}
+	for k := range x.fields {
+		t := x.levels[k][0].Without(taco.SourceColumn)
+		x.fields[k].value = fieldsOf(&x.collection, k, t)
+	}
+	return nil
+}
+
 // removed removes a file that may not be there.
 func removed(path string) error {
 	err := os.Remove(path)
@@ -221,7 +290,7 @@ func removed(path string) error {
 
 // old reports whether an index lacks a ZIP.
 func (a *appending) old(ctx context.Context, path, name string) bool {
-	names, _, err := indexed(ctx, &source.Files{}, path)
+	names, _, _, err := indexed(ctx, &source.Files{}, path)
 	return err == nil && !slices.Contains(names, name)
 }
 

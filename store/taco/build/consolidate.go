@@ -91,7 +91,7 @@ func gather(ctx context.Context, zips []string, path string, o Options) (*index,
 		defer files.Close()
 		o.Opener = files
 	}
-	x := &index{folder: folderOf(path)}
+	x := &index{folder: folderOf(path), kept: o.kept}
 	if o.unique {
 		x.ids = map[string]string{}
 	}
@@ -114,6 +114,9 @@ type index struct {
 	folder string // of the index
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
+	tops   []string          // ids of all rows of level 0
+	keeps  bool              // the columns of kept are in levels
+	kept   string            // the index that says which columns level 0 has; empty if the first ZIP says it
 
 	collection Collection // of the first
 	pit        *taco2.PIT
@@ -243,6 +246,7 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 	if err := x.count(tree); err != nil {
 		return err
 	}
+	x.tops = append(x.tops, w.levels[0].ids...)
 	for _, id := range w.levels[0].ids {
 		if isPadding(id) {
 			continue
@@ -260,27 +264,34 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 	return x.describe(ctx, w, name)
 }
 
-// sameColumns checks that the columns of level k are those of the first ZIP. Their order may differ.
+// sameColumns checks that a ZIP has the columns of level k of the first ZIP or, at level 0, of an index that is kept.
+// Their order may differ.
 func (x *index) sameColumns(k int, t *tables.Table) error {
 	if len(x.levels[k]) == 0 {
 		return nil
 	}
-	first := x.levels[k][0]
+	first, name := x.levels[k][0], x.sources.Files[0]
+	if k == 0 && x.kept != "" {
+		if !x.keeps {
+			return nil // Edit may have changed the columns in the index, after some of the ZIPs were appended
+		}
+		name = x.kept
+	}
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, format, args...)
 	}
 	for _, c := range t.Columns() {
 		i := first.Index(c.Name)
 		if i < 0 {
-			return bad("has a column %q, which %q has not", c.Name, x.sources.Files[0])
+			return bad("has a column %q, which %q has not", c.Name, name)
 		}
 		if was := first.Columns()[i].Type; was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type) {
-			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, x.sources.Files[0])
+			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, name)
 		}
 	}
 	for _, c := range first.Columns() {
 		if t.Index(c.Name) < 0 {
-			return bad("has no column %q, which %q has", c.Name, x.sources.Files[0])
+			return bad("has no column %q, which %q has", c.Name, name)
 		}
 	}
 	return nil
@@ -324,7 +335,7 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 	if len(x.sources.Files) == 0 {
 		x.collection = c
 		x.collection.Extent = &Extent{Spatial: c.Extent.Spatial, Temporal: c.Extent.Temporal}
-	} else {
+	} else if x.collection.Extent != nil { // Edit may have removed it
 		x.collection.Extent.cover(c.Extent)
 	}
 	s := &x.sources

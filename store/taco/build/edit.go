@@ -31,7 +31,8 @@ type Changes struct {
 
 // Edit changes the description and the columns of a TACO 2 container in place: a ZIP, a folder, .tacocat, or a folder
 // with one. o.More adds and replaces columns, after those of c were dropped and renamed. Columns of .tacocat change at
-// level 0 only. The ZIPs stay as they are, so the change lasts until the index is written again.
+// level 0 only. The ZIPs stay as they are, so the change lasts until Consolidate writes the index again. Append keeps
+// it.
 //
 // Pixels stay where they are. New tables are appended to a ZIP, then one write puts their places into TACO_HEADER. The
 // old tables stay in the file for readers that have it open. For a folder, a new one with links to its files is made

@@ -18,7 +18,7 @@ const killedAppend = "CHASKI_TEST_KILLED_APPEND"
 // appendOne appends a sample, whose id is the number of ZIPs that are there.
 func appendOne(t *testing.T, dir string) {
 	t.Helper()
-	names, _, err := indexed(t.Context(), &source.Files{}, filepath.Join(dir, tacocatName))
+	names, _, _, err := indexed(t.Context(), &source.Files{}, filepath.Join(dir, tacocatName))
 	if err != nil {
 		t.Fatal(err)
 	}

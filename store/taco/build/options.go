@@ -45,7 +45,8 @@ type Options struct {
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 
-	unique bool // Consolidate refuses a sample of level 0 whose id another has
+	unique bool   // gather refuses a sample of level 0 whose id another has
+	kept   string // the index whose columns of level 0 an append keeps; empty for none
 }
 
 // split reports whether the container is to be written in parts.

@@ -1,6 +1,7 @@
 package build_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -219,6 +222,92 @@ func TestAppend(t *testing.T) {
 	_, err := build.Append(t.Context(), t.TempDir(), build.Options{}, nil)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder without an index: %v", err)
+	}
+}
+
+// TestAppendKeepsEdits: what Edit changed in an index is there after an append: the description, and the columns of
+// level 0 with their values. New samples must have these columns. The new rows have the values of the new ZIP.
+func TestAppendKeepsEdits(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "parts")
+	if _, err := build.Create(t.Context(), tiles(1, 3), dir, build.Options{PartCount: 2}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, indexNames[1])
+	if _, err := build.Consolidate(t.Context(), []string{dir}, file, build.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	scores := func(values ...int64) *tables.Table {
+		return tables.FromVectors([]string{"score"}, []*tables.Vector{tables.NewInts(
+			tables.Type{Kind: tables.Int64, Bits: 64}, values, nil)})
+	}
+	edit := build.Changes{Describe: func(c *build.Collection) error {
+		c.Title, c.Keywords = "Edited", []string{"new"}
+		return nil
+	}, Rename: map[string]string{"name": "called"}}
+	err := build.Edit(t.Context(), filepath.Join(dir, indexNames[0]), edit, build.Options{More: func(context.Context,
+		[]build.Level) ([]*tables.Table, error) {
+		return []*tables.Table{scores(10, 20, 30), nil}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(set *build.Taco) error {
+		_, err := build.Append(t.Context(), dir, build.Options{}, func(path string, c build.Collection) (*build.Result,
+			error) {
+			set.Collection = c
+			return build.Create(t.Context(), set, path, build.Options{})
+		})
+		return err
+	}
+	if err := add(tiles(4, 4)); err == nil || !strings.Contains(err.Error(), `"name"`) ||
+		!strings.Contains(err.Error(), indexNames[0]) {
+		t.Errorf("samples without the edited columns: %v", err)
+	}
+	for i := 4; i <= 5; i++ {
+		set := tiles(i, i)
+		one := &set.Samples.Samples[0]
+		one.Columns = tables.Join(scores(int64(10*i)), one.Columns.Rename(func(string) string { return "called" }))
+		if err := add(set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{indexNames[0], indexNames[1]} {
+		d, err := taco.Open(t.Context(), &source.Files{}, []string{filepath.Join(dir, name)}, taco.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		c, err := build.CollectionOf(d)
+		if err != nil || c.Title != "Edited" || !slices.Equal(c.Keywords, []string{"new"}) {
+			t.Errorf("%s: %+v %v", name, c, err)
+		}
+		top, err := d.Level(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if top.Index("name") >= 0 {
+			t.Errorf("%s: the old name of the column is back", name)
+		}
+		score, err := top.Column(t.Context(), "score")
+		if err != nil {
+			t.Fatal(err)
+		}
+		called, err := top.Column(t.Context(), "called")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			if score.Int(i) != int64(10*(i+1)) || called.Str(i) != fmt.Sprint("name of ", i+1) {
+				t.Errorf("%s: row %d: %d %q", name, i, score.Int(i), called.Str(i))
+			}
+		}
+		if schema := string(d.Collection()); !strings.Contains(schema, `"called"`) || !strings.Contains(schema,
+			`"score"`) {
+			t.Errorf("%s: %s", name, schema)
+		}
+		if _, err := d.Verify(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
