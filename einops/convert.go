@@ -17,7 +17,7 @@ import (
 // bfloat16 is reached through float32. With any of them the arithmetic is float32 without fused
 // multiply-add: y = f32(f32(x*a) + c), where x is the sample rounded to float32, a is 1 without Scale
 // and c is 0 without Offset. Then y is clipped, and rounded to To, to nearest even. uint8 saturates,
-// and NaN becomes 0 in it.
+// and NaN becomes 0 in it; Checked tells such elements apart.
 type Convert struct {
 	// From is any type. To is From, float32, float16, bfloat16 or uint8; for complex types it is From.
 	// For integers other than uint64, To may also be int64, which losses want for classes. Scale, Offset
@@ -41,7 +41,13 @@ type Convert struct {
 	// FillNoData writes Fill for samples that are nodata. Without it they are converted like any other,
 	// and only the mask and the count tell them apart.
 	FillNoData bool
+	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
+	// uint8, and targets without a mask are not checked.
+	Checked bool
 }
+
+// OutOfRange is the mask of a valid sample whose value the element type cannot hold. See Convert.Checked.
+const OutOfRange = 2
 
 // Converter is a compiled Convert. It is immutable and safe for concurrent use.
 type Converter struct {
@@ -60,6 +66,7 @@ type Converter struct {
 	noData       bool
 	match, imag  kernel.Match // imag of the imaginary part
 	fillNoData   bool
+	checked      bool
 	fill         [16]byte
 	fillFloat    float32 // fill, rounded to the type of the tensor
 	samePerBand  bool
@@ -103,6 +110,9 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
 	cv.copies = c.From == c.To && !arithmetic
+	if cv.checked = c.Checked && !cv.copies; cv.checked && c.To != chunk.Uint8 {
+		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
+	}
 	// Through float32 these would be rounded twice, and bits would differ from numpy's.
 	cv.odd = c.From == chunk.Float64 && !arithmetic && (c.To == chunk.Float16 || c.To == chunk.Uint8)
 	if err := cv.setArithmetic(c); err != nil {

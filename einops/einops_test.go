@@ -638,6 +638,7 @@ func drawConvert(t *rapid.T, bands int) Convert {
 			c.Fill = 9
 		}
 	}
+	c.Checked = c.To == chunk.Uint8 && rapid.Bool().Draw(t, "checked")
 	return c
 }
 
@@ -704,10 +705,8 @@ func TestScatterInPieces(t *testing.T) {
 		size := c.To.Size()
 		for at, in := range index {
 			want := make([]byte, size)
-			valid := slowElement(want, data[in*c.From.Size():], c, in/(s[axisY]*s[axisX])%s[axisB])
-			wantMask := byte(1)
-			if !valid {
-				wantMask = 0
+			wantMask := slowElement(want, data[in*c.From.Size():], c, in/(s[axisY]*s[axisX])%s[axisB])
+			if wantMask == 0 {
 				wantBad++
 			}
 			if got := dst.Data[at*size:][:size]; !sameElement(got, want, c.To) || dst.Mask[at] != wantMask {

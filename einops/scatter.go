@@ -19,7 +19,7 @@ type Block struct {
 // Target is one tensor being filled.
 type Target struct {
 	Data []byte // little-endian elements, Plan.Len() of them
-	Mask []byte // nil, or Plan.Len() bytes: 1 for a valid sample, else 0
+	Mask []byte // nil, or Plan.Len() bytes: 1 or OutOfRange for a valid sample, else 0
 }
 
 // Box is a part of the input: row N of the batch, time T, bands B0 up to B1, rows Y0 up to Y1, columns
@@ -247,12 +247,12 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
 			bad := j.convert(j.floats[off+at:off+at+n], s, a, c, j.stream)
-			j.mask(off+at, 0, n, bad)
+			j.mask(off+at, 0, n, bad > 0)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
 			bad := j.convert(j.f[:n], s, a, c, false)
-			j.store(off, j.x0+done, n, bad)
+			j.store(off, j.x0+done, n, j.check(n, bad))
 			nodata += bad
 		}
 		done += n
@@ -303,8 +303,26 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 	return bad
 }
 
-// store writes j.f[:n] and the mask, run by run, from column x on. off is the offset of x = 0.
-func (j *job) store(off, x, n, bad int) {
+// check reports whether j.valid says anything of j.f[:n], of which bad samples are nodata. With Checked it marks those
+// that the element type cannot hold.
+func (j *job) check(n, bad int) (marked bool) {
+	if !j.cv.checked || j.dst.Mask == nil || kernel.FitUint8(j.f[:n]) {
+		return bad > 0
+	}
+	valid := j.valid[:n]
+	if bad == 0 {
+		kernel.Repeat(valid, 1, ones, n)
+	}
+	for i := range valid {
+		if valid[i] == 1 && !kernel.FitUint8(j.f[i:i+1]) {
+			valid[i] = OutOfRange
+		}
+	}
+	return true
+}
+
+// store writes j.f[:n] and the mask, run by run, from column x on. off is the offset of x = 0. See mask for marked.
+func (j *job) store(off, x, n int, marked bool) {
 	size := j.cv.toSize
 	for i := 0; i < n; {
 		at, m := j.runs.at(x + i)
@@ -314,16 +332,16 @@ func (j *job) store(off, x, n, bad int) {
 		} else {
 			kernel.Store(j.dst.Data[(off+at)*size:], j.f[i:i+m], j.cv.toNum, j.runs.stride)
 		}
-		j.mask(off+at, i, m, bad)
+		j.mask(off+at, i, m, marked)
 		i += m
 	}
 }
 
-// mask writes n mask bytes to element at: j.valid from i on, or ones if bad is 0.
-func (j *job) mask(at, i, n, bad int) {
+// mask writes n mask bytes to element at: j.valid from i on, or ones without marked.
+func (j *job) mask(at, i, n int, marked bool) {
 	switch {
 	case j.dst.Mask == nil:
-	case bad == 0:
+	case !marked:
 		kernel.Repeat(j.dst.Mask[at:], j.runs.stride, ones, n)
 	default:
 		kernel.Copy(j.dst.Mask[at:], j.runs.stride, j.valid[i:], 1, n, 1)
@@ -348,7 +366,7 @@ func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 			}
 		}
 	}
-	j.mask(at, 0, n, bad)
+	j.mask(at, 0, n, bad > 0)
 	return bad
 }
 
@@ -385,3 +403,28 @@ func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {
 }
 
 var zero = []byte{0}
+
+// OutOfRange returns the place of an element in a box whose mask is OutOfRange, or false if there is none. It allocates
+// nothing and panics as Scatter does.
+func (p *Plan) OutOfRange(dst Target, cv *Converter, box Box) (b, y, x int, found bool) {
+	if p.check(dst, cv, box) {
+		return 0, 0, 0, false
+	}
+	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
+	for b := box.B0; b < box.B1; b++ {
+		for y := box.Y0; y < box.Y1; y++ {
+			off := base + p.axes[axisB].offset(b) + p.axes[axisY].offset(y)
+			for x := box.X0; x < box.X1; {
+				first, n := p.runs.at(x)
+				n = min(n, box.X1-x)
+				for i := range n {
+					if dst.Mask[off+first+i*p.runs.stride] == OutOfRange {
+						return b, y, x + i, true
+					}
+				}
+				x += n
+			}
+		}
+	}
+	return 0, 0, 0, false
+}

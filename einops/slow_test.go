@@ -267,18 +267,21 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 }
 
 // slowElement converts one sample, for pairs of types where going through float32 is exact or asked
-// for.
-func slowElement(dst, src []byte, c Convert, band int) (valid bool) {
+// for. It returns its mask.
+func slowElement(dst, src []byte, c Convert, band int) (mask byte) {
 	s := readSample(src, c.From)
-	valid = !s.isNoData(c)
-	if !valid && c.FillNoData {
+	mask = 1
+	if s.isNoData(c) {
+		mask = 0
+	}
+	if mask == 0 && c.FillNoData {
 		writeFloat(dst, c.To, c.Fill)
-		return valid
+		return mask
 	}
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
 	if c.From == c.To && !arithmetic {
 		copy(dst, src)
-		return valid
+		return mask
 	}
 	if c.To == chunk.Int64 && !arithmetic { // from integers only
 		v := s.i
@@ -286,7 +289,7 @@ func slowElement(dst, src []byte, c Convert, band int) (valid bool) {
 			v = int64(s.u)
 		}
 		binary.LittleEndian.PutUint64(dst, uint64(v))
-		return valid
+		return mask
 	}
 	y := s.float32()
 	if c.Scale != nil || c.Offset != nil {
@@ -304,5 +307,8 @@ func slowElement(dst, src []byte, c Convert, band int) (valid bool) {
 		y = min(max(y, c.Lo), c.Hi)
 	}
 	writeFloat(dst, c.To, float64(y))
-	return valid
+	if rounded := math.RoundToEven(float64(y)); c.Checked && mask == 1 && !(rounded >= 0 && rounded <= 255) {
+		mask = OutOfRange
+	}
+	return mask
 }

@@ -481,7 +481,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	}
 	l.bytes = pixels.Align64(l.bytes)
 	for i, r := range e.rasters {
-		if err := l.add(r, key, e.native[i], e.options.MemoryBytes); err != nil {
+		checked := slices.ContainsFunc(e.leaves, func(d *dataset) bool { return d.rasters[i].Checked() })
+		if err := l.add(r, key, e.native[i], checked, e.options.MemoryBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -498,7 +499,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 
 // add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
 // later product can overflow.
-func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) error {
+func (l *layout) add(r *pixels.Raster, key layoutKey, native, checked bool, bound int64) error {
 	if need := pixels.BoundedBytes(bound, key.rows, max(r.Steps, 1), len(r.Picked), r.H, r.W, r.To.Size()); need < 0 {
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
 		return pixels.OverMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
@@ -515,7 +516,7 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native bool, bound int64) 
 	rl.data = l.bytes
 	rl.end = rl.data + p.Len()*rl.dtype.Size()
 	l.bytes = pixels.Align64(rl.end)
-	if r.Validity != "" || rl.native {
+	if r.Validity != "" || rl.native || checked {
 		rl.mask = l.bytes
 		l.bytes = pixels.Align64(rl.mask + p.Len())
 	}

@@ -115,6 +115,13 @@ func newFakeAsset(r *rand.Rand, b, h, w, tile int, nodata, pixels bool) (*fakeAs
 		v := float64(fakeNoData)
 		x.NoData = &v
 	}
+	a.index = x
+	return a, a.store()
+}
+
+// store returns the asset's samples as chunks, and puts their places into its index.
+func (a *fakeAsset) store() []byte {
+	x := a.index
 	var object []byte
 	x.Ranges = make([]chunk.Range, x.Across()*x.Down()*x.Groups())
 	for i := range x.Ranges {
@@ -123,13 +130,13 @@ func newFakeAsset(r *rand.Rand, b, h, w, tile int, nodata, pixels bool) (*fakeAs
 		box := x.Box(i)
 		put := func(b, y, c int) {
 			v := uint16(0)
-			if y < h && c < w {
+			if y < a.h && c < a.w {
 				v = a.at(b, y, c)
 			}
 			object = binary.LittleEndian.AppendUint16(object, v)
 		}
-		for y := box.Y0; y < box.Y0+tile; y++ {
-			for c := box.X0; c < box.X0+tile; c++ {
+		for y := box.Y0; y < box.Y0+x.ChunkH; y++ {
+			for c := box.X0; c < box.X0+x.ChunkW; c++ {
 				for k := box.B0; k < box.B1; k++ {
 					put(k, y, c)
 				}
@@ -137,8 +144,7 @@ func newFakeAsset(r *rand.Rand, b, h, w, tile int, nodata, pixels bool) (*fakeAs
 		}
 		x.Ranges[i] = chunk.Range{Off: int64(start), Len: int64(len(object) - start)}
 	}
-	a.index = x
-	return a, object
+	return object
 }
 
 func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {

@@ -47,8 +47,8 @@ func TestNodataInBatches(t *testing.T) {
 		{Field{DType: "float32", Fill: fillOf(-3)}, true},
 		{Field{DType: "native"}, false},
 		{Field{DType: "native", Fill: fillOf(9)}, true},
-		{Field{DType: "uint8"}, false},
-		{Field{DType: "uint8", Fill: fillOf(9)}, true},
+		{Field{DType: "uint8", Clip: true}, false},
+		{Field{DType: "uint8", Clip: true, Fill: fillOf(9)}, true},
 		{Field{DType: "int64"}, false},
 		{Field{DType: "int64", Fill: fillOf(-100)}, true},
 	} {
@@ -361,7 +361,7 @@ func TestContradictingFieldMembers(t *testing.T) {
 	}{
 		{
 			Field{Kind: spec.RasterField}, catalog.Int,
-			`the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity ` +
+			`the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity ` +
 				`or resample), and column "a" holds ints`,
 		},
 		{Field{Kind: spec.TextField}, catalog.Raster, `kind is "text", and column "a" holds rasters`},

@@ -555,9 +555,8 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 
 // do decodes one field of one row, or of one step of it, into its place in the batch.
 func (u unit) do(r *pixels.Reader) error {
-	e, p := u.p.engine, u.p
-	draw := &p.draws[u.row]
-	d := e.leaves[draw.Dataset]
+	draw := &u.p.draws[u.row]
+	d := u.p.engine.leaves[draw.Dataset]
 	if u.field < 0 {
 		if err := u.values(d, draw); err != nil {
 			return err
@@ -573,6 +572,36 @@ func (u unit) do(r *pixels.Reader) error {
 		}
 		return u.vectors(d, draw)
 	}
+	if err := u.pixels(r, d, draw); err != nil || !d.rasters[u.field].Checked() {
+		return err
+	}
+	return u.fits(d, draw)
+}
+
+// fits checks that the pixels of a raster field have no value that its tensor cannot hold.
+func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
+	p := u.p
+	cv, err := p.converters(u.row, u.field).Get(&chunk.Index{})
+	if err != nil {
+		return err
+	}
+	err = p.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
+	if err == nil || d.ground != nil {
+		return err
+	}
+	if row := p.engine.rowOf(draw, u.step); row >= 0 {
+		a, failed := d.table.Asset(p.ctx, d.rasters[u.field].TableColumn, row)
+		if failed != nil {
+			return failed
+		}
+		return a.Fault(err)
+	}
+	return err
+}
+
+// pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
+func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
+	e, p := u.p.engine, u.p
 	if d.ground != nil {
 		return u.ground(r, d, draw)
 	}

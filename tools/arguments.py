@@ -163,6 +163,7 @@ class Field
     fill
         {fill} NaN is fine for floats.
     pad: bool | None = None
+    clip: bool | None = None
     validity
     resample
     points
@@ -191,6 +192,7 @@ class Pixels of Field
         {fill} Of several fields, those of dtype "native", and of integers without arithmetic, are
         labels, and only their own `Field(fill=...)` counts.
     pad
+    clip
     validity
         {validity} It is that of "image"; only without `fields`.
     augment: Augment | None = None

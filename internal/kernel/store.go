@@ -69,6 +69,25 @@ func StoreFloat32(dst, src []float32, stride int) {
 	}
 }
 
+// FitUint8 reports whether no number of f saturates or is NaN as a uint8.
+func FitUint8(f []float32) bool {
+	// The bits of numbers from 0 up are in the order of the numbers. Those of -0 and below, and of NaN, are greater.
+	least := math.Float32bits(255.5) // rounds to 256
+	var most uint32
+	for _, v := range f {
+		most = max(most, math.Float32bits(v))
+	}
+	if most < least {
+		return true
+	}
+	for _, v := range f {
+		if !(v >= -0.5 && v < 255.5) { // -0.5 rounds to 0
+			return false
+		}
+	}
+	return true
+}
+
 // Uint8FromFloat32 rounds to the nearest even and saturates; NaN becomes 0.
 func Uint8FromFloat32(f float32) uint8 {
 	switch {

@@ -225,6 +225,7 @@ func (r *Raster) setArithmetic() error {
 	}
 	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.FillsFloats()
 	conv.Fill = r.FillValue
+	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip
 	r.Final.Base = conv
 	r.Final.Nodata = conv.FillNoData || r.Validity != ""
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
@@ -239,6 +240,12 @@ func (r *Raster) setArithmetic() error {
 // includes it: see setHash.
 func (r *Raster) FillsFloats() bool {
 	return r.Fill == nil && r.Normalize == nil && r.DType != "native" && isFloat(r.To)
+}
+
+// Checked reports whether pixels may have values that the tensor cannot hold, which the spec does not allow.
+func (r *Raster) Checked() bool {
+	return r.Final.Base.Checked ||
+		slices.ContainsFunc(r.Parts, func(p *Raster) bool { return p != nil && p.Final.Base.Checked })
 }
 
 // isFloat reports whether a tensor of dtype d holds numbers to calculate with. Other dtypes may hold labels, which
@@ -373,6 +380,21 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 		to.T, to.B0, to.B1 = r.step(s.t), s.to+from-s.from, s.to+end-s.from
 		r.Plan.Scatter(r.Dst, r.Cv, to, blk)
 	}
+}
+
+// Fits fails with kind unsupported if the step's pixels have a value that the tensor cannot hold. It comes after all
+// pixels and masks.
+func (r *Row) Fits() error {
+	f := r.Field
+	for t := range max(f.TimeSteps, 1) {
+		box := einops.Box{N: r.N, T: r.step(t), B1: f.bands(), Y1: f.H, X1: f.W}
+		if b, y, x, found := r.Plan.OutOfRange(r.Dst, r.Cv, box); found {
+			return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+				"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+
+					"normalize it, take another dtype, or let clip make it 0 or 255", f.DType, f.Native, y, x, b)
+		}
+	}
+	return nil
 }
 
 // turned returns where the row's transform puts box b of the window, and changes the strides of blk in

@@ -18,11 +18,11 @@ import (
 type form struct {
 	Spec
 	// Defaults are settings for raster fields that do not set them; metadata columns, points and shapes take none. With
-	// defaults, a field that sets a layout, sizes, fill, pad or normalize is a raster, and one with a dtype is a raster
-	// or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several fields, labels
-	// do not take the fill, which would be a class there: those of dtype native and int64, and of uint8 if they are not
-	// normalised. Normalize is not for dtypes native and int64 and, if it is the name of a method, not for fields that
-	// `stats` lacks. A fill or method that no field takes is an error.
+	// defaults, a field that sets a layout, sizes, fill, pad, clip or normalize is a raster, and one with a dtype is a
+	// raster or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several fields,
+	// labels do not take the fill, which would be a class there: those of dtype native and int64, and of uint8 if they
+	// are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native and int64 and, if it is the name
+	// of a method, not for fields that `stats` lacks. A fill or method that no field takes is an error.
 	Defaults fieldDefaults `json:"defaults,omitempty"`
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
@@ -33,7 +33,7 @@ type form struct {
 type fieldDefaults map[string]json.RawMessage
 
 var defaultMembers = []string{
-	"band_names", "bands", "dtype", "fill", "layout", "normalize", "pad", "sizes", "validity",
+	"band_names", "bands", "clip", "dtype", "fill", "layout", "normalize", "pad", "sizes", "validity",
 }
 
 // defaults checks members of a field that are in defaultMembers.
@@ -270,7 +270,7 @@ func (d *inherited) give(f object) error {
 	case f.beside() || kind.metadata():
 		return nil
 	case f["kind"] != nil:
-	case f.on("layout") || f.on("sizes") || f.on("normalize") || f.on("fill") || f.on("pad"):
+	case f.on("layout") || f.on("sizes") || f.on("normalize") || f.on("fill") || f.on("pad") || f.on("clip"):
 		f["kind"] = json.RawMessage(`"` + RasterField + `"`)
 	case f["dtype"] != nil:
 		f["kind"] = json.RawMessage(`"` + ArrayField + `"`)
@@ -287,6 +287,7 @@ func (d *inherited) give(f object) error {
 				return fmt.Errorf("dtype is %q and pad is true: the fill of all fields is not for labels, and what is "+
 					"past the edge would be class 0; give the field a fill of its own", dtype)
 			}
+		case name == "clip" && dtype != "uint8":
 		case name == "normalize" && (stored || d.method != "" && d.Stats[unquoted(f["name"])] == nil):
 		default:
 			f[name] = v
@@ -295,12 +296,14 @@ func (d *inherited) give(f object) error {
 	return nil
 }
 
-// used returns an error about a fill or a method that no field takes.
+// used returns an error about a fill, a clip or a method that no field takes.
 func (d *inherited) used() error {
 	var pixels []string // the fields that a method is for
 	filled, normalized := d.Defaults["fill"] == nil, d.method == "" || d.Sources != nil
+	clipped := !d.Defaults.on("clip")
 	for _, f := range d.Fields {
 		filled, normalized = filled || f["fill"] != nil, normalized || f["normalize"] != nil
+		clipped = clipped || f["clip"] != nil
 		if !f.beside() && !slices.Contains(storedDTypes, unquoted(f["dtype"])) {
 			pixels = append(pixels, unquoted(f["name"]))
 		}
@@ -309,6 +312,8 @@ func (d *inherited) used() error {
 	case !filled:
 		return fmt.Errorf(`fill is %s, but no field takes it: fields of dtype "native" and of integers are labels, `+
 			"which keep their nodata unless they have a fill of their own", d.Defaults["fill"])
+	case !clipped:
+		return errors.New(`clip is true, but no field takes it: it is for fields of dtype "uint8"`)
 	case normalized:
 		return nil
 	case len(pixels) == 0:

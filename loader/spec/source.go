@@ -693,6 +693,9 @@ func (s *Source) validateFields(names map[string]bool) error {
 			// An override has no dtype, and Validate needs one. float32 allows every other member;
 			// they are checked against the dtype of the spec's field when it is compiled.
 			f.DType = "float32"
+			if f.Clip {
+				f.DType = "uint8" // which also allows them, but for a fill of NaN
+			}
 		}
 		if err := f.Validate(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
@@ -1029,6 +1032,7 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 				f.Vector = o.Vector
 			}
 			f.Pad = f.Pad || o.Pad
+			f.Clip = f.Clip || o.Clip
 			if o.Resample != "" {
 				f.Resample = o.Resample
 			}

@@ -176,6 +176,9 @@ type Field struct {
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
+	// Clip lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above 255. Without it and
+	// Normalize a sample with such a pixel is bad, unless the pixel is nodata and Fill is given.
+	Clip bool `json:"clip,omitempty"`
 	// Fill is the value of nodata and padding, in units of the result. Pixels that the mask of a
 	// file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0 if
 	// DType is a float or the field is normalised; native and integer tensors keep it as stored,
@@ -713,6 +716,9 @@ func (f Field) Validate() error {
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
 		return fmt.Errorf("fill is NaN, which %s does not have", f.DType)
 	}
+	if f.Clip && f.DType != "uint8" {
+		return fmt.Errorf("clip is true, and dtype is %q: it is for dtype \"uint8\"", f.DType)
+	}
 	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
 		return fmt.Errorf("resample is %q: it must be %q, %q or %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
@@ -808,6 +814,7 @@ func (f *Field) rasterMember() string {
 		{f.Normalize != nil, "normalize"},
 		{f.Fill != nil, "fill"},
 		{f.Pad, "pad"},
+		{f.Clip, "clip"},
 	} {
 		if m.given {
 			return m.name
@@ -830,7 +837,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	switch {
 	case f.Kind == RasterField && !raster:
 		return bad("the field is a raster " +
-			"(by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample)")
+			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity or resample)")
 	case (f.Kind == TextField || f.Kind == ClassField) && !text || f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ArrayField && text:

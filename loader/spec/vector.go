@@ -115,8 +115,8 @@ func (v *Vector) validate(f *Field) error {
 func (f *Field) onlyNamed() bool {
 	return f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" || f.Columns != nil ||
 		f.Patterns != nil || f.Grid != 0 || f.Bands != nil || f.BandNames != nil || f.Times != nil ||
-		f.Normalize != nil || f.Fill != nil || f.Pad || f.Validity != "" || f.Resample != "" || f.Ground != "" ||
-		f.Sizes != nil || f.Layout != "" || f.DType != ""
+		f.Normalize != nil || f.Fill != nil || f.Pad || f.Clip || f.Validity != "" || f.Resample != "" ||
+		f.Ground != "" || f.Sizes != nil || f.Layout != "" || f.DType != ""
 }
 
 // Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: points and

@@ -130,6 +130,8 @@ type Field struct {
 	BandNames []string `yaml:"band_names"`
 	// DType is native (default), float32, uint8 or int64.
 	DType string `yaml:"dtype"`
+	// Clip lets dtype uint8 make 0 or 255 of valid pixels beyond it, which are an error otherwise.
+	Clip bool `yaml:"clip"`
 	// NoData is the value of nodata in the chips. Pixels that are nodata in the source, are masked there or lie
 	// past its edge become it, and valid ones that have this value get the next one. Default: the source's.
 	NoData *Number `yaml:"nodata"`
@@ -399,6 +401,8 @@ func (r *Recipe) checkFields() error {
 				spec.MaskVector, spec.InstanceVector)
 		case !slices.Contains([]string{"", "native", "float32", "uint8", "int64"}, f.DType):
 			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", f.Name, f.DType)
+		case f.Clip && f.DType != "uint8":
+			return fmt.Errorf("field %q: clip is true, and dtype is %q: it is for uint8", f.Name, f.DType)
 		}
 		if err := f.checkCodec(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)

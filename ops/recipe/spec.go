@@ -71,7 +71,7 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 // spec returns the field of the run.
 func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
 	to := spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
-		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Resample: f.Resample, Ground: f.Ground}
+		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Clip: f.Clip, Resample: f.Resample, Ground: f.Ground}
 	if f.NoData != nil {
 		fill := spec.Float(*f.NoData)
 		to.Fill = &fill

@@ -316,3 +316,48 @@ def test_cat_by_name(named, binary):
         done.returncode == 1
         and b"read only files with the same order of bands together" in done.stderr
     )
+
+
+@pytest.mark.parametrize("catalog", [False, True])
+@pytest.mark.parametrize("dtype", ["uint16", "int16", "float32", "float64"])
+def test_wider_pixels_as_uint8(tmp_path, binary, dtype, catalog):
+    rng = np.random.default_rng(5)
+    pixels = rng.integers(0, 256, (6, 2, H, W)).astype(dtype)
+    odd = {1: 256, 2: -1 if dtype != "uint16" else 65535, 4: np.nan if dtype[0] == "f" else 300}
+    for i, v in odd.items():
+        pixels[i, 1, 3, 2] = v
+    if dtype[0] == "f":
+        pixels[0, 0, 0, 0], pixels[3, 0, 0, 0] = 255.25, -0.25  # they round to what fits
+    for i in range(6):
+        with rasterio.open(
+            tmp_path / f"{i}.tif", "w", driver="GTiff", count=2, height=H, width=W, dtype=dtype
+        ) as d:
+            d.write(pixels[i])
+    source = tmp_path
+    if catalog:
+        source = tmp_path / "chips.parquet"
+        command = [binary, "index", "--format", "parquet", "-o", str(source), str(tmp_path)]
+        subprocess.run(command, check=True, capture_output=True)
+    narrow = np.nan_to_num(np.clip(np.rint(pixels.astype(np.float64)), 0, 255)).astype(np.uint8)
+
+    def batch(**clip):
+        with chaski.load(
+            source,
+            batch_size=6,
+            pixels=chaski.Pixels(dtype="uint8", **clip),
+            shuffle=False,
+            on_bad="skip",
+        ) as loader:
+            (b,) = loader
+        return b
+
+    b = batch()
+    assert b["valid"].tolist() == [i not in odd for i in range(6)]
+    assert np.array_equal(b["image"][b["valid"]], narrow[b["valid"]])
+    assert all("row 3, column 2 of band 1" in r.message for r in b.bad)
+    b = batch(clip=True)
+    assert b["valid"].all() and np.array_equal(b["image"], narrow)
+    with pytest.raises(chaski.UnsupportedError, match=r'1\.tif: pixels: dtype is "uint8".*clip'):
+        list(chaski.load(source, batch_size=6, pixels=chaski.Pixels(dtype="uint8"), shuffle=False))
+    with pytest.raises(chaski.SpecError, match="clip is true, but no field takes it"):
+        chaski.load(source, batch_size=6, pixels=chaski.Pixels(clip=True))

@@ -18,6 +18,7 @@ type Dataset struct {
 	bands     []int
 	Layout    string
 	DType     string
+	clip      bool
 	normalize string
 	stats     string
 	Batch     int
@@ -73,6 +74,7 @@ func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 		"einops pattern of the first field (default: n b y x, of sequences n t b y x)")
 	fl.StringVar(&f.DType, "dtype", "float32",
 		"dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
+	fl.BoolVar(&f.clip, "clip", false, "let --dtype uint8 make 0 or 255 of pixels beyond it, in place of an error")
 	fl.StringVar(&f.normalize, "normalize", "",
 		"normalise with --stats: mean_std, min_max or percentile (default: none)")
 	fl.StringVar(&f.stats, "stats", "",
@@ -115,7 +117,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 		s.Fields = []loader.Field{{Name: "image"}}
 	}
 	first := &s.Fields[0]
-	first.Bands, first.DType, first.Layout = f.bands, f.DType, f.Layout
+	first.Bands, first.DType, first.Layout, first.Clip = f.bands, f.DType, f.Layout, f.clip
 	switch {
 	case f.normalize == "" && f.stats != "":
 		return s, console.Usagef("--stats %s needs --normalize, which says how to use it", f.stats)
@@ -166,6 +168,9 @@ func (f *Dataset) check() error {
 				return err
 			}
 		}
+	}
+	if f.clip && f.DType != "uint8" {
+		return console.Usagef("--clip needs --dtype uint8")
 	}
 	return f.checkSampler()
 }

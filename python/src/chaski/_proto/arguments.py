@@ -238,6 +238,9 @@ class Field:
             stored, because 0 may be a class there. NaN is fine for floats.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
+        clip: lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above
+            255. Without it and `normalize` a sample with such a pixel is bad, unless the pixel is
+            nodata and `fill` is given.
         validity: names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
             where it is nodata, masked or padding. Default: no such tensor.
         resample: the method by which a sampler brings windows to their size, and `grid` rasters to
@@ -293,6 +296,7 @@ class Field:
     normalize: NormalizeLike = None
     fill: float | None = None
     pad: bool | None = None
+    clip: bool | None = None
     validity: str | None = None
     resample: Literal["nearest", "bilinear", "antialias"] | None = None
     points: Points | Mapping[str, Any] | None = None
@@ -331,6 +335,9 @@ class Pixels:
             of integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
+        clip: lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above
+            255. Without it and `normalize` a sample with such a pixel is bad, unless the pixel is
+            nodata and `fill` is given.
         validity: names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
             where it is nodata, masked or padding. Default: no such tensor. It is that of "image";
             only without `fields`.
@@ -355,6 +362,7 @@ class Pixels:
     sizes: Mapping[str, int] | None = None
     fill: float | None = None
     pad: bool = False
+    clip: bool = False
     validity: str | None = None
     augment: Augment | None = None
     windows: bool = False
