@@ -287,19 +287,20 @@ func TestNormalization(t *testing.T) {
 		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		n, err := Normalization(p, "image", "mean_std", []int{2, 1})
+		n, err := Normalization(p, &spec.Field{Name: "image", Bands: []int{2, 1}}, "mean_std")
 		if err != nil || len(n.Scale) != 2 || n.Scale[0] != 0.2 || n.Offset[0] != -6 || n.Scale[1] != 1 ||
 			n.Offset[1] != -20 {
 			t.Errorf("%s: %+v, %v", name, n, err)
 		}
-		if n, err := Normalization(p, "image", "mean_std", nil); err != nil || len(n.Scale) != 3 {
+		if n, err := Normalization(p, &spec.Field{Name: "image"}, "mean_std"); err != nil || len(n.Scale) != 3 {
 			t.Errorf("%s: %+v, %v", name, n, err)
 		}
-		if _, err := Normalization(p, "image", "mean_std", []int{3}); fault.KindOf(err) != fault.NotFound {
+		_, err = Normalization(p, &spec.Field{Name: "image", Bands: []int{3}}, "mean_std")
+		if fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s band 3: %v", name, err)
 		}
 	}
-	_, err := Normalization(filepath.Join(dir, "report"), "mask", "mean_std", nil)
+	_, err := Normalization(filepath.Join(dir, "report"), &spec.Field{Name: "mask"}, "mean_std")
 	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("field: %v", err)
 	}
@@ -308,7 +309,7 @@ func TestNormalization(t *testing.T) {
 		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Normalization(p, "image", "mean_std", nil); fault.KindOf(err) != fault.Corrupt {
+		if _, err := Normalization(p, &spec.Field{Name: "image"}, "mean_std"); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -17,18 +17,18 @@ const maxStats = 64 << 20
 // Normalization reads statistics and returns a normalisation (such as stats.MeanStd) for some bands of a field, or for
 // all if bands is nil. The file is the output of `chaski stats` or, for stats.MeanStd, a JSON object with the lists
 // "mean" and "std", one number for each band. Errors have the kind fault.NotFound, fault.Corrupt or fault.Limit.
-func Normalization(file, field, kind string, bands []int) (*spec.Normalize, error) {
-	r, err := readStats(file, field)
+func Normalization(file string, field *spec.Field, kind string) (*spec.Normalize, error) {
+	r, err := readStats(file, field.Name)
 	if err != nil {
 		return nil, fault.WithFile(err, file)
 	}
-	f, ok := r.Fields[field]
+	f, ok := r.Fields[field.Name]
 	if !ok {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field), file)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field.Name), file)
 	}
-	n, err := spec.NormalizeByStats(&f, kind, bands)
+	n, err := spec.NormalizeByStats(&f, kind, field)
 	if err != nil {
-		err = fault.Wrap(fault.NotFound, "stats", fault.NoOffset, fmt.Errorf("field %q: %w", field, err))
+		err = fault.Wrap(fault.NotFound, "stats", fault.NoOffset, fmt.Errorf("field %q: %w", field.Name, err))
 		return nil, fault.WithFile(err, file)
 	}
 	return n, nil

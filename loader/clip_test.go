@@ -44,7 +44,8 @@ func TestBytesOfWiderSamples(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		tab := almostBytes(r)
-		f := Field{Name: "image", DType: "uint8", Pad: true, Layout: []string{"n b y x", "n x y b", "n (b y) x"}[r.IntN(3)]}
+		f := Field{Name: "image", DType: "uint8", Pad: true,
+			Layout: []string{"n b y x", "n x y b", "n (b y) x"}[r.IntN(3)]}
 		if r.IntN(2) == 0 {
 			f.Fill = fillOf(3)
 		}

@@ -423,6 +423,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err != nil {
 			return a.Fault(rows.InField(f.Name, err))
 		}
+		r.Expect(&a)
 		if err := r.CompileParts(&a); err != nil {
 			return rows.InField(f.Name, err)
 		}
@@ -737,6 +738,9 @@ func (d *dataset) agrees(first *dataset) error {
 				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: "+
 					"a mixture's batches need one shape",
 				r.Name, len(r.Picked), r.H, r.W, r.To, len(o.Picked), o.H, o.W, o.To)
+		}
+		if err := r.SameOrder(o); err != nil {
+			return rows.InField(r.Name, err)
 		}
 	}
 	return nil

@@ -508,7 +508,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 			of, a = f.Parts[part], a.Parts[part]
 			bands = of.Picked
 		}
-		if err := of.Fits(a.Index); err != nil {
+		if err := of.Fits(&a); err != nil {
 			return a.Fault(err)
 		}
 		if part < 0 {

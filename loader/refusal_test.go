@@ -546,9 +546,9 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"fields":[{"name":"a","normalize":{"clip":[0,null]}}]}`: `field "a": normalize.clip[1] is null: ` +
 			`it must be a number, "nan", "inf" or "-inf"`,
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
-			`source "t": field "a": no member "colour"; there are band_names, bands, blob, classes, clip, column, ` +
-			`columns, dtype, fill, grid, ground, kind, layout, match, match_days, name, normalize, pad, pattern, patterns, ` +
-			`points, resample, scenes, sizes, times, validity, vector`,
+			`source "t": field "a": no member "colour"; there are band_names, bands, blob, by_position, classes, ` +
+			`clip, column, columns, dtype, fill, grid, ground, kind, layout, match, match_days, name, ` +
+			`normalize, pad, pattern, patterns, points, resample, scenes, sizes, times, validity, vector`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -18,7 +18,7 @@ func eachPart(f *pixels.Raster, a *catalog.Asset,
 		if part == nil {
 			continue
 		}
-		if err := part.Fits(a.Parts[k].Index); err != nil {
+		if err := part.Fits(&a.Parts[k]); err != nil {
 			return a.Parts[k].Fault(err)
 		}
 		l, err := part.NewLay(a, k)

@@ -666,7 +666,7 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64,
 	a catalog.Asset) (shuffle.Box, error) {
 	f, lead := d.rasters[field], d.rasters[0]
-	if err := f.Fits(a.Index); err != nil {
+	if err := f.Fits(&a); err != nil {
 		return shuffle.Box{}, err
 	}
 	fa := a

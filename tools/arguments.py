@@ -149,10 +149,11 @@ class Field
         paths of rasters if all of them end in .tif, .tiff or .rumi. A field that gives what only
         rasters have is one. "text" of a column of rasters, or of the files of a directory, gives
         their paths.
-    bands: Sequence[int] | Sequence[str] | None = None
+    bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
         Bands to pick, in this order; repeats are fine. Either by index from 0, or by what files
         call them (["B04", "B08"], the descriptions that GDAL writes), looked up in every file; one
-        that lacks a name is a bad sample. Default: all.
+        that lacks a name is a bad sample. Default: all, which must have the same names in all files
+        that name them; "position" takes all by their order, whatever they are called.
     dtype: DTypeLike | None = None
         {dtype} Also as np.float32 or torch.float32.
     layout
@@ -182,7 +183,7 @@ class Pixels of Field
         What the pixels of a batch look like: defaults of all raster fields.
 
         A `Field` overrides them. They do not apply to metadata columns.
-    bands: Sequence[int] | Sequence[str] | None = None
+    bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
         Bands of "image", as of a `Field`; only without `fields`.
     dtype: DTypeLike = "float32"
         {dtype} Also as np.float32 or torch.float32.

@@ -38,6 +38,9 @@ type Raster struct {
 	// is empty.
 	Parts []*Raster
 
+	names   []string // of the bands of the asset namesOf, which other assets must have; nil: they may have any
+	namesOf string
+
 	Scale, Offset []float32 // one value, or one for each band; empty without Normalize
 	FillValue     float64   // for nodata and padding
 
@@ -294,9 +297,30 @@ func (r *Raster) SameArithmetic(o *Raster) bool {
 		math.Float64bits(r.FillValue) == math.Float64bits(o.FillValue) // by bits, since a fill may be NaN
 }
 
-// Fits checks that the asset of index x has the dtype and bands that the field was compiled for. It
-// fails with kind unsupported.
-func (r *Raster) Fits(x *chunk.Index) error {
+// Expect sets the asset from which the field was compiled. The bands of others must have its names, unless the spec
+// says which bands it means.
+func (r *Raster) Expect(a *catalog.Asset) {
+	if r.Field.Bands == nil && r.BandNames == nil && !r.ByPosition {
+		r.names, r.namesOf = a.Names, a.Name()
+	}
+}
+
+// SameOrder fails with kind unsupported if a band has another number in the files of another source. Sources may call
+// bands differently, as sensors do.
+func (r *Raster) SameOrder(o *Raster) error {
+	for i, name := range r.names {
+		if k := slices.Index(o.names, name); name != "" && k >= 0 && k != i && !slices.Contains(r.names[i+1:], name) {
+			return fault.New(fault.Unsupported, "bands", fault.NoOffset, "%q is band %d of %s, and band %d of %s: %s",
+				name, i, r.namesOf, k, o.namesOf, sayBands)
+		}
+	}
+	return nil
+}
+
+// Fits checks that an asset has the dtype and bands that the field was compiled for. It fails with kind
+// unsupported.
+func (r *Raster) Fits(a *catalog.Asset) error {
+	x := a.Index
 	switch {
 	case x.DType != r.Native:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
@@ -315,7 +339,7 @@ func (r *Raster) Fits(x *chunk.Index) error {
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d steps of time, and the field %q picks step %d", x.Steps(), r.Name, slices.Max(r.timeList))
 	}
-	return nil
+	return SameNames(a.Names, r.namesOf, r.names)
 }
 
 // SameGround checks that an asset of the field lies where the asset of the first raster field lies, unless the field

@@ -76,6 +76,28 @@ func PickBands(names, want []string) ([]int, error) {
 	return out, nil
 }
 
+// sayBands ends errors about names that disagree.
+const sayBands = `give bands by name, by number, or as "position" if only their order counts`
+
+// Disagreement says which band of a raster has another name than in the raster first, whose bands are called want, or
+// is "". A band without a name agrees with any.
+func Disagreement(names []string, first string, want []string) string {
+	for i := range min(len(names), len(want)) {
+		if names[i] != want[i] && names[i] != "" && want[i] != "" {
+			return fmt.Sprintf("band %d is %q, in %s it is %q: %s", i, names[i], first, want[i], sayBands)
+		}
+	}
+	return ""
+}
+
+// SameNames fails with kind unsupported if there is a Disagreement.
+func SameNames(names []string, first string, want []string) error {
+	if text := Disagreement(names, first, want); text != "" {
+		return fault.New(fault.Unsupported, "bands", fault.NoOffset, "%s", text)
+	}
+	return nil
+}
+
 // listed quotes the first 64 names, for an error.
 func listed(names []string) string {
 	if len(names) > 64 { // a file may have thousands of bands, and the error must stay readable

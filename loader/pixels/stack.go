@@ -48,6 +48,7 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 		if err != nil {
 			return a.Parts[k].Fault(err)
 		}
+		p.Expect(&a.Parts[k])
 		r.Parts = append(r.Parts, p)
 	}
 	return nil

@@ -461,7 +461,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 		if err != nil {
 			return a, a.Fault(err)
 		}
-		x, a.Bytes, a.Place = read.Index, read.Bytes, read.Place
+		x, a.Bytes, a.Place, a.Names = read.Index, read.Bytes, read.Place, read.Names
 		if n := len(e.Head); n > 0 { // which is not in the file
 			x, a.Bytes = x.Shift(-int64(n)), nil
 		}
@@ -497,10 +497,12 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	}
 	// An index from the cache is checked like one from a stranger. If it is bad, the header
 	// decides.
-	if p, blob, ok := catalog.ParsePlace(f.cache.get(e.Offset, e.Size)); ok {
+	var kept catalog.Asset
+	if blob, ok := kept.ParseHeader(f.cache.get(e.Offset, e.Size)); ok {
 		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
 		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
-			return catalog.Asset{Index: x, Place: p}, nil
+			kept.Index = x
+			return kept, nil
 		}
 	}
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
@@ -515,7 +517,7 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	if err != nil {
 		return a, Bare(err)
 	}
-	if err := f.cache.put(e.Offset, e.Size, append(a.Place.AppendBlob(nil), meta.Blob...)); err != nil {
+	if err := f.cache.put(e.Offset, e.Size, append(a.AppendHeader(nil), meta.Blob...)); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
 	return a, nil

@@ -26,18 +26,18 @@ import (
 // never changed: new indexes are merged into a new file that replaces it. All numbers are
 // little-endian.
 //
-//	8 bytes   magic "CHKIDX2\n"
+//	8 bytes   magic "CHKIDX3\n"
 //	u32       length of the key, and the key
 //	u64       number of entries
 //	entries   u64 offset and u64 length of the raster in the container; u64 offset of the blob in
 //	          this file, u32 length of the blob; u32 CRC-32C over these 28 bytes and the blob.
 //	          Entries ascend by offset and length.
-//	blobs     the place of the raster (catalog.Place.AppendBlob), then its chunk index
+//	blobs     the names of bands and the place of the raster (catalog.Asset.AppendHeader), then its chunk index
 //
 // The file may be damaged or forged. Offsets are checked against its size, blobs against their
 // checksums, and a parsed index against the raster like any other.
 const (
-	indexMagic   = "CHKIDX2\n"
+	indexMagic   = "CHKIDX3\n"
 	indexEntry   = 32       // 8 + 8 + 8 + 4 + 4 bytes
 	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
 	maxIndexBlob = 16 << 20 // at most the size of one write, pendingBytes

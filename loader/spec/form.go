@@ -33,7 +33,7 @@ type form struct {
 type fieldDefaults map[string]json.RawMessage
 
 var defaultMembers = []string{
-	"band_names", "bands", "clip", "dtype", "fill", "layout", "normalize", "pad", "sizes", "validity",
+	"band_names", "bands", "by_position", "clip", "dtype", "fill", "layout", "normalize", "pad", "sizes", "validity",
 }
 
 // defaults checks members of a field that are in defaultMembers.
@@ -178,10 +178,15 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	return listText(list), nil
 }
 
-// picked returns a field with band_names in place of bands if these are strings.
+// picked returns a field with band_names in place of bands if these are strings, and by_position for "position".
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	_, f, err := p.members(b)
 	var names []string
+	if err == nil && string(f["bands"]) == `"position"` {
+		f["by_position"] = json.RawMessage("true")
+		delete(f, "bands")
+		return f.text(), nil
+	}
 	// An empty list goes the same way, because no bands at all is an error of band_names.
 	if err != nil || f["bands"] == nil || f["band_names"] != nil || json.Unmarshal(f["bands"], &names) != nil {
 		return b, err
@@ -287,6 +292,7 @@ func (d *inherited) give(f object) error {
 				return fmt.Errorf("dtype is %q and pad is true: the fill of all fields is not for labels, and what is "+
 					"past the edge would be class 0; give the field a fill of its own", dtype)
 			}
+		case name == "by_position" && (f["bands"] != nil || f["band_names"] != nil):
 		case name == "clip" && dtype != "uint8":
 		case name == "normalize" && (stored || d.method != "" && d.Stats[unquoted(f["name"])] == nil):
 		default:

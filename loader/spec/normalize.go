@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/chaski-eo/chaski/stats"
 )
 
 // Values are one for each band, or one for all.
@@ -51,21 +49,6 @@ func positiveZeros(values []float64) {
 	for i := range values {
 		values[i] += 0
 	}
-}
-
-// NormalizeByStats returns the normalisation that a method (such as stats.MeanStd) makes of the statistics of a field,
-// for some of its bands, or for all if bands is nil.
-func NormalizeByStats(f *stats.FieldReport, method string, bands []int) (*Normalize, error) {
-	scale, offset, clip, err := f.Normalizer(method, bands)
-	if err != nil {
-		return nil, err
-	}
-	positiveZeros(offset)
-	out := &Normalize{Scale: scale, Offset: offset}
-	if clip != nil {
-		out.Clip = &[2]Float{Float(clip[0]), Float(clip[1])}
-	}
-	return out, nil
 }
 
 // Validate checks the scales, the offsets and the clip for a tensor of a dtype. A nil n is valid.

@@ -48,7 +48,7 @@ func (r *reports) normalize(fields []Field, sources []Source) error {
 
 // byStats returns the numbers that the method of a field stands for, for the bands that it picks by index or by name.
 func (r *reports) byStats(f *Field) (*Normalize, error) {
-	n, bands, text := f.Normalize, f.Bands, f.Normalize.Stats
+	n, text := f.Normalize, f.Normalize.Stats
 	if text == nil {
 		text = r.given[f.Name]
 	}
@@ -75,19 +75,35 @@ func (r *reports) byStats(f *Field) (*Normalize, error) {
 	if len(s.Bands) == 0 {
 		return nil, fmt.Errorf("stats has no bands")
 	}
+	out, err := NormalizeByStats(&s, n.Method, f)
+	if err != nil {
+		return nil, fmt.Errorf("stats: %w", err)
+	}
+	return out, nil
+}
+
+// NormalizeByStats returns the normalisation that a method (such as stats.MeanStd) makes of the statistics of a field,
+// for the bands that the field picks by index or by name.
+func NormalizeByStats(r *stats.FieldReport, method string, f *Field) (*Normalize, error) {
+	bands := slices.Clone(f.Bands)
 	named := map[string][]int{} // one map, because names and bands may both be many
-	for i, b := range s.Bands {
+	for i, b := range r.Bands {
 		named[b.Name] = append(named[b.Name], i)
 	}
 	for _, name := range f.BandNames {
 		if n := len(named[name]); n != 1 {
-			return nil, fmt.Errorf("stats must have one band called %q: of %d bands it has %d", name, len(s.Bands), n)
+			return nil, fmt.Errorf("it must have one band called %q: of %d bands it has %d", name, len(r.Bands), n)
 		}
 		bands = append(bands, named[name][0])
 	}
-	out, err := NormalizeByStats(&s, n.Method, bands)
+	scale, offset, clip, err := r.Normalizer(method, bands)
 	if err != nil {
-		return nil, fmt.Errorf("stats: %w", err)
+		return nil, err
+	}
+	positiveZeros(offset)
+	out := &Normalize{Scale: scale, Offset: offset}
+	if clip != nil {
+		out.Clip = &[2]Float{Float(clip[0]), Float(clip[1])}
 	}
 	return out, nil
 }

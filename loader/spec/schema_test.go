@@ -66,7 +66,7 @@ func (g generator) short(t reflect.Type) []any {
 	case reflect.TypeFor[*Normalize]():
 		return []any{map[string]any{"enum": []any{stats.MeanStd, stats.MinMax, stats.Percentile, false}}}
 	case reflect.TypeFor[[]int](): // of bands
-		return []any{g.of(reflect.TypeFor[[]string]())}
+		return []any{g.of(reflect.TypeFor[[]string]()), map[string]any{"const": "position"}}
 	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

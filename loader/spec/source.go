@@ -1014,10 +1014,13 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 				f.Column, f.Pattern, f.Blob = o.Column, o.Pattern, o.Blob
 			}
 			if o.Bands != nil {
-				f.Bands, f.BandNames = o.Bands, nil
+				f.Bands, f.BandNames, f.ByPosition = o.Bands, nil, false
 			}
 			if o.BandNames != nil {
-				f.Bands, f.BandNames = nil, o.BandNames
+				f.Bands, f.BandNames, f.ByPosition = nil, o.BandNames, false
+			}
+			if o.ByPosition {
+				f.Bands, f.BandNames, f.ByPosition = nil, nil, true
 			}
 			if o.Normalize != nil {
 				f.Normalize = o.Normalize

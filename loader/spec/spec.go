@@ -152,14 +152,16 @@ type Field struct {
 	// them in.
 	Classes []string `json:"classes,omitempty"`
 
-	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all. JSON may have
-	// BandNames here.
+	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all, which must have the
+	// same names in all files that name them. JSON may have BandNames here, or "position" for ByPosition.
 	Bands []int `json:"bands,omitempty"`
 	// BandNames picks bands by the descriptions that files give them, in this order, in place of
-	// Bands. The engine looks them up in every file, which reads the header of the file. A file
+	// Bands. The engine looks them up in every file, whose header it reads if the catalog does not have them. A file
 	// that lacks one is a bad sample. If the files of a container have no descriptions, those of
 	// its collection are used.
 	BandNames []string `json:"band_names,omitempty"`
+	// ByPosition takes all bands by their order alone, whatever names files give them.
+	ByPosition bool `json:"by_position,omitempty"`
 	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
 	// "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number" or
 	// "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a bad
@@ -694,6 +696,9 @@ func (f Field) Validate() error {
 		}
 		return fmt.Errorf("band_names is %q: it must have names, and no bands beside it", f.BandNames)
 	}
+	if f.ByPosition && (f.Bands != nil || f.BandNames != nil) {
+		return errors.New("by_position is true, and bands are given: it is for all bands")
+	}
 	for _, b := range f.Bands {
 		if b < 0 || b >= chunk.MaxBands {
 			return fmt.Errorf("bands has %d: indices must be from 0 to %d", b, chunk.MaxBands-1)
@@ -798,7 +803,7 @@ func (f *Field) rasterMember() string {
 		given bool
 		name  string
 	}{
-		{f.Bands != nil || f.BandNames != nil, "bands"},
+		{f.Bands != nil || f.BandNames != nil || f.ByPosition, "bands"},
 		{f.Times != nil, "times"},
 		{f.Validity != "", "validity"},
 		{f.Resample != "", "resample"},

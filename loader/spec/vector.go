@@ -114,7 +114,8 @@ func (v *Vector) validate(f *Field) error {
 // onlyNamed reports whether a field has members beside its name that only fields of the dataset have.
 func (f *Field) onlyNamed() bool {
 	return f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" || f.Columns != nil ||
-		f.Patterns != nil || f.Grid != 0 || f.Bands != nil || f.BandNames != nil || f.Times != nil ||
+		f.Patterns != nil || f.Grid != 0 || f.Bands != nil || f.BandNames != nil || f.ByPosition ||
+		f.Times != nil ||
 		f.Normalize != nil || f.Fill != nil || f.Pad || f.Clip || f.Validity != "" || f.Resample != "" ||
 		f.Ground != "" || f.Sizes != nil || f.Layout != "" || f.DType != ""
 }

@@ -196,7 +196,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 		return w, err
 	}
 	x := a.Index
-	if err := f.Fits(x); err != nil {
+	if err := f.Fits(&a); err != nil {
 		return w, a.Fault(err)
 	}
 	if !f.Ratio.Holds(lead.Index, x) {

@@ -170,6 +170,7 @@ type verifier struct {
 	sum    Report
 	faults []found
 	notes  []noted
+	names  nameLists
 }
 
 // noted are the notes of a file.
@@ -214,6 +215,7 @@ func (v *verifier) report() *Report {
 	for _, n := range v.notes {
 		r.Notes = append(r.Notes, n.notes...)
 	}
+	r.Notes = append(r.Notes, v.names.notes()...)
 	for _, f := range v.faults {
 		r.Faults = append(r.Faults, fault.Line(f.err))
 	}
@@ -305,7 +307,10 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		if info.TIFF != nil && info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
-		_, err = w.raster(ctx, w.v.files, path)
+		a, err := w.raster(ctx, w.v.files, path)
+		if err == nil {
+			w.named(i, -1, a)
+		}
 		return err
 	case survey.KindFrame:
 		return w.frame(ctx, path)
@@ -315,8 +320,8 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)
 }
 
-// raster decodes every chunk of a file, including those of its mask, and returns its index.
-func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*chunk.Index, error) {
+// raster decodes every chunk of a file, including those of its mask, and returns its header.
+func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*catalog.Asset, error) {
 	a, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
 	if err != nil {
 		return nil, err
@@ -331,14 +336,21 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*chu
 		return nil, err
 	}
 	if err := w.chunks(ctx, r, x); err != nil || x.Mask == nil {
-		return x, err
+		return &a, err
 	}
 	if err := w.chunks(ctx, r, x.Mask); fault.KindOf(err) != 0 {
 		return nil, fault.Wrap(0, "mask", fault.NoOffset, err)
 	} else if err != nil {
 		return nil, err
 	}
-	return x, nil
+	return &a, nil
+}
+
+// named remembers the names of the bands of a raster in row of file i, or -1.
+func (w *worker) named(i int, row int64, a *catalog.Asset) {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	w.v.names.add(i, row, a)
 }
 
 // chunks decodes all chunks of an index.
@@ -431,7 +443,7 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 		w.sum.Rows++
 		for field := range t.Fields() { // several in a catalog of pairs
 			name := path + ": row " + strconv.FormatInt(row, 10)
-			if err := w.guarded(name, func() error { return w.row(ctx, t, field, row) }); err != nil {
+			if err := w.guarded(name, func() error { return w.row(ctx, file, t, field, row) }); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -442,14 +454,14 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 	return nil
 }
 
-// row checks one row of a catalog.
-func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64) error {
+// row checks one row of a catalog, which is file number i.
+func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, row int64) error {
 	part := "row " + strconv.FormatInt(row, 10)
 	a, err := t.Asset(ctx, field, row)
 	if err != nil {
 		return err
 	}
-	x, err := w.raster(ctx, rows.Alone(w.v.files, a), a.URI)
+	header, err := w.raster(ctx, rows.Alone(w.v.files, a), a.URI)
 	if err != nil {
 		return a.Fault(err)
 	}
@@ -459,8 +471,13 @@ func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64
 	if a.Member != "" {
 		own = own.Shift(-a.Offset)
 	}
-	if string(x.AppendBlob(nil)) != string(own.AppendBlob(nil)) {
+	if string(header.Index.AppendBlob(nil)) != string(own.AppendBlob(nil)) {
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", a.URI)
 	}
+	if a.Names != nil && !slices.Equal(a.Names, header.Names) {
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "the names of the bands are not those of %s", a.URI)
+	}
+	a.Names = header.Names
+	w.named(i, row, &a)
 	return nil
 }

@@ -42,6 +42,10 @@ type Asset struct {
 	// Place is where the image lies, nil if the file or the catalog does not say so.
 	Place *Place
 
+	// Names are those that the file gives its bands, "" for a band without one; nil if it gives none, or if it was not
+	// opened and its catalog does not have them. They are shared and must not be changed.
+	Names []string
+
 	// Member is the path of the raster inside its container, "" if the raster is a file of its own.
 	// A member has Length bytes from Offset on. Offsets in Index, Size and MTime are those of the
 	// container's file.
@@ -273,14 +277,14 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		if err != nil {
 			return a, m, err
 		}
-		geo = tm.Geo
+		geo, a.Names = tm.Geo, tm.BandNames
 	} else {
 		m.Format = FormatTIFF
 		img, err := tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: maxChunk})
 		if err != nil {
 			return a, m, err
 		}
-		a.Index, geo = img.Index, img.Meta.Geo
+		a.Index, geo, a.Names = img.Index, img.Meta.Geo, img.Meta.BandNames
 		if a.Index.Mask, err = tiff.OpenMask(ctx, f, a.Index, tiff.Limits{MaxChunk: maxChunk}); err != nil {
 			return a, m, err
 		}

@@ -31,6 +31,7 @@ type field struct {
 	offset, length columns.Column // of a raster in a container, or nil
 
 	place *placeColumns // nil if the catalog has no bounds
+	names *nameColumn   // nil in older catalogs
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
@@ -123,6 +124,9 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 		f.offset = nil
 	}
 	f.place = placesOf(tab, prefix)
+	if c := of(layout.Names, Text); c != nil {
+		f.names = &nameColumn{column: c}
+	}
 }
 
 // optional returns a column, or nil if there is none with this name and kind.
@@ -193,7 +197,7 @@ func (f *field) pick(at []int64) {
 	if f.offset != nil {
 		f.offset, f.length = columns.Pick(f.offset, at), columns.Pick(f.length, at)
 	}
-	f.place = f.place.pick(at)
+	f.place, f.names = f.place.pick(at), f.names.pick(at)
 }
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
@@ -234,6 +238,9 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		return fail(err)
 	}
 	if a.Place, err = f.place.place(ctx, row, x.Height, x.Width); err != nil {
+		return fail(err)
+	}
+	if a.Names, err = f.names.names(ctx, row); err != nil {
 		return fail(err)
 	}
 	if member != nil {

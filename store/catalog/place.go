@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -234,8 +235,29 @@ const (
 	placeByParameters
 )
 
-// AppendBlob appends the place as bytes for ParsePlace. p may be nil.
-func (p *Place) AppendBlob(b []byte) []byte {
+// AppendHeader appends what the header of the asset's file says beside its index, as bytes for ParseHeader.
+func (a *Asset) AppendHeader(b []byte) []byte {
+	names := NamesText(a.Names)
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	return a.Place.appendBlob(append(b, names...))
+}
+
+// ParseHeader sets what AppendHeader wrote at the start of b, and returns the bytes after it. It reports false if b
+// begins with anything else.
+func (a *Asset) ParseHeader(b []byte) (rest []byte, ok bool) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k) {
+		return nil, false
+	}
+	if n > 0 && json.Unmarshal(b[k:k+int(n)], &a.Names) != nil {
+		return nil, false
+	}
+	a.Place, rest, ok = parsePlace(b[k+int(n):])
+	return rest, ok
+}
+
+// appendBlob appends the place as bytes for parsePlace. p may be nil.
+func (p *Place) appendBlob(b []byte) []byte {
 	if p == nil {
 		return append(b, make([]byte, placeBytes)...)
 	}
@@ -256,9 +278,9 @@ func (p *Place) AppendBlob(b []byte) []byte {
 	return b
 }
 
-// ParsePlace returns the place, or nil, that AppendBlob wrote at the start of b, and the bytes after it. It reports
+// parsePlace returns the place, or nil, that appendBlob wrote at the start of b, and the bytes after it. It reports
 // false if b does not begin with one.
-func ParsePlace(b []byte) (p *Place, rest []byte, ok bool) {
+func parsePlace(b []byte) (p *Place, rest []byte, ok bool) {
 	if len(b) < placeBytes || b[0] > placeByParameters {
 		return nil, nil, false
 	}

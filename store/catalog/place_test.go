@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,18 +96,22 @@ func TestShiftsOnAnyGrid(t *testing.T) {
 	})
 }
 
-// TestPlacesAsBytes: a place that was written is read again, and other bytes are refused.
-func TestPlacesAsBytes(t *testing.T) {
-	for _, p := range []*Place{nil, placed(32630, 128, 128, north(500000, 5000000, 10)).Place} {
-		got, rest, ok := ParsePlace(append(p.AppendBlob(nil), "rest"...))
-		if !ok || string(rest) != "rest" || (got == nil) != (p == nil) || got != nil && *got != *p {
-			t.Errorf("%v is read as %v, %q, %v", p, got, rest, ok)
+// TestHeadersAsBytes: a place and names that were written are read again, and other bytes are refused.
+func TestHeadersAsBytes(t *testing.T) {
+	for i, p := range []*Place{nil, placed(32630, 128, 128, north(500000, 5000000, 10)).Place} {
+		var got Asset
+		names := [][]string{nil, {"B04", ""}}[i]
+		rest, ok := got.ParseHeader(append((&Asset{Place: p, Names: names}).AppendHeader(nil), "rest"...))
+		if !ok || string(rest) != "rest" || (got.Place == nil) != (p == nil) || p != nil && *got.Place != *p ||
+			!slices.Equal(got.Names, names) {
+			t.Errorf("%v %q is read as %v %q, %q, %v", p, names, got.Place, got.Names, rest, ok)
 		}
 	}
-	for _, b := range []string{"", "\x00", strings.Repeat("\x02", placeBytes), strings.Repeat("\xff", placeBytes),
-		"\x01" + strings.Repeat("\xff", placeBytes)} {
-		if _, _, ok := ParsePlace([]byte(b)); ok {
-			t.Errorf("%q is a place", b)
+	for _, b := range []string{"", "\x00", "\x00\x00", strings.Repeat("\x03", placeBytes+4),
+		strings.Repeat("\xff", placeBytes), "\x00\x01" + strings.Repeat("\xff", placeBytes), "\x7f[]",
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		if _, ok := (&Asset{}).ParseHeader([]byte(b)); ok {
+			t.Errorf("%q is a header", b)
 		}
 	}
 }

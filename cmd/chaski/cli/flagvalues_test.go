@@ -18,7 +18,7 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--memory is "99999999999999999999": it must be a whole number of at most 64 bits`,
 			[]string{"serve", "--memory", "99999999999999999999"}},
 		{`--seed is "-1": it must be a whole number from 0`, []string{"plan", "--seed", "-1", "x.tif"}},
-		{`--bands is "0,b": it must be whole numbers, such as 0,2`, []string{"plan", "--bands", "0,b", "x.tif"}},
+		{`--bands is "0,b": it must have numbers or names, not both`, []string{"plan", "--bands", "0,b", "x.tif"}},
 		{`--seconds is "a": it must be a number`, []string{"bench", "decode", "--seconds", "a", "x.tif"}},
 		{`--seconds is "1e999": it must be a number, and at most 1.8e308`,
 			[]string{"bench", "decode", "--seconds", "1e999", "x.tif"}},

@@ -99,9 +99,10 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column, pattern and bands matter. Files may describe
+        fields: as for `load`, of which only column, pattern and bands matter. Files may name
             their bands in different orders only if `bands` says which count: names are looked up
-            in each file, numbers are positions. Metadata columns are left out.
+            in each file; numbers, and "position" for all, are positions. Metadata columns are left
+            out.
         rows: which rows are counted: a `Rows`, as for `load`.
         on_bad: "error" raises for a sample that cannot be read; "skip" leaves it out, and counts it
             in "skipped".

@@ -108,12 +108,12 @@ type Counts struct {
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height, width; dtype
 // (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; chaski:crs, the parameters of a CRS
-// without a code; transform (6 numbers in GDAL's order);
-// minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores
-// that have one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose
-// size, mtime and etag are the container's; those of a joined table. Values that a file does not have are null, or an
-// empty transform. Memory is that of the list of paths and one row group, and with Join of the table's keys (of a CSV
-// file, all of it).
+// without a code; chaski:bands, the names of the bands as a JSON array; transform (6 numbers in GDAL's order); minx,
+// miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores that have
+// one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime
+// and etag are the container's; those of a joined table. Values that a file does not have are null, or an empty
+// transform. Memory is that of the list of paths and one row group, and with Join of the table's keys (of a CSV file,
+// all of it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -474,6 +474,9 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	}
 	if m.CRS != "" {
 		r.CRS = &m.CRS
+	}
+	if names := catalog.NamesText(a.Names); names != "" {
+		r.Names = &names
 	}
 	if b, ok := m.Bounds(x.Height, x.Width); ok {
 		r.Transform = m.Transform[:]

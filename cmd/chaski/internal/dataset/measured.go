@@ -12,6 +12,7 @@ import (
 // Measured has the flags that say which samples are measured, and with which fields.
 type Measured struct {
 	source flags.Source
+	bands  flags.Bands
 	bad    string
 	base   string
 
@@ -20,6 +21,7 @@ type Measured struct {
 
 func (m *Measured) Add(fl *pflag.FlagSet) {
 	m.source.Add(&m.own)
+	m.bands.Add(&m.own)
 	m.own.StringVar(&m.bad, "bad-samples", spec.BadError,
 		"what to do with samples that cannot be read: error or skip")
 	m.own.StringVar(&m.base, "base-path", "", "`DIR` of the source files of a catalog of containers")
@@ -38,6 +40,9 @@ func (m *Measured) Spec(dataset string) (loader.Spec, error) {
 	}
 	s, err := m.source.Spec(dataset)
 	if err != nil {
+		return s, err
+	}
+	if s.Fields, err = m.bands.First(s.Fields); err != nil {
 		return s, err
 	}
 	s.BatchSize, s.BadSamples, s.BasePath = 1, m.bad, m.base

@@ -15,7 +15,7 @@ import (
 // Dataset has the flags that describe the batches of a dataset.
 type Dataset struct {
 	Source    Source
-	bands     []int
+	bands     Bands
 	Layout    string
 	DType     string
 	clip      bool
@@ -43,7 +43,7 @@ type Dataset struct {
 func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl := &f.Own
 	f.Source.Add(fl)
-	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
+	f.bands.Add(fl)
 	fl.IntVar(&f.Batch, "batch", batch, "samples in a batch")
 	fl.StringVar(&f.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
 	fl.IntVar(&f.perAsset, "per-asset", 0,
@@ -116,8 +116,11 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	if len(s.Fields) == 0 {
 		s.Fields = []loader.Field{{Name: "image"}}
 	}
+	if s.Fields, err = f.bands.First(s.Fields); err != nil {
+		return s, err
+	}
 	first := &s.Fields[0]
-	first.Bands, first.DType, first.Layout, first.Clip = f.bands, f.DType, f.Layout, f.clip
+	first.DType, first.Layout, first.Clip = f.DType, f.Layout, f.clip
 	switch {
 	case f.normalize == "" && f.stats != "":
 		return s, console.Usagef("--stats %s needs --normalize, which says how to use it", f.stats)
@@ -128,7 +131,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
 			return s, err
 		}
-		if first.Normalize, err = bench.Normalization(f.stats, first.Name, f.normalize, f.bands); err != nil {
+		if first.Normalize, err = bench.Normalization(f.stats, first, f.normalize); err != nil {
 			return s, console.FileError(f.stats, err)
 		}
 	}

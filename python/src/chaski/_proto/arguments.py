@@ -221,7 +221,9 @@ class Field:
             files of a directory, gives their paths.
         bands: bands to pick, in this order; repeats are fine. Either by index from 0, or by what
             files call them (["B04", "B08"], the descriptions that GDAL writes), looked up in every
-            file; one that lacks a name is a bad sample. Default: all.
+            file; one that lacks a name is a bad sample. Default: all, which must have the same
+            names in all files that name them; "position" takes all by their order, whatever they
+            are called.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
             "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number"
             or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is
@@ -289,7 +291,7 @@ class Field:
     pattern: str | None = None
     blob: str | None = None
     kind: Kind | None = None
-    bands: Sequence[int] | Sequence[str] | None = None
+    bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
     dtype: DTypeLike | None = None
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
@@ -356,7 +358,7 @@ class Pixels:
             them.
     """
 
-    bands: Sequence[int] | Sequence[str] | None = None
+    bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
     dtype: DTypeLike = "float32"
     layout: str | None = None
     sizes: Mapping[str, int] | None = None

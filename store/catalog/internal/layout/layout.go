@@ -16,8 +16,9 @@ const (
 	Length = "chaski:length"
 
 	EPSG      = "epsg"
-	CRS       = "chaski:crs" // parameters of a CRS without a code, as crs.Definition.String writes them
-	Transform = "transform"  // six numbers, in the order of catalog.Meta.Transform
+	CRS       = "chaski:crs"   // parameters of a CRS without a code, as crs.Definition.String writes them
+	Names     = "chaski:bands" // names that the file gives its bands, a JSON array
+	Transform = "transform"    // six numbers, in the order of catalog.Meta.Transform
 	MinX      = "minx"
 	MinY      = "miny"
 	MaxX      = "maxx"
@@ -42,5 +43,5 @@ const MemberSeparator = "::"
 // FieldSeparator separates the name of a field from that of a column in a catalog of pairs.
 const FieldSeparator = ":"
 
-// MaxFields bounds the fields of a catalog of pairs: each has 21 columns, so that 64 have 1,344.
+// MaxFields bounds the fields of a catalog of pairs: each has 22 columns, so that 64 have 1,408.
 const MaxFields = 64

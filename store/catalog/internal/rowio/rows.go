@@ -30,6 +30,7 @@ type Row struct {
 	NoDataExact *string   `parquet:"nodata_exact,optional,plain,zstd"`
 	EPSG        *int32    `parquet:"epsg,optional,plain,zstd"`
 	CRS         *string   `parquet:"chaski:crs,optional,plain,zstd"`
+	Names       *string   `parquet:"chaski:bands,optional,dict,zstd"`
 	Transform   []float64 `parquet:"transform,list,zstd"`
 	MinX        *float64  `parquet:"minx,optional,plain,zstd"`
 	MinY        *float64  `parquet:"miny,optional,plain,zstd"`
