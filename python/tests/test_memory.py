@@ -21,7 +21,7 @@ def rows(n: int, world_size: int = 1, **engine: Any) -> chaski.Loader:
         CHIPS,
         batch_size=n,
         window=(1024, 1024),
-        pixels=chaski.Pixels(pad=True, bands=[0], dtype="uint8"),
+        pixels=chaski.Pixels(pad=True, bands=[0], dtype="uint8", clip=True),
         world_size=world_size,
         engine=chaski.Engine(**engine),
     )
