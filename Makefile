@@ -220,7 +220,7 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-frames soak-training soak-disk soak-hostile soak-jobs soak-make soak-edit
+.PHONY: soak soak-catalogs soak-frames soak-training soak-disk soak-hostile soak-jobs soak-make soak-edit
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
@@ -240,6 +240,9 @@ soak-jobs: build-default env ## jobs on Dask and Ray over FILES, templates again
 		$(PY) tools/soak_jobs.py --files $(or $(FILES),20000)
 	CHASKI_SOAK_HISTORIES=$(or $(HISTORIES),100) $(GO) test ./job/kinds -run TestAnyHistoryOfAnyKind -v -timeout 1h
 	CHASKI_SOAK_OBJECTS=$(or $(OBJECTS),10000000) $(GO) test ./job/kinds -run TestManyObjects -v -timeout 2h
+soak-catalogs: build-default env ## the Python tests, with a catalog in place of each directory
+	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/python/tests \
+		$(PY) -m pytest -q -p through_catalogs python/tests
 soak-make: ## chaski make, killed at SOAKKILLS random points, and continued
 	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRunsGoOn -v -timeout 2h
 soak-edit: ## chaski edit, killed SOAKKILLS times for each form of a container
