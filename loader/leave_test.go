@@ -1,0 +1,175 @@
+package loader_test
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog/build"
+	"github.com/chaski-eo/chaski/tools/testkit/race"
+)
+
+// lines writes a file of a head, n lines and an end.
+func lines(t *testing.T, path, head string, n int, line func(i int) string, end string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	fmt.Fprint(w, head)
+	for i := range n {
+		fmt.Fprint(w, line(i))
+	}
+	fmt.Fprint(w, end)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manyChips links one small raster under n names.
+func manyChips(t *testing.T, dir string, n int) {
+	t.Helper()
+	first := filepath.Join(dir, "chips", "00000.tif")
+	writeRaster(t, first, make([]byte, 256), 16, 32630, [6]float64{500000, 10, 0, 4600000, 0, -10})
+	for i := range n - 1 {
+		if err := os.Link(first, filepath.Join(dir, "chips", fmt.Sprintf("%05d.tif", i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// largeOpenings returns specs whose openings take some tenths of a second, by what is opened.
+func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
+	t.Helper()
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	manyChips(t, dir, n/10)
+	lines(t, file("t.csv"), "image,cloud,datetime,geometry\n", 4*n, func(i int) string {
+		return fmt.Sprintf("chips/00000.tif,%d,2024-01-%02dT00:00:00Z,POINT (%d %d)\n", i%100, 1+i%28, i%180, i%90)
+	}, "")
+	lines(t, file("items.ndjson"), "", n, func(i int) string {
+		return fmt.Sprintf(`{"type":"Feature","id":"%d","properties":{"datetime":"2024-01-01T00:00:00Z","x":%d},`+
+			`"assets":{"image":{"href":"chips/00000.tif","type":"image/tiff"}}}`+"\n", i, i)
+	}, "")
+	lines(t, file("shapes.geojson"), `{"type":"FeatureCollection","features":[`, 2*n, func(i int) string {
+		x, comma := float64(i%1000)/1000, ","
+		if i == 2*n-1 {
+			comma = ""
+		}
+		return fmt.Sprintf(`{"type":"Feature","properties":{"v":%d},"geometry":{"type":"Polygon","coordinates":`+
+			`[[[%g,1],[%g,1],[%g,2],[%g,1]]]}}%s`, i%9, x, x+1, x, x, comma)
+	}, "]}")
+	lines(t, file("coco.json"), `{"images":[{"id":1,"file_name":"00000.tif","width":16,"height":16}],`+
+		`"categories":[{"id":1,"name":"a"}],"annotations":[`, n, func(i int) string {
+		comma := ","
+		if i == n-1 {
+			comma = ""
+		}
+		return fmt.Sprintf(`{"id":%d,"image_id":1,"category_id":1,"iscrowd":0,"bbox":[1,1,2,2],"area":4,`+
+			`"segmentation":[[1,1,3,1,3,3]]}%s`, i, comma)
+	}, "]}")
+	var catalog bytes.Buffer
+	if _, err := build.Write(t.Context(), &catalog, []string{file("chips")}, build.Options{Base: dir}); err != nil {
+		t.Fatal(err)
+	}
+	var shard bytes.Buffer
+	w := tar.NewWriter(&shard)
+	for i := range n / 2 {
+		h := &tar.Header{Name: fmt.Sprintf("%06d.txt", i), Size: 4, Mode: 0o600}
+		if err := errors.Join(w.WriteHeader(h), second(w.Write([]byte("abcd")))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(file("shard.tar"), shard.Bytes(), 0o600),
+		os.WriteFile(file("chips.parquet"), catalog.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	chips := func(f ...loader.Field) loader.Spec {
+		return loader.Spec{Source: file("chips"), BatchSize: 1, Fields: append([]loader.Field{{Name: "image"}}, f...)}
+	}
+	ground := chips()
+	ground.Sampler = loader.Sampler{Kind: spec.GroundWindow,
+		Ground: spec.Ground{SizeM: 160, Resolution: 10, Edge: true}}
+	grid := chips()
+	grid.Sampler = loader.Sampler{Kind: spec.GridWindow, Height: 8, Width: 8}
+	out := map[string]loader.Spec{
+		"a directory": chips(), "windows on the ground": ground, "windows of a grid": grid,
+		"a catalog":          {Source: file("chips.parquet"), BatchSize: 1},
+		"GeoJSON":            chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("shapes.geojson")}}),
+		"COCO":               chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("coco.json"), Coco: true}}),
+		"a shard of WebData": {Source: file("shard.tar"), BatchSize: 1, Fields: []loader.Field{{Name: "txt"}}},
+	}
+	for name, path := range map[string]string{"CSV": "t.csv", "items of STAC": "items.ndjson"} {
+		s := chips()
+		s.Source = file(path)
+		if name == "CSV" {
+			s.Where = []loader.Condition{{Column: "cloud", Op: "<", Value: []byte("50")}}
+		}
+		out[name] = s
+	}
+	return out
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestOpeningsEndWithTheirCaller promises that an opening stops soon after its caller left, at whatever moment.
+func TestOpeningsEndWithTheirCaller(t *testing.T) {
+	n, most := 20_000, 100*time.Millisecond
+	if race.Enabled {
+		n, most = 4_000, time.Second
+	}
+	rnd := rand.New(rand.NewPCG(4, 5))
+	for name, s := range largeOpenings(t, n) {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			e, err := loader.Open(t.Context(), s, loader.Options{Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			t.Logf("opens in %v", took)
+			for range 4 {
+				ctx, cancel := context.WithCancel(t.Context())
+				var left atomic.Int64
+				timer := time.AfterFunc(time.Duration(rnd.Float64()*float64(took)), func() {
+					left.Store(int64(cputime.Used()))
+					cancel()
+				})
+				e, err := loader.Open(ctx, s, loader.Options{Workers: 2})
+				used := cputime.Used() - time.Duration(left.Load())
+				timer.Stop()
+				cancel()
+				if err == nil { // it was faster this time
+					if err := e.Close(); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("a caller that left gets %v", err)
+				}
+				if used > most {
+					t.Errorf("it used %v of the processor after its caller left", used)
+				}
+				t.Logf("used %v", used)
+			}
+		})
+	}
+}
