@@ -8,11 +8,10 @@ import (
 	"slices"
 
 	"github.com/zeebo/xxh3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
@@ -652,31 +651,23 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 	}
 	d.sizes.each = make([]catalog.Size, n)
 	rows := d.rows
-	each := func(i int64) int64 { return i }
+	rowOf := func(i int64) int64 { return i }
 	if rows != nil {
-		n, each = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
+		n, rowOf = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
 	}
-	g, ctx := errgroup.WithContext(ctx)
 	// At least 4, because reading a header is mostly waiting.
-	g.SetLimit(max(e.options.Workers, 4))
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(crash.Guard(func() error {
-			row := each(i)
-			a, err := d.table.Asset(ctx, column, row)
-			if err != nil {
-				if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
-					return nil // the run meets the error when it reads the sample
-				}
-				return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
+	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
+		row := rowOf(i)
+		a, err := d.table.Asset(ctx, column, row)
+		if err != nil {
+			if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
+				return nil // the run meets the error when it reads the sample
 			}
-			d.sizes.each[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
-			return nil
-		}))
-	}
-	return g.Wait()
+			return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
+		}
+		d.sizes.each[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
+		return nil
+	})
 }
 
 // digestSizes adds the sizes of all assets to the digest of the data, because the order of these

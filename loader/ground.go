@@ -11,14 +11,13 @@ import (
 	"sync"
 
 	"github.com/paulmach/orb"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
@@ -205,34 +204,27 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	list := make([]scenes.Scene, n)
 	d.left.of = n
 	var mu sync.Mutex // guards d.left
-	g, ctx := errgroup.WithContext(ctx)
 	// At least 4, because reading a header is mostly waiting.
-	g.SetLimit(max(e.options.Workers, 4))
-	for i := range n {
-		if ctx.Err() != nil {
-			break
+	err := each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
+		dataset, lead := d.leads(row(i))
+		a, err := d.table.Asset(ctx, lead, row(i))
+		if err == nil {
+			err = knowsPlace(&a)
 		}
-		g.Go(crash.Guard(func() error {
-			dataset, lead := d.leads(row(i))
-			a, err := d.table.Asset(ctx, lead, row(i))
-			if err == nil {
-				err = knowsPlace(&a)
-			}
-			if err == nil {
-				list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place, Dataset: dataset,
-					Beside: d.extras.Joined != nil && !d.extras.Joined.Leads(dataset)}
-				return nil
-			}
-			list[i].Row = -1
-			mu.Lock()
-			defer mu.Unlock()
-			if err := d.left.add(e, err); err != nil {
-				return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
-			}
+		if err == nil {
+			list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place, Dataset: dataset,
+				Beside: d.extras.Joined != nil && !d.extras.Joined.Leads(dataset)}
 			return nil
-		}))
-	}
-	if err := g.Wait(); err != nil {
+		}
+		list[i].Row = -1
+		mu.Lock()
+		defer mu.Unlock()
+		if err := d.left.add(e, err); err != nil {
+			return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	list = slices.DeleteFunc(list, func(s scenes.Scene) bool { return s.Row < 0 })

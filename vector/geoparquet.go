@@ -10,12 +10,11 @@ import (
 	"strings"
 
 	"github.com/paulmach/orb"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/boxtree"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/parquet"
@@ -180,24 +179,22 @@ func (p *parquetShapes) open(ctx context.Context, column int) ([]columnChunk, er
 // scan calls visit with all pages of a column, several at a time, and with the first row of each.
 func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChunk,
 	visit func(first int, v *parquet.Values) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	type page struct{ group, number int }
+	var pages []page
 	for k := range chunks {
 		for i := range chunks[k].pages.Pages {
-			if ctx.Err() != nil {
-				break
-			}
-			g.Go(crash.Guard(func() error {
-				c := &chunks[k]
-				v, err := p.f.Read(ctx, k, column, c.pages, i, c.dict)
-				if err != nil {
-					return err
-				}
-				return visit(int(p.f.Groups[k].First+c.pages.Pages[i].First), v)
-			}))
+			pages = append(pages, page{k, i})
 		}
 	}
-	return g.Wait()
+	return each.Of(ctx, int64(len(pages)), runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
+		k, n := pages[i].group, pages[i].number
+		c := &chunks[k]
+		v, err := p.f.Read(ctx, k, column, c.pages, n, c.dict)
+		if err != nil {
+			return err
+		}
+		return visit(int(p.f.Groups[k].First+c.pages.Pages[n].First), v)
+	})
 }
 
 // boxes returns the boxes of all shapes: those of the covering if the file has one, which saves reading the shapes.

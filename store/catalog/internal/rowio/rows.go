@@ -9,10 +9,10 @@ import (
 	"reflect"
 
 	"github.com/parquet-go/parquet-go"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
 
@@ -218,25 +218,14 @@ func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 // are put into bad instead.
 func fill(ctx context.Context, block []Row, bad []error, first int, o RowOptions,
 	makeRow func(context.Context, int) (Row, error)) error {
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(o.Workers)
-	for i := range block {
-		if gctx.Err() != nil {
-			break
-		}
-		g.Go(func() (err error) {
-			err = crash.Call(func() (err error) {
-				block[i], err = makeRow(gctx, first+i)
-				return err
-			})
-			if err != nil && o.Skipped != nil && fault.KindOf(err) != 0 && gctx.Err() == nil {
-				bad[i], err = err, nil
-			}
+	return each.Of(ctx, int64(len(block)), o.Workers, func(ctx context.Context, i int64) error {
+		err := crash.Call(func() (err error) {
+			block[i], err = makeRow(ctx, first+int(i))
 			return err
 		})
-	}
-	if err := g.Wait(); err != nil {
+		if err != nil && o.Skipped != nil && fault.KindOf(err) != 0 && ctx.Err() == nil {
+			bad[i], err = err, nil
+		}
 		return err
-	}
-	return ctx.Err()
+	})
 }
