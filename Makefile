@@ -202,6 +202,7 @@ check-house: env ## length of lines and functions, direction of imports, circles
 	$(GO) run ./tools/check functions
 	$(GO) run ./tools/check imports
 	$(GO) run ./tools/check circles
+	$(GO) run ./tools/check figures
 	$(GO) run ./tools/check writes
 	$(GO) run ./tools/check api
 	$(PY) tools/api.py

@@ -20,8 +20,8 @@ const (
 
 var (
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-	// A link cannot be broken: a line may be as long as the one in it.
-	link = regexp.MustCompile(`https?://\S+|\]\([^)]+\)`)
+	// A link cannot be broken: a line may be as long as the one in it. The constant of a figure is not shown.
+	link = regexp.MustCompile(`https?://\S+|\]\([^)]+\)|<!--= \S+ -->`)
 )
 
 // checkLines returns the lines below root that are too long.

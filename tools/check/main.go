@@ -4,6 +4,7 @@
 //	go run ./tools/check functions  the length of functions
 //	go run ./tools/check imports    packages import only packages of lower floors
 //	go run ./tools/check circles    few files of a package use each other in a circle
+//	go run ./tools/check figures    figures of pages are those of the constants that they name
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
 //	go run ./tools/check api        docs/api lists the exported names of the public packages
 //	go run ./tools/check api -w     writes those lists
@@ -18,7 +19,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: check lines | functions | imports | circles | writes | api [-w]"))
+		fail(fmt.Errorf("usage: check lines | functions | imports | circles | figures | writes | api [-w]"))
 	}
 	var problems []string
 	var err error
@@ -31,12 +32,14 @@ func main() {
 		problems, err = checkImports()
 	case "circles":
 		problems, err = checkCircles()
+	case "figures":
+		problems, err = checkFigures("README.md", "docs/*.md", "python/README.md")
 	case "writes":
 		problems, err = checkWrites(".")
 	case "api":
 		problems, err = checkAPI("docs/api", len(os.Args) > 2 && os.Args[2] == "-w")
 	default:
-		err = fmt.Errorf("%s is none of lines, functions, imports, circles, writes, api", os.Args[1])
+		err = fmt.Errorf("%s is none of lines, functions, imports, circles, figures, writes, api", os.Args[1])
 	}
 	if err != nil {
 		fail(err)
