@@ -82,3 +82,71 @@ func parametersIn(text string) (kind string, values map[string]float64) {
 	}
 	return kind, values
 }
+
+// ParseDefinition reads a text of Definition.String.
+func ParseDefinition(text string) Definition {
+	d := Definition{}
+	d.Projection, d.Values = parametersIn(text)
+	for name, to := range map[string]*float64{"a": &d.A, "rf": &d.RF} {
+		*to = d.Values[name]
+		delete(d.Values, name)
+	}
+	d.Base = int(d.Values["base"])
+	delete(d.Values, "base")
+	return d
+}
+
+// Described returns what a text says about a CRS, which is a name or well-known text as of ByName: its EPSG code, which
+// the package need not know, or else its parameters as Definition.String writes them. Both are zero if the text says
+// neither in a way that the package reads.
+func Described(text string) (code int, parameters string) {
+	text = strings.TrimSpace(text)
+	if c, ok := ByName(text); ok {
+		return c.Code(), ""
+	}
+	if authority, number, ok := strings.Cut(text, ":"); ok && strings.EqualFold(authority, "EPSG") {
+		n, err := strconv.ParseUint(number, 10, 31)
+		if err != nil {
+			return 0, ""
+		}
+		return int(n), ""
+	}
+	root, ok := parseWKT(text)
+	if !ok {
+		return 0, ""
+	}
+	if code = root.code(); code != 0 || root.word != "PROJCS" {
+		return code, ""
+	}
+	if d, ok := root.definition(); ok {
+		return 0, d.String()
+	}
+	return 0, ""
+}
+
+// datums is how far two datums may have one place apart, in metres: those of national maps differ by up to some
+// hundred.
+const datums = 1000
+
+// MayBe reports whether a CRS with parameters, as Definition.String writes them, may be the one with a code: it has the
+// points, in units of the CRS, at the places on the Earth where the other has them, but for the datum. What the package
+// does not know may be the same.
+func MayBe(code int, parameters string, points []Point) bool {
+	known, ok := ByCode(code)
+	d := ParseDefinition(parameters)
+	other, err := d.CRS()
+	if !ok || err != nil {
+		return true
+	}
+	a, b := make([]Point, len(points)), make([]Point, len(points))
+	known.Inverse(a, points)
+	other.Inverse(b, points)
+	const degree = 111_320 // metres of a degree of latitude, or of longitude at the equator
+	for i := range a {
+		dx := math.Abs(math.Remainder(a[i][0]-b[i][0], 360)) * math.Cos(a[i][1]*math.Pi/180)
+		if far := degree * math.Hypot(dx, a[i][1]-b[i][1]); far > datums || math.IsNaN(far) != math.IsNaN(a[i][0]) {
+			return false
+		}
+	}
+	return true
+}

@@ -29,3 +29,57 @@ func TestSameParameters(t *testing.T) {
 		}
 	}
 }
+
+// TestCodesAgainstParameters promises that a code and the parameters of its CRS may be one CRS, and that a code and
+// parameters that put a place 10 km away are not.
+func TestCodesAgainstParameters(t *testing.T) {
+	europe := []crs.Point{{4321000, 3210000}, {4421000, 3110000}}
+	utm := []crs.Point{{500000, 4600000}, {510000, 4590000}}
+	for _, c := range []struct {
+		code   int
+		text   string
+		points []crs.Point
+		same   bool
+	}{
+		{3035, "laea lat_0=52 lon_0=10 x_0=4321000 y_0=3210000 base=4258", europe, true},
+		{3035, "laea lat_0=52 lon_0=10 x_0=4321000 y_0=3210000 a=6378137 rf=298.257222101", europe, true},
+		{3035, "laea lat_0=51.9 lon_0=10 x_0=4321000 y_0=3210000 base=4258", europe, false},
+		{3035, "laea lat_0=52 lon_0=10 x_0=4311000 y_0=3210000 base=4258", europe, false},
+		{32630, "tmerc lon_0=-3 k_0=0.9996 x_0=500000 base=4326", utm, true},
+		{32630, "tmerc lon_0=3 k_0=0.9996 x_0=500000 base=4326", utm, false},
+		{32630, "tmerc lon_0=-3 k_0=0.9996 x_0=500000 y_0=10000000 base=4326", utm, false},
+		{32630, "robin lon_0=-3", utm, true},                     // a projection that is not known
+		{999999, "tmerc lon_0=-3 base=4326", utm, true},          // a code that is not known
+		{32630, "tmerc lon_0=west k_0=0.9996 a=1", utm, true},    // no CRS
+		{4326, "longlat base=4326", []crs.Point{{180, 0}}, true}, // at the edge
+	} {
+		if got := crs.MayBe(c.code, c.text, c.points); got != c.same {
+			t.Errorf("EPSG:%d and %q: %v, want %v", c.code, c.text, got, c.same)
+		}
+	}
+}
+
+// TestDescribed reads codes and parameters out of what tables say about a CRS.
+func TestDescribed(t *testing.T) {
+	const custom = `PROJCS["own",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],` +
+		`PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]],PROJECTION["Lambert_Azimuthal_Equal_Area"],` +
+		`PARAMETER["latitude_of_center",45.5],PARAMETER["longitude_of_center",9],PARAMETER["false_easting",0],` +
+		`PARAMETER["false_northing",0],UNIT["metre",1]]`
+	for text, want := range map[string]struct {
+		code       int
+		parameters string
+	}{
+		"EPSG:32630": {32630, ""}, "epsg:32630 ": {32630, ""}, "EPSG:999999": {999999, ""}, "OGC:CRS84": {4326, ""},
+		"EPSG:x": {}, "": {}, "IGNF:LAMB93": {}, "PROJCS[": {},
+		`PROJCRS["a",ID["EPSG",3035]]`: {3035, ""},
+	} {
+		if code, parameters := crs.Described(text); code != want.code || parameters != want.parameters {
+			t.Errorf("%q: %d %q, want %v", text, code, parameters, want)
+		}
+	}
+	code, text := crs.Described(custom)
+	if code != 0 || !crs.SameParameters(text, "laea lat_0=45.5 lon_0=9 base=4326") ||
+		crs.SameParameters(text, "laea lat_0=45 lon_0=9 base=4326") {
+		t.Errorf("well-known text without a code: %d %q", code, text)
+	}
+}

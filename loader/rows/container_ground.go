@@ -2,8 +2,6 @@ package rows
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -45,14 +43,9 @@ func (g *ground) of(row int, x *chunk.Index) *catalog.Place {
 		return nil
 	}
 	transform := [6]float64(values.Floats()[lo:hi])
-	code := 0
+	text := ""
 	if g.crs != nil && !g.crs.Null(row) {
-		// Another authority, or WKT, is a CRS without a code.
-		if text, ok := strings.CutPrefix(strings.ToUpper(g.crs.Str(row)), "EPSG:"); ok {
-			if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-				code = int(n)
-			}
-		}
+		text = g.crs.Str(row)
 	}
-	return catalog.NewPlace(code, &transform, x.Height, x.Width)
+	return catalog.DescribedPlace(text, &transform, x.Height, x.Width)
 }

@@ -29,6 +29,13 @@ func NewPlace(epsg int, transform *[6]float64, height, width int) *Place {
 	return (&Meta{EPSG: epsg, Transform: transform}).place(height, width)
 }
 
+// DescribedPlace is NewPlace for a CRS with a name or well-known text: see crs.Described.
+func DescribedPlace(text string, transform *[6]float64, height, width int) *Place {
+	m := Meta{Transform: transform}
+	m.EPSG, m.CRS = crs.Described(text)
+	return m.place(height, width)
+}
+
 // Transform returns what converts pixel corners of the image, which has height by width pixels, to coordinates: see
 // Meta. A Boxed place is taken for an image with north up.
 func (p *Place) Transform(height, width int) [6]float64 {
@@ -119,14 +126,18 @@ func SameGround(first, other *Asset) error {
 	return fail("the extents differ")
 }
 
-// SameCRS reports whether two places may be in one CRS. Codes are compared with codes, and parameters with parameters:
-// a CRS that is not known, or known in another way, may be the same.
+// SameCRS reports whether two places may be in one CRS. Codes are compared with codes, parameters with parameters, and a
+// code with parameters by where both have the corners. A CRS that is not known may be the same.
 func (p *Place) SameCRS(other *Place) bool {
 	switch {
 	case p.EPSG != 0 && other.EPSG != 0:
 		return p.EPSG == other.EPSG
 	case p.CRS != "" && other.CRS != "":
 		return crs.SameParameters(p.CRS, other.CRS)
+	case p.EPSG != 0 && other.CRS != "":
+		return crs.MayBe(p.EPSG, other.CRS, p.Corners[:])
+	case p.CRS != "" && other.EPSG != 0:
+		return crs.MayBe(other.EPSG, p.CRS, other.Corners[:])
 	}
 	return true
 }
