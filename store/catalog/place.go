@@ -126,8 +126,8 @@ func SameGround(first, other *Asset) error {
 	return fail("the extents differ")
 }
 
-// SameCRS reports whether two places may be in one CRS. Codes are compared with codes, parameters with parameters, and a
-// code with parameters by where both have the corners. A CRS that is not known may be the same.
+// SameCRS reports whether two places may be in one CRS. Codes are compared with codes, parameters with parameters, and
+// a code with parameters by where both have the corners. A CRS that is not known may be the same.
 func (p *Place) SameCRS(other *Place) bool {
 	switch {
 	case p.EPSG != 0 && other.EPSG != 0:
