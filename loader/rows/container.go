@@ -517,7 +517,7 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	if err != nil {
 		return a, Bare(err)
 	}
-	if err := f.cache.put(e.Offset, e.Size, append(a.AppendHeader(nil), meta.Blob...)); err != nil {
+	if err := f.cache.put(e.Offset, e.Size, append(a.AppendHeader(nil), meta.Kept(a.Index)...)); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
 	return a, nil

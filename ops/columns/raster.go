@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -59,9 +60,10 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 		return nil, bare(err)
 	}
 	x := a.Index
-	r := &raster{rumi: meta.Format == catalog.FormatRumi}
+	r := &raster{}
 	if c.names["index"] { // a container may have a million
-		r.index = meta.Blob
+		r.index = meta.Kept(x)
+		r.rumi = rumi.IsBlob(r.index)
 	}
 	r.Shape, r.EPSG = [3]int{x.Bands, x.Height, x.Width}, meta.EPSG
 	r.lonlat = (*raster)(nil).at()

@@ -302,11 +302,11 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	out.Size, out.CRC = int64(len(out.bytes)), crc32.ChecksumIEEE(out.bytes)
 	if *m.recipe.Index {
 		// Read back, so that the copy of the header equals that of any reader.
-		_, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
+		a, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
 		if err != nil {
 			return nil, err
 		}
-		out.Index = read.Blob
+		out.Index = read.Kept(a.Index)
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
+	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -16,7 +17,7 @@ const (
 	columnSource = "chaski:source" // the id of the chip's sample in the source
 	columnWindow = "chaski:window" // y, x, height, width in pixels of the first field's raster
 	columnSplit  = "split"
-	columnIndex  = "chaski:index" // of a TOG; the loader takes it in place of the file's header
+	columnIndex  = "chaski:index" // the loader takes it in place of the file's header
 	columnHeader = "rumi:header"
 )
 
@@ -40,7 +41,7 @@ type facts struct {
 	Bands  []string // names
 	Size   int64
 	CRC    uint32
-	Index  []byte // the chunk index, or of a rumi its header
+	Index  []byte // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
 	Moved  int64  // how many valid samples had the nodata value and got the next one
 }
 
@@ -167,12 +168,12 @@ func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
 	for _, name := range []string{columnIndex, columnHeader} {
 		found := false
 		v := columns.Bytes(n, func(i int) []byte {
-			format := m.recipe.Fields[i%len(m.recipe.Fields)].Codec.Format
-			if (format == "tog") != (name == columnIndex) {
+			blob := of(i).Index
+			if rumi.IsBlob(blob) != (name == columnHeader) {
 				return nil
 			}
-			found = found || len(of(i).Index) > 0
-			return of(i).Index
+			found = found || len(blob) > 0
+			return blob
 		})
 		if found {
 			to.Add(name, v)

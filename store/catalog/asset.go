@@ -278,6 +278,11 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 			return a, m, err
 		}
 		geo, a.Names = tm.Geo, tm.BandNames
+		if tm.NoData != "" { // GDAL's tag, which 'chaski convert' writes
+			x := *a.Index
+			x.NoData, x.NoDataBits = tiff.ParseNoData(tm.NoData, x.DType)
+			a.Index = &x
+		}
 	} else {
 		m.Format = FormatTIFF
 		img, err := tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: maxChunk})
@@ -299,16 +304,28 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	return a, m, nil
 }
 
+// Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob for a rumi file with a
+// nodata value, which its header blob has no room for.
+func (m *Meta) Kept(x *chunk.Index) []byte {
+	if m.Format == FormatRumi && (x.NoData != nil || x.NoDataBits != nil) {
+		return x.AppendBlob(nil)
+	}
+	return m.Blob
+}
+
 // SameIndex reads the header of an open file and reports whether x is its index. An x without a mask also matches a
-// file with one, because older catalogs have no masks.
+// file with one, because older catalogs have no masks; so does one without the nodata value of a rumi file.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
-	a, _, err := readAsset(ctx, r, maxChunk)
+	a, m, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
 		return false, err
 	}
 	is := *a.Index
 	if x.Mask == nil {
 		is.Mask = nil
+	}
+	if m.Format == FormatRumi && x.NoData == nil && x.NoDataBits == nil {
+		is.NoData, is.NoDataBits = nil, nil
 	}
 	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
 }

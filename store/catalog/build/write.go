@@ -3,6 +3,7 @@
 package build
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -433,13 +434,15 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		return rowio.Row{}, err
 	}
 	x := a.Index
+	stored := x // as it lies in the file
 	if f.member != nil {
 		if err := x.Validate(m.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
 			return rowio.Row{}, fault.WithFile(err, name)
 		}
 		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag
 		if f.member.Head > 0 {
-			m.Blob = x.Shift(-f.member.Head).AppendBlob(nil)
+			stored = x.Shift(-f.member.Head)
+			m.Blob = stored.AppendBlob(nil)
 		}
 	}
 	r := rowio.Row{
@@ -454,8 +457,9 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	}
 	if m.Format == catalog.FormatRumi {
 		r.Header = m.Blob
-	} else {
-		r.Index = m.Blob
+	}
+	if kept := m.Kept(stored); r.Header == nil || !bytes.Equal(kept, r.Header) {
+		r.Index = kept
 	}
 	if x.NoDataBits != nil {
 		s := strconv.FormatUint(*x.NoDataBits, 10)
