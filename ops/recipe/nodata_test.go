@@ -105,7 +105,8 @@ func TestValidPixelsStayValid(t *testing.T) {
 			field += ", nodata: " + target
 		}
 		text := fmt.Sprintf("source: .\nwindows: {kind: grid, size: 16, pad: true}\nfields: [{%s}]\n", field)
-		what := fmt.Sprintf("case %d: %s with nodata %q, mask %v, %d bands: %s", i, from, none, mask != nil, bands, field)
+		what := fmt.Sprintf("case %d: %s with nodata %q, mask %v, %d bands: %s", i, from, none, mask != nil, bands,
+			field)
 		out, res, err := create(t, dir, text, 2)
 		if err != nil {
 			// What a format cannot hold is an error too.

@@ -304,8 +304,8 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	return a, m, nil
 }
 
-// Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob for a rumi file with a
-// nodata value, which its header blob has no room for.
+// Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob for a rumi file with
+// a nodata value, which its header blob has no room for.
 func (m *Meta) Kept(x *chunk.Index) []byte {
 	if m.Format == FormatRumi && (x.NoData != nil || x.NoDataBits != nil) {
 		return x.AppendBlob(nil)
