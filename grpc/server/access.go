@@ -69,7 +69,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		if sizeOf(i.Header) > maxUnknownHeaders || !in.probe(ctx) {
 			return ctx, status.Error(codes.ResourceExhausted, "too many or too large calls for health without a token")
 		}
-		return ctx, nil
+		return in.begin(ctx, sizeOf(i.Header)), nil
 	}
 	begun := time.Now()
 	p, err := s.options.Gate.Check(ctx)
@@ -79,7 +79,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		return ctx, err
 	}
 	in.let()
-	return context.WithValue(ctx, passKey{}, p), nil
+	return context.WithValue(in.begin(ctx, sizeOf(i.Header)), passKey{}, p), nil
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An

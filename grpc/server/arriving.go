@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,35 +19,47 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// gRPC keeps each message in memory until its last byte has arrived, before it asks any code of this package. Its
-// windows do not bound that: it opens the window of a call to the size that the head of the message says, and the
-// window of the connection whatever has been read. So each connection counts what it keeps.
+// gRPC keeps each message in memory until its last byte has arrived and its handler reads it, before it asks any code of
+// this package. Its windows do not bound that: it opens the window of a call to the size that the head of the message
+// says, and the window of the connection whatever has been read. So each connection counts what it keeps.
 const (
 	maxRequest = 2 << 20 // bytes of a message; a spec of 1 MiB fits
 	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
 	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself.
 	callWindow = 64 << 10
-	// maxUnknown bounds the unfinished messages of a connection without a call that was let in. Its calls are for
-	// health, with messages of some bytes; but four calls that are refused may send their first window meanwhile.
-	maxUnknown = 4 * callWindow
-	// maxConnArriving bounds those of any other connection: 16 of maxRequest.
+	// maxUnknown bounds what is kept for a connection without a call that was let in. Its calls are for health, with
+	// messages of some bytes; but four calls that are refused may send their first window meanwhile.
+	maxUnknown = 4*callWindow + maxUnknownCalls*(callCost+maxUnknownHeaders)
+	// maxConnArriving bounds it for any other connection: 16 messages of maxRequest, or all of its calls with 4 KiB of
+	// metadata and 28 messages of 512 KiB.
 	maxConnArriving = 16 * maxRequest
-	// maxArriving bounds those of all connections, beside an eighth of the budget. More of them close the connection
-	// that keeps the most.
+	// maxArriving bounds it for all connections, beside an eighth of the budget. Beyond that, the host that has the most
+	// loses its largest connection.
 	maxArriving      = 4 * maxConnArriving
 	arrivingOfBudget = 8
-	// frameCost is what gRPC needs for a frame beside its payload: a buffer of at least 256 bytes, a place in a queue,
-	// pointers.
-	frameCost         = 512
+	// frameCost is what gRPC needs for a frame beside its buffer: a place in a queue and pointers, 56 bytes.
+	frameCost = 64
+	// callCost is what a call needs until it ends: the stacks of two goroutines, its contexts, its queues.
+	callCost          = 16 << 10
 	memorable         = 1 << 20 // a connection that kept more gives memory back when it closes
 	trimWait          = time.Second / 2
 	maxUnknownCalls   = 8       // of health: probes make one at a time
 	maxUnknownHeaders = 4 << 10 // bytes of their metadata, which a call keeps until it ends
 )
 
-var errArriving = errors.New("the client sends more unfinished messages than this server keeps")
+// bufferOf returns the size of the buffer in which gRPC keeps a frame with a payload of n bytes, padding included.
+func bufferOf(n int) int64 {
+	for _, size := range []int{4 << 10, 16 << 10} {
+		if n > 1<<10 && n <= size {
+			return int64(size)
+		}
+	}
+	return int64(min(n, 16<<10)) // gRPC refuses longer ones, and makes a buffer of the size for short ones
+}
 
-// arriving counts the bytes of unfinished messages of all connections.
+var errArriving = errors.New("the client has sent more than this server keeps of what it has not read")
+
+// arriving counts what gRPC keeps of messages that no handler has read, of all connections.
 type arriving struct {
 	most int64
 	log  *slog.Logger
@@ -78,8 +91,8 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	if err != nil {
 		return nil, nil, err
 	}
-	in := &inbound{Conn: conn, raw: raw, arriving: c.arriving, calls: map[uint32]*unfinished{}}
-	in.received.skip = prefaceBytes
+	in := newInbound(c.arriving)
+	in.Conn, in.raw = conn, raw
 	in.place, _ = raw.(*accept.Conn)
 	return in, info, nil
 }
@@ -91,7 +104,7 @@ type closableAddr struct {
 	inbound *inbound // nil before the handshake
 }
 
-// inbound is a connection that counts the bytes of messages of which the rest has not arrived.
+// inbound is a connection that counts what gRPC keeps of it.
 type inbound struct {
 	net.Conn          // of plain text
 	raw      net.Conn // below Conn, which can be closed at once
@@ -100,20 +113,43 @@ type inbound struct {
 	known    atomic.Bool  // a call was let in
 	probes   atomic.Int64 // calls for health that run
 	held     atomic.Int64
+	evicted  atomic.Bool
+
+	rest []byte // what has arrived and gRPC has not got
+	late error  // of the connection, after rest
 
 	mu             sync.Mutex // of what follows: one goroutine reads, another writes
 	received, sent frames
-	calls          map[uint32]*unfinished // with an unfinished message
-	most           int64                  // the largest value of held
+	arrived, gone  frameEvents // of received and sent
+	last           uint32      // the call whose headers gRPC reads
+	calls          map[uint32]*incoming
+	most           int64 // the largest value of held
 	closed         bool
 }
 
-// unfinished is the message of a call, of which the rest has not arrived.
-type unfinished struct {
-	head [5]byte // of gRPC: a flag, and the length
+// incoming is what gRPC keeps of a call, from its headers until one side has ended it for both.
+type incoming struct {
+	cost int64 // of the call itself
+
+	head [5]byte // of the message that arrives: a flag, and the length
 	have int     // bytes of head
 	left int64   // bytes of the message that are missing
-	held int64
+	held int64   // by the message that arrives
+
+	whole []int64 // what each message holds that has arrived, and that the handler has not read
+}
+
+func newInbound(a *arriving) *inbound {
+	in := &inbound{arriving: a, calls: map[uint32]*incoming{}}
+	in.received.skip = prefaceBytes
+	in.arrived = frameEvents{opened: in.opened, began: in.began, data: in.data, ended: func(call uint32, reset bool) {
+		if reset { // otherwise the server goes on with what it has
+			in.ended(call)
+		}
+	}}
+	// Clients send no end of calls that the server ends.
+	in.gone = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) }}
+	return in
 }
 
 // LocalAddr implements net.Conn. See namedListener.
@@ -125,31 +161,54 @@ func (in *inbound) LocalAddr() net.Addr {
 	return closableAddr{a, in.raw, in}
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. It returns after the headers of a call, for gRPC reads no further than it needs: so it is
+// in.last whose headers gRPC has when it calls Server.tap, in the same goroutine.
 func (in *inbound) Read(b []byte) (int, error) {
-	n, err := in.Conn.Read(b)
+	var n int
+	var err error
+	again := len(in.rest) > 0
+	if again {
+		n = copy(b, in.rest)
+	} else if err = in.late; err == nil {
+		n, err = in.Conn.Read(b)
+	}
 	in.mu.Lock()
-	in.received.scan(b[:n], in.first, in.data, in.ended)
+	scanned := in.received.scan(b[:n], &in.arrived)
 	held := in.held.Load()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := in.most == 0 && held > 0 && !in.closed
 	in.most = max(in.most, held)
 	in.mu.Unlock()
+	switch {
+	case again:
+		if in.rest = in.rest[scanned:]; len(in.rest) == 0 {
+			in.rest = nil
+		}
+	case scanned < n:
+		in.rest, in.late, err = bytes.Clone(b[scanned:n]), err, nil
+	}
 	if enter {
 		in.arriving.enter(in)
 	}
 	if !in.fits() {
-		in.arriving.log.Info("a connection is closed", "client", in.RemoteAddr().String(), "error", errArriving)
-		_ = in.raw.Close() // it is given up, so its error does not matter
+		in.evict()
 		return 0, errArriving
 	}
-	return n, err
+	return scanned, err
 }
 
-// Write implements net.Conn. It looks for calls that the server ends: their clients send no end.
+// evict closes the connection. gRPC finds it closed, and calls Close.
+func (in *inbound) evict() {
+	if !in.evicted.Swap(true) {
+		in.arriving.log.Info("a connection is closed", "client", in.RemoteAddr().String(), "error", errArriving)
+		_ = in.raw.Close() // it is given up, so its error does not matter
+	}
+}
+
+// Write implements net.Conn.
 func (in *inbound) Write(b []byte) (int, error) {
 	in.mu.Lock()
-	in.sent.scan(b, func(uint32) {}, func(uint32, []byte) {}, in.ended)
+	in.sent.scan(b, &in.gone)
 	in.mu.Unlock()
 	return in.Conn.Write(b)
 }
@@ -173,27 +232,26 @@ func (in *inbound) hold(n int64) {
 	in.arriving.held.Add(n)
 }
 
-// first, data and ended are of frames.scan. The caller holds in.mu.
+// The caller of opened, began, data and ended, which are of in.arrived and in.gone, holds in.mu.
 
-func (in *inbound) first(call uint32) {
-	if m := in.message(call); m != nil {
-		m.held += frameCost
-		in.hold(frameCost)
+func (in *inbound) opened(call uint32) {
+	in.last = call
+	if in.calls[call] == nil && !in.closed {
+		in.calls[call] = &incoming{}
 	}
 }
 
-// message returns the message of a call, or nil if the connection is closed.
-func (in *inbound) message(call uint32) *unfinished {
-	m := in.calls[call]
-	if m == nil && !in.closed {
-		m = &unfinished{}
-		in.calls[call] = m
+// began counts a frame. gRPC drops those of calls that it does not know.
+func (in *inbound) began(call uint32, n int) {
+	if m := in.calls[call]; m != nil {
+		size := bufferOf(n) + frameCost
+		m.held += size
+		in.hold(size)
 	}
-	return m
 }
 
 func (in *inbound) data(call uint32, b []byte) {
-	m := in.message(call) // a new one after the end of another message in the same frame
+	m := in.calls[call]
 	if m == nil {
 		return
 	}
@@ -209,27 +267,65 @@ func (in *inbound) data(call uint32, b []byte) {
 			m.left -= int64(n)
 		}
 		b = b[n:]
-		m.held += int64(n)
-		in.hold(int64(n))
 		if m.have == len(m.head) && m.left == 0 {
-			in.hold(-m.held)
-			*m = unfinished{}
+			m.whole = append(m.whole, m.held)
+			m.have, m.held = 0, 0 // of what follows in the frame, the message before it holds the buffer
 		}
-	}
-	if m.have == 0 {
-		delete(in.calls, call)
 	}
 }
 
 func (in *inbound) ended(call uint32) {
-	if m := in.calls[call]; m != nil {
-		in.hold(-m.held)
-		delete(in.calls, call)
+	m := in.calls[call]
+	if m == nil {
+		return
+	}
+	delete(in.calls, call)
+	held := m.cost + m.held
+	for _, n := range m.whole {
+		held += n
+	}
+	in.hold(-held)
+}
+
+// inCall is a call of a connection.
+type inCall struct {
+	in *inbound
+	id uint32
+}
+
+type inCallKey struct{}
+
+// begin counts the call whose headers gRPC has read, with n bytes of metadata, until it ends. It returns the context of
+// the call.
+func (in *inbound) begin(ctx context.Context, n int) context.Context {
+	if in == nil {
+		return ctx
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if m := in.calls[in.last]; m != nil {
+		m.cost += callCost + int64(n)
+		in.hold(callCost + int64(n))
+	}
+	return context.WithValue(ctx, inCallKey{}, inCall{in, in.last})
+}
+
+// read says that a handler has read a message of the call.
+func (c inCall) read() {
+	c.in.mu.Lock()
+	defer c.in.mu.Unlock()
+	m := c.in.calls[c.id]
+	if m == nil || len(m.whole) == 0 {
+		return
+	}
+	c.in.hold(-m.whole[0])
+	if m.whole = m.whole[1:]; len(m.whole) == 0 {
+		m.whole = nil
 	}
 }
 
-// fits reports whether the connection keeps no more than it may. It closes the connection that keeps the most, if all
-// together keep too much.
+// fits reports whether the connection keeps no more than it may. If all connections together keep too much, it closes
+// one.
 func (in *inbound) fits() bool {
 	most := int64(maxConnArriving)
 	if !in.known.Load() {
@@ -246,18 +342,23 @@ func (in *inbound) fits() bool {
 	if largest == nil || largest == in {
 		return false
 	}
-	a.log.Info("a connection is closed", "client", largest.RemoteAddr().String(), "error", errArriving)
-	_ = largest.raw.Close() // gRPC finds it closed, and calls Close
+	largest.evict()
 	return true
 }
 
-// largest returns the connection that keeps the most.
+// largest returns the connection that keeps the most of the host whose connections keep the most.
 func (a *arriving) largest() *inbound {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	hosts := map[string]int64{}
+	for c := range a.conns {
+		hosts[c.place.Host()] += c.held.Load()
+	}
 	var largest *inbound
 	for c := range a.conns {
-		if largest == nil || c.held.Load() > largest.held.Load() {
+		host := hosts[c.place.Host()]
+		if largest == nil || host > hosts[largest.place.Host()] ||
+			host == hosts[largest.place.Host()] && c.held.Load() > largest.held.Load() {
 			largest = c
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime"
 	runtimemetrics "runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -267,7 +268,12 @@ func TestFrames(t *testing.T) {
 		f := http2.NewFramer(&b, nil)
 		f.AllowIllegalWrites = true
 		want := map[uint32]*strings.Builder{}
-		var ends []uint32
+		type ending struct {
+			call  uint32
+			reset bool
+		}
+		var ends []ending
+		var headers []uint32
 		for range 1 + rnd.IntN(20) {
 			call := uint32(1 + 2*rnd.IntN(5))
 			data := make([]byte, rnd.IntN(50))
@@ -277,7 +283,7 @@ func TestFrames(t *testing.T) {
 			if want[call] == nil {
 				want[call] = &strings.Builder{}
 			}
-			end := rnd.IntN(4) == 0
+			end, reset := rnd.IntN(4) == 0, false
 			var err error
 			switch rnd.IntN(5) {
 			case 0:
@@ -289,8 +295,9 @@ func TestFrames(t *testing.T) {
 			case 2:
 				err = f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: data, EndStream: end,
 					EndHeaders: true})
+				headers = append(headers, call)
 			case 3:
-				err, end = f.WriteRSTStream(call, http2.ErrCodeCancel), true
+				err, end, reset = f.WriteRSTStream(call, http2.ErrCodeCancel), true, true
 			case 4:
 				err, end = f.WriteWindowUpdate(call, 1+rnd.Uint32N(9)), false
 			}
@@ -298,28 +305,33 @@ func TestFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			if end {
-				ends = append(ends, call)
+				ends = append(ends, ending{call, reset})
 			}
 		}
 		got := map[uint32]*strings.Builder{}
-		s := frames{skip: prefaceBytes}
-		for all := b.Bytes(); len(all) > 0; {
-			n := 1 + rnd.IntN(len(all))
-			s.scan(all[:n], func(uint32) {}, func(call uint32, b []byte) {
+		var opened []uint32
+		events := frameEvents{opened: func(call uint32) { opened = append(opened, call) },
+			data: func(call uint32, b []byte) {
 				if got[call] == nil {
 					got[call] = &strings.Builder{}
 				}
 				got[call].Write(b)
-			}, func(call uint32) {
-				if len(ends) == 0 || ends[0] != call {
-					t.Fatalf("call %d ends; the ends are of %v", call, ends)
+			}, ended: func(call uint32, reset bool) {
+				if len(ends) == 0 || ends[0] != (ending{call, reset}) {
+					t.Fatalf("call %d ends, reset: %v; the ends are of %v", call, reset, ends)
 				}
 				ends = ends[1:]
-			})
-			all = all[n:]
+			}}
+		s := frames{skip: prefaceBytes}
+		for all := b.Bytes(); len(all) > 0; {
+			n := 1 + rnd.IntN(len(all))
+			all = all[s.scan(all[:n], &events):]
 		}
 		if len(ends) > 0 {
 			t.Fatalf("the ends of %v are not found", ends)
+		}
+		if !slices.Equal(opened, headers) {
+			t.Fatalf("headers of the calls %v are found; written were those of %v", opened, headers)
 		}
 		for call, w := range want {
 			g := ""

@@ -7,9 +7,10 @@ const (
 	prefaceBytes = 24 // of a client, before its first frame
 	frameHead    = 9
 
-	frameData    = 0
-	frameHeaders = 1
-	frameReset   = 3
+	frameData         = 0
+	frameHeaders      = 1
+	frameReset        = 3
+	frameContinuation = 9 // of headers
 
 	flagEnd    = 0x1
 	flagPadded = 0x8
@@ -28,39 +29,60 @@ type frames struct {
 	pad         int // bytes at the end of the payload
 }
 
-// scan calls data for the payload of data frames, without padding, and first before each of them, and ended after the
-// last frame of a call.
-func (f *frames) scan(b []byte, first func(call uint32), data func(call uint32, b []byte), ended func(call uint32)) {
-	for len(b) > 0 {
+// frameEvents are called by frames.scan. Those that are nil are not.
+type frameEvents struct {
+	opened func(call uint32)           // after the headers of a call, or a part of them
+	began  func(call uint32, n int)    // before a data frame with a payload of n bytes
+	data   func(call uint32, b []byte) // for the payload of data frames, without padding
+	ended  func(call uint32, reset bool)
+}
+
+// scan calls e for what is in b. If e.opened is not nil, it returns after each frame of headers, and says how many bytes
+// it has scanned.
+func (f *frames) scan(b []byte, e *frameEvents) (n int) {
+	for n < len(b) {
 		switch {
 		case f.skip > 0:
-			n := min(f.skip, len(b))
-			f.skip -= n
-			b = b[n:]
+			k := min(f.skip, len(b)-n)
+			f.skip -= k
+			n += k
 			continue
 		case f.have < frameHead:
-			n := copy(f.head[f.have:], b)
-			f.have += n
-			b = b[n:]
+			k := copy(f.head[f.have:], b[n:])
+			f.have += k
+			n += k
 			if f.have < frameHead {
-				return
+				return n
 			}
 			f.begin()
-			if f.kind == frameData && f.left > 0 {
-				first(f.call)
+			if f.kind == frameData && f.left > 0 && e.began != nil {
+				e.began(f.call, f.left)
 			}
 		default:
-			n := min(f.left, len(b))
-			f.payload(b[:n], data)
-			b = b[n:]
+			k := min(f.left, len(b)-n)
+			f.payload(b[n:n+k], e.data)
+			n += k
 		}
 		if f.have == frameHead && f.left == 0 {
 			f.have = 0
-			if f.kind == frameReset || f.kind <= frameHeaders && f.flags&flagEnd != 0 {
-				ended(f.call)
+			if f.finish(e) {
+				return n
 			}
 		}
 	}
+	return n
+}
+
+// finish calls e for a frame that has arrived, and reports whether scan returns after it.
+func (f *frames) finish(e *frameEvents) bool {
+	headers := e.opened != nil && (f.kind == frameHeaders || f.kind == frameContinuation)
+	if headers {
+		e.opened(f.call)
+	}
+	if f.kind == frameReset || f.kind <= frameHeaders && f.flags&flagEnd != 0 {
+		e.ended(f.call, f.kind == frameReset)
+	}
+	return headers
 }
 
 // begin reads the head of a frame.
@@ -80,7 +102,7 @@ func (f *frames) payload(b []byte, data func(call uint32, b []byte)) {
 	}
 	content := min(max(f.left-f.pad, 0), len(b))
 	f.left -= len(b)
-	if f.kind == frameData && content > 0 {
+	if f.kind == frameData && content > 0 && data != nil {
 		data(f.call, b[:content])
 	}
 }

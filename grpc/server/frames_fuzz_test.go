@@ -17,6 +17,13 @@ func FuzzFrames(f *testing.F) {
 	if err := w.WriteSettings(); err != nil {
 		f.Fatal(err)
 	}
+	// A call is counted after its headers.
+	if err := w.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte("\x82")}); err != nil {
+		f.Fatal(err)
+	}
+	if err := w.WriteContinuation(1, true, []byte("\x84")); err != nil {
+		f.Fatal(err)
+	}
 	for _, data := range []string{"\x00\x00\x00\x00\x03abc", "\x00\x00\x00\x00\x09abc", "\x00\xff\xff\xff\xff", ""} {
 		if err := w.WriteDataPadded(1, false, []byte(data), make([]byte, 3)); err != nil {
 			f.Fatal(err)
@@ -31,25 +38,32 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
 		count := func(piece int) string {
 			a := newArriving(nil, quiet)
-			in := &inbound{arriving: a, calls: map[uint32]*unfinished{}}
-			in.received.skip = prefaceBytes
+			in := newInbound(a)
 			for rest := b; len(rest) > 0; {
-				n := min(piece, len(rest))
-				in.received.scan(rest[:n], in.first, in.data, in.ended)
-				rest = rest[n:]
+				rest = rest[in.received.scan(rest[:min(piece, len(rest))], &in.arrived):]
 			}
 			held := in.held.Load()
-			if most := int64(len(b)) + int64(len(b)/frameHead)*frameCost; held < 0 || held > most {
+			if most := int64(len(b)/frameHead) * (16<<10 + frameCost); held < 0 || held > most {
 				t.Fatalf("%d bytes are counted; between 0 and %d can be", held, most)
 			}
 			var sum int64
 			for _, m := range in.calls {
 				sum += m.held
+				for _, n := range m.whole {
+					sum += n
+				}
 			}
 			if sum != held || a.held.Load() != held {
 				t.Fatalf("the calls keep %d bytes, the connection %d, all %d", sum, held, a.held.Load())
 			}
-			return fmt.Sprint(held, len(in.calls))
+			state := fmt.Sprint(held, len(in.calls))
+			for call := range in.calls {
+				in.ended(call)
+			}
+			if in.held.Load() != 0 {
+				t.Fatalf("after the end of all calls %d bytes are counted", in.held.Load())
+			}
+			return state
 		}
 		if whole, cut := count(max(len(b), 1)), count(int(piece)+1); whole != cut {
 			t.Errorf("at once %s, in pieces of %d bytes %s", whole, int(piece)+1, cut)

@@ -150,4 +150,12 @@ func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {
 }
 
 func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-func (connections) HandleRPC(context.Context, stats.RPCStats)                       {}
+
+// HandleRPC implements stats.Handler.
+func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if _, ok := s.(*stats.InPayload); ok {
+		if c, ok := ctx.Value(inCallKey{}).(inCall); ok {
+			c.read()
+		}
+	}
+}

@@ -113,6 +113,14 @@ func (l *Listener) prove(c *Conn) {
 	}
 }
 
+// Host names the host that the connection counts to. It is empty for nil.
+func (c *Conn) Host() string {
+	if c == nil {
+		return ""
+	}
+	return c.host
+}
+
 // Prove says that the client has shown who it is: newer connections do not take its place.
 func (c *Conn) Prove() {
 	c.listener.mu.Lock()

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/chaski-eo/chaski/internal/procs"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// flood opens a connection with questions, and sends to each of them 46 KiB of small messages, of the 64 KiB of the
+// window, each in a padded frame of its own; but nothing to the first ones, which take all places of questions, so that
+// the others wait. It calls sent when all is sent, and waits until the server closes the connection or over is closed.
+func flood(t *testing.T, target, token string, calls int, sent func(), over <-chan struct{}) {
+	t.Helper()
+	conn, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	sent = sync.OnceFunc(sent)
+	defer sent()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // so that the test ends
+	answers := make(chan struct{})
+	go func() {
+		defer close(answers)
+		_, _ = io.Copy(io.Discard, conn) // an error ends the attack
+	}()
+	var out, block bytes.Buffer
+	out.WriteString(http2.ClientPreface)
+	f := http2.NewFramer(&out, nil)
+	h := hpack.NewEncoder(&block)
+	_ = f.WriteSettings() // to memory, as all that follows
+	_ = f.WriteSettingsAck()
+	// gRPC joins frames of less than 56 bytes, and gives padding back to the window, but keeps it.
+	message := append([]byte{0, 0, 0, 0, 52}, make([]byte, 52)...)
+	for i := range calls {
+		call := uint32(2*i + 1)
+		block.Reset()
+		for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"},
+			{":path", chaskiv1.Chaski_Ask_FullMethodName}, {":authority", "x"}, {"content-type", "application/grpc"}, {"te", "trailers"},
+			{"authorization", "Bearer " + token}} {
+			_ = h.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+		}
+		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block.Bytes(), EndHeaders: true})
+		for range 46 << 10 / len(message) {
+			if i >= DefaultMaxReads {
+				_ = f.WriteDataPadded(call, false, message, make([]byte, 255))
+			}
+		}
+		if _, err := conn.Write(out.Bytes()); err != nil {
+			return
+		}
+		out.Reset()
+	}
+	sent()
+	select {
+	case <-answers:
+	case <-over:
+	}
+}
+
+// TestUnreadMessages promises that messages that no handler has read yet take little memory, though all of them are
+// whole.
+func TestUnreadMessages(t *testing.T) {
+	const conns, calls = 6, 256
+	target, token, _ := besetServer(t)
+	over, done := make(chan struct{}), make(chan struct{})
+	var sent sync.WaitGroup
+	procs.GiveBack()
+	before := heapTaken()
+	var attackers sync.WaitGroup
+	for range conns {
+		sent.Add(1)
+		attackers.Go(func() { flood(t, target, token, calls, sent.Done, over) })
+	}
+	go func() { sent.Wait(); close(over) }()
+	go func() { attackers.Wait(); close(done) }()
+	var most int64
+	for waiting := true; waiting; {
+		select {
+		case <-done:
+			waiting = false
+		case <-over:
+			waiting = false
+		default:
+			most = max(most, heapTaken()-before)
+		}
+	}
+	<-done
+	if bound := int64(2*maxArriving + 32<<20); most > bound {
+		t.Errorf("the heap grew by %d MiB; the bound is %d MiB", most>>20, bound>>20)
+	}
+	t.Logf("the heap grew by %d MiB", most>>20)
+}
+
+// TestCountsEnd promises that a connection that stays open keeps nothing once its calls are over, however they end: so
+// no connection of a modest client reaches a bound in time.
+func TestCountsEnd(t *testing.T) {
+	root := t.TempDir()
+	copyFile(t, root+"/a.tif", "raster", "tog", "tog-odd-16.tif")
+	l, target, _ := listenTCP(t)
+	r := start(t, l, Options{Roots: []string{root}})
+	defer r.stop(t)
+	conn := dialed(t, target, nil)
+	defer conn.Close()
+	client := chaskiv1.NewChaskiClient(conn)
+	wait := func(t *testing.T, when string, most int64) {
+		t.Helper()
+		end := time.Now().Add(5 * time.Minute)
+		for r.server.arriving.held.Load() > most {
+			if time.Now().After(end) {
+				t.Fatalf("%s, %d bytes are kept", when, r.server.arriving.held.Load())
+			}
+			runtime.Gosched()
+		}
+	}
+	// A question that is refused while its client still sends: of the data, some is on its way when the call ends.
+	refused := func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		q, err := client.Ask(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Data{Data: make([]byte, 40<<10)}}
+		for q.Send(data) == nil {
+		}
+		if _, err := q.Recv(); err == nil {
+			t.Fatal("data without a question are answered")
+		}
+	}
+	for range 20 {
+		for _, path := range []string{root + "/a.tif", root + "/none.tif", strings.Repeat("x", 1<<20)} {
+			_, err := client.Info(t.Context(), &chaskiv1.InfoRequest{Path: path})
+			if good := path == root+"/a.tif"; good != (err == nil) {
+				t.Fatal(err)
+			}
+		}
+		refused()
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := client.Stream(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			m := &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{Credit: &chaskiv1.Credit{Batches: 1}}}
+			if err := s.Send(m); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		bad := &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{Handle: "none"}}}
+		if err := s.Send(bad); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := s.Recv(); m.GetFault() == nil { // so it has read what was sent before
+			t.Fatal("a ticket of no dataset is answered: ", err)
+		}
+		// Of the stream itself, that is: what it has read does not count any more.
+		wait(t, "while a stream has read all of its messages", callCost+1<<10)
+		cancel()
+		if _, err := s.Recv(); err == nil {
+			t.Fatal("a stream that is cancelled is answered")
+		}
+	}
+	wait(t, "after the end of all calls", 0)
+}
