@@ -19,8 +19,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// gRPC keeps each message in memory until its last byte has arrived and its handler reads it, before it asks any code of
-// this package. Its windows do not bound that: it opens the window of a call to the size that the head of the message
+// gRPC keeps each message in memory until its last byte has arrived and its handler reads it, and asks no code of this
+// package before. Its windows do not bound that: it opens the window of a call to the size that the head of the message
 // says, and the window of the connection whatever has been read. So each connection counts what it keeps.
 const (
 	maxRequest = 2 << 20 // bytes of a message; a spec of 1 MiB fits
@@ -33,8 +33,8 @@ const (
 	// maxConnArriving bounds it for any other connection: 16 messages of maxRequest, or all of its calls with 4 KiB of
 	// metadata and 28 messages of 512 KiB.
 	maxConnArriving = 16 * maxRequest
-	// maxArriving bounds it for all connections, beside an eighth of the budget. Beyond that, the host that has the most
-	// loses its largest connection.
+	// maxArriving bounds it for all connections, beside an eighth of the budget. Beyond that, the host that has the
+	// most loses its largest connection.
 	maxArriving      = 4 * maxConnArriving
 	arrivingOfBudget = 8
 	// frameCost is what gRPC needs for a frame beside its buffer: a place in a queue and pointers, 56 bytes.

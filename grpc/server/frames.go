@@ -37,8 +37,8 @@ type frameEvents struct {
 	ended  func(call uint32, reset bool)
 }
 
-// scan calls e for what is in b. If e.opened is not nil, it returns after each frame of headers, and says how many bytes
-// it has scanned.
+// scan calls e for what is in b, and returns how many bytes it has scanned: all of b, but if e.opened is not nil, those
+// up to the end of the first frame of headers.
 func (f *frames) scan(b []byte, e *frameEvents) (n int) {
 	for n < len(b) {
 		switch {

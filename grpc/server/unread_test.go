@@ -49,8 +49,8 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 		call := uint32(2*i + 1)
 		block.Reset()
 		for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"},
-			{":path", chaskiv1.Chaski_Ask_FullMethodName}, {":authority", "x"}, {"content-type", "application/grpc"}, {"te", "trailers"},
-			{"authorization", "Bearer " + token}} {
+			{":path", chaskiv1.Chaski_Ask_FullMethodName}, {":authority", "x"},
+			{"content-type", "application/grpc"}, {"te", "trailers"}, {"authorization", "Bearer " + token}} {
 			_ = h.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 		}
 		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block.Bytes(), EndHeaders: true})
