@@ -1,7 +1,7 @@
 """Attacks a server beside a modest client, which must hardly notice.
 
     tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--turns 10] [--busy]
-                          [--data FOLDER] [--apart] [--step 0.1] [--ahead 4]
+                          [--data FOLDER] [--apart] [--step 0.1] [--ahead 4] [--files N]
 
 The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
 this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
@@ -13,6 +13,8 @@ then beside each attack for --time seconds, then beside all of them for --togeth
 --turns turns; 0 leaves that out. Before each turn it is alone, since waits are measured by the
 clock, and a machine has other work that comes and goes. With n clients it is entitled to 1/n of
 what it gets alone.
+
+With --files the server has that many file descriptors, as by `ulimit -n`: 96 are few.
 
 With --apart the attacks are on a second server, so that what the modest client loses is what the
 machine takes from it, whose processors all clients and servers share. Nothing fails then.
@@ -37,6 +39,7 @@ import json
 import os
 import queue
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -47,7 +50,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -435,6 +438,25 @@ class Attack:
             self.told["connected" if s.connect_ex(path) == 0 else "refused"] += 1
         time.sleep(self.left())
 
+    def half(self) -> None:
+        """Four hundred connections that begin a handshake, again and again, and never end it."""
+        path = self.target.removeprefix("unix:")
+        begun: deque[socket.socket] = deque()
+        while time.monotonic() < self.end:
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(1)
+            try:
+                s.connect(path)
+                s.send(PREFACE[:10])
+                self.told["connected"] += 1
+            except OSError:
+                self.told["refused"] += 1
+                time.sleep(0.01)
+            begun.append(s)
+            if len(begun) > 400:
+                begun.popleft().close()
+                time.sleep(0.001)  # so that it wears out the server and not the processors
+
     def unfinished(self) -> None:
         """Sixteen connections with 256 calls each, whose messages of 2 MiB never end."""
         with ThreadPoolExecutor(16) as pool:
@@ -481,6 +503,9 @@ class Attack:
         self.at_once(8, ask)
 
 
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # of a client of HTTP/2
+
+
 def frame(kind: int, call: int, payload: bytes, flags: int = 0) -> bytes:
     """A frame of HTTP/2."""
     return (
@@ -503,7 +528,7 @@ def unfinished_calls(s: socket.socket, calls: int) -> None:
         b"\0" + bytes([len(k)]) + k.encode() + bytes([len(v)]) + v.encode()
         for k, v in fields.items()
     )
-    s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, b""))
+    s.sendall(PREFACE + frame(4, 0, b""))
     windows = {0: 65535}
     for call in range(1, 2 * calls, 2):
         s.sendall(frame(1, call, block, 4) + frame(0, call, struct.pack("!BI", 0, 2 << 20)))
@@ -530,7 +555,7 @@ def unfinished_calls(s: socket.socket, calls: int) -> None:
 ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
-    "unfinished",
+    *("unfinished", "half"),
 ]
 
 
@@ -625,7 +650,7 @@ class Group:
 class Server:
     """`chaski serve` in a group."""
 
-    def __init__(self, folder: Path, data: Path, group: Group | None) -> None:
+    def __init__(self, folder: Path, data: Path, group: Group | None, files: int) -> None:
         folder.mkdir(exist_ok=True)
         self.target, self.data = f"unix:{folder}/socket", data
         self.log = open(folder / "log", "wb")
@@ -636,11 +661,19 @@ class Server:
             ],
             stdout=subprocess.PIPE,
             stderr=self.log,
-            preexec_fn=group.add if group else None,
+            preexec_fn=lambda: self.confine(group, files),
         )
         assert self.process.stdout is not None
         if b"listen" not in self.process.stdout.readline():
             sys.exit(f"soak_hostile: the server does not start: {(folder / 'log').read_text()}")
+
+    @staticmethod
+    def confine(group: Group | None, files: int) -> None:
+        """Moves this process into a group, and limits its descriptors."""
+        if group:
+            group.add()
+        if files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
     def children(self) -> list[int]:
         """The processes that it has started, which are there now: queries of chaski-full."""
@@ -902,6 +935,7 @@ def main() -> int:
     parser.add_argument("--apart", action="store_true")
     parser.add_argument("--step", type=float, default=0.1)
     parser.add_argument("--ahead", type=int, default=4)
+    parser.add_argument("--files", type=int, default=0)
     parser.add_argument("--data", type=Path, default=ROOT / ".demo" / "train" / "images")
     parser.add_argument("--modest", metavar="TARGET", help=argparse.SUPPRESS)
     parser.add_argument("--attack", choices=["quiet", *ATTACKS], help=argparse.SUPPRESS)
@@ -924,9 +958,9 @@ def main() -> int:
         data.mkdir()
         make(data, o.data)
         group = Group()
-        server = Server(Path(name), data, group)
+        server = Server(Path(name), data, group, o.files)
         client = Modest(server, data, o.step, o.ahead)
-        target = Server(Path(name) / "second", data, None) if o.apart else server
+        target = Server(Path(name) / "second", data, None, o.files) if o.apart else server
         try:
             watch = Watch(server)
             client.begin()
