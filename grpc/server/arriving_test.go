@@ -236,7 +236,7 @@ func waitForTrim(t *testing.T, most int64) {
 func TestHandshakesAreBounded(t *testing.T) {
 	target, token, path := besetServer(t)
 	var first net.Conn
-	for range accept.Descriptors(maxConnections) {
+	for range accept.Descriptors(maxConnections, connectionsPart) {
 		c, err := net.Dial("tcp", target)
 		if err != nil {
 			t.Fatal(err)

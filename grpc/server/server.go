@@ -130,6 +130,9 @@ const (
 	maxConnStreams = 256 // calls of one connection at a time
 	// maxConnections is as many as streams (DefaultMaxStreams); each takes some 60 KiB without a call.
 	maxConnections = 1024
+	// connectionsPart is the part of the descriptors for connections: a quarter, because others are for idle files and
+	// shared memory.
+	connectionsPart = 4
 	// handshakeTimeout bounds TLS and the first frame: 25 round trips of 200 ms.
 	handshakeTimeout = 5 * time.Second
 	connWindow       = 1 << 20 // 16 of callWindow
@@ -221,7 +224,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-serving.Done()
 		s.Stop(g)
 	}()
-	err := g.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections)))
+	err := g.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections, connectionsPart)))
 	cancel()
 	<-stopped
 	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {

@@ -10,34 +10,54 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 )
 
-// Descriptors returns how many connections a listener may have that could use most: a quarter of the descriptors of
-// the process, because other quarters belong to idle files and to shared memory. It returns 8 at least.
-func Descriptors(most int) int { return int(min(int64(most), max(procs.Files()/4, 8))) }
+// least is how many connections a listener has at least, however few descriptors there are: two of each of two hosts,
+// so that one can make way for another.
+const least = 4
+
+// Descriptors returns how many connections a listener may have that could use most: at most 1/part of the descriptors
+// of the process.
+func Descriptors(most int, part int64) int { return int(min(int64(most), max(procs.Files()/part, least))) }
 
 // Listener accepts a limited number of connections, and half as many of one host. A new connection beyond that takes
-// the place of the oldest one that has not proven itself (Conn.Prove), which is closed. Without such a one, the new
-// one is closed. It is safe for concurrent use.
+// the place of one that has not proven itself (Conn.Prove), which is closed: the oldest one of the host that has most
+// of them. Without such a one, the new one is closed. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	most, mostOfHost int
 
-	mu     sync.Mutex
+	mu    sync.Mutex
+	open  int
+	last  uint64 // number of the last connection
+	hosts map[string]*host
+}
+
+// host has the connections of one host.
+type host struct {
 	open   int
-	hosts  map[string]int
-	guests *list.List // of *Conn that have not proven themselves, the oldest first
+	guests list.List // of *Conn that have not proven themselves, the oldest first
+}
+
+// oldest returns the oldest guest, or nil.
+func (h *host) oldest() *Conn {
+	if e := h.guests.Front(); e != nil {
+		return e.Value.(*Conn)
+	}
+	return nil
 }
 
 // NewListener returns a listener with up to most connections, 2 at least.
 func NewListener(l net.Listener, most int) *Listener {
 	most = max(most, 2)
-	return &Listener{Listener: l, most: most, mostOfHost: most / 2, hosts: map[string]int{}, guests: list.New()}
+	return &Listener{Listener: l, most: most, mostOfHost: most / 2, hosts: map[string]*host{}}
 }
 
 // Conn is an accepted connection.
 type Conn struct {
 	net.Conn
 	listener *Listener
-	host     string
+	name     string // of the host
+	host     *host
+	number   uint64
 	guest    *list.Element // nil after Prove and after its place is gone
 	gone     bool          // its place is free
 }
@@ -62,35 +82,43 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // enter gives a connection a place. older is the connection that had it before. c is nil if there is no place.
 func (l *Listener) enter(raw net.Conn) (c, older *Conn) {
-	host := hostOf(raw.RemoteAddr())
+	name := hostOf(raw.RemoteAddr())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.hosts[host] >= l.mostOfHost {
-		older = l.oldest(func(g *Conn) bool { return g.host == host })
+	h := l.hosts[name]
+	if h == nil {
+		h = &host{}
+	}
+	if h.open >= l.mostOfHost {
+		older = h.oldest()
 	} else if l.open >= l.most {
-		older = l.oldest(func(*Conn) bool { return true })
+		older = l.busiest().oldest()
 	}
 	if older != nil {
 		l.leave(older)
 	}
-	if l.hosts[host] >= l.mostOfHost || l.open >= l.most {
+	if h.open >= l.mostOfHost || l.open >= l.most {
 		return nil, older
 	}
-	c = &Conn{Conn: raw, listener: l, host: host}
-	c.guest = l.guests.PushBack(c)
+	l.hosts[name] = h // again, if its only connection has left
 	l.open++
-	l.hosts[host]++
+	l.last++
+	h.open++
+	c = &Conn{Conn: raw, listener: l, name: name, host: h, number: l.last}
+	c.guest = h.guests.PushBack(c)
 	return c, older
 }
 
-// oldest returns the oldest guest that is wanted, or nil. The caller holds the lock.
-func (l *Listener) oldest(wanted func(*Conn) bool) *Conn {
-	for e := l.guests.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*Conn); wanted(c) {
-			return c
+// busiest returns the host with most guests; of several, the one with the oldest guest. The caller holds the lock.
+func (l *Listener) busiest() *host {
+	busiest := &host{}
+	for _, h := range l.hosts {
+		if n, most := h.guests.Len(), busiest.guests.Len(); n > most ||
+			n == most && n > 0 && h.oldest().number < busiest.oldest().number {
+			busiest = h
 		}
 	}
-	return nil
+	return busiest
 }
 
 // leave frees the place of a connection, once. The caller holds the lock.
@@ -99,16 +127,17 @@ func (l *Listener) leave(c *Conn) {
 		return
 	}
 	c.gone = true
-	l.prove(c)
+	c.prove()
 	l.open--
-	if l.hosts[c.host]--; l.hosts[c.host] == 0 {
-		delete(l.hosts, c.host)
+	if c.host.open--; c.host.open == 0 {
+		delete(l.hosts, c.name)
 	}
 }
 
-func (l *Listener) prove(c *Conn) {
+// prove needs the lock of the listener.
+func (c *Conn) prove() {
 	if c.guest != nil {
-		l.guests.Remove(c.guest)
+		c.host.guests.Remove(c.guest)
 		c.guest = nil
 	}
 }
@@ -118,14 +147,14 @@ func (c *Conn) Host() string {
 	if c == nil {
 		return ""
 	}
-	return c.host
+	return c.name
 }
 
 // Prove says that the client has shown who it is: newer connections do not take its place.
 func (c *Conn) Prove() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.listener.prove(c)
+	c.prove()
 }
 
 // Close implements net.Conn.

@@ -1,6 +1,7 @@
 package accept
 
 import (
+	"fmt"
 	"net"
 	"testing"
 )
@@ -76,6 +77,29 @@ func TestOldestGuestLeaves(t *testing.T) {
 	}
 	if c := connect(t, l, "192.0.2.1:4"); c != nil {
 		t.Error("a connection gave its place back twice")
+	}
+}
+
+// TestBusiestHostMakesWay promises that a connection without proof keeps its place beside hosts that open one after the
+// other: one of the host with most of them makes way.
+func TestBusiestHostMakesWay(t *testing.T) {
+	l := NewListener(nil, 8)
+	modest := connect(t, l, "192.0.2.3:1")
+	var attackers []*Conn
+	for i := range 20 {
+		attackers = append(attackers, connect(t, l, fmt.Sprintf("192.0.2.%d:1", 1+i%2)))
+	}
+	if modest == nil || closed(modest) {
+		t.Error("the only connection of a host made way for those of hosts with more")
+	}
+	second := connect(t, l, "192.0.2.4:1")
+	if second == nil || closed(second) || closed(modest) {
+		t.Error("a host without a connection gets none beside hosts with several")
+	}
+	for _, c := range attackers[:10] {
+		if !closed(c) {
+			t.Error("an old connection of a busy host stays")
+		}
 	}
 }
 

@@ -63,8 +63,13 @@ func healthPages(ready func(context.Context) error) *http.ServeMux {
 	return mux
 }
 
-// maxPages is how many connections for pages there may be. Prometheus and probes have one each; a page takes 100 KiB.
-const maxPages = 64
+const (
+	// maxPages is how many connections for pages there may be. Prometheus and probes have one each; a page takes
+	// 100 KiB.
+	maxPages = 64
+	// pagesPart is the part of the descriptors for the pages of one address. Of 96 descriptors it is 4 (accept.least).
+	pagesPart = 32
+)
 
 // serveHTTP serves pages until stop is called.
 func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
@@ -80,7 +85,8 @@ func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Conf
 		if config != nil {
 			serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
 		}
-		if err := serve(accept.NewListener(l, accept.Descriptors(maxPages))); !errors.Is(err, http.ErrServerClosed) {
+		err := serve(accept.NewListener(l, accept.Descriptors(maxPages, pagesPart)))
+		if !errors.Is(err, http.ErrServerClosed) {
 			log.Error(name, "error", err)
 		}
 	}()

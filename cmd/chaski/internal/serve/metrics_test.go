@@ -21,7 +21,7 @@ func TestPagesBesideIdleConnections(t *testing.T) {
 	address := l.Addr().String()
 	log := slog.New(slog.DiscardHandler)
 	defer serveHealth(l, func(context.Context) error { return nil }, log)()
-	most := accept.Descriptors(maxPages)
+	most := accept.Descriptors(maxPages, pagesPart)
 	all := make([]net.Conn, 0, 2*most)
 	for range cap(all) {
 		c, err := net.Dial("tcp", address)
