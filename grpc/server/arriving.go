@@ -113,10 +113,10 @@ type inbound struct {
 	known    atomic.Bool  // a call was let in
 	probes   atomic.Int64 // calls for health that run
 	held     atomic.Int64
-	evicted  atomic.Bool
+	evicted  atomic.Bool  // closed because it keeps too much
 
-	rest []byte // what has arrived and gRPC has not got
-	late error  // of the connection, after rest
+	rest []byte // arrived after headers; the next Read returns it
+	late error  // of Conn, to return after rest
 
 	mu             sync.Mutex // of what follows: one goroutine reads, another writes
 	received, sent frames
@@ -143,11 +143,11 @@ func newInbound(a *arriving) *inbound {
 	in := &inbound{arriving: a, calls: map[uint32]*incoming{}}
 	in.received.skip = prefaceBytes
 	in.arrived = frameEvents{opened: in.opened, began: in.began, data: in.data, ended: func(call uint32, reset bool) {
-		if reset { // otherwise the server goes on with what it has
+		if reset { // a client that has sent all it will send still waits for the answer
 			in.ended(call)
 		}
 	}}
-	// Clients send no end of calls that the server ends.
+	// When the server ends a call, gRPC drops what its client has sent, and the client need not send an end.
 	in.gone = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) }}
 	return in
 }
@@ -161,8 +161,8 @@ func (in *inbound) LocalAddr() net.Addr {
 	return closableAddr{a, in.raw, in}
 }
 
-// Read implements net.Conn. It returns after the headers of a call, for gRPC reads no further than it needs: so it is
-// in.last whose headers gRPC has when it calls Server.tap, in the same goroutine.
+// Read implements net.Conn. It returns after each frame of headers. gRPC calls Server.tap before it reads on, in the same
+// goroutine, so that call is in.last. Nothing else tells a tap, a handler or statistics which call they belong to.
 func (in *inbound) Read(b []byte) (int, error) {
 	var n int
 	var err error
@@ -232,7 +232,7 @@ func (in *inbound) hold(n int64) {
 	in.arriving.held.Add(n)
 }
 
-// The caller of opened, began, data and ended, which are of in.arrived and in.gone, holds in.mu.
+// in.arrived and in.gone call opened, began, data and ended with in.mu.
 
 func (in *inbound) opened(call uint32) {
 	in.last = call
@@ -269,7 +269,7 @@ func (in *inbound) data(call uint32, b []byte) {
 		b = b[n:]
 		if m.have == len(m.head) && m.left == 0 {
 			m.whole = append(m.whole, m.held)
-			m.have, m.held = 0, 0 // of what follows in the frame, the message before it holds the buffer
+			m.have, m.held = 0, 0 // the frame's buffer counts to its first message
 		}
 	}
 }

@@ -331,7 +331,7 @@ func TestFrames(t *testing.T) {
 			t.Fatalf("the ends of %v are not found", ends)
 		}
 		if !slices.Equal(opened, headers) {
-			t.Fatalf("headers of the calls %v are found; written were those of %v", opened, headers)
+			t.Fatalf("headers of the calls %v are found, but %v were written", opened, headers)
 		}
 		for call, w := range want {
 			g := ""

@@ -29,7 +29,7 @@ type frames struct {
 	pad         int // bytes at the end of the payload
 }
 
-// frameEvents are called by frames.scan. Those that are nil are not.
+// frameEvents are what frames.scan calls. All but ended may be nil.
 type frameEvents struct {
 	opened func(call uint32)           // after the headers of a call, or a part of them
 	began  func(call uint32, n int)    // before a data frame with a payload of n bytes
@@ -37,8 +37,8 @@ type frameEvents struct {
 	ended  func(call uint32, reset bool)
 }
 
-// scan calls e for what is in b, and returns how many bytes it has scanned: all of b, but if e.opened is not nil, those
-// up to the end of the first frame of headers.
+// scan calls e for what is in b, and returns how many bytes it has scanned. If e.opened is not nil, it stops after a
+// frame of headers; otherwise it scans all of b.
 func (f *frames) scan(b []byte, e *frameEvents) (n int) {
 	for n < len(b) {
 		switch {
