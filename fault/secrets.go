@@ -8,62 +8,155 @@ import (
 // hidden takes the place of a secret.
 const hidden = "…"
 
-// The secrets that URIs and connection strings may have. Where a secret begins or ends is not always certain, so each
-// pattern rather hides too much.
-//
-// Texts may be JSON, of which no quote or escape may be cut: a backslash counts with the character after it, unless
-// that is a quote. A cleaned path has one slash after its scheme.
+// The secrets that URIs and connection strings may have. Where a secret begins or ends is not always certain: then
+// more is hidden rather than less. python/src/chaski/_secrets.py has the same rules in the same order, and both are
+// tested with testdata/secrets.json.
 var (
-	// A user with a password may have any byte but "/" before the last "@" of the host.
-	userOfURI = regexp.MustCompile(`(` + scheme + `)[^/\s"]*@`)
-	// A password with "/" follows a colon. Digits between the colon and "/" are a port instead, and an "@" after them
-	// belongs to the path.
-	slashedPassword = regexp.MustCompile(`(` + scheme + `)[^/@:\s"]*:[0-9]*[^0-9/@\s"?][^@\s"?]*@`)
-	// The query of a URI is hidden as a whole: a list of the names of secrets would always lack one.
-	queryOfURI = regexp.MustCompile(`(` + scheme + `[^?\s"]*\?)(?:[^\s"\\]|\\[^"])+`)
+	// Two letters or digits: one would be a drive of Windows.
+	anyScheme  = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9]:/`)
+	httpScheme = regexp.MustCompile(`(?i)https?:/`)
+	// Before the "@" of these schemes is the name of a container.
+	azureScheme    = regexp.MustCompile(`(?i)(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?$`)
+	azureContainer = regexp.MustCompile(`^[a-z0-9$-]+$`)
+	// An IPv6 address has colons, which begin no password.
+	ipv6Host = regexp.MustCompile(`^\[[0-9a-fA-F:.]*(?:%[^\]]*)?\](?::[0-9]*)?$`)
+	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow.
+	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]*=`)
 	// A list of names is left for texts without a scheme, such as the rest of a URI whose path has a space, or an SDK's
 	// message with a query only. encoding/json writes "&" as \u0026.
 	queryValue = regexp.MustCompile(`(?i)((?:[?&;]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|` +
 		`passwd|pwd|secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|` +
-		`x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\s"\\]+`)
+		`x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\t\n\f\r "\\]+`)
 	// Azure's connection strings have these names.
-	connectionValue = regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\s"\\]+`)
+	connectionValue = regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\t\n\f\r "\\]+`)
 )
 
-// scheme matches the beginning of a URI. One letter would be a drive of Windows.
-const scheme = `\b[a-zA-Z][a-zA-Z0-9+.-]+:/{1,2}`
+// wordEnds are the bytes that end a URI in a text.
+const wordEnds = "\t\n\f\r \""
 
 // WithoutSecrets returns text without what gives access to the files of the URIs in it: users, passwords and queries
 // (such as the signature of a presigned URL) of URIs, secret parameters, and the keys of connection strings. Errors,
 // logs, metrics, reports and descriptions pass through it. Catalogs, specs and plans of jobs do not, because they could
-// not open their files afterwards.
+// not open their files afterwards. Its time grows with the length of text, whatever text is.
 func WithoutSecrets(text string) string {
-	// Lists of files have millions of URIs without secrets. Each pattern reads some MB a second, and a search for the
-	// byte that it needs some GB.
-	if strings.Contains(text, ":/") {
-		if strings.Contains(text, "@") {
-			text = slashedPassword.ReplaceAllString(text, "${1}"+hidden+"@")
-			text = userOfURI.ReplaceAllString(text, "${1}"+hidden+"@")
-		}
-		if strings.Contains(text, "?") {
-			text = hide(queryOfURI, text)
-		}
+	// Lists of files have millions of URIs without secrets. A search for the bytes that secrets need reads some GB a
+	// second.
+	if strings.Contains(text, ":/") && strings.ContainsAny(text, "@?") {
+		text = eachURI(text)
 	}
 	if strings.Contains(text, "=") {
-		text = hide(queryValue, text)
+		text = queryValue.ReplaceAllStringFunc(text, func(match string) string {
+			return queryValue.FindStringSubmatch(match)[1] + hidden + colonOf(match)
+		})
 		text = connectionValue.ReplaceAllString(text, "${1}="+hidden)
 	}
 	return text
 }
 
-// hide replaces what follows the first group of a pattern. A colon at its end stays: it comes after the file of an
-// error.
-func hide(pattern *regexp.Regexp, text string) string {
-	return pattern.ReplaceAllStringFunc(text, func(match string) string {
-		kept := pattern.FindStringSubmatch(match)[1] + hidden
-		if strings.HasSuffix(match, ":") {
-			kept += ":"
+// eachURI hides the secrets of each word of text that has a URI.
+func eachURI(text string) string {
+	var out strings.Builder
+	done := 0
+	for {
+		i := strings.Index(text[done:], ":/")
+		if i < 0 {
+			out.WriteString(text[done:])
+			return out.String()
 		}
-		return kept
-	})
+		i += done
+		first := done + strings.LastIndexAny(text[done:i], wordEnds) + 1
+		last := len(text)
+		if n := strings.IndexAny(text[i:], wordEnds); n >= 0 {
+			last = i + n
+		}
+		out.WriteString(text[done:first])
+		out.WriteString(withoutQuery(withoutUsers(text[first:last])))
+		done = last
+	}
+}
+
+// withoutUsers hides the users and passwords of the URIs of a word.
+func withoutUsers(word string) string {
+	if !strings.Contains(word, "@") {
+		return word
+	}
+	var out strings.Builder
+	done, mark := 0, 0
+	for _, m := range anyScheme.FindAllStringIndex(word, -1) {
+		first := m[1]
+		if first < done { // inside of a password
+			continue
+		}
+		if strings.HasPrefix(word[first:], "/") { // a cleaned path has one slash after its scheme
+			first++
+		}
+		if mark < first { // searched once for all URIs before it
+			mark = len(word)
+			if n := strings.IndexAny(word[first:], "@?"); n >= 0 {
+				mark = first + n
+			}
+		}
+		last := endOfUser(word, first, mark)
+		if last < 0 || azureScheme.MatchString(word[max(0, m[1]-len("-abfss:/")):m[1]-len(":/")]) &&
+			azureContainer.MatchString(word[first:last]) {
+			continue
+		}
+		out.WriteString(word[done:first] + hidden)
+		done = last
+	}
+	out.WriteString(word[done:])
+	return out.String()
+}
+
+// endOfUser returns where the user and the password end that begin at first, or -1. mark is the next "@" or "?".
+func endOfUser(word string, first, mark int) int {
+	authority, _, _ := strings.Cut(word[first:], "/")
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		return first + i
+	}
+	// A password with "/" follows a colon. Only digits would be a port, and an "@" after them would belong to the path.
+	_, password, _ := strings.Cut(authority, ":")
+	if strings.Trim(password, "0123456789") == "" || mark == len(word) || word[mark] == '?' ||
+		ipv6Host.MatchString(authority) {
+		return -1
+	}
+	return mark
+}
+
+// withoutQuery hides the query of a word as a whole: a list of the names of secrets would always lack one.
+func withoutQuery(word string) string {
+	uri := anyScheme.FindStringIndex(word)
+	if uri == nil {
+		return word
+	}
+	web := httpScheme.FindStringIndex(word)
+	for first := uri[1]; ; {
+		i := strings.IndexByte(word[first:], '?')
+		if i < 0 {
+			return word
+		}
+		first += i + 1
+		if web != nil && web[1] <= first || parameter.MatchString(word[first:]) {
+			return word[:first] + hideQuery(word[first:])
+		}
+	}
+}
+
+// hideQuery returns what takes the place of a query at the end of a word. In JSON, a backslash before the quote that
+// ends the word belongs to that; two of them are a backslash of the query.
+func hideQuery(query string) string {
+	end := strings.TrimRight(query, `\`)
+	end = query[:len(query)-(len(query)-len(end))%2]
+	if end == "" {
+		return query
+	}
+	return hidden + colonOf(end) + query[len(end):]
+}
+
+// colonOf returns the colon at the end of a secret. It comes after the file of an error.
+func colonOf(secret string) string {
+	if strings.HasSuffix(secret, ":") {
+		return ":"
+	}
+	return ""
 }

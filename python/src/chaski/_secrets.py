@@ -1,38 +1,121 @@
-"""Texts without secrets, by the rules of fault/secrets.go."""
+"""Texts without secrets, by the rules of fault/secrets.go in the same order.
+
+Both are tested with fault/testdata/secrets.json.
+"""
 
 from __future__ import annotations
 
 import re
 
-_SCHEME = r"(\b[a-zA-Z][a-zA-Z0-9+.-]+:/{1,2})"
-_SLASHED_PASSWORD = re.compile(_SCHEME + r'[^/@:\s"]*:[0-9]*[^0-9/@\s"?][^@\s"?]*@')
-_USER = re.compile(_SCHEME + r'[^/\s"]*@')
-_QUERY = re.compile(_SCHEME + r'([^?\s"]*\?)(?:[^\s"\\]|\\[^"])+')
+_HIDDEN = "…"
+_WORD = re.compile(r'[^\t\n\f\r "]+')
+# Two letters or digits: one would be a drive of Windows.
+_SCHEME = re.compile(r"[a-zA-Z0-9+.-][a-zA-Z0-9]:/")
+_HTTP = re.compile(r"https?:/", re.IGNORECASE)
+# Before the "@" of these schemes is the name of a container.
+_AZURE = re.compile(r"(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?\Z", re.IGNORECASE)
+_CONTAINER = re.compile(r"[a-z0-9$-]+")
+# An IPv6 address has colons, which begin no password.
+_IPV6 = re.compile(r"\[[0-9a-fA-F:.]*(?:%[^\]]*)?\](?::[0-9]*)?")
+# Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow.
+_PARAMETER = re.compile(r"[a-zA-Z0-9_.%-]*=")
+_AT_OR_QUERY = re.compile(r"[@?]")
 _VALUE = re.compile(
     r"((?:[?&;]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|passwd|pwd|"
     r"secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|"
-    r'x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\s"\\]+',
+    r'x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\t\n\f\r "\\]+',
     re.IGNORECASE,
 )
 _CONNECTION = re.compile(
-    r'\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\s"\\]+', re.IGNORECASE
+    r'(?<![a-zA-Z0-9_])(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\t\n\f\r "\\]+',
+    re.IGNORECASE,
 )
-
-
-def _colon(match: str) -> str:
-    """Returns the colon at the end of a match: it comes after the file of an error."""
-    return ":" if match.endswith(":") else ""
 
 
 def without_secrets(text: str) -> str:
     """Returns a text without the users, passwords, queries and keys of the URIs in it."""
     # Each pattern is slow beside a search for the character that it needs, and few texts have it.
-    if ":/" in text and "@" in text:
-        text = _SLASHED_PASSWORD.sub(r"\1…@", text)
-        text = _USER.sub(r"\1…@", text)
-    if ":/" in text and "?" in text:
-        text = _QUERY.sub(lambda m: f"{m[1]}{m[2]}…{_colon(m[0])}", text)
+    if ":/" in text and ("@" in text or "?" in text):
+        text = _WORD.sub(lambda m: _without_query(_without_users(m[0])), text)
     if "=" in text:
-        text = _VALUE.sub(lambda m: f"{m[1]}…{_colon(m[0])}", text)
-        text = _CONNECTION.sub(r"\1=…", text)
+        text = _VALUE.sub(lambda m: f"{m[1]}{_HIDDEN}{_colon(m[0])}", text)
+        text = _CONNECTION.sub(rf"\1={_HIDDEN}", text)
     return text
+
+
+def _without_users(word: str) -> str:
+    """Hides the users and passwords of the URIs of a word."""
+    if ":/" not in word or "@" not in word:
+        return word
+    out, done, mark = [], 0, 0
+    for scheme in _SCHEME.finditer(word):
+        first = scheme.end()
+        if first < done:  # inside of a password
+            continue
+        if word.startswith("/", first):  # a cleaned path has one slash after its scheme
+            first += 1
+        if mark < first:  # searched once for all URIs before it
+            found = _AT_OR_QUERY.search(word, first)
+            mark = found.start() if found else len(word)
+        last = _end_of_user(word, first, mark)
+        name = word[max(0, scheme.end() - len("-abfss:/")) : scheme.end() - len(":/")]
+        if last < 0 or (_AZURE.search(name) and _CONTAINER.fullmatch(word, first, last)):
+            continue
+        out += [word[done:first], _HIDDEN]
+        done = last
+    return "".join([*out, word[done:]])
+
+
+def _end_of_user(word: str, first: int, mark: int) -> int:
+    """Returns where the user and the password end that begin at first, or -1.
+
+    mark is the next "@" or "?".
+    """
+    slash = word.find("/", first)
+    authority = word[first : slash if slash >= 0 else len(word)]
+    user = authority.rfind("@")
+    if user >= 0:
+        return first + user
+    # A password with "/" follows a colon. Only digits would be a port, and an "@" after them would
+    # belong to the path.
+    password = authority.partition(":")[2]
+    if not password.strip("0123456789") or word[mark : mark + 1] != "@" or _IPV6.fullmatch(authority):
+        return -1
+    return mark
+
+
+def _without_query(word: str) -> str:
+    """Hides the query of a word as a whole.
+
+    A list of the names of secrets would always lack one.
+    """
+    if ":/" not in word or "?" not in word:
+        return word
+    uri = _SCHEME.search(word)
+    if uri is None:
+        return word
+    web = _HTTP.search(word)
+    first = uri.end()
+    while (mark := word.find("?", first)) >= 0:
+        first = mark + 1
+        if (web and web.end() <= first) or _PARAMETER.match(word, first):
+            return word[:first] + _hide_query(word[first:])
+    return word
+
+
+def _hide_query(query: str) -> str:
+    """Returns what takes the place of a query at the end of a word.
+
+    In JSON, a backslash before the quote that ends the word belongs to that; two of them are a
+    backslash of the query.
+    """
+    backslashes = len(query) - len(query.rstrip("\\"))
+    end = query[: len(query) - backslashes % 2]
+    if not end:
+        return query
+    return _HIDDEN + _colon(end) + query[len(end) :]
+
+
+def _colon(secret: str) -> str:
+    """Returns the colon at the end of a secret: it comes after the file of an error."""
+    return ":" if secret.endswith(":") else ""
