@@ -161,8 +161,8 @@ func (in *inbound) LocalAddr() net.Addr {
 	return closableAddr{a, in.raw, in}
 }
 
-// Read implements net.Conn. It returns after each frame of headers. gRPC calls Server.tap before it reads on, in the same
-// goroutine, so that call is in.last. Nothing else tells a tap, a handler or statistics which call they belong to.
+// Read implements net.Conn. It returns after each frame of headers. gRPC calls Server.tap before it reads on, in the
+// same goroutine, so that call is in.last. Nothing else tells a tap, a handler or statistics which call they are of.
 func (in *inbound) Read(b []byte) (int, error) {
 	var n int
 	var err error

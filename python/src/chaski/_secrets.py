@@ -17,7 +17,8 @@ _AZURE = re.compile(r"(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?\Z", re.IGNORECASE)
 _CONTAINER = re.compile(r"[a-z0-9$-]+")
 # An IPv6 address has colons, which begin no password.
 _IPV6 = re.compile(r"\[[0-9a-fA-F:.]*(?:%[^\]]*)?\](?::[0-9]*)?")
-# Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow.
+# Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "="
+# follow.
 _PARAMETER = re.compile(r"[a-zA-Z0-9_.%-]*=")
 _AT_OR_QUERY = re.compile(r"[@?]")
 _VALUE = re.compile(
@@ -79,7 +80,11 @@ def _end_of_user(word: str, first: int, mark: int) -> int:
     # A password with "/" follows a colon. Only digits would be a port, and an "@" after them would
     # belong to the path.
     password = authority.partition(":")[2]
-    if not password.strip("0123456789") or word[mark : mark + 1] != "@" or _IPV6.fullmatch(authority):
+    if (
+        not password.strip("0123456789")
+        or word[mark : mark + 1] != "@"
+        or _IPV6.fullmatch(authority)
+    ):
         return -1
     return mark
 
