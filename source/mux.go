@@ -30,6 +30,14 @@ func IsRemote(uri string) bool {
 	return s != "" && s != "file"
 }
 
+// Name returns the last part of a path or URI, without the query of one of HTTP: that may have secrets.
+func Name(uri string) string {
+	if s := Scheme(uri); s == "http" || s == "https" {
+		uri, _, _ = strings.Cut(uri, "?")
+	}
+	return uri[strings.LastIndexByte(uri, '/')+1:]
+}
+
 // LocalPath returns the path in a file:// URI. Other strings are returned as they are.
 func LocalPath(uri string) string {
 	if Scheme(uri) == "file" {

@@ -113,7 +113,7 @@ type inbound struct {
 	known    atomic.Bool  // a call was let in
 	probes   atomic.Int64 // calls for health that run
 	held     atomic.Int64
-	evicted  atomic.Bool  // closed because it keeps too much
+	evicted  atomic.Bool // closed because it keeps too much
 
 	rest []byte // arrived after headers; the next Read returns it
 	late error  // of Conn, to return after rest

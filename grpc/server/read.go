@@ -184,7 +184,8 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(info)
+		b, err := json.Marshal(info)
+		return []byte(fault.WithoutSecrets(string(b))), err
 	})
 	if err != nil {
 		return nil, failed(err)

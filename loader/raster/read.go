@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -367,7 +366,7 @@ func errNotOneRaster(ctx context.Context, o resources.Options, path string) erro
 	case tiledb.Is(ctx, o.Opener, path):
 		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
 	case taco.Is(ctx, o.Opener, path):
-		what = "is a container; its rasters are called " + filepath.Base(path) + "::SAMPLE/PATH"
+		what = "is a container; its rasters are called " + source.Name(path) + "::SAMPLE/PATH"
 	default:
 		return nil
 	}

@@ -114,17 +114,16 @@ func (b *backend) Host(uri string) string {
 	return u.Host
 }
 
+var errNotURL = errors.New(`not a URL: "%" and, in a password, "/" must be written as %25 and %2F`)
+
 func (b *backend) parse(uri string) (*url.URL, error) {
 	if strings.HasPrefix(uri, "hf://") {
 		return hubURL(b.hub, uri)
 	}
 	u, err := url.Parse(uri)
-	var ue *url.Error
 	switch {
-	case errors.As(err, &ue):
-		return nil, ue.Err // without the URI, which the caller adds
-	case err != nil:
-		return nil, err
+	case err != nil: // it may have a part of a password: 'invalid port ":password" after host'
+		return nil, errNotURL
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errors.New("not a URL of a host")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -397,8 +397,8 @@ func (d *Dataset) sourceColumn(bases []int) *tables.Table {
 	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
 		names := make([]string, 0, bases[len(d.parts)])
 		for i, p := range d.parts {
-			names = append(names, slices.Repeat([]string{path.Base(strings.TrimRight(p.URI(), "/"))},
-				bases[i+1]-bases[i])...)
+			name := source.Name(strings.TrimRight(p.URI(), "/"))
+			names = append(names, slices.Repeat([]string{name}, bases[i+1]-bases[i])...)
 		}
 		return tables.NewStrings(names, nil), nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/rowkey"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -145,7 +146,7 @@ func (j *joined) end(m *rowkey.Match, o *Options) error {
 
 // stem returns the name of a file without directory and extension.
 func stem(uri string) string {
-	base := path.Base(uri)
+	base := source.Name(uri)
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 

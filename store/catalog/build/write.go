@@ -330,7 +330,7 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		case members != nil:
 			err = eachMember(members, base, o.Absolute, add)
 		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
-			err = add(namedFile{uri: p, path: p, below: listing.Name(p)})
+			err = add(namedFile{uri: p, path: p, below: source.Name(p)})
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {

@@ -17,15 +17,7 @@ func IsURL(uri string) bool {
 
 // Extension returns the extension of a path or URI, in lower case.
 func Extension(uri string) string {
-	return strings.ToLower(path.Ext(Name(uri)))
-}
-
-// Name returns the last part of a URI. Of one of HTTP it leaves out the query.
-func Name(uri string) string {
-	if IsURL(uri) {
-		uri, _, _ = strings.Cut(uri, "?")
-	}
-	return uri[strings.LastIndexByte(uri, '/')+1:]
+	return strings.ToLower(path.Ext(source.Name(uri)))
 }
 
 // RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?".
