@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -283,4 +284,42 @@ func TestStreamsWithoutCreditEnd(t *testing.T) {
 		s.stop(t)
 		h.check(t)
 	})
+}
+
+// TestSpecsLeaveProcessorsToBatches promises that specs are parsed on the processors of openings, which are half of
+// all: parsing passes no turn on, so that a few large specs would hold up all batches.
+func TestSpecsLeaveProcessorsToBatches(t *testing.T) {
+	l, target, dial := listenBuf(t)
+	r := start(t, l, Options{})
+	defer r.stop(t)
+	conn := dialed(t, target, dial)
+	defer conn.Close()
+	half := r.server.engines.openings.turns
+	const other = "another client"
+	taken := 0
+	for half.Try(other) {
+		taken++
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := chaskiv1.NewChaskiClient(conn).Describe(t.Context(), &chaskiv1.DescribeRequest{Spec: []byte("{")})
+		answered <- err
+	}()
+	for half.Waiting() == 0 {
+		select {
+		case err := <-answered:
+			t.Fatalf("a spec is parsed while openings have all of their processors: %v", err)
+		default:
+			runtime.Gosched()
+		}
+	}
+	if n := r.server.options.Loader.Turns.Taken(); n > 0 {
+		t.Errorf("a spec that waits has %d processors", n)
+	}
+	for range taken {
+		half.Leave(other)
+	}
+	if err := <-answered; status.Code(err) != codes.InvalidArgument {
+		t.Errorf("an unfinished spec is answered with %v", err)
+	}
 }

@@ -53,13 +53,18 @@ func newOpenings(ctx context.Context, o Options) *openings {
 // server, and needs no turn.
 func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
-		slot := o.options.Loader.Turns.Slot(id).Within(o.turns.Slot(id))
+		slot := o.slot(id)
 		defer slot.Rest()
 		if err := slot.Tick(ctx); err != nil {
 			return nil, err
 		}
 		return f(turns.With(ctx, slot))
 	}
+}
+
+// slot returns a slot without a place for a client, of the processors that openings may have.
+func (o *openings) slot(id clientID) *turns.Slot {
+	return o.options.Loader.Turns.Slot(id).Within(o.turns.Slot(id))
 }
 
 // local calls do with an opening of local files.
