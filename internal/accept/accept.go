@@ -16,7 +16,9 @@ const least = 4
 
 // Descriptors returns how many connections a listener may have that could use most: at most 1/part of the descriptors
 // of the process.
-func Descriptors(most int, part int64) int { return int(min(int64(most), max(procs.Files()/part, least))) }
+func Descriptors(most int, part int64) int {
+	return int(min(int64(most), max(procs.Files()/part, least)))
+}
 
 // Listener accepts a limited number of connections, and half as many of one host. A new connection beyond that takes
 // the place of one that has not proven itself (Conn.Prove), which is closed: the oldest one of the host that has most
