@@ -199,6 +199,13 @@ func common(a, b Type) (Type, bool) {
 		return b, true
 	case b.Kind == Null:
 		return a, true
+	case !sameDuration(a, b):
+		return a, false
+	case !sameForms(a, b):
+		return common(a.Plain(), b.Plain())
+	case a.Kind == Time && b.Kind == Time:
+		a.Nano = a.Nano || b.Nano
+		return a, true
 	case a.Kind == Timestamp && b.Kind == Timestamp:
 		a.UTC, a.Nano = a.UTC && b.UTC, a.Nano || b.Nano
 		return a, true
@@ -278,7 +285,7 @@ func (v *Vector) append(p *Vector) error {
 		} else {
 			v.ints = append(v.ints, p.ints...)
 		}
-		if v.typ.Kind == Timestamp {
+		if v.typ.Kind == Timestamp || v.typ.Kind == Time {
 			v.appendNanos(p)
 		}
 		if v.typ.Kind == Huge || v.typ.Kind == Decimal {

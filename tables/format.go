@@ -27,6 +27,9 @@ func (v *Vector) formatValue(i int) string {
 	case Date:
 		return FormatDate(v.ints[i])
 	case Time:
+		if ns := v.nano(i); ns != 0 {
+			return timeOf(v.ints[i], ns).Format("15:04:05.000000000")
+		}
 		return clock(v.ints[i], "15:04:05")
 	}
 	s := FormatTimestamp(v.ints[i])

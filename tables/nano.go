@@ -1,15 +1,15 @@
 package tables
 
-// Nanos returns for kind Timestamp the nanoseconds, 0 to 999, to add to the microseconds that Int gives; nil if all are
-// 0.
+// Nanos returns for the kinds Time and Timestamp the nanoseconds, 0 to 999, to add to the microseconds that Int
+// gives; nil if all are 0.
 func (v *Vector) Nanos() []int64 {
-	if v.typ.Kind != Timestamp {
+	if v.typ.Kind != Timestamp && v.typ.Kind != Time {
 		return nil
 	}
 	return v.high
 }
 
-// nano returns the nanoseconds to add to the microseconds of timestamp i.
+// nano returns the nanoseconds to add to the microseconds of time or timestamp i.
 func (v *Vector) nano(i int) int64 {
 	if ns := v.Nanos(); ns != nil {
 		return ns[i]
@@ -17,7 +17,7 @@ func (v *Vector) nano(i int) int64 {
 	return 0
 }
 
-// NewTimes returns values of kind Timestamp from microseconds and the nanoseconds, 0 to 999, to add to them.
+// NewTimes returns values of kind Time or Timestamp from microseconds and the nanoseconds, 0 to 999, to add to them.
 func NewTimes(t Type, us, ns []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(us), nulls: nulls, ints: us, high: ns}
 }

@@ -83,7 +83,10 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	if f.Leaf < 0 {
 		return nil
 	}
-	b := newBuilder(a.p, f.Leaf)
+	b, nanos := newBuilder(a.p, f.Leaf), nano(&a.p.f.Columns[f.Leaf])
+	if nanos {
+		b.unit = 6 // copies the nanoseconds unscaled
+	}
 	defer b.copying.Wait()
 	s := &stream{}
 	for g := range a.p.f.Groups {
@@ -103,7 +106,9 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 		}
 	}
 	var err error
-	s.values, err = b.vector()
+	if s.values, err = b.vector(); err == nil && nanos {
+		s.values.splitNanos()
+	}
 	a.streams[f.Leaf] = s
 	return err
 }

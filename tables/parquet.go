@@ -9,14 +9,10 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// nano reports whether a field counts nanoseconds at the top of the schema. Timestamps inside lists and structs are
-// read in microseconds.
-func (p *parquetTable) nano(f *parquet.Field) bool {
-	if f.Leaf < 0 || f.Repeated {
-		return false
-	}
-	c := &p.f.Columns[f.Leaf]
-	return leafType(c).Kind == Timestamp && c.Type == parquet.Int64 && c.Note.Unit == 9
+// nano reports whether a leaf counts nanoseconds.
+func nano(c *parquet.Column) bool {
+	kind := leafType(c).Kind
+	return (kind == Timestamp || kind == Time) && c.Type == parquet.Int64 && c.Note.Unit == 9
 }
 
 // nanos decodes a column of nanoseconds into microseconds and the rest.
@@ -29,6 +25,12 @@ func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.splitNanos()
+	return v, nil
+}
+
+// splitNanos turns nanoseconds into microseconds and the rest.
+func (v *Vector) splitNanos() {
 	v.typ.Nano = true
 	for i, x := range v.ints {
 		us, _ := microseconds(x, 9)
@@ -40,7 +42,6 @@ func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
 		}
 		v.ints[i] = us
 	}
-	return v, nil
 }
 
 // Options bounds the memory of a table. The zero value selects the defaults.
@@ -90,10 +91,13 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", f.Rows, o.MaxRows)
 	}
 	p := &parquetTable{f: f, o: o, base: off, held: newHeld()}
-	cols := make([]Column, len(f.Fields))
+	cols, inArrow := make([]Column, len(f.Fields)), arrowFields(f.Meta[ArrowKey], len(f.Fields))
 	for i := range f.Fields {
 		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
-		cols[i].Type.Nano = p.nano(&f.Fields[i])
+		if inArrow != nil {
+			cols[i].Type = cols[i].Type.inArrow(&inArrow[i])
+		}
+		p.types = append(p.types, cols[i].Type)
 	}
 	t := New(int(f.Rows), cols, p.column)
 	t.pages = p
@@ -116,12 +120,13 @@ func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 
 // parquetTable loads the columns of a Parquet object.
 type parquetTable struct {
-	f    *parquet.File
-	o    Options
-	base int64
-	keep []span // the rows of the file that the table has, in order; nil: all
-	held *held
-	hold bool // keep decoded pages in held
+	f     *parquet.File
+	o     Options
+	base  int64
+	types []Type // of the columns
+	keep  []span // the rows of the file that the table has, in order; nil: all
+	held  *held
+	hold  bool // keep decoded pages in held
 }
 
 // span is rows lo to hi, hi not included.
@@ -131,12 +136,15 @@ func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 	f := &p.f.Fields[i]
 	var v *Vector
 	var err error
-	if p.nano(f) {
+	if f.Leaf >= 0 && !f.Repeated && nano(&p.f.Columns[f.Leaf]) {
 		v, err = p.nanos(ctx, f.Leaf)
 	} else if f.Leaf >= 0 && !f.Repeated {
 		v, err = p.flat(ctx, f.Leaf)
 	} else {
 		v, err = p.nested(ctx, f)
+	}
+	if err == nil {
+		v.retype(p.types[i])
 	}
 	return v, fault.WithPart(err, "table", p.base)
 }
@@ -179,14 +187,18 @@ func (p *parquetTable) typeOf(f *parquet.Field) Type {
 // bare returns the type of a node as if it were not repeated itself.
 func (p *parquetTable) bare(f *parquet.Field) Type {
 	if f.Leaf >= 0 {
-		return leafType(&p.f.Columns[f.Leaf])
+		return formOf(&p.f.Columns[f.Leaf])
 	}
 	if list, elem := listOf(f); list != nil {
 		t := p.bare(elem)
 		if elem.Repeated && elem != list {
 			t = p.typeOf(elem)
 		}
-		return Type{Kind: List, Elem: &t}
+		whole := Type{Kind: List, Elem: &t}
+		if f.Note.Kind == parquet.Map && t.Kind == Struct && len(t.Fields) == 2 {
+			whole.Form = &Form{Store: Map}
+		}
+		return whole
 	}
 	t := Type{Kind: Struct}
 	for i := range f.Children {
@@ -207,6 +219,27 @@ func listOf(f *parquet.Field) (list, elem *parquet.Field) {
 		return list, list
 	}
 	return list, &list.Children[0]
+}
+
+// formOf returns the type of a leaf with what Parquet says about how it is stored.
+func formOf(c *parquet.Column) Type {
+	t := leafType(c)
+	t.Nano = nano(c)
+	f, fixed := Form{}, c.Type == parquet.FixedLenByteArray
+	switch n := c.Note; {
+	case t.Kind == Binary && fixed && n.Kind == parquet.Decimal && n.Scale >= 0 && n.Scale <= n.Precision:
+		f = Form{Store: Decimals, Size: int32(c.Size()), Precision: n.Precision, Scale: n.Scale}
+	case t.Kind == Binary && fixed:
+		f = Form{Store: FixedBytes, Size: int32(c.Size())}
+		if n.Kind == parquet.UUID {
+			f.Extension = ExtensionUUID
+		}
+	case t.Kind == String && n.Kind == parquet.JSON:
+		f.Extension = ExtensionJSON
+	case (t.Kind == Time || t.Kind == Timestamp) && n.Unit == 3 && c.Type != parquet.Int96:
+		f.Unit = 3
+	}
+	return t.formed(f)
 }
 
 func leafType(c *parquet.Column) Type {

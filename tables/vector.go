@@ -62,14 +62,18 @@ type Type struct {
 	Kind             Kind
 	Bits             uint8 // of integers and floats
 	UTC              bool  // of timestamps: the file says that they are in UTC
-	Nano             bool  // of timestamps: the file counts nanoseconds, see Vector.Nanos
+	Nano             bool  // of times and timestamps: the file counts nanoseconds, see Vector.Nanos
 	Precision, Scale uint8 // of decimals
 	Elem             *Type // of lists; a map is a list of structs of key and value
 	Fields           []Column
+	Form             *Form // nil: the default of the Kind
 }
 
 // String returns the type for people: "int64", "decimal(9,2)", "list<text>".
 func (t Type) String() string {
+	if _, ok := t.duration(); ok {
+		return t.ArrowName()
+	}
 	switch t.Kind {
 	case Int64, Uint64, Float64:
 		return t.Kind.String() + strconv.Itoa(int(t.Bits))
@@ -90,11 +94,11 @@ func (t Type) String() string {
 	return t.Kind.String()
 }
 
-// Equal reports whether two types are the same. It ignores Nano, because the values of both clocks are microseconds
-// first.
+// Equal reports whether the values of two types mean the same. It ignores Nano, because the values of both clocks are
+// microseconds first, and forms, but for the units of durations.
 func (t Type) Equal(u Type) bool {
 	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || t.Precision != u.Precision || t.Scale != u.Scale ||
-		len(t.Fields) != len(u.Fields) {
+		len(t.Fields) != len(u.Fields) || !sameDuration(t, u) {
 		return false
 	}
 	for i := range t.Fields {
@@ -112,7 +116,7 @@ type Vector struct {
 	nulls []bool // nil: no value is null
 
 	ints     []int64 // also the low 64 bits of Huge and Decimal
-	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints. Of Timestamp see Nanos
+	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints. Of Time and Timestamp see Nanos
 	floats   []float64
 	coded    *coded   // String, instead of data and offs
 	data     []byte   // String, Binary

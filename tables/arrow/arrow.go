@@ -48,6 +48,7 @@ const (
 	precisionSingle = 1
 	precisionDouble = 2
 	unitDay         = 0
+	unitMillisecond = 1
 	unitMicrosecond = 2
 	unitNanosecond  = 3
 )
@@ -91,6 +92,7 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 func clocks(cols []tables.Column, values []*tables.Vector) []tables.Column {
 	out := slices.Clone(cols)
 	for i, v := range values {
+		out[i].Type = out[i].Type.SQL()
 		out[i].Type.Nano = v.Type().Kind == tables.Timestamp && out[i].Type.Nano && nanosFit(v)
 	}
 	return out
@@ -190,8 +192,13 @@ func schema(cols []tables.Column) []byte {
 func fieldsOf(b *flatbuffers.Builder, cols []tables.Column) flatbuffers.UOffsetT {
 	list := make([]flatbuffers.UOffsetT, len(cols))
 	for i, c := range cols {
-		list[i] = field(b, c)
+		list[i] = field(b, c, true)
 	}
+	return vector(b, list)
+}
+
+// vector writes a vector of tables.
+func vector(b *flatbuffers.Builder, list []flatbuffers.UOffsetT) flatbuffers.UOffsetT {
 	b.StartVector(4, len(list), 4)
 	for i := len(list) - 1; i >= 0; i-- {
 		b.PrependUOffsetT(list[i])
@@ -199,7 +206,7 @@ func fieldsOf(b *flatbuffers.Builder, cols []tables.Column) flatbuffers.UOffsetT
 	return b.EndVector(len(list))
 }
 
-func field(b *flatbuffers.Builder, c tables.Column) flatbuffers.UOffsetT {
+func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.UOffsetT {
 	var below []tables.Column
 	switch c.Type.Kind {
 	case tables.List:
@@ -207,26 +214,38 @@ func field(b *flatbuffers.Builder, c tables.Column) flatbuffers.UOffsetT {
 	case tables.Struct:
 		below = c.Type.Fields
 	}
-	name, children := b.CreateString(c.Name), fieldsOf(b, below)
-	kind, typ := typeOf(b, c.Type)
+	f := c.Type.Stored()
+	name, metadata, codes := b.CreateString(c.Name), extension(b, f), dictionary(b, f)
+	children := flatbuffers.UOffsetT(0)
+	if f.Store == tables.Map {
+		children = pairs(b, c.Type.Elem.Fields)
+	} else {
+		children = fieldsOf(b, below)
+	}
+	kind, typ := storedOf(b, c.Type)
 	b.StartObject(7)
 	b.PrependUOffsetTSlot(0, name, 0)
-	b.PrependBoolSlot(1, true, false)
+	b.PrependBoolSlot(1, nullable, false)
 	b.PrependByteSlot(2, kind, 0)
 	b.PrependUOffsetTSlot(3, typ, 0)
+	b.PrependUOffsetTSlot(4, codes, 0)
 	b.PrependUOffsetTSlot(5, children, 0)
+	b.PrependUOffsetTSlot(6, metadata, 0)
 	return b.EndObject()
 }
 
-// typeOf writes a type, and returns its number in the union Type.
-func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
-	object := func(kind byte, n int, fill func()) (byte, flatbuffers.UOffsetT) {
-		b.StartObject(n)
-		if fill != nil {
-			fill()
-		}
-		return kind, b.EndObject()
+// object writes a table of n slots that describes a type.
+func object(b *flatbuffers.Builder, kind byte, n int, fill func()) (byte, flatbuffers.UOffsetT) {
+	b.StartObject(n)
+	if fill != nil {
+		fill()
 	}
+	return kind, b.EndObject()
+}
+
+// typeOf writes a type in the default form of its kind, and returns its number in the union Type.
+func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
+	object := func(kind byte, n int, fill func()) (byte, flatbuffers.UOffsetT) { return object(b, kind, n, fill) }
 	switch t.Kind {
 	case tables.Bool:
 		return object(typeBool, 0, nil)
@@ -256,12 +275,11 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 	case tables.Binary:
 		return object(typeBinary, 0, nil)
 	case tables.Timestamp:
-		unit := int16(unitMicrosecond)
-		if t.Nano {
-			unit = unitNanosecond
-		}
+		unit, f := unitOf(t), t.Stored()
 		var zone flatbuffers.UOffsetT
-		if t.UTC {
+		if t.UTC && f.Zone != "" {
+			zone = b.CreateString(f.Zone)
+		} else if t.UTC {
 			zone = b.CreateString("UTC")
 		}
 		return object(typeTimestamp, 2, func() {
@@ -272,8 +290,12 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 		return object(typeDate, 1, func() { b.PrependInt16Slot(0, unitDay, 1) })
 	case tables.Time:
 		return object(typeTime, 2, func() {
-			b.PrependInt16Slot(0, unitMicrosecond, 1)
-			b.PrependInt32Slot(1, 64, 32)
+			unit, width := unitOf(t), int32(64)
+			if unit == unitMillisecond {
+				width = 32
+			}
+			b.PrependInt16Slot(0, unit, unitMillisecond)
+			b.PrependInt32Slot(1, width, 32)
 		})
 	case tables.List:
 		return object(typeList, 0, nil)

@@ -1,9 +1,9 @@
 // Package encode writes tables as Parquet (https://parquet.apache.org/docs/file-format/), with the columns in their
 // order and of the types that package tables reads back. Pages are compressed with zstd.
 //
-// A column has the type that it has in its file, but for these: timestamps are in microseconds, or in nanoseconds where
-// the file counts those and 64 bits hold them; times are in microseconds; integers of 128 bits are decimals of 38
-// digits; float16 is float32; a map is a list of structs.
+// A column has the type that it has in its file, also where only the Arrow schema of the file says it. Integers of 128
+// bits, which queries make, are decimals of 38 digits. Times that 64 bits of nanoseconds do not hold are in
+// microseconds.
 //
 // Packages that only read tables do not import it, because the Parquet library of the writer is large.
 package encode
@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/arrow"
 )
 
 // Sizes of pages and row groups.
@@ -58,6 +59,9 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 	options := []parquet.WriterOption{
 		parquet.NewSchema("schema", g), parquet.Compression(&codec), parquet.CreatedBy("chaski", version, ""),
 	}
+	if arrow.HasForms(cols) {
+		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, arrow.EncodedSchema(cols)))
+	}
 	for key, value := range meta {
 		options = append(options, parquet.KeyValueMetadata(key, value))
 	}
@@ -93,9 +97,8 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 		if cols[i], err = t.At(ctx, i); err != nil {
 			return err
 		}
-		if w.cols[i].Type.Nano && !nanosFit(cols[i]) {
-			return fault.New(fault.Limit, "column "+w.cols[i].Name, fault.NoOffset,
-				"a time that 64 bits of nanoseconds do not hold")
+		if err := checkForm(w.cols[i].Type, cols[i]); err != nil {
+			return fault.WithPart(err, "column "+w.cols[i].Name, fault.NoOffset)
 		}
 	}
 	// Not Reset of one writer: that of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
@@ -120,7 +123,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 
 // Table writes a table as one Parquet object.
 func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
-	w, err := NewWriter(Clocks(ctx, t), nil)
+	w, err := NewWriter(Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
 // ByContent is Table with pages that end where their values say, so that a small change of the table leaves the bytes
 // of most pages as they are.
 func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
-	w, err := NewWriter(Clocks(ctx, t), nil)
+	w, err := NewWriter(Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
@@ -138,14 +141,16 @@ func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
 	return w.Write(ctx, out, t)
 }
 
-// Clocks returns the columns of a table with the units in which its timestamps can be written: nanoseconds where the
-// table counts those and 64 bits hold all of them (years 1678 to 2261), otherwise microseconds.
-func Clocks(ctx context.Context, t *tables.Table) []tables.Column {
+// Fitted returns the columns of a table in forms that hold all values. Times are in nanoseconds where the table counts
+// those and 64 bits hold all of them (years 1678 to 2261), otherwise in microseconds. Codes of dictionaries are as wide
+// as their number needs.
+func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 	cols := slices.Clone(t.Columns())
 	for i := range cols {
-		if cols[i].Type.Nano {
-			v, err := t.At(ctx, i)
-			cols[i].Type.Nano = err == nil && nanosFit(v)
+		if mayNotFit(cols[i].Type) {
+			if v, err := t.At(ctx, i); err == nil { // Write returns the error
+				cols[i].Type = fitted(cols[i].Type, v)
+			}
 		}
 	}
 	return cols

@@ -57,11 +57,73 @@ func groupOf(cols []tables.Column) (*group, error) {
 	return g, nil
 }
 
+// half is the type of float16.
+type half struct{ parquet.Type }
+
+// LogicalType implements parquet.Type.
+func (half) LogicalType() *format.LogicalType {
+	return &format.LogicalType{Value: new(format.Float16Type)}
+}
+
 // decimalBytes holds 38 digits: 10^38 is less than 2^127.
 const decimalBytes = 16
 
+// decimalWidth returns the bytes of a decimal. pyarrow reads one of 32 or 64 bits from no more bytes.
+func decimalWidth(t tables.Type) int {
+	if f := t.Stored(); f.Store == tables.Decimals && f.Size < 8*decimalBytes {
+		return int(f.Size) / 8
+	}
+	return decimalBytes
+}
+
 // hugeDigits are the digits of a decimal for integers of 128 bits, as package arrow writes them.
 const hugeDigits = 38
+
+// binaryNode returns the node of a form of Binary.
+func binaryNode(f tables.Form) parquet.Node {
+	switch {
+	case f.Extension == tables.ExtensionUUID && f.Size == 16:
+		return parquet.UUID()
+	case f.Store == tables.FixedBytes:
+		return parquet.Leaf(parquet.FixedLenByteArrayType(int(f.Size)))
+	case f.Store == tables.Decimals:
+		return parquet.Decimal(int(f.Scale), int(f.Precision), parquet.FixedLenByteArrayType(int(f.Size)))
+	}
+	return parquet.Leaf(parquet.ByteArrayType)
+}
+
+// coded returns the node of strings or bytes, with a dictionary if that is their form: pyarrow makes one of pages that
+// are plain or have a dictionary, and of no others.
+func coded(n parquet.Node, t tables.Type) parquet.Node {
+	if t.Stored().Store == tables.Coded {
+		return parquet.Encoded(n, &parquet.RLEDictionary)
+	}
+	return n
+}
+
+// unitOf returns the unit of a time or timestamp.
+func unitOf(t tables.Type) parquet.TimeUnit {
+	switch {
+	case t.Nano:
+		return parquet.Nanosecond
+	case t.Stored().Unit == 3:
+		return parquet.Millisecond
+	}
+	return parquet.Microsecond
+}
+
+// mapNode returns the node of a map, whose keys are never null.
+func mapNode(pair []tables.Column) (parquet.Node, error) {
+	key, err := nodeOf(pair[0].Type)
+	if err != nil {
+		return nil, err
+	}
+	value, err := nodeOf(pair[1].Type)
+	if err != nil {
+		return nil, err
+	}
+	return parquet.Map(key, parquet.Optional(value)), nil
+}
 
 // nodeOf returns the node of a type, which is required.
 func nodeOf(t tables.Type) (parquet.Node, error) {
@@ -77,26 +139,32 @@ func nodeOf(t tables.Type) (parquet.Node, error) {
 	case tables.Huge:
 		return parquet.Decimal(0, hugeDigits, parquet.FixedLenByteArrayType(decimalBytes)), nil
 	case tables.Decimal:
-		return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(decimalBytes)), nil
+		return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(decimalWidth(t))), nil
 	case tables.Float64:
 		if t.Bits == 64 {
 			return parquet.Leaf(parquet.DoubleType), nil
 		}
+		if t.Bits == 16 {
+			return parquet.Leaf(half{parquet.FixedLenByteArrayType(2)}), nil
+		}
 		return parquet.Leaf(parquet.FloatType), nil
 	case tables.String:
-		return parquet.String(), nil
-	case tables.Binary:
-		return parquet.Leaf(parquet.ByteArrayType), nil
-	case tables.Timestamp:
-		if t.Nano {
-			return parquet.TimestampAdjusted(parquet.Nanosecond, t.UTC), nil
+		if t.Stored().Extension == tables.ExtensionJSON {
+			return coded(parquet.JSON(), t), nil
 		}
-		return parquet.TimestampAdjusted(parquet.Microsecond, t.UTC), nil
+		return coded(parquet.String(), t), nil
+	case tables.Binary:
+		return coded(binaryNode(t.Stored()), t), nil
+	case tables.Timestamp:
+		return parquet.TimestampAdjusted(unitOf(t), t.UTC), nil
 	case tables.Date:
 		return parquet.Date(), nil
 	case tables.Time:
-		return parquet.TimeAdjusted(parquet.Microsecond, false), nil
+		return parquet.TimeAdjusted(unitOf(t), false), nil
 	case tables.List:
+		if t.Stored().Store == tables.Map {
+			return mapNode(t.Elem.Fields)
+		}
 		n, err := nodeOf(*t.Elem)
 		if err != nil {
 			return nil, err

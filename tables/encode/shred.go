@@ -1,10 +1,9 @@
 package encode
 
 import (
-	"math"
-
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -21,7 +20,8 @@ type shredder struct{ leaves []leaf }
 type shape struct {
 	typ        tables.Type
 	first, end int
-	below      []shape // of a list its element, of a struct its fields
+	below      []shape // of a list its element, of a struct its fields, of a map both
+	required   bool    // the key of a map: its node has no level of its own
 }
 
 // shapeOf returns the shape of a type, after it added the leaves.
@@ -29,6 +29,11 @@ func (w *Writer) shapeOf(t tables.Type) shape {
 	s := shape{typ: t, first: w.leaves}
 	switch t.Kind {
 	case tables.List:
+		if t.Stored().Store == tables.Map {
+			s.below = []shape{w.shapeOf(t.Elem.Fields[0].Type), w.shapeOf(t.Elem.Fields[1].Type)}
+			s.below[0].required = true
+			break
+		}
 		s.below = []shape{w.shapeOf(*t.Elem)}
 	case tables.Struct:
 		for _, f := range t.Fields {
@@ -48,6 +53,9 @@ func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 		s.addNull(x, rep, def)
 		return
 	}
+	if x.required {
+		def--
+	}
 	switch x.typ.Kind {
 	case tables.List:
 		child, lo, hi := v.List(i)
@@ -56,8 +64,13 @@ func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 			return
 		}
 		for k := lo; k < hi; k++ {
-			// Two nodes are not null: the list, and its repeated group.
-			s.add(&x.below[0], child, k, rep, def+2, depth+1)
+			// Two nodes are not null: the list, and its repeated group, which in a map is the pair.
+			if len(x.below) == 2 {
+				s.add(&x.below[0], child.Field(0), k, rep, def+2, depth+1)
+				s.add(&x.below[1], child.Field(1), k, rep, def+2, depth+1)
+			} else {
+				s.add(&x.below[0], child, k, rep, def+2, depth+1)
+			}
 			rep = depth + 1
 		}
 	case tables.Struct:
@@ -92,10 +105,25 @@ func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
 		if t.Bits == 64 {
 			return parquet.DoubleValue(v.Float(i))
 		}
+		if t.Bits == 16 {
+			h := kernel.Float16FromFloat32(float32(v.Float(i)))
+			return parquet.FixedLenByteArrayValue([]byte{byte(h), byte(h >> 8)})
+		}
 		return parquet.FloatValue(float32(v.Float(i)))
-	case tables.String, tables.Binary:
+	case tables.String:
 		return parquet.ByteArrayValue(v.Bytes(i))
-	case tables.Timestamp:
+	case tables.Binary:
+		if t.Form != nil && (t.Form.Store == tables.FixedBytes || t.Form.Store == tables.Decimals) {
+			return parquet.FixedLenByteArrayValue(v.Bytes(i))
+		}
+		return parquet.ByteArrayValue(v.Bytes(i))
+	case tables.Time, tables.Timestamp:
+		if t.Stored().Unit == 3 && !t.Nano {
+			if t.Kind == tables.Time {
+				return parquet.Int32Value(int32(v.Int(i) / 1000))
+			}
+			return parquet.Int64Value(v.Int(i) / 1000)
+		}
 		if t.Nano {
 			ns := v.Int(i) * 1000
 			if after := v.Nanos(); after != nil {
@@ -104,7 +132,7 @@ func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
 			return parquet.Int64Value(ns)
 		}
 	case tables.Huge, tables.Decimal:
-		return parquet.FixedLenByteArrayValue(l.decimal(v, i))
+		return parquet.FixedLenByteArrayValue(l.decimal(v, i)[decimalBytes-decimalWidth(t):])
 	}
 	return parquet.Int64Value(v.Int(i))
 }
@@ -120,14 +148,4 @@ func (l *leaf) decimal(v *tables.Vector, i int) []byte {
 		b[k], b[8+k] = byte(high>>(56-8*k)), byte(low>>(56-8*k))
 	}
 	return b
-}
-
-// nanosFit reports whether 64 bits of nanoseconds hold all timestamps.
-func nanosFit(v *tables.Vector) bool {
-	for i, us := range v.Ints() {
-		if (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) && !v.Null(i) {
-			return false
-		}
-	}
-	return true
 }

@@ -97,7 +97,9 @@ const (
 	Null               // no value at all
 	List               // of a group
 	Map                // of a group
-	Unknown            // of a type that is opaque here: UUID, INTERVAL, BSON, …
+	UUID               // opaque, as Unknown
+	JSON               // of strings
+	Unknown            // of a type that is opaque here: INTERVAL, BSON, …
 )
 
 // Note is an annotation. Scale and Precision are not checked.
@@ -347,8 +349,10 @@ func (p *footerParser) element(n int) schemaElem {
 // convertedType maps the older annotation.
 func convertedType(t int32) (Logical, Note) {
 	switch t {
-	case 0, 4, 19: // UTF8, ENUM, JSON
+	case 0, 4: // UTF8, ENUM
 		return String, Note{}
+	case 19:
+		return String, Note{Kind: JSON}
 	case 1, 2: // MAP, MAP_KEY_VALUE
 		return Plain, Note{Kind: Map}
 	case 3:
@@ -375,8 +379,10 @@ func convertedType(t int32) (Logical, Note) {
 func (p *footerParser) logicalType() (l Logical, note Note) {
 	p.structure(func(id int, typ byte) {
 		switch id {
-		case 1, 4, 12: // STRING, ENUM, JSON
+		case 1, 4: // STRING, ENUM
 			l = String
+		case 12:
+			l, note.Kind = String, JSON
 		case 2:
 			note.Kind = Map
 		case 3:
@@ -403,7 +409,9 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 			return
 		case 11:
 			note.Kind = Null
-		case 13, 14, 16, 17, 18: // BSON, UUID, VARIANT, GEOMETRY, GEOGRAPHY
+		case 14:
+			l, note.Kind = Opaque, UUID
+		case 13, 16, 17, 18: // BSON, VARIANT, GEOMETRY, GEOGRAPHY
 			l, note.Kind = Opaque, Unknown
 		case 15:
 			l = Half

@@ -3,8 +3,6 @@ package build
 import (
 	"bytes"
 	"context"
-	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -17,7 +15,7 @@ func (w *writer) settle(ctx context.Context) error {
 	for _, l := range w.levels {
 		var names []string
 		var vectors []*tables.Vector
-		for i, c := range encode.Clocks(ctx, l.columns) {
+		for i, c := range encode.Fitted(ctx, l.columns) {
 			v, err := l.columns.At(ctx, i)
 			if err != nil {
 				return err
@@ -79,7 +77,7 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 		all = tables.Join(all, below.places())
 	}
 	// One schema for all: units of time must not depend on the rows of a folder (PIT-2).
-	enc, err := encode.NewWriter(encode.Clocks(ctx, all), nil)
+	enc, err := encode.NewWriter(encode.Fitted(ctx, all), nil)
 	if err != nil {
 		return err
 	}
@@ -137,52 +135,7 @@ func fieldsOf(c *Collection, k int, t *tables.Table) [][3]string {
 		if column.Name == taco2.ColumnOffset || column.Name == taco2.ColumnSize {
 			continue
 		}
-		out = append(out, [3]string{column.Name, typeName(column.Type), c.descriptionOf(k, column.Name)})
+		out = append(out, [3]string{column.Name, column.Type.ArrowName(), c.descriptionOf(k, column.Name)})
 	}
 	return out
-}
-
-// typeName returns the name of a type in Arrow's words.
-func typeName(t tables.Type) string {
-	switch t.Kind {
-	case tables.Float64:
-		if t.Bits == 64 {
-			return "double"
-		}
-		return "float"
-	case tables.String:
-		return "string"
-	case tables.Int64, tables.Uint64:
-		name := "int"
-		if t.Kind == tables.Uint64 {
-			name = "uint"
-		}
-		return name + strconv.Itoa(int(t.Bits))
-	case tables.Timestamp:
-		unit := "us"
-		if t.Nano {
-			unit = "ns"
-		}
-		if t.UTC {
-			unit += ", tz=UTC"
-		}
-		return "timestamp[" + unit + "]"
-	case tables.Date:
-		return "date32[day]"
-	case tables.Time:
-		return "time64[us]"
-	case tables.Huge:
-		return "decimal128(38, 0)"
-	case tables.Decimal:
-		return "decimal128(" + strconv.Itoa(int(t.Precision)) + ", " + strconv.Itoa(int(t.Scale)) + ")"
-	case tables.List:
-		return "list<element: " + typeName(*t.Elem) + ">"
-	case tables.Struct:
-		var fields []string
-		for _, f := range t.Fields {
-			fields = append(fields, f.Name+": "+typeName(f.Type))
-		}
-		return "struct<" + strings.Join(fields, ", ") + ">"
-	}
-	return t.Kind.String() // null, bool, binary
 }

@@ -226,7 +226,7 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 	if err != nil {
 		return nil, err
 	}
-	clocked := encode.Clocks(ctx, t.columns(k))
+	clocked := encode.Fitted(ctx, t.columns(k))
 	cols := table.Columns()
 	for i := range cols {
 		for _, c := range clocked {
@@ -320,7 +320,7 @@ func (t *tortillaWriter) link(ctx context.Context, table *tables.Table, next spa
 	if next.size > 0 {
 		pointer = fmt.Sprintf("OFFSETLENGTH(%d, %d)", next.off, next.size)
 	}
-	enc, err := encode.NewWriter(encode.Clocks(ctx, table), map[string]string{"pointer": pointer})
+	enc, err := encode.NewWriter(encode.Fitted(ctx, table), map[string]string{"pointer": pointer})
 	if err != nil {
 		return span{}, err
 	}

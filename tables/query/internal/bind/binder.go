@@ -63,7 +63,7 @@ func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
 		tableThere = true
 		for _, c := range t.names[strings.ToLower(e.Name)] {
 			found = append(found, &plan.Node{Op: ast.OpColumn, Name: t.Table.Columns()[c].Name, Table: i, Column: c,
-				Type: t.Table.Columns()[c].Type})
+				Type: t.Table.Columns()[c].Type.SQL()})
 		}
 	}
 	switch {

@@ -493,7 +493,7 @@ func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 		}
 	default:
 		v.Ints = vec.Part(c.Ints(), l, b)
-		if ns := c.Nanos(); ns != nil {
+		if ns := c.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
 			v.High = vec.Part(ns, l, b)
 		}
 		if n.Type.Kind == tables.Bool {

@@ -1,0 +1,148 @@
+package arrow
+
+import (
+	"bytes"
+	"encoding/base64"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Numbers of Arrow's Schema.fbs for types that are not the default of a kind.
+const (
+	typeFixedBinary   = 15
+	typeFixedList     = 16
+	typeMap           = 17
+	typeDuration      = 18
+	typeLargeBinary   = 19
+	typeLargeUtf8     = 20
+	typeLargeList     = 21
+	typeBinaryView    = 23
+	typeUtf8View      = 24
+	typeListView      = 25
+	typeLargeListView = 26
+)
+
+// HasForms reports whether some column is stored in another form than the default of its kind: Parquet then needs
+// EncodedSchema beside its own.
+func HasForms(cols []tables.Column) bool {
+	for _, c := range cols {
+		if c.Type.Form != nil || HasForms(c.Type.Fields) ||
+			c.Type.Elem != nil && HasForms([]tables.Column{{Type: *c.Type.Elem}}) {
+			return true
+		}
+	}
+	return false
+}
+
+// EncodedSchema returns the schema of columns as a Parquet file has it under tables.ArrowKey.
+func EncodedSchema(cols []tables.Column) string {
+	var b bytes.Buffer
+	_ = message(&b, schema(cols), nil) // a buffer takes all
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// extension writes the name and parameters of an extension type, or returns 0 for all others.
+func extension(b *flatbuffers.Builder, f tables.Form) flatbuffers.UOffsetT {
+	if f.Extension == "" {
+		return 0
+	}
+	var list []flatbuffers.UOffsetT
+	for _, pair := range [][2]string{{tables.ArrowExtension, f.Extension}, {tables.ArrowExtensionMeta, f.Metadata}} {
+		key, value := b.CreateString(pair[0]), b.CreateString(pair[1])
+		b.StartObject(2)
+		b.PrependUOffsetTSlot(0, key, 0)
+		b.PrependUOffsetTSlot(1, value, 0)
+		list = append(list, b.EndObject())
+	}
+	return vector(b, list)
+}
+
+// dictionary writes how a column is coded, or returns 0 if it is not.
+func dictionary(b *flatbuffers.Builder, f tables.Form) flatbuffers.UOffsetT {
+	if f.Store != tables.Coded {
+		return 0
+	}
+	_, width := object(b, typeInt, 2, func() {
+		b.PrependInt32Slot(0, f.Size, 0)
+		b.PrependBoolSlot(1, !f.Unsigned, false)
+	})
+	_, codes := object(b, 0, 4, func() {
+		b.PrependUOffsetTSlot(1, width, 0)
+		b.PrependBoolSlot(2, f.Ordered, false)
+	})
+	return codes
+}
+
+// pairs writes the child of a map: a struct, which is not null, with a key, which is not null either, and a value.
+func pairs(b *flatbuffers.Builder, pair []tables.Column) flatbuffers.UOffsetT {
+	name := b.CreateString("entries")
+	children := vector(b, []flatbuffers.UOffsetT{
+		field(b, tables.Column{Name: "key", Type: pair[0].Type}, false),
+		field(b, tables.Column{Name: "value", Type: pair[1].Type}, true)})
+	_, typ := object(b, typeStruct, 0, nil)
+	_, entries := object(b, 0, 7, func() {
+		b.PrependUOffsetTSlot(0, name, 0)
+		b.PrependByteSlot(2, typeStruct, 0)
+		b.PrependUOffsetTSlot(3, typ, 0)
+		b.PrependUOffsetTSlot(5, children, 0)
+	})
+	return vector(b, []flatbuffers.UOffsetT{entries})
+}
+
+// unitOf returns the unit of a time or timestamp.
+func unitOf(t tables.Type) int16 {
+	switch {
+	case t.Nano:
+		return unitNanosecond
+	case t.Stored().Unit == 3:
+		return unitMillisecond
+	}
+	return unitMicrosecond
+}
+
+// storedOf writes a type in the form that a file has it, and returns its number in the union Type.
+func storedOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
+	f, binary := t.Stored(), t.Kind == tables.Binary
+	choose := func(ifBinary, otherwise byte) byte {
+		if binary {
+			return ifBinary
+		}
+		return otherwise
+	}
+	switch f.Store {
+	case tables.Map:
+		return object(b, typeMap, 1, nil)
+	case tables.FixedList:
+		return object(b, typeFixedList, 1, func() { b.PrependInt32Slot(0, f.Size, 0) })
+	case tables.FixedBytes:
+		return object(b, typeFixedBinary, 1, func() { b.PrependInt32Slot(0, f.Size, 0) })
+	case tables.LargeList:
+		return object(b, typeLargeList, 0, nil)
+	case tables.ListView:
+		return object(b, typeListView, 0, nil)
+	case tables.LargeListView:
+		return object(b, typeLargeListView, 0, nil)
+	case tables.LargeText:
+		return object(b, choose(typeLargeBinary, typeLargeUtf8), 0, nil)
+	case tables.TextView:
+		return object(b, choose(typeBinaryView, typeUtf8View), 0, nil)
+	case tables.Duration:
+		return object(b, typeDuration, 1, func() { b.PrependInt16Slot(0, int16(f.Unit/3), unitMillisecond) })
+	case tables.Decimals:
+		precision, scale, width := int32(t.Precision), int32(t.Scale), f.Size
+		if binary {
+			precision, scale, width = f.Precision, f.Scale, 256
+		}
+		return object(b, typeDecimal, 3, func() {
+			b.PrependInt32Slot(0, precision, 0)
+			b.PrependInt32Slot(1, scale, 0)
+			b.PrependInt32Slot(2, width, 128)
+		})
+	}
+	if t.Kind == tables.Float64 && t.Bits == 16 {
+		return object(b, typeFloat, 1, nil) // precision HALF is 0
+	}
+	return typeOf(b, t)
+}

@@ -1,0 +1,249 @@
+package tables
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// ArrowKey is the entry of a Parquet file's metadata that has its schema in Arrow's words: what Parquet lacks, such as
+// durations and lists of one length. The value is an IPC message of Schema.fbs, in base64.
+const ArrowKey = "ARROW:schema"
+
+// Entries of the metadata of a field in Arrow's schema that name its extension type.
+const (
+	ArrowExtension     = "ARROW:extension:name"
+	ArrowExtensionMeta = "ARROW:extension:metadata"
+)
+
+// Numbers of the union Type in Schema.fbs that change a form.
+const (
+	arrowDecimal       = 7
+	arrowTimestamp     = 10
+	arrowFixedList     = 16
+	arrowDuration      = 18
+	arrowLargeBinary   = 19
+	arrowLargeUtf8     = 20
+	arrowLargeList     = 21
+	arrowBinaryView    = 23
+	arrowUtf8View      = 24
+	arrowListView      = 25
+	arrowLargeListView = 26
+)
+
+// arrowStores are the forms that a type of Arrow gives by its number alone.
+var arrowStores = map[byte]Store{arrowLargeBinary: LargeText, arrowLargeUtf8: LargeText, arrowLargeList: LargeList,
+	arrowBinaryView: TextView, arrowUtf8View: TextView, arrowListView: ListView, arrowLargeListView: LargeListView,
+	arrowFixedList: FixedList, arrowDuration: Duration}
+
+// arrowField is a field of Arrow's schema.
+type arrowField struct {
+	kind      byte
+	size      int32 // of fixed-size lists, and the bits of decimals
+	unit      uint8 // digits after the second
+	zone      string
+	coded     int32 // bits of the codes of a dictionary, else 0
+	unsigned  bool  // the codes
+	ordered   bool
+	extension [2]string // name and metadata
+	children  []arrowField
+}
+
+// arrowFields parses the schema in Arrow's words. It returns nil if there is none, or if it is broken or has other
+// columns than the file: the schema of Parquet alone then says what the columns are, and all values can be read by it.
+func arrowFields(encoded string, columns int) (fields []arrowField) {
+	b, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(b) < 8 {
+		return nil
+	}
+	if binary.LittleEndian.Uint32(b) == 0xFFFFFFFF { // before version 0.15 of Arrow, messages began with their length
+		b = b[4:]
+	}
+	b = b[4:]
+	if len(b) < 8 {
+		return nil
+	}
+	// FlatBuffers of Go has no verifier. Offsets beyond b panic, and nothing is allocated by a length.
+	defer func() {
+		if recover() != nil {
+			fields = nil
+		}
+	}()
+	message := table(b, flatbuffers.GetUOffsetT(b))
+	schema, ok := message.below(2)
+	if !ok {
+		return nil
+	}
+	left := maxArrowFields
+	fields = schema.fields(1, &left, 0)
+	if left < 0 || len(fields) != columns {
+		return nil
+	}
+	return fields
+}
+
+// Limits of a schema in Arrow's words. Those of Parquet's own schema are the same, see package parquet.
+const (
+	maxArrowFields = 1 << 16
+	maxArrowDepth  = 64
+)
+
+// flat reads a table of FlatBuffers by the numbers of its slots.
+type flat struct{ flatbuffers.Table }
+
+func table(b []byte, pos flatbuffers.UOffsetT) flat {
+	return flat{flatbuffers.Table{Bytes: b, Pos: pos}}
+}
+
+// slot returns where a member begins, or 0 if it is absent.
+func (t flat) slot(i int) flatbuffers.UOffsetT {
+	off := t.Offset(flatbuffers.VOffsetT(4 + 2*i))
+	if off == 0 {
+		return 0
+	}
+	return flatbuffers.UOffsetT(off) + t.Pos
+}
+
+func (t flat) below(i int) (flat, bool) {
+	pos := t.slot(i)
+	if pos == 0 {
+		return flat{}, false
+	}
+	return table(t.Bytes, t.Indirect(pos)), true
+}
+
+func (t flat) int16(i int, missing int16) int16 {
+	if pos := t.slot(i); pos != 0 {
+		return t.GetInt16(pos)
+	}
+	return missing
+}
+
+func (t flat) int32(i int, missing int32) int32 {
+	if pos := t.slot(i); pos != 0 {
+		return t.GetInt32(pos)
+	}
+	return missing
+}
+
+func (t flat) bool(i int) bool {
+	pos := t.slot(i)
+	return pos != 0 && t.GetBool(pos)
+}
+
+func (t flat) text(i int) string {
+	if pos := t.slot(i); pos != 0 {
+		return string(t.ByteVector(pos))
+	}
+	return ""
+}
+
+// tables returns the tables of a vector.
+func (t flat) tables(i int, left *int) []flat {
+	if t.slot(i) == 0 {
+		return nil
+	}
+	off := flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*i)))
+	start, n := t.Vector(off), t.VectorLen(off)
+	var out []flat
+	for k := 0; k < n && *left >= 0; k++ {
+		*left--
+		out = append(out, table(t.Bytes, t.Indirect(start+flatbuffers.UOffsetT(4*k))))
+	}
+	return out
+}
+
+// fields parses a vector of Field. left is how many more there may be in all.
+func (t flat) fields(i int, left *int, depth int) []arrowField {
+	if depth > maxArrowDepth {
+		*left = -1
+		return nil
+	}
+	var out []arrowField
+	for _, f := range t.tables(i, left) {
+		one := f.field(left)
+		one.children = f.fields(5, left, depth+1)
+		out = append(out, one)
+	}
+	return out
+}
+
+// field parses a Field without its children.
+func (t flat) field(left *int) (f arrowField) {
+	if pos := t.slot(2); pos != 0 {
+		f.kind = t.GetByte(pos)
+	}
+	if codes, ok := t.below(4); ok {
+		f.coded = 32
+		if width, ok := codes.below(1); ok {
+			f.coded, f.unsigned = width.int32(0, 32), !width.bool(1)
+		}
+		f.ordered = codes.bool(2)
+	}
+	for _, pair := range t.tables(6, left) {
+		switch pair.text(0) {
+		case ArrowExtension:
+			f.extension[0] = pair.text(1)
+		case ArrowExtensionMeta:
+			f.extension[1] = pair.text(1)
+		}
+	}
+	typ, ok := t.below(3)
+	if !ok {
+		return f
+	}
+	switch f.kind {
+	case arrowDecimal:
+		f.size = typ.int32(2, 128)
+	case arrowTimestamp:
+		f.zone = typ.text(1)
+	case arrowFixedList:
+		f.size = typ.int32(0, 0)
+	case arrowDuration:
+		f.unit = uint8(3 * min(max(typ.int16(0, 1), 0), 3))
+	}
+	return f
+}
+
+// inArrow returns a type of Parquet with the forms that its field of Arrow's schema adds. A field that does not fit the
+// type adds nothing.
+func (t Type) inArrow(a *arrowField) Type {
+	f := t.Stored()
+	store := arrowStores[a.kind]
+	switch {
+	case t.Kind == Int64 && t.Bits == 64 && store == Duration:
+		f.Store, f.Unit = Duration, a.unit
+	case (t.Kind == String || t.Kind == Binary) && f.Store == Default &&
+		(a.coded == 8 || a.coded == 16 || a.coded == 32 || a.coded == 64):
+		f.Store, f.Size, f.Unsigned, f.Ordered = Coded, a.coded, a.unsigned, a.ordered
+	case t.Kind == String && (a.kind == arrowLargeUtf8 || a.kind == arrowUtf8View),
+		t.Kind == Binary && f.Store == Default && (a.kind == arrowLargeBinary || a.kind == arrowBinaryView):
+		f.Store = store
+	case t.Kind == List && f.Store == Default && store == FixedList && a.size > 0:
+		f.Store, f.Size = FixedList, a.size
+	case t.Kind == List && f.Store == Default && (store == LargeList || store == ListView || store == LargeListView):
+		f.Store = store
+	case t.Kind == Timestamp && t.UTC && a.zone != "UTC":
+		f.Zone = a.zone
+	case t.Kind == Decimal && a.kind == arrowDecimal &&
+		(a.size == 32 && t.Precision <= 9 || a.size == 64 && t.Precision <= 18 || a.size == 256):
+		f.Store, f.Size = Decimals, a.size
+	}
+	if a.extension[0] != "" {
+		f.Extension, f.Metadata = a.extension[0], a.extension[1]
+	}
+	t = t.formed(f)
+	switch {
+	case t.Kind == List && len(a.children) == 1:
+		elem := t.Elem.inArrow(&a.children[0])
+		t.Elem = &elem
+	case t.Kind == Struct && len(a.children) == len(t.Fields):
+		fields := make([]Column, len(t.Fields))
+		for i, c := range t.Fields {
+			fields[i] = Column{Name: c.Name, Type: c.Type.inArrow(&a.children[i])}
+		}
+		t.Fields = fields
+	}
+	return t
+}
