@@ -30,8 +30,9 @@ type Form struct {
 	Store Store
 	// Size is the number of values of FixedList, of bytes of FixedBytes and of Decimals in Binary, and of bits of other
 	// Decimals and of the codes of Coded.
-	Size             int32
-	Unit             uint8 // of Duration: digits after the second, 0, 3, 6 or 9; of Time and Timestamp: 3 for milliseconds
+	Size int32
+	// Unit is 3, for milliseconds, of Time and Timestamp. Of Duration it is the digits after the second: 0, 3, 6 or 9.
+	Unit             uint8
 	Precision, Scale int32 // of Decimals in Binary
 	Ordered          bool  // of Coded, and so is Unsigned
 	Unsigned         bool
@@ -256,6 +257,13 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// As returns the same values in another form.
+func (v *Vector) As(f Form) *Vector {
+	out := *v
+	out.typ = v.typ.formed(f)
+	return &out
 }
 
 // retype gives a vector and its children the forms of a type that has the same kinds.

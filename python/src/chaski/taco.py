@@ -275,10 +275,24 @@ class Asset:
 
     @property
     def name(self) -> str:
-        """What `chaski.read` and GDAL open it by: the file, or /vsisubfile/OFFSET_SIZE,FILE."""
+        """What `chaski.read` opens it by: the file, or /vsisubfile/OFFSET_SIZE,FILE, as for GDAL.
+
+        In MDS shards it is FOLDER::PATH, because the bytes of an array do not say its dtype and
+        shape.
+        """
+        folder = self._mds()
+        if folder is not None:
+            return f"{folder}::{self.path}"
         return (
             self.uri if self.size is None else f"/vsisubfile/{self.offset}_{self.size},{self.uri}"
         )
+
+    def _mds(self) -> str | None:
+        """Returns the folder of MDS shards that the sample lies in, None of other containers."""
+        if self._at is None or not self.uri.endswith(".mds"):
+            return None
+        folders = [c.removesuffix("/index.json").rstrip("/") for c in self._at[0].containers.paths]
+        return max((f for f in folders if self.uri.startswith(f + "/")), key=len, default=None)
 
     @property
     def vsi(self) -> str:

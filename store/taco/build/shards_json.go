@@ -1,10 +1,14 @@
 package build
 
 import (
+	"encoding/json"
 	"math"
 
 	"github.com/chaski-eo/chaski/tables"
 )
+
+// isJSON reports whether the strings of a column are JSON.
+func isJSON(v *tables.Vector) bool { return v.Type().Stored().Extension == tables.ExtensionJSON }
 
 // appendPython appends a value as JSON that Python reads as it is: with NaN and infinities as numbers.
 func appendPython(dst []byte, v *tables.Vector, i int) []byte {
@@ -12,6 +16,10 @@ func appendPython(dst []byte, v *tables.Vector, i int) []byte {
 		return append(dst, "null"...)
 	}
 	switch v.Kind() {
+	case tables.String:
+		if text := v.Bytes(i); isJSON(v) && json.Valid(text) {
+			return append(dst, text...)
+		}
 	case tables.Float64:
 		switch f := v.Float(i); {
 		case math.IsNaN(f):

@@ -3,6 +3,7 @@ package shards
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -16,8 +17,12 @@ import (
 type column struct {
 	name   string
 	rows   []int32
-	values []any // int64, float64, bool or string
+	typ    tables.Type // of numbers, where the encoding says it; otherwise the values do
+	values []any       // int64, uint64, float64, bool, string or document
 }
+
+// document is a list or an object as JSON.
+type document string
 
 // columns are those of a dataset, in the order in which they were first seen.
 type columns struct {
@@ -25,8 +30,8 @@ type columns struct {
 	at   map[string]int
 }
 
-// add adds a value of a sample, or nothing for nil.
-func (c *columns) add(row int, name string, v any) {
+// add adds a value of a sample, or nothing for nil. typ is the type that the column's encoding says, or its zero value.
+func (c *columns) add(row int, name string, typ tables.Type, v any) {
 	i, ok := c.at[name]
 	if !ok {
 		if c.at == nil {
@@ -34,7 +39,7 @@ func (c *columns) add(row int, name string, v any) {
 		}
 		i = len(c.list)
 		c.at[name] = i
-		c.list = append(c.list, &column{name: name})
+		c.list = append(c.list, &column{name: name, typ: typ})
 	}
 	if v != nil {
 		k := c.list[i]
@@ -45,7 +50,7 @@ func (c *columns) add(row int, name string, v any) {
 // join adds the columns of a shard, whose first sample is the given row.
 func (c *columns) join(of *columns, first int) {
 	for _, k := range of.list {
-		c.add(0, k.name, nil)
+		c.add(0, k.name, k.typ, nil)
 		to := c.list[c.at[k.name]]
 		for _, row := range k.rows {
 			to.rows = append(to.rows, row+int32(first))
@@ -72,16 +77,57 @@ func (c *columns) tooMany(samples int, size int64) error {
 	return nil
 }
 
-// vector returns the values of n rows. Numbers of both kinds are floats, and other mixtures are strings, as JSON writes
-// the values.
+// numbers returns the values of n rows of a column whose encoding says its type.
+func (k *column) numbers(n int, nulls []bool) *tables.Vector {
+	if k.typ.Kind == tables.Float64 {
+		out := make([]float64, n)
+		for i, row := range k.rows {
+			out[row] = k.values[i].(float64)
+		}
+		return tables.NewFloats(k.typ, out, nulls)
+	}
+	out := make([]int64, n)
+	for i, row := range k.rows {
+		switch v := k.values[i].(type) {
+		case int64:
+			out[row] = v
+		case uint64:
+			out[row] = int64(v)
+		}
+	}
+	return tables.NewInts(k.typ, out, nulls)
+}
+
+// documents returns the values of n rows as JSON.
+func (k *column) documents(n int, nulls []bool) *tables.Vector {
+	out := make([]string, n)
+	for i, row := range k.rows {
+		switch v := k.values[i].(type) {
+		case document:
+			out[row] = string(v)
+		case string:
+			out[row] = quoted(v)
+		case float64:
+			out[row] = strconv.FormatFloat(v, 'g', -1, 64)
+		default:
+			out[row] = fmt.Sprint(v)
+		}
+	}
+	return tables.NewStrings(out, nulls).As(tables.Form{Extension: tables.ExtensionJSON})
+}
+
+// vector returns the values of n rows. Numbers of both kinds are floats, columns with lists or objects are JSON, and
+// other mixtures are strings, as JSON writes the values.
 func (k *column) vector(n int) *tables.Vector {
 	nulls := make([]bool, n)
 	for i := range nulls {
 		nulls[i] = true
 	}
-	var ints, floats, bools, texts int
+	var ints, floats, bools, texts, documents int
 	for _, v := range k.values {
 		switch v.(type) {
+		case document:
+			documents++
 		case int64:
 			ints++
 		case float64:
@@ -96,6 +142,10 @@ func (k *column) vector(n int) *tables.Vector {
 		nulls[row] = false
 	}
 	switch {
+	case k.typ.Kind != tables.Null:
+		return k.numbers(n, nulls)
+	case documents > 0:
+		return k.documents(n, nulls)
 	case texts == 0 && floats == 0 && (ints == 0 || bools == 0):
 		out := make([]int64, n)
 		for i, row := range k.rows {
@@ -140,8 +190,8 @@ func (k *column) vector(n int) *tables.Vector {
 	return tables.NewStrings(out, nulls)
 }
 
-// parseJSON returns a JSON value as one of a column: a number, a boolean, a string, nil for null, or the JSON of a list
-// or an object as a string.
+// parseJSON returns a JSON value as one of a column: a number, a boolean, a string, nil for null, or the document of a
+// list or an object.
 func parseJSON(b []byte) (any, error) {
 	b = fromPython(bytes.TrimSpace(b))
 	if !json.Valid(b) || !utf8.Valid(b) {
@@ -159,7 +209,7 @@ func parseJSON(b []byte) (any, error) {
 	case '{', '[':
 		var short bytes.Buffer
 		err := json.Compact(&short, b)
-		return short.String(), err
+		return document(short.String()), err
 	}
 	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil {
 		return n, nil

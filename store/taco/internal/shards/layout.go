@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/picture/npy"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // layout says how the columns of a sample are stored.
@@ -26,6 +27,7 @@ type layout struct {
 type encoding struct {
 	size   int64 // -1 if each sample has its own
 	value  func(b []byte) (any, error)
+	typ    tables.Type    // of numbers; zero: each value says its own
 	array  *arrayEncoding // of arrays, which are files with a header
 	isFile bool
 }
@@ -63,27 +65,30 @@ func newLayout(s *indexShard) (*layout, error) {
 
 // numbers are encodings of fixed size.
 var numbers = map[string]struct {
-	size  int64
+	typ   tables.Type
 	value func(b []byte) any
 }{
-	"int":     {8, func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
-	"int64":   {8, func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
-	"int32":   {4, func(b []byte) any { return int64(int32(binary.LittleEndian.Uint32(b))) }},
-	"int16":   {2, func(b []byte) any { return int64(int16(binary.LittleEndian.Uint16(b))) }},
-	"int8":    {1, func(b []byte) any { return int64(int8(b[0])) }},
-	"uint32":  {4, func(b []byte) any { return int64(binary.LittleEndian.Uint32(b)) }},
-	"uint16":  {2, func(b []byte) any { return int64(binary.LittleEndian.Uint16(b)) }},
-	"uint8":   {1, func(b []byte) any { return int64(b[0]) }},
-	"float64": {8, func(b []byte) any { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
-	"float32": {4, func(b []byte) any { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
-	"float16": {2, func(b []byte) any { return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b))) }},
-	"uint64": {8, func(b []byte) any {
-		if n := binary.LittleEndian.Uint64(b); n > math.MaxInt64 {
-			return float64(n) // a column has no type for it beside negative numbers
-		}
-		return int64(binary.LittleEndian.Uint64(b))
+	"int":     {intType(64), func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
+	"int64":   {intType(64), func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
+	"int32":   {intType(32), func(b []byte) any { return int64(int32(binary.LittleEndian.Uint32(b))) }},
+	"int16":   {intType(16), func(b []byte) any { return int64(int16(binary.LittleEndian.Uint16(b))) }},
+	"int8":    {intType(8), func(b []byte) any { return int64(int8(b[0])) }},
+	"uint64":  {uintType(64), func(b []byte) any { return binary.LittleEndian.Uint64(b) }},
+	"uint32":  {uintType(32), func(b []byte) any { return int64(binary.LittleEndian.Uint32(b)) }},
+	"uint16":  {uintType(16), func(b []byte) any { return int64(binary.LittleEndian.Uint16(b)) }},
+	"uint8":   {uintType(8), func(b []byte) any { return int64(b[0]) }},
+	"float64": {floatType(64), func(b []byte) any { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
+	"float32": {floatType(32), func(b []byte) any {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}},
+	"float16": {floatType(16), func(b []byte) any {
+		return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b)))
 	}},
 }
+
+func intType(bits uint8) tables.Type   { return tables.Type{Kind: tables.Int64, Bits: bits} }
+func uintType(bits uint8) tables.Type  { return tables.Type{Kind: tables.Uint64, Bits: bits} }
+func floatType(bits uint8) tables.Type { return tables.Type{Kind: tables.Float64, Bits: bits} }
 
 // fileEncodings are encodings of bytes that are files, or that chaski hands out as they are.
 var fileEncodings = []string{"bytes", "png", "jpeg", "jpeg_array", "jpegarray", "pil", "pkl", "list[pil]", "list[jpeg]",
@@ -109,7 +114,8 @@ func encodingOf(name string) (encoding, error) {
 	n, isNumber := numbers[name]
 	switch {
 	case isNumber:
-		e.size, e.value = n.size, func(b []byte) (any, error) { return n.value(b), nil }
+		e.size, e.typ = int64(n.typ.Bits/8), n.typ
+		e.value = func(b []byte) (any, error) { return n.value(b), nil }
 	case kind == "ndarray":
 		e.isFile, e.array = true, &arrayEncoding{}
 		if err := e.array.parse(rest); err != nil {

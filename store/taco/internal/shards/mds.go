@@ -273,7 +273,7 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 			if i == l.id && v != nil {
 				id = fmt.Sprint(v)
 			} else if i != l.id {
-				p.columns.add(row, name, v)
+				p.columns.add(row, name, e.typ, v)
 			}
 		}
 		at += size

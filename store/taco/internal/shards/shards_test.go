@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // memory opens files by name.
@@ -313,7 +314,7 @@ func TestPythonNumbers(t *testing.T) {
 func TestRenamedColumns(t *testing.T) {
 	p := &part{ids: []string{"a"}, counts: []int32{0}}
 	for _, name := range []string{"type", "source:type", "id"} {
-		p.columns.add(0, name, name)
+		p.columns.add(0, name, tables.Type{}, name)
 	}
 	c := &Container{}
 	if err := c.join([]*part{p}); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // TarBlock is the size of the blocks of a tar file.
@@ -182,18 +183,18 @@ func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) erro
 	switch {
 	case isText:
 		v, err := text(b)
-		p.columns.add(row, ext, v)
+		p.columns.add(row, ext, tables.Type{}, v)
 		return err
 	case isInt:
 		v, err := number(strings.TrimSpace(string(b)))
-		p.columns.add(row, ext, v)
+		p.columns.add(row, ext, tables.Type{}, v)
 		return err
 	}
 	b = fromPython(b)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(b, &object) != nil || object == nil || len(object) > maxKeys {
 		v, err := parseJSON(b)
-		p.columns.add(row, ext, v)
+		p.columns.add(row, ext, tables.Type{}, v)
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
@@ -201,7 +202,7 @@ func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) erro
 		if err != nil {
 			return err
 		}
-		p.columns.add(row, ext+":"+key, v)
+		p.columns.add(row, ext+":"+key, tables.Type{}, v)
 	}
 	return nil
 }
