@@ -156,7 +156,7 @@ def test_repacked_tars_keep_objects(tmp_path, binary):
     subprocess.run(command, check=True)
     with tarfile.open(tmp_path / "out" / "shard-000000.tar") as tar:
         docs = [json.load(tar.extractfile(m)) for m in tar if m.name.endswith(".json")]
-    assert [{k: d[f"json:{k}"] for k in ("place", "tags")} for d in docs] == metas
+    assert [{k: d[k] for k in ("place", "tags")} for d in docs] == metas
 
 
 def test_arrays_of_samples_in_tars():
