@@ -71,8 +71,9 @@ const (
 // and 16 digits take 29 of them.
 const longestBase = 200
 
-// staleAge is the time since the last write after which clean removes a temporary file or folder. A lock shows that its
-// writer lives, but some network file systems do not show locks to other hosts. There, recent writes show it.
+// staleAge is the time since the last write after which clean removes a temporary file or folder that is not on a local
+// file system. A lock shows that its writer lives, but some network file systems do not show locks to other hosts. There,
+// recent writes show it.
 const staleAge = 10 * time.Minute
 
 // WriteFile replaces the file name by a new one with the content that write gives it; write must not
@@ -83,7 +84,7 @@ func WriteFile(name string, write func(*os.File) error) error { return writeFile
 // Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
 // worked for the content.
 func Writable(name string) error {
-	f, err := create(name)
+	f, _, err := create(name)
 	if err != nil {
 		return err
 	}
@@ -100,30 +101,57 @@ func CreateFile(name string, write func(*os.File) error) error {
 	return writeFile(name, write, placeNew)
 }
 
-// create creates a file under a temporary name for name. Its error names name: nobody knows the other one.
-func create(name string) (*os.File, error) {
-	f, err := os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		failed.Path = name
+// create creates and locks a file under a temporary name for name. Where there are no locks, the file's age alone keeps
+// others from removing it: see staleAge. Its error names name: nobody knows the other one.
+func create(name string) (f *os.File, locked bool, err error) {
+	for range attempts {
+		f, err = os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			failed.Path = name
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		beforeLock(f.Name())
+		err = lockOpen(f)
+		if err == nil && isNamed(f, f.Name()) {
+			return f, true, nil
+		}
+		if err != nil && !errors.Is(err, ErrLocked) {
+			return f, false, nil
+		}
+		// Another run has looked for leftovers before the lock, and removes the file.
+		_ = f.Close()
 	}
-	return f, err
+	return nil, false, &fs.PathError{Op: "create", Path: name, Err: ErrLocked}
 }
+
+// attempts bounds how often a temporary name is made anew because another run took it for a leftover. Each run looks
+// through a folder once, so that a second run in the same microsecond is needed for each.
+const attempts = 16
+
+// beforeLock is called between the creation and the lock of a temporary file or folder: tests remove it there.
+var beforeLock = func(string) {}
 
 // writeFile writes a file under a temporary name, and gives it its name by place.
 func writeFile(name string, write func(*os.File) error, place func(from, to string) error) error {
-	f, err := create(name)
+	f, locked, err := create(name)
 	if err != nil {
 		return err
 	}
-	// Without a lock, the file's age alone keeps others from removing it: see staleAge.
-	_ = lockOpen(f)
 	err = write(f)
 	if err == nil {
 		err = fsync(f)
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if !locked { // such a system may not rename an open file
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
 		err = place(f.Name(), name)
+	}
+	if locked { // until the file has its name, the lock keeps others from removing it
+		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
@@ -301,15 +329,22 @@ type Folder struct {
 
 // NewFolder creates a folder that Place or Remove ends. Its temporary name repeats the base of name, in name's folder.
 func NewFolder(name string) (*Folder, error) {
-	path := temporary(name)
-	if err := os.Mkdir(path, 0o777); err != nil {
-		return nil, err
+	for range attempts {
+		path := temporary(name)
+		if err := os.Mkdir(path, 0o777); err != nil {
+			return nil, err
+		}
+		beforeLock(path)
+		lock, err := lockFolder(path)
+		switch {
+		case err == nil || errors.Is(err, errors.ErrUnsupported):
+			return &Folder{Path: path, lock: lock}, nil
+		case !errors.Is(err, ErrLocked) && !errors.Is(err, fs.ErrNotExist): // such as too many open files
+			return nil, errors.Join(err, os.Remove(path))
+		}
+		// Another run has looked for leftovers before the lock, and removes the folder.
 	}
-	lock, err := lockFolder(path)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, errors.Join(err, os.Remove(path)) // such as too many open files
-	}
-	return &Folder{Path: path, lock: lock}, nil
+	return nil, &fs.PathError{Op: "create", Path: name, Err: ErrLocked}
 }
 
 // Place gives the folder its name, which must not be there unless it is an empty folder. All files must be closed.
@@ -361,12 +396,13 @@ func clean(dir string) {
 		return
 	}
 	defer f.Close()
+	local := isLocal(f)
 	for {
 		// In pieces, since a folder may hold millions of chips.
 		names, err := f.ReadDir(1024)
 		for _, e := range names {
 			if isTemporary(e.Name()) {
-				removeStale(pathname.Join(dir, e.Name()))
+				removeStale(pathname.Join(dir, e.Name()), local)
 			}
 		}
 		if err != nil {
@@ -408,11 +444,12 @@ func lastWrite(path string) (last time.Time) {
 	return last
 }
 
-// removeStale removes a file or folder whose owner is gone.
-func removeStale(path string) {
+// removeStale removes a file or folder whose owner is gone. On a local file system, it is if nobody holds the lock.
+func removeStale(path string, local bool) {
 	// Only files and folders: to open a named pipe waits for a writer.
 	st, err := os.Lstat(path)
-	if err != nil || !st.Mode().IsRegular() && !st.IsDir() || time.Since(lastWrite(path)) < staleAge {
+	if err != nil || !st.Mode().IsRegular() && !st.IsDir() ||
+		!local && time.Since(lastWrite(path)) < staleAge {
 		return
 	}
 	lock, err := Lock(path)

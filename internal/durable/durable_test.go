@@ -243,9 +243,79 @@ func TestMissingSyncOfDirectoriesIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestLeftoversOfKilledRunsAreRemoved: temporary files are removed unless they are locked, young or
-// of another program.
+// asNetwork has a test see all file systems as such that may not show locks to other hosts.
+func asNetwork(t *testing.T) {
+	t.Helper()
+	old := isLocal
+	t.Cleanup(func() { isLocal = old })
+	isLocal = func(*os.File) bool { return false }
+}
+
+// TestLeftoversAreRemovedAtOnce: on a local file system, the lock alone says whether the owner of a temporary file or
+// folder lives, however young it is.
+func TestLeftoversAreRemovedAtOnce(t *testing.T) {
+	old := isLocal
+	t.Cleanup(func() { isLocal = old })
+	isLocal = func(*os.File) bool { return true }
+	dir := t.TempDir()
+	for _, name := range []string{".dead.chaski-0123456789abcdef.tmp", ".live.chaski-1123456789abcdef.tmp"} {
+		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, ".folder"+name, "below")} {
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := []string{".folder.live.chaski-1123456789abcdef.tmp", ".live.chaski-1123456789abcdef.tmp"}
+	for _, name := range want {
+		lock, err := Lock(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+	}
+	clean(dir)
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the folder holds %v, want %v", got, want)
+	}
+}
+
+// TestARunThatLooksForLeftoversAtTheWrongMoment: a file or folder that another run removes between its creation and its
+// lock is made again.
+func TestARunThatLooksForLeftoversAtTheWrongMoment(t *testing.T) {
+	old := beforeLock
+	t.Cleanup(func() { beforeLock = old })
+	times := 0
+	beforeLock = func(path string) {
+		if times++; times%3 == 0 {
+			return
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := WriteFile(filepath.Join(dir, "a"), content("a")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFolder(filepath.Join(dir, "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Place(filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the folder holds %v", got)
+	}
+}
+
+// TestLeftoversOfKilledRunsAreRemoved: on a network file system, temporary files are removed unless they are locked,
+// young or of another program.
 func TestLeftoversOfKilledRunsAreRemoved(t *testing.T) {
+	asNetwork(t)
 	dir := t.TempDir()
 	long := time.Now().Add(-2 * staleAge)
 	make := func(name string, old bool) string {

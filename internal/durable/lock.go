@@ -20,13 +20,18 @@ func Lock(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	// Another run may have removed it between Open and lock, and made a new one of that name.
-	held, err := f.Stat()
-	if err == nil {
-		now, gone := os.Lstat(path)
-		if gone == nil && os.SameFile(held, now) {
-			return f, nil
-		}
-		err = ErrLocked
+	if !isNamed(f, path) {
+		return nil, errors.Join(ErrLocked, f.Close())
 	}
-	return nil, errors.Join(err, f.Close())
+	return f, nil
+}
+
+// isNamed reports whether an open file has this name still.
+func isNamed(f *os.File, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(held, now)
 }
