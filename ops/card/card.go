@@ -22,11 +22,15 @@ type Options struct {
 	Name string
 	// URL is where the data set is published, "" if that is not known.
 	URL string
+	// Link is the path from the folder of the card to the container, or from the root if there is none. Documents for
+	// programs have it where URL is not known.
+	Link string
 	// Year is the year of its publication, which DataCite wants.
 	Year int
 	// SHA256 returns the sum of File, in hex, for Croissant.
 	SHA256 func() (string, error)
-	// File is the file that Croissant describes: the container, or of a folder the table of its samples.
+	// File is the file that Croissant describes: the container, or of a folder the table of its samples. It is a path
+	// from the folder of the card.
 	File string
 	// ZIP says that File is a ZIP, with the table of samples in METADATA/level0.parquet.
 	ZIP bool

@@ -74,7 +74,7 @@ func croissant(c *Card) ([]byte, error) {
 	}
 	doc := object{"@context": croissantContext, "@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.0",
 		"name": c.ID, "description": c.Description, "license": c.Licenses, "version": c.DatasetVersion,
-		"keywords": c.Keywords, "creator": croissantPeople(c), "distribution": files, "url": c.address(),
+		"keywords": c.Keywords, "creator": croissantPeople(c), "distribution": files, "url": c.link(),
 		"datePublished": strconv.Itoa(c.Options.Year), "recordSet": []any{object{"@type": "cr:RecordSet",
 			"@id": "sample", "name": "sample", "field": fields}}}
 	if c.Title != "" {
@@ -210,7 +210,7 @@ func stac(c *Card) ([]byte, error) {
 		"description": c.Description, "license": license, "providers": providers, "links": []any{},
 		"extent":    object{"spatial": object{"bbox": [][]float64{box}}, "temporal": object{"interval": []any{times}}},
 		"summaries": object{"taco:tasks": c.Tasks, "taco:samples": object{"minimum": c.Samples, "maximum": c.Samples}},
-		"assets": object{"data": object{"href": c.address(), "title": c.Heading(), "roles": []string{"data"},
+		"assets": object{"data": object{"href": c.link(), "title": c.Heading(), "roles": []string{"data"},
 			"type": "application/zip; profile=taco"}}}
 	if len(c.Keywords) > 0 {
 		doc["keywords"] = c.Keywords

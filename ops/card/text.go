@@ -99,6 +99,14 @@ func (c *Card) address() string {
 	return c.Options.Name
 }
 
+// link returns where a program finds the container that has read the card.
+func (c *Card) link() string {
+	if c.Options.URL != "" {
+		return c.Options.URL
+	}
+	return c.Options.Link
+}
+
 // plain escapes text for Markdown: strings in COLLECTION.json are text, not markup. A line break in it would end a row
 // of a table.
 func plain(text string) string {

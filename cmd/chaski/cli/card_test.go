@@ -3,11 +3,14 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
 // TestCard: each form has what COLLECTION.json says, and text of it that looks like markup is text.
@@ -105,5 +108,83 @@ split:strategy: random
 	}
 	if b, err := os.ReadFile(at("card.md")); err != nil || !strings.HasPrefix(string(b), "# ") {
 		t.Error(err)
+	}
+}
+
+// TestCardLinksToTheContainer: a STAC collection and a Croissant document name the container by a path that leads there
+// from the folder of the document, wherever that is; on standard output the path begins at the root.
+func TestCardLinksToTheContainer(t *testing.T) {
+	at := folderOf(t, map[string]string{"in/a.tif": "1", "data/x.txt": "", "real/deep/x.txt": ""})
+	zip, folder := at("data/a.tacozip"), at("data/folder")
+	for _, out := range []string{zip, folder} {
+		if r := chaski(t.Context(), "pack", "-o", out, "--collection", at("about.json"), at("in")); r.code != 0 {
+			t.Fatal(r.err)
+		}
+	}
+	if err := os.Symlink(at("real/deep"), at("link")); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(at("data"))
+	for _, name := range []string{zip, "a.tacozip", folder, "folder", "../data/folder"} {
+		for _, form := range []string{"stac", "croissant"} {
+			for _, out := range []string{"c.json", at("c.json"), "../in/c.json", at("link/c.json"), "../link/../c.json"} {
+				if r := chaski(t.Context(), "card", "--to", form, "-o", out, name); r.code != 0 {
+					t.Fatal(r.err)
+				}
+				for _, link := range links(t, form, out) {
+					leadsTo(t, pathname.Dir(out)+"/"+link, name, form)
+				}
+			}
+		}
+		r := chaski(t.Context(), "card", "--to", "stac", name)
+		if r.code != 0 {
+			t.Fatal(r.err)
+		}
+		if err := os.WriteFile("stdout.json", []byte(r.out), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range links(t, "stac", "stdout.json") {
+			if !filepath.IsAbs(link) {
+				t.Errorf("%s on standard output", link)
+			}
+			leadsTo(t, link, name, "stac")
+		}
+	}
+}
+
+// links returns the paths in a card.
+func links(t *testing.T, form, file string) []string {
+	t.Helper()
+	var doc struct {
+		Assets       map[string]struct{ Href string }
+		Distribution []struct{ ContentURL string }
+	}
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form == "stac" {
+		return []string{doc.Assets["data"].Href}
+	}
+	return []string{doc.Distribution[0].ContentURL}
+}
+
+// leadsTo checks that a path is the container, or the table of its samples.
+func leadsTo(t *testing.T, link, name, form string) {
+	t.Helper()
+	if st, err := os.Stat(name); err == nil && st.IsDir() && form == "croissant" {
+		name += "/METADATA/level0.parquet"
+	}
+	got, err := os.Stat(link)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	want, err := os.Stat(name)
+	if err != nil || !os.SameFile(got, want) {
+		t.Errorf("%s: %s is not %s (%v)", form, link, name, err)
 	}
 }

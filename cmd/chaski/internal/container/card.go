@@ -37,7 +37,10 @@ func NewCard(env console.Env) *cobra.Command {
 --to says in which form: markdown (a data card), html (one page), huggingface (the card of a repository there:
 Markdown with a header), croissant (JSON of Croissant 1.0), datacite (JSON of DataCite 4.5, to register a DOI)
 or stac (a collection of STAC 1.0). croissant has the SHA-256 of a local ZIP, or of the table of a folder,
-which it reads whole.`,
+which it reads whole.
+
+Without --url, croissant and stac name the container by its path from the folder of --output, and on standard
+output by its path from the root (croissant: by the name of its file).`,
 		Example: `  chaski card data.tacozip
   chaski card --to html -o card.html data.tacozip
   chaski card --to stac --url https://data.example.org/data.tacozip data.tacozip`,
@@ -74,8 +77,15 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 	if o.Year == 0 {
 		o.Year = time.Now().Year()
 	}
-	var local string
-	local, o.File, o.ZIP = described(name)
+	local, inside, zip := described(name)
+	if o.ZIP = zip; !source.IsRemote(name) {
+		o.Link = linkTo(f.out, name)
+	}
+	if o.File = path.Base(filepath.ToSlash(local)); f.out != "-" && !source.IsRemote(name) {
+		o.File = linkTo(f.out, local)
+	} else if inside != "" {
+		o.File = inside
+	}
 	o.SHA256 = func() (string, error) {
 		if source.IsRemote(name) {
 			return "", fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
@@ -102,13 +112,40 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 	})
 }
 
-// described returns the file that Croissant describes, its name beside the card, and whether it is a ZIP.
-func described(name string) (local, file string, zip bool) {
+// linkTo returns the path of a local file or folder from the folder of a document, or from the root where there is none,
+// as for standard output or another drive.
+func linkTo(document, name string) string {
+	to, err := pathname.Abs(name)
+	if err != nil {
+		return filepath.ToSlash(name)
+	}
+	if real, err := filepath.EvalSymlinks(to); err == nil {
+		to = real
+	}
+	if document == "-" {
+		return filepath.ToSlash(to)
+	}
+	from, err := filepath.EvalSymlinks(pathname.Dir(document))
+	if err == nil {
+		from, err = filepath.Abs(from)
+	}
+	if err != nil {
+		return filepath.ToSlash(to)
+	}
+	if link, err := filepath.Rel(from, to); err == nil {
+		to = link
+	}
+	return filepath.ToSlash(to)
+}
+
+// described returns the file that Croissant describes, its path inside of a container that is a folder, and whether it
+// is a ZIP.
+func described(name string) (local, inside string, zip bool) {
 	table := "METADATA/level0.parquet"
 	st, err := os.Stat(name)
 	switch {
 	case err != nil || !st.IsDir():
-		return name, path.Base(filepath.ToSlash(name)), build.FormOf(name) == build.ZIP
+		return name, "", build.FormOf(name) == build.ZIP
 	case build.FormOf(name) == build.Tacocat:
 		table = "level0.parquet"
 	case !exists(pathname.Join(name, table)):
