@@ -198,12 +198,8 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 		if axis != "y" && axis != "x" || len(a.Names) <= d {
 			continue
 		}
-		at, err := n.At(ctx, path.Join(dir, a.Names[d]))
-		if err != nil {
-			return nil
-		}
-		at.drop()
-		if at.Array == nil {
+		values := n.coordinateArray(ctx, dir, a.Names[d])
+		if values == nil {
 			return nil
 		}
 		k := 0
@@ -211,7 +207,7 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 			k = 1
 		}
 		var ok bool
-		if first[k], step[k], ok = at.Array.regular(ctx, a.Shape[d]); !ok {
+		if first[k], step[k], ok = values.regular(ctx, a.Shape[d]); !ok {
 			return nil
 		}
 		found++
@@ -221,6 +217,27 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 	}
 	// Coordinate arrays hold the centres of pixels.
 	return valid([6]float64{first[1] - step[1]/2, step[1], 0, first[0] - step[0]/2, 0, step[0]})
+}
+
+// coordinateArray returns the coordinates of a dimension of an array in dir, or nil. In references to HDF5, a dimension
+// is called by the path of its scale from the root of the file, which may lie above n.
+func (n *Node) coordinateArray(ctx context.Context, dir, name string) *Array {
+	paths := []string{path.Join(dir, name)}
+	if above := path.Dir(name); above != "." {
+		paths = append(paths, strings.TrimPrefix(path.Clean(name), "/"))
+		if strings.HasSuffix("/"+path.Join(n.URI, dir), "/"+strings.Trim(above, "/")) {
+			paths = append(paths, path.Join(dir, path.Base(name)))
+		}
+	}
+	for _, p := range paths {
+		if at, err := n.At(ctx, p); err == nil {
+			at.drop()
+			if at.Array != nil {
+				return at.Array
+			}
+		}
+	}
+	return nil
 }
 
 const (

@@ -3,6 +3,7 @@ package zarr
 import (
 	"context"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -35,13 +36,13 @@ var meanings = map[string]string{
 const imagesPart = "dimensions"
 
 // Axes returns the axis of images that each dimension of an array stands for: those of dims, which names them in
-// order, else by the names of the dimensions. Two dimensions without names are y and x. It returns nil if the array
+// order, else by the names of the dimensions. References to HDF5 have paths of groups before these names. Two dimensions without names are y and x. It returns nil if the array
 // cannot be images.
 func (m *Meta) Axes(dims string) []string {
 	names := strings.Fields(dims)
 	if len(names) == 0 {
 		for _, n := range m.Names {
-			names = append(names, meanings[strings.ToLower(n)])
+			names = append(names, meanings[strings.ToLower(path.Base(n))])
 		}
 		if len(m.Names) == 0 && len(m.Shape) == 2 {
 			names = []string{"y", "x"}
