@@ -83,8 +83,31 @@ func Wrap(kind Kind, part string, off int64, cause error) *Error {
 	return &Error{Kind: kind, Part: part, Off: off, Msg: cause.Error(), Err: cause}
 }
 
-// Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty and without secrets. A message
-// that ends with its kind says it once.
+// sameAs are messages of the system and of stores that say nothing but the kind.
+var sameAs = map[Kind][]string{
+	NotFound: {"no such file or directory", "file does not exist", "no such file", "no such directory",
+		"no such object", "no such program"},
+	Unsupported: {"operation not supported", "unsupported operation"},
+}
+
+// message returns the message without what the kind says: nothing if that is all, and else what stands before it, or
+// in parentheses behind it.
+func (e *Error) message() string {
+	msg := e.Msg
+	for _, same := range append([]string{e.Kind.Error()}, sameAs[e.Kind]...) {
+		if msg == same {
+			return ""
+		}
+		msg = strings.TrimSuffix(msg, ": "+same)
+		if inside, ok := strings.CutPrefix(msg, same+" ("); ok {
+			msg = strings.TrimSuffix(inside, ")")
+		}
+	}
+	return msg
+}
+
+// Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty and without secrets. What the
+// message says about the kind, such as "no such file or directory", is left out.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -97,11 +120,10 @@ func (e *Error) Error() string {
 		}
 		b.WriteString(": ")
 	}
-	kind := e.Kind.Error()
-	if msg := strings.TrimSuffix(e.Msg, ": "+kind); msg != kind {
+	if msg := e.message(); msg != "" {
 		b.WriteString(msg + ": ")
 	}
-	return WithoutSecrets(b.String() + kind)
+	return WithoutSecrets(b.String() + e.Kind.Error())
 }
 
 // Unwrap makes both the kind and the cause reachable by errors.Is and errors.As.

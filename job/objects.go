@@ -219,7 +219,7 @@ func (f *objects) again(ctx context.Context, file string, request func() error) 
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case code == gcerrors.NotFound:
-			return fault.WithFile(fault.New(fault.NotFound, "object", fault.NoOffset, "no such object or bucket"),
+			return fault.WithFile(fault.New(fault.NotFound, "object or bucket", fault.NoOffset, "no such object"),
 				f.name(file))
 		case code == gcerrors.PermissionDenied, code == gcerrors.InvalidArgument, code == gcerrors.Unimplemented,
 			n == tries:

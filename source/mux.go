@@ -67,7 +67,7 @@ func (m *Mux) opener(uri string) (Opener, error) {
 
 func noDriver(uri string) error {
 	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
-		"the scheme %s:// is not supported", Scheme(uri)), uri)
+		"no store is known for the scheme %s://", Scheme(uri)), uri)
 }
 
 // Open implements Opener.

@@ -72,8 +72,8 @@ const (
 const longestBase = 200
 
 // staleAge is the time since the last write after which clean removes a temporary file or folder that is not on a local
-// file system. A lock shows that its writer lives, but some network file systems do not show locks to other hosts. There,
-// recent writes show it.
+// file system. A lock shows that its writer lives, but some network file systems do not show locks to other hosts.
+// There, recent writes show it.
 const staleAge = 10 * time.Minute
 
 // WriteFile replaces the file name by a new one with the content that write gives it; write must not

@@ -313,7 +313,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
 
     def Info(self, request, context):
         if request.path.endswith("missing"):
-            context.abort(grpc.StatusCode.NOT_FOUND, f"{request.path}: no such file: not found")
+            context.abort(grpc.StatusCode.NOT_FOUND, f"{request.path}: file: not found")
         return pb.InfoReply(json=json.dumps({"path": request.path}).encode())
 
 

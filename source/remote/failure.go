@@ -53,8 +53,8 @@ func Status(code int, h http.Header) *Failure {
 	switch code {
 	case http.StatusOK, http.StatusPartialContent:
 		return nil
-	case http.StatusNotFound, http.StatusGone:
-		return Fail(Missing, err)
+	case http.StatusNotFound, http.StatusGone: // the kind of the error says the text of the status
+		return Fail(Missing, fmt.Errorf("HTTP status %d", code))
 	case http.StatusPreconditionFailed:
 		return Fail(Changed, err)
 	case http.StatusRequestedRangeNotSatisfiable:

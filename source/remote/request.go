@@ -94,7 +94,7 @@ func (p place) fault(f *Failure, attempts int) error {
 	e := &fault.Error{File: p.uri, Part: p.part, Off: p.off, Msg: f.Error(), Err: f}
 	switch f.Class {
 	case Missing:
-		e.Kind, e.Part, e.Off, e.Msg = fault.NotFound, "object", fault.NoOffset, "no such object ("+e.Msg+")"
+		e.Kind, e.Part, e.Off = fault.NotFound, "object", fault.NoOffset
 	case Changed:
 		e.Kind, e.Msg = fault.Corrupt, "the object is another one now: "+e.Msg
 	case PastEnd:

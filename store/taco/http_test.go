@@ -115,7 +115,7 @@ func TestServersThatDoNotWork(t *testing.T) {
 		"pages": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<!doctype html>"))
 		}, 20, fault.Unsupported, "begins like an HTML"},
-		"no file": {http.NotFound, 20, fault.NotFound, "no such object"},
+		"no file": {http.NotFound, 20, fault.NotFound, "object: HTTP status 404"},
 	} {
 		var n atomic.Int64
 		o, root := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

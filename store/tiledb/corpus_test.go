@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -272,7 +273,8 @@ func checkFault(t *testing.T, err error, uri string) {
 	if fault.KindOf(err) == 0 {
 		t.Errorf("error without a kind: %v", err)
 	}
-	if !strings.HasPrefix(err.Error(), uri) || strings.Count(err.Error(), ": ") < 3 {
+	var e *fault.Error
+	if !strings.HasPrefix(err.Error(), uri) || !errors.As(err, &e) || e.Part == "" {
 		t.Errorf("error without file or part: %v", err)
 	}
 }

@@ -36,8 +36,8 @@ var meanings = map[string]string{
 const imagesPart = "dimensions"
 
 // Axes returns the axis of images that each dimension of an array stands for: those of dims, which names them in
-// order, else by the names of the dimensions. References to HDF5 have paths of groups before these names. Two dimensions without names are y and x. It returns nil if the array
-// cannot be images.
+// order, else by the names of the dimensions. References to HDF5 have paths of groups before these names. Two
+// dimensions without names are y and x. It returns nil if the array cannot be images.
 func (m *Meta) Axes(dims string) []string {
 	names := strings.Fields(dims)
 	if len(names) == 0 {

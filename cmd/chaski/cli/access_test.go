@@ -218,7 +218,7 @@ func TestServeRefusesBrokenAccess(t *testing.T) {
 		}
 	}
 	none := filepath.Join(dir, "none")
-	want := "chaski: " + none + ": file: no such file or directory: not found\n"
+	want := "chaski: " + none + ": file: not found\n"
 	if r := chaski(t.Context(), "serve", "--listen", "127.0.0.1:0", "--tokens", none); r.err != want {
 		t.Errorf("%q, want %q", r.err, want)
 	}

@@ -127,7 +127,8 @@ func TestCardLinksToTheContainer(t *testing.T) {
 	t.Chdir(at("data"))
 	for _, name := range []string{zip, "a.tacozip", folder, "folder", "../data/folder"} {
 		for _, form := range []string{"stac", "croissant"} {
-			for _, out := range []string{"c.json", at("c.json"), "../in/c.json", at("link/c.json"), "../link/../c.json"} {
+			for _, out := range []string{"c.json", at("c.json"), "../in/c.json", at("link/c.json"),
+				"../link/../c.json"} {
 				if r := chaski(t.Context(), "card", "--to", form, "-o", out, name); r.code != 0 {
 					t.Fatal(r.err)
 				}

@@ -161,7 +161,7 @@ func (s *Store) fail(uri string, err error) error {
 	}
 	switch code(err) {
 	case "NoSuchBucket", "NoSuchKey", "NotFound":
-		return fault.WithFile(fault.New(fault.NotFound, "object", fault.NoOffset, "no such object or bucket"), uri)
+		return fault.WithFile(fault.New(fault.NotFound, "object or bucket", fault.NoOffset, "no such object"), uri)
 	case "NoSuchUpload":
 		err = errors.New("another run has begun to write it, and has ended this upload")
 	}

@@ -265,7 +265,7 @@ func (x *Encoder) compress(out []byte, f Filter, part []byte, e Elem) ([]byte, e
 	case DoubleDelta:
 		return compressDoubleDelta(out, part, e)
 	}
-	return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "writing it is not supported")
+	return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "it cannot be written")
 }
 
 func (x *Encoder) compressGzip(out []byte, level int32, part []byte) ([]byte, error) {

@@ -112,8 +112,8 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 	})
 }
 
-// linkTo returns the path of a local file or folder from the folder of a document, or from the root where there is none,
-// as for standard output or another drive.
+// linkTo returns the path of a local file or folder from the folder of a document. It begins at the root where there is
+// none, as for standard output or another drive.
 func linkTo(document, name string) string {
 	to, err := pathname.Abs(name)
 	if err != nil {
