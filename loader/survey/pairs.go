@@ -21,8 +21,8 @@ import (
 
 // PairOptions say what Pairs reports.
 type PairOptions struct {
-	// MaxShift is the longest shift that is not reported, in pixels of the coarser raster. Default 1.5: a shift
-	// is estimated to within a pixel.
+	// MaxShift is the longest shift that is not reported, in pixels of the coarser raster. Default 1.5: most shifts
+	// are estimated to within a pixel.
 	MaxShift float64
 	// Worst is how many pairs are listed. Default 20.
 	Worst int
@@ -42,7 +42,7 @@ type PairReport struct {
 	Misplaced int64 `json:"misplaced"`
 	Unplaced  int64 `json:"unplaced"`
 	// Shifted pairs lie apart by more than MaxShift, as their pixels say. Aligned pairs do not. Of Unsure pairs the
-	// pixels do not tell.
+	// pixels do not tell, or not exactly enough.
 	Shifted int64 `json:"shifted"`
 	Aligned int64 `json:"aligned"`
 	Unsure  int64 `json:"unsure"`
@@ -89,6 +89,8 @@ func (p *Pair) Err() error { return p.err }
 type PixelShift struct {
 	Y float64 `json:"y"` // downwards
 	X float64 `json:"x"` // to the right
+	// Radius is the standard error of the shift, in pixels; 0 if places say the shift.
+	Radius float64 `json:"radius"`
 	// Confidence is that of shift.Shift; 1 if places say so.
 	Confidence float64 `json:"confidence"`
 }
@@ -344,7 +346,7 @@ func (w *pairWorker) pair(ctx context.Context, pair *Pair, column int) (placed, 
 		pair.Verdict, pair.err = Misplaced, b.Fault(err)
 		if y, x, ok := catalog.Offset(&a, &b, g.h, g.w); ok {
 			// A raster that lies further east has its content further left than it should be.
-			pair.ByPlace = &PixelShift{-y, -x, 1}
+			pair.ByPlace = &PixelShift{Y: -y, X: -x, Confidence: 1}
 		} else {
 			return placed, false, nil // pixels of rasters that lie elsewhere, or in another CRS, say nothing
 		}
@@ -357,11 +359,12 @@ func (w *pairWorker) pair(ctx context.Context, pair *Pair, column int) (placed, 
 		return placed, false, nil
 	}
 	s, err := w.estimate(ctx, a, b, g)
-	if err != nil || s.Confidence < shift.Sure {
+	verdict := s.Verdict(w.pairs.MaxShift)
+	if err != nil || verdict == shift.Unsure {
 		return placed, false, err
 	}
-	pair.ByPixels = &PixelShift{s.Y, s.X, s.Confidence}
-	if pair.Verdict == "" && pair.ByPixels.longer(w.pairs.MaxShift) {
+	pair.ByPixels = &PixelShift{Y: s.Y, X: s.X, Radius: s.Radius, Confidence: s.Confidence}
+	if pair.Verdict == "" && verdict == shift.Shifted {
 		pair.Verdict = Shifted
 		pair.err = b.Fault(fault.New(fault.Misplaced, "pixels", fault.NoOffset,
 			"what it shows lies %s of what %s shows (confidence %.2f)", pair.ByPixels, a.Name(), s.Confidence))
@@ -388,18 +391,15 @@ func (s *PixelShift) String() string {
 }
 
 // estimate estimates the shift of b from the middle of both or, where that does not tell, from their quarters.
-func (w *pairWorker) estimate(ctx context.Context, a, b catalog.Asset, g grid) (best shift.Shift, err error) {
+func (w *pairWorker) estimate(ctx context.Context, a, b catalog.Asset, g grid) (s shift.Shift, err error) {
 	for _, at := range g.places() {
 		first, other, err := w.window(ctx, a, b, g, at)
 		if err != nil {
-			return best, err
+			return s, err
 		}
-		if s := w.estimator.Estimate(first, other); s.Confidence >= best.Confidence {
-			best = s
-		}
-		if best.Confidence >= shift.Sure {
+		if s = w.estimator.Estimate(first, other); s.Verdict(w.pairs.MaxShift) != shift.Unsure {
 			break
 		}
 	}
-	return best, nil
+	return s, nil
 }

@@ -3,6 +3,7 @@ package survey
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
@@ -100,13 +101,19 @@ func (w *pairWorker) side(ctx context.Context, a catalog.Asset, g grid, at [2]in
 			out.Bands[b][i] = s.Float(b*n + i)
 		}
 	}
-	if out.Classes = len(bands) == 1 && fewValues(out.Bands[0]); !out.Classes {
-		for b, band := range out.Bands {
-			for i := range band {
-				if s.InValid[b*n+i] == 0 { // nodata of a mask is one more class
-					band[i] = float32(math.NaN())
-				}
+	whole := slices.Clone(out.Bands[0])
+	for b, band := range out.Bands {
+		for i := range band {
+			if s.InValid[b*n+i] == 0 {
+				band[i] = float32(math.NaN())
 			}
+		}
+	}
+	if len(bands) == 1 {
+		values := distinct(out.Bands[0])
+		out.Classes = values <= maxClasses
+		if values < 2 { // a mask of one class calls the rest nodata
+			out.Bands[0] = whole
 		}
 	}
 	return reduced(out, g.sideY, g.sideX), nil
@@ -121,19 +128,19 @@ func evenly(n, most int) (list []int) {
 	return list
 }
 
-// fewValues reports whether a band has at most maxClasses different values.
-func fewValues(band []float32) bool {
+// distinct returns how many different values a band has, and more than maxClasses if there are more.
+func distinct(band []float32) int {
 	seen := map[float32]bool{}
 	last := float32(math.NaN())
 	for _, v := range band {
 		if v != last && v == v {
 			if seen[v] = true; len(seen) > maxClasses {
-				return false
+				break
 			}
 			last = v
 		}
 	}
-	return true
+	return len(seen)
 }
 
 // reduced returns a raster with h by w pixels, at most as many as r has: the mean of the pixels of r that each covers,

@@ -6,6 +6,12 @@
 // and dark to bright are one. The two fields of angles are correlated by their Fourier transforms with half of the
 // amplitudes removed: phase correlation, which removes all, is easily misled by the few edges of a mask, and plain
 // correlation has wide peaks. The shift is where the correlation is highest.
+//
+// A second measure checks the first: the normalised correlation of the pixels that both rasters have, without any
+// transform (D. Padfield, Masked object registration in the Fourier domain, IEEE Transactions on Image Processing 21,
+// 2012). The transform of a raster with gaps smears its frequencies, whose equalised amplitudes then favour no shift at
+// all; the pixels themselves do not. The second measure also says how exact the shift is, by how much it moves when a
+// part of the raster is left out.
 package shift
 
 import (
@@ -29,13 +35,38 @@ type Raster struct {
 type Shift struct {
 	// Y and X are in pixels, downwards and to the right.
 	Y, X float64
+	// Radius is the standard error of the shift, in pixels.
+	Radius float64
 	// Confidence is from 0 (a guess) to 1: how far the peak of the correlation stands above the next one, less
-	// where it hardly stands above the noise.
+	// where it hardly stands above the noise, and 0 if the pixels that both rasters have say another shift.
 	Confidence float64
 }
 
 // Sure is the Confidence from which on a Shift is to be trusted (docs/performance.md has how often it is wrong).
-const Sure = 1.0 / 3
+const Sure = 0.25
+
+// Verdict is what a Shift says about a pair of rasters.
+type Verdict int
+
+// Unsure pairs may be aligned or shifted.
+const (
+	Unsure Verdict = iota
+	Aligned
+	Shifted
+)
+
+// Verdict returns whether the shift is longer than bound, in pixels. It is unsure if that is within the error.
+func (s Shift) Verdict(bound float64) Verdict {
+	switch {
+	case s.Confidence < Sure:
+		return Unsure
+	case s.Length()+s.Radius <= bound:
+		return Aligned
+	case s.Length()-s.Radius > bound:
+		return Shifted
+	}
+	return Unsure
+}
 
 // Length returns the length of the shift in pixels.
 func (s Shift) Length() float64 { return math.Hypot(s.Y, s.X) }
@@ -56,10 +87,11 @@ const (
 
 // Estimator estimates shifts, and keeps memory for the next pair. It is not safe for concurrent use.
 type Estimator struct {
-	plane  transform
-	first  []complex128
-	other  []complex128
-	tensor tensor
+	plane      transform
+	first      []complex128
+	other      []complex128
+	firstEdges tensor
+	otherEdges tensor
 }
 
 // Estimate returns where the content of other lies in comparison with first. Rasters of different sizes or with a side
@@ -72,19 +104,18 @@ func (e *Estimator) Estimate(first, other *Raster) Shift {
 	// Shifts of up to 1 - minOverlap of a side do not wrap around.
 	e.plane.resize(fast(h+reach(h)), fast(w+reach(w)))
 	e.first, e.other = grown(e.first, e.plane.h*e.plane.w), grown(e.other, e.plane.h*e.plane.w)
-	if !e.spectrum(e.first, first) || !e.spectrum(e.other, other) {
+	if !e.spectrum(e.first, &e.firstEdges, first) || !e.spectrum(e.other, &e.otherEdges, other) {
 		return Shift{}
 	}
 	e.correlate()
-	return e.peak(h, w)
+	return e.check(e.peak(h, w))
 }
 
 // reach is the longest shift along a side that leaves enough overlap.
 func reach(side int) int { return int((1 - minOverlap) * float64(side)) }
 
-// spectrum puts the transformed edges of a raster into to, and reports whether it has any.
-func (e *Estimator) spectrum(to []complex128, r *Raster) bool {
-	t := &e.tensor
+// spectrum puts the edges of a raster into t, and their transform into to. It reports whether there are any.
+func (e *Estimator) spectrum(to []complex128, t *tensor, r *Raster) bool {
 	t.of(r)
 	some := t.balance()
 	clear(to)

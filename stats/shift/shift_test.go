@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -120,5 +121,22 @@ func TestNoConfidence(t *testing.T) {
 	}
 	if got := e.Estimate(image, huge); math.IsNaN(got.Y) || math.IsNaN(got.Confidence) {
 		t.Errorf("of 1e39: %+v", got)
+	}
+}
+
+func BenchmarkEstimate(b *testing.B) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{256, 512} {
+		band := make([]float32, n*n)
+		for i := range band {
+			band[i] = float32(rng.NormFloat64())
+		}
+		r := &shift.Raster{Height: n, Width: n, Bands: [][]float32{band, band, band, band}}
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var e shift.Estimator
+			for b.Loop() {
+				e.Estimate(r, r)
+			}
+		})
 	}
 }

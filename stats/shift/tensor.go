@@ -9,7 +9,8 @@ import (
 // is twice that of its gradient.
 type tensor struct {
 	h, w  int
-	sum   []complex128 // of all bands
+	sum   []complex128 // of all bands; 0 where valid is false
+	valid []bool       // whether a pixel and its neighbours have values in all bands
 	edges []complex128 // of one band; scratch
 	band  []float64    // one band, smoothed
 }
@@ -18,8 +19,12 @@ type tensor struct {
 func (t *tensor) of(r *Raster) {
 	t.h, t.w = r.Height, r.Width
 	n := t.h * t.w
-	t.sum, t.edges, t.band = grown(t.sum, n), grown(t.edges, n), grown(t.band, n)
+	t.sum, t.edges, t.band, t.valid = grown(t.sum, n), grown(t.edges, n), grown(t.band, n), grown(t.valid, n)
 	clear(t.sum)
+	for i := range t.valid {
+		y, x := i/t.w, i%t.w
+		t.valid[i] = y > 0 && x > 0 && y < t.h-1 && x < t.w-1
+	}
 	for _, b := range r.Bands {
 		for i, v := range b {
 			t.band[i] = float64(v)
@@ -31,6 +36,7 @@ func (t *tensor) of(r *Raster) {
 			smooth(t, t.band)
 			t.gradients()
 		}
+		t.exclude()
 		// Each band counts the same, independent of the unit of its values.
 		if mean := meanSize(t.edges); mean > 0 {
 			for i, e := range t.edges {
@@ -40,6 +46,26 @@ func (t *tensor) of(r *Raster) {
 	}
 	// A label may be drawn a pixel beside its object, so the edges of both are widened until they meet.
 	smooth(t, t.sum)
+	t.mask()
+}
+
+// exclude makes pixels invalid where t.band has no value beside them.
+func (t *tensor) exclude() {
+	for i, ok := range t.valid {
+		if ok {
+			beside := t.band[i-1] + t.band[i+1] + t.band[i-t.w] + t.band[i+t.w]
+			t.valid[i] = beside == beside
+		}
+	}
+}
+
+// mask removes what smoothing spread into invalid pixels.
+func (t *tensor) mask() {
+	for i, ok := range t.valid {
+		if !ok {
+			t.sum[i] = 0
+		}
+	}
 }
 
 // gradients finds the edges of t.band by differences.
@@ -80,7 +106,8 @@ func (t *tensor) borders() {
 }
 
 // balance brings the strengths of edges closer to each other, so that a few strong ones do not decide alone, and
-// reports whether there are any.
+// subtracts the mean of the valid pixels, which would correlate the shapes of the valid areas. It reports whether there
+// are any edges.
 func (t *tensor) balance() bool {
 	mean := meanSize(t.sum)
 	if !(mean > 0) || math.IsInf(mean, 0) {
@@ -92,6 +119,16 @@ func (t *tensor) balance() bool {
 			t.sum[i] = e * complex(min(math.Sqrt(size/mean), most)/size, 0)
 		}
 	}
+	sum, n := complex128(0), 0
+	for i, ok := range t.valid {
+		if ok {
+			sum, n = sum+t.sum[i], n+1
+		}
+	}
+	for i := range t.sum {
+		t.sum[i] -= sum / complex(float64(n), 0)
+	}
+	t.mask()
 	return true
 }
 

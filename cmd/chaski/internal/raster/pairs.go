@@ -29,9 +29,11 @@ each raster of a sample with the first one:
           raster. Rasters without a place are compared by their sizes.
   pixels  edges in both must lie on each other. Their shift is estimated by phase correlation of
           gradients, in a window of up to 512 by 512 pixels from the middle (where that does not tell,
-          from the quarters), at the resolution of the coarser raster. It finds shifts of up to 100
-          pixels in windows of 256 by 256, to within a pixel. The confidence is from 0 to 1. Shifts
-          with less than 0.33 are not reported, but counted as unsure: few edges, or unlike ones.
+          from the quarters), at the resolution of the coarser raster, and checked by the pixels that
+          both have. Nodata is left out. It finds shifts of up to 100 pixels in windows of 256 by 256,
+          most to within a pixel. The confidence is from 0 to 1. Shifts with less than 0.25 are not
+          reported, but counted as unsure (few edges, or unlike ones), and so are those whose standard
+          error reaches over --max-shift.
 
 It prints the counts and the worst pairs. --pictures draws each of them: the first raster with the edges
 of the other in magenta, and beside it these edges moved back by the shift, in green. The exit code is 1
@@ -179,7 +181,8 @@ func printPair(out io.Writer, p *survey.Pair) {
 		fmt.Fprintf(out, "  by place:  %v\n", p.ByPlace)
 	}
 	if p.ByPixels != nil {
-		fmt.Fprintf(out, "  by pixels: %v (confidence %.2f)\n", p.ByPixels, p.ByPixels.Confidence)
+		fmt.Fprintf(out, "  by pixels: %v (standard error %.1f, confidence %.2f)\n", p.ByPixels, p.ByPixels.Radius,
+			p.ByPixels.Confidence)
 	}
 	if p.Picture != "" {
 		fmt.Fprintf(out, "  picture:   %s\n", console.OneLine(p.Picture))
