@@ -399,7 +399,7 @@ func TestRates(t *testing.T) {
 			file(t, inCorpus("raster/rumi-v1/landsat-rgb-512.tif"), 0, 1, 0, 1, 2),
 			file(t, inCorpus("raster/rumi-v1/naip-4b-256.tif"), 0, 3, 0, 1, 2, 3)}
 	case "held":
-		first = 2000
+		first = 3000
 		scenes = []*picture{file(t, inCorpus("raster/rumi-v1/l8-11b-tsplit.tif"), 2, 3, 1, 2, 3, 4, 5, 6),
 			file(t, inCorpus("raster/rumi-v1/pan-1b-512.tif"), 0, 0, 0),
 			npy(t, inCorpus("../peers/imagery/s2_20m_6x973x967_uint16.npy"), 6, 973, 967, 640)}
