@@ -26,6 +26,22 @@ __all__ = [
 ]
 
 
+_DOCS = "https://github.com/chaski-eo/chaski/blob/main/docs/"
+# Pages about errors, by kind and part; "" stands for every part.
+_PAGES = {
+    ("misplaced", ""): "sampling.md#fields",
+    ("unsupported", "bands"): "sampling.md#fields",
+    ("not found", "bands"): "sampling.md#fields",
+    ("unsupported", "pixels"): "sampling.md#fields",
+    ("unsupported", "CRS"): "scenes.md",
+    ("limit", "batch"): "operations.md#memory",
+    ("corrupt", ""): "sampling.md#bad-samples",
+    ("state", ""): "resume.md",
+    ("access", ""): "operations.md#who-may-connect",
+    ("unavailable", ""): "operations.md#errors",
+}
+
+
 class Error(Exception):
     """What goes wrong in chaski.
 
@@ -39,6 +55,8 @@ class Error(Exception):
         sample: the sample that could not be read (its index, the row of the table and what that is
             called), or None where it is not about one.
         source: of a mixture, the name of the sample's source, or "".
+        page: the address of the page of the documentation about such errors, or "". Python 3.11
+            shows it below the message.
     """
 
     kind = ""
@@ -68,6 +86,10 @@ class Error(Exception):
         self.source = ""
         self._cause = ""  # the message without the words that say which sample it is about
         self._answered = False  # an engine that lives has said it, so it is not about its end
+        page = _PAGES.get((self.kind, part)) or _PAGES.get((self.kind, ""), "")
+        self.page = _DOCS + page if page else ""
+        if page and hasattr(self, "add_note"):  # Python 3.11
+            self.add_note(f"See {self.page}")
 
 
 class CorruptError(Error, kind="corrupt"):
