@@ -5,7 +5,7 @@ package kernel
 // hasLoops says that there are no other loops than those in Go.
 var hasLoops = false
 
-var hasExpand = false
+var pivcoLoops = PivcoGo
 
 func (h *HuffmanTable) four5(out *[4][]byte, r *[4]backBits) int { return h.four5Go(out, r) }
 

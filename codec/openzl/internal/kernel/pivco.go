@@ -13,6 +13,19 @@ const (
 	pivcoSlack = 64
 )
 
+// PivcoLoops names a set of loops that merge, fill and look up the symbols of nodes.
+type PivcoLoops uint8
+
+// The sets of loops. Each is faster than the one before it.
+const (
+	PivcoGo     PivcoLoops = iota // for all processors
+	PivcoAVX2                     // amd64 with AVX2 and POPCNT, spreading bytes with VPSHUFB
+	PivcoAVX512                   // amd64 with AVX-512 F, BW, VBMI and VBMI2, spreading bytes with VPEXPANDB
+)
+
+// PivcoHere returns the loops that this process uses.
+func PivcoHere() PivcoLoops { return pivcoLoops }
+
 // pivcoNode is a node of the code tree. The left child of a node is the one after it.
 type pivcoNode struct {
 	right uint16 // the right child; 0 for a leaf

@@ -3,12 +3,24 @@
 package kernel
 
 import (
+	"encoding/binary"
+
 	"golang.org/x/sys/cpu"
 )
 
-// hasExpand says whether the loops in pivco_amd64.s can run here. They spread bytes by a mask (VPEXPANDB).
-var hasExpand = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI && cpu.X86.HasAVX512VBMI2 &&
-	cpu.X86.HasPOPCNT
+// pivcoLoops are the fastest loops that this processor has. Tests set slower ones.
+var pivcoLoops = func() PivcoLoops {
+	x := &cpu.X86
+	switch {
+	case !x.HasPOPCNT:
+		return PivcoGo
+	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VBMI && x.HasAVX512VBMI2:
+		return PivcoAVX512
+	case x.HasAVX2:
+		return PivcoAVX2
+	}
+	return PivcoGo
+}()
 
 // pivcoWords is the input of a loop over the bits of a node: whole words of 64 bits, then the bits of last
 // that are set in keep.
@@ -37,24 +49,62 @@ func pivcoMergeWords(w *pivcoWords, zeros, ones *byte)
 //go:noescape
 func pivcoFillWords(w *pivcoWords, in *byte, v byte, invert uint64)
 
+// spreads has for each 8 bits how VPSHUFB spreads two vectors of 8 bytes, one after the other, over 8 bytes: where a
+// bit is 0, the next byte of the first vector goes there, and where it is 1, the next one of the second.
+var spreads = func() (s [256]uint64) {
+	for m := range s {
+		var from [2]int
+		for i := range 8 {
+			bit := m >> i & 1
+			s[m] |= uint64(8*bit+from[bit]) << (8 * i)
+			from[bit]++
+		}
+	}
+	return s
+}()
+
+// pivcoMergeBytes is pivcoMergeGo for n bytes of m. It returns how many bytes of ones it took, and reads up to 8 bytes
+// after those of zeros and ones.
+//
+//go:noescape
+func pivcoMergeBytes(out, zeros, ones, m *byte, n int, table *[256]uint64) int
+
+// pivcoFillBytes is pivcoFillGo for n bytes of m. v is in all bytes. It returns how many bytes of in it took, and reads
+// up to 8 bytes after them.
+//
+//go:noescape
+func pivcoFillBytes(out, in, m *byte, n int, table *[256]uint64, v, invert uint64) int
+
 // pivcoMerge is pivcoMergeGo, faster. The memory of zeros and ones goes on for pivcoSlack bytes after them.
 func pivcoMerge(out, zeros, ones, m []byte) {
-	if !hasExpand {
-		pivcoMergeGo(out, zeros, ones, m)
+	switch pivcoLoops {
+	case PivcoAVX512:
+		w := wordsOf(out, m)
+		pivcoMergeWords(&w, &zeros[0], &ones[0])
 		return
+	case PivcoAVX2:
+		if n := len(out) / 8; n > 0 {
+			taken := pivcoMergeBytes(&out[0], &zeros[0], &ones[0], &m[0], n, &spreads)
+			out, zeros, ones, m = out[8*n:], zeros[8*n-taken:], ones[taken:], m[n:]
+		}
 	}
-	w := wordsOf(out, m)
-	pivcoMergeWords(&w, &zeros[0], &ones[0])
+	pivcoMergeGo(out, zeros, ones, m)
 }
 
 // pivcoFill is pivcoFillGo, faster. The memory of in goes on for pivcoSlack bytes after it.
 func pivcoFill(out, in, m []byte, v byte, invert uint64) {
-	if !hasExpand {
-		pivcoFillGo(out, in, m, v, invert)
+	switch pivcoLoops {
+	case PivcoAVX512:
+		w := wordsOf(out, m)
+		pivcoFillWords(&w, &in[0], v, invert)
 		return
+	case PivcoAVX2:
+		if n := len(out) / 8; n > 0 {
+			taken := pivcoFillBytes(&out[0], &in[0], &m[0], n, &spreads, uint64(v)*0x0101_0101_0101_0101, invert)
+			out, in, m = out[8*n:], in[taken:], m[n:]
+		}
 	}
-	w := wordsOf(out, m)
-	pivcoFillWords(&w, &in[0], v, invert)
+	pivcoFillGo(out, in, m, v, invert)
 }
 
 // flatControl is what cuts 64 numbers of one depth from their bits: eight numbers fill depth bytes, which go
@@ -82,6 +132,52 @@ var flatControls = func() (c [8]flatControl) {
 //go:noescape
 func pivcoFlatWords(w *pivcoWords, c *flatControl, symbols *[128]byte, step int, load, tail uint64)
 
+// flatShuffle is what cuts 8 numbers of one depth, at most 7, from their bits. Each goes to a lane of 16 bits.
+type flatShuffle struct {
+	bytes [16]byte // the two bytes that hold each number
+	times [16]byte // what moves each number to the upper end of its lane, 8 factors of 16 bits
+}
+
+var flatShuffles = func() (c [8]flatShuffle) {
+	for d := 1; d < len(c); d++ {
+		for i := range 8 {
+			bit := i * d
+			c[d].bytes[2*i], c[d].bytes[2*i+1] = byte(bit/8), byte(bit/8+1)
+			binary.LittleEndian.PutUint16(c[d].times[2*i:], 1<<(16-d-bit%8))
+		}
+	}
+	return c
+}()
+
+// pivcoFlatGroups looks up groups of 32 numbers of depth bits, n >= 1. It reads 8 bytes where the last 8 numbers begin.
+// Each vector of 16 bytes in tables, of which it uses those of 1<<depth symbols, is xor-ed with the one before it.
+//
+//go:noescape
+func pivcoFlatGroups(out, m *byte, n, depth int, c *flatShuffle, tables *[128]byte)
+
+// pivcoFlatAVX2 is pivcoFlatGo for depths up to 7.
+func pivcoFlatAVX2(out, m []byte, depth int, symbols []byte) {
+	var tables [128]byte
+	copy(tables[:], symbols[:1<<depth])
+	for i := 1<<depth - 1; i >= 16; i-- {
+		tables[i] ^= tables[i-16]
+	}
+	// The last 8 numbers of group n-1 begin at byte 4*n*depth - depth, and 8 bytes have to be there.
+	if n := min(len(out)/32, (len(m)-8+depth)/(4*depth)); n > 0 {
+		pivcoFlatGroups(&out[0], &m[0], n, depth, &flatShuffles[depth], &tables)
+		out, m = out[32*n:], m[4*depth*n:]
+	}
+	if len(out) == 0 {
+		return
+	}
+	// Fewer than 32 numbers are left, or fewer than 4*depth+8 bytes, which hold at most 32 + 64/depth <= 96 numbers.
+	var in [4*7 + 8 + 8]byte
+	var last [96]byte
+	copy(in[:], m)
+	pivcoFlatGroups(&last[0], &in[0], (len(out)+31)/32, depth, &flatShuffles[depth], &tables)
+	copy(out, last[:])
+}
+
 // pivcoFlat is pivcoFlatGo, faster.
 func pivcoFlat(out, m []byte, depth int, symbols []byte) {
 	// All 256 symbols of one length need no table: they are in order.
@@ -89,8 +185,12 @@ func pivcoFlat(out, m []byte, depth int, symbols []byte) {
 		copy(out, m)
 		return
 	}
-	if !hasExpand {
+	switch pivcoLoops {
+	case PivcoGo:
 		pivcoFlatGo(out, m, depth, symbols)
+		return
+	case PivcoAVX2:
+		pivcoFlatAVX2(out, m, depth, symbols)
 		return
 	}
 	var table [128]byte

@@ -145,3 +145,208 @@ flatLast:
 flatDone:
 	VZEROUPPER
 	RET
+
+// MERGE8 spreads the next bytes of R8 to the places where bits of byte k of SI are 0, and those of R9 to the others, and
+// moves R9 on. R8 moves on by the bytes written, which the offset 8*k stands for, less those of R9. POPCNT writes the
+// register that it reads, since some processors wait for the last value of the register written.
+#define MERGE8(k) \
+	MOVBLZX k(SI), AX          \
+	VMOVQ   (8*k)(R8), X0      \
+	VMOVHPS (R9), X0, X0       \
+	VMOVQ   (R11)(AX*8), X1    \
+	VPSHUFB X1, X0, X0         \
+	POPCNTL AX, AX             \
+	VMOVQ   X0, (8*k)(DI)      \
+	ADDQ    AX, R9             \
+	SUBQ    AX, R8
+
+// func pivcoMergeBytes(out, zeros, ones, m *byte, n int, table *[256]uint64) int
+TEXT ·pivcoMergeBytes(SB), NOSPLIT, $0-56
+	MOVQ out+0(FP), DI
+	MOVQ zeros+8(FP), R8
+	MOVQ ones+16(FP), R9
+	MOVQ m+24(FP), SI
+	MOVQ n+32(FP), CX
+	MOVQ table+40(FP), R11
+	SUBQ $4, CX
+	JLT  mergeBytesLast
+
+mergeBytes:
+	MERGE8(0)
+	MERGE8(1)
+	MERGE8(2)
+	MERGE8(3)
+	ADDQ $4, SI
+	ADDQ $32, DI
+	ADDQ $32, R8
+	SUBQ $4, CX
+	JGE  mergeBytes
+
+mergeBytesLast:
+	ADDQ $4, CX
+	JZ   mergeBytesDone
+
+mergeByte:
+	MERGE8(0)
+	INCQ SI
+	ADDQ $8, DI
+	ADDQ $8, R8
+	DECQ CX
+	JNZ  mergeByte
+
+mergeBytesDone:
+	SUBQ ones+16(FP), R9
+	MOVQ R9, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// FILL8 spreads the next bytes of R8 to the places where bits of byte k of SI differ from R9, puts v to the others, and
+// moves on.
+#define FILL8(k) \
+	MOVBLZX k(SI), AX          \
+	XORL    R9, AX             \
+	VMOVHPS (R8), X2, X0       \
+	VMOVQ   (R11)(AX*8), X1    \
+	VPSHUFB X1, X0, X0         \
+	POPCNTL AX, AX             \
+	VMOVQ   X0, (8*k)(DI)      \
+	ADDQ    AX, R8
+
+// func pivcoFillBytes(out, in, m *byte, n int, table *[256]uint64, v, invert uint64) int
+TEXT ·pivcoFillBytes(SB), NOSPLIT, $0-64
+	MOVQ out+0(FP), DI
+	MOVQ in+8(FP), R8
+	MOVQ m+16(FP), SI
+	MOVQ n+24(FP), CX
+	MOVQ table+32(FP), R11
+	VMOVQ v+40(FP), X2
+	MOVBLZX invert+48(FP), R9
+	SUBQ $4, CX
+	JLT  fillBytesLast
+
+fillBytes:
+	FILL8(0)
+	FILL8(1)
+	FILL8(2)
+	FILL8(3)
+	ADDQ $4, SI
+	ADDQ $32, DI
+	SUBQ $4, CX
+	JGE  fillBytes
+
+fillBytesLast:
+	ADDQ $4, CX
+	JZ   fillBytesDone
+
+fillByte:
+	FILL8(0)
+	INCQ SI
+	ADDQ $8, DI
+	DECQ CX
+	JNZ  fillByte
+
+fillBytesDone:
+	SUBQ in+8(FP), R8
+	MOVQ R8, ret+56(FP)
+	VZEROUPPER
+	RET
+
+// CUT cuts 32 numbers from the 4*BX bytes of SI, moves on, and looks up those below 16 in Y3. Each lane of Y0 has 8
+// numbers, and Y1 has those between.
+#define CUT \
+	VPBROADCASTQ (SI), Y0         \
+	VPBROADCASTQ (SI)(BX*2), Y1   \
+	VPBLENDD $0xF0, Y1, Y0, Y0    \
+	VPBROADCASTQ (SI)(BX*1), Y1   \
+	VPBROADCASTQ (SI)(DX*1), Y2   \
+	VPBLENDD $0xF0, Y2, Y1, Y1    \
+	VPSHUFB  Y4, Y0, Y0           \
+	VPSHUFB  Y4, Y1, Y1           \
+	VPMULLW  Y5, Y0, Y0           \
+	VPMULLW  Y5, Y1, Y1           \
+	VPSRLW   X6, Y0, Y0           \
+	VPSRLW   X6, Y1, Y1           \
+	VPACKUSWB Y1, Y0, Y0          \
+	LEAQ     (SI)(BX*4), SI       \
+	VPSHUFB  Y0, Y8, Y3
+
+// NEXT16 makes the lookup that of 16 symbols higher where numbers are that high. Others become negative, for which
+// VPSHUFB gives 0.
+#define NEXT16(table) \
+	VPSUBB  Y7, Y0, Y0     \
+	VPSHUFB Y0, table, Y2  \
+	VPXOR   Y2, Y3, Y3
+
+#define PUT \
+	VMOVDQU Y3, (DI)  \
+	ADDQ    $32, DI   \
+	DECQ    CX
+
+// func pivcoFlatGroups(out, m *byte, n, depth int, c *flatShuffle, tables *[128]byte)
+TEXT ·pivcoFlatGroups(SB), NOSPLIT, $0-48
+	MOVQ out+0(FP), DI
+	MOVQ m+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ depth+24(FP), BX
+	MOVQ c+32(FP), R8
+	MOVQ tables+40(FP), R9
+	LEAQ (BX)(BX*2), DX
+	VBROADCASTI128 0(R8), Y4
+	VBROADCASTI128 16(R8), Y5
+	MOVQ $16, AX
+	VMOVQ AX, X7
+	VPBROADCASTB X7, Y7
+	SUBQ BX, AX
+	VMOVQ AX, X6
+	VBROADCASTI128 0(R9), Y8
+	VBROADCASTI128 16(R9), Y9
+	VBROADCASTI128 32(R9), Y10
+	VBROADCASTI128 48(R9), Y11
+	VBROADCASTI128 64(R9), Y12
+	VBROADCASTI128 80(R9), Y13
+	VBROADCASTI128 96(R9), Y14
+	VBROADCASTI128 112(R9), Y15
+	CMPQ BX, $5
+	JLT  flat16
+	JEQ  flat32
+	CMPQ BX, $6
+	JEQ  flat64
+
+flat128:
+	CUT
+	NEXT16(Y9)
+	NEXT16(Y10)
+	NEXT16(Y11)
+	NEXT16(Y12)
+	NEXT16(Y13)
+	NEXT16(Y14)
+	NEXT16(Y15)
+	PUT
+	JNZ  flat128
+	VZEROUPPER
+	RET
+
+flat16:
+	CUT
+	PUT
+	JNZ  flat16
+	VZEROUPPER
+	RET
+
+flat32:
+	CUT
+	NEXT16(Y9)
+	PUT
+	JNZ  flat32
+	VZEROUPPER
+	RET
+
+flat64:
+	CUT
+	NEXT16(Y9)
+	NEXT16(Y10)
+	NEXT16(Y11)
+	PUT
+	JNZ  flat64
+	VZEROUPPER
+	RET

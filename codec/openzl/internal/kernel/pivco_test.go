@@ -164,12 +164,11 @@ func randomWeights(rng *rand.Rand) []byte {
 
 // eachPivco runs a test with every set of loops that this processor has.
 func eachPivco(t *testing.T, test func(t *testing.T)) {
-	if hasExpand {
-		t.Run("expand", test)
-		hasExpand = false
-		defer func() { hasExpand = true }()
+	defer func(l PivcoLoops) { pivcoLoops = l }(pivcoLoops)
+	for l := range pivcoLoops + 1 {
+		pivcoLoops = l
+		t.Run([]string{"go", "avx2", "avx512"}[l], test)
 	}
-	t.Run("go", test)
 }
 
 // TestPivco: symbols of random codes that a slow encoder writes by the definition are read back, and nothing
@@ -234,6 +233,66 @@ func testPivco(t *testing.T) {
 	}
 }
 
+// TestPivcoLoops: each loop writes what its twin in Go does, for all lengths up to 300 and some random ones, and touches
+// nothing outside of its arguments but the slack that it may read.
+func TestPivcoLoops(t *testing.T) { eachPivco(t, testPivcoLoops) }
+
+func testPivcoLoops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	guard.Faults(t)
+	const room = 1 << 13
+	to, bitmap := guard.New(t, room), guard.New(t, room)
+	first, second := guard.New(t, room+pivcoSlack), guard.New(t, room+pivcoSlack)
+	noise := func(b []byte) []byte {
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		return b
+	}
+	for round := range 600 {
+		n, back := round/2+1, round%2 == 0
+		if round >= 590 {
+			n = 1 + rng.IntN(room)
+		}
+		m := noise(bitmap.At(back, (n+7)/8))
+		for i, all := 0, byte(rng.IntN(2)*255); round%5 == 0 && i < len(m); i++ {
+			m[i] = all
+		}
+		ones := pivcoOnes(m, n)
+		a := noise(first.At(back, n-ones+pivcoSlack))[:n-ones]
+		b := noise(second.At(back, ones+pivcoSlack))[:ones]
+		got, want := to.At(back, n), make([]byte, n)
+		check := func(loop string) {
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s of %d bytes is wrong", loop, n)
+			}
+		}
+		pivcoMergeGo(want, a, b, m)
+		pivcoMerge(got, a[:len(a)+1], b[:len(b)+1], m)
+		check("merge")
+		v := byte(rng.Uint32())
+		pivcoFillGo(want, b, m, v, 0)
+		pivcoFill(got, b[:len(b)+1], m, v, 0)
+		check("fill of zeros")
+		pivcoFillGo(want, a, m, v, ^uint64(0))
+		pivcoFill(got, a[:len(a)+1], m, v, ^uint64(0))
+		check("fill of ones")
+		for depth := 1; depth <= 8; depth++ {
+			m := noise(bitmap.At(back, (n*depth+7)/8))
+			symbols := make([]byte, 256)
+			for i, s := range rng.Perm(1 << depth) {
+				symbols[i] = byte(s * 37) // an odd factor keeps symbols different
+			}
+			if depth == 8 { // symbols in order
+				slices.Sort(symbols)
+			}
+			pivcoFlatGo(want, m, depth, symbols)
+			pivcoFlat(got, m, depth, symbols)
+			check("flat")
+		}
+	}
+}
+
 // TestPivcoWeights: what is no complete code of at most 12 bits is refused.
 func TestPivcoWeights(t *testing.T) {
 	for _, w := range [][]byte{
@@ -279,10 +338,12 @@ func FuzzPivco(f *testing.F) {
 		scratch := make([]byte, p.Scratch(int(n), int(block)))
 		dst, again := make([]byte, n), make([]byte, n)
 		ok := p.Decode(dst, src, int(block), scratch)
-		defer func(h bool) { hasExpand = h }(hasExpand)
-		hasExpand = false
-		if p.Decode(again, src, int(block), scratch) != ok || ok && !bytes.Equal(dst, again) {
-			t.Fatal("the loops differ")
+		defer func(l PivcoLoops) { pivcoLoops = l }(pivcoLoops)
+		for l := range pivcoLoops {
+			pivcoLoops = l
+			if p.Decode(again, src, int(block), scratch) != ok || ok && !bytes.Equal(dst, again) {
+				t.Fatalf("loops %d differ", l)
+			}
 		}
 	})
 }
