@@ -50,8 +50,9 @@ type EncodeOptions struct {
 	// Geozl19 say what came with which. It restricts what auto and best choose. Reading needs package geozl.
 	Geozl int
 	// MaxCost restricts auto and best to graphs that take at most so many times as long to decode as delta>zstd,
-	// which is how a TOG stores tiles. It compares the figures of a table; it does not measure. Best has the
-	// default DefaultMaxCost, auto none.
+	// which is how a TOG stores tiles. It compares the figures of a table; it does not measure. The table has the
+	// figures of PivCo for processors with AVX-512 VBMI2, with AVX2, and others. Best has the default DefaultMaxCost,
+	// auto none.
 	MaxCost float64
 }
 
@@ -78,6 +79,7 @@ type Encoder struct {
 	used  int
 	trial []byte
 	pivco *kernel.Pivco
+	loops kernel.PivcoLoops // the processor, for the costs of graphs
 }
 
 // NewEncoder returns an encoder for a graph, named by its parts in the order in which they are
@@ -101,7 +103,7 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	if o.Level == 0 {
 		o.Level = DefaultLevel
 	}
-	e := &Encoder{opt: o}
+	e := &Encoder{opt: o, loops: kernel.PivcoHere()}
 	if e.auto = graph == "auto" || graph == "best"; e.auto {
 		if graph == "best" && o.MaxCost == 0 {
 			e.opt.MaxCost = DefaultMaxCost

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/cputime"
 )
 
@@ -37,12 +38,14 @@ func sampled(tile []byte, width int) []byte {
 
 // TestSpeedsOfGraphs measures the table of costs of package openzl: it prints how long each graph decodes, as a
 // multiple of what delta>zstd takes. CHASKI_OPENZL_COSTS asks for it: "all", or names of graphs. All graphs take
-// turns, and of each the turn with the least processor time counts.
+// turns, and of each the turn with the least processor time counts. GODEBUG=cpu.avx512vbmi2=off measures what a
+// processor without AVX-512 VBMI2 takes, and GODEBUG=cpu.avx2=off,cpu.avx512vbmi2=off one without AVX2.
 func TestSpeedsOfGraphs(t *testing.T) {
 	only := os.Getenv("CHASKI_OPENZL_COSTS")
 	if only == "" {
 		t.Skip("CHASKI_OPENZL_COSTS is not set")
 	}
+	t.Logf("the loops of PivCo are %s", kernel.PivcoHere())
 	tiles := images()
 	if tiles == nil {
 		tiles = append(tiles, raster(rand.New(rand.NewPCG(1, 2)), 2, 256, 256, 1))

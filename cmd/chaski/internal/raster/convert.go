@@ -100,7 +100,8 @@ rumi3. pivco, for rumi3 as well, needs readers with geozl 0.19, which rumi-eo 0.
 
 --codec auto (the default) tries several graphs on a part of each tile and takes the one with the smallest
 result. --codec best does the same among graphs that decode fast: in at most --max-cost times (default: 0.71)
-what a tile of a TOG takes, by a table of measured costs, so that it chooses the same on every machine.
+what a tile of a TOG takes, by a table of measured costs, which has other figures for pivco on processors
+without AVX-512 VBMI2.
 
 A file appears under its name when it is complete; until then it has a temporary name in the same
 directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded

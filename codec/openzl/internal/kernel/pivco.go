@@ -23,6 +23,9 @@ const (
 	PivcoAVX512                   // amd64 with AVX-512 F, BW, VBMI and VBMI2, spreading bytes with VPEXPANDB
 )
 
+// String returns the name of the loops: go, avx2 or avx512.
+func (l PivcoLoops) String() string { return [...]string{"go", "avx2", "avx512"}[l] }
+
 // PivcoHere returns the loops that this process uses.
 func PivcoHere() PivcoLoops { return pivcoLoops }
 
