@@ -8,8 +8,14 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd/whole"
 )
 
-// Name is the decoder's name, for reports of measurements.
-const Name = "klauspost"
+// Name is the decoder's name, for reports of measurements: whole frames are decoded by package whole where it is fast,
+// with Huffman codes by klauspost/compress.
+var Name = func() string {
+	if whole.Fast() {
+		return "chaski with klauspost's Huffman"
+	}
+	return "klauspost"
+}()
 
 // InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = false
