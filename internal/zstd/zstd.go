@@ -1,5 +1,6 @@
-// Package zstd compresses and decompresses zstd frames (RFC 8878). It decodes with package whole where
-// that is fast and with klauspost/compress otherwise, or with the build tag datadog with DataDog/zstd (libzstd through cgo). Dictionaries are not supported.
+// Package zstd compresses and decompresses zstd frames (RFC 8878). It decodes with package whole where that is fast and
+// with klauspost/compress otherwise, or with the build tag datadog with DataDog/zstd (libzstd through cgo).
+// Dictionaries are not supported.
 package zstd
 
 import "github.com/chaski-eo/chaski/fault"

@@ -233,8 +233,8 @@ func testPivco(t *testing.T) {
 	}
 }
 
-// TestPivcoLoops: each loop writes what its twin in Go does, for all lengths up to 300 and some random ones, and touches
-// nothing outside of its arguments but the slack that it may read.
+// TestPivcoLoops: each loop writes what its twin in Go does, for all lengths up to 300 and some random ones, and
+// touches nothing outside of its arguments but the slack that it may read.
 func TestPivcoLoops(t *testing.T) { eachPivco(t, testPivcoLoops) }
 
 func testPivcoLoops(t *testing.T) {
