@@ -115,9 +115,15 @@ func peakRSS(t testing.TB) int64 {
 	return 0
 }
 
+// BenchmarkAsset reads rows at random, of the file that CHASKI_SCALE_FILE names if it is set.
 func BenchmarkAsset(b *testing.B) {
-	data, _ := synthetic(b, 100_000)
-	tab := open(b, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: 4 << 20})
+	var tab *catalog.Table
+	if file := os.Getenv("CHASKI_SCALE_FILE"); file != "" {
+		tab = open(b, file, catalog.Options{})
+	} else {
+		data, _ := synthetic(b, 100_000)
+		tab = open(b, "c.parquet", catalog.Options{Opener: memory{"c.parquet", data}, CacheBytes: 4 << 20})
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	b.ReportAllocs()
 	for b.Loop() {

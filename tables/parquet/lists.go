@@ -2,13 +2,14 @@ package parquet
 
 import (
 	"context"
+	"math/bits"
 
 	"github.com/chaski-eo/chaski/fault"
 )
 
 // Lists are the rows of one page of a column of lists, without lists within lists. They are immutable.
 type Lists struct {
-	values *Values // those that exist, of all rows
+	values *Few    // those that exist, of all rows
 	starts []int32 // the number of the first value of each row that begins in the page
 }
 
@@ -20,8 +21,8 @@ func (l *Lists) Cost() int { return l.values.Cost() + 4*cap(l.starts) }
 
 // AppendHead appends the first limit of the values before the first row, as numbers. They belong to the last row that
 // begins in an earlier page.
-func (l *Lists) AppendHead(dst []float64, limit int) []float64 {
-	end := l.values.n
+func (l *Lists) AppendHead(dst []float64, limit int) ([]float64, error) {
+	end := l.values.values.n
 	if len(l.starts) > 0 {
 		end = int(l.starts[0])
 	}
@@ -30,19 +31,23 @@ func (l *Lists) AppendHead(dst []float64, limit int) []float64 {
 
 // AppendRow appends the first limit values of row i, counted from the first that begins in the page, as numbers. Null
 // elements are left out.
-func (l *Lists) AppendRow(dst []float64, i, limit int) []float64 {
-	end := l.values.n
+func (l *Lists) AppendRow(dst []float64, i, limit int) ([]float64, error) {
+	end := l.values.values.n
 	if i+1 < len(l.starts) {
 		end = int(l.starts[i+1])
 	}
 	return l.append(dst, int(l.starts[i]), end, limit)
 }
 
-func (l *Lists) append(dst []float64, lo, hi, limit int) []float64 {
+func (l *Lists) append(dst []float64, lo, hi, limit int) ([]float64, error) {
 	for i := lo; i < min(hi, lo+limit); i++ {
-		dst = append(dst, l.values.Float(i))
+		v, k, err := l.values.Find(i)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, v.Float(k))
 	}
-	return dst
+	return dst, nil
 }
 
 // ListPages locates the pages of a column of lists in a row group. Page.First is the first row that begins in a page,
@@ -127,26 +132,76 @@ func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages
 	if h.kind != dataPage && h.kind != dataPageV2 {
 		return nil, fault.New(fault.Corrupt, "page header", page.Off, "page of kind %d", h.kind)
 	}
-	levels, data, err := h.readLevels(stored, c, col)
+	rep, def, data, err := h.splitLevels(stored, c.codec, true, col.defLevel > 0)
 	if err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
 	l := &Lists{}
-	there := 0
-	for k := range int(h.values) {
-		if levels.Rep[k] == 0 {
-			l.starts = append(l.starts, int32(there))
-		}
-		if levels.Def == nil || int(levels.Def[k]) == col.defLevel {
-			there++
-		}
+	there, err := l.begin(h, rep, def, col, pages.Rows(i))
+	if err != nil {
+		return nil, fault.WithPart(err, "", page.Off)
 	}
 	if len(l.starts) != pages.Rows(i) {
 		return nil, fault.New(fault.Corrupt, "page header", page.Off, "%d rows, not %d", len(l.starts), pages.Rows(i))
 	}
-	l.values = &Values{n: there, typ: col.Type, logical: col.Logical, width: col.size()}
+	l.values = newFew(col, page)
+	l.values.values = &Values{n: there, typ: col.Type, logical: col.Logical, width: col.size()}
 	if err := l.values.decode(data, there, h.encoding, dict); err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
 	return l, nil
+}
+
+// begin sets where the rows of a page begin, of which there should be rows, and returns how many values exist. Most
+// pages have no nulls and no empty lists, so that every level stands for a value.
+func (l *Lists) begin(h pageHeader, rep, def []byte, col *Column, rows int) (there int, err error) {
+	n := int(h.values)
+	if l.starts, err = zeros(rep, n, h.repEncoding, make([]int32, 0, min(rows, n))); err != nil {
+		return 0, err
+	}
+	if h.defEncoding == encRLE && oneRun(def, col.defLevel, n) {
+		return n, nil
+	}
+	defs, err := levels(def, col.defLevel, n, h.defEncoding)
+	if defs == nil || err != nil {
+		return n, err
+	}
+	next := 0
+	for k, d := range defs {
+		if next < len(l.starts) && int(l.starts[next]) == k {
+			l.starts[next] = int32(there)
+			next++
+		}
+		if int(d) == col.defLevel {
+			there++
+		}
+	}
+	return there, nil
+}
+
+// zeros appends to dst which of n levels of one bit are 0.
+func zeros(b []byte, n int, encoding int32, dst []int32) ([]int32, error) {
+	if encoding != encRLE {
+		return nil, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+	}
+	for done := 0; done < n; {
+		r, rest, err := nextRun(b, 1, done, n)
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; r.bits == nil && r.value == 0 && i < r.count; i++ {
+			dst = append(dst, int32(done+i))
+		}
+		for i := 0; r.bits != nil && i < r.count; i += 8 {
+			m := ^r.bits[i/8]
+			if left := r.count - i; left < 8 {
+				m &= 1<<left - 1
+			}
+			for ; m != 0; m &= m - 1 {
+				dst = append(dst, int32(done+i+bits.TrailingZeros8(m)))
+			}
+		}
+		done, b = done+r.count, rest
+	}
+	return dst, nil
 }

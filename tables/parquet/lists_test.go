@@ -54,12 +54,20 @@ func TestLists(t *testing.T) {
 				if pages.Pages[i].First != int64(len(rows))-f.Groups[group].First {
 					t.Fatalf("%s: page %d begins at row %d, want %d", path, i, pages.Pages[i].First, len(rows))
 				}
-				if head := lists.AppendHead(nil, 100); len(head) > 0 {
+				head, err := lists.AppendHead(nil, 100)
+				if err != nil {
+					t.Fatal(path, err)
+				}
+				if len(head) > 0 {
 					within++
 					rows[len(rows)-1] = append(rows[len(rows)-1], head...)
 				}
 				for k := range lists.Len() {
-					rows = append(rows, lists.AppendRow(nil, k, 100))
+					row, err := lists.AppendRow(nil, k, 100)
+					if err != nil {
+						t.Fatal(path, err)
+					}
+					rows = append(rows, row)
 				}
 			}
 		}

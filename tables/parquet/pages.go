@@ -394,15 +394,33 @@ func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Col
 // Read decodes page i of a column. dict is the dictionary, where the column has one.
 func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dict *Values) (*Values, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	v, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), dict)
+	v, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
+		return v.decode(b, n, encoding, dict)
+	})
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
 	return v, nil
 }
 
+// ReadFew is Read for a page of which few rows will be asked for.
+func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int, dict *Values) (*Few, error) {
+	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
+	few := newFew(col, p.Pages[i])
+	v, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
+		few.values = v
+		return few.decode(b, n, encoding, dict)
+	})
+	if err != nil {
+		return nil, fault.WithPart(err, "column "+col.Name, 0)
+	}
+	few.values = v
+	return few, nil
+}
+
+// read reads a page. decode reads the n values that are not null.
 func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int,
-	dict *Values) (*Values, error) {
+	decode func(v *Values, b []byte, n int, encoding int32) error) (*Values, error) {
 	h, b, err := f.load(ctx, pg, c.end)
 	if err != nil {
 		return nil, err
@@ -420,7 +438,7 @@ func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, r
 	v := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
 	there, err := v.nulls(levels, col.defLevel, h.defEncoding)
 	if err == nil {
-		err = v.decode(data, there, h.encoding, dict)
+		err = decode(v, data, there, h.encoding)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)

@@ -348,6 +348,9 @@ func readEverything(ctx context.Context, b []byte) error {
 				continue
 			}
 			for i := range min(len(pages.Pages), 64) {
+				if few, err := f.ReadFew(ctx, g, c, pages, i, dict); keep(err) {
+					keep(firstFault(few, pages.Rows(i)))
+				}
 				v, err := f.Read(ctx, g, c, pages, i, dict)
 				if !keep(err) {
 					break
@@ -387,9 +390,13 @@ func readLists(ctx context.Context, f *File, group, column int) error {
 		if number := f.Columns[column].Type; number != Double && number != Float {
 			continue
 		}
-		lists.AppendHead(nil, 8)
+		if _, err := lists.AppendHead(nil, 8); err != nil {
+			return err
+		}
 		for row := range lists.Len() {
-			lists.AppendRow(nil, row, 8)
+			if _, err := lists.AppendRow(nil, row, 8); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

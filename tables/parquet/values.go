@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
@@ -65,7 +66,13 @@ func (v *Values) Len() int { return v.n }
 
 // Cost returns about how many bytes of memory the values take, without their dictionary. 160 is a little more than the
 // 136 of the struct.
-func (v *Values) Cost() int { return 160 + cap(v.data) + 4*(cap(v.at)+cap(v.offs)+cap(v.ix)) }
+func (v *Values) Cost() int {
+	n := 160 + cap(v.data) + 4*(cap(v.offs)+cap(v.ix))
+	if len(v.at) == 0 || &v.at[0] != &noValues[0] {
+		n += 4 * cap(v.at)
+	}
+	return n
+}
 
 // Null reports whether row i has no value.
 func (v *Values) Null(i int) bool { return v.at != nil && v.at[i] < 0 }
@@ -155,6 +162,10 @@ func oneRun(levels []byte, level, n int) bool {
 	return k > 0 && k < len(levels) && level < 1<<8 && h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
 }
 
+// noValues is what at is in pages without values, which many columns of catalogs have. 32,768 is more than the 20,000
+// rows that pyarrow writes to a page.
+var noValues = slices.Repeat([]int32{-1}, 1<<15)
+
 // nulls fills v.at from the definition levels and returns the number of values.
 func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, err error) {
 	if defLevel == 0 {
@@ -165,6 +176,10 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	}
 	if oneRun(levels, defLevel, v.n) {
 		return v.n, nil
+	}
+	if oneRun(levels, 0, v.n) && v.n <= len(noValues) {
+		v.at = noValues[:v.n]
+		return 0, nil
 	}
 	ix, err := hybrid(levels, bits.Len(uint(defLevel)), v.n)
 	if err != nil {
@@ -283,8 +298,8 @@ func (v *Values) indexes(b []byte, n int, dict *Values) error {
 		return err
 	}
 	for _, i := range ix {
-		if uint64(i) >= uint64(dict.n) {
-			return corrupt("value %d of a dictionary of %d", i, dict.n)
+		if err := indexBelow(i, dict.n); err != nil {
+			return err
 		}
 	}
 	v.dict, v.ix = dict, ix
@@ -314,47 +329,66 @@ func (v *Values) booleans(b []byte, n int) error {
 // checked n against maxPageValues.
 func hybrid(b []byte, width, n int) ([]uint32, error) {
 	out := make([]uint32, 0, n)
-	bytes := (width + 7) / 8
 	for len(out) < n {
-		h, k := binary.Uvarint(b)
-		if k <= 0 {
-			return nil, corrupt("%d numbers where %d belong", len(out), n)
+		r, rest, err := nextRun(b, width, len(out), n)
+		if err != nil {
+			return nil, err
 		}
-		b = b[k:]
-		left := n - len(out)
-		if h&1 == 0 {
-			if h>>1 == 0 || len(b) < bytes {
-				return nil, corrupt("a run of %d numbers", h>>1)
+		if r.bits == nil {
+			for range r.count {
+				out = append(out, r.value)
 			}
-			var x uint32
-			for i := range bytes {
-				x |= uint32(b[i]) << (8 * i)
-			}
-			if width < 32 && x>>width != 0 {
-				return nil, corrupt("the number %d has more than %d bits", x, width)
-			}
-			b = b[bytes:]
-			for range min(h>>1, uint64(left)) {
-				out = append(out, x)
-			}
-			continue
+		} else {
+			out = unpack(out, r.bits, width, r.count)
 		}
-		groups := h >> 1
-		if groups == 0 {
-			return nil, corrupt("a run of no numbers")
-		}
-		count := left
-		if groups < uint64(left+7)/8 {
-			count = int(groups) * 8
-		}
-		if len(b) < (count*width+7)/8 {
-			return nil, corrupt("%d numbers of %d bits in %d bytes", count, width, len(b))
-		}
-		out = unpack(out, b, width, count)
-		// A file may name any number of groups: with at most 2^40 of 32 bytes the product does not overflow.
-		b = b[min(len(b), int(min(groups, 1<<40))*width):]
+		b = rest
 	}
 	return out, nil
+}
+
+// run is a part of the hybrid: count numbers, at least 1, that all are value, or those in bits.
+type run struct {
+	count int
+	value uint32
+	bits  []byte // nil if all are value
+}
+
+// nextRun returns the first run of b, and the bytes after it. done of n numbers stand before it: it has at most the
+// rest.
+func nextRun(b []byte, width, done, n int) (r run, rest []byte, err error) {
+	h, k := binary.Uvarint(b)
+	if k <= 0 {
+		return r, nil, corrupt("%d numbers where %d belong", done, n)
+	}
+	b = b[k:]
+	left, bytes := n-done, (width+7)/8
+	if h&1 == 0 {
+		if h>>1 == 0 || len(b) < bytes {
+			return r, nil, corrupt("a run of %d numbers", h>>1)
+		}
+		for i := range bytes {
+			r.value |= uint32(b[i]) << (8 * i)
+		}
+		if width < 32 && r.value>>width != 0 {
+			return r, nil, corrupt("the number %d has more than %d bits", r.value, width)
+		}
+		r.count = int(min(h>>1, uint64(left)))
+		return r, b[bytes:], nil
+	}
+	groups := h >> 1
+	if groups == 0 {
+		return r, nil, corrupt("a run of no numbers")
+	}
+	r.count = left
+	if groups < uint64(left+7)/8 {
+		r.count = int(groups) * 8
+	}
+	if len(b) < (r.count*width+7)/8 {
+		return r, nil, corrupt("%d numbers of %d bits in %d bytes", r.count, width, len(b))
+	}
+	r.bits = b[:len(b):len(b)] // not nil, even if width is 0
+	// A file may name any number of groups: with at most 2^40 of 32 bytes the product does not overflow.
+	return r, b[min(len(b), int(min(groups, 1<<40))*width):], nil
 }
 
 // unpack appends count numbers of width bits, least significant first. b must be long enough.

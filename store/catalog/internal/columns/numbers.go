@@ -73,14 +73,19 @@ func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) 
 		return dst, err
 	}
 	first := int(row - pages.Pages[page].First)
-	dst = lists.AppendRow(dst, first, limit)
+	if dst, err = lists.AppendRow(dst, first, limit); err != nil {
+		return dst, err
+	}
 	// A list may go on in the pages after the one in which it begins.
 	for last := first == lists.Len()-1; last && page+1 < len(pages.Pages) && len(dst) < limit; {
 		page++
 		if lists, err = c.page(ctx, group, page, pages); err != nil {
 			return dst, err
 		}
-		dst, last = lists.AppendHead(dst, limit-len(dst)), lists.Len() == 0
+		if dst, err = lists.AppendHead(dst, limit-len(dst)); err != nil {
+			return dst, err
+		}
+		last = lists.Len() == 0
 	}
 	return dst, nil
 }

@@ -36,7 +36,7 @@ type largePage struct {
 	cost int64
 }
 
-// decoded is a decoded page or dictionary: *parquet.Values, or *parquet.Lists of a column of lists.
+// decoded is a page or dictionary: *parquet.Few, *parquet.Lists of a column of lists, or *parquet.Values.
 type decoded interface {
 	Cost() int // bytes in memory
 }
@@ -126,11 +126,15 @@ func (c *ParquetColumn) Cell(ctx context.Context, row int64) (Cell, error) {
 	}
 	in := row - g[group].First
 	page := pages.Find(in)
-	v, err := c.t.values(ctx, pageKey{c.i, group, page}, pages)
+	few, err := c.t.values(ctx, pageKey{c.i, group, page}, pages)
 	if err != nil {
 		return Cell{}, err
 	}
-	return c.of(v, int(in-pages.Pages[page].First), row)
+	v, i, err := few.Find(int(in - pages.Pages[page].First))
+	if err != nil {
+		return Cell{}, err
+	}
+	return c.of(v, i, row)
 }
 
 // of returns cell i of a page.
@@ -210,14 +214,14 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 }
 
 // values returns a decoded page of a flat column.
-func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {
+func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Few, error) {
 	page, err := t.page(ctx, key, pages, func(dict *parquet.Values) (decoded, error) {
-		return t.File.Read(ctx, key.group, key.column, pages, key.page, dict)
+		return t.File.ReadFew(ctx, key.group, key.column, pages, key.page, dict)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return page.(*parquet.Values), nil
+	return page.(*parquet.Few), nil
 }
 
 // page returns a decoded page, from the cache if possible. read decodes it with the dictionary of its column.

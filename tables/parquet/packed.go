@@ -1,0 +1,132 @@
+package parquet
+
+import (
+	"sort"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Few are the values of one page of which few are asked for. Indexes of the dictionary stay as the page has them where
+// that takes less memory than decoded ones. They are immutable.
+type Few struct {
+	values *Values
+	packed *packed // in place of values.ix, or nil
+	column string  // for errors
+	off    int64
+}
+
+func newFew(col *Column, page Page) *Few { return &Few{column: col.Name, off: page.Off} }
+
+// decode reads n values. It finds the faults that Values.decode finds, but an index outside of the dictionary, which
+// Find finds.
+func (f *Few) decode(b []byte, n int, encoding int32, dict *Values) error {
+	indexes := encoding == encPlainDictionary || encoding == encRLEDictionary
+	if indexes && n > 0 && dict != nil && len(b) > 0 && b[0] <= 32 {
+		p, err := pack(b[1:], int(b[0]), n)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			f.values.dict, f.packed = dict, p
+			return nil
+		}
+	}
+	return f.values.decode(b, n, encoding, dict)
+}
+
+// Find returns the values that hold the value of row i, and which of them it is. If the row is null, that one is too.
+func (f *Few) Find(i int) (v *Values, k int, err error) {
+	v = f.values
+	if f.packed == nil || v.Null(i) {
+		return v, i, nil
+	}
+	if v.at != nil {
+		i = int(v.at[i])
+	}
+	x := f.packed.number(i)
+	if err := indexBelow(x, v.dict.n); err != nil {
+		return nil, 0, fault.WithPart(fault.WithPart(err, "", f.off), "column "+f.column, 0)
+	}
+	return v.dict, int(x), nil
+}
+
+// Cost returns about how many bytes of memory the values take, without their dictionary.
+func (f *Few) Cost() int { return 64 + f.values.Cost() + f.packed.cost() }
+
+// packed are numbers in the run-length / bit-packed hybrid, any of which can be read without decoding the others.
+type packed struct {
+	width int
+	bits  []byte // the page's, from its first run on
+	runs  []packedRun
+}
+
+// packedRun is one run of packed numbers.
+type packedRun struct {
+	first int32 // how many numbers stand before it
+	pos   int32 // where its bits begin, -1 if all its numbers are value
+	value uint32
+}
+
+// packedRunBytes is the size of a packedRun.
+const packedRunBytes = 12
+
+// pack returns n numbers of width bits, n >= 1. It finds the faults that hybrid finds. It returns nil if the runs are
+// so short that decoded numbers take less memory, and counts them before it keeps any.
+func pack(b []byte, width, n int) (*packed, error) {
+	count := 0
+	for rest, done := b, 0; done < n; count++ {
+		r, after, err := nextRun(rest, width, done, n)
+		if err != nil {
+			return nil, err
+		}
+		done, rest = done+r.count, after
+	}
+	if packedRunBytes*count+len(b) > 4*n {
+		return nil, nil
+	}
+	p := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
+	for rest, done := b, 0; done < n; {
+		r, after, err := nextRun(rest, width, done, n)
+		if err != nil {
+			return nil, err
+		}
+		kept := packedRun{first: int32(done), pos: -1, value: r.value}
+		if r.bits != nil {
+			kept.pos = int32(len(b) - len(r.bits))
+		}
+		p.runs = append(p.runs, kept)
+		done, rest = done+r.count, after
+	}
+	return p, nil
+}
+
+// indexBelow checks an index of a dictionary of n values.
+func indexBelow(i uint32, n int) error {
+	if uint64(i) >= uint64(n) {
+		return corrupt("value %d of a dictionary of %d", i, n)
+	}
+	return nil
+}
+
+// number returns number i.
+func (p *packed) number(i int) uint32 {
+	k := sort.Search(len(p.runs), func(k int) bool { return int(p.runs[k].first) > i }) - 1
+	r := &p.runs[k]
+	if r.pos < 0 {
+		return r.value
+	}
+	bit := (i - int(r.first)) * p.width
+	var x uint64 // a number of at most 32 bits lies in 5 bytes
+	for k, b := range p.bits[int(r.pos)+bit/8 : min(int(r.pos)+bit/8+5, len(p.bits))] {
+		x |= uint64(b) << (8 * k)
+	}
+	return uint32(x >> (bit % 8) & (1<<p.width - 1))
+}
+
+// cost returns how many bytes of memory the numbers take. p may be nil.
+func (p *packed) cost() int {
+	if p == nil {
+		return 0
+	}
+	return 64 + cap(p.bits) + packedRunBytes*cap(p.runs)
+}
