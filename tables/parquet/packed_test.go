@@ -1,11 +1,14 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -148,6 +151,46 @@ func firstFault(few *Few, rows int) error {
 		}
 	}
 	return nil
+}
+
+// TestFewAreSmall promises that a page of one value, or of none, takes no memory for each of its rows.
+func TestFewAreSmall(t *testing.T) {
+	type row struct {
+		One  string  `parquet:"one,dict"`
+		None *string `parquet:"none,optional,dict"`
+		Two  *string `parquet:"two,optional,plain"`
+	}
+	var buf bytes.Buffer
+	w := parquet.NewGenericWriter[row](&buf)
+	if _, err := w.Write(slices.Repeat([]row{{One: "uint16"}}, 20_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(t.Context(), memory(buf.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range f.Columns {
+		pages, err := f.Pages(t.Context(), 0, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dict, err := f.Dictionary(t.Context(), 0, c, pages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range pages.Pages {
+			few, err := f.ReadFew(t.Context(), 0, c, pages, i, dict)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows := pages.Rows(i); few.Cost() > 1000 {
+				t.Errorf("column %s: %d rows take %d bytes", f.Columns[c].Name, rows, few.Cost())
+			}
+		}
+	}
 }
 
 // TestIndexOutsideOfDictionary promises that an index outside of the dictionary is refused at its row, and no other.
