@@ -19,6 +19,9 @@ func (l *Lists) Len() int { return len(l.starts) }
 // Cost returns about how many bytes the page takes in memory.
 func (l *Lists) Cost() int { return l.values.Cost() + 4*cap(l.starts) }
 
+// Dictionary returns the values that the page refers to by number, or nil.
+func (l *Lists) Dictionary() *Values { return l.values.Dictionary() }
+
 // AppendHead appends the first limit of the values before the first row, as numbers. They belong to the last row that
 // begins in an earlier page.
 func (l *Lists) AppendHead(dst []float64, limit int) ([]float64, error) {
@@ -111,9 +114,10 @@ func (f *File) walkListPages(ctx context.Context, p *Pages, c *columnChunk, col 
 	return nil
 }
 
-// ReadLists decodes page i of a column of lists. pages are those of ListPages, and dict is the column's dictionary, or
-// nil if it has none.
-func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i int, dict *Values) (*Lists, error) {
+// ReadLists decodes page i of a column of lists. ListPages has found the pages. It calls dict, which returns the
+// column's dictionary, or nil if it has none, if the page has indexes of one.
+func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i int,
+	dict func() (*Values, error)) (*Lists, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
 	l, err := f.readLists(ctx, c, col, pages, i, dict)
 	if err != nil {
@@ -123,7 +127,7 @@ func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i
 }
 
 func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages *Pages, i int,
-	dict *Values) (*Lists, error) {
+	dict func() (*Values, error)) (*Lists, error) {
 	page := pages.Pages[i]
 	h, stored, err := f.load(ctx, page, c.end)
 	if err != nil {

@@ -46,8 +46,9 @@ func TestLists(t *testing.T) {
 			if err != nil {
 				t.Fatal(path, err)
 			}
+			just := func() (*parquet.Values, error) { return dict, nil }
 			for i := range pages.Pages {
-				lists, err := f.ReadLists(t.Context(), group, 0, pages, i, dict)
+				lists, err := f.ReadLists(t.Context(), group, 0, pages, i, just)
 				if err != nil {
 					t.Fatal(path, err)
 				}

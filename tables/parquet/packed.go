@@ -18,10 +18,17 @@ type Few struct {
 func newFew(col *Column, page Page) *Few { return &Few{column: col.Name, off: page.Off} }
 
 // decode reads n values. It finds the faults that Values.decode finds, but an index outside of the dictionary, which
-// Find finds.
-func (f *Few) decode(b []byte, n int, encoding int32, dict *Values) error {
-	indexes := encoding == encPlainDictionary || encoding == encRLEDictionary
-	if indexes && n > 0 && dict != nil && len(b) > 0 && b[0] <= 32 {
+// Find finds. It calls dictionary only if values are indexes: writers end a dictionary when it is large, and write the
+// other pages without it.
+func (f *Few) decode(b []byte, n int, encoding int32, dictionary func() (*Values, error)) error {
+	if n == 0 || encoding != encPlainDictionary && encoding != encRLEDictionary {
+		return f.values.decode(b, n, encoding, nil)
+	}
+	dict, err := dictionary()
+	if err != nil {
+		return err
+	}
+	if dict != nil && len(b) > 0 && b[0] <= 32 {
 		p, err := pack(b[1:], int(b[0]), n)
 		if err != nil {
 			return err
@@ -33,6 +40,9 @@ func (f *Few) decode(b []byte, n int, encoding int32, dict *Values) error {
 	}
 	return f.values.decode(b, n, encoding, dict)
 }
+
+// Dictionary returns the values that the rows refer to by number, or nil.
+func (f *Few) Dictionary() *Values { return f.values.dict }
 
 // Find returns the values that hold the value of row i, and which of them it is. If the row is null, that one is too.
 func (f *Few) Find(i int) (v *Values, k int, err error) {

@@ -114,7 +114,7 @@ func samePages(t *testing.T, what string, f *File, group, column int) (packed in
 	col := &f.Columns[column]
 	for i := range min(len(pages.Pages), 64) {
 		all, err := f.Read(t.Context(), group, column, pages, i, dict)
-		few, fewErr := f.ReadFew(t.Context(), group, column, pages, i, dict)
+		few, fewErr := f.ReadFew(t.Context(), group, column, pages, i, just(dict))
 		if fewErr == nil && few.packed != nil {
 			packed++
 		}
@@ -142,6 +142,9 @@ func samePages(t *testing.T, what string, f *File, group, column int) (packed in
 	}
 	return packed
 }
+
+// just returns a function that returns a dictionary.
+func just(dict *Values) func() (*Values, error) { return func() (*Values, error) { return dict, nil } }
 
 // firstFault returns the error of the first row that has one.
 func firstFault(few *Few, rows int) error {
@@ -182,7 +185,7 @@ func TestFewAreSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range pages.Pages {
-			few, err := f.ReadFew(t.Context(), 0, c, pages, i, dict)
+			few, err := f.ReadFew(t.Context(), 0, c, pages, i, just(dict))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +202,7 @@ func TestIndexOutsideOfDictionary(t *testing.T) {
 	b = append(b, 3, 0o21, 0o76, 0, 200, 1, 7, 200, 1, 2) // 1, 2, 0, 7, 3, 0, 0, 0; then 100 times 7 and 100 times 2
 	dict := &Values{n: 4, typ: Int32, width: 4, data: make([]byte, 16)}
 	few := &Few{values: &Values{n: 308, typ: Int32, width: 4}, column: "c", off: 5}
-	if err := few.decode(b, 308, encRLEDictionary, dict); err != nil || few.packed == nil {
+	if err := few.decode(b, 308, encRLEDictionary, just(dict)); err != nil || few.packed == nil {
 		t.Fatal(err)
 	}
 	numbers, ok := slowHybrid(b[1:], 3, 308)

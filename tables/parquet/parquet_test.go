@@ -348,7 +348,7 @@ func readEverything(ctx context.Context, b []byte) error {
 				continue
 			}
 			for i := range min(len(pages.Pages), 64) {
-				if few, err := f.ReadFew(ctx, g, c, pages, i, dict); keep(err) {
+				if few, err := f.ReadFew(ctx, g, c, pages, i, just(dict)); keep(err) {
 					keep(firstFault(few, pages.Rows(i)))
 				}
 				v, err := f.Read(ctx, g, c, pages, i, dict)
@@ -383,7 +383,7 @@ func readLists(ctx context.Context, f *File, group, column int) error {
 		return err
 	}
 	for i := range min(len(pages.Pages), 64) {
-		lists, err := f.ReadLists(ctx, group, column, pages, i, dict)
+		lists, err := f.ReadLists(ctx, group, column, pages, i, just(dict))
 		if err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) 
 
 func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
 	key := pageKey{c.leaf, group, page}
-	lists, err := c.table.page(ctx, key, pages, func(dict *parquet.Values) (decoded, error) {
+	lists, err := c.table.page(ctx, key, pages, func(dict func() (*parquet.Values, error)) (decoded, error) {
 		return c.table.File.ReadLists(ctx, group, c.leaf, pages, page, dict)
 	})
 	if err != nil {

@@ -39,6 +39,7 @@ type largePage struct {
 // decoded is a page or dictionary: *parquet.Few, *parquet.Lists of a column of lists, or *parquet.Values.
 type decoded interface {
 	Cost() int // bytes in memory
+	Dictionary() *parquet.Values
 }
 
 type pageKey struct{ column, group, page int }
@@ -215,7 +216,7 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 
 // values returns a decoded page of a flat column.
 func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Few, error) {
-	page, err := t.page(ctx, key, pages, func(dict *parquet.Values) (decoded, error) {
+	page, err := t.page(ctx, key, pages, func(dict func() (*parquet.Values, error)) (decoded, error) {
 		return t.File.ReadFew(ctx, key.group, key.column, pages, key.page, dict)
 	})
 	if err != nil {
@@ -229,10 +230,10 @@ func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.P
 // A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
 // that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
 func (t *ParquetTable) page(ctx context.Context, key pageKey, pages *parquet.Pages,
-	read func(dict *parquet.Values) (decoded, error)) (decoded, error) {
+	read func(dict func() (*parquet.Values, error)) (decoded, error)) (decoded, error) {
 	dictKey := pageKey{key.column, key.group, dictPage}
 	if page, ok := t.Cache.Get(key); ok {
-		if pages.Dict.Off != 0 {
+		if page.Dictionary() != nil {
 			t.Cache.Get(dictKey)
 		}
 		return page, nil
@@ -240,25 +241,31 @@ func (t *ParquetTable) page(ctx context.Context, key pageKey, pages *parquet.Pag
 	if page := t.largeOf(key); page != nil {
 		return page, nil
 	}
-	dict, err := t.dictionary(ctx, dictKey, pages)
+	var dictErr error
+	page, err := read(func() (dict *parquet.Values, _ error) {
+		dict, dictErr = t.dictionary(ctx, dictKey, pages)
+		return dict, dictErr
+	})
+	if dictErr != nil {
+		return nil, dictErr // it names the dictionary, not the page
+	}
 	if err != nil {
 		return nil, err
 	}
 	cost := int64(0)
 	// A dictionary so large that it may be evicted before its pages is counted with each page.
+	dict := page.Dictionary()
 	if dict != nil && int64(dict.Cost()) > t.Cache.Bound()/8 {
 		cost = int64(dict.Cost())
-	}
-	page, err := read(dict)
-	if err != nil {
-		return nil, err
 	}
 	if cost += int64(page.Cost()); cost+lru.Overhead > t.Cache.Bound() {
 		t.keepLarge(largePage{key, page, cost})
 		return page, nil
 	}
 	t.Cache.Add(key, page, cost)
-	t.Cache.Get(dictKey)
+	if dict != nil {
+		t.Cache.Get(dictKey)
+	}
 	return page, nil
 }
 
