@@ -403,7 +403,8 @@ func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dic
 	return v, nil
 }
 
-// ReadFew is Read for a page of which few rows will be asked for. It calls dict if the page has indexes of a dictionary.
+// ReadFew is Read for a page of which few rows will be asked for. It calls dict if the page has indexes of a
+// dictionary.
 func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 	dict func() (*Values, error)) (*Few, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
