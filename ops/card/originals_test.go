@@ -38,7 +38,7 @@ func TestOriginalsReadCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	c, err := card.New(t.Context(), d, card.Options{Name: name, File: name, ZIP: true, Year: 2026,
+	c, err := card.New(t.Context(), d, card.Options{Name: name, Link: name, File: name, ZIP: true, Year: 2026,
 		SHA256: func() (string, error) { return fmt.Sprintf("%x", sha256.Sum256(zip)), nil }})
 	if err != nil {
 		t.Fatal(err)

@@ -429,7 +429,8 @@ func TestRates(t *testing.T) {
 			t.Errorf("%s: %v", name, n)
 		}
 	}
-	if unsure := real.alignedUnsure + real.smallUnsure; 10*unsure > real.aligned+real.small {
+	// Of few windows, all of 64 pixels, chance has a larger part in it.
+	if unsure := real.alignedUnsure + real.smallUnsure; !testing.Short() && 10*unsure > real.aligned+real.small {
 		t.Errorf("scenes: %v", real)
 	}
 }
