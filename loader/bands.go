@@ -42,7 +42,10 @@ func (n *names) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) 
 // pick returns the indices of a field's named bands in an asset.
 func (n *names) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int, error) {
 	key := a.URI + "\x00" + a.Member
-	found, ok := n.cache.Get(key)
+	found, ok := a.Names, a.Names != nil
+	if !ok {
+		found, ok = n.cache.Get(key)
+	}
 	if !ok {
 		var err error
 		if found, err = pixels.BandNames(ctx, n.opener, a); err != nil {

@@ -19,8 +19,12 @@ import (
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
 // GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array.
 // The arrays of a Zarr group that are bands give them their names.
-// It opens the file and reads its directory, because catalogs and indexes hold no names.
+// It opens the file and reads its directory, unless the asset has names: older catalogs, and containers with chunk
+// indexes, do not.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
+	if a.Names != nil {
+		return a.Names, nil
+	}
 	if b := a.Index.Blocks; b != nil {
 		if named, ok := b.Array.(interface{ BandNames() []string }); ok && named.BandNames() != nil {
 			return named.BandNames(), nil

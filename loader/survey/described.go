@@ -27,12 +27,9 @@ func (d *described) places(ctx context.Context, o source.Opener, a catalog.Asset
 	if d.names == nil || d.field.Bands != nil || d.field.ByPosition || a.Name() == d.first {
 		return nil, nil
 	}
-	names := a.Names
-	if names == nil {
-		var err error
-		if names, err = pixels.BandNames(ctx, o, a); err != nil || names == nil {
-			return nil, nil // names are optional, and a fault of the file shows when its pixels are read
-		}
+	names, err := pixels.BandNames(ctx, o, a)
+	if err != nil || names == nil {
+		return nil, nil // names are optional, and a fault of the file shows when its pixels are read
 	}
 	if slices.Equal(names, d.names) {
 		return nil, nil

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import chaski
@@ -184,6 +187,37 @@ def test_verify_notes_it(mixed, binary):
         done = run(binary, "verify", *more, *source)
         assert done.returncode == 0, done.stderr
         assert 'band 0 is \\"B08\\"' in done.stdout, (way, done.stdout)
+
+
+def test_names_of_a_catalog_need_no_header(mixed, tmp_path, binary):
+    chip = tmp_path / "0.tif"
+    write(chip, ORDERS[0])
+    assert run(binary, "index", "-o", tmp_path / "c.parquet", chip).returncode == 0
+    before = chip.stat()
+    chip.write_bytes(chip.read_bytes().replace(b">B04<", b">XXX<"))
+    os.utime(chip, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with chaski.load(
+        tmp_path / "c.parquet", batch_size=1, pixels=Pixels(bands=["B04"], dtype="native")
+    ) as loader:
+        (b,) = loader
+    assert (b["image"] == VALUES["B04"]).all()
+
+
+@pytest.mark.parametrize("cell", ['["B04"]', '["B02", "B04", "B08", "B11"]', "[]", "null", "[1]"])
+@pytest.mark.parametrize("bands", [None, ["B04"], "position"])
+def test_wrong_names_in_a_catalog(mixed, cell, bands):
+    """The second row has names that are no names of its bands."""
+    t = pq.read_table(mixed["catalog"])
+    k = t.schema.get_field_index("chaski:bands")
+    cells = [cell if i == 1 else '["B02", "B04", "B08"]' for i in range(N)]
+    source = mixed["catalog"].with_name("wrong.parquet")
+    pq.write_table(t.set_column(k, "chaski:bands", pa.array(cells)), source)
+    with pytest.raises(chaski.CorruptError, match="names of bands in row 1"):
+        batch(source, bands)
+    with pytest.raises(chaski.CorruptError, match="names of bands in row 1"):
+        chaski.stats(source, fields={"image": Field(bands=bands)})
+    good = batch(source, bands, on_bad="skip")["valid"].tolist()
+    assert good == [True, False, True, True]
 
 
 def test_wrong_bands(mixed):

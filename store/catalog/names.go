@@ -29,8 +29,8 @@ func (n *nameColumn) pick(rows []int64) *nameColumn {
 	return &nameColumn{column: columns.Pick(n.column, rows)}
 }
 
-// names returns the names of the bands of a row's file, or nil if the catalog does not say them.
-func (n *nameColumn) names(ctx context.Context, row int64) ([]string, error) {
+// names returns the names of the bands of a row's file, one for each, or nil if the catalog does not say them.
+func (n *nameColumn) names(ctx context.Context, row int64, bands int) ([]string, error) {
 	if n == nil {
 		return nil, nil
 	}
@@ -38,16 +38,22 @@ func (n *nameColumn) names(ctx context.Context, row int64) ([]string, error) {
 	if err != nil || c.Null || len(c.Text) == 0 {
 		return nil, err
 	}
-	if last := n.last.Load(); last != nil && last.text == string(c.Text) {
-		return last.names, nil
+	p := n.last.Load()
+	if p == nil || p.text != string(c.Text) {
+		p = &parsedNames{text: string(c.Text)}
+		if err := json.Unmarshal(c.Text, &p.names); err != nil {
+			return nil, corruptNames(row, "%.60q is no JSON array of strings", c.Text)
+		}
+		n.last.Store(p)
 	}
-	p := &parsedNames{text: string(c.Text)}
-	if err := json.Unmarshal(c.Text, &p.names); err != nil {
-		return nil, fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), fault.NoOffset,
-			"%.60q is no JSON array of strings", c.Text)
+	if len(p.names) != bands { // readers look for a band by its number
+		return nil, corruptNames(row, "%d names of %d bands", len(p.names), bands)
 	}
-	n.last.Store(p)
 	return p.names, nil
+}
+
+func corruptNames(row int64, format string, args ...any) error {
+	return fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), fault.NoOffset, format, args...)
 }
 
 // NamesText returns names of bands as a catalog has them, a JSON array, or "" if there are none.
