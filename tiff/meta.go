@@ -271,12 +271,22 @@ func ghost(f *ifd.File) map[string]string {
 	return m
 }
 
-// ParseNoData parses GDAL_NODATA. It returns nil if s is not a number. It keeps a number that the sample
+// WithNoData returns x with the nodata value of the file, or x itself if the file has none.
+func (m *Meta) WithNoData(x *chunk.Index) *chunk.Index {
+	if m.NoData == "" {
+		return x
+	}
+	out := *x
+	out.NoData, out.NoDataBits = parseNoData(m.NoData, x.DType)
+	return &out
+}
+
+// parseNoData parses GDAL_NODATA. It returns nil if s is not a number. It keeps a number that the sample
 // type lacks (-9999 in uint8): no sample equals it, but it determines the content of sparse chunks
 // (chunk.Index.NoData). For 64-bit integers it also returns the bits, since a float64 is not exact. The
 // bits of a number out of range are those of the nearest integer, as in GDAL, but negative numbers wrap
 // around in uint64.
-func ParseNoData(s string, d chunk.DType) (*float64, *uint64) {
+func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
 	}

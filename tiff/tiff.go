@@ -89,7 +89,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.NoData, x.NoDataBits = ParseNoData(m.NoData, x.DType)
+	x.NoData, x.NoDataBits = parseNoData(m.NoData, x.DType)
 	if err := x.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, err
 	}

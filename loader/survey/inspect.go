@@ -361,7 +361,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 		i.Kind = KindRumi
 		var h *rumi.Header
 		if h, err = rumi.HeaderOf(ctx, f, o.MaxChunkBytes); err == nil {
-			x = h.Index()
+			x = m.WithNoData(h.Index())
 			if i.Rumi, err = rumiInfo(ctx, f, h); err == nil {
 				i.Rumi.PixelIsPoint = m.IsPoint()
 			}

@@ -84,7 +84,7 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 	if !c.names["stats"] {
 		return r, nil
 	}
-	if r.Stats, err = c.statistics(ctx, s, o, &a, meta.Blob, c.Classes[below]); err != nil {
+	if r.Stats, err = c.statistics(ctx, s, o, &a, meta.Kept(x), c.Classes[below]); err != nil {
 		return nil, bare(err)
 	}
 	r.scale(c.Classes[below] != nil)

@@ -278,11 +278,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 			return a, m, err
 		}
 		geo, a.Names = tm.Geo, tm.BandNames
-		if tm.NoData != "" { // GDAL's tag, which 'chaski convert' writes
-			x := *a.Index
-			x.NoData, x.NoDataBits = tiff.ParseNoData(tm.NoData, x.DType)
-			a.Index = &x
-		}
+		a.Index = tm.WithNoData(a.Index) // of GDAL's tag, which 'chaski convert' writes
 	} else {
 		m.Format = FormatTIFF
 		img, err := tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: maxChunk})
