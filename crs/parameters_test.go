@@ -82,4 +82,15 @@ func TestDescribed(t *testing.T) {
 		crs.SameParameters(text, "laea lat_0=45 lon_0=9 base=4326") {
 		t.Errorf("well-known text without a code: %d %q", code, text)
 	}
+
+	const grads = `PROJCS["own",GEOGCS["NTF (Paris)",DATUM["NTF_Paris",SPHEROID["Clarke 1880 (IGN)",6378249.2,` +
+		`293.466021293627]],PRIMEM["Paris",2.33722917],UNIT["grad",0.0157079632679489]],` +
+		`PROJECTION["Lambert_Conformal_Conic_1SP"],PARAMETER["latitude_of_origin",49],` +
+		`PARAMETER["central_meridian",0],PARAMETER["scale_factor",0.999877499],` +
+		`PARAMETER["false_easting",600000],PARAMETER["false_northing",3200000],` +
+		`UNIT["metre",1]]`
+	// As GDAL writes EPSG:27583.
+	if code, text := crs.Described(grads); code != 0 || !crs.MayBe(27583, text, []crs.Point{{600000, 3200000}}) {
+		t.Errorf("well-known text in grads: %d %q", code, text)
+	}
 }

@@ -417,10 +417,19 @@ func (n *node) definition() (d Definition, ok bool) {
 	if !(unit > 0) {
 		return d, false
 	}
+	degrees := 1.0 // in the unit of parameters that are angles; GDAL writes the prime meridian in degrees all the same
+	if u := geo.child("UNIT"); u != nil {
+		degrees = math.Round(u.number(1)*180/math.Pi*1e9) / 1e9 // texts round the radians of a degree or grad
+	}
+	if !(degrees > 0) {
+		return d, false
+	}
 	for i := range n.in {
 		if p := &n.in[i]; p.word == "PARAMETER" {
 			if k, ok := keys[words(p.name())]; ok {
-				v[k] = p.number(1)
+				if v[k] = p.number(1); k != "x_0" && k != "y_0" && k != "k_0" {
+					v[k] *= degrees
+				}
 			} else if p.number(1) != 0 { // one that changes the map in a way that is not known
 				return d, false
 			}
