@@ -17,18 +17,15 @@ import (
 )
 
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
-// GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array.
-// The arrays of a Zarr group that are bands give them their names.
+// GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array, but
+// the arrays of a Zarr group that are bands give them their names.
 // It opens the file and reads its directory, unless the asset has names: older catalogs, and containers with chunk
 // indexes, do not.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
 	if a.Names != nil {
 		return a.Names, nil
 	}
-	if b := a.Index.Blocks; b != nil {
-		if named, ok := b.Array.(interface{ BandNames() []string }); ok && named.BandNames() != nil {
-			return named.BandNames(), nil
-		}
+	if a.Index.Blocks != nil {
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
 			"the bands of an array have no names"))
 	}

@@ -109,7 +109,7 @@ func (z *Zarr) Fingerprint() string { return z.print }
 // Asset implements Table.
 func (z *Zarr) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
 	r := z.fields[field]
-	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Place: z.places[field]}, nil
+	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Place: z.places[field], Names: r.BandNames()}, nil
 }
 
 // Value implements Table: it is an error, because Zarr has no metadata columns.
@@ -177,5 +177,5 @@ func OneImage(ctx context.Context, path string, o resources.Options) (catalog.As
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
 			"it has %d images along n, of which loaders read some", r.Len()), path)
 	}
-	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(0)}, nil
+	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(0), Names: r.BandNames()}, nil
 }

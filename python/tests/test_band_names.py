@@ -154,6 +154,26 @@ def test_sources_of_a_mixture(tmp_path):
         assert all((b["image"] == 4).all() for b in loader)
 
 
+def test_zarr_groups_of_a_mixture(tmp_path):
+    """Arrays that are bands have names, too: B04 has two places here."""
+    for group, names in {"a": ("B02", "B04"), "b": ("B04", "B08")}.items():
+        for name in names:
+            array = tmp_path / f"{group}.zarr" / name
+            array.mkdir(parents=True)
+            (array.parent / ".zgroup").write_text('{"zarr_format": 2}')
+            about = {"zarr_format": 2, "shape": [8, 8], "chunks": [8, 8], "dtype": "|u1"}
+            about |= {"compressor": None, "fill_value": 0, "order": "C", "filters": None}
+            (array / ".zarray").write_text(json.dumps(about))
+            (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["y", "x"]}')
+            (array / "0.0").write_bytes(bytes([VALUES[name]]) * 64)
+    sources = {name: chaski.Source(tmp_path / f"{name}.zarr") for name in "ab"}
+    mixture = chaski.Mixture(sources, until="longest")
+    with pytest.raises(chaski.UnsupportedError, match=r'"B04" is band \d of .*zarr'):
+        chaski.load(mixture, batch_size=1)
+    with chaski.load(mixture, batch_size=1, pixels=Pixels(bands=["B04"])) as loader:
+        assert all((b["image"] == 4).all() for b in loader)
+
+
 def test_statistics(mixed, binary):
     at = np.array([[VALUES[n] for n in (names or ORDERS[0])] for names in ORDERS])
     for way in ["folder", "catalog", "table"]:

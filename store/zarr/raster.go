@@ -18,6 +18,8 @@ type Raster interface {
 	Index(i int64) *chunk.Index
 	// Arrays returns the arrays: one, or one for each band.
 	Arrays() []*Array
+	// BandNames returns the names of the bands, or nil if they have none.
+	BandNames() []string
 }
 
 // Arrays implements Raster.
