@@ -67,6 +67,21 @@ type member struct {
 	value  *tables.Vector   // the values of a metadata column; nil for rasters and their paths
 	blobs  []*tables.Vector // columns of chunk indexes: the first that is not null counts
 	ground *ground          // the columns of the places of rasters that have a blob; nil without
+	names  *bandNames       // the names of the bands of rasters that have a blob; nil without
+}
+
+// bandNames is the column of a container's table that has the names of the bands of each raster.
+type bandNames struct {
+	column *tables.Vector
+	parser catalog.NamesParser
+}
+
+// of returns the names of the bands of the raster in a row, or nil.
+func (n *bandNames) of(row, bands int) ([]string, error) {
+	if n == nil || n.column.Null(row) || len(n.column.Bytes(row)) == 0 {
+		return nil, nil
+	}
+	return n.parser.Parse(int64(row), n.column.Bytes(row), bands)
 }
 
 // ContainerFile is one file that holds rasters of a container. Size is in bytes.
@@ -428,8 +443,11 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		break
 	}
 	a, err := c.place(ctx, e, x)
-	if err == nil && x != nil {
-		a.Place = m.ground.of(int(at), x) // the header, which has it too, is not read
+	if err == nil && x != nil { // the header, which has both too, is not read
+		a.Place = m.ground.of(int(at), x)
+		if a.Names, err = m.names.of(int(at), x.StepBands()); err != nil {
+			err = partly(err, "sample "+e.Path)
+		}
 	}
 	return a, err
 }

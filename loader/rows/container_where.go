@@ -343,8 +343,15 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 				"holds values of type %v, not blobs", v.Type())
 		}
 	}
-	if len(m.blobs) > 0 {
-		m.ground, err = groundOf(ctx, t)
+	if len(m.blobs) == 0 {
+		return m, nil
+	}
+	if m.ground, err = groundOf(ctx, t); err != nil || t.Index(catalog.NamesColumn) < 0 {
+		return m, err
+	}
+	v, err := t.Column(ctx, catalog.NamesColumn)
+	if err == nil && v.Kind() == tables.String { // a column of another type is somebody else's
+		m.names = &bandNames{column: v}
 	}
 	return m, err
 }

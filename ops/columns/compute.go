@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/wkb"
@@ -274,6 +275,12 @@ func (c *Compute) pixels(set *Set, n int, of func(i int) *raster) {
 				return nil
 			}))
 		}
+		set.texts(catalog.NamesColumn, n, func(i int) string {
+			if r := of(i); r != nil {
+				return r.names
+			}
+			return ""
+		})
 	}
 }
 

@@ -22,6 +22,7 @@ type raster struct {
 	lonlat [2]float64 // of the centre; NaN if it is not known
 	index  []byte
 	rumi   bool   // index is a rumi header
+	names  string // of the bands, as catalog.NamesText writes them
 	header []byte // taco:header, nil if the file is not a TACOTIFF
 	bands  []tiff.Band
 }
@@ -64,6 +65,7 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 	if c.names["index"] { // a container may have a million
 		r.index = meta.Kept(x)
 		r.rumi = rumi.IsBlob(r.index)
+		r.names = catalog.NamesText(a.Names)
 	}
 	r.Shape, r.EPSG = [3]int{x.Bands, x.Height, x.Width}, meta.EPSG
 	r.lonlat = (*raster)(nil).at()

@@ -306,7 +306,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		if err != nil {
 			return nil, err
 		}
-		out.Index = read.Kept(a.Index)
+		out.Index, out.Names = read.Kept(a.Index), catalog.NamesText(a.Names)
 	}
 	return out, nil
 }

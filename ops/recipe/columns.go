@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 var computed = []string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
-	columns.Centroid, columns.Stats, columnIndex, columnHeader}
+	columns.Centroid, columns.Stats, columnIndex, columnHeader, catalog.NamesColumn}
 
 // table holds the values of the columns, one row per chip.
 type table struct {
@@ -42,6 +43,7 @@ type facts struct {
 	Size   int64
 	CRC    uint32
 	Index  []byte // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
+	Names  string // beside Index: of the bands, as the file has them and catalog.NamesText writes them
 	Moved  int64  // how many valid samples had the nodata value and got the next one
 }
 
@@ -59,6 +61,9 @@ func (t *table) add(c *chip) {
 	}
 	for k, f := range c.files {
 		f.Bands = nil // those of the first chip are enough
+		if n := len(t.files[k]); n > 0 && t.files[k][n-1].Names == f.Names {
+			f.Names = t.files[k][n-1].Names // one string in memory for all chips
+		}
 		t.files[k] = append(t.files[k], f.facts)
 	}
 }
@@ -178,5 +183,13 @@ func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
 		if found {
 			to.Add(name, v)
 		}
+	}
+	names, missing := make([]string, n), make([]bool, n)
+	for i := range n {
+		names[i] = of(i).Names
+		missing[i] = names[i] == ""
+	}
+	if slices.Contains(missing, false) {
+		to.Add(catalog.NamesColumn, tables.NewStrings(names, missing))
 	}
 }

@@ -241,6 +241,7 @@ type partFile struct {
 	Size      int64      `json:"size"`
 	CRC       uint32     `json:"crc"`
 	Index     []byte     `json:"index"`
+	Names     []byte     `json:"names,omitempty"`
 	Moved     int64      `json:"moved,omitempty"`
 }
 
@@ -259,7 +260,7 @@ func (c *chip) line() *partLine {
 	for i := range c.files {
 		f := &c.files[i]
 		p := partFile{Window: f.Window, Shape: f.Shape, EPSG: f.EPSG, Placed: f.Placed, Size: f.Size, CRC: f.CRC,
-			Index: f.Index, Moved: f.Moved}
+			Index: f.Index, Names: []byte(f.Names), Moved: f.Moved}
 		copy(p.Transform[:], bitsOf(f.Transform[:]))
 		for _, name := range f.Bands {
 			p.Bands = append(p.Bands, []byte(name))
@@ -287,7 +288,8 @@ func (l *partLine) chip(r *Recipe) (*chip, error) {
 	copy(c.lonlat[:], floats(l.LonLat[:]))
 	for i := range l.Files {
 		p := &l.Files[i]
-		f := file{facts: facts{Window: p.Window, Size: p.Size, CRC: p.CRC, Index: p.Index, Moved: p.Moved}}
+		f := file{facts: facts{Window: p.Window, Size: p.Size, CRC: p.CRC, Index: p.Index, Names: string(p.Names),
+			Moved: p.Moved}}
 		f.Shape, f.EPSG, f.Placed = p.Shape, p.EPSG, p.Placed
 		copy(f.Transform[:], floats(p.Transform[:]))
 		for _, name := range p.Bands {

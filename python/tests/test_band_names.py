@@ -45,7 +45,7 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(c) for c in command], capture_output=True, text=True)
 
 
-WAYS = ["folder", "catalog", "table", "container", "folder container"]
+WAYS = ["folder", "catalog", "table", "container", "folder container", "indexed container"]
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,8 @@ def mixed(tmp_path_factory, binary):
     for way, name in [("container", "c.tacozip"), ("folder container", "folder")]:
         out[way] = root / name
         chaski.pack(samples, out[way], ABOUT)
+    out["indexed container"] = root / "indexed.tacozip"
+    chaski.pack(samples, out["indexed container"], ABOUT, columns=["index"])
     return out
 
 

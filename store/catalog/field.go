@@ -240,7 +240,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if a.Place, err = f.place.place(ctx, row, x.Height, x.Width); err != nil {
 		return fail(err)
 	}
-	if a.Names, err = f.names.names(ctx, row, x.StepBands()); err != nil {
+	if a.Names, err = f.names.get(ctx, row, x.StepBands()); err != nil {
 		return fail(err)
 	}
 	if member != nil {

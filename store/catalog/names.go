@@ -8,13 +8,21 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
+
+// NamesColumn is the column of a table in which each raster has the names of its bands, as NamesText writes them.
+const NamesColumn = layout.Names
 
 // nameColumn is the column in which a catalog has the names of the bands of each file.
 type nameColumn struct {
 	column columns.Column
-	last   atomic.Pointer[parsedNames] // most files of a catalog have the same names
+	names  NamesParser
 }
+
+// NamesParser parses the texts of NamesText. It keeps the last one, because most files of a table have the same names.
+// Its zero value is ready, and safe for concurrent use.
+type NamesParser struct{ last atomic.Pointer[parsedNames] }
 
 type parsedNames struct {
 	text  string
@@ -29,8 +37,8 @@ func (n *nameColumn) pick(rows []int64) *nameColumn {
 	return &nameColumn{column: columns.Pick(n.column, rows)}
 }
 
-// names returns the names of the bands of a row's file, one for each, or nil if the catalog does not say them.
-func (n *nameColumn) names(ctx context.Context, row int64, bands int) ([]string, error) {
+// get returns the names of the bands of a row's file, one for each, or nil if the catalog does not say them.
+func (n *nameColumn) get(ctx context.Context, row int64, bands int) ([]string, error) {
 	if n == nil {
 		return nil, nil
 	}
@@ -38,11 +46,16 @@ func (n *nameColumn) names(ctx context.Context, row int64, bands int) ([]string,
 	if err != nil || c.Null || len(c.Text) == 0 {
 		return nil, err
 	}
+	return n.names.Parse(row, c.Text, bands)
+}
+
+// Parse returns the names in the text of a row, one for each band: others are an error of kind corrupt.
+func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error) {
 	p := n.last.Load()
-	if p == nil || p.text != string(c.Text) {
-		p = &parsedNames{text: string(c.Text)}
-		if err := json.Unmarshal(c.Text, &p.names); err != nil {
-			return nil, corruptNames(row, "%.60q is no JSON array of strings", c.Text)
+	if p == nil || p.text != string(text) {
+		p = &parsedNames{text: string(text)}
+		if err := json.Unmarshal(text, &p.names); err != nil {
+			return nil, corruptNames(row, "%.60q is no JSON array of strings", text)
 		}
 		n.last.Store(p)
 	}

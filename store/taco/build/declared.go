@@ -282,6 +282,7 @@ var descriptions = map[string]string{
 	"scaling:padding":      "Pixels of padding at each edge",
 	"taco:header":          "Header of a TACOTIFF",
 	"chaski:index":         "Chunk index of the raster",
+	"chaski:bands":         "Names of the raster's bands (JSON)",
 	"chaski:source":        "Name in the source of the sample that the chip is cut from",
 	"chaski:window":        "Window of the chip in its source, in pixels: row, column, height, width",
 	"rumi:header":          "Header of the rumi file",

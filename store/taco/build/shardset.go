@@ -19,7 +19,7 @@ const shardID = "id"
 
 // headers are columns of files that shards leave out: they are about bytes which arrays have no more, and which only
 // chaski reads.
-var headers = []string{"chaski:index", "rumi:header", "taco:header"}
+var headers = []string{"chaski:index", "chaski:bands", "rumi:header", "taco:header"}
 
 // shardSet is what all shards of a dataset have in common.
 type shardSet struct {

@@ -69,7 +69,7 @@ The loader reads the windows as for training. Pixels, nodata, masks, names of ba
 each chip has the transform of its window. A chip of one field is a file, one of several fields a folder
 with a file for each. Level 0 has the columns chaski:source, chaski:window, split, stac:crs,
 stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats and chaski:index or
-rumi:header, a copy of their header, which the loader then does not read.
+rumi:header, a copy of their header, which the loader then does not read, and the bands' names, chaski:bands.
 
 With --part-size or --part-count, OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it
 of the ZIP without them. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all
