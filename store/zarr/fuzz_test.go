@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"math"
 	"testing"
@@ -40,8 +41,8 @@ func FuzzMetadata(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, open := range [...]func(object) error{(&Node{}).open3, (&Node{}).consolidated2} {
-			kinded(t, open(v))
+		for _, open := range [...]func(context.Context, object) error{(&Node{}).open3, (&Node{}).consolidated2} {
+			kinded(t, open(t.Context(), v))
 		}
 		for _, parse := range [...]func() (*Meta, error){
 			func() (*Meta, error) { return parse2(v, v) },

@@ -30,7 +30,7 @@ func TestFailingReferences(t *testing.T) {
 	gone := fault.New(fault.NotFound, "object", fault.NoOffset, "gone")
 	for _, text := range []string{"", `{"version":1,"refs":{"a`, `{".zgroup":"{}"}`} {
 		in := io.MultiReader(strings.NewReader(text), iotest.ErrReader(gone))
-		_, err := parseReferences(in, func(int, int64) error { return nil })
+		_, err := parseReferences(t.Context(), in, func(int, int64) error { return nil })
 		if fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", text, err)
 		}

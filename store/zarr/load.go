@@ -44,7 +44,7 @@ func (n *Node) load(ctx context.Context) error {
 	uri := n.URI
 	v, err := n.readObject(ctx, Join(uri, meta3))
 	if err == nil {
-		return fault.WithFile(n.open3(v), Join(uri, meta3))
+		return fault.WithFile(n.open3(ctx, v), Join(uri, meta3))
 	}
 	if !missing(err) {
 		return err
@@ -70,7 +70,7 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	if all != nil {
-		return fault.WithFile(firstError(n.consolidated2(all), n.referRecords(ctx, all)), Join(uri, consolidated))
+		return fault.WithFile(firstError(n.consolidated2(ctx, all), n.referRecords(ctx, all)), Join(uri, consolidated))
 	}
 	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
 		if missing(err) {
@@ -93,7 +93,7 @@ func (n *Node) optional(ctx context.Context, uri string) (object, error) {
 }
 
 // open3 opens a zarr.json.
-func (n *Node) open3(v object) error {
+func (n *Node) open3(ctx context.Context, v object) error {
 	n.Format = 3
 	array, err := kind3(v)
 	if err != nil {
@@ -119,7 +119,7 @@ func (n *Node) open3(v object) error {
 	}
 	n.Consolidated, n.below = true, map[string]entry{}
 	for p, meta := range inline.Meta {
-		if err := checkPath(p); err != nil {
+		if err := firstError(ctx.Err(), checkPath(p)); err != nil {
 			return err
 		}
 		array, err := kind3(meta)
@@ -151,7 +151,7 @@ func kind3(v object) (array bool, err error) {
 }
 
 // consolidated2 opens a .zmetadata.
-func (n *Node) consolidated2(v object) error {
+func (n *Node) consolidated2(ctx context.Context, v object) error {
 	var all map[string]object
 	if err := v.need("metadata", &all); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (n *Node) consolidated2(v object) error {
 			}
 			continue
 		}
-		if err := checkPath(dir); err != nil {
+		if err := firstError(ctx.Err(), checkPath(dir)); err != nil {
 			return err
 		}
 		e := n.below[dir]

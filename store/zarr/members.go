@@ -33,6 +33,9 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 		return w.list, err
 	}
 	for _, p := range slices.Sorted(maps.Keys(n.below)) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if e := n.below[p]; e.array {
 			a, err := n.array(p, e)
 			list = append(list, Member{p, a, err})

@@ -59,6 +59,7 @@ func (l *refList) find(_ context.Context, name string) (ref, bool, error) {
 // refsParser reads the JSON of kerchunk's specification, of version 0 or 1: each member of the object, or of the member
 // "refs" of it, is the name of an object in the store with its content, or a list of a URL, an offset and a length.
 type refsParser struct {
+	ctx       context.Context
 	grow      func(refs int, bytes int64) error // charges memory
 	list      refList
 	known     map[string]*referred // by URL
@@ -67,8 +68,8 @@ type refsParser struct {
 }
 
 // parseReferences parses a file of references. grow charges the memory that it keeps.
-func parseReferences(in io.Reader, grow func(refs int, bytes int64) error) (*refList, error) {
-	p := refsParser{grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
+func parseReferences(ctx context.Context, in io.Reader, grow func(refs int, bytes int64) error) (*refList, error) {
+	p := refsParser{ctx: ctx, grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
 	text := newPlainText(in, refsBuffer, maxRefValues)
 	d := json.NewDecoder(text)
 	if err := p.members(d, p.member); err != nil {
@@ -99,6 +100,9 @@ func (p *refsParser) members(d *json.Decoder, each func(d *json.Decoder, key str
 		return refsCorrupt("%v where an object is expected", errOr(err, t))
 	}
 	for d.More() {
+		if err := p.ctx.Err(); err != nil { // the next of 4 MiB is read only after some 100,000 references
+			return err
+		}
 		t, err := d.Token()
 		if err != nil {
 			return refsCorrupt("%v", err)
@@ -294,7 +298,15 @@ func (p *refsParser) sort() error {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(l.names[a], l.names[b]) })
+	slices.SortFunc(order, func(a, b int) int {
+		if p.ctx.Err() != nil { // a million names take seconds; equal ones are sorted at once
+			return 0
+		}
+		return strings.Compare(l.names[a], l.names[b])
+	})
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
 	names, refs := make([]string, len(order)), make([]ref, len(order))
 	for k, i := range order {
 		names[k], refs[k] = l.names[i], l.refs[i]

@@ -135,7 +135,7 @@ func (n *Node) readReferences(ctx context.Context, file string) (*refList, error
 		return nil, err
 	}
 	defer n.refund(text)
-	return parseReferences(source.Sequential(ctx, r, 0), func(refs int, bytes int64) error {
+	return parseReferences(ctx, source.Sequential(ctx, r, 0), func(refs int, bytes int64) error {
 		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
 	})
 }

@@ -236,7 +236,7 @@ func TestMemoryOfReferences(t *testing.T) {
 		chunks[i] = fmt.Sprintf(`"a/%d":["{{u}}%d",0,1]`, i, i)
 	}
 	parse := func(text string) (kept int64, err error) {
-		_, err = parseReferences(strings.NewReader(text), func(refs int, bytes int64) error {
+		_, err = parseReferences(t.Context(), strings.NewReader(text), func(refs int, bytes int64) error {
 			kept += bytes + int64(refs)*refBytes
 			return nil
 		})
@@ -286,7 +286,7 @@ func FuzzReferences(f *testing.F) {
 	o := source.Below(&source.Mux{Files: &files}, []string{dir})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		kept := int64(0)
-		list, err := parseReferences(bytes.NewReader(b), func(refs int, bytes int64) error {
+		list, err := parseReferences(t.Context(), bytes.NewReader(b), func(refs int, bytes int64) error {
 			kept += bytes + int64(refs)*refBytes
 			return nil
 		})
