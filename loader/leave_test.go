@@ -91,11 +91,11 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 	if err := os.Mkdir(file("many.zarr"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	lines(t, file("many.zarr/zarr.json"), `{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline",`+
-		`"metadata":{"g":{"zarr_format":3,"node_type":"group"}`, n/4, func(i int) string {
-		return fmt.Sprintf(`,"g/%d":{"zarr_format":3,"node_type":"array","shape":[16,16],"data_type":"uint8","chunk_grid":`+
-			`{"name":"regular","configuration":{"chunk_shape":[8,8]}},"chunk_key_encoding":{"name":"default"},`+
-			`"fill_value":0,"codecs":["bytes"],"dimension_names":["y","x"]}`, i)
+	lines(t, file("many.zarr/zarr.json"), `{"zarr_format":3,"node_type":"group","consolidated_metadata":{`+
+		`"kind":"inline","metadata":{"g":{"zarr_format":3,"node_type":"group"}`, n/4, func(i int) string {
+		return fmt.Sprintf(`,"g/%d":{"zarr_format":3,"node_type":"array","shape":[16,16],"data_type":"uint8",`+
+			`"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[8,8]}},"chunk_key_encoding":{`+
+			`"name":"default"},"fill_value":0,"codecs":["bytes"],"dimension_names":["y","x"]}`, i)
 	}, "}}}")
 	var catalog bytes.Buffer
 	if _, err := build.Write(t.Context(), &catalog, []string{file("chips")}, build.Options{Base: dir}); err != nil {
@@ -124,7 +124,8 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 	out := map[string]loader.Spec{
 		"a directory": chips(), "windows on the ground": ground, "windows of a grid": grid,
 		"references of Zarr": {Source: file("refs.json"), BatchSize: 1},
-		"a Zarr group":       {Source: file("many.zarr"), BatchSize: 1, Fields: []loader.Field{{Name: "image", Column: "g"}}},
+		"a Zarr group": {Source: file("many.zarr"), BatchSize: 1,
+			Fields: []loader.Field{{Name: "image", Column: "g"}}},
 		"a catalog":          {Source: file("chips.parquet"), BatchSize: 1},
 		"GeoJSON":            chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("shapes.geojson")}}),
 		"COCO":               chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("coco.json"), Coco: true}}),
