@@ -92,6 +92,8 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return strconv.AppendUint(dst, uint64(v.ints[i]), 10)
 	case Huge:
 		return v.Big(i).Append(dst, 10)
+	case Decimal: // a number of JSON has as many digits as it needs
+		return append(dst, v.formatValue(i)...)
 	case Float64:
 		return appendFloat(dst, v.floats[i])
 	case String:
@@ -101,6 +103,9 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return append(hex.AppendEncode(dst, v.Bytes(i)), `"}`...)
 	case List:
 		child, lo, hi := v.List(i)
+		if v.typ.Stored().Store == Map {
+			return child.appendMap(dst, lo, hi)
+		}
 		dst = append(dst, '[')
 		for k := lo; k < hi; k++ {
 			if k > lo {
@@ -121,6 +126,31 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return append(dst, '}')
 	}
 	return append(append(append(dst, '"'), v.formatValue(i)...), '"')
+}
+
+// appendMap appends the keys and values of a map, which v has in rows lo to hi: as an object if the keys are text, else
+// as pairs.
+func (v *Vector) appendMap(dst []byte, lo, hi int) []byte {
+	keys, values := v.children[0], v.children[1]
+	open, between, end := "{", ":", "}"
+	if keys.Kind() != String {
+		open, between, end = "[[", ",", "]]"
+	}
+	if lo == hi {
+		return append(append(dst, open[0]), end[0])
+	}
+	for k := lo; k < hi; k++ {
+		switch {
+		case k == lo:
+			dst = append(dst, open...)
+		case keys.Kind() == String:
+			dst = append(dst, ',')
+		default:
+			dst = append(dst, "],["...)
+		}
+		dst = values.AppendJSON(append(keys.AppendJSON(dst, k), between...), k)
+	}
+	return append(dst, end...)
 }
 
 func appendFloat(dst []byte, f float64) []byte {

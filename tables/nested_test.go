@@ -55,9 +55,9 @@ func nestedRow(i int) map[string]string {
 		"ls": or(i%8 == 0, list(i%3, func(k int) string {
 			return `{"x":` + n(i+k) + `,"y":` + or(k == 1, fmt.Sprintf(`"s%d"`, k)) + "}"
 		})),
-		"m": or(i%9 == 4, list(i%3, func(k int) string {
-			return fmt.Sprintf(`{"key":"k%d","value":%s}`, k, or(k == 0, n(k)))
-		})),
+		"m": or(i%9 == 4, "{"+strings.Trim(list(i%3, func(k int) string {
+			return fmt.Sprintf(`"k%d":%s`, k, or(k == 0, n(k)))
+		}), "[]")+"}"),
 	}
 }
 

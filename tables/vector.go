@@ -1,9 +1,11 @@
 package tables
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -223,6 +225,20 @@ func (v *Vector) List(i int) (child *Vector, lo, hi int) {
 // Field returns field k of kind Struct; its rows are the vector's.
 func (v *Vector) Field(k int) *Vector { return v.children[k] }
 
+// FieldOf is Field with nulls where the struct is null.
+func (v *Vector) FieldOf(k int) *Vector {
+	f := v.children[k]
+	if v.nulls == nil {
+		return f
+	}
+	out := *f
+	out.nulls = slices.Clone(v.nulls)
+	for i := range f.nulls {
+		out.nulls[i] = out.nulls[i] || f.nulls[i]
+	}
+	return &out
+}
+
 // Big returns value i of the kinds Huge and Decimal.
 func (v *Vector) Big(i int) *big.Int {
 	x := big.NewInt(v.ints[i])
@@ -394,9 +410,9 @@ func (v *Vector) takeLists(from *Vector, rows []int) error {
 }
 
 // Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge), float64, string,
-// map[string]string{"hex": …} for binary, []any, and map[string]any for structs. NaN and the infinities are "NaN",
-// "Infinity" and "-Infinity", decimals strings of digits, dates and times ISO 8601. Timestamps that are UTC by their
-// type end in "+00:00".
+// map[string]string{"hex": …} for binary, []any, and map[string]any for structs, and for maps whose keys are text; other
+// maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals json.Number with all
+// digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
 func (v *Vector) Any(i int) any {
 	if v.Null(i) {
 		return nil
@@ -421,6 +437,9 @@ func (v *Vector) Any(i int) any {
 		return map[string]string{"hex": fmt.Sprintf("%x", v.Bytes(i))}
 	case List:
 		child, lo, hi := v.List(i)
+		if v.typ.Stored().Store == Map {
+			return child.anyMap(lo, hi)
+		}
 		out := make([]any, 0, hi-lo)
 		for k := lo; k < hi; k++ {
 			out = append(out, child.Any(k))
@@ -433,7 +452,27 @@ func (v *Vector) Any(i int) any {
 		}
 		return out
 	}
+	if v.typ.Kind == Decimal {
+		return json.Number(v.formatValue(i))
+	}
 	return v.formatValue(i)
+}
+
+// anyMap is Any for a map, whose keys and values v has in rows lo to hi.
+func (v *Vector) anyMap(lo, hi int) any {
+	keys, values := v.children[0], v.children[1]
+	object, pairs := map[string]any{}, make([]any, 0, hi-lo)
+	for k := lo; k < hi; k++ {
+		if keys.Kind() == String {
+			object[keys.Str(k)] = values.Any(k)
+		} else {
+			pairs = append(pairs, []any{keys.Any(k), values.Any(k)})
+		}
+	}
+	if keys.Kind() == String {
+		return object
+	}
+	return pairs
 }
 
 // NewStruct returns values of kind Struct. All fields have as many rows.

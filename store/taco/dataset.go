@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -168,6 +169,9 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 		if same && isA && isB {
 			same = a.PIT().Same(b.PIT())
 		}
+		if same {
+			same = slices.Equal(namesOf(first), namesOf(p))
+		}
 		if i > 0 && !same {
 			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
 				"its hierarchy is another than that of %s: they cannot be joined", first.URI()), p.URI())
@@ -211,7 +215,7 @@ func (d *Dataset) InShards() bool {
 // Unchecked reports whether the format has no checksums of samples, so that Verify finds no changed bit in them.
 func (d *Dataset) Unchecked() bool {
 	format := d.Format()
-	return format == taco2.FolderFormat || strings.HasPrefix(format, "Tortilla") ||
+	return format == taco2.FolderFormat || format == taco3.FolderFormat || strings.HasPrefix(format, "Tortilla") ||
 		strings.HasPrefix(format, "TACO 0.2")
 }
 

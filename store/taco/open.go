@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
@@ -75,6 +76,9 @@ type format uint8
 const (
 	none format = iota
 	zipFormat
+	cozipFormat
+	folder3Format
+	catalog3Format
 	tacocatFile
 	tacocatFolder
 	folderFormat
@@ -143,6 +147,8 @@ func unreachable(err error) bool {
 
 func tellBytes(head []byte) format {
 	switch {
+	case taco3.IsCozip(head):
+		return cozipFormat
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return zipFormat
 	case bytes.HasPrefix(head, []byte("TACOCAT\x00")):
@@ -167,7 +173,8 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format
 	for _, c := range [...]struct {
 		name string
 		f    format
-	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder}, {"COLLECTION.json", folderFormat},
+	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder},
+		{"METADATA/sample.parquet", folder3Format}, {"sample.parquet", catalog3Format}, {"COLLECTION.json", folderFormat},
 		{shards.IndexName, mdsFormat}} {
 		r, err := o.Open(ctx, taco2.Join(uri, c.name))
 		if err == nil && readsHTMLPage(ctx, uri, r) {
@@ -331,6 +338,12 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	switch f {
 	case zipFormat:
 		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, r, head, o.Limits))
+	case cozipFormat:
+		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, r, o.Limits)
+	case folder3Format:
+		c, err = taco3.OpenFolder(ctx, d.opener, taco2.Join, uri, o.Limits)
+	case catalog3Format:
+		c, err = taco3.OpenCatalog(ctx, d.opener, taco2.Join, uri, base, o.Limits)
 	case tacocatFile:
 		c, err = orNil(taco2.OpenTacocat(ctx, d.opener, uri, base, r, head, o.Limits))
 	case folderFormat:

@@ -20,9 +20,13 @@ func (d *Dataset) SQL(ctx context.Context, sql string) (*tables.Table, error) {
 	return t, fault.WithFile(err, d.name())
 }
 
-// SQLTables returns the names of the dataset's tables: data, level1, … and l0, l1, …
+// SQLTables returns the names of the dataset's tables: data, level1, … and l0, l1, …, and of TACO 3 dataset, sample,
+// children, ….
 func (d *Dataset) SQLTables() []string {
 	names := []string{"data"}
+	if tables := d.LevelNames(); tables != nil {
+		names = append([]string{"dataset"}, append(tables, names...)...)
+	}
 	for k := 1; k < d.Levels(); k++ {
 		names = append(names, fmt.Sprintf("level%d", k))
 	}
@@ -65,6 +69,10 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 		return d.Level(ctx, 0)
 	case low == "chunks" && d.hasChunks():
 		return d.chunks(ctx, true)
+	case low == "dataset" && d.LevelNames() != nil:
+		return d.wide(ctx)
+	case slices.Contains(d.LevelNames(), name):
+		return d.tableNamed(ctx, name)
 	case strings.HasPrefix(low, "l"):
 		get, digits := d.withParents, low[1:]
 		if rest, ok := strings.CutPrefix(low, "level"); ok {

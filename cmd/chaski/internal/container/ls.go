@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,9 @@ type lsFlags struct {
 	containerFlags
 	flags.Filter
 	leaves, sha256, padding bool
-	level                   int
+	levelName               string
+	level                   int   // of levelName
+	named                   []int // the rows of a level with a name; nil for a number
 	format                  string
 }
 
@@ -55,7 +58,7 @@ Of a Zarr group, list its arrays: path, shape and data type.
 	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and print their hash")
 	fl.BoolVar(&f.padding, "padding", false,
 		"also list placeholders, and the histograms that a streaming TACO stores among its samples")
-	fl.IntVar(&f.level, "level", 0, "`LEVEL` to list")
+	fl.StringVar(&f.levelName, "level", "0", "`LEVEL` to list: its number, or its name in TACO 3 (children/before)")
 	fl.StringVar(&f.format, "format", "text", "text or json")
 	return cmd
 }
@@ -64,15 +67,17 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err := console.OneOf("format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if err := console.FirstError(console.AtLeast("level", f.level, 0),
+	number, notNumber := strconv.Atoi(f.levelName)
+	f.level = number
+	if err := console.FirstError(console.AtLeast("level", number, 0),
 		console.AtLeast("offset", f.Offset, 0)); err != nil {
 		return err
 	}
 	switch {
 	case f.sha256 && !f.leaves:
 		return console.Usagef("--sha256 needs --leaves")
-	case f.leaves && f.level != 0:
-		return console.Usagef("--level is %d, but --leaves lists samples of all levels", f.level)
+	case f.leaves && f.levelName != "0":
+		return console.Usagef("--level is %s, but --leaves lists samples of all levels", f.levelName)
 	}
 	filter, err := f.TacoFilter()
 	if err != nil {
@@ -94,6 +99,14 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 		return err
 	}
 	defer d.Close()
+	if notNumber != nil {
+		if d.LevelNames() == nil {
+			return console.Usagef("--level is %q: the levels of a %s have numbers from 0", f.levelName, d.Format())
+		}
+		if f.level, f.named, err = d.LevelRows(ctx, f.levelName); err != nil {
+			return err
+		}
+	}
 	var left taco.Selection // the rows that --bbox and --datetime leave; nil for all
 	if filter != nil {
 		if left, err = d.Select(ctx, *filter); err != nil {
@@ -143,6 +156,9 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 		}
 	} else if rows, err = d.Visible(ctx, f.level); err != nil {
 		return nil, err
+	}
+	if f.named != nil {
+		rows = slices.DeleteFunc(rows, func(row int) bool { return !hasRow(f.named, row) })
 	}
 	if left == nil {
 		return rows, nil

@@ -90,6 +90,17 @@ type Container interface {
 	Close() error
 }
 
+// Named is a container whose tables have names, such as "children/before". A level of the model joins those of a depth.
+type Named interface {
+	// Names are the names of the tables, those above first.
+	Names() []string
+	// NamedRows returns a table as it is stored, and the level and the row in it at which its rows begin.
+	NamedRows(ctx context.Context, name string) (t *tables.Table, level, first int, err error)
+	// Wide returns a table with a row for each sample: its number counted from first, its columns, and where its files
+	// are, in the words of place.
+	Wide(ctx context.Context, first int, place func(Entry) string) (*tables.Table, error)
+}
+
 // Sized is a container that can estimate the memory of the tables that it has loaded.
 type Sized interface{ Bytes() int64 }
 

@@ -75,8 +75,8 @@ func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
 		e.Table != "" && !tableThere):
 		return nil, correlated(e.Name)
 	case e.Table != "" && !tableThere:
-		if b.columnNamed(e.Table) {
-			return nil, sqlerr.Unsupported("a field of a struct")
+		if n, err := b.field(e); n != nil || err != nil {
+			return n, err
 		}
 		return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
 			e.Table, b.TableNames())
@@ -95,9 +95,25 @@ func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
 	return nil, b.NoColumn(e.Name)
 }
 
-// columnNamed reports whether any table has a column with a name.
-func (b *Binder) columnNamed(name string) bool {
-	return slices.ContainsFunc(b.Tables, func(t Source) bool { return len(t.names[strings.ToLower(name)]) > 0 })
+// field binds COLUMN.NAME, a field of a column of structs. It returns nil if no table has such a column.
+func (b *Binder) field(e *ast.Expr) (*plan.Node, error) {
+	column, err := b.column(&ast.Expr{Op: ast.OpColumn, Name: e.Table})
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case column.Op != ast.OpColumn || column.Type.Kind != tables.Struct || column.Field > 0:
+		return nil, sqlerr.Unsupported("a field of a value of type %s", plan.TypeName(column))
+	}
+	for k, f := range column.Type.Fields {
+		if strings.EqualFold(f.Name, e.Name) {
+			return b.Intern(&plan.Node{Op: ast.OpColumn, Name: f.Name, Table: column.Table, Column: column.Column,
+				Field: k + 1, Type: f.Type})
+		}
+	}
+	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "%q has no field %q; there are %s", e.Table, e.Name,
+		tables.Names(column.Type.Fields))
 }
 
 // TableNames lists the tables of FROM for a message.
@@ -186,6 +202,7 @@ type nodeKey struct {
 	op                       ast.Op
 	not, try                 bool
 	aggregate, table, column int
+	field                    int
 	name, nested             string
 	call                     any // the function
 	interval                 clock.Interval
@@ -207,7 +224,7 @@ type literalKey struct {
 
 func keyOf(n *plan.Node) nodeKey {
 	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
-		column: n.Column, name: n.Name,
+		column: n.Column, field: n.Field, name: n.Name,
 		kind: n.Type.Kind, call: n.Call, interval: n.Interval, results: n.Results}
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:

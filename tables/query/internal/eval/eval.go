@@ -70,11 +70,20 @@ func (ev *Evaluator) done() {
 	ev.budget.Reset()
 }
 
+// columnOf returns the column of a node, or the field of it that the node names.
+func columnOf(ctx context.Context, t *tables.Table, n *plan.Node) (*tables.Vector, error) {
+	v, err := t.At(ctx, n.Column)
+	if err != nil || n.Field == 0 {
+		return v, err
+	}
+	return v.FieldOf(n.Field - 1), nil
+}
+
 // load loads the columns of expressions.
 func (ev *Evaluator) load(nodes ...*plan.Node) error {
 	for _, n := range nodes {
 		if n.Op == ast.OpColumn && ev.loaded[n] == nil {
-			v, err := ev.Tables[n.Table].At(ev.Ctx, n.Column)
+			v, err := columnOf(ev.Ctx, ev.Tables[n.Table], n)
 			if err != nil {
 				return err
 			}
@@ -242,7 +251,7 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 	// Take decodes only some pages if the rows are few
 	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil && r.N <= ev.Tables[n.Table].Len() {
-		return ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])).At(ev.Ctx, n.Column)
+		return columnOf(ev.Ctx, ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])), n)
 	}
 	if err := ev.load(n); err != nil {
 		return nil, err

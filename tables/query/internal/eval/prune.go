@@ -45,7 +45,7 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 		return r, true
 	}
 	if n.Op != ast.OpCompare || n.Args[0].Op != ast.OpColumn || n.Args[0].Table != tab ||
-		n.Args[1].Literal == nil || n.Args[1].Literal.Null {
+		n.Args[0].Field > 0 || n.Args[1].Literal == nil || n.Args[1].Literal.Null {
 		return r, false
 	}
 	c, l := n.Args[0], n.Args[1].Literal

@@ -30,6 +30,7 @@ type Node struct {
 	Literal   *Literal
 	Table     int // of OpColumn
 	Column    int
+	Field     int            // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
 	Set       *set           // of OpIn over literals
 	Like      *like          // of OpLike with a literal pattern
 	Try       bool           // of OpCast: values that cannot be cast become null

@@ -1,0 +1,415 @@
+package taco3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Names of columns.
+const (
+	columnID       = "id"
+	columnType     = "type" // FILE or FOLDER; in no file, but in the tables of the model
+	columnCurrent  = "internal:current_id"
+	columnParent   = "internal:parent_id"
+	columnRelative = "internal:relative_path"
+	columnOffset   = "internal:offset"
+	columnSize     = "internal:size"
+	columnSource   = "internal:source_file"
+)
+
+// FolderFormat is the format of a directory, which has no checksums.
+const FolderFormat = "TACO 3 (FOLDER)"
+
+const (
+	zipFormat = "TACO 3 (ZIP)"
+	catFormat = "TACO 3 (TACOCAT)"
+)
+
+// joinURI appends a relative path to a directory.
+type joinURI func(folder, path string) string
+
+// Container is a TACO 3 container. It implements model.Container.
+type Container struct {
+	opener  source.Opener
+	join    joinURI
+	format  string
+	uri     string
+	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
+	coll    *collection
+	index   *index       // of a ZIP
+	object  source.Known // a ZIP, to open it again without a request
+	reader  source.Reader
+	limits  model.Limits
+	levels  []*level
+	byDepth [][]*level
+
+	mu     sync.Mutex
+	joined []*tables.Table // of each depth
+}
+
+var (
+	_ model.Container = (*Container)(nil)
+	_ model.Sized     = (*Container)(nil)
+	_ model.Named     = (*Container)(nil)
+)
+
+// level is the table of a folder. Container.mu guards what is read later.
+type level struct {
+	name   string // as taco:metadata has it
+	folder string // below a sample; "" for its root, and for the level of samples
+	depth  int
+	above  *level // nil for the level of samples
+
+	tbl   *tables.Table // nil until it is read
+	base  int           // the number of rows in front of it in its depth
+	ids   []string      // nil at the level of samples, whose table has them
+	paths *tables.Vector
+	// offsets and sizes are nil in a FOLDER and at the level of samples, sources elsewhere than in a catalog.
+	offsets, sizes, sources *tables.Vector
+	parents                 []int32 // rows of the level above
+	first, rows             []int32 // the children in this level of row i above are rows[first[i]:first[i+1]]
+}
+
+// OpenZIP opens a cozip, of profile TACO or Flat. It closes r if it fails.
+func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string, r source.Reader,
+	l model.Limits) (model.Container, error) {
+	object := source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	x, tail, err := readIndex(ctx, r)
+	if err != nil {
+		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+	}
+	if x.profile == profileFlat {
+		return openFlat(ctx, uri, tail, object, x, l)
+	}
+	c := &Container{opener: o, join: join, format: zipFormat, uri: uri, index: x, object: object, reader: tail, limits: l}
+	place, ok := x.spans[collectionName]
+	if !ok {
+		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
+	} else if err = c.block(ctx, place); err == nil {
+		c.coll, err = readCollection(ctx, c.reader, place)
+	}
+	if err == nil {
+		err = c.layOut()
+	}
+	if err == nil {
+		err = c.listed()
+	}
+	if err != nil {
+		return nil, errors.Join(fault.WithFile(err, uri), c.Close())
+	}
+	return c, nil
+}
+
+// maxBlock is the largest block of COLLECTION.json and tables that is read at once. Those of 100,000 samples have some
+// 4 MB.
+const maxBlock = 32 << 20
+
+// block reads the bytes from COLLECTION.json to the end of the file in one request, if they are few: the tables follow
+// it. Whatever lies elsewhere is read when it is needed.
+func (c *Container) block(ctx context.Context, place span) error {
+	n := c.object.Size - place.off
+	if n > maxBlock || n <= tailBytes {
+		return nil
+	}
+	t := &model.Tail{Reader: c.reader, Off: place.off, Bytes: make([]byte, n)}
+	if err := c.reader.ReadAt(ctx, t.Bytes, place.off); err != nil {
+		return err
+	}
+	c.reader = t
+	return nil
+}
+
+// listed checks that the index lists the table of every level, and no other.
+func (c *Container) listed() error {
+	for _, l := range c.levels {
+		if _, ok := c.index.spans[l.entry()]; !ok {
+			return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", l.entry())
+		}
+	}
+	if n := len(c.levels) + 1; len(c.index.names) != n {
+		return fault.New(fault.Corrupt, indexPart, indexAt, "lists %d entries: %s and %d tables are declared",
+			len(c.index.names), collectionName, n-1)
+	}
+	return nil
+}
+
+// OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
+func OpenFolder(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string,
+	l model.Limits) (model.Container, error) {
+	return openDirectory(ctx, &Container{opener: o, join: join, format: FolderFormat, uri: uri, base: uri, limits: l})
+}
+
+// OpenCatalog opens a directory with the tables of many ZIPs, which are in base.
+func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path string) string, uri, base string,
+	l model.Limits) (model.Container, error) {
+	return openDirectory(ctx, &Container{opener: o, join: join, format: catFormat, uri: uri, base: base, limits: l})
+}
+
+func openDirectory(ctx context.Context, c *Container) (model.Container, error) {
+	r, err := c.opener.Open(ctx, c.join(c.uri, collectionName))
+	if err != nil {
+		return nil, fault.WithFile(err, c.uri)
+	}
+	c.coll, err = readCollection(ctx, r, span{0, r.Size()})
+	if err = errors.Join(err, r.Close()); err == nil {
+		err = c.layOut()
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, c.uri)
+	}
+	return c, nil
+}
+
+// layOut makes the levels of taco:structure.
+func (c *Container) layOut() error {
+	byFolder := map[string]*level{}
+	for _, name := range c.coll.structure.levels {
+		l := &level{name: name}
+		if name != "sample" {
+			l.folder = strings.TrimPrefix(strings.TrimPrefix(name, "children"), "/")
+			l.depth, l.above = 1, c.levels[0]
+			if l.folder != "" {
+				l.above = byFolder[strings.TrimPrefix(path.Dir("/"+l.folder), "/")]
+				l.depth = l.above.depth + 1
+			}
+			byFolder[l.folder] = l
+		}
+		if len(c.byDepth) == l.depth {
+			c.byDepth = append(c.byDepth, nil)
+		}
+		c.levels, c.byDepth[l.depth] = append(c.levels, l), append(c.byDepth[l.depth], l)
+	}
+	c.joined = make([]*tables.Table, len(c.byDepth))
+	return nil
+}
+
+// entry returns the name of the table in a ZIP and in a FOLDER.
+func (l *level) entry() string { return "METADATA/" + l.file() }
+
+// file returns the name of the table in a catalog.
+func (l *level) file() string { return strings.ReplaceAll(l.name, "/", "__") + ".parquet" }
+
+// URI implements model.Container.
+func (c *Container) URI() string { return c.uri }
+
+// Format implements model.Container.
+func (c *Container) Format() string { return c.format }
+
+// Collection implements model.Container.
+func (c *Container) Collection() json.RawMessage { return c.coll.raw }
+
+// Levels implements model.Container.
+func (c *Container) Levels() int { return len(c.byDepth) }
+
+// IDColumn implements model.Container.
+func (c *Container) IDColumn() string { return columnID }
+
+// Padding implements model.Container: what a sample lacks has no row.
+func (c *Container) Padding(context.Context, int, int) (bool, error) { return false, nil }
+
+// Close implements model.Container. Directories are opened for each read.
+func (c *Container) Close() error {
+	if c.reader == nil {
+		return nil
+	}
+	return c.reader.Close()
+}
+
+// Bytes implements model.Sized.
+func (c *Container) Bytes() int64 {
+	n := int64(len(c.coll.raw))
+	if t, ok := c.reader.(*model.Tail); ok {
+		n += int64(len(t.Bytes))
+	}
+	if !c.mu.TryLock() {
+		return n
+	}
+	defer c.mu.Unlock()
+	for _, l := range c.levels {
+		if l.tbl != nil {
+			n += l.tbl.Bytes() + 4*int64(cap(l.parents)+cap(l.first)+cap(l.rows)) + 16*int64(cap(l.ids))
+		}
+	}
+	return n
+}
+
+// Table implements model.Container: the table of samples, or those of a depth with the columns id and type.
+func (c *Container) Table(ctx context.Context, depth int) (*tables.Table, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.read(ctx, depth); err != nil {
+		return nil, err
+	}
+	if depth == 0 {
+		return c.levels[0].tbl, nil
+	}
+	if c.joined[depth] == nil {
+		if err := c.joinDepth(depth); err != nil {
+			return nil, fault.WithFile(err, c.uri)
+		}
+	}
+	return c.joined[depth], nil
+}
+
+// joinDepth joins the tables of a depth. c.mu is held.
+func (c *Container) joinDepth(depth int) error {
+	var all []*tables.Table
+	var ids, types []string
+	for _, l := range c.byDepth[depth] {
+		all, ids = append(all, l.tbl), append(ids, l.ids...)
+		for i := range l.ids {
+			types = append(types, c.kind(l, i).String())
+		}
+	}
+	stored := all[0]
+	if len(all) > 1 {
+		var err error
+		if stored, err = tables.Concat(all, tables.Mixed); err != nil {
+			return err
+		}
+	}
+	c.joined[depth] = tables.Join(tables.FromVectors([]string{columnID, columnType},
+		[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(types, nil)}), stored)
+	return nil
+}
+
+// kind returns what a row of a level below the samples is: the folders of the structure are folders.
+func (c *Container) kind(l *level, row int) model.Kind {
+	if _, is := c.coll.structure.members[strings.TrimPrefix(l.folder+"/"+l.ids[row], "/")]; is {
+		return model.Folder
+	}
+	return model.File
+}
+
+// at returns the level of a row of a depth, and the row there. c.mu is held.
+func (c *Container) at(ctx context.Context, depth, row int) (*level, int, error) {
+	if err := c.read(ctx, depth); err != nil {
+		return nil, 0, err
+	}
+	for _, l := range c.byDepth[depth] {
+		if row >= l.base && row < l.base+l.tbl.Len() {
+			return l, row - l.base, nil
+		}
+	}
+	return nil, 0, fault.WithFile(fault.New(fault.NotFound, "level"+strconv.Itoa(depth)+" row "+strconv.Itoa(row),
+		fault.NoOffset, "does not exist"), c.uri)
+}
+
+// Parents implements model.Container.
+func (c *Container) Parents(ctx context.Context, depth int) ([]int32, error) {
+	if depth == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.read(ctx, depth); err != nil {
+		return nil, err
+	}
+	var parents []int32
+	for _, l := range c.byDepth[depth] {
+		for _, p := range l.parents {
+			parents = append(parents, int32(l.above.base)+p)
+		}
+	}
+	return parents, nil
+}
+
+// Children implements model.Container.
+func (c *Container) Children(ctx context.Context, depth, row int) ([]int32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	above, i, err := c.at(ctx, depth, row)
+	if err != nil || depth+1 == len(c.byDepth) {
+		return nil, err
+	}
+	if err := c.read(ctx, depth+1); err != nil {
+		return nil, err
+	}
+	var rows []int32
+	for _, l := range c.byDepth[depth+1] {
+		if l.above != above {
+			continue
+		}
+		for _, k := range l.rows[l.first[i]:l.first[i+1]] {
+			rows = append(rows, int32(l.base)+k)
+		}
+	}
+	return rows, nil
+}
+
+// Entry implements model.Container.
+func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, i, err := c.at(ctx, depth, row)
+	if err != nil {
+		return model.Entry{}, err
+	}
+	if depth == 0 {
+		ids, err := c.column(ctx, l, columnID, tables.String)
+		if err != nil {
+			return model.Entry{}, err
+		}
+		if ids.Null(i) {
+			return model.Entry{}, c.inRow(l, i, "id is null")
+		}
+		return model.Entry{ID: ids.Str(i), Kind: model.Folder, Row: row}, nil
+	}
+	e := model.Entry{ID: l.ids[i], Kind: c.kind(l, i), Level: depth, Row: row}
+	if e.Kind == model.Folder {
+		return e, nil
+	}
+	return e, c.place(l, i, &e)
+}
+
+// place sets where the bytes of a file are.
+func (c *Container) place(l *level, i int, e *model.Entry) error {
+	if c.format == FolderFormat {
+		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
+		p := l.paths.Str(i)
+		if model.Climbs(p) {
+			return c.inRow(l, i, "%s %q is not a path below DATA", columnRelative, p)
+		}
+		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
+		return nil
+	}
+	e.URI, e.Object = c.uri, c.object
+	if l.sources != nil {
+		name := l.sources.Str(i)
+		if l.sources.Null(i) || model.Climbs(name) {
+			return c.inRow(l, i, "%s %q is not the name of a file below", columnSource, name)
+		}
+		e.URI, e.Object = c.join(c.base, name), source.Known{}
+	}
+	if l.offsets.Null(i) || l.sizes.Null(i) {
+		return c.inRow(l, i, "%s or %s is null", columnOffset, columnSize)
+	}
+	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
+	if e.Offset < indexAt || e.Size < 1 || l.sources == nil && (e.Offset > c.object.Size ||
+		e.Size > c.object.Size-e.Offset) {
+		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), c.object.Size)
+	}
+	return nil
+}
+
+// inRow returns an error for a value in a row.
+func (c *Container) inRow(l *level, row int, format string, args ...any) error {
+	return fault.WithFile(fault.New(fault.Corrupt, l.name+" row "+strconv.Itoa(row), fault.NoOffset, format, args...),
+		c.uri)
+}
+
+// missing reports whether an error says that a file does not exist.
+func missing(err error) bool {
+	return fault.KindOf(err) == fault.NotFound || errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,173 @@
+package taco3
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+)
+
+// indexName is the first entry of a cozip: the index of the others.
+const indexName = "__cozip__"
+
+const (
+	extraAt    = 30 + len(indexName) // the extra field: identifier, length, checksum
+	checksumAt = int64(extraAt + 4)
+	indexAt    = checksumAt + 8
+	extraID    = 0xCA0C
+	// tailBytes is how many of the last bytes the checksum covers. It holds the tables of a small container.
+	tailBytes = 32 << 10
+	// minBytes is the least size of a cozip: the header and the tail do not overlap. Writers pad smaller ones.
+	minBytes = tailBytes + indexAt
+	// aheadBytes are read in one request with the header: the index of 1,000 tables takes some 50 KB.
+	aheadBytes = 64 << 10
+)
+
+// Profiles of a cozip that are read.
+const (
+	profileFlat = 1
+	profileTACO = 2
+)
+
+const indexPart = "index of cozip"
+
+// IsCozip reports whether the first bytes of a file are those of a cozip.
+func IsCozip(head []byte) bool {
+	return len(head) >= extraAt && string(head[:4]) == "PK\x03\x04" && string(head[30:extraAt]) == indexName
+}
+
+// span is a byte range of an archive.
+type span struct{ off, size int64 }
+
+// index is the index of a cozip.
+type index struct {
+	profile uint8
+	names   []string
+	spans   map[string]span
+	end     int64 // of the index in the file
+}
+
+// readIndex reads the index of a cozip and compares its checksum. The reader that it returns has the tail in memory:
+// the directory and, of small containers, the tables.
+func readIndex(ctx context.Context, r source.Reader) (*index, source.Reader, error) {
+	size := r.Size()
+	if size < minBytes {
+		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size, minBytes)
+	}
+	ahead := make([]byte, min(aheadBytes, size))
+	if err := r.ReadAt(ctx, ahead, 0); err != nil {
+		return nil, r, err
+	}
+	n, err := indexSize(ahead)
+	if err == nil && n > size-indexAt {
+		err = fault.New(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", n, size)
+	}
+	if err != nil {
+		return nil, r, err
+	}
+	tail := &model.Tail{Reader: r, Off: size - tailBytes, Bytes: make([]byte, tailBytes)}
+	if err := r.ReadAt(ctx, tail.Bytes, tail.Off); err != nil {
+		return nil, r, err
+	}
+	b := ahead[indexAt:min(int64(len(ahead)), indexAt+n)]
+	if int64(len(b)) < n {
+		b = make([]byte, n) // the file has as many bytes
+		if err := r.ReadAt(ctx, b, indexAt); err != nil {
+			return nil, r, err
+		}
+	}
+	// The checksum counts bytes once that are both in the index and in the tail.
+	sum := fnv.New64a()
+	_, _ = sum.Write(b) // a hash takes all bytes
+	_, _ = sum.Write(tail.Bytes[max(0, indexAt+n-tail.Off):])
+	if want := binary.LittleEndian.Uint64(ahead[checksumAt:]); sum.Sum64() != want {
+		return nil, r, fault.New(fault.Corrupt, "archive", checksumAt,
+			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", tailBytes, sum.Sum64(), want)
+	}
+	x, err := parseIndex(b, size)
+	return x, tail, err
+}
+
+// indexSize checks the local header of the index, and returns the size of the index.
+func indexSize(b []byte) (int64, error) {
+	bad := func(at int64, format string, args ...any) (int64, error) {
+		return 0, fault.New(fault.Corrupt, "entry "+indexName, at, format, args...)
+	}
+	le := binary.LittleEndian
+	size := le.Uint32(b[18:])
+	switch {
+	case !IsCozip(b) || le.Uint16(b[26:]) != uint16(len(indexName)):
+		return bad(0, "is not the first entry")
+	case le.Uint16(b[6:])&(1|8) != 0: // encrypted; sizes behind the data
+		return bad(6, "has the flags %#x", le.Uint16(b[6:]))
+	case le.Uint16(b[8:]) != 0:
+		return bad(8, "has compression method %d: it must be stored", le.Uint16(b[8:]))
+	case le.Uint16(b[28:]) != 12 || le.Uint16(b[extraAt:]) != extraID || le.Uint16(b[extraAt+2:]) != 8:
+		return bad(28, "has no extra field with a checksum")
+	case size != le.Uint32(b[22:]) || size == 0 || size == 1<<32-1:
+		return bad(18, "has the sizes %d and %d", size, le.Uint32(b[22:]))
+	}
+	return int64(size), nil
+}
+
+// headBytes is the size of the head of an index: magic, version, profile and the number of entries.
+const headBytes = 4 + 2 + 1 + 4
+
+// parseIndex parses the index of an archive of total bytes.
+func parseIndex(b []byte, total int64) (*index, error) {
+	bad := func(at int, format string, args ...any) (*index, error) {
+		return nil, fault.New(fault.Corrupt, indexPart, indexAt+int64(at), format, args...)
+	}
+	if len(b) < headBytes || string(b[:4]) != "CZIP" {
+		return bad(0, "does not begin with CZIP")
+	}
+	le := binary.LittleEndian
+	if v := le.Uint16(b[4:]); v != 1 {
+		return nil, fault.New(fault.Unsupported, indexPart, indexAt+4, "version %d: version 1 is read", v)
+	}
+	x := &index{profile: b[6], spans: map[string]span{}, end: indexAt + int64(len(b))}
+	if x.profile != profileFlat && x.profile != profileTACO {
+		return nil, fault.New(fault.Unsupported, indexPart, indexAt+6,
+			"profile %d: profiles %d (Flat) and %d (TACO) are read", x.profile, profileFlat, profileTACO)
+	}
+	n := int64(le.Uint32(b[7:]))
+	if n*(2+1+8+8) > int64(len(b)-headBytes) { // the length of a name, a letter of it, an offset and a size
+		return bad(7, "%d entries do not fit into %d bytes", n, len(b))
+	}
+	lengths, names := b[headBytes:headBytes+2*n], b[headBytes+2*n:]
+	letters := 0
+	for i := range n {
+		letters += int(le.Uint16(lengths[2*i:]))
+	}
+	if int64(len(names)) != int64(letters)+16*n {
+		return bad(headBytes, "%d entries with %d letters do not fill its %d bytes", n, letters, len(b))
+	}
+	numbers := names[letters:]
+	for i := range n {
+		length := le.Uint16(lengths[2*i:])
+		name := string(names[:length])
+		names = names[length:]
+		at := len(b) - len(numbers) + 8*int(i)
+		off, size := le.Uint64(numbers[8*i:]), le.Uint64(numbers[8*(n+i):])
+		_, twice := x.spans[name]
+		switch {
+		case name == "" || bytes.ContainsFunc([]byte(name), notPrintable) || strings.HasPrefix(name, "__cozip"):
+			return bad(at, "entry %d has the name %.80q", i, name)
+		case twice:
+			return bad(at, "%.80q is there twice", name)
+		case size == 0 || off < uint64(x.end) || off > uint64(total) || size > uint64(total)-off:
+			return bad(at, "%.80q has %d bytes at %d: the file has %d, and its data begin at %d", name, size, off,
+				total, x.end)
+		}
+		x.names, x.spans[name] = append(x.names, name), span{int64(off), int64(size)}
+	}
+	return x, nil
+}
+
+// notPrintable reports whether a letter may not stand in names: they are printable ASCII.
+func notPrintable(r rune) bool { return r < 0x20 || r > 0x7E }

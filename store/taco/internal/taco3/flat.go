@@ -1,0 +1,140 @@
+package taco3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// metadataName is the one entry that the index of a Flat archive lists: a Parquet table with a row for each file.
+const metadataName = "__metadata__"
+
+// Flat is a cozip of profile Flat: files with a table of their names, places and metadata. It implements
+// model.Container with one level, whose rows are the files.
+type Flat struct {
+	uri                   string
+	object                source.Known
+	reader                source.Reader
+	tbl                   *tables.Table
+	names, offsets, sizes *tables.Vector
+}
+
+var (
+	_ model.Container = (*Flat)(nil)
+	_ model.Named     = (*Flat)(nil)
+	_ model.Sized     = (*Flat)(nil)
+)
+
+// openFlat reads the table of a Flat archive. It closes r if it fails.
+func openFlat(ctx context.Context, uri string, r source.Reader, object source.Known, x *index,
+	l model.Limits) (model.Container, error) {
+	f := &Flat{uri: uri, object: object, reader: r}
+	if err := f.read(ctx, x, l); err != nil {
+		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+	}
+	return f, nil
+}
+
+func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
+	place, ok := x.spans[metadataName]
+	if !ok || len(x.names) != 1 {
+		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
+	}
+	t, err := tables.Read(ctx, f.reader, place.off, place.size, l.Table)
+	if err != nil {
+		return fault.WithPart(err, metadataName, 0)
+	}
+	if most := fewRows + rowsPerByte*place.size; int64(t.Len()) > most {
+		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(),
+			most, place.size)
+	}
+	f.tbl = t
+	for _, c := range []struct {
+		name string
+		kind tables.Kind
+		v    **tables.Vector
+	}{{"name", tables.String, &f.names}, {"offset", tables.Uint64, &f.offsets}, {"size", tables.Uint64, &f.sizes}} {
+		if *c.v, err = typed(ctx, t, c.name, c.kind); err != nil {
+			return fault.WithPart(err, metadataName, 0)
+		}
+	}
+	return nil
+}
+
+// URI implements model.Container.
+func (f *Flat) URI() string { return f.uri }
+
+// Format implements model.Container.
+func (f *Flat) Format() string { return "cozip (Flat)" }
+
+// Collection implements model.Container: there is none.
+func (f *Flat) Collection() json.RawMessage { return nil }
+
+// Levels implements model.Container.
+func (f *Flat) Levels() int { return 1 }
+
+// IDColumn implements model.Container.
+func (f *Flat) IDColumn() string { return "name" }
+
+// Close implements model.Container.
+func (f *Flat) Close() error { return f.reader.Close() }
+
+// Bytes implements model.Sized.
+func (f *Flat) Bytes() int64 { return f.tbl.Bytes() }
+
+// Padding implements model.Container.
+func (f *Flat) Padding(context.Context, int, int) (bool, error) { return false, nil }
+
+// Parents implements model.Container.
+func (f *Flat) Parents(context.Context, int) ([]int32, error) { return nil, nil }
+
+// Children implements model.Container.
+func (f *Flat) Children(context.Context, int, int) ([]int32, error) { return nil, nil }
+
+// Table implements model.Container.
+func (f *Flat) Table(_ context.Context, level int) (*tables.Table, error) {
+	if level != 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %d: there is level 0",
+			level), f.uri)
+	}
+	return f.tbl, nil
+}
+
+// Entry implements model.Container.
+func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
+	if level != 0 || row < 0 || row >= f.tbl.Len() {
+		return model.Entry{}, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
+			"no row %d in level %d", row, level), f.uri)
+	}
+	e := model.Entry{ID: f.names.Str(row), URI: f.uri, Object: f.object, Offset: f.offsets.Int(row),
+		Size: f.sizes.Int(row), Row: row}
+	if f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row) || e.Offset < indexAt || e.Size < 0 ||
+		e.Offset > f.object.Size || e.Size > f.object.Size-e.Offset {
+		return e, fault.WithFile(fault.New(fault.Corrupt, metadataName+" row "+strconv.Itoa(row), fault.NoOffset,
+			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.object.Size), f.uri)
+	}
+	return e, nil
+}
+
+// Names implements model.Named.
+func (f *Flat) Names() []string { return []string{"sample"} }
+
+// NamedRows implements model.Named.
+func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
+	if name != "sample" {
+		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample", name),
+			f.uri)
+	}
+	return f.tbl, 0, 0, err
+}
+
+// Wide implements model.Named: the table has the places already.
+func (f *Flat) Wide(context.Context, int, func(model.Entry) string) (*tables.Table, error) {
+	return f.tbl, nil
+}

@@ -1,0 +1,194 @@
+package taco3
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// read reads the tables of the depths down to one. c.mu is held.
+func (c *Container) read(ctx context.Context, depth int) error {
+	if depth < 0 || depth >= len(c.byDepth) {
+		return fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %d: the levels are 0 to %d",
+			depth, len(c.byDepth)-1), c.uri)
+	}
+	for _, levels := range c.byDepth[:depth+1] {
+		rows := 0
+		for _, l := range levels {
+			if l.tbl == nil {
+				if err := c.readLevel(ctx, l); err != nil {
+					return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+				}
+			}
+			l.base = rows
+			rows += l.tbl.Len()
+		}
+		if rows > math.MaxInt32 {
+			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
+				math.MaxInt32), c.uri)
+		}
+	}
+	return nil
+}
+
+// Equal values may take next to none of a file, but paths differ from row to row: ten rows in each byte are more than
+// any writer makes.
+const (
+	fewRows     = 1 << 16
+	rowsPerByte = 10
+)
+
+// readLevel reads the table of a level and what its rows have to do with those above. c.mu is held.
+func (c *Container) readLevel(ctx context.Context, l *level) error {
+	t, err := c.readTable(ctx, l)
+	if err != nil {
+		return err
+	}
+	l.tbl = t
+	if err := c.columns(ctx, l); err != nil {
+		l.tbl = nil
+		return err
+	}
+	return nil
+}
+
+func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, error) {
+	r, place := c.reader, span{}
+	if c.index != nil {
+		place = c.index.spans[l.entry()]
+	} else {
+		uri := c.join(c.uri, l.entry())
+		if c.format == catFormat {
+			uri = c.join(c.uri, l.file())
+		}
+		var err error
+		if r, err = c.opener.Open(ctx, uri); err != nil {
+			return nil, err
+		}
+		place.size = r.Size()
+		// The table is read when its columns are asked for, so the reader must stay.
+		c.reader = both{r, c.reader}
+	}
+	t, err := tables.Read(ctx, r, place.off, place.size, c.limits.Table)
+	if err != nil {
+		return nil, err
+	}
+	if most := fewRows + rowsPerByte*place.size; int64(t.Len()) > most {
+		return nil, fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(),
+			most, place.size)
+	}
+	return t, nil
+}
+
+// columns reads the columns of places, and checks what other rows are found by. c.mu is held.
+func (c *Container) columns(ctx context.Context, l *level) (err error) {
+	if c.format == catFormat {
+		if l.sources, err = c.column(ctx, l, columnSource, tables.String); err != nil {
+			return err
+		}
+	}
+	if l.above == nil {
+		_, err = c.column(ctx, l, columnID, tables.String)
+		return err
+	}
+	if l.paths, err = c.column(ctx, l, columnRelative, tables.String); err != nil {
+		return err
+	}
+	if c.format != FolderFormat {
+		if l.offsets, err = c.column(ctx, l, columnOffset, tables.Uint64); err != nil {
+			return err
+		}
+		if l.sizes, err = c.column(ctx, l, columnSize, tables.Uint64); err != nil {
+			return err
+		}
+	}
+	l.ids = make([]string, l.tbl.Len())
+	names := map[string]string{} // a few names stand in all samples
+	for i := range l.ids {
+		p := l.paths.Bytes(i)
+		if l.paths.Null(i) {
+			return fault.New(fault.Corrupt, "column "+columnRelative, fault.NoOffset, "is null in row %d", i)
+		}
+		name := p[strings.LastIndexByte(string(p), '/')+1:]
+		id, ok := names[string(name)]
+		if !ok {
+			id = string(name)
+			names[id] = id
+		}
+		l.ids[i] = id
+	}
+	parents, err := c.column(ctx, l, columnParent, tables.Uint64)
+	if err != nil {
+		return err
+	}
+	above := uint64(l.above.tbl.Len())
+	l.parents = make([]int32, l.tbl.Len())
+	for i := range l.parents {
+		p := uint64(parents.Int(i))
+		if parents.Null(i) || p >= above {
+			return fault.New(fault.Corrupt, "column "+columnParent, fault.NoOffset,
+				"row %d has the parent %d: the level above has %d rows", i, p, above)
+		}
+		l.parents[i] = int32(p)
+	}
+	l.first, l.rows = model.Group(l.parents, int(above))
+	return nil
+}
+
+// column returns a column that a level must have.
+func (c *Container) column(ctx context.Context, l *level, name string, want tables.Kind) (*tables.Vector, error) {
+	return typed(ctx, l.tbl, name, want)
+}
+
+// typed returns a column that a table must have with values of a kind.
+func typed(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
+	v, err := t.Column(ctx, name)
+	if fault.KindOf(err) == fault.NotFound {
+		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() != want {
+		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v: it must be %v", v.Type(), want)
+	}
+	return v, nil
+}
+
+// both closes two readers.
+type both struct {
+	source.Reader
+	before source.Reader
+}
+
+// Close implements source.Reader.
+func (b both) Close() error {
+	if b.before == nil {
+		return b.Reader.Close()
+	}
+	return errors.Join(b.Reader.Close(), b.before.Close())
+}
+
+// Names implements model.Named.
+func (c *Container) Names() []string { return slices.Clone(c.coll.structure.levels) }
+
+// NamedRows implements model.Named.
+func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.levels {
+		if l.name == name {
+			err = c.read(ctx, l.depth)
+			return l.tbl, l.depth, l.base, err
+		}
+	}
+	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: the levels are %s",
+		name, strings.Join(c.coll.structure.levels, ", ")), c.uri)
+}

@@ -1,0 +1,191 @@
+package taco3
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// item is an entry of taco:structure: the path of a file below a sample, or of a sequence of files.
+type item struct {
+	entry  string // as taco:structure has it
+	path   string // of a sequence without the bounds and what follows: "aux/mask"
+	folder string // "" or "before"
+	name   string // of the file; of a sequence what stands in front of the number
+	suffix string // of a sequence, what stands behind the number
+	// least and most are how many files a sequence has; both are 0 for a single file.
+	least, most int
+}
+
+func (i *item) sequence() bool { return i.most > 0 }
+
+// file returns the name of file n of a sequence, counted from 0, and the name of another item.
+func (i *item) file(n int) string {
+	if !i.sequence() {
+		return i.name
+	}
+	return i.name + strconv.Itoa(n) + i.suffix
+}
+
+// number returns the number of a file of a sequence, or -1 if a name is not one of them.
+func (i *item) number(name string) int {
+	digits, ok := strings.CutPrefix(name, i.name)
+	if ok {
+		digits, ok = strings.CutSuffix(digits, i.suffix)
+	}
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || digits != strconv.Itoa(n) || n >= i.most {
+		return -1
+	}
+	return n
+}
+
+// member is a child that every sample has in a folder: a folder, or the files of an item.
+type member struct {
+	folder string // its path; "" for an item
+	item   *item
+}
+
+// structure is what taco:structure says of every sample.
+type structure struct {
+	items []item
+	// levels are the names of the levels in their order: "sample", "children", then folders by depth, and in a depth
+	// as they are first mentioned.
+	levels []string
+	// members are the children in each folder, in order.
+	members map[string][]member
+}
+
+// levelOf returns the name of the level that has the children of a folder.
+func levelOf(folder string) string {
+	if folder == "" {
+		return "children"
+	}
+	return "children/" + folder
+}
+
+// maxParts bounds the folders of a path: a level is a table, and its depth a level of the model.
+const maxParts = 64
+
+// sequencePattern is the last part of the path of a sequence: PREFIX*[MIN,MAX]SUFFIX. Zeros in front of the bounds and
+// blanks behind the comma are accepted, as by taco-eo.
+var sequencePattern = regexp.MustCompile(`^([^*\[\]]+)\*\[0*([0-9]{1,9}), *0*([0-9]{1,9})\]([^*\[\]]*)$`)
+
+// parseStructure checks the paths of taco:structure.
+func parseStructure(paths []string) (*structure, error) {
+	s := &structure{levels: []string{"sample", "children"}, members: map[string][]member{}}
+	if len(paths) == 0 {
+		return nil, structureFault("is empty")
+	}
+	s.items = make([]item, len(paths))
+	depths := [][]string{{""}} // the folders of each depth, as they are first mentioned
+	for k, path := range paths {
+		it := &s.items[k]
+		if err := it.parse(path); err != nil {
+			return nil, err
+		}
+		for d, above := 0, ""; it.folder != above; d++ {
+			part, _, _ := strings.Cut(strings.TrimPrefix(it.folder[len(above):], "/"), "/")
+			folder := strings.TrimPrefix(above+"/"+part, "/")
+			if len(depths) == d+1 {
+				depths = append(depths, nil)
+			}
+			if _, known := s.members[folder]; !known {
+				depths[d+1] = append(depths[d+1], folder)
+				s.members[folder] = nil
+				s.members[above] = append(s.members[above], member{folder: folder})
+			}
+			above = folder
+		}
+		s.members[it.folder] = append(s.members[it.folder], member{item: it})
+	}
+	for _, folders := range depths[1:] {
+		for _, f := range folders {
+			s.levels = append(s.levels, levelOf(f))
+		}
+	}
+	for _, members := range s.members {
+		if err := distinct(members); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// parse parses a path of taco:structure.
+func (i *item) parse(path string) error {
+	bad := func(why string) error { return structureFault("%.200q %s", path, why) }
+	parts := strings.Split(path, "/")
+	if len(parts) > maxParts {
+		return fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%.200q has over %d parts", path,
+			maxParts)
+	}
+	last := parts[len(parts)-1]
+	i.entry, i.folder, i.name = path, strings.Join(parts[:len(parts)-1], "/"), last
+	if m := sequencePattern.FindStringSubmatch(last); m != nil {
+		i.name, i.suffix = m[1], m[4]
+		i.least, _ = strconv.Atoi(m[2]) // nine digits
+		i.most, _ = strconv.Atoi(m[3])
+		if i.least < 1 || i.most < i.least {
+			return bad(fmt.Sprintf("has from %d to %d files: it must have at least 1", i.least, i.most))
+		}
+		parts[len(parts)-1] = i.file(0)
+	}
+	i.path = strings.TrimPrefix(i.folder+"/"+i.name, "/")
+	for _, part := range parts {
+		switch {
+		case part == "" || part == "." || part == "..":
+			return bad("is not a path below the sample")
+		case strings.ContainsFunc(part, notPrintable) || strings.ContainsAny(part, `<>:"\|?*[]`):
+			return bad(`has a letter that is not printable ASCII, or one of < > : " \ | ? * [ ]`)
+		case strings.Contains(part, "__") || strings.HasSuffix(part, " ") || strings.HasSuffix(part, "."):
+			return bad(`has "__", or a part that ends in a blank or a point`)
+		}
+	}
+	return nil
+}
+
+// distinct checks that no two children of a folder can have one name, also where case does not count.
+func distinct(members []member) error {
+	seen := map[string]bool{}
+	for _, m := range members {
+		name := strings.ToLower(m.folder[strings.LastIndexByte(m.folder, '/')+1:])
+		if m.item != nil {
+			name = strings.ToLower(m.item.name)
+			if m.item.sequence() {
+				name += "*" // no name has it
+			}
+		}
+		if seen[name] {
+			return structureFault("two children of a folder are called %q", name)
+		}
+		seen[name] = true
+	}
+	for _, m := range members {
+		if m.item == nil || !m.item.sequence() {
+			continue
+		}
+		for _, other := range members {
+			if other.item != nil && other.item != m.item && m.item.meets(other.item) {
+				return structureFault("%q and %q could be the same file", m.item.path, other.item.path)
+			}
+		}
+	}
+	return nil
+}
+
+// meets reports whether a file of a sequence may have the name of a file of another item.
+func (i *item) meets(other *item) bool {
+	if !other.sequence() {
+		return i.number(other.name) >= 0
+	}
+	digits, ok := strings.CutPrefix(other.name, i.name)
+	return ok && i.suffix == other.suffix && strings.Trim(digits, "0123456789") == "" && !strings.HasPrefix(digits, "0")
+}
+
+func structureFault(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "COLLECTION.json taco:structure", fault.NoOffset, format, args...)
+}

@@ -1,0 +1,162 @@
+package taco3
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// plainTypes are the types without parameters that taco:metadata may name, by the names that pyarrow gives them.
+var plainTypes = map[string]string{"date32": "date32[day]", "float16": "halffloat"}
+
+func init() {
+	for _, name := range strings.Fields("null bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double string " +
+		"large_string string_view binary large_binary binary_view halffloat date32[day] date64[ms] month_day_nano_interval") {
+		plainTypes[name] = name
+	}
+	for _, kind := range []string{"timestamp", "duration", "time32", "time64"} {
+		for _, unit := range []string{"s", "ms", "us", "ns"} {
+			plainTypes[kind+"["+unit+"]"] = kind + "[" + unit + "]"
+		}
+	}
+}
+
+// typeName returns a type of taco:metadata with the names of pyarrow and without "?", which marks what may be null.
+// It returns "" for a text that is not a type.
+func typeName(text string) string {
+	p := typeParser{text}
+	name := p.parse(0)
+	if p.rest != "" {
+		return ""
+	}
+	return name
+}
+
+// typeParser parses the name of a type.
+type typeParser struct{ rest string }
+
+// cut passes over a text and reports whether it was there.
+func (p *typeParser) cut(text string) bool {
+	rest, ok := strings.CutPrefix(p.rest, text)
+	if ok {
+		p.rest = strings.TrimLeft(rest, " ")
+	}
+	return ok
+}
+
+// until returns what stands in front of one of some letters.
+func (p *typeParser) until(letters string) string {
+	i := strings.IndexAny(p.rest, letters)
+	if i < 0 {
+		i = len(p.rest)
+	}
+	word := p.rest[:i]
+	p.rest = p.rest[i:]
+	return strings.TrimSpace(word)
+}
+
+// maxTypeDepth bounds types inside each other, as the reader of Parquet does.
+const maxTypeDepth = 64
+
+// parse returns the name of the type that follows, or "".
+func (p *typeParser) parse(depth int) string {
+	if depth > maxTypeDepth {
+		return ""
+	}
+	name := p.one(depth)
+	p.cut("?")
+	return name
+}
+
+func (p *typeParser) one(depth int) string {
+	word := p.until("<>[]()?,:")
+	switch {
+	case p.cut("<"):
+		return p.nested(word, depth)
+	case p.cut("["):
+		return p.parametrised(word, p.until("]"), p.cut("]"))
+	case p.cut("("):
+		digits := p.until(")")
+		precision, scale, ok := strings.Cut(digits, ",")
+		_, err1 := strconv.Atoi(precision)
+		_, err2 := strconv.Atoi(strings.TrimSpace(scale))
+		if !p.cut(")") || !ok || err1 != nil || err2 != nil || !strings.HasPrefix(word, "decimal") {
+			return ""
+		}
+		return word + "(" + precision + ", " + strings.TrimSpace(scale) + ")"
+	}
+	return plainTypes[word]
+}
+
+// parametrised returns the name of a type with a parameter in brackets.
+func (p *typeParser) parametrised(word, parameter string, closed bool) string {
+	unit, zone, zoned := strings.Cut(parameter, ",")
+	switch {
+	case !closed:
+		return ""
+	case word == "timestamp" && zoned && plainTypes["timestamp["+unit+"]"] != "":
+		return "timestamp[" + unit + ", tz=" + strings.TrimSpace(zone) + "]"
+	case word == "fixed_size_binary":
+		if _, err := strconv.Atoi(parameter); err == nil {
+			return "fixed_size_binary[" + parameter + "]"
+		}
+		return ""
+	}
+	return plainTypes[word+"["+parameter+"]"]
+}
+
+// nested returns the name of a type with other types.
+func (p *typeParser) nested(word string, depth int) string {
+	var parts []string
+	for !p.cut(">") {
+		part := ""
+		if word == "struct" {
+			part = p.until(":") + ": "
+			if !p.cut(":") {
+				return ""
+			}
+		}
+		if word == "fixed_size_list" && len(parts) == 1 {
+			part = p.until(">")
+			if _, err := strconv.Atoi(part); err != nil {
+				return ""
+			}
+		} else if t := p.parse(depth + 1); t != "" {
+			part += t
+		} else {
+			return ""
+		}
+		parts = append(parts, part)
+		if !p.cut(",") && !strings.HasPrefix(p.rest, ">") {
+			return ""
+		}
+	}
+	want := map[string]int{"list": 1, "large_list": 1, "list_view": 1, "large_list_view": 1, "map": 2,
+		"fixed_size_list": 2, "struct": len(parts)}[word]
+	if want == 0 || len(parts) != want {
+		return ""
+	}
+	return word + "<" + strings.Join(parts, ", ") + ">"
+}
+
+// storedName returns the type of a stored column in the words of typeName.
+func storedName(t tables.Type) string {
+	f := t.Stored()
+	switch {
+	case t.Kind == tables.List && f.Store == tables.Map:
+		return "map<" + storedName(t.Elem.Fields[0].Type) + ", " + storedName(t.Elem.Fields[1].Type) + ">"
+	case t.Kind == tables.List && f.Store == tables.FixedList:
+		return "fixed_size_list<" + storedName(*t.Elem) + ", " + strconv.Itoa(int(f.Size)) + ">"
+	case t.Kind == tables.List:
+		word, _, _ := strings.Cut(t.ArrowName(), "<")
+		return word + "<" + storedName(*t.Elem) + ">"
+	case t.Kind == tables.Struct:
+		fields := make([]string, len(t.Fields))
+		for i, c := range t.Fields {
+			fields[i] = c.Name + ": " + storedName(c.Type)
+		}
+		return "struct<" + strings.Join(fields, ", ") + ">"
+	}
+	return t.ArrowName()
+}

@@ -1,0 +1,525 @@
+package taco3
+
+import (
+	"archive/zip"
+	"cmp"
+	"context"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Verify implements model.Container. It checks all that taco-eo's validate does: the rows of each level against
+// taco:structure, their columns against taco:metadata, the entries of the ZIP against the rows, the files of a
+// directory; and the CRC-32 of every entry.
+func (c *Container) Verify(ctx context.Context, r *model.Report) error {
+	c.mu.Lock()
+	err := c.read(ctx, len(c.byDepth)-1)
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, l := range c.levels {
+		if err := errors.Join(ctx.Err(), c.verifySchema(l)); err != nil {
+			return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+		}
+		r.Rows += int64(l.tbl.Len())
+	}
+	if err := c.verifySources(ctx); err != nil {
+		return fault.WithFile(err, c.uri)
+	}
+	if err := c.verifyRows(ctx); err != nil {
+		return err
+	}
+	switch c.format {
+	case zipFormat:
+		return c.verifyArchive(ctx, c.reader, c.object.Size, "", r)
+	case FolderFormat:
+		return c.verifyFiles(ctx, r)
+	}
+	return c.verifyParts(ctx, r)
+}
+
+// verifySchema compares the columns of a level with taco:metadata.
+func (c *Container) verifySchema(l *level) error {
+	if name, _ := l.tbl.Meta("taco:level"); name != l.name {
+		return fault.New(fault.Corrupt, "taco:level", fault.NoOffset, "is %.80q", name)
+	}
+	want := map[string]string{columnCurrent: "uint64", columnRelative: "string"}
+	switch {
+	case l.above == nil:
+		want[columnID] = "string"
+	case c.format == FolderFormat:
+		want[columnParent] = "uint64"
+	default:
+		want[columnParent], want[columnOffset], want[columnSize] = "uint64", "uint64", "uint64"
+	}
+	if c.format == catFormat {
+		want[columnSource] = "string"
+	}
+	for name, d := range c.coll.metadata[l.name] {
+		want[name] = typeName(d.Type)
+	}
+	for _, col := range l.tbl.Columns() {
+		switch have := storedName(col.Type); want[col.Name] {
+		case have:
+		case "":
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "is not declared")
+		default:
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %s, declared is %s", have,
+				want[col.Name])
+		}
+		delete(want, col.Name)
+	}
+	for name := range want {
+		return fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
+	}
+	return nil
+}
+
+// sourceRows are the rows of one source in the level of samples, and how many of each level belong to it.
+type sourceRows struct {
+	file string
+	rows int
+}
+
+// verifySources compares taco:sources with the rows of a catalog.
+func (c *Container) verifySources(ctx context.Context) error {
+	declared := c.coll.sources
+	if c.format != catFormat {
+		if declared != nil {
+			return collectionFault("has taco:sources, which only a catalog has")
+		}
+		return nil
+	}
+	if declared == nil || declared.Samples == nil {
+		return collectionFault("has no taco:sources with the number of samples")
+	}
+	var stored []sourceRows
+	samples := c.levels[0]
+	for i := range samples.tbl.Len() {
+		if name := samples.sources.Str(i); len(stored) == 0 || stored[len(stored)-1].file != name {
+			stored = append(stored, sourceRows{file: name})
+		}
+		stored[len(stored)-1].rows++
+	}
+	total := 0
+	for k, p := range declared.Partitions {
+		if k >= len(stored) || stored[k].file != p.File || int64(stored[k].rows) != p.Samples {
+			return collectionFault("taco:sources says that %.80q has %d samples: the rows disagree", p.File, p.Samples)
+		}
+		total += stored[k].rows
+	}
+	if len(stored) != len(declared.Partitions) || int64(total) != *declared.Samples {
+		return collectionFault("taco:sources says %d samples in %d files: the rows have %d in %d", *declared.Samples,
+			len(declared.Partitions), total, len(stored))
+	}
+	return ctx.Err()
+}
+
+// verifyRows compares the rows of all levels with taco:structure.
+func (c *Container) verifyRows(ctx context.Context) error {
+	for _, l := range c.levels {
+		current, err := typed(ctx, l.tbl, columnCurrent, tables.Uint64)
+		if err != nil {
+			return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+		}
+		for i := range l.tbl.Len() {
+			if current.Null(i) || current.Int(i) != int64(i) {
+				return c.inRow(l, i, "%s is not the number of the row", columnCurrent)
+			}
+			// Readers find the rows of a folder by the parent alone, but go on in order.
+			if l.above != nil && i > 0 && l.parents[i] < l.parents[i-1] {
+				return c.inRow(l, i, "its parent is %d: it follows a row of %d", l.parents[i], l.parents[i-1])
+			}
+		}
+	}
+	if err := c.verifySamples(ctx); err != nil {
+		return err
+	}
+	for _, l := range c.levels[1:] {
+		members := c.coll.structure.members[l.folder]
+		for p := range l.above.tbl.Len() {
+			if p%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := c.verifyChildren(l, p, members); err != nil {
+				return err
+			}
+		}
+	}
+	return c.verifyValues(ctx)
+}
+
+// verifySamples checks the rows of the level of samples.
+func (c *Container) verifySamples(ctx context.Context) error {
+	l := c.levels[0]
+	paths, err := typed(ctx, l.tbl, columnRelative, tables.String)
+	if err != nil {
+		return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+	}
+	ids, err := typed(ctx, l.tbl, columnID, tables.String)
+	if err != nil {
+		return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+	}
+	if l.tbl.Len() == 0 {
+		return fault.WithFile(fault.New(fault.Corrupt, l.name, fault.NoOffset, "there are no samples"), c.uri)
+	}
+	seen := make(map[string]bool, l.tbl.Len())
+	number := 0 // of the sample in its own ZIP
+	for i := range l.tbl.Len() {
+		if l.sources != nil && i > 0 && l.sources.Str(i) != l.sources.Str(i-1) {
+			number = 0
+		}
+		id := ids.Str(i)
+		switch {
+		case ids.Null(i) || strings.TrimSpace(id) == "":
+			return c.inRow(l, i, "the id is empty")
+		case seen[id]:
+			return c.inRow(l, i, "another sample has the id %.80q, too", id)
+		case paths.Null(i) || paths.Str(i) != strconv.Itoa(number):
+			return c.inRow(l, i, "%s is %.80q: it must be %d", columnRelative, paths.Str(i), number)
+		}
+		seen[id] = true
+		number++
+	}
+	return nil
+}
+
+// verifyChildren checks the rows below row p of the level above l.
+func (c *Container) verifyChildren(l *level, p int, members []member) error {
+	rows := l.rows[l.first[p]:l.first[p+1]]
+	above := l.above
+	if above.above != nil && !c.folderIs(above, p, l.folder) {
+		if len(rows) > 0 {
+			return c.inRow(l, int(rows[0]), "its parent %d is not the folder %s", p, l.folder)
+		}
+		return nil
+	}
+	next := 0 // of rows
+	expect := func(name string) bool {
+		if next < len(rows) && l.ids[rows[next]] == name {
+			next++
+			return true
+		}
+		return false
+	}
+	for _, m := range members {
+		switch {
+		case m.item == nil:
+			if name := m.folder[strings.LastIndexByte(m.folder, '/')+1:]; !expect(name) {
+				return c.inRow(above, p, "lacks the folder %s", m.folder)
+			}
+		case !m.item.sequence():
+			if !expect(m.item.name) {
+				return c.inRow(above, p, "lacks the file %s", m.item.path)
+			}
+		default:
+			n := 0
+			for n < m.item.most && expect(m.item.file(n)) {
+				n++
+			}
+			if n < m.item.least {
+				return c.inRow(above, p, "has %d files of %s in a row: it must have %d", n, m.item.entry, m.item.least)
+			}
+		}
+	}
+	if next < len(rows) {
+		return c.inRow(l, int(rows[next]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,
+			l.paths.Str(int(rows[next])))
+	}
+	return nil
+}
+
+// folderIs reports whether a row is a folder.
+func (c *Container) folderIs(l *level, row int, folder string) bool {
+	return strings.TrimPrefix(l.folder+"/"+l.ids[row], "/") == folder
+}
+
+// verifyValues checks paths and places of all rows below the samples.
+func (c *Container) verifyValues(ctx context.Context) error {
+	top, err := typed(ctx, c.levels[0].tbl, columnRelative, tables.String)
+	if err != nil {
+		return fault.WithFile(err, c.uri)
+	}
+	for _, l := range c.levels[1:] {
+		for i := range l.tbl.Len() {
+			paths := top
+			if l.above.above != nil {
+				paths = l.above.paths
+			}
+			p := int(l.parents[i])
+			if l.paths.Str(i) != paths.Str(p)+"/"+l.ids[i] {
+				return c.inRow(l, i, "%s is %.80q: its parent's is %.80q", columnRelative, l.paths.Str(i), paths.Str(p))
+			}
+			if l.sources != nil && (l.sources.Null(i) || l.sources.Str(i) != l.above.sources.Str(p)) {
+				return c.inRow(l, i, "%s is another than its parent's", columnSource)
+			}
+			if c.kind(l, i) == model.File {
+				if err := c.place(l, i, &model.Entry{}); err != nil {
+					return err
+				}
+			} else if l.offsets != nil && !(l.offsets.Null(i) && l.sizes.Null(i)) {
+				return c.inRow(l, i, "a folder has %s or %s", columnOffset, columnSize)
+			}
+		}
+	}
+	return nil
+}
+
+// verifyFiles checks that DATA of a directory has the files of the rows, and no others.
+func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
+	named := map[string]bool{}
+	for _, l := range c.levels[1:] {
+		for i := range l.tbl.Len() {
+			if c.kind(l, i) == model.Folder {
+				continue
+			}
+			uri := c.join(c.base, "DATA/"+l.paths.Str(i))
+			f, err := c.opener.Open(ctx, uri)
+			if err != nil {
+				return fault.WithFile(err, uri)
+			}
+			size := f.Size()
+			if err := f.Close(); err != nil {
+				return fault.WithFile(err, uri)
+			}
+			if size == 0 {
+				return fault.WithFile(fault.New(fault.Corrupt, "file", fault.NoOffset, "has no bytes"), uri)
+			}
+			named[l.paths.Str(i)] = true
+			r.Files++
+			r.Bytes += size
+		}
+	}
+	return c.verifyListing(ctx, named)
+}
+
+// verifyListing looks for files that no row names, where the directory can be listed.
+func (c *Container) verifyListing(ctx context.Context, named map[string]bool) error {
+	if source.IsRemote(c.uri) {
+		return nil
+	}
+	tablesOf := map[string]bool{}
+	for _, l := range c.levels {
+		tablesOf[l.file()] = true
+	}
+	err := walk(ctx, c.join(c.base, "METADATA"), func(path string) error {
+		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
+			return fault.New(fault.Corrupt, "METADATA/"+path, fault.NoOffset, "is not declared")
+		}
+		return nil
+	})
+	if err == nil {
+		err = walk(ctx, c.join(c.base, "DATA"), func(path string) error {
+			if !named[path] {
+				return fault.New(fault.Corrupt, "DATA/"+path, fault.NoOffset, "is in no row")
+			}
+			return nil
+		})
+	}
+	return fault.WithFile(err, c.uri)
+}
+
+// walk calls each for every file below a local directory, with its path there.
+func walk(ctx context.Context, dir string, each func(path string) error) error {
+	dir = strings.TrimPrefix(dir, "file://")
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return cmp.Or(err, ctx.Err())
+		}
+		path, err = filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return each(filepath.ToSlash(path))
+	})
+}
+
+// verifyParts checks the rows of a catalog against its ZIPs. Absent ones are counted.
+func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
+	var done []string
+	samples := c.levels[0]
+	for i := range samples.tbl.Len() {
+		name := samples.sources.Str(i)
+		if slices.Contains(done, name) {
+			continue
+		}
+		done = append(done, name)
+		if samples.sources.Null(i) || model.Climbs(name) {
+			return c.inRow(samples, i, "%s %.80q is not the name of a file below", columnSource, name)
+		}
+		uri := c.join(c.base, name)
+		f, err := c.opener.Open(ctx, uri)
+		if err != nil && missing(err) {
+			r.Absent++
+			continue
+		}
+		if err != nil {
+			return fault.WithFile(err, uri)
+		}
+		if err := errors.Join(c.verifyArchive(ctx, f, f.Size(), name, r), f.Close()); err != nil {
+			return fault.WithFile(err, uri)
+		}
+	}
+	return nil
+}
+
+// verifyArchive checks the entries of a ZIP against the rows of a source; "" is the container itself.
+func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int64, from string, rep *model.Report) error {
+	rows := map[string]span{} // places by the name of the entry
+	for _, l := range c.levels[1:] {
+		for i := range l.tbl.Len() {
+			if c.kind(l, i) == model.File && (from == "" || l.sources.Str(i) == from) {
+				rows["DATA/"+l.paths.Str(i)] = span{l.offsets.Int(i), l.sizes.Int(i)}
+			}
+		}
+	}
+	x := c.index
+	if from != "" {
+		var err error
+		if x, _, err = readIndex(ctx, r); err != nil {
+			return err
+		}
+	}
+	for name, place := range x.spans {
+		rows[name] = place
+	}
+	return fault.WithFile(verifyZIP(ctx, r, size, x, rows, rep), c.uri)
+}
+
+// verifyZIP checks that a ZIP has an entry at each place, with the name and no other, one behind the other, and that
+// their bytes have the CRC-32 of the entries.
+func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, places map[string]span,
+	rep *model.Report) error {
+	z, err := zip.NewReader(&readerAt{ctx, r}, size)
+	if err != nil {
+		return fault.New(fault.Corrupt, "central directory", fault.NoOffset, "cannot be read: %v", err)
+	}
+	if z.Comment != "" {
+		return fault.New(fault.Corrupt, "central directory", fault.NoOffset, "the archive has a comment")
+	}
+	entries := make([]zipEntry, len(z.File))
+	for i, f := range z.File {
+		if entries[i].off, err = f.DataOffset(); err != nil {
+			return fault.New(fault.Corrupt, "entry "+f.Name, fault.NoOffset, "has no local header: %v", err)
+		}
+		entries[i].File = f
+	}
+	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.off, b.off) })
+	end, left, listed := int64(0), len(places), 0
+	for _, f := range entries {
+		place, named := places[f.Name]
+		n, off := int64(f.CompressedSize64), f.off
+		switch {
+		case f.Method != zip.Store || f.Flags&(1|8) != 0 || f.CompressedSize64 != f.UncompressedSize64:
+			return fault.New(fault.Corrupt, "entry "+f.Name, off, "is not stored as it is")
+		case f.Name == indexName, f.Name == paddingName:
+		case !named || place.off != off || place.size != n:
+			return fault.New(fault.Corrupt, "entry "+f.Name, off, "has %d bytes: the tables and the index say otherwise", n)
+		default:
+			left--
+			if _, is := x.spans[f.Name]; is {
+				listed++
+			} else if listed > 0 && x.profile == profileTACO {
+				return fault.New(fault.Corrupt, "entry "+f.Name, off, "stands behind the tables")
+			}
+			rep.Files++
+			rep.Bytes += n
+		}
+		if off-int64(30+len(f.Name)) != end && f.Name != indexName {
+			return fault.New(fault.Corrupt, "entry "+f.Name, off, "does not follow the entry before it")
+		}
+		end = off + n
+		if err := checkCRC(ctx, f); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		return fault.New(fault.Corrupt, "central directory", fault.NoOffset, "lacks %d entries of the tables and the index",
+			left)
+	}
+	return nil
+}
+
+// paddingName is the entry that fills small archives up.
+const paddingName = "__cozip_padding__"
+
+// zipEntry is an entry of a ZIP, and where its data begin.
+type zipEntry struct {
+	*zip.File
+	off int64
+}
+
+// checkCRC compares the bytes of an entry with its CRC-32.
+func checkCRC(ctx context.Context, f zipEntry) error {
+	raw, err := f.OpenRaw()
+	if err != nil {
+		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "cannot be read: %v", err)
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.CopyBuffer(sum, raw, make([]byte, 1<<20)); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fault.WithPart(err, "entry "+f.Name, 0)
+	}
+	if sum.Sum32() != f.CRC32 {
+		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
+			f.CompressedSize64, sum.Sum32(), f.CRC32)
+	}
+	return nil
+}
+
+// readerAt reads an object for package zip.
+type readerAt struct {
+	ctx context.Context
+	r   source.Reader
+}
+
+// ReadAt implements io.ReaderAt.
+func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n := min(int64(len(p)), max(a.r.Size()-off, 0))
+	if err := a.r.ReadAt(a.ctx, p[:n], off); err != nil {
+		return 0, err
+	}
+	if n < int64(len(p)) {
+		return int(n), io.EOF
+	}
+	return int(n), nil
+}
+
+// Verify implements model.Container.
+func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
+	x, _, err := readIndex(ctx, f.reader)
+	if err != nil {
+		return fault.WithFile(err, f.uri)
+	}
+	places := map[string]span{metadataName: x.spans[metadataName]}
+	for i := range f.tbl.Len() {
+		e, err := f.Entry(ctx, 0, i)
+		if err != nil {
+			return err
+		}
+		if _, twice := places[e.ID]; twice {
+			return fault.WithFile(fault.New(fault.Corrupt, metadataName, fault.NoOffset, "two rows are called %.80q", e.ID),
+				f.uri)
+		}
+		places[e.ID] = span{e.Offset, e.Size}
+	}
+	r.Rows += int64(f.tbl.Len())
+	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, x, places, r), f.uri)
+}

@@ -1,0 +1,147 @@
+package taco3
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// wideTable makes the table with a row for each sample, as taco-eo's reader shows it.
+type wideTable struct {
+	c     *Container
+	place func(model.Entry) string
+	cols  []tables.Column
+	loads []func(context.Context) (*tables.Vector, error)
+}
+
+// Wide implements model.Named. The columns are taco:sample_index, those of the level of samples, and for each entry of
+// taco:structure where its file is (PATH::location; of a sequence a list, in the order of the numbers) and its columns
+// of rumi (PATH::header). That of a catalog begins with source_file.
+func (c *Container) Wide(ctx context.Context, first int, place func(model.Entry) string) (*tables.Table, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.read(ctx, len(c.byDepth)-1); err != nil {
+		return nil, err
+	}
+	w := wideTable{c: c, place: place}
+	samples := c.levels[0]
+	if samples.sources != nil {
+		w.add("source_file", samples.sources.Type(), func(context.Context) (*tables.Vector, error) {
+			return samples.sources, nil
+		})
+	}
+	number := tables.Type{Kind: tables.Uint64, Bits: 64}
+	w.add("taco:sample_index", number, func(context.Context) (*tables.Vector, error) {
+		n := make([]int64, samples.tbl.Len())
+		for i := range n {
+			n[i] = int64(first + i)
+		}
+		return tables.NewInts(number, n, nil), nil
+	})
+	for k, col := range samples.tbl.Columns() {
+		if !strings.HasPrefix(col.Name, "internal:") {
+			w.add(col.Name, col.Type, func(ctx context.Context) (*tables.Vector, error) { return samples.tbl.At(ctx, k) })
+		}
+	}
+	for i := range c.coll.structure.items {
+		w.item(&c.coll.structure.items[i])
+	}
+	return tables.New(samples.tbl.Len(), w.cols, func(ctx context.Context, i int) (*tables.Vector, error) {
+		return w.loads[i](ctx)
+	}), nil
+}
+
+func (w *wideTable) add(name string, t tables.Type, load func(context.Context) (*tables.Vector, error)) {
+	w.cols, w.loads = append(w.cols, tables.Column{Name: name, Type: t}), append(w.loads, load)
+}
+
+// item adds the columns of an entry of the structure.
+func (w *wideTable) item(it *item) {
+	l := w.c.levels[slices.Index(w.c.coll.structure.levels, levelOf(it.folder))]
+	text := tables.Type{Kind: tables.String}
+	w.column(l, it, "location", text, func(context.Context) (*tables.Vector, error) {
+		places := make([]string, l.tbl.Len())
+		for row := range places {
+			e := model.Entry{ID: l.ids[row], Level: l.depth, Row: l.base + row}
+			if w.c.kind(l, row) == model.Folder {
+				continue
+			}
+			if err := w.c.place(l, row, &e); err != nil {
+				return nil, err
+			}
+			places[row] = w.place(e)
+		}
+		return tables.NewStrings(places, nil), nil
+	})
+	for k, col := range l.tbl.Columns() {
+		field, is := strings.CutPrefix(col.Name, "rumi:")
+		files := w.c.coll.metadata[l.name][col.Name].Files
+		if is && (files == nil || slices.Contains(files, it.entry)) {
+			w.column(l, it, field, col.Type, func(ctx context.Context) (*tables.Vector, error) { return l.tbl.At(ctx, k) })
+		}
+	}
+}
+
+// column adds a column with the values of an item's rows in a level.
+func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
+	values func(context.Context) (*tables.Vector, error)) {
+	name, typ := it.path+"::"+field, t
+	if it.sequence() {
+		typ = tables.Type{Kind: tables.List, Elem: &t}
+	}
+	w.add(name, typ, func(ctx context.Context) (*tables.Vector, error) {
+		v, err := values(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows := w.c.rowsOf(l, it)
+		flat, offs := make([]int, 0, len(rows)), make([]uint32, 1, len(rows)+1)
+		for _, r := range rows {
+			flat = append(flat, r...)
+			offs = append(offs, uint32(len(flat)))
+		}
+		if it.sequence() {
+			if v, err = v.Take(flat); err != nil {
+				return nil, err
+			}
+			return tables.NewList(v, offs, nil), nil
+		}
+		return single(v, rows)
+	})
+}
+
+// single returns the value of the one row of each sample, null for a sample without it.
+func single(v *tables.Vector, rows [][]int) (*tables.Vector, error) {
+	pick := make([]int, len(rows))
+	for i, r := range rows {
+		pick[i] = -1 // takes null
+		if len(r) > 0 {
+			pick[i] = r[0]
+		}
+	}
+	return v.Take(pick)
+}
+
+// rowsOf returns for each sample its rows of an item, in the order of their numbers.
+func (c *Container) rowsOf(l *level, it *item) [][]int {
+	rows := make([][]int, c.levels[0].tbl.Len())
+	for i, name := range l.ids {
+		if it.sequence() && it.number(name) < 0 || !it.sequence() && name != it.name {
+			continue
+		}
+		sample, above := l.parents[i], l.above
+		for above.above != nil {
+			sample, above = above.parents[sample], above.above
+		}
+		rows[sample] = append(rows[sample], i)
+	}
+	if it.sequence() {
+		for _, r := range rows {
+			slices.SortFunc(r, func(a, b int) int { return it.number(l.ids[a]) - it.number(l.ids[b]) })
+		}
+	}
+	return rows
+}

@@ -1,0 +1,87 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// namesOf returns the names of the tables of a container, or nil if they have none.
+func namesOf(c model.Container) []string {
+	if n, ok := c.(model.Named); ok {
+		return n.Names()
+	}
+	return nil
+}
+
+// LevelNames returns the names of the tables of a container of TACO 3, "sample", "children", "children/before", or nil
+// if the tables have no names.
+func (d *Dataset) LevelNames() []string {
+	if len(d.parts) == 0 {
+		return nil
+	}
+	return namesOf(d.parts[0])
+}
+
+// LevelRows returns the level that holds the rows of a table with a name, and the rows. A container whose tables have
+// no names, or not this one, is fault.NotFound.
+func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows []int, err error) {
+	if d.LevelNames() == nil {
+		return 0, nil, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
+			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
+	}
+	for i, p := range d.parts {
+		t, k, first, err := p.(model.Named).NamedRows(ctx, name)
+		if err != nil {
+			return 0, nil, err
+		}
+		_, bases, err := d.level(ctx, k)
+		if err != nil {
+			return 0, nil, err
+		}
+		level = k
+		for row := range t.Len() {
+			rows = append(rows, bases[i]+first+row)
+		}
+	}
+	return level, rows, nil
+}
+
+// tableNamed returns a table by its name, as it is stored.
+func (d *Dataset) tableNamed(ctx context.Context, name string) (*tables.Table, error) {
+	return d.joinNamed(ctx, name, func(c model.Named, _ int) (*tables.Table, error) {
+		t, _, _, err := c.NamedRows(ctx, name)
+		return t, err
+	})
+}
+
+// wide returns the table with a row for each sample.
+func (d *Dataset) wide(ctx context.Context) (*tables.Table, error) {
+	return d.joinNamed(ctx, "dataset", func(c model.Named, first int) (*tables.Table, error) {
+		return c.Wide(ctx, first, VSI)
+	})
+}
+
+// joinNamed joins a table of all containers. get gets the number of rows in front.
+func (d *Dataset) joinNamed(ctx context.Context, name string,
+	get func(c model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
+	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
+	for i, p := range d.parts {
+		t, err := get(p.(model.Named), bases[i])
+		if err != nil {
+			return nil, err
+		}
+		parts[i], bases[i+1] = t, bases[i]+t.Len()
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	t, err := d.join(parts, false, fmt.Sprintf("table %q", name))
+	if err == nil && t.Index(SourceColumn) < 0 && name != "dataset" {
+		t = tables.Join(t, d.sourceColumn(bases))
+	}
+	return t, err
+}
