@@ -334,18 +334,11 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 			strings.Join(centroidColumns, ", ")), c.src.Source)
 	}
 	v, err := c.level0.Column(ctx, name)
-	if err == nil && v.Kind() != tables.Binary {
-		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"holds values of type %v, not well-known binary", v.Type())
-	}
 	for row := 0; err == nil && row < len(c.rows); row++ {
-		lon, lat := math.NaN(), math.NaN()
-		if at := int(c.rows[row]); !v.Null(at) {
-			if lon, lat, err = taco.Point(v.Bytes(at)); err != nil {
-				err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset,
-					"%v", err)
-				break
-			}
+		var lon, lat float64
+		if lon, lat, err = taco.Centroid(v, int(c.rows[row])); err != nil {
+			err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
+			break
 		}
 		if err = visit(int64(row), lon, lat); err == nil {
 			err = ctx.Err()
@@ -355,7 +348,7 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 }
 
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
-var centroidColumns = []string{"stac:centroid", "istac:centroid"}
+var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centroid"}
 
 // timeUnit returns the unit in which valueOf counts, or 0 if the column has no
 // dates or timestamps.
@@ -444,7 +437,11 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	}
 	a, err := c.place(ctx, e, x)
 	if err == nil && x != nil { // the header, which has both too, is not read
-		a.Place = m.ground.of(int(at), x)
+		placed := int(at)
+		if m.ground != nil && m.ground.samples {
+			placed = int(c.rows[row])
+		}
+		a.Place = m.ground.of(placed, x)
 		if a.Names, err = m.names.of(int(at), x.StepBands()); err != nil {
 			err = partly(err, "sample "+e.Path)
 		}

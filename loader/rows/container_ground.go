@@ -8,29 +8,63 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// ground is the columns of a level that say where its rasters lie. A chunk index does not.
-type ground struct{ crs, transform *tables.Vector }
+// ground is the columns of a level that say where rasters lie. A chunk index does not.
+type ground struct {
+	crs, transform *tables.Vector
+	// shape is height and width of the raster that the transform is of, in TACO 3. Its transforms are in the order of
+	// STAC, those of TACO 2 in GDAL's.
+	shape *tables.Vector
+	// samples says that the columns are those of level 0. They hold for the rasters below of that shape.
+	samples bool
+}
 
-// groundOf returns the columns of STAC of a level, nil if it has no transforms.
+// groundNames are the columns of places: of TACO 2, and of the two groups of TACO 3 that have them.
+var groundNames = [...]struct{ crs, transform, shape string }{
+	{"stac:crs", "stac:geotransform", ""},
+	{"stac:proj_code", "stac:proj_transform", "stac:proj_shape"},
+	{"spatial:proj_code", "spatial:proj_transform", "spatial:proj_shape"},
+}
+
+// groundOf returns the columns of a level, nil if it has no transforms.
 func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
-	g := &ground{}
-	for name, to := range map[string]**tables.Vector{"stac:crs": &g.crs, "stac:geotransform": &g.transform} {
-		if t.Index(name) < 0 {
+	for _, names := range groundNames {
+		if t.Index(names.transform) < 0 || names.shape != "" && t.Index(names.shape) < 0 {
 			continue
 		}
-		v, err := t.Column(ctx, name)
-		if err != nil {
-			return nil, err
+		g := &ground{}
+		for name, to := range map[string]**tables.Vector{names.crs: &g.crs, names.transform: &g.transform,
+			names.shape: &g.shape} {
+			if t.Index(name) < 0 {
+				continue
+			}
+			v, err := t.Column(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			*to = v
 		}
-		*to = v
+		if g.transform.Kind() != tables.List || g.shape != nil && g.shape.Kind() != tables.List {
+			return nil, nil
+		}
+		if g.crs != nil && g.crs.Kind() != tables.String {
+			g.crs = nil
+		}
+		return g, nil
 	}
-	if g.transform == nil || g.transform.Kind() != tables.List {
-		return nil, nil
+	return nil, nil
+}
+
+// groundOf returns the columns of places of a level or, in TACO 3, of the samples above it.
+func (c *Container) groundOf(ctx context.Context, level int, t *tables.Table) (*ground, error) {
+	g, err := groundOf(ctx, t)
+	if g != nil || err != nil || level == 0 || c.level0 == nil || c.set.LevelNames() == nil {
+		return g, err
 	}
-	if g.crs != nil && g.crs.Kind() != tables.String {
-		g.crs = nil
+	if g, err = groundOf(ctx, c.level0); g != nil && g.shape != nil {
+		g.samples = true
+		return g, nil
 	}
-	return g, nil
+	return nil, err
 }
 
 // of returns the place of the raster in a row, nil if the columns do not say it.
@@ -42,10 +76,18 @@ func (g *ground) of(row int, x *chunk.Index) *catalog.Place {
 	if hi-lo != 6 || values.Kind() != tables.Float64 {
 		return nil
 	}
-	transform := [6]float64(values.Floats()[lo:hi])
+	t := [6]float64(values.Floats()[lo:hi])
+	if g.shape != nil {
+		sizes, first, end := g.shape.List(row)
+		if g.shape.Null(row) || end-first != 2 || sizes.Kind() != tables.Int64 ||
+			sizes.Int(first) != int64(x.Height) || sizes.Int(first+1) != int64(x.Width) {
+			return nil
+		}
+		t = [6]float64{t[2], t[0], t[1], t[5], t[3], t[4]}
+	}
 	text := ""
 	if g.crs != nil && !g.crs.Null(row) {
 		text = g.crs.Str(row)
 	}
-	return catalog.DescribedPlace(text, &transform, x.Height, x.Width)
+	return catalog.DescribedPlace(text, &t, x.Height, x.Width)
 }

@@ -282,7 +282,7 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	if f.Column == "" {
 		return c.ownMember(ctx, f)
 	}
-	level, rows, err := c.below(ctx, f.Column)
+	level, rows, err := c.below(ctx, c.set.FileNamed(f.Column))
 	if err == nil {
 		return c.raster(ctx, f, level, rows)
 	}
@@ -305,7 +305,7 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error)
 	if e.Kind == taco.File {
 		return c.raster(ctx, f, 0, c.rows)
 	}
-	level, rows, err := c.below(ctx, f.Name)
+	level, rows, err := c.below(ctx, c.set.FileNamed(f.Name))
 	if err != nil {
 		return member{}, err
 	}
@@ -346,7 +346,7 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 	if len(m.blobs) == 0 {
 		return m, nil
 	}
-	if m.ground, err = groundOf(ctx, t); err != nil || t.Index(catalog.NamesColumn) < 0 {
+	if m.ground, err = c.groundOf(ctx, level, t); err != nil || t.Index(catalog.NamesColumn) < 0 {
 		return m, err
 	}
 	v, err := t.Column(ctx, catalog.NamesColumn)

@@ -1081,8 +1081,9 @@ func (s *Subset) Columns() (names []string) {
 // PlaceColumns and TimeColumns list the columns that BBox and Datetime look at if a condition names
 // none: those of containers, of GeoParquet and of STAC. The first one that the table has is used.
 var (
-	PlaceColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
-	TimeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}
+	PlaceColumns = []string{"istac:geometry", "stac:geometry", "spatial:geometry", "stac:centroid", "istac:centroid",
+		"spatial:centroid", "geometry"}
+	TimeColumns = []string{"istac:time_start", "stac:time_start", "stac:datetime", "temporal:datetime", "datetime"}
 	// BoundsColumns are the columns of a catalog with the bounds of each raster, in the CRS of its
 	// column epsg.
 	BoundsColumns = []string{"minx", "miny", "maxx", "maxy"}

@@ -34,14 +34,16 @@ const (
 type Filter struct {
 	Box  *crs.Box // nil: anywhere
 	Rule Rule
-	// Geometry names the column of geometries (well-known binary or strings). Default: the first of
-	// istac:geometry, stac:centroid, istac:centroid. Geometries are in longitude and latitude,
-	// unless the table says otherwise: those of istac:geometry are in the CRS of istac:crs, those
-	// of a GeoParquet file in the one of its metadata.
+	// Geometry names the column of geometries (well-known binary, strings, or structs of lon and lat). Default: the
+	// first of istac:geometry, stac:geometry, spatial:geometry, stac:centroid, istac:centroid, spatial:centroid, and in
+	// TACO 3 for rows without a geometry the centroid. Geometries are in longitude and latitude, unless the table says
+	// otherwise: those of istac:geometry are in the CRS of istac:crs, those of a GeoParquet file in the one of its
+	// metadata.
 	Geometry string
 
 	Times *Times // nil: at any time
-	// Time names the column of times. Default: the first of istac:time_start, stac:time_start.
+	// Time names the column of times. Default: the first of istac:time_start, stac:time_start, stac:datetime,
+	// temporal:datetime, and in TACO 3 for rows without a datetime the start.
 	Time string
 
 	Level int
@@ -51,8 +53,13 @@ type Filter struct {
 }
 
 var (
-	geometryColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid"}
-	timeColumns     = []string{"istac:time_start", "stac:time_start"}
+	geometryColumns = []string{"istac:geometry", "stac:geometry", "spatial:geometry", "stac:centroid", "istac:centroid",
+		"spatial:centroid"}
+	timeColumns = []string{"istac:time_start", "stac:time_start", "stac:datetime", "temporal:datetime"}
+	// insteadColumns stand for null in another column, where no column was named: a row of TACO 3 has a datetime, or a
+	// start and an end; and it may have a centroid alone.
+	insteadColumns = map[string]string{"stac:geometry": "stac:centroid", "spatial:geometry": "spatial:centroid",
+		"stac:datetime": "stac:start_datetime", "temporal:datetime": "temporal:start_datetime"}
 )
 
 // Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time
@@ -229,10 +236,13 @@ func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) (
 		if err != nil {
 			return nil, err
 		}
-		v, err := t.At(ctx, i)
-		if err == nil {
-			match, err = f.timeRows(allRows(t.Len()), v)
-		}
+		match, err = f.either(ctx, t, i, f.Time, allRows(t.Len()), func(i int, rows []int) ([]int, error) {
+			v, err := t.At(ctx, i)
+			if err != nil {
+				return nil, err
+			}
+			return f.timeRows(rows, v)
+		})
 		if err != nil {
 			return nil, f.named(err, p)
 		}
@@ -247,10 +257,44 @@ func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) (
 	if f.Times == nil {
 		match = allRows(t.Len())
 	}
-	if match, err = f.boxRows(ctx, match, t, i); err != nil {
+	match, err = f.either(ctx, t, i, f.Geometry, match, func(i int, rows []int) ([]int, error) {
+		return f.boxRows(ctx, rows, t, i)
+	})
+	if err != nil {
 		return nil, f.named(err, p)
 	}
 	return match, nil
+}
+
+// either returns the rows that match by column i or, where that is null and nobody named a column, by the column that
+// stands for it.
+func (f *Filter) either(ctx context.Context, t *tables.Table, i int, named string, rows []int,
+	match func(i int, rows []int) ([]int, error)) ([]int, error) {
+	other := t.Index(insteadColumns[t.Columns()[i].Name])
+	if named != "" && named != "auto" || other < 0 {
+		return match(i, rows)
+	}
+	v, err := t.At(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	var null []int
+	for _, row := range rows {
+		if v.Null(row) {
+			null = append(null, row)
+		}
+	}
+	first, err := match(i, rows)
+	if err != nil || len(null) == 0 {
+		return first, err
+	}
+	second, err := match(other, null)
+	if err != nil {
+		return nil, err
+	}
+	both := slices.Concat(first, second)
+	slices.Sort(both)
+	return both, nil
 }
 
 func allRows(n int) []int {
@@ -358,6 +402,8 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	case tables.Null:
 		return nil, nil
 	case tables.Binary, tables.String:
+	case tables.Struct:
+		return f.pointRows(ctx, rows, t, i)
 	default:
 		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset,
 			"geometries of type %v, want binary or strings", typ)
@@ -394,6 +440,60 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 		return nil
 	})
 	return keep, err
+}
+
+// pointRows is boxRows for a column of structs of lon and lat.
+func (f *Filter) pointRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
+	v, err := t.At(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	place, err := wkb.NewPlace(*f.Box)
+	if err != nil {
+		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
+	}
+	var point []byte
+	keep := rows[:0]
+	for _, row := range rows {
+		lon, lat, err := Centroid(v, row)
+		if err != nil {
+			return nil, err
+		}
+		if math.IsNaN(lon) || math.IsNaN(lat) {
+			continue
+		}
+		point = wkb.AppendPoint(point[:0], lon, lat)
+		ok, err := place.Match(point, f.Rule, nil)
+		if err != nil {
+			return nil, fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
+		}
+		if ok {
+			keep = append(keep, row)
+		}
+	}
+	return keep, nil
+}
+
+// Centroid returns the point in a row of a column: well-known binary, or as in TACO 3 a struct of lon and lat. That of
+// null is NaN.
+func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
+	typ := v.Type()
+	switch {
+	case v.Null(row):
+		return math.NaN(), math.NaN(), nil
+	case typ.Kind == tables.Binary:
+		return Point(v.Bytes(row))
+	case typ.Kind == tables.Struct && len(typ.Fields) == 2 && typ.Fields[0].Name == "lon" &&
+		typ.Fields[1].Name == "lat" && typ.Fields[0].Type.Kind == tables.Float64 &&
+		typ.Fields[1].Type.Kind == tables.Float64:
+		x, y := v.Field(0), v.Field(1)
+		if x.Null(row) || y.Null(row) {
+			return math.NaN(), math.NaN(), nil
+		}
+		return x.Float(row), y.Float(row), nil
+	}
+	return 0, 0, fault.New(fault.Unsupported, "", fault.NoOffset,
+		"holds values of type %v, not well-known binary or structs of lon and lat", typ)
 }
 
 // mayMatch reports whether file i of a TACOLLECTION.json may hold a row that matches the filter. It

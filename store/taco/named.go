@@ -1,8 +1,11 @@
 package taco
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -24,6 +27,32 @@ func (d *Dataset) LevelNames() []string {
 		return nil
 	}
 	return namesOf(d.parts[0])
+}
+
+// FileNamed returns the path of the file below each sample of TACO 3 that a field means by its name: with the name, or
+// with one extension more ("image" is image.tif). "image", the name of a field that nobody named, means the only file,
+// too. FileNamed returns name if no file is meant, or several.
+func (d *Dataset) FileNamed(name string) string {
+	if d.LevelNames() == nil {
+		return name
+	}
+	files := d.parts[0].(model.Named).Files()
+	if len(files) == 1 && name == "image" {
+		return files[0]
+	}
+	found := ""
+	for _, file := range files {
+		if file == name {
+			return name
+		}
+		if strings.TrimSuffix(file, path.Ext(file)) == name {
+			if found != "" {
+				return name
+			}
+			found = file
+		}
+	}
+	return cmp.Or(found, name)
 }
 
 // LevelRows returns the level that holds the rows of a table with a name, and the rows. A container whose tables have

@@ -306,6 +306,13 @@ func Point(wkb []byte) (x, y float64, err error) {
 	return x, y, nil
 }
 
+// AppendPoint appends a point in well-known binary: little-endian, without a further coordinate.
+func AppendPoint(dst []byte, x, y float64) []byte {
+	dst = binary.LittleEndian.AppendUint32(append(dst, 1), point)
+	dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(x))
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(y))
+}
+
 // scan compares a geometry with a box while it reads the coordinates.
 type scan struct {
 	place *Place // compare with all its copies; nil: compare with box

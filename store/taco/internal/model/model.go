@@ -96,6 +96,8 @@ type Named interface {
 	Names() []string
 	// NamedRows returns a table as it is stored, and the level and the row in it at which its rows begin.
 	NamedRows(ctx context.Context, name string) (t *tables.Table, level, first int, err error)
+	// Files are the paths of files that every sample has.
+	Files() []string
 	// Wide returns a table with a row for each sample: its number counted from first, its columns, and where its files
 	// are, in the words of place.
 	Wide(ctx context.Context, first int, place func(Entry) string) (*tables.Table, error)

@@ -125,6 +125,9 @@ func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
 // Names implements model.Named.
 func (f *Flat) Names() []string { return []string{"sample"} }
 
+// Files implements model.Named: a sample is a file.
+func (f *Flat) Files() []string { return nil }
+
 // NamedRows implements model.Named.
 func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {

@@ -179,6 +179,17 @@ func (b both) Close() error {
 // Names implements model.Named.
 func (c *Container) Names() []string { return slices.Clone(c.coll.structure.levels) }
 
+// Files implements model.Named. A file of a sequence counts if its number is below the minimum.
+func (c *Container) Files() (paths []string) {
+	for i := range c.coll.structure.items {
+		it := &c.coll.structure.items[i]
+		for n := range max(it.least, 1) {
+			paths = append(paths, strings.TrimPrefix(it.folder+"/"+it.file(n), "/"))
+		}
+	}
+	return paths
+}
+
 // NamedRows implements model.Named.
 func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
 	c.mu.Lock()

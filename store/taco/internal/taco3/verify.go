@@ -431,7 +431,9 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 			left--
 			if _, is := x.spans[f.Name]; is {
 				listed++
-			} else if listed > 0 && x.profile == profileTACO {
+				break
+			}
+			if listed > 0 && x.profile == profileTACO {
 				return fault.New(fault.Corrupt, "entry "+f.Name, off, "stands behind the tables")
 			}
 			rep.Files++
