@@ -410,7 +410,7 @@ func (v *Vector) takeLists(from *Vector, rows []int) error {
 }
 
 // Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge), float64, string,
-// map[string]string{"hex": …} for binary, []any, and map[string]any for structs, and for maps whose keys are text; other
+// map[string]string{"hex": …} for binary, []any, and map[string]any for structs and for maps whose keys are text; other
 // maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals json.Number with all
 // digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
 func (v *Vector) Any(i int) any {

@@ -170,7 +170,7 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 			same = a.PIT().Same(b.PIT())
 		}
 		if same {
-			same = slices.Equal(namesOf(first), namesOf(p))
+			same = slices.Equal(model.NamesOf(first), model.NamesOf(p))
 		}
 		if i > 0 && !same {
 			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,

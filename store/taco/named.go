@@ -12,21 +12,13 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// namesOf returns the names of the tables of a container, or nil if they have none.
-func namesOf(c model.Container) []string {
-	if n, ok := c.(model.Named); ok {
-		return n.Names()
-	}
-	return nil
-}
-
 // LevelNames returns the names of the tables of a container of TACO 3, "sample", "children", "children/before", or nil
 // if the tables have no names.
 func (d *Dataset) LevelNames() []string {
 	if len(d.parts) == 0 {
 		return nil
 	}
-	return namesOf(d.parts[0])
+	return model.NamesOf(d.parts[0])
 }
 
 // FileNamed returns the path of the file below each sample of TACO 3 that a field means by its name: with the name, or

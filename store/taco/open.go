@@ -174,8 +174,8 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format
 		name string
 		f    format
 	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder},
-		{"METADATA/sample.parquet", folder3Format}, {"sample.parquet", catalog3Format}, {"COLLECTION.json", folderFormat},
-		{shards.IndexName, mdsFormat}} {
+		{"METADATA/sample.parquet", folder3Format}, {"sample.parquet", catalog3Format},
+		{"COLLECTION.json", folderFormat}, {shards.IndexName, mdsFormat}} {
 		r, err := o.Open(ctx, taco2.Join(uri, c.name))
 		if err == nil && readsHTMLPage(ctx, uri, r) {
 			err = r.Close()

@@ -103,6 +103,14 @@ type Named interface {
 	Wide(ctx context.Context, first int, place func(Entry) string) (*tables.Table, error)
 }
 
+// NamesOf returns the names of the tables of a container, or nil if they have none.
+func NamesOf(c Container) []string {
+	if n, ok := c.(Named); ok {
+		return n.Names()
+	}
+	return nil
+}
+
 // Sized is a container that can estimate the memory of the tables that it has loaded.
 type Sized interface{ Bytes() int64 }
 

@@ -71,7 +71,7 @@ func readCollection(ctx context.Context, r source.Reader, place span) (*collecti
 }
 
 func collectionFault(format string, args ...any) error {
-	return fault.New(fault.Corrupt, collectionName, fault.NoOffset, format, args...)
+	return corrupt(collectionName, format, args...)
 }
 
 // parseCollection checks a document by the rules of taco-eo, which refuses what breaks one.

@@ -92,7 +92,8 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if x.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, x, l)
 	}
-	c := &Container{opener: o, join: join, format: zipFormat, uri: uri, index: x, object: object, reader: tail, limits: l}
+	c := &Container{opener: o, join: join, format: zipFormat, uri: uri, index: x, object: object, reader: tail,
+		limits: l}
 	place, ok := x.spans[collectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
@@ -405,7 +406,7 @@ func (c *Container) place(l *level, i int, e *model.Entry) error {
 
 // inRow returns an error for a value in a row.
 func (c *Container) inRow(l *level, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(fault.Corrupt, l.name+" row "+strconv.Itoa(row), fault.NoOffset, format, args...),
+	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
 		c.uri)
 }
 

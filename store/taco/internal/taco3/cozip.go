@@ -41,6 +41,11 @@ func IsCozip(head []byte) bool {
 	return len(head) >= extraAt && string(head[:4]) == "PK\x03\x04" && string(head[30:extraAt]) == indexName
 }
 
+// corrupt returns an error about a part without an offset.
+func corrupt(part, format string, args ...any) error {
+	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
+}
+
 // span is a byte range of an archive.
 type span struct{ off, size int64 }
 
@@ -57,7 +62,8 @@ type index struct {
 func readIndex(ctx context.Context, r source.Reader) (*index, source.Reader, error) {
 	size := r.Size()
 	if size < minBytes {
-		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size, minBytes)
+		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
+			minBytes)
 	}
 	ahead := make([]byte, min(aheadBytes, size))
 	if err := r.ReadAt(ctx, ahead, 0); err != nil {
@@ -87,7 +93,8 @@ func readIndex(ctx context.Context, r source.Reader) (*index, source.Reader, err
 	_, _ = sum.Write(tail.Bytes[max(0, indexAt+n-tail.Off):])
 	if want := binary.LittleEndian.Uint64(ahead[checksumAt:]); sum.Sum64() != want {
 		return nil, r, fault.New(fault.Corrupt, "archive", checksumAt,
-			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", tailBytes, sum.Sum64(), want)
+			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", tailBytes, sum.Sum64(),
+			want)
 	}
 	x, err := parseIndex(b, size)
 	return x, tail, err

@@ -51,8 +51,8 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 		return fault.WithPart(err, metadataName, 0)
 	}
 	if most := fewRows + rowsPerByte*place.size; int64(t.Len()) > most {
-		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(),
-			most, place.size)
+		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
+			t.Len(), most, place.size)
 	}
 	f.tbl = t
 	for _, c := range []struct {
@@ -116,7 +116,7 @@ func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
 		Size: f.sizes.Int(row), Row: row}
 	if f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row) || e.Offset < indexAt || e.Size < 0 ||
 		e.Offset > f.object.Size || e.Size > f.object.Size-e.Offset {
-		return e, fault.WithFile(fault.New(fault.Corrupt, metadataName+" row "+strconv.Itoa(row), fault.NoOffset,
+		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
 			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.object.Size), f.uri)
 	}
 	return e, nil
@@ -131,8 +131,8 @@ func (f *Flat) Files() []string { return nil }
 // NamedRows implements model.Named.
 func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
-		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample", name),
-			f.uri)
+		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
+			name), f.uri)
 	}
 	return f.tbl, 0, 0, err
 }

@@ -114,7 +114,7 @@ func (c *Container) columns(ctx context.Context, l *level) (err error) {
 	for i := range l.ids {
 		p := l.paths.Bytes(i)
 		if l.paths.Null(i) {
-			return fault.New(fault.Corrupt, "column "+columnRelative, fault.NoOffset, "is null in row %d", i)
+			return corrupt("column "+columnRelative, "is null in row %d", i)
 		}
 		name := p[strings.LastIndexByte(string(p), '/')+1:]
 		id, ok := names[string(name)]
@@ -133,8 +133,7 @@ func (c *Container) columns(ctx context.Context, l *level) (err error) {
 	for i := range l.parents {
 		p := uint64(parents.Int(i))
 		if parents.Null(i) || p >= above {
-			return fault.New(fault.Corrupt, "column "+columnParent, fault.NoOffset,
-				"row %d has the parent %d: the level above has %d rows", i, p, above)
+			return corrupt("column "+columnParent, "row %d has the parent %d: the level above has %d rows", i, p, above)
 		}
 		l.parents[i] = int32(p)
 	}
@@ -151,13 +150,13 @@ func (c *Container) column(ctx context.Context, l *level, name string, want tabl
 func typed(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
 	v, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
+		err = corrupt("column "+name, "is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if v.Kind() != want {
-		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v: it must be %v", v.Type(), want)
+		return nil, corrupt("column "+name, "has type %v: it must be %v", v.Type(), want)
 	}
 	return v, nil
 }
@@ -200,6 +199,6 @@ func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table
 			return l.tbl, l.depth, l.base, err
 		}
 	}
-	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: the levels are %s",
-		name, strings.Join(c.coll.structure.levels, ", ")), c.uri)
+	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
+		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.uri)
 }

@@ -120,8 +120,8 @@ func (i *item) parse(path string) error {
 	bad := func(why string) error { return structureFault("%.200q %s", path, why) }
 	parts := strings.Split(path, "/")
 	if len(parts) > maxParts {
-		return fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%.200q has over %d parts", path,
-			maxParts)
+		return fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%.200q has over %d parts",
+			path, maxParts)
 	}
 	last := parts[len(parts)-1]
 	i.entry, i.folder, i.name = path, strings.Join(parts[:len(parts)-1], "/"), last
@@ -187,5 +187,5 @@ func (i *item) meets(other *item) bool {
 }
 
 func structureFault(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "COLLECTION.json taco:structure", fault.NoOffset, format, args...)
+	return corrupt("COLLECTION.json taco:structure", format, args...)
 }

@@ -53,7 +53,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 // verifySchema compares the columns of a level with taco:metadata.
 func (c *Container) verifySchema(l *level) error {
 	if name, _ := l.tbl.Meta("taco:level"); name != l.name {
-		return fault.New(fault.Corrupt, "taco:level", fault.NoOffset, "is %.80q", name)
+		return corrupt("taco:level", "is %.80q", name)
 	}
 	want := map[string]string{columnCurrent: "uint64", columnRelative: "string"}
 	switch {
@@ -74,15 +74,15 @@ func (c *Container) verifySchema(l *level) error {
 		switch have := storedName(col.Type); want[col.Name] {
 		case have:
 		case "":
-			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "is not declared")
+			return corrupt("column "+col.Name, "is not declared")
 		default:
-			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %s, declared is %s", have,
+			return corrupt("column "+col.Name, "has type %s, declared is %s", have,
 				want[col.Name])
 		}
 		delete(want, col.Name)
 	}
 	for name := range want {
-		return fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
+		return corrupt("column "+name, "is missing")
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (c *Container) verifySamples(ctx context.Context) error {
 		return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
 	}
 	if l.tbl.Len() == 0 {
-		return fault.WithFile(fault.New(fault.Corrupt, l.name, fault.NoOffset, "there are no samples"), c.uri)
+		return fault.WithFile(corrupt(l.name, "there are no samples"), c.uri)
 	}
 	seen := make(map[string]bool, l.tbl.Len())
 	number := 0 // of the sample in its own ZIP
@@ -295,7 +295,7 @@ func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 				return fault.WithFile(err, uri)
 			}
 			if size == 0 {
-				return fault.WithFile(fault.New(fault.Corrupt, "file", fault.NoOffset, "has no bytes"), uri)
+				return fault.WithFile(corrupt("file", "has no bytes"), uri)
 			}
 			named[l.paths.Str(i)] = true
 			r.Files++
@@ -316,14 +316,14 @@ func (c *Container) verifyListing(ctx context.Context, named map[string]bool) er
 	}
 	err := walk(ctx, c.join(c.base, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
-			return fault.New(fault.Corrupt, "METADATA/"+path, fault.NoOffset, "is not declared")
+			return corrupt("METADATA/"+path, "is not declared")
 		}
 		return nil
 	})
 	if err == nil {
 		err = walk(ctx, c.join(c.base, "DATA"), func(path string) error {
 			if !named[path] {
-				return fault.New(fault.Corrupt, "DATA/"+path, fault.NoOffset, "is in no row")
+				return corrupt("DATA/"+path, "is in no row")
 			}
 			return nil
 		})
@@ -376,7 +376,8 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 }
 
 // verifyArchive checks the entries of a ZIP against the rows of a source; "" is the container itself.
-func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int64, from string, rep *model.Report) error {
+func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int64, from string,
+	rep *model.Report) error {
 	rows := map[string]span{} // places by the name of the entry
 	for _, l := range c.levels[1:] {
 		for i := range l.tbl.Len() {
@@ -404,15 +405,15 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 	rep *model.Report) error {
 	z, err := zip.NewReader(&readerAt{ctx, r}, size)
 	if err != nil {
-		return fault.New(fault.Corrupt, "central directory", fault.NoOffset, "cannot be read: %v", err)
+		return corrupt("central directory", "cannot be read: %v", err)
 	}
 	if z.Comment != "" {
-		return fault.New(fault.Corrupt, "central directory", fault.NoOffset, "the archive has a comment")
+		return corrupt("central directory", "the archive has a comment")
 	}
 	entries := make([]zipEntry, len(z.File))
 	for i, f := range z.File {
 		if entries[i].off, err = f.DataOffset(); err != nil {
-			return fault.New(fault.Corrupt, "entry "+f.Name, fault.NoOffset, "has no local header: %v", err)
+			return corrupt("entry "+f.Name, "has no local header: %v", err)
 		}
 		entries[i].File = f
 	}
@@ -426,7 +427,7 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 			return fault.New(fault.Corrupt, "entry "+f.Name, off, "is not stored as it is")
 		case f.Name == indexName, f.Name == paddingName:
 		case !named || place.off != off || place.size != n:
-			return fault.New(fault.Corrupt, "entry "+f.Name, off, "has %d bytes: the tables and the index say otherwise", n)
+			return fault.New(fault.Corrupt, "entry "+f.Name, off, "has %d bytes: tables and index say otherwise", n)
 		default:
 			left--
 			if _, is := x.spans[f.Name]; is {
@@ -448,7 +449,7 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 		}
 	}
 	if left > 0 {
-		return fault.New(fault.Corrupt, "central directory", fault.NoOffset, "lacks %d entries of the tables and the index",
+		return corrupt("central directory", "lacks %d entries of the tables and the index",
 			left)
 	}
 	return nil
@@ -517,7 +518,7 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 			return err
 		}
 		if _, twice := places[e.ID]; twice {
-			return fault.WithFile(fault.New(fault.Corrupt, metadataName, fault.NoOffset, "two rows are called %.80q", e.ID),
+			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", e.ID),
 				f.uri)
 		}
 		places[e.ID] = span{e.Offset, e.Size}

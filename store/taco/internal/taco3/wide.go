@@ -43,7 +43,9 @@ func (c *Container) Wide(ctx context.Context, first int, place func(model.Entry)
 	})
 	for k, col := range samples.tbl.Columns() {
 		if !strings.HasPrefix(col.Name, "internal:") {
-			w.add(col.Name, col.Type, func(ctx context.Context) (*tables.Vector, error) { return samples.tbl.At(ctx, k) })
+			w.add(col.Name, col.Type, func(ctx context.Context) (*tables.Vector, error) {
+				return samples.tbl.At(ctx, k)
+			})
 		}
 	}
 	for i := range c.coll.structure.items {
@@ -80,7 +82,9 @@ func (w *wideTable) item(it *item) {
 		field, is := strings.CutPrefix(col.Name, "rumi:")
 		files := w.c.coll.metadata[l.name][col.Name].Files
 		if is && (files == nil || slices.Contains(files, it.entry)) {
-			w.column(l, it, field, col.Type, func(ctx context.Context) (*tables.Vector, error) { return l.tbl.At(ctx, k) })
+			w.column(l, it, field, col.Type, func(ctx context.Context) (*tables.Vector, error) {
+				return l.tbl.At(ctx, k)
+			})
 		}
 	}
 }
