@@ -82,7 +82,7 @@ func (d *Dataset) tableNamed(ctx context.Context, name string) (*tables.Table, e
 // wide returns the table with a row for each sample.
 func (d *Dataset) wide(ctx context.Context) (*tables.Table, error) {
 	return d.joinNamed(ctx, "dataset", func(c model.Named, first int) (*tables.Table, error) {
-		return c.Wide(ctx, first, VSI)
+		return c.Wide(ctx, first, vsiPath)
 	})
 }
 

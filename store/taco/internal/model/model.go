@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
@@ -59,6 +60,16 @@ type Entry struct {
 	Number int
 }
 
+// Subfile returns the path under which GDAL opens the bytes of an entry, whose object it opens by path.
+func Subfile(e Entry, path string) string {
+	if e.Offset == Whole {
+		return path
+	}
+	b := make([]byte, 0, len("/vsisubfile/")+2*20+len(path)) // two numbers of up to 19 digits, "_" and ","
+	b = append(strconv.AppendInt(append(b, "/vsisubfile/"...), e.Offset, 10), '_')
+	return string(append(append(strconv.AppendInt(b, e.Size, 10), ','), path...))
+}
+
 // Container is one open container. Rows of a level are counted from 0 in the order in which they
 // are stored, padding included. It is safe for concurrent use. Tables are read when they are first
 // needed.
@@ -99,8 +110,8 @@ type Named interface {
 	// Files are the paths of files that every sample has.
 	Files() []string
 	// Wide returns a table with a row for each sample: its number counted from first, its columns, and where its files
-	// are, in the words of place.
-	Wide(ctx context.Context, first int, place func(Entry) string) (*tables.Table, error)
+	// are: see Subfile. path returns the path under which GDAL opens an object.
+	Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error)
 }
 
 // NamesOf returns the names of the tables of a container, or nil if they have none.

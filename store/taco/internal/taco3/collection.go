@@ -153,6 +153,38 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			}
 			seen[low] = true
 		}
+		if err := checkGroups(level, columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups are the columns of places and times, which a level has as a whole. It has one of the three at most.
+var groups = map[string][]string{
+	"spatial":  {"geometry", "bbox", "centroid", "proj_code", "proj_shape", "proj_transform"},
+	"temporal": {"datetime", "start_datetime", "end_datetime"},
+	"stac": {"geometry", "bbox", "centroid", "datetime", "start_datetime", "end_datetime", "proj_code", "proj_shape",
+		"proj_transform"},
+}
+
+// checkGroups checks that a level has one of the groups at most, with all its columns.
+func checkGroups(level string, columns map[string]declared) error {
+	var found []string
+	for name := range columns {
+		if space, _, _ := strings.Cut(name, ":"); groups[space] != nil && !slices.Contains(found, space) {
+			found = append(found, space)
+		}
+	}
+	if len(found) > 1 {
+		return collectionFault("taco:metadata: the level %q has columns of both %s and %s", level, found[0], found[1])
+	}
+	for _, space := range found {
+		for _, field := range groups[space] {
+			if _, ok := columns[space+":"+field]; !ok {
+				return collectionFault("taco:metadata: the level %q lacks %s:%s", level, space, field)
+			}
+		}
 	}
 	return nil
 }

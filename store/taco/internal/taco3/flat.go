@@ -138,6 +138,6 @@ func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level
 }
 
 // Wide implements model.Named: the table has the places already.
-func (f *Flat) Wide(context.Context, int, func(model.Entry) string) (*tables.Table, error) {
+func (f *Flat) Wide(context.Context, int, func(string) string) (*tables.Table, error) {
 	return f.tbl, nil
 }

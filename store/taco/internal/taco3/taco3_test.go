@@ -200,7 +200,7 @@ func readAll(t *testing.T, size int64, c model.Container) {
 			kinded(err)
 		}
 	}
-	wide, err := c.(model.Named).Wide(t.Context(), 0, func(e model.Entry) string { return e.ID })
+	wide, err := c.(model.Named).Wide(t.Context(), 0, func(uri string) string { return uri })
 	if kinded(err) {
 		for i := range wide.Columns() {
 			_, err := wide.At(t.Context(), i)

@@ -418,7 +418,7 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 		entries[i].File = f
 	}
 	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.off, b.off) })
-	end, left, listed := int64(0), len(places), 0
+	end, left, listed, buffer := int64(0), len(places), 0, make([]byte, 1<<20)
 	for _, f := range entries {
 		place, named := places[f.Name]
 		n, off := int64(f.CompressedSize64), f.off
@@ -444,7 +444,7 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 			return fault.New(fault.Corrupt, "entry "+f.Name, off, "does not follow the entry before it")
 		}
 		end = off + n
-		if err := checkCRC(ctx, f); err != nil {
+		if err := checkCRC(ctx, f, buffer); err != nil {
 			return err
 		}
 	}
@@ -464,14 +464,14 @@ type zipEntry struct {
 	off int64
 }
 
-// checkCRC compares the bytes of an entry with its CRC-32.
-func checkCRC(ctx context.Context, f zipEntry) error {
+// checkCRC compares the bytes of an entry with its CRC-32. It reads them through buffer.
+func checkCRC(ctx context.Context, f zipEntry, buffer []byte) error {
 	raw, err := f.OpenRaw()
 	if err != nil {
 		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "cannot be read: %v", err)
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.CopyBuffer(sum, raw, make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(sum, raw, buffer); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -12,7 +12,7 @@ import (
 // wideTable makes the table with a row for each sample, as taco-eo's reader shows it.
 type wideTable struct {
 	c     *Container
-	place func(model.Entry) string
+	path  func(uri string) string
 	cols  []tables.Column
 	loads []func(context.Context) (*tables.Vector, error)
 }
@@ -20,13 +20,13 @@ type wideTable struct {
 // Wide implements model.Named. The columns are taco:sample_index, those of the level of samples, and for each entry of
 // taco:structure where its file is (PATH::location; of a sequence a list, in the order of the numbers) and its columns
 // of rumi (PATH::header). That of a catalog begins with source_file.
-func (c *Container) Wide(ctx context.Context, first int, place func(model.Entry) string) (*tables.Table, error) {
+func (c *Container) Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.read(ctx, len(c.byDepth)-1); err != nil {
 		return nil, err
 	}
-	w := wideTable{c: c, place: place}
+	w := wideTable{c: c, path: path}
 	samples := c.levels[0]
 	if samples.sources != nil {
 		w.add("source_file", samples.sources.Type(), func(context.Context) (*tables.Vector, error) {
@@ -66,6 +66,7 @@ func (w *wideTable) item(it *item) {
 	text := tables.Type{Kind: tables.String}
 	w.column(l, it, "location", text, func(context.Context) (*tables.Vector, error) {
 		places := make([]string, l.tbl.Len())
+		uri, path := "", "" // of the last row: most rows lie in one object
 		for row := range places {
 			e := model.Entry{ID: l.ids[row], Level: l.depth, Row: l.base + row}
 			if w.c.kind(l, row) == model.Folder {
@@ -74,7 +75,10 @@ func (w *wideTable) item(it *item) {
 			if err := w.c.place(l, row, &e); err != nil {
 				return nil, err
 			}
-			places[row] = w.place(e)
+			if e.URI != uri {
+				uri, path = e.URI, w.path(e.URI)
+			}
+			places[row] = model.Subfile(e, path)
 		}
 		return tables.NewStrings(places, nil), nil
 	})
