@@ -48,7 +48,7 @@ func TestVerifyNotesWhatTheCollectionLacks(t *testing.T) {
 	}{
 		{"id", "Coast Chips", `id "Coast Chips": only`},
 		{"taco_version", nil, "taco_version is missing"},
-		{"taco_version", "3.0.0", `taco_version is "3.0.0"`},
+		{"taco_version", "1.0.0", `taco_version is "1.0.0"`},
 		{"dataset_version", 1, "dataset_version is missing, empty or not a string"},
 		{"description", "", "description is missing"},
 		{"licenses", "CC0", "licenses is missing, empty or not a list"},

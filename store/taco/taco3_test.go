@@ -113,6 +113,37 @@ func TestSeveralTACO3(t *testing.T) {
 	}
 }
 
+// TestNewerVersions promises that a container of a version that is not read is unsupported, and that the error names the
+// version and those that are read.
+func TestNewerVersions(t *testing.T) {
+	dir := filepath.Join(corpus.Testdata(t), "taco3", "scenes")
+	doc, err := os.ReadFile(filepath.Join(dir, "COLLECTION.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ from, to, table string }{
+		"TACO 3.1": {`"taco:version": "3.0.0"`, `"taco:version": "3.1.0"`, "METADATA/sample.parquet"},
+		"TACO 4":   {`"taco:version": "3.0.0"`, `"taco:version": "4.0.0"`, "METADATA/other.parquet"},
+		"TACO 5":   {`"taco:version": "3.0.0"`, `"taco_version": "5.0.0"`, "METADATA/level0.parquet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			if err := errors.Join(os.Mkdir(filepath.Join(path, "METADATA"), 0o700),
+				os.WriteFile(filepath.Join(path, c.table), nil, 0o600),
+				os.WriteFile(filepath.Join(path, "COLLECTION.json"),
+					[]byte(strings.Replace(string(doc), c.from, c.to, 1)), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := open(t, []string{path}, taco.Options{})
+			version := strings.Split(c.to, `"`)[3]
+			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), version) ||
+				!strings.Contains(err.Error(), "3.0.0 ") {
+				t.Errorf("got %v, want unsupported with %s and what is read", err, version)
+			}
+		})
+	}
+}
+
 // taco3Case is a row of the corpus of TACO 3.
 type taco3Case struct {
 	Type, Base, Expect string

@@ -2,10 +2,12 @@ package taco2
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -101,12 +103,16 @@ func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 	var doc struct {
 		ID      *string         `json:"id"`
 		Version string          `json:"taco_version"`
+		Later   json.RawMessage `json:"taco:version"` // its name since TACO 3
 		PIT     json.RawMessage `json:"taco:pit_schema"`
 		Fields  json.RawMessage `json:"taco:field_schema"`
 		Sources *Sources        `json:"taco:sources"`
 	}
 	if err := json.Unmarshal(b, &doc); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, part, off, err)
+	}
+	if v := cmp.Or(string(doc.Later), strconv.Quote(doc.Version)); doc.Later != nil || newer(doc.Version) {
+		return nil, fault.New(fault.Unsupported, part, off, "its version is %.40s: TACO 2 and TACO 3.0.0 are read", v)
 	}
 	if doc.ID == nil || *doc.ID == "" {
 		return bad("has no id")
@@ -119,6 +125,13 @@ func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 		}
 	}
 	return c, nil
+}
+
+// newer reports whether taco_version is later than 2.
+func newer(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n > 2
 }
 
 // readCollection reads and parses the COLLECTION.json at a place of a file.
