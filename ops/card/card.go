@@ -50,6 +50,7 @@ type Card struct {
 
 // Level is a level of the tree.
 type Level struct {
+	Name    string // such as "0"; of TACO 3 "children/before"
 	Rows    int
 	Columns []Column
 }
@@ -115,37 +116,68 @@ func New(ctx context.Context, d *taco.Dataset, o Options) (*Card, error) {
 		return nil, err
 	}
 	c.Samples = len(rows)
-	var fields map[string][][3]string
-	var doc map[string]json.RawMessage
-	if json.Unmarshal(d.Collection(), &doc) == nil {
-		_ = json.Unmarshal(doc["taco:field_schema"], &fields) // its descriptions are an extra
+	if err := c.tables(ctx, d); err != nil {
+		return nil, err
 	}
-	for k := range d.Levels() {
-		t, err := d.Level(ctx, k)
+	c.extensions()
+	return c, nil
+}
+
+// tables reads the columns of all levels.
+func (c *Card) tables(ctx context.Context, d *taco.Dataset) error {
+	told := descriptions(d.Collection())
+	names := d.LevelNames() // TACO 3 has a table for each folder, by its name
+	for k := 0; names == nil && k < d.Levels() || k < len(names); k++ {
+		l, name := Level{Name: strconv.Itoa(k)}, fmt.Sprintf("level%d", k)
+		if names != nil {
+			l.Name, name = names[k], names[k]
+		}
+		t, err := d.StoredTable(ctx, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		told := map[string]string{}
-		for _, f := range fields["level"+strconv.Itoa(k)] {
-			told[f[0]] = f[2]
-		}
-		l := Level{Rows: t.Len()}
+		l.Rows = t.Len()
 		for _, column := range t.Columns() {
 			if !strings.HasPrefix(column.Name, "internal:") {
-				l.Columns = append(l.Columns, Column{column.Name, column.Type.String(), told[column.Name]})
+				l.Columns = append(l.Columns, Column{column.Name, column.Type.String(), told[name][column.Name]})
 			}
 		}
 		c.Levels = append(c.Levels, l)
 	}
-	c.extensions()
-	return c, nil
+	return nil
+}
+
+// descriptions returns what a document says of columns, by table and column: taco:field_schema of TACO 2 and
+// taco:metadata of TACO 3. They are an extra, so that others say nothing.
+func descriptions(doc json.RawMessage) map[string]map[string]string {
+	var said struct {
+		Fields map[string][][3]string                             `json:"taco:field_schema"`
+		Tables map[string]map[string]struct{ Description string } `json:"taco:metadata"`
+	}
+	_ = json.Unmarshal(doc, &said)
+	told := map[string]map[string]string{}
+	for table, fields := range said.Fields {
+		told[table] = map[string]string{}
+		for _, f := range fields {
+			told[table][f[0]] = f[2]
+		}
+	}
+	for table, fields := range said.Tables {
+		told[table] = map[string]string{}
+		for name, f := range fields {
+			told[table][name] = f.Description
+		}
+	}
+	return told
 }
 
 // extensions reads the members of the extensions.
 func (c *Card) extensions() {
 	_ = json.Unmarshal(c.More["labels:classes"], &c.Labels)
 	_ = json.Unmarshal(c.More["optical:bands"], &c.Bands)
-	_ = json.Unmarshal(c.More["publications"], &c.Papers)
+	for _, name := range []string{"publications", "publications:publications"} { // of TACO 2, of TACO 3
+		_ = json.Unmarshal(c.More[name], &c.Papers)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.More)) {
 		var text string
 		if json.Unmarshal(c.More[name], &text) == nil && text != "" {

@@ -206,10 +206,14 @@ func stac(c *Card) ([]byte, error) {
 		}
 		providers = append(providers, m)
 	}
+	summaries := object{"taco:samples": object{"minimum": c.Samples, "maximum": c.Samples}}
+	if len(c.Tasks) > 0 {
+		summaries["taco:tasks"] = c.Tasks
+	}
 	doc := object{"type": "Collection", "stac_version": "1.0.0", "id": c.ID, "title": c.Heading(),
 		"description": c.Description, "license": license, "providers": providers, "links": []any{},
 		"extent":    object{"spatial": object{"bbox": [][]float64{box}}, "temporal": object{"interval": []any{times}}},
-		"summaries": object{"taco:tasks": c.Tasks, "taco:samples": object{"minimum": c.Samples, "maximum": c.Samples}},
+		"summaries": summaries,
 		"assets": object{"data": object{"href": c.link(), "title": c.Heading(), "roles": []string{"data"},
 			"type": "application/zip; profile=taco"}}}
 	if len(c.Keywords) > 0 {

@@ -67,8 +67,8 @@ func (c *Card) sections() (all []section) {
 		s.Rows = append(s.Rows, []string{b.Name, b.Common, centre, b.About})
 	}
 	all = append(all, s)
-	for k, l := range c.Levels {
-		s := section{Title: "Level " + strconv.Itoa(k), Head: []string{"column", "type", "description"},
+	for _, l := range c.Levels {
+		s := section{Title: "Level " + l.Name, Head: []string{"column", "type", "description"},
 			Text: []string{fmt.Sprintf("%d rows.", l.Rows)}}
 		for _, column := range l.Columns {
 			s.Rows = append(s.Rows, []string{column.Name, column.Type, column.About})
@@ -86,7 +86,7 @@ func (c *Card) sections() (all []section) {
 		}
 		s.List = append(s.List, text)
 	}
-	all = append(all, s, section{Title: "Read it", Text: []string{"With chaski, tacoreader or GDAL, for example:"},
+	all = append(all, s, section{Title: "Read it", Text: []string{"With chaski, GDAL or the reader of its format, for example:"},
 		List: []string{"chaski.taco.load(" + strconv.Quote(c.address()) + ").read(0)", "chaski ls " + c.address()}})
 	return slices.DeleteFunc(all, func(s section) bool { return s.List == nil && s.Rows == nil })
 }
