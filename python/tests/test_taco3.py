@@ -123,7 +123,7 @@ def test_requests(web):
     Ranges.counts.clear()
     data = chaski.taco.load(f"{web}/scenes.zip")
     assert len(data.data) == 4
-    assert Ranges.counts["/scenes.zip"] <= 4
+    assert Ranges.counts["/scenes.zip"] <= 2
     assert set(Ranges.counts) == {"/scenes.zip"}
 
 

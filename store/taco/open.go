@@ -339,7 +339,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case zipFormat:
 		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, r, head, o.Limits))
 	case cozipFormat:
-		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, r, o.Limits)
+		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, r, head, o.Limits)
 	case folder3Format:
 		c, err = taco3.OpenFolder(ctx, d.opener, taco2.Join, uri, o.Limits)
 	case catalog3Format:

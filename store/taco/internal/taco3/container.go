@@ -81,11 +81,11 @@ type level struct {
 	first, rows             []int32 // the children in this level of row i above are rows[first[i]:first[i+1]]
 }
 
-// OpenZIP opens a cozip, of profile TACO or Flat. It closes r if it fails.
+// OpenZIP opens a cozip, of profile TACO or Flat. head has its first bytes. It closes r if it fails.
 func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string, r source.Reader,
-	l model.Limits) (model.Container, error) {
+	head []byte, l model.Limits) (model.Container, error) {
 	object := source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	x, tail, err := readIndex(ctx, r)
+	x, tail, err := readIndex(ctx, r, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
@@ -97,7 +97,7 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	place, ok := x.spans[collectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
-	} else if err = c.block(ctx, place); err == nil {
+	} else {
 		c.coll, err = readCollection(ctx, c.reader, place)
 	}
 	if err == nil {
@@ -110,25 +110,6 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 		return nil, errors.Join(fault.WithFile(err, uri), c.Close())
 	}
 	return c, nil
-}
-
-// maxBlock is the largest block of COLLECTION.json and tables that is read at once. Those of 100,000 samples have some
-// 4 MB.
-const maxBlock = 32 << 20
-
-// block reads the bytes from COLLECTION.json to the end of the file in one request, if they are few: the tables follow
-// it. Whatever lies elsewhere is read when it is needed.
-func (c *Container) block(ctx context.Context, place span) error {
-	n := c.object.Size - place.off
-	if n > maxBlock || n <= tailBytes {
-		return nil
-	}
-	t := &model.Tail{Reader: c.reader, Off: place.off, Bytes: make([]byte, n)}
-	if err := c.reader.ReadAt(ctx, t.Bytes, place.off); err != nil {
-		return err
-	}
-	c.reader = t
-	return nil
 }
 
 // listed checks that the index lists the table of every level, and no other.

@@ -24,8 +24,6 @@ const (
 	tailBytes = 32 << 10
 	// minBytes is the least size of a cozip: the header and the tail do not overlap. Writers pad smaller ones.
 	minBytes = tailBytes + indexAt
-	// aheadBytes are read in one request with the header: the index of 1,000 tables takes some 50 KB.
-	aheadBytes = 64 << 10
 )
 
 // Profiles of a cozip that are read.
@@ -57,47 +55,62 @@ type index struct {
 	end     int64 // of the index in the file
 }
 
-// readIndex reads the index of a cozip and compares its checksum. The reader that it returns has the tail in memory:
-// the directory and, of small containers, the tables.
-func readIndex(ctx context.Context, r source.Reader) (*index, source.Reader, error) {
+// maxIndex bounds the index that is read. Those of taco-eo list a few tables.
+const maxIndex = 64 << 20
+
+// maxBlock is the largest block of listed entries that is read at once. Those of 100,000 samples have some 4 MB.
+const maxBlock = 32 << 20
+
+// readIndex reads the index of a cozip and compares its checksum. head has the first bytes of the file. The reader that
+// it returns has the end of the file in memory: the entries that the index lists, unless they are too large, and the
+// tail that the checksum covers. With a head that holds the index, this is one request.
+func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, source.Reader, error) {
 	size := r.Size()
-	if size < minBytes {
+	if size < minBytes || int64(len(head)) < indexAt {
 		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
 			minBytes)
 	}
-	ahead := make([]byte, min(aheadBytes, size))
-	if err := r.ReadAt(ctx, ahead, 0); err != nil {
+	n, err := indexSize(head)
+	switch {
+	case err != nil:
 		return nil, r, err
+	case n > size-indexAt:
+		return nil, r, fault.New(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", n, size)
+	case n > maxIndex:
+		return nil, r, fault.New(fault.Limit, indexPart, 18, "has %d bytes, at most %d", n, maxIndex)
 	}
-	n, err := indexSize(ahead)
-	if err == nil && n > size-indexAt {
-		err = fault.New(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", n, size)
-	}
-	if err != nil {
-		return nil, r, err
-	}
-	tail := &model.Tail{Reader: r, Off: size - tailBytes, Bytes: make([]byte, tailBytes)}
-	if err := r.ReadAt(ctx, tail.Bytes, tail.Off); err != nil {
-		return nil, r, err
-	}
-	b := ahead[indexAt:min(int64(len(ahead)), indexAt+n)]
+	b := head[indexAt:min(int64(len(head)), indexAt+n)]
 	if int64(len(b)) < n {
-		b = make([]byte, n) // the file has as many bytes
+		b = make([]byte, n)
 		if err := r.ReadAt(ctx, b, indexAt); err != nil {
 			return nil, r, err
 		}
 	}
+	x, err := parseIndex(b, size)
+	if err != nil {
+		return nil, r, err
+	}
+	end := &model.Tail{Reader: r, Off: size - tailBytes}
+	for _, s := range x.spans {
+		end.Off = min(end.Off, s.off)
+	}
+	if size-end.Off > maxBlock {
+		end.Off = size - tailBytes
+	}
+	end.Bytes = make([]byte, size-end.Off)
+	if err := r.ReadAt(ctx, end.Bytes, end.Off); err != nil {
+		return nil, r, err
+	}
 	// The checksum counts bytes once that are both in the index and in the tail.
 	sum := fnv.New64a()
 	_, _ = sum.Write(b) // a hash takes all bytes
-	_, _ = sum.Write(tail.Bytes[max(0, indexAt+n-tail.Off):])
-	if want := binary.LittleEndian.Uint64(ahead[checksumAt:]); sum.Sum64() != want {
+	_, _ = sum.Write(end.Bytes[max(size-tailBytes, indexAt+n)-end.Off:])
+	if want := binary.LittleEndian.Uint64(head[checksumAt:]); sum.Sum64() != want {
 		return nil, r, fault.New(fault.Corrupt, "archive", checksumAt,
 			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", tailBytes, sum.Sum64(),
 			want)
 	}
-	x, err := parseIndex(b, size)
-	return x, tail, err
+	return x, end, nil
 }
 
 // indexSize checks the local header of the index, and returns the size of the index.

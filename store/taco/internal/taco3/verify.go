@@ -389,7 +389,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 	x := c.index
 	if from != "" {
 		var err error
-		if x, _, err = readIndex(ctx, r); err != nil {
+		if x, err = indexOf(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -397,6 +397,16 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 		rows[name] = place
 	}
 	return fault.WithFile(verifyZIP(ctx, r, size, x, rows, rep), c.uri)
+}
+
+// indexOf reads the index of a cozip.
+func indexOf(ctx context.Context, r source.Reader) (*index, error) {
+	head := make([]byte, min(indexAt, r.Size()))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return nil, err
+	}
+	x, _, err := readIndex(ctx, r, head)
+	return x, err
 }
 
 // verifyZIP checks that a ZIP has an entry at each place, with the name and no other, one behind the other, and that
@@ -507,7 +517,7 @@ func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
 
 // Verify implements model.Container.
 func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
-	x, _, err := readIndex(ctx, f.reader)
+	x, err := indexOf(ctx, f.reader)
 	if err != nil {
 		return fault.WithFile(err, f.uri)
 	}
