@@ -75,13 +75,21 @@ func arrowFields(encoded string, columns int) (fields []arrowField) {
 	if !ok {
 		return nil
 	}
-	left := maxArrowFields
+	left := arrowLeft{fields: maxArrowFields, text: len(b)}
 	fields = schema.fields(1, &left, 0)
-	if left < 0 || len(fields) != columns {
+	if left.over() || len(fields) != columns {
 		return nil
 	}
 	return fields
 }
+
+// arrowLeft says how much more a schema may have in all.
+type arrowLeft struct {
+	fields int
+	text   int // bytes that are kept of texts: many fields may refer to one long text
+}
+
+func (l *arrowLeft) over() bool { return l.fields < 0 || l.text < 0 }
 
 // Limits of a schema in Arrow's words. Those of Parquet's own schema are the same, see package parquet.
 const (
@@ -132,32 +140,42 @@ func (t flat) bool(i int) bool {
 	return pos != 0 && t.GetBool(pos)
 }
 
-func (t flat) text(i int) string {
+// bytes returns a text without copying it, or nil.
+func (t flat) bytes(i int) []byte {
 	if pos := t.slot(i); pos != 0 {
-		return string(t.ByteVector(pos))
+		return t.ByteVector(pos)
 	}
-	return ""
+	return nil
+}
+
+// text returns a copy of a text, or "" if the schema may not have that much.
+func (t flat) text(i int, left *arrowLeft) string {
+	b := t.bytes(i)
+	if left.text -= len(b); left.text < 0 {
+		return ""
+	}
+	return string(b)
 }
 
 // tables returns the tables of a vector.
-func (t flat) tables(i int, left *int) []flat {
+func (t flat) tables(i int, left *arrowLeft) []flat {
 	if t.slot(i) == 0 {
 		return nil
 	}
 	off := flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*i)))
 	start, n := t.Vector(off), t.VectorLen(off)
 	var out []flat
-	for k := 0; k < n && *left >= 0; k++ {
-		*left--
+	for k := 0; k < n && !left.over(); k++ {
+		left.fields--
 		out = append(out, table(t.Bytes, t.Indirect(start+flatbuffers.UOffsetT(4*k))))
 	}
 	return out
 }
 
-// fields parses a vector of Field. left is how many more there may be in all.
-func (t flat) fields(i int, left *int, depth int) []arrowField {
+// fields parses a vector of Field.
+func (t flat) fields(i int, left *arrowLeft, depth int) []arrowField {
 	if depth > maxArrowDepth {
-		*left = -1
+		left.fields = -1
 		return nil
 	}
 	var out []arrowField
@@ -170,7 +188,7 @@ func (t flat) fields(i int, left *int, depth int) []arrowField {
 }
 
 // field parses a Field without its children.
-func (t flat) field(left *int) (f arrowField) {
+func (t flat) field(left *arrowLeft) (f arrowField) {
 	if pos := t.slot(2); pos != 0 {
 		f.kind = t.GetByte(pos)
 	}
@@ -182,11 +200,11 @@ func (t flat) field(left *int) (f arrowField) {
 		f.ordered = codes.bool(2)
 	}
 	for _, pair := range t.tables(6, left) {
-		switch pair.text(0) {
+		switch string(pair.bytes(0)) { // compared, not copied
 		case ArrowExtension:
-			f.extension[0] = pair.text(1)
+			f.extension[0] = pair.text(1, left)
 		case ArrowExtensionMeta:
-			f.extension[1] = pair.text(1)
+			f.extension[1] = pair.text(1, left)
 		}
 	}
 	typ, ok := t.below(3)
@@ -197,7 +215,7 @@ func (t flat) field(left *int) (f arrowField) {
 	case arrowDecimal:
 		f.size = typ.int32(2, 128)
 	case arrowTimestamp:
-		f.zone = typ.text(1)
+		f.zone = typ.text(1, left)
 	case arrowFixedList:
 		f.size = typ.int32(0, 0)
 	case arrowDuration:

@@ -2,7 +2,11 @@ package tables
 
 import (
 	"encoding/base64"
+	"encoding/binary"
+	"runtime"
 	"testing"
+
+	flatbuffers "github.com/google/flatbuffers/go"
 )
 
 // FuzzArrowSchema: no schema in Arrow's words panics, nor gives a type of another kind.
@@ -54,3 +58,49 @@ const seedSchema = "" +
 	"8AAAEQFAAAABwAAAAEAAAAAQAAABgAAAABAAAAYgAGAAgABAAGAAAAAwAAANj///8AAAEUEAAAABgAAAAEAAAAAAAA" +
 	"AAQAAABpdGVtAAAAAMz///8QABQACAAGAAcADAAAABAAEAAAAAAAARIQAAAAGAAAAAQAAAAAAAAAAQAAAGEAAAAEAA" +
 	"QABAAAAA=="
+
+// arrowOfZones writes a schema of timestamps whose fields refer to one text, the name of their zone.
+func arrowOfZones(fields, length int) string {
+	b := flatbuffers.NewBuilder(1 << 16)
+	zone := b.CreateByteString(make([]byte, length))
+	var offsets []flatbuffers.UOffsetT
+	for range fields {
+		b.StartObject(2) // Timestamp
+		b.PrependUOffsetTSlot(1, zone, 0)
+		typ := b.EndObject()
+		b.StartObject(7) // Field
+		b.PrependByteSlot(2, arrowTimestamp, 0)
+		b.PrependUOffsetTSlot(3, typ, 0)
+		offsets = append(offsets, b.EndObject())
+	}
+	b.StartVector(4, fields, 4)
+	for _, off := range offsets {
+		b.PrependUOffsetT(off)
+	}
+	vector := b.EndVector(fields)
+	b.StartObject(4) // Schema
+	b.PrependUOffsetTSlot(1, vector, 0)
+	schema := b.EndObject()
+	b.StartObject(5) // Message
+	b.PrependUOffsetTSlot(2, schema, 0)
+	b.Finish(b.EndObject())
+	head := binary.LittleEndian.AppendUint32([]byte{255, 255, 255, 255}, uint32(len(b.FinishedBytes())))
+	return base64.StdEncoding.EncodeToString(append(head, b.FinishedBytes()...))
+}
+
+// TestSharedTexts: fields that share a short text are read. Fields that share a long one would take its length for each
+// of them.
+func TestSharedTexts(t *testing.T) {
+	if fields := arrowFields(arrowOfZones(1000, 16), 1000); fields == nil || len(fields[999].zone) != 16 {
+		t.Error("1000 fields of a short zone are not read")
+	}
+	const fields, length = 1000, 1 << 20
+	encoded := arrowOfZones(fields, length)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := arrowFields(encoded, fields)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; got != nil || took > 8*length {
+		t.Errorf("%d fields are read from a schema of %d bytes in %d bytes", len(got), len(encoded), took)
+	}
+}
