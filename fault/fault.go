@@ -107,7 +107,8 @@ func (e *Error) message() string {
 }
 
 // Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty and without secrets. What the
-// message says about the kind, such as "no such file or directory", is left out.
+// message says about the kind, such as "no such file or directory", is left out, and the middle of a text of more than
+// MaxText bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -123,7 +124,11 @@ func (e *Error) Error() string {
 	if msg := e.message(); msg != "" {
 		b.WriteString(msg + ": ")
 	}
-	return WithoutSecrets(b.String() + e.Kind.Error())
+	text := WithoutSecrets(b.String() + e.Kind.Error())
+	if len(text) > MaxText {
+		return Fit(text)
+	}
+	return text
 }
 
 // Unwrap makes both the kind and the cause reachable by errors.Is and errors.As.

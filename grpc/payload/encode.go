@@ -6,7 +6,6 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
@@ -108,7 +107,7 @@ func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
 	message := f.CreateString(said.Message)
 	// Offset 0 leaves a string out.
 	var at [4]flatbuffers.UOffsetT
-	for i, s := range []string{text.Fit(b.Source), said.Kind, said.File, said.Part} {
+	for i, s := range []string{fault.Fit(b.Source), said.Kind, said.File, said.Part} {
 		if s != "" {
 			at[i] = f.CreateString(s)
 		}
@@ -133,7 +132,7 @@ func sampleRef(f *flatbuffers.Builder, s *loader.SampleRef) flatbuffers.UOffsetT
 	if s == nil {
 		return 0
 	}
-	id := f.CreateString(text.Fit(s.ID))
+	id := f.CreateString(fault.Fit(s.ID))
 	fbs.SampleRefStart(f)
 	fbs.SampleRefAddIndex(f, s.Index)
 	fbs.SampleRefAddRow(f, s.Row)

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/source"
@@ -71,9 +70,9 @@ func failed(err error) error {
 		return err
 	}
 	f := wire.NewFault(0, err)
-	for n := text.Max; ; n /= 2 {
-		f.Message, f.File = text.FitIn(f.GetMessage(), n), text.FitIn(f.GetFile(), n)
-		f.Part = text.FitIn(f.GetPart(), n)
+	for n := fault.MaxText; ; n /= 2 {
+		f.Message, f.File = fault.FitIn(f.GetMessage(), n), fault.FitIn(f.GetFile(), n)
+		f.Part = fault.FitIn(f.GetPart(), n)
 		s := status.New(code(err), f.GetMessage())
 		if d, err := s.WithDetails(f); err == nil {
 			s = d

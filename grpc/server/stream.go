@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/crash"
@@ -375,8 +374,8 @@ func faultSample(err error) *chaskiv1.FaultSample {
 		return nil
 	}
 	return &chaskiv1.FaultSample{
-		Source: text.Fit(e.Source), Epoch: e.Epoch, Position: e.Position,
-		Sample: e.Sample.Index, Row: e.Sample.Row, Id: text.Fit(e.Sample.ID), Message: text.Fit(fault.Line(e.Err)),
+		Source: fault.Fit(e.Source), Epoch: e.Epoch, Position: e.Position,
+		Sample: e.Sample.Index, Row: e.Sample.Row, Id: fault.Fit(e.Sample.ID), Message: fault.Fit(fault.Line(e.Err)),
 	}
 }
 

@@ -311,7 +311,7 @@ func (r *Raster) SameOrder(o *Raster) error {
 	for i, name := range r.names {
 		if k := slices.Index(o.names, name); name != "" && k >= 0 && k != i && !slices.Contains(r.names[i+1:], name) {
 			return fault.New(fault.Unsupported, "bands", fault.NoOffset, "%q is band %d of %s, and band %d of %s: %s",
-				name, i, r.namesOf, k, o.namesOf, sayBands)
+				fault.Short(name), i, r.namesOf, k, o.namesOf, sayBands)
 		}
 	}
 	return nil

@@ -64,14 +64,14 @@ func PickBands(names, want []string) ([]int, error) {
 		switch {
 		case len(names) == 0:
 			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
-				"no band %q: the file has no band names; use numbers from 0", name)
+				"no band %q: the file has no band names; use numbers from 0", fault.Short(name))
 		case out[i] < 0:
 			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
-				"no band %q; there are %s", name, listed(names))
+				"no band %q; there are %s", fault.Short(name), listed(names))
 		case slices.Contains(names[out[i]+1:], name):
 			// Taking the first one would train on a band that the user may not mean.
 			return nil, fault.New(fault.Corrupt, "bands", fault.NoOffset,
-				"two bands are called %q; there are %s", name, listed(names))
+				"two bands are called %q; there are %s", fault.Short(name), listed(names))
 		}
 	}
 	return out, nil
@@ -85,7 +85,8 @@ const sayBands = `give bands by name, by number, or as "position" if only their 
 func Disagreement(names []string, first string, want []string) string {
 	for i := range min(len(names), len(want)) {
 		if names[i] != want[i] && names[i] != "" && want[i] != "" {
-			return fmt.Sprintf("band %d is %q, in %s it is %q: %s", i, names[i], first, want[i], sayBands)
+			return fmt.Sprintf("band %d is %q, in %s it is %q: %s", i, fault.Short(names[i]), first,
+				fault.Short(want[i]), sayBands)
 		}
 	}
 	return ""
@@ -101,8 +102,13 @@ func SameNames(names []string, first string, want []string) error {
 
 // listed quotes the first 64 names, for an error.
 func listed(names []string) string {
-	if len(names) > 64 { // a file may have thousands of bands, and the error must stay readable
-		return strings.TrimSuffix(fmt.Sprintf("%q", names[:64]), "]") + " …]"
+	first := make([]string, min(len(names), 64)) // a file may have thousands of bands, and the error must stay readable
+	for i := range first {
+		first[i] = fault.Short(names[i])
 	}
-	return fmt.Sprintf("%q", names)
+	text := fmt.Sprintf("%q", first)
+	if len(names) > len(first) {
+		return strings.TrimSuffix(text, "]") + " …]"
+	}
+	return text
 }

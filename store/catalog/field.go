@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -163,17 +162,9 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 	if err == nil && first[0] != "" && first[1] != "" {
 		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
 			"row %d, %q, names a raster and row %d, %q, does not: set the field's kind to "+
-				"\"raster\" or \"text\"", rows[1], cut(first[1]), rows[0], cut(first[0]))
+				"\"raster\" or \"text\"", rows[1], fault.Short(first[1]), rows[0], fault.Short(first[0]))
 	}
 	return first[1] != "", err
-}
-
-// cut shortens a string for an error.
-func cut(s string) string {
-	if len(s) > 64 {
-		return strings.ToValidUTF8(s[:64], "") + "…"
-	}
-	return s
 }
 
 // pick keeps the rows at of the field, in their order.

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/internal/text"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -39,20 +38,20 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 		f.Ticket = ticket
 		return f
 	}
-	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: text.Fit(fault.Line(err))}
+	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: fault.Fit(fault.Line(err))}
 	var e *fault.Error
 	var r *source.RequestError
 	switch {
 	case errors.Is(err, ErrUnknownSpec):
 		f.Kind = UnknownSpec
 	case errors.As(err, &e):
-		f.Kind, f.Part, f.Offset = e.Kind.Error(), text.Fit(e.Part), e.Off
-		f.File = text.Fit(fault.WithoutSecrets(e.File))
+		f.Kind, f.Part, f.Offset = e.Kind.Error(), fault.Fit(fault.WithoutSecrets(e.Part)), e.Off
+		f.File = fault.Fit(fault.WithoutSecrets(e.File))
 	case source.OutOfDescriptors(err):
 		f.Kind = fault.Limit.Error() // it has no kind on this side, so that no policy for bad samples applies to it
 	case errors.As(err, &r):
-		f.Kind, f.Part, f.Offset = Unavailable, text.Fit(r.Part), r.Off
-		f.File = text.Fit(fault.WithoutSecrets(r.URI))
+		f.Kind, f.Part, f.Offset = Unavailable, fault.Fit(fault.WithoutSecrets(r.Part)), r.Off
+		f.File = fault.Fit(fault.WithoutSecrets(r.URI))
 	}
 	return f
 }
@@ -90,7 +89,7 @@ func FaultError(f *chaskiv1.Fault) error {
 // Remote returns the error of a kind about another server; err is its cause, and its text.
 func Remote(kind string, err error) error {
 	line := fault.Line(err)
-	return &remote{line, err, &chaskiv1.Fault{Kind: kind, Offset: fault.NoOffset, Message: text.Fit(line)}}
+	return &remote{line, err, &chaskiv1.Fault{Kind: kind, Offset: fault.NoOffset, Message: fault.Fit(line)}}
 }
 
 // Cause returns the error of another server, without the words that were added here. If err is not from another server,
