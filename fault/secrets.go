@@ -20,11 +20,18 @@ var (
 	azureContainer = regexp.MustCompile(`^[a-z0-9$-]+$`)
 	// An IPv6 address has colons, which begin no password.
 	ipv6Host = regexp.MustCompile(`^\[[0-9a-fA-F:.]*(?:%[^\]]*)?\](?::[0-9]*)?$`)
+	// URIs in queries are percent-encoded, again in queries of queries, and JSON may have \/ or \u002f for "/".
+	encodedScheme = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9](?:%(?:25)*3[aA](?:%(?:25)*2[fF]){1,2}|` +
+		`:(?:\\+(?:/|u002[fF])){1,2})`)
+	encodedSlash = regexp.MustCompile(`/|%(?:25)*2[fF]|\\u002[fF]`)
+	encodedAt    = regexp.MustCompile(`@|%(?:25)*40`)
+	encodedQuery = regexp.MustCompile(`\?|%(?:25)*3[fF]`)
+	encodedWord  = regexp.MustCompile(`[^\t\n\f\r "]+`)
 	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow.
 	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]*=`)
 	// A list of names is left for texts without a scheme, such as the rest of a URI whose path has a space, or an SDK's
 	// message with a query only. encoding/json writes "&" as \u0026.
-	queryValue = regexp.MustCompile(`(?i)((?:[?&;]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|` +
+	queryValue = regexp.MustCompile(`(?i)((?:[?&;#]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|` +
 		`passwd|pwd|secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|` +
 		`x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\t\n\f\r "\\]+`)
 	// Azure's connection strings have these names.
@@ -43,6 +50,10 @@ func WithoutSecrets(text string) string {
 	// second.
 	if strings.Contains(text, ":/") && strings.ContainsAny(text, "@?") {
 		text = eachURI(text)
+	}
+	if strings.Contains(text, "%") && (strings.Contains(text, "2F") || strings.Contains(text, "2f")) ||
+		strings.Contains(text, `:\`) {
+		text = encodedWord.ReplaceAllStringFunc(text, withoutEncoded)
 	}
 	if strings.Contains(text, "=") {
 		text = queryValue.ReplaceAllStringFunc(text, func(match string) string {
@@ -140,6 +151,33 @@ func withoutQuery(word string) string {
 			return word[:first] + hideQuery(word[first:])
 		}
 	}
+}
+
+// withoutEncoded hides the users, passwords and queries of the encoded URIs of a word.
+func withoutEncoded(word string) string {
+	schemes := encodedScheme.FindAllStringIndex(word, -1)
+	if schemes == nil {
+		return word
+	}
+	var out strings.Builder
+	done := 0
+	for _, m := range schemes {
+		authority := word[m[1]:]
+		if slash := encodedSlash.FindStringIndex(authority); slash != nil {
+			authority = authority[:slash[0]]
+		}
+		if ats := encodedAt.FindAllStringIndex(authority, -1); ats != nil {
+			out.WriteString(word[done:m[1]] + hidden)
+			done = m[1] + ats[len(ats)-1][0]
+		}
+	}
+	out.WriteString(word[done:])
+	word = out.String()
+	first := schemes[0][1]
+	if mark := encodedQuery.FindStringIndex(word[first:]); mark != nil {
+		return word[:first+mark[1]] + hideQuery(word[first+mark[1]:])
+	}
+	return word
 }
 
 // hideQuery returns what takes the place of a query at the end of a word. In JSON, a backslash before the quote that

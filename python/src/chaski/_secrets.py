@@ -17,12 +17,20 @@ _AZURE = re.compile(r"(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?\Z", re.IGNORECASE)
 _CONTAINER = re.compile(r"[a-z0-9$-]+")
 # An IPv6 address has colons, which begin no password.
 _IPV6 = re.compile(r"\[[0-9a-fA-F:.]*(?:%[^\]]*)?\](?::[0-9]*)?")
+# URIs in queries are percent-encoded, again in queries of queries, and JSON may have \/ or \u002f
+# for "/".
+_ENCODED_SCHEME = re.compile(
+    r"[a-zA-Z0-9+.-][a-zA-Z0-9](?:%(?:25)*3[aA](?:%(?:25)*2[fF]){1,2}|:(?:\\+(?:/|u002[fF])){1,2})"
+)
+_ENCODED_SLASH = re.compile(r"/|%(?:25)*2[fF]|\\u002[fF]")
+_ENCODED_AT = re.compile(r"@|%(?:25)*40")
+_ENCODED_QUERY = re.compile(r"\?|%(?:25)*3[fF]")
 # Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "="
 # follow.
 _PARAMETER = re.compile(r"[a-zA-Z0-9_.%-]*=")
 _AT_OR_QUERY = re.compile(r"[@?]")
 _VALUE = re.compile(
-    r"((?:[?&;]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|passwd|pwd|"
+    r"((?:[?&;#]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|passwd|pwd|"
     r"secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|"
     r'x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\t\n\f\r "\\]+',
     re.IGNORECASE,
@@ -38,6 +46,8 @@ def without_secrets(text: str) -> str:
     # Each pattern is slow beside a search for the character that it needs, and few texts have it.
     if ":/" in text and ("@" in text or "?" in text):
         text = _WORD.sub(lambda m: _without_query(_without_users(m[0])), text)
+    if ("%" in text and ("2F" in text or "2f" in text)) or ":\\" in text:
+        text = _WORD.sub(lambda m: _without_encoded(m[0]), text)
     if "=" in text:
         text = _VALUE.sub(lambda m: f"{m[1]}{_HIDDEN}{_colon(m[0])}", text)
         text = _CONNECTION.sub(rf"\1={_HIDDEN}", text)
@@ -106,6 +116,26 @@ def _without_query(word: str) -> str:
         if (web and web.end() <= first) or _PARAMETER.match(word, first):
             return word[:first] + _hide_query(word[first:])
     return word
+
+
+def _without_encoded(word: str) -> str:
+    """Hides the users, passwords and queries of the encoded URIs of a word."""
+    out, done, start = [], 0, -1
+    for scheme in _ENCODED_SCHEME.finditer(word):
+        first = scheme.end()
+        start = first if start < 0 else start
+        slash = _ENCODED_SLASH.search(word, first)
+        last = -1
+        for mark in _ENCODED_AT.finditer(word, first, slash.start() if slash else len(word)):
+            last = mark.start()
+        if last >= 0:
+            out += [word[done:first], _HIDDEN]
+            done = last
+    if start < 0:
+        return word
+    word = "".join([*out, word[done:]])
+    query = _ENCODED_QUERY.search(word, start)
+    return word[: query.end()] + _hide_query(word[query.end() :]) if query else word
 
 
 def _hide_query(query: str) -> str:
