@@ -39,6 +39,9 @@ const (
 	arrivingOfBudget = 8
 	// frameCost is what gRPC needs for a frame beside its buffer: a place in a queue and pointers, 56 bytes.
 	frameCost = 64
+	// messageCost is what this package needs for a message that has arrived: a number in a slice that grows to twice its
+	// length. 16 KiB hold 3,276 messages without content.
+	messageCost = 2 * 8
 	// callCost is what a call needs until it ends: the stacks of two goroutines, its contexts, its queues.
 	callCost          = 16 << 10
 	memorable         = 1 << 20 // a connection that kept more gives memory back when it closes
@@ -268,7 +271,8 @@ func (in *inbound) data(call uint32, b []byte) {
 		}
 		b = b[n:]
 		if m.have == len(m.head) && m.left == 0 {
-			m.whole = append(m.whole, m.held)
+			in.hold(messageCost)
+			m.whole = append(m.whole, m.held+messageCost)
 			m.have, m.held = 0, 0 // the frame's buffer counts to its first message
 		}
 	}

@@ -344,3 +344,29 @@ func TestFrames(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyMessages: messages without content are counted by the memory of their list, which is more than their frames.
+func TestEmptyMessages(t *testing.T) {
+	in := newInbound(newArriving(nil, quiet))
+	frame := make([]byte, 16<<10)
+	in.opened(1)
+	for range 64 {
+		in.began(1, len(frame))
+		in.data(1, frame)
+	}
+	m := in.calls[1]
+	if n := 64 * len(frame) / len(m.head); len(m.whole) != n {
+		t.Fatalf("%d messages, want %d", len(m.whole), n)
+	}
+	taken := int64(64*len(frame) + 8*cap(m.whole))
+	if held := in.held.Load(); held < taken {
+		t.Errorf("%d bytes are counted, and %d kept", held, taken)
+	}
+	for range len(m.whole) {
+		inCall{in, 1}.read()
+	}
+	in.ended(1)
+	if held := in.held.Load(); held != 0 {
+		t.Errorf("%d bytes are counted after all are read", held)
+	}
+}

@@ -43,7 +43,8 @@ func FuzzFrames(f *testing.F) {
 				rest = rest[in.received.scan(rest[:min(piece, len(rest))], &in.arrived):]
 			}
 			held := in.held.Load()
-			if most := int64(len(b)/frameHead) * (16<<10 + frameCost); held < 0 || held > most {
+			most := int64(len(b)/frameHead)*(16<<10+frameCost) + int64(len(b)/len(incoming{}.head))*messageCost
+			if held < 0 || held > most {
 				t.Fatalf("%d bytes are counted; between 0 and %d can be", held, most)
 			}
 			var sum int64
