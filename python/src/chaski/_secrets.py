@@ -35,9 +35,10 @@ _VALUE = re.compile(
     r'x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\t\n\f\r "\\]+',
     re.IGNORECASE,
 )
+# Letters before a name are of ASCII: ignoring case, [a-z] has "ſ", too.
 _CONNECTION = re.compile(
-    r'(?<![a-zA-Z0-9_])(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\t\n\f\r "\\]+',
-    re.IGNORECASE,
+    r"(?<![a-zA-Z0-9_])(?i:(AccountKey|SharedAccessKey|SharedAccessSignature)=)"
+    r'[^;\t\n\f\r "\\]+',
 )
 
 
