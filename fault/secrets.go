@@ -31,8 +31,8 @@ var (
 	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]*=`)
 	// A list of names is left for texts without a scheme, such as the rest of a URI whose path has a space, or an SDK's
 	// message with a query only. encoding/json writes "&" as \u0026.
-	queryValue = regexp.MustCompile(`(?i)((?:[?&;#]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|` +
-		`passwd|pwd|secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|` +
+	queryValue = regexp.MustCompile(`(?i)((?:[?&;#]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|` +
+		`password|passwd|pwd|secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|` +
 		`x-(?:amz|goog|ms|oss|cos)-[a-z-]+)=)[^&;\t\n\f\r "\\]+`)
 	// Azure's connection strings have these names.
 	connectionValue = regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\t\n\f\r "\\]+`)

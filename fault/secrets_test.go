@@ -37,7 +37,8 @@ func TestWithoutSecretsOfLongTexts(t *testing.T) {
 	for _, piece := range []string{"a-", "ab:/", "ab://x:y", "ab://x:y?", "ab:///", "http://[", "?a", "?http://", "&sig=",
 		"&x-amz-", "abfs://a", "a-:/a", "@:/", "\\", " ", "ab%3A%2F", "%25", "ab:\\/", "ab%3A%2F%40", "ab:\\"} {
 		text := strings.Repeat(piece, 1<<19/len(piece))
-		for _, text := range []string{text + "@?=", "@?=://" + text, "ab://?@=" + text, text + "?@ ab:/", "ab%3A%2F" + text} {
+		for _, text := range []string{text + "@?=", "@?=://" + text, "ab://?@=" + text, text + "?@ ab:/",
+			"ab%3A%2F" + text} {
 			begun := cputime.Used()
 			fault.WithoutSecrets(text)
 			if took := cputime.Used() - begun; took > 20*time.Second {

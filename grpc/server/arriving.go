@@ -39,8 +39,8 @@ const (
 	arrivingOfBudget = 8
 	// frameCost is what gRPC needs for a frame beside its buffer: a place in a queue and pointers, 56 bytes.
 	frameCost = 64
-	// messageCost is what this package needs for a message that has arrived: a number in a slice that grows to twice its
-	// length. 16 KiB hold 3,276 messages without content.
+	// messageCost is what this package needs for a message that has arrived: a number in a slice that grows to twice
+	// its length. 16 KiB hold 3,276 messages without content.
 	messageCost = 2 * 8
 	// callCost is what a call needs until it ends: the stacks of two goroutines, its contexts, its queues.
 	callCost          = 16 << 10
