@@ -86,7 +86,8 @@ func (c *Card) sections() (all []section) {
 		}
 		s.List = append(s.List, text)
 	}
-	all = append(all, s, section{Title: "Read it", Text: []string{"With chaski, GDAL or the reader of its format, for example:"},
+	all = append(all, s, section{Title: "Read it",
+		Text: []string{"With chaski, GDAL or the reader of its format, for example:"},
 		List: []string{"chaski.taco.load(" + strconv.Quote(c.address()) + ").read(0)", "chaski ls " + c.address()}})
 	return slices.DeleteFunc(all, func(s section) bool { return s.List == nil && s.Rows == nil })
 }

@@ -23,6 +23,7 @@ COMMANDS = re.findall(r"^chaski (.*)$", PAGE, re.MULTILINE)
 def data(tmp_path, monkeypatch) -> Path:
     """The directory that the page uses."""
     shutil.copy(ROOT / "testdata/coast/coast.tacozip", tmp_path)
+    shutil.copy(ROOT / "testdata/taco3/scenes.zip", tmp_path)
     shutil.copytree(ROOT / "testdata/coast/parts", tmp_path / "parts")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
@@ -32,7 +33,7 @@ def data(tmp_path, monkeypatch) -> Path:
 def test_blocks(data, binary):
     calls = []
     names = {"step": lambda *tensors: calls.append([len(t) for t in tensors])}
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     exec(BLOCKS[0], names)
     assert calls and all(sizes == [4, 4, 4] for sizes in calls)
     calls.clear()
@@ -46,7 +47,10 @@ def test_blocks(data, binary):
     exec(BLOCKS[3], names)
     assert names["table"].column_names == ["id", "rank", "cloud_cover"]
     assert names["frame"]["n"].tolist() == [4, 4, 4]
+    calls.clear()
     exec(BLOCKS[4], names)
+    assert calls == [[2, 2], [2, 2]]
+    exec(BLOCKS[5], names)
     assert names["few"].read("a").read("note").bytes() == b"bytes"
 
 
@@ -55,7 +59,7 @@ def test_training_over_a_network(data, binary):
     calls = []
     names = {"chaski": chaski, "step": lambda t: calls.append(t.shape)}
     with web(ROOT / "testdata/containers/taco-v1") as (url, asked):
-        exec(BLOCKS[5].replace("https://data.example.org", url), names)
+        exec(BLOCKS[6].replace("https://data.example.org", url), names)
     assert calls == [(4, 4, 32, 32)] * 4 + [(1, 32, 32)]
     assert asked
 
@@ -75,7 +79,7 @@ def test_example(data, binary, forks, tmp_path):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 31
+    assert len(COMMANDS) == 33
     for text, name in re.findall(r"^echo '([^']*)' > (\S+)$", PAGE, re.MULTILINE):
         (data / name).write_text(text + "\n")
     (data / "tiles").mkdir()

@@ -113,8 +113,8 @@ func TestSeveralTACO3(t *testing.T) {
 	}
 }
 
-// TestNewerVersions promises that a container of a version that is not read is unsupported, and that the error names the
-// version and those that are read.
+// TestNewerVersions promises that a container of a version that is not read is unsupported, and that the error names
+// the version and those that are read.
 func TestNewerVersions(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "taco3", "scenes")
 	doc, err := os.ReadFile(filepath.Join(dir, "COLLECTION.json"))

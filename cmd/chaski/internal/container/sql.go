@@ -32,6 +32,8 @@ func NewSQL(env console.Env) *cobra.Command {
   l0, l1, …        one row for each row of that level, with the columns of all levels up to it, named
                    "l0:id", "l1:id", …
   chunks           the chunks of a streaming TACO
+  dataset          of TACO 3: one row for each sample, with the places of its files, "image.tif::location"
+  sample, …        of TACO 3: the tables by their names, sample, children, "children/before"
 
 A streaming TACO stores histograms among its samples; tables leave them out unless --stored is set. Without
 ORDER BY, rows keep the order of the file.
