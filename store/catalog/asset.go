@@ -29,13 +29,13 @@ type Asset struct {
 	// compared with the file's size, which would cost a request: reads past the end fail instead. A
 	// TIFF with an internal mask has Index.Mask; masks in files of their own (.msk) are ignored.
 	Index *chunk.Index
-	// Size is that of the file in bytes when it was listed or indexed, 0 if unknown. The index does
+	// Size is the size of the file in bytes when it was listed or indexed, 0 if unknown. The index does
 	// not fit a file of another size.
 	Size int64
 	// MTime is the file's modification time when its index was made, zero if unknown. A file with
 	// another time may be a copy, or another file of the same size: SameIndex decides.
 	MTime time.Time
-	// ETag is that of the object when its index was made, "" if unknown. The index does not fit an
+	// ETag is the entity tag of the object when its index was made, "" if unknown. The index does not fit an
 	// object with another one.
 	ETag string
 
@@ -47,7 +47,7 @@ type Asset struct {
 	Names []string
 
 	// Member is the path of the raster inside its container, "" if the raster is a file of its own.
-	// A member has Length bytes from Offset on. Offsets in Index, Size and MTime are those of the
+	// A member has Length bytes from Offset on. Offsets in Index, Size and MTime are of the
 	// container's file.
 	Member         string
 	Offset, Length int64
@@ -56,7 +56,7 @@ type Asset struct {
 	// size, the bands and the dtype of the stack, but no chunks: reads go to the parts.
 	Parts []Asset
 
-	// Raster is the index of the first image of the file where Index is that of an overview, else nil: the raster
+	// Raster is the index of the first image of the file where Index belongs to an overview, else nil: the raster
 	// itself or, in a file of overviews beside it, the first of these. Overview is then the number of the overview,
 	// from 0 for the largest.
 	Raster   *chunk.Index

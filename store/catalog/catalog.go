@@ -35,7 +35,7 @@ type Source struct {
 	Pattern string
 }
 
-// Options are those of Open. The zero value selects the defaults.
+// Options configure Open. The zero value selects the defaults.
 type Options struct {
 	// Opener opens the dataset's table and the files whose index is not in it. The default opens local files.
 	Opener source.Opener
@@ -91,9 +91,9 @@ type assetKey struct {
 	row   int64
 }
 
-// Open opens a dataset. Without fields it has those of a catalog of pairs, or a single raster field, "image". Errors
-// are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the name of the table
-// or directory.
+// Open opens a dataset. Without fields it has the fields of a catalog of pairs, or a single raster field, "image".
+// Errors are NotFound (the dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the name of the
+// table or directory.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
 	given := o.Opener
 	o = o.withDefaults()
@@ -136,7 +136,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	return t.openListing(ctx, l, fields, o)
 }
 
-// unknown returns the error for a source whose extension is that of another format, nil for others. Directories may
+// unknown returns the error for a source with the extension of another format, nil for others. Directories may
 // have any name.
 func (t *Table) unknown() error {
 	name := magic.OfName(t.src)
@@ -149,7 +149,7 @@ func (t *Table) unknown() error {
 			"of them, TACO containers and TileDB arrays are", name)
 }
 
-// orOwn returns the given fields or, if there are none, those of the dataset itself.
+// orOwn returns the given fields, or the dataset's own if none is given.
 func (t *Table) orOwn(fields []Source) []Source {
 	if len(fields) > 0 {
 		return fields

@@ -24,7 +24,7 @@ type Summary struct {
 	Columns []Column `json:"columns"`
 }
 
-// IsParquet reports whether the name of a file ends as those of Parquet files do.
+// IsParquet reports whether a file has an extension of Parquet files.
 func IsParquet(name string) bool { return columns.IsParquet(listing.Extension(name)) }
 
 // DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.

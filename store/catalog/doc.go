@@ -10,13 +10,13 @@
 //     (RFC 4180; ".tsv" is tab-separated), whose columns hold paths of rasters, index blobs of
 //     rasters, numbers and strings;
 //   - STAC items: JSON (.json, .geojson) with an ItemCollection, a list of items or one item, or JSON lines
-//     (.jsonl, .ndjson). Their columns are those of STAC-GeoParquet: the properties by their names, and
+//     (.jsonl, .ndjson). They have the columns of STAC-GeoParquet: the properties by their names, and
 //     "assets.NAME.href", for which "NAME" also stands;
 //   - a directory, walked for .tif, .tiff and .rumi files; a glob; or one file. PNG and JPEG files (.png, .jpg,
 //     .jpeg) count only where the glob or the pattern of a field ends like one, because directories of scenes have
 //     previews in them.
 //
-// The samples of a table keep the order of its rows. Those of a directory or glob are ordered by the bytes of
+// The samples of a table keep the order of its rows. The samples of a directory or glob are ordered by the bytes of
 // their paths below it, written with "/". Hidden files and directories (".name") are skipped. Symbolic links are
 // followed, and a sample is a path: a file that two paths lead to is two samples, so that patterns can pair
 // linked directories. A split by id does not see that they are one file. A link to a directory that contains

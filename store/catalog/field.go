@@ -88,7 +88,7 @@ func has(tab columns.Table, name string) bool {
 	return err == nil
 }
 
-// blobColumns returns the columns of index blobs: the named one, or those of a catalog, which begin with prefix.
+// blobColumns returns the columns of index blobs: the named one, or the two of a catalog, which begin with prefix.
 func blobColumns(tab columns.Table, named string, catalog bool, prefix string) ([]columns.Column, error) {
 	var names []string
 	switch {
@@ -113,8 +113,8 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 	return out, nil
 }
 
-// catalogColumns finds the other columns that a catalog has for each file. Older catalogs, and those of other programs,
-// lack some.
+// catalogColumns finds the other columns that a catalog has for each file. Older catalogs, and catalogs of other
+// programs, lack some.
 func (f *field) catalogColumns(tab columns.Table, prefix string) {
 	of := func(name string, k Kind) columns.Column { return optional(tab, prefix+name, k) }
 	f.size, f.mtime, f.etag = of(layout.Size, Int), of(layout.MTime, Text), of(layout.ETag, Text)
@@ -128,7 +128,7 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 	}
 }
 
-// optional returns a column, or nil if there is none with this name and kind.
+// optional returns the column with this name and kind, or nil.
 func optional(tab columns.Table, name string, k Kind) columns.Column {
 	c, err := tab.Column(name)
 	if err != nil || c.Kind() != k {
@@ -242,7 +242,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	return a, CheckRaster(ctx, t.opener, uri, a.Offset)
 }
 
-// index returns the index in the first blob of a row, nil if there is none.
+// index returns the index in the first blob of a row, or nil if the row has no blob.
 func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Index, error) {
 	for _, b := range f.blobs {
 		c, err := b.Cell(ctx, row)

@@ -132,7 +132,8 @@ func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
 
 // outerFolder returns the folder that the first and the last of n strings share. In a sorted column all have it, which
 // the digest finds out at no cost, while a pass of its own for the folder takes as long as the digest. Without both
-// strings it returns what sharedFolder does: a shorter folder than that of all would be another digest.
+// strings it returns what sharedFolder does: a folder shorter than the one that all rows share would give another
+// digest.
 func outerFolder(ctx context.Context, c columns.Column, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil

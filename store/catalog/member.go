@@ -39,8 +39,8 @@ func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (st
 	return container, &memberAt{path, off.Int, n.Int}, nil
 }
 
-// asset makes the asset of a member from that of its container. The index has the member's own offsets; it is checked
-// against the member's bytes, so that a raster cannot read its neighbours, and then shifted.
+// asset makes the asset of a member from the asset of its container. The index has the member's own offsets; it is
+// checked against the member's bytes, so that a raster cannot read its neighbours, and then shifted.
 func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
 	size := a.Size

@@ -69,7 +69,7 @@ func corruptNames(row int64, format string, args ...any) error {
 	return fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), fault.NoOffset, format, args...)
 }
 
-// NamesText returns names of bands as a catalog has them, a JSON array, or "" if there are none.
+// NamesText returns names of bands as a catalog has them, a JSON array, or "" for no names.
 func NamesText(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -28,8 +28,8 @@ func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 }
 
 // OverviewFile opens the file of overviews beside the raster at uri, NAME.ovr, as GDAL finds it: a TIFF whose images
-// are overviews. It returns the file as an asset whose index is that of its first image, and the indexes of all of
-// them, from the largest to the smallest, with their masks. There are none if the file does not exist or the store
+// are overviews. It returns the file as an asset with the index of its first image, and the indexes of all of
+// them, from the largest to the smallest, with their masks. The list is empty if the file does not exist or the store
 // refuses it: stores that do not list their objects also refuse those that do not exist. x is the index of the raster.
 // Errors name the file of overviews.
 func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Index, maxChunk int) (a Asset,

@@ -20,7 +20,7 @@ type Place struct {
 	// Corners are the outer corners of the image in units of the CRS: upper left, upper right, lower left and
 	// lower right in the file's order of pixels.
 	Corners [4]crs.Point
-	// Boxed says that Corners are those of the smallest box around the image, since the transform is not known.
+	// Boxed says that the transform is not known: Corners belong to the smallest box around the image.
 	Boxed bool
 }
 
@@ -90,7 +90,7 @@ func (p *Place) pixel(height, width int) crs.Point {
 // SameGround returns nil if two assets of one sample lie at the same place: in one CRS, with corners that differ by at
 // most half a pixel of the coarser one along both axes. Otherwise it returns an error of kind fault.Misplaced about
 // other that names both places. An asset whose place is not known may lie anywhere, and a CRS that is not known may be
-// that of the other.
+// the other's.
 func SameGround(first, other *Asset) error {
 	if first.Place == nil || other.Place == nil {
 		return nil

@@ -116,8 +116,8 @@ func (p *placeColumns) boxed(ctx context.Context, row int64, code int) (*Place, 
 }
 
 // Misplaced calls visit for each row of rows (nil: of all) in which the raster of the field other lies elsewhere than
-// that of the field first, as the table says without opening any file. Rows come in order. It visits none if the table
-// has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
+// the raster of the field first, as the table says without opening any file. Rows come in order. It visits none if the
+// table has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
 	a, b := &t.fields[first], &t.fields[other]

@@ -66,8 +66,8 @@ func pairsOf(files []File, o Options) (*paired, error) {
 	return p, nil
 }
 
-// MergePairs is MergeParts of a catalog of pairs. path is that of Files: if it is a table, the other columns are read
-// from it, and so are the paths of all files, with which the rows of the parts are matched.
+// MergePairs is MergeParts of a catalog of pairs. path is the one path of Files: if it is a table, the other columns
+// are read from it, and so are the paths of all files, with which the rows of the parts are matched.
 func MergePairs(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], path string,
 	o Options) (n int, err error) {
 	part := &paired{fields: o.Fields, o: o}
@@ -156,7 +156,7 @@ func (m *pairMerge) group(ctx context.Context, rows parquet.Rows, schema *parque
 	})
 }
 
-// next returns the row of the first field, and hands those of the others, and the row of the table, to out.
+// next returns the row of the first field, and hands the rows of the other fields, and of the table, to out.
 func (m *pairMerge) next(v reflect.Value) (*rowio.Row, error) {
 	own := Type.NumField()
 	all := make([]rowio.Row, m.fields)
@@ -182,7 +182,7 @@ func (m *pairMerge) next(v reflect.Value) (*rowio.Row, error) {
 		"has no row of %q: it changed since the parts were listed", all[0].URI), m.out.name)
 }
 
-// isRow reports whether the files are those of the next row of the table.
+// isRow reports whether the next row of the table has these files.
 func (m *pairMerge) isRow(all []rowio.Row) bool {
 	for f := range all {
 		if m.table[f][m.at].uri != all[f].URI {

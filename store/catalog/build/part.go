@@ -162,9 +162,9 @@ func (m *Matching) End() error { return fault.WithFile(m.j.end(m.m, &m.o), m.o.J
 // Close closes the table.
 func (m *Matching) Close() error { return m.j.tab.Close() }
 
-// MergeParts writes the catalog of the files of all parts, in their order, with the columns of o.Join. Memory is that
-// of one row group of the output and of one part, and with Join that of Write. A part that is not a catalog is
-// fault.Corrupt or fault.Unsupported, and so are rows that are not sorted by URI.
+// MergeParts writes the catalog of the files of all parts, in their order, with the columns of o.Join. It takes the
+// memory of one row group of the output and of one part, and with Join as much as Write. A part that is not a catalog
+// is fault.Corrupt or fault.Unsupported, and so are rows that are not sorted by URI.
 func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], o Options) (n int,
 	err error) {
 	var more rowio.Columns

@@ -29,7 +29,7 @@ type previous struct {
 	end   bool
 }
 
-// openPrevious opens an existing catalog; nil if there is none.
+// openPrevious opens an existing catalog, or returns nil if the file does not exist.
 func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	masks, err := checkPrevious(ctx, name)
 	if errors.Is(err, fault.NotFound) {
@@ -95,7 +95,7 @@ func previousFailed(cause any) error {
 	return fault.New(fault.Corrupt, "catalog", fault.NoOffset, "the Parquet reader failed: %v", cause)
 }
 
-// find puts the rows of some files into rows, unless rows has them already. The files must follow those of earlier
+// find puts the rows of some files into rows, unless rows has them already. The files must follow the files of earlier
 // calls: both sides are in the order of their URIs.
 func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error) {
 	defer func() {

@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// IsTable reports whether a path is that of a table.
+// IsTable reports whether a path has the extension of a table.
 func IsTable(path string) bool { return columns.IsTable(listing.Extension(path)) }
 
 // openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
@@ -48,7 +48,7 @@ func openTable(ctx context.Context, opener source.Opener, name string, raw ...st
 // maxAdded bounds the columns of a table that a catalog takes: reflect.StructOf makes a struct type of them.
 const maxAdded = 1000
 
-// added are the columns of a table that a catalog has beside those of its files.
+// added are the columns of a table that a catalog has beside the columns about its files.
 type added struct {
 	table string // its name, for errors
 	cols  []columns.Column
@@ -192,7 +192,7 @@ func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (col
 	return c, nil
 }
 
-// addColumns adds the columns of the table to the type of a row, but those of paths and those that hold lists.
+// addColumns adds the columns of the table to the type of a row, except columns of paths and of lists.
 func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]bool) error {
 	p.added = &added{table: p.name}
 	for _, name := range names {

@@ -29,7 +29,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Options are those of Write. The zero value selects the defaults.
+// Options configure Write. The zero value selects the defaults.
 type Options struct {
 	// Base is the directory of the catalog file. URIs of files on the same file system are written
 	// relative to it, with "/", so that catalog and data can move together. The default is the
@@ -63,8 +63,8 @@ type Options struct {
 	// Fields makes a catalog of pairs: a row for every id that the Patterns of the fields find
 	// below the one path, or for every row of the table that the one path names, with the paths of the
 	// fields' files in the columns that Column names (default: of the field's name; an asset of STAC items by
-	// its name). The other columns of the table are columns of the catalog. The plain columns are those of the
-	// first field; those of another field NAME are called NAME and NAME:COLUMN. Previous, Members and Join do
+	// its name). The other columns of the table are columns of the catalog. The plain columns belong to the
+	// first field; the columns of another field NAME are called NAME and NAME:COLUMN. Previous, Members and Join do
 	// not apply to such a catalog.
 	Fields []catalog.Source
 	// DropIncomplete leaves out ids, or rows, for which a field has no file. Otherwise they are NotFound.
@@ -112,9 +112,9 @@ type Counts struct {
 // without a code; chaski:bands, the names of the bands as a JSON array; transform (6 numbers in GDAL's order); minx,
 // miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores that have
 // one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime
-// and etag are the container's; those of a joined table. Values that a file does not have are null, or an empty
-// transform. Memory is that of the list of paths and one row group, and with Join of the table's keys (of a CSV file,
-// all of it).
+// and etag are the container's; and the columns of a joined table. Values that a file does not have are null, or an
+// empty transform. It takes the memory of the list of paths and one row group, and with Join of the table's keys (of a
+// CSV file, all of it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -313,7 +313,7 @@ func expand(ctx context.Context, paths []string, o Options) (files []namedFile, 
 	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), err
 }
 
-// isFile reports whether an extension is that of a raster file.
+// isFile reports whether raster files have this extension.
 func isFile(ext string) bool { return listing.IsRaster(ext) || listing.IsPicture(ext) }
 
 // eachFile calls add for every file, in any order, and for some twice.

@@ -28,7 +28,7 @@ const csvStep = 1 << 20
 // maxCSV bounds a CSV file, which is read into memory, in bytes.
 const maxCSV = 4 << 30
 
-// Held is a table whose wanted columns are in memory: those of a CSV file, or of STAC items.
+// Held is a CSV file or a list of STAC items, whose wanted columns are in memory.
 type Held struct {
 	Names   []string // of all columns, in order
 	N       int64

@@ -29,7 +29,7 @@ const (
 const cellBytes = 2 * 9
 
 // openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
-// (JSON lines). It keeps the columns that want accepts. The columns are those of STAC-GeoParquet, as far as
+// (JSON lines). It keeps the columns that want accepts. It has the columns of STAC-GeoParquet, as far as
 // they are numbers, strings and booleans: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the
 // properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
 // timestamps. A property that an item lacks is null.
@@ -293,7 +293,7 @@ func (c *itemColumn) column(ctx context.Context) (Column, error) {
 // TimeColumn is a column of timestamps in memory, in microseconds since 1970.
 type TimeColumn struct{ IntColumn }
 
-// timesOf makes a column of timestamps of their strings, or returns false if a string is none.
+// timesOf makes a column of timestamps of their strings, or returns false if a string is not a timestamp.
 func timesOf(ctx context.Context, s *Strings) (times TimeColumn, ok bool, err error) {
 	times = TimeColumn{IntColumn{Values: make([]int64, len(s.ends)), null: s.null}}
 	for row := range s.ends {

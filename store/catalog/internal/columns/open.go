@@ -22,7 +22,7 @@ func IsItems(ext string) bool {
 // IsTable reports whether files with an extension are tables.
 func IsTable(ext string) bool { return IsParquet(ext) || IsCSV(ext) || IsItems(ext) }
 
-// OpenFile opens the file of a table, and returns its extension. A name that is not that of a table is
+// OpenFile opens the file of a table, and returns its extension. A name without the extension of a table is
 // fault.Unsupported.
 func OpenFile(ctx context.Context, o source.Opener, name string) (r source.Reader, ext string, err error) {
 	if ext = listing.Extension(name); !IsTable(ext) {
@@ -34,7 +34,7 @@ func OpenFile(ctx context.Context, o source.Opener, name string) (r source.Reade
 }
 
 // OpenHeld reads a CSV file or STAC items, by the extension ext. It keeps the columns that want accepts (nil: all).
-// Those of a CSV file that raw names stay strings, even if all of their values are numbers.
+// The columns of a CSV file that raw names stay strings, even if all of their values are numbers.
 func OpenHeld(ctx context.Context, r source.Reader, ext string, want func(name string) bool,
 	raw ...string) (*Held, error) {
 	if want == nil {

@@ -40,7 +40,7 @@ const Version = "1"
 // MemberSeparator separates the URI of a container from the path of a member in it.
 const MemberSeparator = "::"
 
-// FieldSeparator separates the name of a field from that of a column in a catalog of pairs.
+// FieldSeparator separates the name of a field from the name of a column in a catalog of pairs.
 const FieldSeparator = ":"
 
 // MaxFields bounds the fields of a catalog of pairs: each has 22 columns, so that 64 have 1,408.
