@@ -39,14 +39,14 @@ func openSample(ctx context.Context, o source.Opener, e Entry) (*tiff.Image, err
 }
 
 // chunkIndex returns the number in a chunk index of chunk k of the file. TIFF stores all chunks of
-// one band before those of the next, an index all bands of one position.
+// one band before the next band, an index all bands of one position.
 func chunkIndex(x *chunk.Index, k int) int {
 	positions := x.Across() * x.Down()
 	return k%positions*x.Groups() + k/positions
 }
 
-// FileOrder returns the ranges of the chunks of an index in the order in which TIFF lists them, all of one band before
-// those of the next. The names of chunks in a streaming TACO end in their numbers in this order.
+// FileOrder returns the ranges of the chunks of an index in the order in which TIFF lists them, band after
+// band. The names of chunks in a streaming TACO end in their numbers in this order.
 func FileOrder(x *chunk.Index) []chunk.Range {
 	out := make([]chunk.Range, len(x.Ranges))
 	for k := range out {
@@ -287,7 +287,7 @@ func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, read bool
 }
 
 // ChunkIndex returns the chunk index of an image that is a single chunk, found by Resolve. Its only
-// range is that of the chunk in the file. It reads the header of the chunk's sample once.
+// range is where the chunk lies in the file. It reads the header of the chunk's sample once.
 func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (x *chunk.Index, err error) {
 	err = d.withChunk(ctx, e, false, func(_ *tiff.Image, file source.Reader) error {
 		alone, err := tiff.Open(ctx, file, tiff.Limits{}) // reads only the header, which is in memory

@@ -49,7 +49,7 @@ func (d *Dataset) Partitions() int {
 }
 
 // chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
-// those of histograms.
+// the chunks of histograms.
 func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
 	tables := make([]*tables.Table, len(d.parts))
 	for i, p := range d.parts {

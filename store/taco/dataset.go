@@ -219,8 +219,8 @@ func (d *Dataset) Unchecked() bool {
 		strings.HasPrefix(format, "TACO 0.2")
 }
 
-// Collection returns the JSON document about the dataset: that of a TACOLLECTION.json, otherwise
-// that of the first container, or nil.
+// Collection returns the JSON document about the dataset: a TACOLLECTION.json, otherwise the document
+// of the first container, or nil.
 func (d *Dataset) Collection() json.RawMessage {
 	switch {
 	case d.collection != nil:

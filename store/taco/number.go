@@ -17,8 +17,8 @@ import (
 // of each class of a band. Rows without statistics are skipped.
 //
 // The weight w of a row is rows × columns of stac:tensor_shape, or 1 if its shape is not known: mean = Σwm/Σw, and the
-// deviation is that of a sample, √((Σ(w−1)s² + Σw(m−mean)²)/(Σw−1)). The percentiles of all pixels do not follow from
-// those of the rows: "p25" and so on are the means of the rows' percentiles. NaN in a row gives NaN.
+// deviation is a sample's, √((Σ(w−1)s² + Σw(m−mean)²)/(Σw−1)). The percentiles of all pixels do not follow from
+// the rows' percentiles: "p25" and so on are the means of the rows' percentiles. NaN in a row gives NaN.
 func (d *Dataset) PoolNumber(ctx context.Context, level int, rows []int, number string) ([][]float64, error) {
 	p := numberPool{number: number, at: slices.Index(geotiffNames[:], number)}
 	if p.at < 0 && number != "categorical" {

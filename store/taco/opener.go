@@ -19,7 +19,7 @@ func Split(name string) (container, path string, ok bool) { return strings.Cut(n
 
 // Opener opens samples of containers as well as what its base opens. It splits names at Separator,
 // and its readers cover the bytes of the sample alone. A chunk ("data.taco::img1/lrf::2") is opened
-// as a TIFF of its own, whose bytes except for the header are those of the chunk: reading it takes
+// as a TIFF of its own, whose bytes behind the header are the chunk: reading it takes
 // one range. The zero value of Options is ready to use. It is safe for concurrent use.
 type Opener struct {
 	Base    source.Opener
@@ -135,6 +135,6 @@ func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
 	return p.Reader.ReadAt(ctx, b, off-at)
 }
 
-// Gap implements source.Gapped, ETag source.Tagged. They are those of the object.
+// Gap implements source.Gapped, ETag source.Tagged. Both ask the object.
 func (p *prefixed) Gap() int64   { return source.Gap(p.Reader) }
 func (p *prefixed) ETag() string { return source.ETag(p.Reader) }

@@ -34,14 +34,14 @@ func setMember(whole string, number int) string {
 	return fmt.Sprintf("%s.%04d.part%s", whole[:i], number, whole[i:])
 }
 
-// IsSet reports whether a name without a file is that of a container split into parts, by looking
+// IsSet reports whether a name without a file stands for a container split into parts, by looking
 // for the first part. Open opens such a container.
 func IsSet(ctx context.Context, o source.Opener, whole string) bool {
 	return partsOf(ctx, o, whole) != nil
 }
 
 // partsOf returns the names of the parts of a split container, given the name of the whole, or nil
-// if there are none. Numbers begin at 0000 in files as writers make them, and at 0001 in the
+// if the first does not exist. Numbers begin at 0000 in files as writers make them, and at 0001 in the
 // specification.
 func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {

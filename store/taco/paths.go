@@ -52,7 +52,7 @@ func (o *pathOpener) remote(ctx context.Context, uri string) (source.Reader, err
 }
 
 // OpenKnown implements source.KnownOpener. For a member of a container it opens the path, since the
-// known size and ETag are those of a whole file.
+// known size and ETag belong to a whole file.
 func (o *pathOpener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if _, _, ok := Split(uri); ok {
 		return o.Open(ctx, uri)

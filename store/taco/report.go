@@ -94,7 +94,7 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// fieldReport turns pooled statistics into those of a field.
+// fieldReport turns pooled statistics into the statistics of a field.
 func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled,
 	keep func(row int) bool) (stats.FieldReport, error) {
 	f := stats.FieldReport{DType: d.dtypeOf(ctx, component)}

@@ -26,9 +26,9 @@ type Band struct {
 }
 
 // sensors are the bands of the sensors of TACO 0.2.0 ("Sensor Extension"), each as "name|common name|metres of a
-// pixel|centre of the wavelengths|their full width at half maximum", both in nanometres. The numbers are those of
-// tacotoolbox 0.26.9, but for two mistakes: it exchanges those of MS-1 and MS-2, and of MS-5 and MS-5p, of eo1ali, and
-// gives B04 of the MSS of Landsat 4 and 5 pixels of 30 m.
+// pixel|centre of the wavelengths|their full width at half maximum", both in nanometres. The numbers come from
+// tacotoolbox 0.26.9, but for two mistakes: it exchanges the numbers of MS-1 and MS-2, and of MS-5 and MS-5p, of
+// eo1ali, and gives B04 of the MSS of Landsat 4 and 5 pixels of 30 m.
 var sensors = map[string][]string{
 	"landsat1mss": {
 		"B04|green|60|553|98", "B05|red|60|652.5|95", "B06|nir 1|60|747.5|105", "B07|nir 2|60|900|178",
@@ -178,7 +178,7 @@ func (s Sensor) names() []string {
 
 // Sensor returns the sensor and bands in the collection document. ok is false if it has none. Bands
 // are in the order of their indexes if these are 0, 1, 2, …. Otherwise the indexes count all bands
-// of the sensor, of which the rasters have some, and the order of the list counts.
+// of the sensor, although the rasters have only some, and the order of the list counts.
 func (d *Dataset) Sensor() (s Sensor, ok bool, err error) {
 	type band struct {
 		Name   string `json:"name"`

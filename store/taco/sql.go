@@ -41,7 +41,7 @@ func (d *Dataset) SQLTables() []string {
 
 // SQLTable returns a table by its name, ignoring case. data, level1, … have the stored rows and
 // columns, padding included, without the histograms of a streaming TACO; level0 is data. lK has a
-// row for each row of level K, with its columns and those of its parents, named "l0:id", "l1:id",
+// row for each row of level K, with its columns and its parents' columns, named "l0:id", "l1:id",
 // …. A streaming TACO also has chunks.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	if strings.EqualFold(name, "chunks") && d.hasChunks() {

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
-// tarExtension is that of shards of WebDataset.
+// tarExtension is the extension of shards of WebDataset.
 const tarExtension = ".tar"
 
 // isTarPattern reports whether a name stands for several tar files: "train-{000..146}.tar" or "train-*.tar".

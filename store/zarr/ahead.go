@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Limits of reading ahead in shards, those of arrays of TileDB.
+// Limits of reading ahead in shards. Arrays of TileDB have the same.
 const (
 	maxRun       = 4 << 20   // bytes that one read of a remote object fetches
 	maxLocalRun  = 256 << 10 // the same of a local file, where another read costs less than the processor's cache

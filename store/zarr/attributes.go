@@ -40,7 +40,7 @@ func (m *Meta) attrSample(key string) []byte {
 	if b, err := parseFill(raw, m.DType); err == nil {
 		return b
 	}
-	// xarray writes _FillValue of version 3 in base64, little-endian; that of floats as float64.
+	// xarray writes _FillValue of version 3 in base64, little-endian; of floats as float64.
 	var s string
 	if decode(raw, &s) != nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
-// The container of Blosc 1 begins with 16 bytes: the version of the format and that of the codec's, flags, the size of
-// a value, then the decoded size, the size of a block and that of the container as uint32. Unless it is a plain copy
+// The container of Blosc 1 begins with 16 bytes: the versions of the format and of the codec, flags, the size of a
+// value, then the decoded size, the size of a block and the size of the container as uint32. Unless it is a plain copy
 // the start of every block follows as int32. A block is one stream or, of split blocks, one stream for each byte of a
 // value; a stream begins with its size as int32. A stream as large as its content is a copy.
 const (

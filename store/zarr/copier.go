@@ -9,7 +9,7 @@ type copier struct {
 // span is one dimension: cells, and the bytes between two of them at both ends.
 type span struct{ n, to, from int64 }
 
-// add adds a dimension, and leaves out those of one cell.
+// add adds a dimension, unless it has one cell.
 func (c *copier) add(n, to, from int64) {
 	if n > 1 {
 		c.dims = append(c.dims, span{n, to, from})
@@ -34,7 +34,7 @@ func (c *copier) run(from bool) int64 {
 	}
 }
 
-// copy copies the box from the beginning of src to that of dst.
+// copy copies the box from the beginning of src to the beginning of dst.
 func (c *copier) copy(dst, src []byte) {
 	n := c.run(true)
 	// The dimension with the smallest step at the source goes inside, so that memory is read in order.
@@ -63,7 +63,7 @@ func copyDims(dst, src []byte, dims []span, n int64) {
 	}
 }
 
-// copyLine copies pieces of n bytes. Those of one sample have loops of their own.
+// copyLine copies pieces of n bytes. Pieces of one sample have loops of their own.
 func copyLine(dst, src []byte, d span, n int64) {
 	switch n {
 	case 1:

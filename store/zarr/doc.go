@@ -5,10 +5,10 @@
 // the codec sharding_indexed of version 3 an object, called a shard, holds many chunks and an index of them: a
 // window then reads the index, which is kept, and the byte ranges of its own chunks.
 //
-// A group is a directory of arrays and groups. Its metadata may hold that of all nodes below it (consolidated
-// metadata). Names of nodes come from files: they are checked before they become part of a path.
+// A group is a directory of arrays and groups. Its metadata may hold the metadata of all nodes below it
+// (consolidated metadata). Names of nodes come from files: they are checked before they become part of a path.
 //
-// Specification: the Zarr core specification of version 3 and that of version 2 (zarr-specs), with the codecs of
+// Specification: the Zarr core specifications of versions 3 and 2 (zarr-specs), with the codecs of
 // zarr-python 3. Beyond these, attributes of version 2 may have NaN and Infinity as bare words, which JSON does not
 // have.
 //

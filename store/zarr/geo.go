@@ -141,7 +141,7 @@ func epsgOfWKT(s string) int {
 }
 
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
-// spatial:transform (GeoZarr) and proj:transform (STAC) in that of an affine matrix.
+// spatial:transform (GeoZarr) and proj:transform (STAC) in the order of an affine matrix.
 func transformOf(attrs object) *[6]float64 {
 	if v := numbers(strings.Fields(attrs.text("GeoTransform"))); len(v) == 6 {
 		return valid([6]float64(v))
@@ -243,7 +243,7 @@ func (n *Node) coordinateArray(ctx context.Context, dir, name string) *Array {
 const (
 	maxCoordinates = 1 << 20 // largest coordinate array in values: 8 MiB of float64
 	// maxCoordinateChunks bounds their chunks, because each may be a request. Writers put the coordinates of an axis
-	// into one chunk, or into those of the image: 2^20 pixels are 256 of 4096.
+	// into one chunk, or into the image's chunks: 2^20 pixels are 256 of 4096.
 	maxCoordinateChunks = 256
 	// regularWithin is how far a coordinate may be from the regular one, in steps. float32 coordinates in metres of a
 	// UTM northing (10^7) are rounded to half a metre, one twentieth of a pixel of 10 m.

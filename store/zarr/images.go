@@ -23,7 +23,7 @@ type Images struct {
 // imageAxes are the names of the axes of images.
 var imageAxes = []string{"n", "t", "b", "y", "x"}
 
-// meanings are the names of dimensions that stand for an axis, in lower case: those of CF, xarray, GDAL and EOPF.
+// meanings are the names of dimensions that stand for an axis, in lower case, as CF, xarray, GDAL and EOPF write them.
 var meanings = map[string]string{
 	"n": "n", "sample": "n", "samples": "n", "chip": "n", "item": "n", "image": "n", "batch": "n",
 	"t": "t", "time": "t", "date": "t",
@@ -35,7 +35,7 @@ var meanings = map[string]string{
 
 const imagesPart = "dimensions"
 
-// Axes returns the axis of images that each dimension of an array stands for: those of dims, which names them in
+// Axes returns the axis of images that each dimension of an array stands for: as dims names them in
 // order, else by the names of the dimensions. References to HDF5 have paths of groups before these names. Two
 // dimensions without names are y and x. It returns nil if the array cannot be images.
 func (m *Meta) Axes(dims string) []string {
@@ -138,7 +138,7 @@ func (m *Images) Axis(name string) int {
 // Index returns a chunk index of image i.
 func (m *Images) Index(i int64) *chunk.Index { return withBlocks(&m.grid, m, i) }
 
-// withBlocks returns a copy of an index whose blocks are those of an image.
+// withBlocks returns a copy of an index with the blocks of an image.
 func withBlocks(grid *chunk.Index, a chunk.BlockArray, i int64) *chunk.Index {
 	one := &struct {
 		x chunk.Index

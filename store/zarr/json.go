@@ -192,7 +192,7 @@ func (t *plainText) skip(n int) {
 	t.at += int64(n)
 }
 
-// get decodes the value of a key. It reports false if there is none.
+// get decodes the value of a key. It reports false if the key is missing or null.
 func (v object) get(key string, to any) (bool, error) {
 	raw, ok := v[key]
 	if !ok || string(raw) == "null" {

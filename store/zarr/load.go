@@ -131,7 +131,7 @@ func (n *Node) open3(ctx context.Context, v object) error {
 	return nil
 }
 
-// kind3 reports whether a zarr.json is that of an array, and false for a group. Any other node is an error.
+// kind3 reports true if a zarr.json describes an array, and false for a group. Any other node is an error.
 func kind3(v object) (array bool, err error) {
 	var format int
 	if err := v.need("zarr_format", &format); err != nil {

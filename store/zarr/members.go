@@ -88,7 +88,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 	return nil
 }
 
-// names returns the names of the entries of a directory; those of directories end in "/".
+// names returns the names of the entries of a directory. Names of directories end in "/".
 func names(ctx context.Context, o source.Opener, uri string) ([]string, error) {
 	if listed(o, uri) {
 		return source.Names(ctx, o, uri)

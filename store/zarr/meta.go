@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// maxRank is the largest number of dimensions, that of numpy 1.
+// maxRank is the largest number of dimensions. numpy 1 has the same.
 const maxRank = 32
 
 // Meta is the metadata of an array. It does not change.
@@ -133,7 +133,7 @@ func (c *compressor) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parse2 parses .zarray, with the attributes of .zattrs (nil if there are none).
+// parse2 parses .zarray, with the attributes of .zattrs, or nil.
 func parse2(v, attrs object) (*Meta, error) {
 	m := &Meta{Format: 2, Attrs: attrs, keys: keys{sep: "."}}
 	var typ, order, sep string

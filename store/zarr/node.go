@@ -98,8 +98,8 @@ func (n *Node) array(p string, e entry) (*Array, error) {
 	return newArray(n.open, Join(n.URI, p), p, m, n.options), nil
 }
 
-// At returns the array or group at a path below a group. A path that is none, or leads out of the group, is
-// fault.NotFound or fault.Corrupt.
+// At returns the array or group at a path below a group. A path that does not exist is fault.NotFound, and one
+// that leads out of the group fault.Corrupt.
 func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	if err := checkPath(p); err != nil {
 		return nil, fault.WithFile(err, n.URI)

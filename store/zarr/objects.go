@@ -60,7 +60,7 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 	return eachIn(grid, each)
 }
 
-// isMeta reports whether a name is that of metadata of an array.
+// isMeta reports whether the metadata of an array has this name.
 func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
 
 // eachIn calls each with all coordinates of a grid, which must not be empty.
@@ -111,8 +111,8 @@ func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit 
 	return nil
 }
 
-// parse returns the coordinates that the name of an object has in a grid of objects. It reports false if the name is
-// that of no chunk.
+// parse returns the coordinates that the name of an object has in a grid of objects. It reports false if no chunk has
+// this name.
 func (k keys) parse(name string, grid []int64) ([]int64, bool) {
 	rest := name
 	if k.prefix != "" {

@@ -13,7 +13,7 @@ import (
 type Raster interface {
 	// Len returns the number of images.
 	Len() int64
-	// Grid returns a chunk index that describes every image; Index that of image i.
+	// Grid returns a chunk index that describes every image, Index the chunk index of image i.
 	Grid() chunk.Index
 	Index(i int64) *chunk.Index
 	// Arrays returns the arrays: one, or one for each band.
@@ -45,7 +45,7 @@ func newStack(list []*Images) (*Stack, bool) {
 			m.n != list[0].n || len(list) > chunk.MaxBands {
 			return nil, false
 		}
-		// Bands with other chunks are read in those of the first, which decodes some chunks twice.
+		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.
 		s.names = append(s.names, path.Base(m.a.Path))
 		if !sameNoData(f, g) {
 			s.grid.NoData, s.grid.NoDataBits = nil, nil

@@ -182,7 +182,7 @@ func (a *appending) recover() error {
 	return os.Remove(path)
 }
 
-// isPart reports whether a name is that of a part.
+// isPart reports whether a part may have this name.
 func isPart(name string) bool {
 	if len(name) != len(partName(0)) {
 		return false

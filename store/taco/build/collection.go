@@ -46,12 +46,12 @@ type Collection struct {
 	Curators []map[string]any `json:"curators,omitempty"`
 	// Keywords are the keywords of the dataset.
 	Keywords []string `json:"keywords,omitempty"`
-	// Extent is the place and time of all samples. Default: that of the columns of STAC or ISTAC.
+	// Extent is the place and time of all samples. Default: computed from the columns of STAC or ISTAC.
 	Extent *Extent `json:"extent,omitempty"`
 	// Columns declares types and meanings of columns, by name: "name" at level 0, "l1:name" below it. Values are
 	// converted to the declared type. Declaring a column that does not exist is an error.
 	Columns map[string]Declared `json:"-"`
-	// More are further members, such as those of extensions.
+	// More are further members, such as members of extensions.
 	More map[string]json.RawMessage `json:"-"`
 
 	said map[string]string // descriptions of columns of the container that the description is of
@@ -77,7 +77,7 @@ var computed = []string{pitMember, fieldsMember, sourcesMember, tacocatMember}
 // IsComputed reports whether a member of COLLECTION.json follows from the samples, so that Set leaves it out.
 func IsComputed(name string) bool { return slices.Contains(computed, name) }
 
-// Set replaces members by those of a JSON object. Those that are computed are left out.
+// Set replaces members by the members of a JSON object. It ignores members that are computed.
 func (c *Collection) Set(b []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
@@ -115,7 +115,7 @@ func (c *Collection) Set(b []byte) error {
 }
 
 // setter returns a function that replaces a member. It decodes into a new value, because encoding/json would merge
-// lists and objects with those of the old one.
+// lists and objects with the old ones.
 func setter[T any](to *T) func(name string, b []byte) error {
 	return func(name string, b []byte) error {
 		var v T
@@ -316,7 +316,7 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	return c, nil
 }
 
-// SubsetOf changes a description of a whole dataset to that of a subset of it, made on the given day.
+// SubsetOf changes a description of a whole dataset into one of a subset of it, made on the given day.
 func (c *Collection) SubsetOf(day time.Time) error {
 	if c.More == nil {
 		c.More = map[string]json.RawMessage{}

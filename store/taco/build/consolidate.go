@@ -25,9 +25,9 @@ import (
 // (Tacocat, TacocatFile), or their joined descriptions (Tacollection). It replaces an existing index. It names the
 // ZIPs by their path below its own folder, and so they must lie there.
 //
-// The ZIPs must have the same tree and, at each level, columns of the same names and types. Columns are in the order
-// of the first ZIP, rows in that of the ZIPs. Places come from the tables of folders, because METADATA of some writers
-// has wrong ones. The options' opener must open local files.
+// The ZIPs must have the same tree and, at each level, columns of the same names and types. Columns are in the order of
+// the first ZIP, rows in the order of the ZIPs. Places come from the tables of folders, because METADATA of some
+// writers has wrong ones. The options' opener must open local files.
 //
 // A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
 // index has every ZIP that an Append has added.
@@ -72,7 +72,7 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 	return &x.result, nil
 }
 
-// indexForm returns the form of an index: that of its name, if form is Auto.
+// indexForm returns the form of an index. Auto stands for the form that its name says.
 func indexForm(path string, form Form) (Form, error) {
 	if form == Auto {
 		form = FormOf(path)
@@ -297,7 +297,7 @@ func (x *index) sameColumns(k int, t *tables.Table) error {
 	return nil
 }
 
-// count adds the numbers of samples of a tree, which must be that of the first ZIP.
+// count adds the numbers of samples of a tree, which must equal the tree of the first ZIP.
 func (x *index) count(tree *taco2.PIT) error {
 	if x.pit == nil {
 		x.pit = tree

@@ -254,7 +254,7 @@ func saidOf(fields json.RawMessage) map[string]string {
 	return said
 }
 
-// descriptions are those of columns that the specification, its extensions and chaski define.
+// descriptions describe the columns that the specification, its extensions and chaski define.
 var descriptions = map[string]string{
 	taco2.ColumnID:       "Name of the sample, unique among its siblings",
 	taco2.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",

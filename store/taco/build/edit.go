@@ -30,7 +30,7 @@ type Changes struct {
 }
 
 // Edit changes the description and the columns of a TACO 2 container in place: a ZIP, a folder, .tacocat, or a folder
-// with one. o.More adds and replaces columns, after those of c were dropped and renamed. Columns of .tacocat change at
+// with one. o.More adds and replaces columns, after the drops and renames of c. Columns of .tacocat change at
 // level 0 only. The ZIPs stay as they are, so the change lasts until Consolidate writes the index again. Append keeps
 // it.
 //

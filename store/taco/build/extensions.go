@@ -66,7 +66,7 @@ func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, err
 	return more, nil
 }
 
-// sensorOf returns the sensor of members that name one without its bands. Those of an unknown sensor are nil.
+// sensorOf returns the sensor of members that name one without its bands. An unknown sensor has no bands.
 func sensorOf(members map[string]json.RawMessage) (s taco.Sensor, err error) {
 	var text string
 	if json.Unmarshal(members[sensorMember], &text) != nil || text == "" || taco2.Has(members[bandsMember]) {
@@ -75,8 +75,8 @@ func sensorOf(members map[string]json.RawMessage) (s taco.Sensor, err error) {
 	return taco.ParseSensor(text)
 }
 
-// bandsOf returns optical:bands. Their indexes are those of the rasters, from 0. Of a band that has only a name nothing
-// else is said.
+// bandsOf returns optical:bands. Their indexes count the bands of the rasters from 0. Of a band that has only a name
+// nothing else is said.
 func bandsOf(s taco.Sensor) (out []object) {
 	for i, b := range s.Bands {
 		o := object{{"name", b.Name}, {"index", i}}
@@ -154,8 +154,8 @@ var oldMembers = []struct{ old, inner, name string }{
 	{"split_strategy", "", strategyMember},
 }
 
-// newExtensions gives the members of extensions of generation 1 their names of generation 2. Those of another form stay
-// as they are.
+// newExtensions gives the members of extensions of generation 1 their names of generation 2. Members of another form
+// stay as they are.
 func newExtensions(members map[string]json.RawMessage) {
 	made, left := map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{}
 	for _, m := range oldMembers {

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times are those of the
+// extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
 // first level that has times, because computed points of STAC may stand beside times of ISTAC.
 func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 	var e Extent
@@ -64,7 +64,7 @@ func (e *Extent) cover(o *Extent) {
 	}
 }
 
-// before compares two times in ISO 8601. It reports false if one of them is none.
+// before compares two times in ISO 8601. It reports false if one of them is not a time.
 func before(a, b string) bool {
 	x, err := time.Parse(time.RFC3339, a)
 	y, err2 := time.Parse(time.RFC3339, b)

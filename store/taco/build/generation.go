@@ -164,8 +164,8 @@ func asWKB(v *tables.Vector) *tables.Vector {
 	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
 }
 
-// upgrade turns the members of a COLLECTION of generation 1 into those of generation 2. A member of a form that is not
-// known stays as it is.
+// upgrade turns the members of a COLLECTION of generation 1 into members of generation 2. A member of a form that is
+// not known stays as it is.
 func upgrade(members map[string]json.RawMessage) {
 	for name, value := range members {
 		if b := withoutNulls(value); b != nil {

@@ -31,7 +31,7 @@ type List struct {
 
 // Listed reads a table with a row for each sample. The column "id" has the ids from level 0 down, such as
 // "tile_00/img.tif", and "path" the file or URI with the bytes, relative to dir; it is null for a folder, which needs
-// no row if it has no columns. The other columns are those of the samples: see List.Columns.
+// no row if it has no columns. The other columns belong to the samples: see List.Columns.
 func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 	ids, err := textOf(ctx, t, ListID)
 	if err != nil {
@@ -101,7 +101,8 @@ func (l *lister) above(path string) (*Tortilla, string) {
 	return l.folder(path[:i]), path[i+1:]
 }
 
-// folder returns the folder at a path, which it makes if there is none. A folder is a sample of the one above it.
+// folder returns the folder at a path. It makes the folder if it does not exist yet. A folder is a sample of the one
+// above it.
 func (l *lister) folder(path string) *Tortilla {
 	if t := l.folders[path]; t != nil {
 		return t
@@ -127,8 +128,8 @@ func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, 
 	return v, err
 }
 
-// Columns returns the columns of each level, as Options.More does: those of the table that have a value in some row of
-// the level, or are declared of it.
+// Columns returns the columns of each level, as Options.More does: the columns of the table that have a value in some
+// row of the level, or are declared of it.
 func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, error) {
 	out := make([]*tables.Table, len(levels))
 	above := []string{}

@@ -28,8 +28,8 @@ type Row struct {
 	Bytes        []byte
 }
 
-// Chain returns an Options.More of several, without those that are nil. Each sees the columns of those before it, and
-// its own replace those of their names.
+// Chain returns an Options.More that calls several in turn, and skips nil. Each sees the columns of the steps before
+// it, and its columns replace columns of the same names.
 func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, error)) func(ctx context.Context,
 	levels []Level) ([]*tables.Table, error) {
 	return func(ctx context.Context, levels []Level) ([]*tables.Table, error) {
@@ -57,7 +57,7 @@ func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, 
 	}
 }
 
-// replaced returns a table with further columns, which replace those of their names.
+// replaced returns a table with further columns, which replace columns of the same names.
 func replaced(t, by *tables.Table) *tables.Table {
 	for _, c := range by.Columns() {
 		t = t.Without(c.Name)
@@ -65,7 +65,7 @@ func replaced(t, by *tables.Table) *tables.Table {
 	return tables.Join(t, by)
 }
 
-// Add adds columns with a row for each sample, which replace those of their names.
+// Add adds columns with a row for each sample, which replace columns of the same names.
 func (l *Level) Add(t *tables.Table) {
 	l.Table = replaced(l.Table, t)
 	l.Columns = l.Table.Columns()

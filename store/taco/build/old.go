@@ -21,7 +21,7 @@ var oldTasks = []string{"Regression", "Classification", "Scene Classification", 
 	"Image Captioning", "Super Resolution", "Denoising", "Inpainting", "Colorization", "Style Transfer", "Deblurring",
 	"Dehazing", "General"}
 
-// age turns the levels and the description into those of a TACO 0.2.
+// age turns the levels and the description into the forms of TACO 0.2.
 func (w *writer) age(ctx context.Context) (err error) {
 	if w.collection.Extent == nil {
 		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {

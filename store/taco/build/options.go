@@ -55,7 +55,7 @@ func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.
 // Shards say how MDS shards and tar files are written. The zero value selects the defaults.
 //
 // A file below a sample is a column of MDS shards, or a member of the tar, with the ids of its path joined by dots. The
-// columns of level 0 are columns of MDS, or the member "json". Those of the levels below are left out.
+// columns of level 0 are columns of MDS, or the member "json". Columns of the levels below are left out.
 type Shards struct {
 	// Bytes is the largest size of a shard. Default ShardBytes. A shard is in memory until it is complete.
 	Bytes int64
@@ -69,7 +69,7 @@ type Shards struct {
 	Array func(ctx context.Context, o source.Opener, row *Row) (*Array, error) `json:"-"`
 }
 
-// ShardBytes is the default of Shards.Bytes, and that of MosaicML Streaming.
+// ShardBytes is the default of Shards.Bytes; MosaicML Streaming has the same.
 const ShardBytes = 64 << 20
 
 // Array is a decoded raster: little-endian, in C order.

@@ -83,7 +83,7 @@ func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
 	return false, err
 }
 
-// objects are those of a container that is a folder.
+// objects are the objects of a container that is a folder.
 type objects struct {
 	store  Store
 	prefix string

@@ -14,7 +14,7 @@ import (
 // Stream writes a container whose samples are made while it is written, so that they need not be in memory or in files
 // together. run calls put with one sample after the other. put writes the bytes of the sample before it returns, and
 // keeps only its ids. Columns of the samples and of tortillas are ignored: run returns the columns of each level, with
-// a row for each of its samples in the order of their parents, and COLLECTION.json. The checks are those of Create. An
+// a row for each of its samples in the order of their parents, and COLLECTION.json. It checks what Create checks. An
 // error or a kill leaves an old container unchanged.
 func Stream(ctx context.Context, path string, o Options,
 	run func(put func(s *Sample) error) (Collection, []*tables.Table, error)) (*Result, error) {

@@ -33,7 +33,7 @@ func (w *writer) settle(ctx context.Context) error {
 	return nil
 }
 
-// places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is none.
+// places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
 func (l *level) places() *tables.Table {
 	offs, sizes := make([]int64, len(l.spans)), make([]int64, len(l.spans))
 	for i, s := range l.spans {

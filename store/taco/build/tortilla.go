@@ -199,8 +199,8 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	return nil
 }
 
-// footer writes the table of a Tortilla, whose rows are lo to hi of the level below it, and returns its place. That of
-// a streaming TACO is the first of a chain.
+// footer writes the table of a Tortilla, whose rows are lo to hi of the level below it, and returns its place. The
+// table of a streaming TACO is the first of a chain.
 func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, error) {
 	if b.level < 0 && t.w.o.Form == StreamingTaco {
 		return t.chain(ctx)
@@ -281,8 +281,8 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 		t.columns(k).Take(rows)), nil
 }
 
-// chain writes the tables of a streaming TACO, each with the place of the next, and returns that of the first, the one
-// of level 0. They are written from the last to the first, because the place of the next must be known.
+// chain writes the tables of a streaming TACO, each with the place of the next, and returns the place of the first, the
+// table of level 0. They are written from the last to the first, because the place of the next must be known.
 func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 	c, n := &t.chunks, len(t.chunks.ids)
 	formats := make([]string, n)

@@ -56,8 +56,8 @@ func pit(levels []*level) *taco2.PIT {
 	p := &taco2.PIT{Hierarchy: map[string][]taco2.PITFolder{}}
 	top := levels[0]
 	p.Root.N, p.Root.Type = int64(len(top.ids)), kindName(top.folders[0])
-	// All folders at one place of the tree have the same children, so that their rows are as many times those of
-	// the first as there are folders at the top.
+	// All folders at one place of the tree have the same children, so that a level has the rows of the first
+	// folder as often as there are folders at the top.
 	times := int64(0)
 	for i := range top.ids {
 		if top.folders[i] {

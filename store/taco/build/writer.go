@@ -38,8 +38,8 @@ type place struct {
 	path       string
 }
 
-// order returns the files in the order in which they are written: those of a sample of level 0 one after the other, so
-// that reading a sample is one request.
+// order returns the files in the order in which they are written: the files of a sample of level 0 one after the other,
+// so that reading a sample is one request.
 func (w *writer) order() []place {
 	var all []place
 	for i, id := range w.levels[0].ids {
@@ -99,8 +99,8 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	return err
 }
 
-// more adds the columns of the options to the levels. Those of Options.Inspect are left to complete if once is set: it
-// says that the files are copied later, and are read only then.
+// more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if once is
+// set: it says that the files are copied later, and are read only then.
 func (w *writer) more(ctx context.Context, once bool) error {
 	if !w.o.adds() {
 		return nil
@@ -208,7 +208,7 @@ func (w *writer) typed(ctx context.Context) error {
 	return nil
 }
 
-// measure replaces the extent of the description by that of the samples, if they have positions or times.
+// measure replaces the extent of the description by the extent of the samples, if they have positions or times.
 func (w *writer) measure(ctx context.Context) error {
 	e, err := extentOf(ctx, w.levels)
 	if err != nil || e == nil {

@@ -45,8 +45,8 @@ type Entry struct {
 	// Whole. For a folder it may be its own table of children, or empty.
 	URI          string
 	Offset, Size int64
-	// Head is the header of the file whose other bytes these are, if the container does not store it: that of a .npy
-	// file for an array of an MDS shard.
+	// Head is the header of the file whose other bytes these are, if the container does not store it: of a .npy
+	// file, for an array of an MDS shard.
 	Head string
 	// Object has the size and tag of the object if the container's tables were read from it, so that opening it
 	// needs no request. It is zero for other files.
@@ -133,7 +133,7 @@ type Chunker interface {
 	// NamedChunk returns the chunk that the container stores under a root and an id ("roi_0/t0" and
 	// "lrf::3"), or fault.NotFound.
 	NamedChunk(ctx context.Context, root, id string) (Entry, error)
-	// Chunks returns the table of chunks. Those of histograms (Histogrammed) are included if stored
+	// Chunks returns the table of chunks. The chunks of histograms (Histogrammed) are included if stored
 	// is set.
 	Chunks(ctx context.Context, stored bool) (*tables.Table, error)
 }
@@ -153,7 +153,7 @@ func HistogramRow(c Container) int {
 	return -1
 }
 
-// Lazy is a container that reads the children of one sample without those of the others. The rows
+// Lazy is a container that reads the children of one sample alone. The rows
 // that its Children returns may be provisional: they are valid for calls of this container only.
 type Lazy interface {
 	// ID returns the id of a row, provisional or not.

@@ -24,7 +24,7 @@ type column struct {
 // document is a list or an object as JSON.
 type document string
 
-// columns are those of a dataset, in the order in which they were first seen.
+// columns are the columns of a dataset, in the order in which they were first seen.
 type columns struct {
 	list []*column
 	at   map[string]int

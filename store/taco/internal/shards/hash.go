@@ -38,7 +38,7 @@ func (f *fileInfo) checks() (out []check) {
 // hashBytes is how much of a shard is hashed at a time.
 const hashBytes = 1 << 20
 
-// verify compares a shard with its hashes. Those of other algorithms are noted.
+// verify compares a shard with its hashes. Hashes of other algorithms are noted.
 func (s *shard) verify(ctx context.Context, o source.Opener, r *model.Report) (err error) {
 	var sums []hash.Hash
 	var want []check

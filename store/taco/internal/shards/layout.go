@@ -23,7 +23,7 @@ type layout struct {
 	id        int // the column of ids, -1 without
 }
 
-// encoding is that of a column.
+// encoding names how MDS stores one column.
 type encoding struct {
 	size   int64 // -1 if each sample has its own
 	value  func(b []byte) (any, error)

@@ -27,7 +27,7 @@ func IsTar(head []byte) bool {
 	if len(head) < TarBlock || head[0] == 0 {
 		return false
 	}
-	// The sum of all bytes, of which those of the sum itself count as blanks, in octal digits.
+	// The sum of all bytes, in octal digits; the bytes of the sum itself count as blanks.
 	const at, end = 148, 156
 	sum := int64(end-at) * ' '
 	for i, b := range head[:TarBlock] {
@@ -39,8 +39,8 @@ func IsTar(head []byte) bool {
 	return err == nil && want == sum
 }
 
-// OpenTars opens tar files of WebDataset as one dataset. It reads the headers of all members, and those of numbers,
-// strings and JSON.
+// OpenTars opens tar files of WebDataset as one dataset. It reads the headers of all members, and the contents of
+// numbers, strings and JSON.
 func OpenTars(ctx context.Context, o source.Opener, name string, uris []string) (*Container, error) {
 	c := &Container{opener: o, uri: name, format: "WebDataset"}
 	return c, c.read(ctx, uris, func(ctx context.Context, _ int, p *part, r source.Reader) error {
@@ -96,7 +96,7 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 	return nil
 }
 
-// tarFault gives an error of the standard library a kind. Those of reading have one, or none if the network is to
+// tarFault gives an error of the standard library a kind. Errors of reading have one, unless the network is to
 // blame.
 func tarFault(err error, off int64) error {
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrFieldTooLong) {

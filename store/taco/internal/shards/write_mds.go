@@ -20,7 +20,7 @@ import (
 type Output struct {
 	// Bytes is the largest size of a shard, unless a single sample is larger.
 	Bytes int64
-	// Level is the level of zstd, 1 to 22, that MDS shards are compressed with as a whole; 0 is none.
+	// Level is the level of zstd, 1 to 22, that MDS shards are compressed with as a whole; 0 leaves them as they are.
 	Level int
 	// Hashes are the names of those that an index of MDS shards has, sorted.
 	Hashes []string

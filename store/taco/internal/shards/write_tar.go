@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Tars writes tar files of WebDataset. A shard is in memory until it is complete, as those of MDS.
+// Tars writes tar files of WebDataset. A shard is in memory until it is complete, as in MDS.
 type Tars struct {
 	out    Output
 	shard  bytes.Buffer

@@ -99,7 +99,7 @@ type level struct {
 	sources *tables.Vector
 	// parents has the parent of each row in the level above; nil at level 0.
 	parents []int32
-	// first and rows are the children in this level: those of row i are rows[first[i]:first[i+1]].
+	// first and rows are the children in this level: the children of row i are rows[first[i]:first[i+1]].
 	first, rows []int32
 	// spans replace offsets and sizes that turned out to be misplaced.
 	spans   []span

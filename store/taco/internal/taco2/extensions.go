@@ -10,7 +10,7 @@ import (
 )
 
 // Members of COLLECTION.json that extensions of a dataset define: Labels, OpticalData, SplitStrategy and Publications
-// of tacotoolbox 0.26.9, which are those of the text of TACO 0.2.0 under other names; and the people of the text of
+// of tacotoolbox 0.26.9, which the text of TACO 0.2.0 has under other names; and the people of the text of
 // 2.0.0.
 
 // splitStrategies are the values of split:strategy. The text of TACO 0.2.0 has all but "manual".
@@ -74,7 +74,7 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 // person is what providers and curators have.
 var person = []field{may("name", text), may("organization", text), may("url", text), may("email", text)}
 
-// PeopleViolations is Violations for providers or curators: objects with the members of the text of 2.0.0 and those of
+// PeopleViolations is Violations for providers or curators: objects with the members of the text of 2.0.0 and of
 // tacotoolbox.
 func PeopleViolations(name string, people []map[string]any) (all []string) {
 	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}

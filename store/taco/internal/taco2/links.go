@@ -36,7 +36,7 @@ func (c *Container) Children(ctx context.Context, k, row int) ([]int32, error) {
 	return l.rows[l.first[row]:l.first[row+1]], nil
 }
 
-// linked returns a level below the first, after its rows were joined with those of the level above.
+// linked returns a level below the first, after its rows were joined with the rows of the level above.
 // c.mu is held.
 func (c *Container) linked(ctx context.Context, k int) (*level, error) {
 	l, err := c.level(ctx, k)

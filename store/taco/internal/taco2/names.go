@@ -10,7 +10,7 @@ import (
 // PadPrefix begins the ids of placeholders, which fill up a folder.
 const PadPrefix = "__TACOPAD__"
 
-// isPadding reports whether an id is that of a placeholder.
+// isPadding reports whether a placeholder has this id.
 func isPadding(id string) bool {
 	n, ok := strings.CutPrefix(id, PadPrefix)
 	if !ok || n == "" {

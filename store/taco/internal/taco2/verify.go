@@ -247,7 +247,7 @@ type verifier struct {
 	c      *Container
 	r      *model.Report
 	absent map[string]bool
-	// directory is that of a ZIP, or nil if it cannot be read. unlisted counts the samples without
+	// directory is the central directory of a ZIP, or nil if it cannot be read. unlisted counts the samples without
 	// an entry at their place.
 	directory map[string]zipEntry
 	unlisted  int64
@@ -255,7 +255,7 @@ type verifier struct {
 	// tables that lack a column of their level.
 	schemas []map[string]tables.Type
 	uneven  int64
-	// misplaced counts the rows whose offset in METADATA is that of another sample.
+	// misplaced counts the rows whose offset in METADATA belongs to another sample.
 	misplaced int64
 }
 
@@ -356,7 +356,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 	return nil
 }
 
-// header checks that the bytes of a sample are those of the ZIP entry with its name.
+// header checks that the bytes of a sample lie in the ZIP entry with its name.
 func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	v.c.mu.Lock()
 	path, err := v.c.path(ctx, e.Level, e.Row)
@@ -503,7 +503,7 @@ func hasValue(v *tables.Vector, row int) bool {
 	return v.Kind() != tables.String || v.Str(row) != "" && v.Str(row) != "None"
 }
 
-// compare compares the rows of a table of children with those of a level.
+// compare compares the rows of a table of children with the rows of a level.
 func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []int32) error {
 	if len(rows) == 0 {
 		return nil

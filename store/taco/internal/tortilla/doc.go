@@ -3,7 +3,7 @@
 //
 // Both begin with a header of 200 bytes with the place of the footer: a Parquet table with a row
 // for each sample. The bytes of a sample in a Tortilla may be a Tortilla again, whose offsets are
-// counted from its own start. A streaming TACO has the rows of all levels, and those of the chunks
+// counted from its own start. A streaming TACO has the rows of all levels, and of the chunks
 // of its rasters, in a chain of tables in the footer, each with the place of the next. Its offsets
 // are counted from the start of the file.
 //

@@ -17,8 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// plain is a container whose nested samples have footers of their own. The rows of a level are
-// those of its footers, one after the other.
+// plain is a container whose nested samples have footers of their own. A level has the rows
+// of its footers, one after the other.
 //
 // Footers are read when they are needed. Until all of them are read, rows below level 0 have
 // provisional numbers, from provisional on.

@@ -14,11 +14,11 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// stream is a container whose footer has the rows of all levels and those of the chunks.
+// stream is a container whose footer has the rows of all levels and of the chunks.
 //
 // The column tortilla:root of a row names its parent in the level above: by the ids down to it,
 // joined by "/", or by the id of level 0 alone; then the parent is the row whose bytes enclose
-// those of the row.
+// the row's bytes.
 type stream struct {
 	*file
 	levels []*rows // of samples
@@ -325,7 +325,7 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 		colRoot, root, j.level-1)
 }
 
-// encloses reports whether the bytes of row p of a table enclose those of row i of another.
+// encloses reports whether the bytes of row p of a table enclose the bytes of row i of another.
 func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 	outer, err := c.span(up, p)
 	if err != nil {
