@@ -50,7 +50,7 @@ type arrowField struct {
 	children  []arrowField
 }
 
-// arrowFields parses the schema in Arrow's words. It returns nil if there is none, or if it is broken or has other
+// arrowFields parses the schema in Arrow's words. It returns nil if the text is empty or broken, or if it or has other
 // columns than the file: the schema of Parquet alone then says what the columns are, and all values can be read by it.
 func arrowFields(encoded string, columns int) (fields []arrowField) {
 	b, err := base64.StdEncoding.DecodeString(encoded)
@@ -91,7 +91,7 @@ type arrowLeft struct {
 
 func (l *arrowLeft) over() bool { return l.fields < 0 || l.text < 0 }
 
-// Limits of a schema in Arrow's words. Those of Parquet's own schema are the same, see package parquet.
+// Limits of a schema in Arrow's words. Parquet's own schema has the same, see package parquet.
 const (
 	maxArrowFields = 1 << 16
 	maxArrowDepth  = 64

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// coded holds strings of which at most 255 are distinct, in one byte a row.
+// coded holds strings with at most 255 distinct values, in one byte a row.
 type coded struct {
 	codes  []uint8
 	values *Vector // the string of each code; that of nullCode is null
@@ -23,8 +23,8 @@ type coded struct {
 // may be.
 const nullCode = math.MaxUint8
 
-// Coded returns the strings in coded form: the code of each row, and the 256 values of the codes. The value of code
-// 255, which null rows have, and those of unused codes are null. It returns nil if the vector is not coded; then Raw
+// Coded returns the strings in coded form: the code of each row, and the 256 values of the codes. The values of code
+// 255, which null rows have, and of unused codes are null. It returns nil if the vector is not coded; then Raw
 // has the values. The caller must change neither.
 func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	if v.coded == nil {

@@ -153,7 +153,7 @@ func MissingColumns(tables []*Table, names []string) (columns, without []string)
 }
 
 // JoinedAsStrings returns a message for each column that Concat joined as strings although one of the tables has
-// another type there. names are those of the tables; nil tables are skipped.
+// another type there. names has the names of the tables; nil tables are skipped.
 func JoinedAsStrings(joined *Table, tables []*Table, names []string) (messages []string) {
 	for _, c := range joined.cols {
 		for i, t := range tables {

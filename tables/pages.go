@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// held keeps decoded pages of columns of which only some rows were requested, because the next request is often for
-// rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied. It is safe for
+// held keeps decoded pages of columns when only some of their rows were requested, because the next request is often
+// for rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied. It is safe for
 // concurrent use.
 type held struct {
 	mu     sync.Mutex

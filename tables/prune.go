@@ -9,9 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// Range bounds the values of a column: from Lo to Hi, both included. A bound is nil if there is none, else an int64
-// (dates, timestamps in their units, signed integers of up to 64 bits and unsigned ones of up to 32), a float64 or a
-// string.
+// Range bounds the values of a column: from Lo to Hi, both included. A bound is nil where the range is open, else an
+// int64 (dates, timestamps in their units, signed integers of up to 64 bits and unsigned ones of up to 32), a float64
+// or a string.
 type Range struct {
 	Column int
 	Lo, Hi any

@@ -65,7 +65,7 @@ func (t *Table) Index(name string) int {
 	return slices.IndexFunc(t.cols, func(c Column) bool { return c.Name == name })
 }
 
-// Column returns the column with a name. If there is none the error is fault.NotFound, and lists the columns.
+// Column returns the column with a name. If it does not exist, the error is fault.NotFound, and lists the columns.
 func (t *Table) Column(ctx context.Context, name string) (*Vector, error) {
 	i := t.Index(name)
 	if i < 0 {

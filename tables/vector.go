@@ -150,8 +150,8 @@ func NewNulls(t Type, n int) *Vector {
 	return v
 }
 
-// NewInts returns values of a kind that Int gives. nulls is nil if none is null. Both slices belong to the vector from
-// then on; so do those of the other constructors.
+// NewInts returns values of a kind that Int gives. nulls is nil if no value is null. Both slices belong to the vector
+// from then on; so do the slices of the other constructors.
 func NewInts(t Type, ints []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(ints), nulls: nulls, ints: ints}
 }

@@ -32,10 +32,10 @@ type Gate struct {
 type GateOptions struct {
 	// Tokens is a file for ParseTokens.
 	Tokens string
-	// Keys is a file for ParseKeys. Audience must be among those of a JSON Web Token, Issuer be its issuer, if it is
-	// not empty.
+	// Keys is a file for ParseKeys. Audience must be among the audiences of a JSON Web Token, Issuer be its issuer, if
+	// it is not empty.
 	Keys, Audience, Issuer string
-	// Made is a token that is let in beside those of the files.
+	// Made is a token that is let in beside the tokens of the files.
 	Made string
 	// Certificates says that connections have the certificate of a client (TLSOptions.ClientAuthorities). Its subject
 	// names a client without a token.

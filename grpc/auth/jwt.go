@@ -20,7 +20,7 @@ var algorithms = []jose.SignatureAlgorithm{
 // leeway is how far the clocks of the issuer and of this machine may be apart.
 const leeway = 30 * time.Second
 
-// maxJWT bounds a JSON Web Token, in bytes, before its signature is verified. Those of large issuers have 1 to 4 KiB.
+// maxJWT bounds a JSON Web Token, in bytes, before its signature is verified. Large issuers' tokens have 1 to 4 KiB.
 const maxJWT = 16 << 10
 
 // Keys are the public keys that JSON Web Tokens are signed by.
@@ -52,7 +52,7 @@ func ParseKeys(b []byte) (*Keys, error) {
 // claims are those that are read of a token.
 type claims struct {
 	jwt.Claims
-	// Chaski has the roots and limits of the client; without it, they are those of the server.
+	// Chaski has the roots and limits of the client; without it, the server's hold.
 	Chaski *struct {
 		Roots []string `json:"roots"`
 		Limits

@@ -13,10 +13,10 @@ import (
 type TLSOptions struct {
 	// Certificate has the chain of the server, Key its private key.
 	Certificate, Key string
-	// ClientAuthorities, if it is not empty, has the certificates that those of clients must be signed by. Clients
+	// ClientAuthorities, if it is not empty, has the certificates that must sign the certificates of clients. Clients
 	// without one are refused.
 	ClientAuthorities string
-	// Protocols are those of ALPN, such as "h2" for gRPC.
+	// Protocols are the names for ALPN, such as "h2" for gRPC.
 	Protocols []string
 	// Every and Failed are as of GateOptions.
 	Every  time.Duration
@@ -76,7 +76,7 @@ func pool(b []byte) *x509.CertPool {
 	return p
 }
 
-// ClientTLS returns the configuration of a client for PEM: the authorities of the server (empty: those of the system),
+// ClientTLS returns the configuration of a client for PEM: the authorities of the server (empty: the system's),
 // and the certificate and key of the client, if it has any.
 func ClientTLS(authorities, certificate, key []byte) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -18,8 +18,8 @@ import (
 type Client struct {
 	// Name stands in the log. It is not secret.
 	Name string `json:"name"`
-	// Roots are the directories, and prefixes of remote URIs, that it may read, below those of the server. nil: all of
-	// the server's.
+	// Roots are the directories, and prefixes of remote URIs, that it may read, below the roots of the server. nil: all
+	// of the server's.
 	Roots []string `json:"roots,omitempty"`
 	Limits
 }
@@ -81,7 +81,7 @@ type known struct {
 	expires time.Time // zero: never
 }
 
-// Tokens are those of a file.
+// Tokens has the tokens of a file.
 type Tokens struct{ list []known }
 
 // ParseTokens reads a file of tokens: one JSON object a line, as Line writes them. Empty lines, and those that begin

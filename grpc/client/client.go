@@ -83,8 +83,8 @@ type Options struct {
 	// Silences is how often in a row a server may say nothing for Timeout. Default 2: a machine that was stopped for a
 	// while, with its clock, is not the server's fault.
 	Silences int
-	// Rows are those of the tickets to come. A server whose memory has no room for a batch of them refuses the spec.
-	// Default 0: not known.
+	// Rows is the number of rows of the tickets to come. A server whose memory has no room for a batch of them refuses
+	// the spec. Default 0: not known.
 	Rows int
 	// Memory, if it is not nil, is where batches are put together. Default: memory of the client, which keeps as much
 	// as its loaders use at a time.

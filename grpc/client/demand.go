@@ -12,7 +12,7 @@ import (
 type demand struct {
 	prefetch      int   // tickets that are requested ahead
 	prefetchBytes int64 // within which there may be more, see LoaderOptions.PrefetchBytes
-	// next returns the ticket after the last one, or false while there is none. The session holds its lock.
+	// next returns the ticket after the last one, or false while it is not known. The session holds its lock.
 	next  func() (t shuffle.Ticket, native, ok bool)
 	bytes int64 // of the largest batch, first an estimate; guarded by the session's lock
 
@@ -51,7 +51,7 @@ func (m memory) Take(n int) loader.Buffer {
 	return resources.NewHeap(n)
 }
 
-// Give implements payload.Memory. Buffers that exceed those of a session's batches are left to the garbage
+// Give implements payload.Memory. Buffers that are larger than a session's batches are left to the garbage
 // collector.
 func (m memory) Give(b loader.Buffer, keep bool) {
 	if !keep {

@@ -70,7 +70,7 @@ func (f *frames) await(ctx context.Context, n int) {
 // frameBytes is the largest frame that gRPC servers send by default (RFC 9113, SETTINGS_MAX_FRAME_SIZE).
 const frameBytes = 16 << 10
 
-// frameCap distinguishes the pool's frames from the buffers of gRPC's pool, some of which have 16 KiB.
+// frameCap distinguishes the pool's frames from the buffers of gRPC's pool, where some have 16 KiB.
 const frameCap = frameBytes + 64
 
 var framePool = sync.Pool{New: func() any {

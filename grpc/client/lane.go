@@ -295,7 +295,7 @@ func (l *lane) oldest() *request {
 	return l.asked[0]
 }
 
-// fault returns the error that a fault ends the connection with. That of an unknown spec is not for
+// fault returns the error that a fault ends the connection with. An unknown spec is not for
 // Next: the spec is described again. Others are, when the turn of their ticket comes.
 func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
 	if f.GetTicket() != want.id {

@@ -20,7 +20,7 @@ import (
 //
 // Requests of one group go to one server, and groups come one after the other. With only Prefetch requests, mostly one
 // of several servers would have work. So a session makes more requests, within PrefetchBytes, until every server has a
-// group. A server owes at most Prefetch of them at a time, so that it can soon take over those of another one.
+// group. A server owes at most Prefetch of them at a time, so that it can soon take over the requests of another one.
 //
 // Every server has a lane. A batch is requested from one server, from another if that one breaks, and from a second
 // one too if it is slow. Next returns batches in the order of the steps.
@@ -67,7 +67,7 @@ type span struct {
 	n     int
 }
 
-// result is a batch, or why there is none: of one ticket, or of all that are left because the session is over.
+// result is a batch, or the error in its place: of one ticket, or of all that are left because the session is over.
 type result struct {
 	batch *loader.Batch
 	err   error

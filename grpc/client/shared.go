@@ -31,7 +31,7 @@ var ErrNoShared = errors.New("no shared memory")
 const connectFor = 5 * time.Second
 
 // sendFor is how long a message to the server may stay unread. A healthy server reads at once, and the socket holds
-// some hundred messages. The time is that of gRPC's keepalive.
+// some hundred messages. gRPC's keepalive takes as long.
 const sendFor = 20 * time.Second
 
 // leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch in

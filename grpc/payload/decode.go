@@ -213,7 +213,7 @@ func (d *decoder) bad(t table) loader.Bad {
 	}
 }
 
-// sampleRefOf returns nil where there is none.
+// sampleRefOf returns the sample of an error, or nil.
 func sampleRefOf(t table, id int) *loader.SampleRef {
 	s, ok := t.sub(id, "sample")
 	if !ok {
@@ -355,7 +355,7 @@ func (d *decoder) convert(c table, t *loader.Tensor, at *place) *loader.Convert 
 	return out
 }
 
-// span returns the range that field id, a Span, names; its offset is 0 if there is none.
+// span returns the range that field id, a Span, names. A missing one is empty and has offset 0.
 func (d *decoder) span(t table, id int) span {
 	o := t.field(id, spanSize)
 	if o < 0 {

@@ -96,7 +96,7 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 }
 
 func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
-	// The fields of the error travel as those of a Fault, so that no receiver has to read its text.
+	// The fields of the error travel as fields of a Fault, so that no receiver has to read its text.
 	said := &chaskiv1.Fault{Offset: fault.NoOffset}
 	if b.Err != nil {
 		said = wire.NewFault(0, b.Err)

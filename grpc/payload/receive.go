@@ -49,7 +49,8 @@ func NewReceiver(total int, memory Memory) *Receiver {
 	return &Receiver{memory: memory, total: total}
 }
 
-// Write takes the next bytes of the payload; together they are no more than total. Errors are like those of Decode.
+// Write takes the next bytes of the payload; together they are no more than total. It returns the same errors as
+// Decode.
 func (r *Receiver) Write(p []byte) error {
 	if len(p) > r.total-r.got {
 		return fault.New(fault.Corrupt, "payload", int64(r.total), "%d bytes more than %d", len(p)-r.total+r.got,

@@ -85,7 +85,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An
 // admitted client leaves its view at the end of the call.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
-	// Health probes, such as those of Kubernetes, have no token, and get no other answers.
+	// Health probes, such as Kubernetes sends, have no token, and get no other answers.
 	if isHealth(method) {
 		return ctx, nil
 	}

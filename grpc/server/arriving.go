@@ -244,7 +244,7 @@ func (in *inbound) opened(call uint32) {
 	}
 }
 
-// began counts a frame. gRPC drops those of calls that it does not know.
+// began counts a frame. gRPC drops frames of calls that it does not know.
 func (in *inbound) began(call uint32, n int) {
 	if m := in.calls[call]; m != nil {
 		size := bufferOf(n) + frameCost

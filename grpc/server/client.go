@@ -69,8 +69,8 @@ func (l namedListener) Accept() (net.Conn, error) {
 	return namedConn{u, processAddr{user, process}}, nil
 }
 
-// tcpConn and otherConn are connections that can be closed by their local address. Of TCP, gRPC sets options by other
-// methods than those of net.Conn.
+// tcpConn and otherConn are connections that can be closed by their local address. Of TCP, gRPC sets options by
+// methods that net.Conn lacks.
 type (
 	tcpConn   struct{ *net.TCPConn }
 	otherConn struct{ net.Conn }

@@ -47,7 +47,7 @@ func (c *clients) end(id clientID, h *holdings) {
 }
 
 // stream counts a stream of a client until closed is called, or returns the status of one that is too many. Limits that
-// are 0 are those of the options.
+// are 0 come from the options.
 func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,5 +7,5 @@
 // Options.SharedMemory, a client of the same user on this host gets the memory itself.
 //
 // Options.Gate says who may call, and what each client may read. TLS is
-// Options.Credentials, such as those of auth.ServerTLS. Batches are not compressed.
+// Options.Credentials, such as auth.ServerTLS gives. Batches are not compressed.
 package server

@@ -19,7 +19,7 @@ const keptFor = 4 * time.Second
 const opener clientID = ""
 
 // Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest, but none that a client is
-// about to use. Those of streams are closed only for other datasets and reads, and last.
+// about to use. Datasets of streams are closed only for other datasets and reads, and last.
 func (s *engines) Reclaim(l budget.Level) (more bool) {
 	if l < budget.Closed {
 		return false

@@ -64,7 +64,7 @@ func (p *piece) Put(*[]byte) {
 	p.lease.back()
 }
 
-// Get implements mem.BufferPool, of which the transport only uses Put.
+// Get implements mem.BufferPool. The transport only uses Put.
 func (*piece) Get(n int) *[]byte {
 	b := make([]byte, n)
 	return &b

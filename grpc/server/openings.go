@@ -89,7 +89,7 @@ func (o *openings) do(ctx context.Context, v *view, key string, f func(context.C
 	}
 }
 
-// join returns the opening of a key, which it starts if there is none.
+// join returns the opening of a key, and starts it if nobody has.
 func (o *openings) join(id clientID, v *view, key string, f func(context.Context) (any, error)) (*opening, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

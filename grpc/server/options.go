@@ -79,7 +79,7 @@ type Sequence interface {
 type Options struct {
 	// Roots are the folders that served files may lie in. Without any, no file is served.
 	Roots []string
-	// Credentials of connections, such as those of auth.ServerTLS. Default: plain text.
+	// Credentials of connections, such as auth.ServerTLS gives. Default: plain text.
 	Credentials credentials.TransportCredentials
 	// Gate decides which clients are admitted. Default: all.
 	Gate *auth.Gate

@@ -69,7 +69,7 @@ func (q *asking) rumiFrames(m *chaskiv1.RumiFramesQuestion) error {
 	})
 }
 
-// rumiLevel is the zstd level of a question that names none: that of `chaski convert`.
+// rumiLevel is the default zstd level; `chaski convert` has the same.
 const rumiLevel = 13
 
 // rumiCube sets what only files of generation 3 have.

@@ -218,7 +218,7 @@ func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
 // passedOn is a ticket of a Sequence.
 type passedOn struct{ Sequence }
 
-// Wait implements Pending. Tickets of a stream are waited for in their order, which is that of the sequence.
+// Wait implements Pending. Tickets of a stream are waited for in the order of the sequence.
 func (p passedOn) Wait(ctx context.Context) (*loader.Batch, error) { return p.Next(ctx) }
 
 // Cancel implements Pending: the stream closes the sequence.

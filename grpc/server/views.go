@@ -28,8 +28,8 @@ type view struct {
 	idle  *list.Element // in views.idle, or nil; guarded by views.mu
 }
 
-// membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth, as
-// containers.Cache of those of questions.
+// membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth, as much
+// as containers.Cache has for the containers of questions.
 const membersShare = 16
 
 // newView makes a view, one of several, of the files below o.Roots. o.Opener must be source.Below these.
@@ -81,7 +81,7 @@ const (
 	keptViews = 8
 )
 
-// views are those of a server.
+// views has the views of a server, by client.
 type views struct {
 	whole *view
 	base  source.Opener // of all

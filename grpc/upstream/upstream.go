@@ -1,5 +1,5 @@
 // Package upstream is an engine whose batches come from other servers. The local engine of a Python process serves it:
-// hedging, revival, groups and TLS are then those of package client, and batches go on in shared memory, converted.
+// hedging, revival, groups and TLS then come from package client, and batches go on in shared memory, converted.
 package upstream
 
 import (

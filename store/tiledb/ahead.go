@@ -18,7 +18,7 @@ const (
 	maxKept  = 8 << 20 // decoded bytes of sparse fragments
 )
 
-// readAhead knows the boxes that will be read next: which tiles they need, of which fragments. A
+// readAhead knows the boxes that will be read next: which tiles they need, and in which fragments. A
 // Reader and a DryRun share this code, so that the dry run counts exactly the reads that the reader
 // makes.
 type readAhead struct {
@@ -35,7 +35,7 @@ type readAhead struct {
 }
 
 // neededTiles are the tiles of a fragment that are needed, in ascending order; of a sparse fragment
-// those of its coordinates.
+// the tiles of its coordinates.
 type neededTiles struct {
 	f     *Fragment
 	tiles []int64
@@ -75,7 +75,7 @@ type keptTile struct {
 	b    []byte // nil in a DryRun
 }
 
-// nextTiles are the tiles that are needed after the current one: those of list, in ascending order,
+// nextTiles are the tiles that are needed after the current one: list, in ascending order,
 // or if list is nil all up to last.
 type nextTiles struct {
 	list []int64

@@ -43,8 +43,8 @@ func (a *Array) Format() int {
 	return int(v)
 }
 
-// NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if there
-// are none.
+// NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if no cell
+// was written.
 func (a *Array) NonEmpty() Box {
 	var b Box
 	for _, f := range a.Fragments {

@@ -55,7 +55,7 @@ type Merged struct {
 // of the schema, all cells are sorted in memory, which Options.MaxResult limits too.
 //
 // Fragments that were all written in the same millisecond are fault.Unsupported without Remove,
-// because a fragment hides only those of another time.
+// because a fragment hides only fragments of another time.
 func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	bad := func(what string) (*Merged, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "%s", what), a.uri)

@@ -162,8 +162,8 @@ func (q *queue) Pop() any {
 	return m
 }
 
-// merge writes the cells of all fragments in order. Of equal cells it writes those of the last
-// fragment.
+// merge writes the cells of all fragments in order. Of equal cells it writes the last
+// fragment's.
 func (x *sparseFiles) merge(ctx context.Context) error {
 	var q queue
 	for i, f := range x.w.a.Fragments {

@@ -146,7 +146,7 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 	return b
 }
 
-// textInterval reads two strings: their length together, that of the first, and both.
+// textInterval reads two strings: their length together, the length of the first, and both.
 func (c *cursor) textInterval(what string) Interval {
 	from := c.off
 	size, first := c.u64("length of "+what), c.u64("length of the lower end of "+what)

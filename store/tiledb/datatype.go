@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Datatype is the type of the values of an attribute or of coordinates. The numbers are those of
-// the format.
+// Datatype is the type of the values of an attribute or of coordinates. The format defines the
+// numbers.
 type Datatype uint8
 
 // Datatypes. Those after DatetimeAttosecond are not in format 3.

@@ -16,7 +16,7 @@ const (
 	KeyFileVar = "CHASKI_TILEDB_KEY_FILE"
 )
 
-// KeyFromEnv returns the key in the environment, or nil if there is none. A key file may end with a
+// KeyFromEnv returns the key in the environment, or nil without one. A key file may end with a
 // newline.
 func KeyFromEnv() ([]byte, error) {
 	if k := os.Getenv(KeyVar); k != "" {

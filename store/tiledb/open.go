@@ -130,7 +130,7 @@ func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err erro
 	return missing, a.refuseConditions(l.conditions)
 }
 
-// readFragment opens the fragment in a directory, or returns nil if there is none.
+// readFragment opens the fragment in a directory, or returns nil if the directory is not a fragment.
 func (a *Array) readFragment(ctx context.Context, d fragmentDir) (*Fragment, error) {
 	uri := a.uri + "/" + d.dir
 	f, err := a.openFragment(ctx, uri, d)

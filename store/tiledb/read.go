@@ -30,7 +30,7 @@ type Reader struct {
 }
 
 // Ahead announces the boxes of one attribute of a dense array that will be read next. The caller
-// then calls DenseInto once for each box, in the order of the announcement, which must be that of
+// then calls DenseInto once for each box, in the order of the announcement, which must be the order of
 // the array's tiles. Tiles that are close to each other in a file are fetched with one read, and
 // tiles of sparse fragments that several boxes need are decoded once. Boxes that were not announced
 // are read correctly too, with more reads. Calling Ahead without boxes ends the announcement.
@@ -45,7 +45,7 @@ func (a *Array) NewReader() *Reader {
 		decoded: make([]decodedRange, n)}
 }
 
-// which returns the first of the two files of dimension d among those of a reader; the number of
+// which returns the first of the two files of dimension d among the files of a reader; the number of
 // dimensions stands for the times of cells.
 func which(d int) int { return 2 + 2*d }
 
@@ -176,7 +176,7 @@ func (t *tileFile) stored(ctx context.Context, h *readAhead, tile int64, next ne
 	return s.buf[t.offsets[tile]-s.from : t.end(tile)-s.from], nil
 }
 
-// decode returns a decoded tile of n bytes, of which only bytes [lo, hi) are valid. The result is
+// decode returns a decoded tile of n bytes. Only bytes [lo, hi) are valid. The result is
 // valid until the next call for the same one of the two files.
 func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline,
 	e filter.Elem, lo, hi int) ([]byte, error) {

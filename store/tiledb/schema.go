@@ -53,7 +53,7 @@ type Dim struct {
 	// Extent is the side of a tile: a number of coordinates for integer types, the bits of a
 	// float64 for others. It is 0 if a sparse array has no tile extents.
 	Extent uint64
-	// Pipeline has the filters of the coordinates, from format 5 on. If it has none, those of
+	// Pipeline has the filters of the coordinates, from format 5 on. If it has none, the filters of
 	// Schema.Coords count.
 	Pipeline filter.Pipeline
 }
@@ -64,7 +64,7 @@ type Attr struct {
 	Type     Datatype
 	Values   uint32 // in each cell, or VarLen
 	Pipeline filter.Pipeline
-	// Fill is the value of cells that were never written, or nil for that of the type. Formats 3 to
+	// Fill is the value of cells that were never written, or nil for the default of the type. Formats 3 to
 	// 5 have none.
 	Fill []byte
 	// Nullable says that cells may have no value, from format 7 on. FillValid says whether cells
@@ -97,7 +97,7 @@ func (a *Attr) Cells() string {
 	return fmt.Sprintf("%d values", a.Values)
 }
 
-// CellSize returns the bytes of a cell, or those of one value if cells have a variable length.
+// CellSize returns the bytes of a cell, or of one value if cells have a variable length.
 func (a *Attr) CellSize() int {
 	if a.Var() {
 		return a.Type.Size()

@@ -49,7 +49,7 @@ type matches struct {
 }
 
 // Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
-// attributes. If several fragments have a cell, that of the latest one counts. If that fragment has
+// attributes. If several fragments have a cell, the latest one counts. If that fragment has
 // it several times, all of them count.
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
 	s := r.a.Schema
@@ -184,7 +184,7 @@ func (f *matches) compare(a, b int) int {
 }
 
 // sort gives every hit its place in the result, and returns the hits in that order. Of cells with the
-// same coordinates the latest one counts: that of the latest fragment, or the one with the latest
+// same coordinates the latest one counts: the one in the latest fragment, or the one with the latest
 // time if cells have times.
 func (f *matches) sort() []int {
 	order := make([]sortKey, len(f.hits))

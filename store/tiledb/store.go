@@ -17,7 +17,7 @@ import (
 // are joined with slashes.
 type Store interface {
 	source.Opener
-	// Names returns the names of the entries of a directory, in any order; those of directories end
+	// Names returns the names of the entries of a directory, in any order. Names of directories end
 	// in "/". If it does not exist, the error is fault.NotFound, or there are no names.
 	Names(ctx context.Context, uri string) ([]string, error)
 }
@@ -61,7 +61,7 @@ func localNames(uri string, roots *source.Roots) ([]string, error) {
 	return names, nil
 }
 
-// isFragmentName reports whether a name is that of a fragment of any format version.
+// isFragmentName reports whether a fragment of any format version may have this name.
 func isFragmentName(name string) bool {
 	if _, _, err := parseName(name); err == nil {
 		return true
@@ -99,7 +99,7 @@ func (o Over) Names(ctx context.Context, uri string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// isListing reports whether the entries of a directory are those of an array.
+// isListing reports whether a directory with these entries is an array.
 func isListing(names []string) bool {
 	return slices.Contains(names, schemaName) || slices.Contains(names, schemasDir+"/")
 }

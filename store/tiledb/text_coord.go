@@ -7,7 +7,7 @@ import (
 )
 
 // A string dimension has the first eight bytes of each string as coordinate, filled up with zeros:
-// their order is that of the strings, except that strings which begin with the same eight bytes have
+// they have the order of the strings, except that strings which begin with the same eight bytes have
 // the same coordinate. Boxes and R-trees are compared by these; what orders cells, or makes one the
 // same as another, compares the whole strings.
 
@@ -18,7 +18,7 @@ func textCoord(s []byte) Coord {
 	return Coord(binary.BigEndian.Uint64(b[:]))
 }
 
-// textBound is the longest string that bounds a box: those of eight bytes cannot be told apart from
+// textBound is the longest string that bounds a box: a string of eight bytes cannot be told apart from
 // longer ones.
 const textBound = 7
 

@@ -22,8 +22,8 @@ const (
 )
 
 // gear has a random number for each byte, of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014) from 1 on. The hash of a value is that of the last 64 bytes: each byte shifts those before it by a
-// bit (Xia and others, "FastCDC", 2016).
+// generators", 2014) from 1 on. The hash of a value depends on its last 64 bytes: each byte shifts the earlier ones by
+// a bit (Xia and others, "FastCDC", 2016).
 var gear = func() (g [256]uint64) {
 	state := uint64(1)
 	for i := range g {

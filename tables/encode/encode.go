@@ -33,7 +33,7 @@ const (
 	blockRows = 1024
 )
 
-// version is that of the rules by which this package writes, for those who look for what wrote a file.
+// version numbers the rules by which this package writes, so that readers of a file can tell what wrote it.
 const version = "1"
 
 // Writer writes tables of one schema, each as a Parquet object of its own. It is safe for concurrent use.
@@ -46,7 +46,7 @@ type Writer struct {
 	content bool
 }
 
-// codec is that of all writers, because it keeps encoders: one has 1.6 MB, however small a table is.
+// codec serves all writers, because it keeps encoders: one has 1.6 MB, however small a table is.
 var codec zstd.Codec
 
 // NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
@@ -83,7 +83,7 @@ func recovered(err *error) {
 	}
 }
 
-// Write writes a table, whose columns must be those of NewWriter. An error leaves the writer usable.
+// Write writes a table, which must have the columns given to NewWriter. An error leaves the writer usable.
 func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err error) {
 	defer recovered(&err)
 	if !slices.EqualFunc(w.cols, t.Columns(), func(a, b tables.Column) bool {
@@ -101,7 +101,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 			return fault.WithPart(err, "column "+w.cols[i].Name, fault.NoOffset)
 		}
 	}
-	// Not Reset of one writer: that of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
+	// A new writer, not Reset: Reset of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
 	file := parquet.NewGenericWriter[any](out, w.config)
 	s := &shredder{leaves: make([]leaf, w.leaves)}
 	for lo := 0; lo < t.Len(); {

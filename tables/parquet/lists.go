@@ -156,7 +156,7 @@ func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages
 	return l, nil
 }
 
-// begin sets where the rows of a page begin, of which there should be rows, and returns how many values exist. Most
+// begin sets where the rows of a page begin, which should have rows of them, and returns how many values exist. Most
 // pages have no nulls and no empty lists, so that every level stands for a value.
 func (l *Lists) begin(h pageHeader, rep, def []byte, col *Column, rows int) (there int, err error) {
 	n := int(h.values)

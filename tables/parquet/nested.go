@@ -13,8 +13,8 @@ type Levels struct {
 	Rep, Def []uint32
 }
 
-// Nested decodes the pages of a column in a row group, in order, and calls visit with their levels and values. The
-// values are those that exist: none is null. No level exceeds that of the schema. An error of visit ends it and is
+// Nested decodes the pages of a column in a row group, in order, and calls visit with their levels and values. It
+// passes only values that exist, never null. No level exceeds the schema's. An error of visit ends it and is
 // returned.
 func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, l Levels, v *Values) error) error {
 	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Few are the values of one page of which few are asked for. Indexes of the dictionary stay as the page has them where
-// that takes less memory than decoded ones. They are immutable.
+// Few has the values of one page when only few of them are asked for. Indexes of the dictionary stay as the page has
+// them where that takes less memory than decoded ones. They are immutable.
 type Few struct {
 	values *Values
 	packed *packed // in place of values.ix, or nil
@@ -63,7 +63,7 @@ func (f *Few) Find(i int) (v *Values, k int, err error) {
 // Cost returns about how many bytes of memory the values take, without their dictionary.
 func (f *Few) Cost() int { return 64 + f.values.Cost() + f.packed.cost() }
 
-// packed are numbers in the run-length / bit-packed hybrid, any of which can be read without decoding the others.
+// packed are numbers in the run-length / bit-packed hybrid. Any of them can be read without decoding the others.
 type packed struct {
 	width int
 	bits  []byte // the page's, from its first run on

@@ -19,7 +19,7 @@ type Page struct {
 // Pages are the data pages of one column in one row group, in the order of their rows.
 type Pages struct {
 	Pages []Page
-	// Dict locates the dictionary page. Its Off is 0 if there is none.
+	// Dict locates the dictionary page. Its Off is 0 if the column has none.
 	Dict Page
 	rows int64
 }
@@ -403,7 +403,7 @@ func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dic
 	return v, nil
 }
 
-// ReadFew is Read for a page of which few rows will be asked for. It calls dict if the page has indexes of a
+// ReadFew is Read for a page when few of its rows will be asked for. It calls dict if the page has indexes of a
 // dictionary.
 func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 	dict func() (*Values, error)) (*Few, error) {

@@ -51,7 +51,7 @@ func (f *File) Stored(group, column int) int64 {
 	return c.end - c.start
 }
 
-// PageBounds returns the bounds of each page from the column index, or nil if there is none or it does not match the
+// PageBounds returns the bounds of each page from the column index, or nil if it is missing or does not match the
 // pages: bounds only save work. A page without any value has Nulls equal to its rows.
 func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]Bounds, error) {
 	c := &f.Groups[group].chunks[column]

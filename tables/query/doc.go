@@ -1,7 +1,7 @@
 // Package query runs SQL over tables of package table, a column at a time, in pure Go. docs/sql.md lists the SQL that
 // it runs, and where it differs from DuckDB.
 //
-// The packages below internal/ are the steps of a query, each of which imports only those before it:
+// The packages below internal/ are the steps of a query. Each imports only the ones before it:
 //
 //	sqlerr, sqltype, clock   errors, types, dates
 //	ast                      tokens and the tree that the parser makes of them

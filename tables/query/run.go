@@ -50,8 +50,8 @@ func NoTable(name string, names []string) error {
 var unlimitedTime = Limits{Time: math.MaxInt64}
 
 // Run runs one SELECT. It computes a column of the result when it is first used, so the tables must stay open as long
-// as the result. Without ORDER BY, rows keep the order of the tables: joins that of the left table, GROUP BY and
-// DISTINCT that of the first row of each group.
+// as the result. Without ORDER BY, rows keep the order of the tables: joins keep the order of the left table, GROUP BY
+// and DISTINCT the order of the first row of each group.
 func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) {
 	return runWithin(ctx, sql, tables, unlimitedTime)
 }

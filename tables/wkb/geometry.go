@@ -9,8 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Geometry returns a geometry with its x and y. Its errors are those of Match; bytes after the geometry are ignored,
-// as there. It is at most six times as large as the bytes: a ring takes 4 of them at least, and a slice 24.
+// Geometry returns a geometry with its x and y. It returns the same errors as Match, and ignores bytes after the
+// geometry, as Match does. It is at most six times as large as the bytes: a ring takes 4 of them at least, and a slice
+// 24.
 func Geometry(wkb []byte) (orb.Geometry, error) {
 	return (&reader{b: wkb, order: binary.LittleEndian}).geometry(0)
 }
@@ -82,7 +83,7 @@ func (r *reader) rings(size int) (orb.Geometry, error) {
 }
 
 // Bounds returns the smallest box around a geometry, and false if it has no point: without coordinates, or with some
-// that are not numbers only. Its errors are those of Match. It does not allocate.
+// that are not numbers only. It returns the same errors as Match. It does not allocate.
 func Bounds(wkb []byte) (Box, bool, error) {
 	r := reader{b: wkb, order: binary.LittleEndian}
 	b := Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
@@ -132,7 +133,7 @@ func (r *reader) growBy(b *Box, size int) error {
 	return err
 }
 
-// grow widens a box by n points. Coordinates that are not numbers, those of an empty point, do not count: comparisons
+// grow widens a box by n points. Coordinates that are not numbers, as an empty point has, do not count: comparisons
 // with them are false.
 func (r *reader) grow(b *Box, n, size int) {
 	for range n {

@@ -289,7 +289,7 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	return kind, dims * 8, nil
 }
 
-// Point reads a geometry that must be a point, and returns its first two coordinates; those of an empty point are NaN.
+// Point reads a geometry that must be a point, and returns its first two coordinates, NaN for an empty point.
 // Another geometry is fault.Unsupported.
 func Point(wkb []byte) (x, y float64, err error) {
 	r := &reader{b: wkb}

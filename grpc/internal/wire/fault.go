@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Kinds of a Fault beyond those of package fault.
+// Kinds of a Fault that package fault lacks.
 const (
 	UnknownSpec = "unknown spec"
 	// Unavailable is of a server of files that did not answer, or refused: see source.RequestError.
@@ -109,7 +109,7 @@ func Cause(err error) error {
 // IsRemote reports whether an error was made from a fault of another server, or by Remote.
 func IsRemote(err error) bool { return errors.As(err, new(*remote)) }
 
-// StatusError converts the status of a call to an error: that of the Fault in its details, if there is one.
+// StatusError converts the status of a call to an error: made of the Fault in its details, if there is one.
 func StatusError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() == codes.OK {

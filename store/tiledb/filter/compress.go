@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// decompress undoes a compressor. Its metadata replaced that of the filters before it, which is
+// decompress undoes a compressor. Its metadata replaced the metadata of the filters before it, which is
 // compressed in front of the data.
 func (d *Decoder) decompress(id ID, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
 	p, err := readParts(meta, 8)

@@ -118,7 +118,7 @@ func chunkCount(src []byte) (int, error) {
 
 // Tile fills dst[lo:hi] from the stored bytes src of a tile of len(dst) bytes. The rest of dst and
 // Spare bytes of its capacity past it may be overwritten. Chunks outside lo and hi are not decoded.
-// Part and offset of an error are those of the chunk; offsets count from the start of src.
+// Part and offset of an error belong to the chunk; offsets count from the start of src.
 func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 	size, n, err := Size(src)
 	if err != nil {

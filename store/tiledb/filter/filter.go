@@ -2,7 +2,7 @@
 // through the filters of a pipeline, and every filter may leave metadata beside the data.
 //
 // Specification: "Tile-based format" of the TileDB format description, version 3, and the folder
-// format_spec of TileDB for later versions. Read and written are none, gzip (a zlib stream), zstd,
+// format_spec of TileDB for later versions. Read and written are no filter, gzip (a zlib stream), zstd,
 // LZ4 (a raw block), RLE, double delta, bit width reduction, bitshuffle, byteshuffle, positive delta
 // and AES-256-GCM. Only read are bzip2, because no maintained Go library writes it, and the filters
 // of later versions: checksums (MD5, SHA-256), delta, XOR, float scaling, and the dictionaries and
@@ -84,7 +84,7 @@ type Filter struct {
 	// As is the type that delta and double delta take the values for; its Size is 0 if they have
 	// their own.
 	As Elem
-	// Scale, Offset and Width are those of float scaling: an integer of Width bytes times Scale plus
+	// Scale, Offset and Width describe float scaling: an integer of Width bytes times Scale plus
 	// Offset is the value.
 	Scale, Offset float64
 	Width         int

@@ -151,7 +151,7 @@ func usedRows(a *bind.Aggregate, ev *eval.Evaluator, in *vec.Grouped, rel *vec.R
 	return use, nil
 }
 
-// filterValues returns the values of the filter, nil if there is none.
+// filterValues returns the values of the filter, or nil without a filter.
 func filterValues(a *bind.Aggregate, ev *eval.Evaluator, rel *vec.Rows) (*tables.Vector, error) {
 	if a.Filter == nil {
 		return nil, nil
@@ -309,7 +309,7 @@ func bindQuantile(cont bool) func(b *bind.Binder, a *bind.Aggregate) (tables.Typ
 	}
 }
 
-// quantileType returns the type of a quantile: that of the values, but DOUBLE for interpolated integers.
+// quantileType returns the type of a quantile: the type of the values, but DOUBLE for interpolated integers.
 func quantileType(a *bind.Aggregate, b *bind.Binder, cont bool) (tables.Type, error) {
 	n, err := a.OneArgument()
 	if err != nil {

@@ -133,7 +133,7 @@ type sample struct {
 }
 
 // Rows returns which of n rows are drawn, in order. The same seed and n draw the same rows on every machine: the random
-// numbers are those of math/rand/v2.PCG seeded with (seed, 0), which Go promises to keep.
+// numbers come from math/rand/v2.PCG seeded with (seed, 0), which Go promises to keep.
 func (s *sample) Rows(n int) []int32 {
 	rng := rand.New(rand.NewPCG(s.seed, 0))
 	out := []int32{}

@@ -51,7 +51,7 @@ func (b *Binder) bindAll(es []*ast.Expr) ([]*plan.Node, error) {
 	return out, nil
 }
 
-// column finds a column or, if there is none, an alias of the select list.
+// column finds a column with a name or, failing that, an alias of the select list.
 func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
 	found := []*plan.Node{}
 	tableThere := false
@@ -169,7 +169,7 @@ type Binder struct {
 	queries queryRunner
 	around  *Binder // binder of the query whose expression contains this SELECT, nil if none does
 	Tables  []Source
-	// Aliases are those of the select list, in lower case. meant holds their nodes once they are
+	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are
 	// bound: without it, a chain of aliases that each use the one before twice would be bound 2^n
 	// times.
 	Aliases    map[string]*ast.Expr

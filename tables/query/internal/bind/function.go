@@ -203,7 +203,7 @@ type Function struct {
 	Names     []string // the first is its name, the others mean the same
 	Signature string   // how it is called, for the documentation
 	Doc       string
-	// A function has either Params, of which the last Optional ones may be missing, and the Type of
+	// A function has either Params, whose last Optional ones may be missing, and the Type of
 	// its result; or Bind.
 	Params   []Param
 	Optional int

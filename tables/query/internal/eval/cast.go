@@ -54,7 +54,8 @@ func (ev *Evaluator) cast(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	return c.v, c.toTime()
 }
 
-// widens reports whether integers of one type have the same form in memory as those of another that holds them all.
+// widens reports whether integers of one type have the same form in memory as integers of another type that holds them
+// all.
 func widens(from, to tables.Type) bool {
 	switch {
 	case from.Kind == to.Kind && (from.Kind == tables.Int64 || from.Kind == tables.Uint64):

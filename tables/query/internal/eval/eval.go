@@ -42,11 +42,11 @@ func New(ctx context.Context, from []*tables.Table) *Evaluator {
 }
 
 // chargedAtOnce is how many bytes are charged at once for the strings of a batch: few enough for a small budget, and
-// for 4,096 rows the strings of which have 128 bytes with growth.
+// for 4,096 rows whose strings have 128 bytes with growth.
 const chargedAtOnce = 1 << 20
 
 // step comes before the strings of a batch have more bytes, and between pieces of work. It passes the turn on, and
-// charges the strings: those of one batch may take 256 MiB. It fails once the context has ended.
+// charges the strings: the strings of one batch may take 256 MiB. It fails once the context has ended.
 func (ev *Evaluator) step(bytes int) error {
 	if err := turns.Tick(ev.Ctx); err != nil {
 		return err

@@ -84,7 +84,7 @@ func bindTypeOf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node
 	return b.Literal(sqltype.String, plan.Literal{String: sqltype.Name(args[0].Type)})
 }
 
-// Others returns the functions that choose among values, and those of lists.
+// Others returns the functions that choose among values, and the functions of lists.
 func Others() []*bind.Function {
 	return []*bind.Function{
 		{Names: []string{"coalesce", "ifnull"}, Signature: "coalesce(x, …)",

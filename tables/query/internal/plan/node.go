@@ -196,7 +196,7 @@ func NewLike(pattern, escape string, fold bool) (*like, error) {
 	return l, nil
 }
 
-// prefix reports whether s begins with the piece, and how many bytes it compared: those of the piece, if so.
+// prefix reports whether s begins with the piece, and how many bytes it compared: all of the piece, if so.
 func (p *piece) prefix(s []byte) (compared int, ok bool) {
 	if p.runes == nil {
 		return len(p.text), bytes.HasPrefix(s, p.text)

@@ -2,7 +2,7 @@ package vec
 
 import "github.com/chaski-eo/chaski/fault"
 
-// MaxBatchBytes bounds the strings that an expression makes for a batch of rows, those of its parts included: 64 KiB
+// MaxBatchBytes bounds the strings that an expression and its parts make for a batch of rows: 64 KiB
 // for each of 4,096 rows.
 const MaxBatchBytes = 1 << 28
 
@@ -18,7 +18,7 @@ const StepBytes = 64 << 10
 // Budget counts the bytes of the strings that are made for one batch of rows, and those that functions read.
 type Budget struct {
 	// Step, if it is not nil, comes before the strings of the batch have more bytes than in the last call, and each
-	// time StepBytes were read. Its error is that of the batch.
+	// time StepBytes were read. Its error becomes the batch's.
 	Step func(bytes int) error
 	used int
 	till int // bytes that the last Step was called with

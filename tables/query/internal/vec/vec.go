@@ -248,7 +248,7 @@ func Part[T any](s []T, l []int32, b *Batch) []T {
 	return out
 }
 
-// Row returns the row of table number tab at position k of a batch, -1 if there is none.
+// Row returns the row of table number tab at position k of a batch, or -1.
 func (b *Batch) Row(tab, k int) int {
 	if l := b.List(tab); l != nil {
 		return int(l[k])
