@@ -35,7 +35,7 @@ func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, err
 	return a, fault.WithFile(err, s.Source)
 }
 
-// datasets returns how many datasets a source has, itself or those of its mixture.
+// datasets returns how many datasets a source has: one, or as many as its mixture.
 func datasets(s *Source) int {
 	if len(s.Sources) == 0 {
 		return 1

@@ -11,7 +11,7 @@ import (
 // TensorKind is the type of a tensor's bytes.
 type TensorKind uint8
 
-// Tensor kinds. The values are those of the payload (proto/chaski/v1/batch.fbs).
+// Tensor kinds, with the numbers of the payload (proto/chaski/v1/batch.fbs).
 const (
 	Dense  TensorKind = iota // elements of one length each
 	Ragged                   // rows of values of several lengths: see Tensor.Offsets and Tensor.Row
@@ -35,7 +35,7 @@ type Tensor struct {
 	Convert *Convert
 }
 
-// Row returns which values of a Ragged tensor are those of row i: from to to-1, in elements.
+// Row returns which values of a Ragged tensor belong to row i: from to to-1, in elements.
 func (t *Tensor) Row(i int) (from, to int) {
 	return int(binary.LittleEndian.Uint64(t.Offsets[8*i:])), int(binary.LittleEndian.Uint64(t.Offsets[8*i+8:]))
 }
@@ -97,7 +97,7 @@ type Batch struct {
 	released atomic.Bool
 }
 
-// Tensor returns the tensor with a name, or nil if there is none.
+// Tensor returns the tensor with a name, or nil.
 func (b *Batch) Tensor(name string) *Tensor {
 	for i := range b.Tensors {
 		if b.Tensors[i].Name == name {

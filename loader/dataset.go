@@ -157,7 +157,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	return out, d.agrees(e.sets[0])
 }
 
-// openBeside opens the arrays of the fields of points, and the files of those of shapes.
+// openBeside opens the arrays of the fields of points, and the files of the fields of shapes.
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
 	for _, f := range fields {
 		if f.Vector != nil {
@@ -235,7 +235,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 }
 
 // compileSeries makes sequences of rows the items of the dataset. It returns a fault of kind not
-// found if there is none.
+// found if no row has a sequence.
 func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []uint32) (err error) {
 	if one.Series, err = rows.SeriesOf(ctx, d.table, d.source.Time, rs); err != nil {
 		return fmt.Errorf("time: %w", err)
@@ -311,7 +311,7 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 			return shuffle.Source{}, err
 		}
 	}
-	// The default length is that of all strata. With per_batch every batch must be whole, so it is
+	// The default length is the length of all strata together. With per_batch every batch must be whole, so it is
 	// rounded down to batches, but to one at least.
 	if m.Until == shuffle.Given && m.Length == 0 {
 		if m.Length = total; m.Batch > 0 {
@@ -462,7 +462,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 }
 
 // compileSize computes the size of windows in every field. first is the asset of the first raster
-// field, or nil if there is none.
+// field, or nil without raster fields.
 func (d *dataset) compileSize(first *chunk.Index) error {
 	d.alignY, d.alignX = 1, 1
 	if first == nil {
@@ -693,7 +693,7 @@ func (d *dataset) digestSizes(ctx context.Context) error {
 	return nil
 }
 
-// agrees returns an error if the batches of a source differ from those of the first one in shape,
+// agrees returns an error if the batches of a source differ from the batches of the first one in shape,
 // dtype or kind.
 func (d *dataset) agrees(first *dataset) error {
 	if d == first {

@@ -341,7 +341,7 @@ func (e *Engine) fillsFloats() bool {
 }
 
 // digest returns a hash of the data, beyond the fingerprints, that the order depends on: selected
-// rows, weights, sizes. It is empty if there is none.
+// rows, weights, sizes. It is empty if the order depends on nothing else.
 func (e *Engine) digest() string {
 	var h xxh3.Hasher
 	chosen := false

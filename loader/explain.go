@@ -46,7 +46,7 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 		_, err = r.Note(err)
 		return r, err
 	}
-	// The order is that of a run: it reads all fields of a sample even if one is bad, but stops at
+	// It goes on in the order of a run, which reads all fields of a sample even if one is bad, but stops at
 	// the first fault of a substitute. Otherwise the forecast would count other requests.
 	if stop, err := e.explainRasters(ctx, d, &draw, &r); stop {
 		return r, err
@@ -153,7 +153,7 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return out, err
 }
 
-// explainAsset adds the reads of one asset of a draw; of a stack, those of each part.
+// explainAsset adds the reads of one asset of a draw; of a stack, the reads of each part.
 func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
 	plan *chunk.RunPlan) ([]dryrun.Asset, error) {
 	if d.ground != nil {
@@ -197,7 +197,7 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 
 // SourceInfo is a source of a spec that is not a mixture.
 type SourceInfo struct {
-	// Name is the name of the source, after those of the mixtures around it; empty if there is one
+	// Name is the name of the source, after the names of the mixtures around it; empty if there is one
 	// source. Source is the path of its table.
 	Name   string `json:"name,omitempty"`
 	Source string `json:"source"`
@@ -271,7 +271,7 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	return nil
 }
 
-// firstOr returns the first of some rows, or none if there are none.
+// firstOr returns the first of some rows, or the value of none for no rows.
 func firstOr(rows []int64, none int64) int64 {
 	if len(rows) == 0 {
 		return none

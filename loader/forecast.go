@@ -196,7 +196,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	return g.Wait()
 }
 
-// planStep returns the reads of a step, with those of substitutes of bad samples.
+// planStep returns the reads of a step, with the reads of substitutes for bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
 	e, o := p.engine, p.options
 	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
@@ -300,8 +300,8 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	return w, nil
 }
 
-// countRuns counts the reads of an asset that is not an image of an array: all of them, or only those of chunks that
-// are decoded in pieces.
+// countRuns counts the reads of an asset that is not an image of an array: all of them, or only the reads of chunks
+// that are decoded in pieces.
 func (p *dryRun) countRuns(a *dryrun.Asset, w *dryrun.Work, inPieces bool) {
 	if a.InArray() {
 		return

@@ -88,7 +88,7 @@ func timeTensor(shape []int64, axes []string, times []int64) Tensor {
 	return t
 }
 
-// clock has the time of each row of a table; nil if there are none.
+// clock has the time of each row of a table; nil for a table without times.
 type clock []int64
 
 // at returns the time of a row. Row -1 has none.

@@ -234,8 +234,8 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	return list, nil
 }
 
-// leads returns the dataset that a row is of, and the column of the table with the raster whose place is that of the
-// scene.
+// leads returns the dataset that a row belongs to, and the column of the table with the raster that has the place of
+// the scene.
 func (d *dataset) leads(row int64) (dataset, column int) {
 	j := d.extras.Joined
 	if j == nil {
@@ -425,7 +425,7 @@ func (d *dataset) windowAsset(p *shuffle.Plan, draw *shuffle.Draw) catalog.Asset
 }
 
 // seen returns the rows of the scenes that a field of a draw's window takes pixels from, the preferred ones first: in a
-// sequence those of a step, which has none if it is padding. With the mosaic "none" it is the first one.
+// sequence the rows of a step; padding has no rows. With the mosaic "none" it is the first one.
 func (d *dataset) seen(p *shuffle.Plan, draw *shuffle.Draw, f *pixels.Raster, step int) []int64 {
 	if d.sampler.Mosaic != spec.MosaicNone {
 		return d.all(p.Place(draw), f, step)
@@ -463,7 +463,7 @@ func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
 // day is a day in microseconds, as scenes.Scene.Time counts.
 const day = 24 * 60 * 60 * 1e6
 
-// of returns those of some rows that a field has rasters in.
+// of returns the rows among some in which a field has rasters.
 func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
 	if d.extras.Joined == nil {
 		return seen

@@ -45,7 +45,7 @@ type memory struct {
 	closed  bool // the engine is closed: no buffer is kept
 }
 
-// newMemory returns a memory of at most bound bytes, of which floor are charged to b already.
+// newMemory returns a memory of at most bound bytes. floor of them are charged to b already.
 func newMemory(bound int64, alloc func(n int) Buffer, b *budget.Budget, floor int64, more func()) *memory {
 	m := &memory{alloc: alloc, bound: bound, budget: b, floor: floor, opened: floor, granted: floor, more: more}
 	m.leave = b.Join(m)
@@ -152,7 +152,7 @@ func (m *memory) seat(ctx context.Context, n int64, first bool) error {
 	return nil
 }
 
-// unseat gives n bytes of seats back, of which first are those of a first seat. Batches that lie in them stay until
+// unseat gives n bytes of seats back. first of them belong to a first seat. Batches that lie in them stay until
 // they are released.
 func (m *memory) unseat(n, first int64) {
 	m.mu.Lock()

@@ -13,13 +13,14 @@ import (
 )
 
 // overviewBytes bounds the memory of the indexes of overviews, for each dataset. A scene of 10,980 × 10,980 pixels in
-// tiles of 512 has four of 11² + 6² + 3² + 2² = 170 chunks, which take 16 bytes each: 8 MiB hold those of about 2,000.
+// tiles of 512 has four of 11² + 6² + 3² + 2² = 170 chunks, which take 16 bytes each: 8 MiB hold the indexes of about
+// 2,000.
 const overviewBytes = 8 << 20
 
 // overviewKey names an asset.
 type overviewKey struct{ uri, member string }
 
-// overviews keeps the indexes of overviews, because catalogs have those of the rasters only.
+// overviews keeps the indexes of overviews, because catalogs have only the indexes of the rasters.
 type overviews struct {
 	cache *lru.Cache[overviewKey, pixels.Levels]
 }
@@ -28,8 +29,8 @@ func newOverviews() *overviews {
 	return &overviews{cache: lru.New[overviewKey, pixels.Levels](overviewBytes)}
 }
 
-// of returns the overviews of an asset, from the largest to the smallest. Where one is unsupported, such as one of
-// other bands, there are none: the raster itself can be read. One without the mask that the raster has is left out,
+// of returns the overviews of an asset, from the largest to the smallest. If one is unsupported, such as one of
+// other bands, it returns none: the raster itself can be read. One without the mask that the raster has is left out,
 // because its masked pixels would count as valid.
 func (o *overviews) of(ctx context.Context, opts resources.Options, a catalog.Asset) (pixels.Levels, error) {
 	key := overviewKey{a.URI, a.Member}

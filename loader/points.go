@@ -154,7 +154,7 @@ type rasterKey struct {
 // keys.
 const maxTransforms = 1 << 14
 
-// affine returns the transform of an asset: that of the spec or, if it has none, that of the file's
+// affine returns the transform of an asset: from the spec or, if it has none, from the file's
 // header. A file without a transform is unsupported.
 func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, error) {
 	if p.fixed != nil {

@@ -41,7 +41,7 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 }
 
 // RowAssets returns the rasters of the row of a draw, of the raster fields in their order. The row of a window on the
-// ground is that of the scene that comes first there.
+// ground is the row of the scene that comes first there.
 func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.Asset, error) {
 	d := e.leaves[draw.Dataset]
 	out := make([]catalog.Asset, len(d.rasters))

@@ -77,7 +77,7 @@ type unit struct {
 }
 
 // Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
-// the order in which they come, and on those of several clients and streams (resources.WithTurn) in
+// the order in which they come, and on the tickets of several clients and streams (resources.WithTurn) in
 // turns, as workers and memory allow. With native, tensors that are smaller in their
 // native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
 // with an error of kind not found, unsupported or limit.
@@ -645,7 +645,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	return r.Read(p.ctx, a, in, to.Bands.Picked, to, to.Masked(p.converters(u.row, u.field), in))
 }
 
-// rowOf returns the row of the table for a step of a draw, on the ground that of its first scene, or -1 for padding.
+// rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
 func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	d := e.leaves[draw.Dataset]
 	switch {
@@ -706,7 +706,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 }
 
 // begin returns the asset of the first raster field whose size decides the window of a sequence:
-// that of the first step, or with the policy "fill" that of the first step that opens. With sizes
+// the asset of the first step, or with the policy "fill" of the first step that opens. With sizes
 // measured before the run (GridWindow, TileWindow) the first step must have one: otherwise the
 // sequence has no window, and all its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {

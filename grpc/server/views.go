@@ -81,7 +81,7 @@ const (
 	keptViews = 8
 )
 
-// views has the views of a server, by client.
+// views has the views of a server.
 type views struct {
 	whole *view
 	base  source.Opener // of all

@@ -74,7 +74,7 @@ func (c *Cache) Close() {
 }
 
 // Use calls use with the dataset of a set. A dataset whose files have changed is opened again. It returns the
-// warnings about the dataset, those of earlier questions too, because columns are joined when it is opened.
+// warnings about the dataset, from earlier questions too, because columns are joined when it is opened.
 func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) error) (warnings []string, err error) {
 	key := fmt.Sprintf("%q %d %t %q", set.BasePath, set.Mode, set.Chosen, set.Paths)
 	l, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {

@@ -28,7 +28,7 @@ type About struct {
 	IDColumn string `json:"id_column"`
 	// Parts are the containers that were opened.
 	Parts []string `json:"parts"`
-	// Collection is the document about the dataset, as JSON has it; null if there is none.
+	// Collection is the document about the dataset, as JSON has it, or null.
 	Collection json.RawMessage `json:"collection"`
 }
 
@@ -78,8 +78,8 @@ const (
 )
 
 // Below returns the rows of a level below some samples, without those that conditions on place or time drop, in
-// the order of the samples. It has the columns of the level and of those above it, named "l1:id", "l0:id", …,
-// without those of the format itself ("internal:…"), FolderColumn and VSIColumn.
+// the order of the samples. It has the columns of the level and of the levels above it, named "l1:id", "l0:id", …,
+// without the format's own ("internal:…"), FolderColumn and VSIColumn.
 func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*tables.Table, error) {
 	at, err := s.Below(ctx, level)
 	if err != nil {
@@ -197,8 +197,8 @@ func Statistics(ctx context.Context, d *taco.Dataset, level int, id *string, num
 	return d.PoolNumber(ctx, level, list, number)
 }
 
-// Rows returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the
-// rows below these samples that conditions on place and time leave. nil conditions are none: all rows of the level
+// Rows returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the rows
+// below these samples that conditions on place and time leave. Without conditions, it returns all rows of the level
 // that are not placeholders.
 func Rows(ctx context.Context, d *taco.Dataset, level int, where []spec.Condition, o resources.Options) ([]int, error) {
 	if level > 0 && where == nil {

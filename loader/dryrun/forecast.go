@@ -103,9 +103,9 @@ type Forecast struct {
 	// Examined is how many steps were examined. If they are not all, Total is scaled up.
 	Examined int64 `json:"examined"`
 	// Evicted counts the tiles that made room for others. If there are any, the number of chunks decoded again
-	// depends on the order of the workers, and the figures are those of one worker.
+	// depends on the order of the workers, and the figures hold for one worker.
 	Evicted int64 `json:"evicted"`
-	// Total is the work of the epoch, Mean that of an average step. Most has the largest of each
+	// Total is the work of the epoch, Mean the work of an average step. Most has the largest of each
 	// figure among the examined steps.
 	Total   Work         `json:"total"`
 	Mean    Work         `json:"mean"`
@@ -115,7 +115,7 @@ type Forecast struct {
 	// Loose is true if reads depend on coordinates that no header has: of points, and of the sparse
 	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
 	// be read. It is also true if chunks are decoded in pieces, whose reads stop after the last row of
-	// a window: Requests and Bytes are then those of whole chunks.
+	// a window: Requests and Bytes then count whole chunks.
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`

@@ -42,7 +42,7 @@ type Asset struct {
 	// than a window on the ground. Window is then the box of the part or scene that it needs.
 	Resampled bool `json:"resampled,omitempty"`
 	// Overview is the number of the overview that is read in place of the raster, from 0 for the largest; nil for the
-	// raster itself. Size, Window and Chunks are then those of the overview.
+	// raster itself. Size, Window and Chunks then describe the overview.
 	Overview *int `json:"overview,omitempty"`
 	// Row is the row of the table. It is -1 for a step that does not exist; then nothing else is
 	// set.
@@ -51,9 +51,9 @@ type Asset struct {
 	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
 	Window shuffle.Box `json:"window"` // in the asset's own pixels, before the row's transform
 	// Runs are the byte ranges that are read, Chunks the chunks in them, in the order in which they
-	// are decoded. Those of the asset's mask follow. Of a chunk that is decoded in pieces, reading stops
+	// are decoded. The ranges of the asset's mask follow. Of a chunk that is decoded in pieces, reading stops
 	// after the last row of the window. A chunk of an array has no byte range here:
-	// its runs lie in the array's files, and are those of a worker that has not read the array
+	// its runs lie in the array's files, as a worker reads them that has not read the array
 	// before.
 	Runs   []Range `json:"runs"`
 	Chunks []Chunk `json:"chunks"`
@@ -98,7 +98,7 @@ type Range struct {
 	pieces bool // it is a chunk that is decoded in pieces, and read in parts of pixels.MaxRun
 }
 
-// InPieces reports whether the range is that of a chunk that is decoded in pieces.
+// InPieces reports whether the range holds a chunk that is decoded in pieces.
 func (r *Range) InPieces() bool { return r.pieces }
 
 // Count adds the reads of the range to w. exact is false if there may be fewer.

@@ -196,7 +196,7 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 }
 
 // Antialias fills Out and OutValid from In and InValid, with antialiasing. from has the size of the
-// window, to that of the tensor. Smooth must be prepared for these sizes.
+// window, to the size of the tensor. Smooth must be prepared for these sizes.
 func (s *Resampler) Antialias(from, to *Raster) {
 	bands, plane, result := len(from.Picked), from.H*from.W, to.H*to.W
 	s.Out, s.OutValid = Grown(s.Out, 4*bands*result), Grown(s.OutValid, bands*result)

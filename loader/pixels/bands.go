@@ -10,7 +10,7 @@ type PickedBands struct {
 	StepBands int
 
 	// Of a part of a stack: into gives the tensor's band for each plane of Picked, and all is how many bands the tensor
-	// has. Otherwise into is nil: the planes are those of the tensor.
+	// has. Otherwise into is nil: the planes are the tensor's.
 	into []int
 	all  int
 

@@ -516,7 +516,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 				break
 			}
 			// Rows that are masked as a whole are joined into one box, which avoids a call of MaskBox for
-			// each of them. line may overwrite here, of which only the length is still used.
+			// each of them. line may overwrite here, because only its length is still used.
 			for from == 0 && end == len(here) && y+1 < y1 {
 				if f, e := zeros(line(y+1), 0); f != 0 || e != len(here) {
 					break
@@ -532,7 +532,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 	}
 }
 
-// zeros returns begin and end of the first run of zeros in s[at:], or len(s) twice if there is none.
+// zeros returns begin and end of the first run of zeros in s[at:], or len(s) twice.
 func zeros(s []byte, at int) (from, end int) {
 	from = len(s)
 	if k := bytes.IndexByte(s[at:], 0); k >= 0 {

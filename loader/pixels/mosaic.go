@@ -122,8 +122,8 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	return nil
 }
 
-// Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are those of
-// the window, which need not be resampled.
+// Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are the
+// pixels of the window, which need not be resampled.
 func (r *Raster) Taken(m *warp.Mapping) (in chunk.Box, copied bool) {
 	y, x, ok := m.Shift()
 	if !ok {

@@ -26,11 +26,11 @@ const (
 type Levels struct {
 	// Indexes are their indexes, from the largest to the smallest. Offsets count from the start of the file.
 	Indexes []*chunk.Index
-	// File is the file beside that of the asset (.ovr) that holds them, nil if the asset's own file does.
+	// File is the file beside the asset's (.ovr) that holds them, nil if the asset's own file does.
 	File *catalog.Asset
 }
 
-// Overviews returns the overviews of an asset: those of its own file or, if it has none, those of the file beside it.
+// Overviews returns the overviews of an asset, from its own file or, if that has none, from the file beside it.
 // Members of containers have no file beside them.
 func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (Levels, error) {
 	if a.Index.Blocks != nil { // an array
@@ -60,7 +60,7 @@ func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (le
 		return nil, err
 	}
 	x, from := a.Index, r
-	// Offsets of a member's index count from the start of the container, those of its directories from its own.
+	// Offsets of a member's index count from the start of the container, offsets of its directories from its own.
 	if a.Member != "" {
 		if from, err = source.SectionOf(r, a.Offset, a.Length); err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (le
 	return levels, err
 }
 
-// AtOverview returns an overview of an asset as an asset. Its place is that of the asset, and its pixels are larger.
+// AtOverview returns an overview of an asset as an asset. It has the place of the asset, and larger pixels.
 // An asset of the file beside it has the name, the size and the time of that file.
 func AtOverview(a catalog.Asset, levels Levels, level int) catalog.Asset {
 	if levels.File != nil {
@@ -95,8 +95,8 @@ func (r *Raster) WantsOverview(rule string, m *warp.Mapping) bool {
 	return (rule == spec.AllOverviews || rule == spec.AutoOverviews && r.Blends) && min(y, x) >= worthLooking
 }
 
-// Coarsest returns the number of the coarsest overview of a raster whose pixels are no larger than those of the window
-// with this mapping to the raster, or -1.
+// Coarsest returns the number of the coarsest overview of a raster whose pixels are no larger than the pixels of the
+// window with this mapping to the raster, or -1.
 func Coarsest(levels []*chunk.Index, m *warp.Mapping) int {
 	y, x := m.Scale()
 	h, w := m.Raster()

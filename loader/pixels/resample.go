@@ -96,7 +96,7 @@ func (r *Raster) setResample() error {
 
 // Resampled reads window win of asset a, resamples it to the tensor's size and writes it to a row of the
 // tensor. It holds as many bands at a time as fit into limit bytes, and fails with kind limit if one
-// does not. Its errors name the asset's file, except those of a plan.
+// does not. Its errors name the asset's file, except for errors of a plan.
 func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box, to *Row, limit int) error {
 	f, x, bands := to.Field, a.Index, to.picked().Picked
 	size, k := f.resampledAtOnce(win, limit)
@@ -176,7 +176,7 @@ func Grown(b []byte, n int) []byte {
 }
 
 // Resample fills Out and OutValid from In and InValid: bilinear if to.Blends, otherwise with the nearest
-// samples. from has the size of the window, to that of the tensor. size is that of a sample, in bytes.
+// samples. from has the size of the window, to the size of the tensor. size is the size of a sample, in bytes.
 func (s *Resampler) Resample(from, to *Raster, size int) {
 	s.y, s.x = taps(s.y, from.H, to.H), taps(s.x, from.W, to.W)
 	n := len(from.Picked) * to.H * to.W
@@ -209,7 +209,7 @@ func (s *Resampler) Resample(from, to *Raster, size int) {
 }
 
 // blendRow calls blend for each sample of one row of the result, or does the same faster where no
-// neighbour is missing. samples are those of s.In, plane is where the band begins in them, and w is the
+// neighbour is missing. samples has the samples of s.In, plane is where the band begins in them, and w is the
 // width of the window.
 func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, plane, w int, y *tap) {
 	a, b := samples[plane+y.a*w:][:w], samples[plane+y.b*w:][:w]

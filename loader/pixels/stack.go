@@ -75,7 +75,7 @@ func (r *Raster) CopiesParts() bool {
 	return true
 }
 
-// Lay says how the pixels of a part lie in those of its stack.
+// Lay says how the pixels of a part lie among the pixels of its stack.
 type Lay struct {
 	// Same: pixel (0, 0) of the stack is pixel (Y, X) of the part, and the grids are equal. Otherwise pixels are
 	// resampled.
@@ -131,7 +131,7 @@ func (r *Raster) NewLay(a *catalog.Asset, k int) (l Lay, err error) {
 	return l, l.place(a, p)
 }
 
-// place finds the pixels of the part in those of the stack.
+// place finds the pixels of the part among the pixels of the stack.
 func (l *Lay) place(a, p *catalog.Asset) error {
 	t, err := crs.NewTransform(l.part.CRS, l.stack.CRS)
 	if err != nil {
@@ -211,7 +211,7 @@ func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win sh
 			return err
 		}
 	}
-	// After the pixels, because a chunk also has those of the part that lie past the edge of the stack.
+	// After the pixels, because a chunk also has pixels of the part that lie past the edge of the stack.
 	to.padAround(in)
 	return nil
 }

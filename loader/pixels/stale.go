@@ -84,7 +84,7 @@ func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk 
 	if a.Member == "" {
 		return catalog.SameIndex(ctx, f, x, maxChunk)
 	}
-	// The offsets of a's index count from the start of the container, those of the directory from the
+	// The offsets of a's index count from the start of the container, offsets of the directory from the
 	// start of the asset, so the index must be shifted before the two are compared.
 	part, err := source.SectionOf(f, a.Offset, a.Length)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // TileCache shares decoded chunks among the windows of a pool, so that each chunk is decoded once. It
-// evicts the chunks that were used longest ago, which are those of pools that are over. It is safe for
+// evicts the chunks that were used longest ago, which belong to pools that are over. It is safe for
 // concurrent use.
 type TileCache struct {
 	// mu guards all fields, and key, holders and place of every tile. It is never held while a chunk

@@ -101,7 +101,7 @@ type ReadOptions struct {
 	// and X then give the size of all windows.
 	Corners [][2]int
 	// Overview, if it is not nil, reads an overview of each path in place of the raster: 0 is the largest, as in
-	// GDAL. Y, X and Corners count its pixels. A raster without overviews has those of the file PATH.ovr.
+	// GDAL. Y, X and Corners count its pixels. A raster without overviews has the ones of the file PATH.ovr.
 	Overview *int
 	// Headers are header blobs (rumi or chunk index): one for each path, or none.
 	Headers [][]byte

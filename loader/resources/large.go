@@ -19,8 +19,8 @@ type LargeChunks struct {
 // from the quarter of all memory that is left for uncharged things. A chunk that does not fit gets all of it, alone.
 const budgetShare = 8
 
-// largeBytes returns the bytes for large chunks together, of a dataset with memory for batches. limit is that of the
-// budget, or 0.
+// largeBytes returns the bytes for large chunks together, of a dataset with memory for batches. limit is the limit of
+// the budget, or 0.
 func largeBytes(memory, limit int64) int64 {
 	n := max(memory, DefaultMemoryBytes)
 	if limit > 0 {

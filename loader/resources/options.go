@@ -59,7 +59,7 @@ type Options struct {
 	// AllColumns reads all columns of a CSV table or of items, for Engine.Data. By default only those that the spec
 	// needs are read.
 	AllColumns bool
-	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: that of the environment
+	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: the key in the environment
 	// (tiledb.KeyFromEnv).
 	ArrayKey []byte
 	// Alloc allocates the memory of a batch: n bytes with any content. Default: NewHeap.

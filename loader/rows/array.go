@@ -61,7 +61,7 @@ func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		}
 		c.Images = append(c.Images, m)
 	}
-	// The written cells are those of the array, so they are the same for all attributes.
+	// The array records which cells were written, so they are the same for all attributes.
 	if len(c.Images) > 0 {
 		lo, hi := c.Images[0].Written()
 		c.Lo, c.n = lo, hi-lo

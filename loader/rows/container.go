@@ -397,7 +397,7 @@ func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.As
 // assetCost estimates the memory of an asset in bytes.
 func assetCost(a catalog.Asset) int64 {
 	// A range is two int64, 16 bytes. 512 bytes cover the structs of an asset and its index, 256
-	// that of a mask.
+	// the struct of a mask.
 	n := 512 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)+len(a.Member)+cap(a.Bytes))
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16

@@ -66,7 +66,7 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 	return nil
 }
 
-// leftOf joins the selections of the groups: on each level the rows of one group follow those of
+// leftOf joins the selections of the groups: on each level the rows of one group follow the rows of
 // the group before. It returns nil if no group selects rows on a level.
 func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	deepest := 0
@@ -145,7 +145,7 @@ func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	}
 }
 
-// withSources adds the column with the file of each row to a table whose rows are those of c.at. It
+// withSources adds the column with the file of each row to a table with the rows of c.at. It
 // returns t itself if the dataset has no such column.
 func (c *Container) withSources(t *tables.Table) (*tables.Table, error) {
 	i := c.level0.Index(taco.SourceColumn)
@@ -156,7 +156,7 @@ func (c *Container) withSources(t *tables.Table) (*tables.Table, error) {
 }
 
 // sqlTable returns the table that queries know by name: data itself for "data" and "level0", else
-// that of taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below
+// the table of taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below
 // the joined samples.
 func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Table) (*tables.Table, error) {
 	if isData(name) {

@@ -213,7 +213,7 @@ type Samples struct {
 	c *Container
 }
 
-// SQLTable returns the table that queries know by name: Data for "data" and "level0", else that of
+// SQLTable returns the table that queries know by name: Data for "data" and "level0", else the table of
 // taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below the
 // joined samples.
 func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
@@ -295,7 +295,7 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 	return member{}, err
 }
 
-// ownMember finds a field that names no column and is none: the sample itself if it is a file, else
+// ownMember finds a field that names no column, and has no column's name: the sample itself if it is a file, else
 // the raster below the sample with the name of the field. The first sample decides for all.
 func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))

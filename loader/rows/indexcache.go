@@ -456,7 +456,7 @@ func (s *storedIndexes) read(at int64, n uint32) []byte {
 	return b
 }
 
-// find returns the blob of a raster, by binary search. It returns nil if there is none or its
+// find returns the blob of a raster, by binary search. It returns nil if the file lacks it or its
 // checksum is wrong.
 func (s *storedIndexes) find(want extent) []byte {
 	lo, hi := int64(0), s.n

@@ -586,7 +586,7 @@ func byBytes(strs []string) []int64 {
 // ordered returns an integer that compares like the float does.
 func ordered(f float64) int64 {
 	b := int64(math.Float64bits(f + 0)) // -0 + 0 is 0, so that both zeros are equal
-	// The bits of positive floats ascend with them. Those of negative floats descend, so all bits
+	// The bits of positive floats ascend with them. The bits of negative floats descend, so all bits
 	// but the sign are inverted.
 	if b < 0 {
 		b ^= math.MaxInt64

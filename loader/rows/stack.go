@@ -65,7 +65,7 @@ func (t *stacked) Value(ctx context.Context, field int, row int64) (catalog.Valu
 	return t.Table.Value(ctx, t.fields[field].first, row)
 }
 
-// Extras implements Table. The sizes and places of stacks are known where their grid is that of the first raster.
+// Extras implements Table. The sizes and places of stacks are known where they have the grid of the first raster.
 func (t *stacked) Extras() Extras {
 	x := t.Table.Extras()
 	size, sizes, misplaced := x.Size, x.Sizes, x.Misplaced

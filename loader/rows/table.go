@@ -58,8 +58,8 @@ type Extras struct {
 	Sizes func(ctx context.Context, field int) ([]catalog.Size, error)
 	// Size returns the size in pixels that all rasters of a field have.
 	Size func(field int) catalog.Size
-	// Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than that of the first, if
-	// the dataset knows the places without opening files.
+	// Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than the raster of the
+	// first, if the dataset knows the places without opening files.
 	Misplaced func(ctx context.Context, first, other int, rows []uint32, visit func(row int64, err error)) error
 	// BandNames returns the names of the bands of all rasters, nil if they have none.
 	BandNames func() []string
@@ -68,7 +68,7 @@ type Extras struct {
 	Coordinate func(row int64) int64
 	// Selected is true if the rows are those that the conditions and the split of the source leave.
 	Selected bool
-	// Joined is nil unless the rows are those of several datasets of scenes, one after the other.
+	// Joined is nil unless the table joins several datasets of scenes, one after the other.
 	Joined Datasets
 }
 

@@ -57,7 +57,7 @@ func (s *selector) query(ctx context.Context, w *spec.Condition) error {
 	if err != nil {
 		return err
 	}
-	// The rows may have any order, such as that of an ORDER BY, so they are marked first.
+	// The rows may have any order, such as an ORDER BY gives, so they are marked first.
 	met := make([]bool, len(s.keep))
 	for _, row := range rows {
 		met[row] = true

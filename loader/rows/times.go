@@ -15,7 +15,7 @@ import (
 // NoTime is the time of a row that has none. numpy's NaT has the same bits.
 const NoTime = math.MinInt64
 
-// Times returns the time of each row in microseconds since 1970 UTC, NoTime where there is none, by the first of some
+// Times returns the time of each row in microseconds since 1970 UTC, or NoTime, by the first of some
 // columns that holds times: dates, timestamps, or strings of these; numbers only in one of spec.TimeColumns, as seconds
 // since 1970. It returns nil if there is no such column. It fails if a column cannot be read.
 func Times(ctx context.Context, t Table, columns []string) ([]int64, error) {

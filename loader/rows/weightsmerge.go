@@ -19,13 +19,13 @@ type WeightsPart struct {
 	File *io.SectionReader
 }
 
-// weightsPart is a file of weights of some rows, of which only the header is in memory.
+// weightsPart is a file of weights of some rows. Only its header is in memory.
 type weightsPart struct {
 	WeightsHeader
 	sizes, cells *io.SectionReader
 }
 
-// MergeWeights joins files of weights of runs of rows into that of all rows, in their order. It passes over parts
+// MergeWeights joins files of weights of runs of rows into the file of all rows, in their order. It passes over parts
 // three times, since the sizes of all rows come before the cells, and holds no part in memory. It returns
 // fault.Corrupt for a part that is not such a file, has other rows, or has other fields, cells or samples than the
 // first one.

@@ -40,7 +40,7 @@ func OpenZarrAt(ctx context.Context, path string, o resources.Options) (*zarr.No
 	if err != nil {
 		return nil, err
 	}
-	// The account of an engine has paid for CacheBytes, of which a Zarr dataset has no other use.
+	// The account of an engine has paid for CacheBytes, and a Zarr dataset has no other use for them.
 	return zarr.Open(ctx, o.Opener, path, zarr.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes})
 }
 

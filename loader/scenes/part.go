@@ -29,15 +29,16 @@ const (
 	farthest = 20
 )
 
-// reach returns how many cells around that of its middle a window and half the margin touch, and 2 more: a cell belongs
-// to a square by its centre, and squares are not parallel to the sides of cells.
+// reach returns how many cells around the cell of its middle a window and half the margin touch, and 2 more: a cell
+// belongs to a square by its centre, and squares are not parallel to the sides of cells.
 func (p *Part) reach(o *Options, cell int) int {
 	half := float64(o.Side/2) + math.Ceil(p.Margin/2/o.Resolution)
 	return int(math.Ceil(half/float64(cell))) + 2
 }
 
-// ofPart returns the cells whose windows belong to the part: all cells up to reach from that of the window's middle lie
-// in its squares. Cells have pixels a side; those that are looked at have fine, which is the same for random windows.
+// ofPart returns the cells whose windows belong to the part: all cells up to reach from the cell of the window's middle
+// lie in its squares. Cells have pixels a side; those that are looked at have fine, which is the same for random
+// windows.
 func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
 	p, half := o.Part, 0
 	if o.Stride > 0 { // a cell is the corner of its window

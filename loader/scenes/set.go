@@ -32,7 +32,7 @@ type Scene struct {
 	// the first scene of each; equal ones stay in the order of the scenes.
 	Step int64
 	Rank int
-	// Beside says that the scene's dataset has no steps of sequences: fields take its scenes by those of others.
+	// Beside says that the scene's dataset has no steps of sequences: fields take its scenes by the scenes of others.
 	Beside bool
 	// Time is in microseconds, if the scene is Timed. It is for Nearest only.
 	Time  int64

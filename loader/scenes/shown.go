@@ -12,8 +12,8 @@ import (
 )
 
 // The number of points along a box at which shows compares two maps: one for each 3 degrees of a polygon, to find folds
-// of wider ones, and at most 64, for the whole world. One is enough for a scene of usual size, of which there may be
-// millions.
+// of wider ones, and at most 64, for the whole world. One is enough for a scene of usual size, and there may be
+// millions of these.
 const (
 	leastPoints = 3
 	mostPoints  = 64

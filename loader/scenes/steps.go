@@ -51,8 +51,8 @@ func (s *Set) SameStep(p shuffle.Place, step *Step, has func(dataset int) bool) 
 }
 
 // Nearest returns the row of the scene of some datasets that the window at a place sees and whose time is nearest to
-// that of the first scene of one of its steps, at most within microseconds from it, and the rows of the scenes of the
-// same step. Of several that are as near the preferred one counts.
+// the time of the first scene of one of its steps, at most within microseconds from it, and the rows of the scenes of
+// the same step. Of several that are as near the preferred one counts.
 func (s *Set) Nearest(p shuffle.Place, step *Step, has func(dataset int) bool, within int64) []int64 {
 	first := &s.scenes[step.first]
 	if !first.Timed {
@@ -80,7 +80,7 @@ func (s *Set) Nearest(p shuffle.Place, step *Step, has func(dataset int) bool, w
 	return s.valued(seen, s.scenes[nearest].Step)
 }
 
-// valued returns the rows of those of some scenes that have a value of Scene.Step that is not negative.
+// valued returns the rows of the scenes among some that have a value of Scene.Step that is not negative.
 func (s *Set) valued(seen []int32, value int64) (rows []int64) {
 	for _, i := range seen {
 		if value >= 0 && s.scenes[i].Step == value {

@@ -62,8 +62,8 @@ func (v *Field) eachAnnotation(ctx context.Context, p *Picture,
 	return nil
 }
 
-// masked draws the mask of an annotation. Of a window that is resized, a pixel is that of the image in which its middle
-// lies.
+// masked draws the mask of an annotation. In a window that is resized, a pixel takes the pixel of the image in which
+// its middle lies.
 func (v *Field) masked(p *Picture, row uint32, runs vector.Runs, draw func(y, x0, x1 int)) error {
 	if v.Ragged() {
 		return fault.New(fault.Unsupported, "annotation", fault.NoOffset,

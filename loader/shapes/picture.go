@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/vector/rasterize"
 )
 
-// target is the CRS of an image, and the conversions between it and that of the shapes.
+// target is the CRS of an image, and the conversions between it and the CRS of the shapes.
 type target struct {
 	forth, back *crs.Transform
 

@@ -33,7 +33,7 @@ func PairsPart(ctx context.Context, sp spec.Spec, o resources.Options, po PairOp
 }
 
 // Add adds the results of other samples, and keeps the worst n pairs of both. The worst of all are among the worst of
-// each part, and no two pairs are equal in the order of the list, so that the result is that of one pass.
+// each part, and no two pairs are equal in the order of the list, so that one pass would have given the same result.
 func (r *PairReport) Add(q *PairReport, n int) {
 	r.Samples += q.Samples
 	r.Pairs += q.Pairs

@@ -84,14 +84,14 @@ type Pair struct {
 // Err returns why the pair is reported.
 func (p *Pair) Err() error { return p.err }
 
-// PixelShift is where the content of the other raster lies in comparison with that of the first, pixel by pixel as
+// PixelShift is where the content of the other raster lies in comparison with the first raster's, pixel by pixel as
 // batches have them, in pixels of the coarser one.
 type PixelShift struct {
 	Y float64 `json:"y"` // downwards
 	X float64 `json:"x"` // to the right
 	// Radius is the standard error of the shift, in pixels; 0 if places say the shift.
 	Radius float64 `json:"radius"`
-	// Confidence is that of shift.Shift; 1 if places say so.
+	// Confidence is the confidence of shift.Shift; 1 if places say so.
 	Confidence float64 `json:"confidence"`
 }
 
@@ -129,7 +129,7 @@ func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOption
 }
 
 // withPairs calls do with the open table of a spec, as withTable does, and its selected rows. A spec without fields
-// gets those of the dataset.
+// gets the fields of the dataset.
 func withPairs(ctx context.Context, sp spec.Spec, o resources.Options,
 	do func(sp spec.Spec, o resources.Options, t rows.Table, selected []uint32) error) (err error) {
 	if sp.AllFields = sp.AllFields || len(sp.Fields) == 0; sp.AllFields {
@@ -212,7 +212,7 @@ func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
 }
 
 // together reports whether a dataset has rasters of two fields in its rows: of several datasets of scenes some have
-// those of one only.
+// rasters of one only.
 func together(t rows.Table, a, b int) bool {
 	j := t.Extras().Joined
 	if j == nil {

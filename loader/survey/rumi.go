@@ -15,7 +15,7 @@ type RumiInfo struct {
 	Frame      string `json:"frame"`      // axes of a frame, such as "h w" or "t b h w"
 	// PixelIsPoint says that the file's own transform refers to the centres of pixels.
 	PixelIsPoint bool `json:"pixel_is_point,omitempty"`
-	// TimeKind and Times are those of generation 3: "instant" with a time for each step, or "interval" with the begin
+	// TimeKind and Times belong to generation 3: "instant" with a time for each step, or "interval" with the begin
 	// and the end of each.
 	TimeKind string   `json:"time_kind,omitempty"`
 	Times    []string `json:"times,omitempty"` // ISO 8601 in UTC; days without a time of day

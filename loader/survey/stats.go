@@ -95,7 +95,7 @@ func chosen(t rows.Table, rows []uint32) int64 {
 	return int64(len(rows))
 }
 
-// measure measures count of the given rows from first on. Names, dtypes and numbers of bands are those of the first of
+// measure measures count of the given rows from first on. Names, dtypes and numbers of bands come from the first of
 // all rows, whatever is measured, so that parts fit together.
 func measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, first, count int64,

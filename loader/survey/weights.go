@@ -31,7 +31,7 @@ type WeightOptions struct {
 	Cell int
 }
 
-// Weights counts the valid pixels, or those of some classes, in the cells of every asset. It writes
+// Weights counts the valid pixels, or the pixels of some classes, in the cells of every asset. It writes
 // the file that the sampler WeightedWindow reads to w. A sample that cannot be read ends it with an
 // error; with any bad-sample policy but "error" it has no weight instead. A mixture is an error.
 func Weights(
@@ -47,7 +47,7 @@ func Weights(
 	})
 }
 
-// WeightsExtent returns the extent of Weights of a spec: all rows of a table, and those of a container that the
+// WeightsExtent returns the extent of Weights of a spec: all rows of a table, and of a container the rows that the
 // conditions leave. It refuses options that Weights refuses.
 func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
 	err = withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {

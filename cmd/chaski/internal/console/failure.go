@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Exit codes. Those of signals are 128 and the number of the signal, as shells report them.
+// Exit codes. A signal gives 128 and its number, as shells report it.
 const (
 	exitFault = 1
 	ExitUsage = 2

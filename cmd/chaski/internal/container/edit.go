@@ -99,7 +99,7 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 // textMembers are the members of COLLECTION.json whose values are text, also where they look like numbers.
 var textMembers = []string{"id", "dataset_version", "description", "taco_version", "title"}
 
-// members returns the document of each --set. Other text than that of YAML's lists and objects is kept as it is: YAML
+// members returns the document of each --set. Text that is not a list or an object of YAML is kept as it is: YAML
 // would end a sentence at " #", and make an object of one with ": ".
 func (f *editFlags) members() (docs [][]byte, err error) {
 	for _, text := range f.set {

@@ -217,7 +217,7 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	return console.WriteFile(f.page, env.Out, page.WriteHTML)
 }
 
-// recipe returns the recipe of a file, or that of standard input if path is "-".
+// recipe returns the recipe of a file, or of standard input if path is "-".
 func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*recipe.Recipe, error) {
 	if path != "-" {
 		r, _, err := ReadRecipe(ctx, path)

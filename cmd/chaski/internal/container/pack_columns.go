@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// columnFlags has the flags of columns that the container gets beside those of the source.
+// columnFlags has the flags of columns that the container gets beside the columns of the source.
 type columnFlags struct {
 	attach  columns.Attach
 	list    string

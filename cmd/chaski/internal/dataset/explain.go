@@ -213,7 +213,7 @@ func printRow(w io.Writer, r *dryrun.Row) {
 	}
 }
 
-// printRuns prints byte ranges. Those of an array follow the name of their file in it.
+// printRuns prints byte ranges. In an array, they follow the name of their file.
 func printRuns(w io.Writer, array string, runs []dryrun.Range) {
 	fmt.Fprint(w, "    bytes")
 	file := ""

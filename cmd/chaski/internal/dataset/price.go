@@ -48,7 +48,7 @@ type priceReport struct {
 	PerGB       float64 `json:"per_gb"`
 	PerRequests float64 `json:"per_1000_requests"`
 	Epochs      int64   `json:"epochs"`
-	// Bytes and Requests are those of the run.
+	// Bytes and Requests count the whole run.
 	Bytes    int64   `json:"bytes"`
 	Requests int64   `json:"requests"`
 	Egress   float64 `json:"egress"`

@@ -47,7 +47,7 @@ func (f Bands) set(field *loader.Field) error {
 	return nil
 }
 
-// First picks the bands of the first of some fields, which is "image" if there is none.
+// First picks the bands of the first of some fields, or of "image" if there are no fields.
 func (f Bands) First(fields []loader.Field) ([]loader.Field, error) {
 	if len(fields) == 0 && f != "" {
 		fields = []loader.Field{{Name: "image"}}

@@ -39,7 +39,7 @@ type Dataset struct {
 	Own pflag.FlagSet
 }
 
-// Add adds the flags to those of a command. batch and shuffle are the defaults.
+// Add adds the flags to a command. batch and shuffle are the defaults.
 func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl := &f.Own
 	f.Source.Add(fl)

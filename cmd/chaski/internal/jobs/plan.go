@@ -35,7 +35,7 @@ under the same names, so that full paths or URLs are best. Files are listed, and
 			return console.Usagef("KIND is %q: it must be one of %s", args[0], strings.Join(kinds.All.Names(), ", "))
 		},
 	}
-	// The flags are those of a kind: beside a wrong KIND the first of them would be the error.
+	// The flags depend on the kind: beside a wrong KIND the first of them would be the error.
 	cmd.FParseErrWhitelist.UnknownFlags = true
 	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env), planConvert(env),
 		planMake(env))

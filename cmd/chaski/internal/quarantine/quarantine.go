@@ -177,7 +177,7 @@ type List struct {
 	Skipped int64
 }
 
-// Read adds the records of a list. Its errors are those of r, or have the kind fault.Limit.
+// Read adds the records of a list. Its errors come from r, or have the kind fault.Limit.
 func (l *List) Read(r io.Reader) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	for {

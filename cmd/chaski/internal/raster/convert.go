@@ -280,7 +280,7 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 			write = func() error { return convert.Image(ctx, b, j.images.Array().NewReader(), j.images, j.image, f.o) }
 		}
 		if err := write(); err != nil {
-			// An error of the operating system is about the destination, because those of a source have a kind:
+			// An error of the operating system is about the destination, because errors of a source have a kind:
 			// it must not name the source.
 			if console.SystemKind(err) != 0 {
 				return err

@@ -261,7 +261,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	return nil
 }
 
-// rowsIn returns the number of rows of a catalog, 0 if there is none.
+// rowsIn returns the number of rows of a catalog, or 0 if the file is not one.
 func rowsIn(name string) int64 {
 	files := open.NewOpener(true)
 	defer files.Close()

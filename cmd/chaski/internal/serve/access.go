@@ -66,7 +66,7 @@ func (a *access) check() error {
 // asks reports whether clients have to show anything.
 func (a *access) asks() bool { return a.clients != "" || a.tokens != "" || a.jwks != "" }
 
-// makes reports whether a token is made for addresses, that of --listen and then that of --metrics, if there is one:
+// makes reports whether a token is made for addresses: of --listen and then, if it is given, of --metrics:
 // for listeners on a loopback address, which every user of this machine reaches.
 func (a *access) makes(addresses []net.Addr) (bool, error) {
 	local := false

@@ -266,7 +266,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	return f.writeStages(stages)
 }
 
-// cancelAtEOF calls cancel at the end of in, which is that of the parent process.
+// cancelAtEOF calls cancel at the end of in, when the parent process ends.
 func cancelAtEOF(in io.Reader, cancel context.CancelFunc, log *slog.Logger) {
 	_, err := io.Copy(io.Discard, in)
 	log.Debug("standard input closed", "error", err)
