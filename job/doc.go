@@ -5,9 +5,9 @@
 // named by its content. Merge joins the results. Anything can run the shards: a loop, a pool, an array job of a
 // cluster's scheduler.
 //
-// The work itself is a Kind: package kinds has those of the command. The merged output is the same, bit for bit, for
-// any number of shards, any order and any repeats, because a shard that is done twice gives the same bytes and a kind
-// merges results exactly. Merge returns an error for a shard without a result, and for one whose results differ.
+// The work itself is a Kind: package kinds has the kinds of the command. The merged output is the same, bit for bit,
+// for any number of shards, any order and any repeats, because a shard that is done twice gives the same bytes and a
+// kind merges results exactly. Merge returns an error for a shard without a result, and for one whose results differ.
 //
 //	job.json
 //	items.SHA256            what the shards have, if they have more than numbers

@@ -35,7 +35,7 @@ const (
 )
 
 // notText reports whether b, which encoding/json wrote, holds a string that was not UTF-8. The package replaces bytes
-// that are not UTF-8 by \ufffd, so the string would become another name, maybe that of another file. It writes that
+// that are not UTF-8 by \ufffd, so the string would become another name, maybe another file's. It writes that
 // escape for no other character.
 func notText(b []byte) bool {
 	for i := 0; i < len(b); i++ {
@@ -50,7 +50,7 @@ func notText(b []byte) bool {
 	return false
 }
 
-// isList reports whether name is that of a list.
+// isList reports whether a list may have this name.
 func isList(name string) bool {
 	hash, ok := strings.CutPrefix(name, listPrefix)
 	return ok && isHash(hash)
@@ -146,7 +146,7 @@ func parseBodies(b []byte, s Shard, most int64) (out []json.RawMessage, err erro
 	lines.Buffer(nil, maxBody+1)
 	held := int64(0)
 	for lines.Scan() {
-		// A frame of 100 KB has a billion lines of one byte, each of which takes more than that in memory.
+		// A frame of 100 KB has a billion lines of one byte, and each takes more than that in memory.
 		if held += int64(len(lines.Bytes())) + lineBytes; held > most {
 			return nil, fault.New(fault.Limit, "items", s.Offset, "a list of over %d bytes", most)
 		}

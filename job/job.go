@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	// Version is that of job.json and of results.
+	// Version is the version of job.json and of results.
 	Version = 1
 	// MaxShards bounds the shards of a job: every run reads the whole manifest, which takes some 10 MB for so many
 	// shards. An indexed Job of Kubernetes has the same bound.
@@ -162,7 +162,7 @@ func corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "job", fault.NoOffset, format, args...)
 }
 
-// missing makes a fault of the error of a file that is not there. ENOTDIR is that of a path below a file.
+// missing makes a fault of the error of a file that is not there. A path below a file gives ENOTDIR.
 func missing(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fault.WithFile(fault.New(fault.NotFound, "job", fault.NoOffset, "no such file"), name)

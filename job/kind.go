@@ -86,6 +86,6 @@ type Part struct {
 type Outcome struct {
 	Notes []string // for people, one line each
 	Fault error    // the output is whole, and says that the work found this
-	// Statistics, if not nil, are those of the output. Their JSON is that of 'chaski stats'.
+	// Statistics, if not nil, describe the output, in the JSON of 'chaski stats'.
 	Statistics any
 }

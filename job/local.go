@@ -17,8 +17,8 @@ import (
 type LocalOptions struct {
 	RunOptions     // of each shard, but for Progress
 	Shards     int // done at the same time; 0: one
-	// IgnoreErrors goes on with the other shards after one that failed. The error at the end is that of the first of
-	// them, and says how many failed.
+	// IgnoreErrors goes on with the other shards after one that failed. The error at the end is the error of the first
+	// of them, and says how many failed.
 	IgnoreErrors bool
 	// Progress, if not nil, is called after every item, by one goroutine at a time. Shards that have their results are
 	// done from the beginning.
@@ -65,7 +65,7 @@ func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 	return errFailed(failed)
 }
 
-// errFailed returns the error about shards that failed: that of the first, which says how many there are.
+// errFailed returns the error about shards that failed: the first one's, with their number.
 func errFailed(failed map[int]error) error {
 	first := failed[slices.Min(slices.Collect(maps.Keys(failed)))]
 	if len(failed) == 1 {

@@ -124,7 +124,7 @@ func (j *Job) run(ctx context.Context, shard int, names []string, o RunOptions) 
 	}
 }
 
-// Retryable reports whether an error may go away by itself. Faults of files do not, those of networks and systems may.
+// Retryable reports whether an error may go away by itself. Faults of files do not, faults of networks and systems may.
 func Retryable(err error) bool { return fault.KindOf(err) == 0 }
 
 // note writes the record of a run of a shard.

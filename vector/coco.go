@@ -54,7 +54,7 @@ type annotation struct {
 // Close implements shapes.
 func (c *cocoFile) Close() error { return c.r.Close() }
 
-// shape implements shapes: it returns the outline, or nil if there is none.
+// shape implements shapes: it returns the outline, or nil.
 func (c *cocoFile) shape(_ context.Context, row int) (orb.Geometry, error) {
 	a := &c.list[row]
 	if a.rings == 0 {
@@ -571,7 +571,7 @@ func number(text []byte, at int) (v float64, end int, ok bool) {
 	return v, at, true
 }
 
-// powers holds those of 10 that number divides by. float64 holds each of them exactly.
+// powers holds the powers of 10 that number divides by. float64 holds each of them exactly.
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
 // mask reads the runs of a mask, as a list or as a string.

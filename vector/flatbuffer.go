@@ -10,7 +10,7 @@ import (
 // keeps its first error; later reads return empty values.
 type flatBuffer struct {
 	b []byte
-	// left bounds the bytes of tables and vectors that are still read. Those of a tree are at most the bytes of the
+	// left bounds the bytes of tables and vectors that are still read. A tree has at most the bytes of the
 	// buffer; offsets that lead to the same table again and again would make a small file a huge geometry.
 	left int
 	err  error
@@ -79,7 +79,7 @@ func (f *flatBuffer) table(at int) (t flatTable) {
 // root returns the table of the buffer.
 func (f *flatBuffer) root() flatTable { return f.table(f.follow(0)) }
 
-// field returns where field i of a table is, of which n bytes are read; false if the table lacks it.
+// field returns where field i of a table is, whose n bytes will be read; false if the table lacks it.
 func (f *flatBuffer) field(t flatTable, i, n int) (int, bool) {
 	if f.err != nil || 2*i+2 > len(t.fields) {
 		return 0, false

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// Types of geometries of FlatGeobuf: those of WKB.
+// Types of geometries of FlatGeobuf, with the numbers of WKB.
 const (
 	flatUnknown = iota // each geometry says its own
 	flatPoint

@@ -229,7 +229,7 @@ var tableText = regexp.MustCompile(`(?i)^create\s+table\b`)
 // sqlName returns a name in SQL.
 func sqlName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// fault returns the error for a failed statement: that of the file if it could not be read.
+// fault returns the error for a failed statement: the file's error if it could not be read.
 func (s *packageShapes) fault(ctx context.Context, part string, err error) error {
 	var f *fault.Error
 	switch {

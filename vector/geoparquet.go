@@ -197,7 +197,7 @@ func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChu
 	})
 }
 
-// boxes returns the boxes of all shapes: those of the covering if the file has one, which saves reading the shapes.
+// boxes returns the boxes of all shapes: the covering if the file has one, which saves reading the shapes.
 func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Box, error) {
 	boxes := make([]boxtree.Box, p.f.Rows)
 	sides, ok := p.covering(col)

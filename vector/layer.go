@@ -45,9 +45,9 @@ func (o *Options) defaults() {
 
 // Layer is an open file of shapes. It is safe for concurrent use.
 type Layer struct {
-	// CRS is that of the coordinates; nil if the file does not say.
+	// CRS is the CRS of the coordinates; nil if the file does not say.
 	CRS *crs.CRS
-	// Values are those of Options.Column; nil without one.
+	// Values has the values of Options.Column; nil without one.
 	Values *Values
 
 	coco   *cocoFile // nil for other files
@@ -63,7 +63,7 @@ type shapes interface {
 	Close() error
 }
 
-// Values are those of one column, one for each shape.
+// Values has the values of one column, one for each shape.
 type Values struct {
 	// Ints are whole numbers; nil for other columns. Booleans are 0 and 1.
 	Ints []int64
@@ -138,7 +138,7 @@ func unsupported(what string) error {
 			"with GDAL: ogr2ogr -f Parquet B A)", what)
 }
 
-// index makes the layer of shapes from their boxes. size is that of the file in bytes.
+// index makes the layer of shapes from their boxes. size is the size of the file in bytes.
 func (l *Layer) index(boxes []boxtree.Box, size int64) {
 	var h xxh3.Hasher
 	code := 0
@@ -204,7 +204,7 @@ func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
 	return slices.Compact(rows)
 }
 
-// Shape returns the shape with a number: nil if the file has none there. Types are those of package wkb.
+// Shape returns the shape with a number: nil if the file has none there. It has the types of package wkb.
 func (l *Layer) Shape(ctx context.Context, row uint32) (orb.Geometry, error) {
 	return l.shapes.shape(ctx, int(row))
 }

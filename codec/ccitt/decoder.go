@@ -67,7 +67,7 @@ func (d *Decoder) Decode(dst, src []byte, s Scheme, width, rows, least int) erro
 }
 
 // begin passes over what stands before a row. twoD reports whether the row refers to the one above, ended
-// whether there is none.
+// whether the data end here.
 func (d *Decoder) begin(s Scheme, y int) (twoD, ended bool, err error) {
 	in := &d.in
 	switch s {
@@ -182,7 +182,7 @@ func (d *Decoder) decodeTwoD(y int) error {
 	return nil
 }
 
-// change returns where change k above lies, or the width if there is none.
+// change returns where change k above lies, or the width behind the last change.
 func (d *Decoder) change(k int) int {
 	if k >= len(d.above) {
 		return d.width

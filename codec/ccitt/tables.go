@@ -26,7 +26,7 @@ const (
 	// longCodes are of both colours: 1792, 1856, … 2560.
 	longCodes = `00000001000 00000001100 00000001101 000000010010 000000010011 000000010100 000000010101 000000010110
 		000000010111 000000011100 000000011101 000000011110 000000011111`
-	// modeCodes are those of rows that refer to the row above (T.4, table 4), in the order of the constants below.
+	// modeCodes are the codes of rows that refer to the row above (T.4, table 4), in the order of the constants below.
 	modeCodes = "0001 001 0000010 000010 010 1 011 000011 0000011 0000001"
 )
 

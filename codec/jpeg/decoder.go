@@ -18,9 +18,9 @@ type Shape struct {
 
 // Limits of a stream.
 const (
-	// maxComponents is that of libjpeg.
+	// maxComponents is the limit of libjpeg.
 	maxComponents = 10
-	// maxScans is that of libtiff and GDAL. Each scan may pass over the whole image with few bytes.
+	// maxScans is the limit of libtiff and GDAL. Each scan may pass over the whole image with few bytes.
 	maxScans = 100
 )
 
@@ -103,7 +103,7 @@ func (d *Decoder) Decode(dst, src, tables []byte, s Shape) error {
 	return nil
 }
 
-// share reads the tables that tiles share, unless they are those of the last call.
+// share reads the tables that tiles have in common. It does nothing if the last call read the same ones.
 func (d *Decoder) share(tables []byte) error {
 	if d.shared != nil && bytes.Equal(d.shared, tables) {
 		return nil
@@ -121,7 +121,7 @@ func (d *Decoder) share(tables []byte) error {
 	return nil
 }
 
-// finish checks that all samples are known, and computes those of a progressive stream.
+// finish checks that all samples are known, and computes the samples of a progressive stream.
 func (d *Decoder) finish() error {
 	f := &d.frame
 	if f.n == 0 {

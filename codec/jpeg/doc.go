@@ -1,7 +1,7 @@
 // Package jpeg decodes the JPEG streams of TIFF tiles (ITU-T T.81; TIFF Technical Note 2): baseline,
 // extended sequential and progressive streams of 8 bits a sample with Huffman codes, with any sampling factors.
 //
-// Samples equal those of libjpeg-turbo with its defaults, which libtiff is usually built with: its accurate
+// Samples equal what libjpeg-turbo gives with its defaults, which libtiff is usually built with: its accurate
 // integer inverse transform, smooth ("fancy") upsampling, and its integer conversion from YCbCr to RGB.
 //
 // Streams are not trusted. The shape that a stream states must be the tile's before memory is allocated, and

@@ -165,7 +165,7 @@ func (d *Decoder) allocate() error {
 	if d.progressive {
 		coefs = planes
 	}
-	// Sides are those of the tile rounded up to at most 32, so that planes are at most as large as the tile
+	// Sides are the tile's, rounded up to at most 32, so that planes are at most as large as the tile
 	// and its edges, and coefficients twice as large. Memory that far larger tiles needed is not kept.
 	d.planes, d.coefs = sized(d.planes, planes), sized(d.coefs, coefs)
 	clear(d.coefs)
@@ -185,7 +185,7 @@ func (d *Decoder) allocate() error {
 	return nil
 }
 
-// keepBytes is how much memory of each kind a Decoder always keeps for the next tile: that of a tile of
+// keepBytes is how much memory of each kind a Decoder always keeps for the next tile: a tile of
 // 1024 by 1024 pixels of 3 bands.
 const keepBytes = 3 << 20
 

@@ -105,7 +105,7 @@ func (d *Decoder) huffmanTables(own *tableSet, b []byte) error {
 	return nil
 }
 
-// lutBits is the length of the codes that one look-up decodes: nearly all of those of photographs.
+// lutBits is the length of the codes that one look-up decodes: nearly all codes of photographs.
 const lutBits = 10
 
 // huffman decodes one code.

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Type is the type of the samples of a blob. The values are those of the format.
+// Type is the type of the samples of a blob. The format defines the values.
 type Type int32
 
 // Types of samples.

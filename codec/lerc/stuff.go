@@ -43,7 +43,7 @@ func (d *Decoder) stuffed(most int) {
 	}
 }
 
-// unpack appends n numbers of that many bits, at most 31. n is at most that of a block.
+// unpack appends n numbers of that many bits, at most 31. n is at most a block's.
 func (d *Decoder) unpack(to []uint32, n, width int) []uint32 {
 	src := d.bytes((n*width + 7) / 8)
 	if d.err != nil {

@@ -42,7 +42,7 @@ func (r *reader) skip(n uint) {
 
 const (
 	maxLength = 15 // bits of a code, at most
-	// lookBits are looked up at once: a table of 256 bytes, of which a group of codes has 5 at most.
+	// lookBits are looked up at once: a table of 256 bytes. A group of codes has 5 tables at most.
 	lookBits = 7
 )
 

@@ -245,7 +245,7 @@ func extended(r *reader, s int) int {
 	return (2+s&1)<<bits + int(r.read(bits)) + 1
 }
 
-// distance returns how many pixels before one a copy begins. The first 120 numbers are those of neighbours.
+// distance returns how many pixels before one a copy begins. The first 120 numbers stand for neighbours.
 func distance(n, w int) int {
 	if n > len(neighbours) {
 		return n - len(neighbours)

@@ -68,7 +68,7 @@ func (t *transform) undo(pix []uint32, h int) []uint32 {
 
 func delta(factor uint32, v int8) int { return int(int8(factor)) * int(v) >> 5 }
 
-// unindex returns the colours of indices, of which a pixel holds several if the colours are few.
+// unindex returns the colours of indices. A pixel holds several indices if the colours are few.
 func (t *transform) unindex(pix []uint32, h int) []uint32 {
 	out, across, depth := make([]uint32, t.w*h), ceil(t.w, t.bits), uint(8)>>t.bits
 	for i := range out {
@@ -143,7 +143,7 @@ func add(a, b uint32) uint32 {
 	return (a&0xff00ff00+b&0xff00ff00)&0xff00ff00 | (a&0xff00ff+b&0xff00ff)&0xff00ff
 }
 
-// mean is that of pixels byte by byte, rounded down.
+// mean is the mean of two pixels byte by byte, rounded down.
 func mean(a, b uint32) uint32 { return (a^b)&0xfefefefe>>1 + a&b }
 
 func at(v uint32, k uint) int { return int(v >> (8 * k) & 0xff) }

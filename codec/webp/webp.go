@@ -89,7 +89,7 @@ func (p *parts) lossy(dst []byte, w, h, bands int) error {
 	return nil
 }
 
-// parts are those of a container that make its image.
+// parts are the parts of a container that make its image.
 type parts struct {
 	lossless []byte // VP8L behind its header
 	vp8      []byte

@@ -49,7 +49,7 @@ func upsample(dst, near, far []byte) {
 }
 
 // rgb converts a pixel of BT.601 with the range of video, 16 to 235. The factors are 1.164, 1.596, 0.391, 0.813 and
-// 2.018 in units of 1/16384, as libwebp has them, of which 8 bits are dropped at once and 6 at the end.
+// 2.018 in units of 1/16384, as libwebp has them: 8 of the bits are dropped at once and 6 at the end.
 func rgb(y, u, v int) (r, g, b byte) {
 	l := y * 19077 >> 8
 	return clip(l + v*26149>>8 - 14234), clip(l - u*6419>>8 - v*13320>>8 + 8708), clip(l + u*33050>>8 - 17685)

@@ -5,7 +5,7 @@
 //	OUT/train/masks/{id}.tif    uint8, one band: 0 land, 1 water, 2 vegetation, 255 nodata
 //	OUT/val/...                 the same, from rows of the scene that no training chip touches
 //
-// Chips of even number are TOGs (zstd and a predictor), those of odd number rumi files (OpenZL
+// Chips of even number are TOGs (zstd and a predictor), chips of odd number rumi files (OpenZL
 // frames): the loader takes both, side by side in one folder.
 //
 // The labels are thresholds of two normalised differences of the same bands, (B05-B11)/(B05+B11) for

@@ -167,7 +167,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// hostOf returns what counts as one host: an address of IPv4, a network of 64 bits of IPv6, of which every customer of
+// hostOf returns what counts as one host: an address of IPv4, a network of 64 bits of IPv6, because every customer of
 // a provider has at least one, or the process at a Unix socket.
 func hostOf(a net.Addr) string {
 	if a == nil {

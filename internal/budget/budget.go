@@ -382,7 +382,7 @@ func (b *Budget) leave(w *waiter) {
 	}
 }
 
-// serve gives memory to accounts that grow, which hold what others may need, and then to those of the queue, in its
+// serve gives memory to accounts that grow, which hold what others may need, and then to the queue, in its
 // order: while the first one has too little room, nobody behind it is served but first seats. It needs the lock.
 func (b *Budget) serve() {
 	for i := range b.lanes {

@@ -77,7 +77,7 @@ const longestBase = 200
 const staleAge = 10 * time.Minute
 
 // WriteFile replaces the file name by a new one with the content that write gives it; write must not
-// close it. On an error the old file stays as it was, or absent. The mode is that of a new file under
+// close it. On an error the old file stays as it was, or absent. It has the mode of a new file under
 // the umask.
 func WriteFile(name string, write func(*os.File) error) error { return writeFile(name, write, place) }
 
@@ -168,7 +168,7 @@ func Rename(from, to string) error {
 }
 
 // syncs is how many files Sync waits for at a time. A journaling file system writes them together: 40,000 files of 10
-// KB on ext4 took 48 s one by one. Each takes a file descriptor, of which a process may have 1,024.
+// KB on ext4 took 48 s one by one. Each takes a file descriptor, and a process may have 1,024.
 const syncs = 64
 
 // Sync waits until the files and folders at and below path are on the disk. It opens them, hence the caller closes

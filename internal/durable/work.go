@@ -18,7 +18,7 @@ type Work struct {
 	lock *os.File // nil where folders cannot be locked
 }
 
-// workSuffix ends the name of a Work. It differs from that of temporary names, because clean must not remove it.
+// workSuffix ends the name of a Work. It differs from the suffix of temporary names, because clean must not remove it.
 const workSuffix = ".chaski-work"
 
 // OpenWork opens the work for the file or folder name, .NAME.chaski-work beside it, and creates it if it is not there.

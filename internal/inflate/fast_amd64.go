@@ -21,8 +21,8 @@ func (d *Decoder) fast(dst []byte, at int) (int, error) {
 	}
 }
 
-// fastBMI2 is turns. far is 0, less than 0 for a distance that is not a code, or that of a match that begins before
-// dst.
+// fastBMI2 is turns. far is 0, less than 0 for a distance that is not a code, or the distance of a match that begins
+// before dst.
 //
 //go:noescape
 func fastBMI2(d *Decoder, dst []byte, at int) (out, far int)

@@ -2,8 +2,8 @@
 //
 // The libraries read a stream byte by byte, because they cannot know that all of it is in memory. Chunks of rasters
 // are, and that makes decoding two to four times as fast: bits are loaded eight bytes at a time, and one look-up gives
-// two literals, or a literal and the length of the match behind it, where both codes are short, as those of 16-bit
-// imagery behind a predictor are.
+// two literals, or a literal and the length of the match behind it, where both codes are short, as they are for 16-bit
+// imagery behind a predictor.
 package inflate
 
 import (

@@ -28,8 +28,8 @@ const (
 	litBits      = 11 // of a look-up: two literals of 16-bit imagery fit, such as 2 and 9 bits; 8 KiB stay in the cache
 	distBits     = 8
 	sizeBits     = 7 // codes of sizes have no more
-	// Each sub-table serves a prefix of codes longer than the look-up, of which there are fewer than half as many as
-	// symbols, and has at most 2^(15-11) or 2^(15-8) entries, of which at least two are codes.
+	// Each sub-table serves a prefix of codes longer than the look-up. There are fewer than half as many prefixes as
+	// symbols. A sub-table has at most 2^(15-11) or 2^(15-8) entries, and at least two of them are codes.
 	litSubs  = maxLiterals / 2 * (1 << (maxCode - litBits))
 	distSubs = maxDistances / 2 * (1 << (maxCode - distBits))
 )
@@ -67,8 +67,8 @@ func symbols() (lit [maxLiterals]uint32, dist [maxDistances]uint32) {
 	return lit, dist
 }
 
-// build fills a table for the codes whose lengths are sizes. look is the bits of a look-up, and entries are those of
-// the symbols.
+// build fills a table for the codes whose lengths are sizes. look is the bits of a look-up, and entries has the entries
+// of the symbols.
 func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
 	var count, next [maxCode + 1]int
 	for _, s := range sizes {
@@ -86,7 +86,7 @@ func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
 		}
 	}
 	if code != 1<<maxCode {
-		// A block without matches has no codes of distances, or one of one bit, of which half is not used.
+		// A block without matches has no codes of distances, or one of one bit, half unused.
 		if longest > 1 {
 			return errCodes
 		}

@@ -149,7 +149,7 @@ func gatherSIMD(dst, src []byte, stride, n, size int) int {
 	return vectors * count
 }
 
-// n counts vectors of 16 bytes; m has the masks of a distance, of which the first shifts move anything.
+// n counts vectors of 16 bytes; m has the masks of a distance; only the first shifts of them move anything.
 //
 //go:noescape
 func sumNear8AVX(row *byte, n int, m *byte, shifts int)

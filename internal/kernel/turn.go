@@ -81,7 +81,7 @@ func reverse(dst, src []byte, size int) {
 	}
 }
 
-// turn is Turn for TurnedRows rows of TurnedCols elements, of which it fills cols, if the rows of the
+// turn is Turn for TurnedRows rows of TurnedCols elements, and fills cols of them, if the rows of the
 // result are neighbouring columns of src. It reports false if the bytes cannot be read as numbers.
 func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, strideY, strideX, cols int) bool {
 	dst, ok1 := cast.Of[T](dstBytes)

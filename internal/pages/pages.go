@@ -13,9 +13,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 )
 
-// Worth is the size in bytes from which memory of this package is better than that of the heap. Smaller allocations
-// start collections in time, because each is a small part of what GOMEMLIMIT leaves free: 4 MiB are half of that of
-// the smallest --memory-total.
+// Worth is the size in bytes from which memory of this package is better than the heap. Smaller allocations
+// start collections in time, because each is a small part of what GOMEMLIMIT leaves free: 4 MiB are half of what
+// the smallest --memory-total leaves.
 const Worth = 4 << 20
 
 // Memory is zeroed memory at an address divisible by 64.

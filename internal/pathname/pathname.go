@@ -10,7 +10,7 @@ import (
 )
 
 // Join is filepath.Join, but keeps "..": the name before it may be a link, and then the kernel goes up
-// from where the link leads. Without ".." the result is that of filepath.Join.
+// from where the link leads. Without ".." it does what filepath.Join does.
 func Join(elem ...string) string {
 	if !slices.ContainsFunc(elem, HasParent) {
 		return filepath.Join(elem...)

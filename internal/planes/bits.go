@@ -3,7 +3,7 @@ package planes
 import "encoding/binary"
 
 // JoinBits undoes the bit shuffling of Blosc and of the bitshuffle library for one block: src has a row of bits for
-// each bit of a value, those of its first byte first. dst, src and scratch have one length, a multiple of 8 times
+// each bit of a value, the first byte's first. dst, src and scratch have one length, a multiple of 8 times
 // size, and do not overlap.
 func JoinBits(dst, src, scratch []byte, size int) {
 	n := len(src) / size
@@ -58,7 +58,7 @@ func JoinBitPlane(dst, src []byte) {
 
 func u64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+8]) }
 
-// swap exchanges the bits of x above those of mask, shift places higher, with those of y in mask.
+// swap exchanges the bits of x that lie shift places above mask with the bits of y in mask.
 func swap(x, y uint64, shift int, mask uint64) (uint64, uint64) {
 	t := (x>>shift ^ y) & mask
 	return x ^ t<<shift, y ^ t

@@ -16,7 +16,7 @@ import (
 // unknownMemory is assumed if the system does not say how much memory it has. A small laptop has 8 GiB.
 const unknownMemory = 8 << 30
 
-// Memory returns how many bytes of memory this process may use: those of the machine, within the limits
+// Memory returns how many bytes of memory this process may use: the machine's, within the limits
 // of its control groups (Linux) and of GOMEMLIMIT.
 func Memory() int64 {
 	heap.mu.Lock()

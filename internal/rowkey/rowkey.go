@@ -78,7 +78,7 @@ func (m *Match) Row(name string) int64 {
 	return row
 }
 
-// Counts returns the number of names without a row, and that of the table's rows without a name.
+// Counts returns the number of names without a row, and of the table's rows without a name.
 func (m *Match) Counts(rows int64) (unmatched, unused int) {
 	return m.unmatched, int(rows) - len(m.used)
 }

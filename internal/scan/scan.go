@@ -8,7 +8,7 @@ type Unsigned interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
-// Sum writes v plus the running sum of src to dst and returns the last sum, v if there is none. Both
+// Sum writes v plus the running sum of src to dst and returns the last sum, or v for an empty src. Both
 // have one length; they may be the same memory.
 func Sum[T Unsigned](dst, src []T, v T) T {
 	n, v := fast(dst, src, nil, v, plain)

@@ -113,7 +113,7 @@ func (s *Sorter) flush() (err error) {
 	return nil
 }
 
-// window is that of the frames, in bytes: each run that is merged holds one.
+// window is the window of the frames, in bytes: each run that is merged holds one.
 const window = 256 << 10
 
 // counted is a writer that counts its bytes.

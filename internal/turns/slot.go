@@ -51,7 +51,7 @@ func (s *Slot) Urgent() *Slot {
 }
 
 // Within returns s, which from now on has a place only while outer has one, of other turns: Tick of s waits for both
-// places, first for that of outer, and Rest gives both back. Slots of Beside share outer.
+// places, first for outer's, and Rest gives both back. Slots of Beside share outer.
 func (s *Slot) Within(outer *Slot) *Slot {
 	if s == nil {
 		return outer
@@ -83,7 +83,7 @@ func (s *Slot) Beside() *Slot {
 	return &Slot{turns: s.turns, urgent: s.urgent, key: s.key, also: s.also, outer: s.outer}
 }
 
-// Tick comes before each piece of work. It waits for a place if there is none, and passes the place on if others should
+// Tick comes before each piece of work. It waits for a place if all are taken, and passes the place on if others should
 // have it. If ctx ends first, it returns its error.
 func (s *Slot) Tick(ctx context.Context) error {
 	if s == nil {

@@ -75,7 +75,7 @@ type waiter struct {
 // difference is about a piece of work, which is shorter: see stuckFor.
 const lag = 2 * time.Second
 
-// fewSeats is how many seats there may be before those of clients that are gone are looked for.
+// fewSeats is how many seats there may be before the seats of clients that are gone are looked for.
 const fewSeats = 64
 
 // forgiven is for how long a client that is gone is sure to keep its debt, which is a few slices of processors.
@@ -401,7 +401,7 @@ func (t *Turns) enqueue(s *seat) {
 	}
 }
 
-// end forgets clients without places and without a debt. Use beyond that of others is a debt, with which a client
+// end forgets clients without places and without a debt. Use beyond the others' is a debt, with which a client
 // begins when it comes back. It needs the lock.
 func (t *Turns) end(s *seat) {
 	if s.held > 0 || len(s.waiters) > 0 {

@@ -11,7 +11,7 @@ import (
 // MaxBytes bounds the size of a document as JSON, with aliases written out.
 const MaxBytes = 1 << 20
 
-// Object returns the members of a YAML document, which is an object, as those of a JSON one. An empty document has
+// Object returns the members of a YAML document, which is an object, as members of a JSON object. An empty document has
 // none.
 func Object(b []byte) (map[string]json.RawMessage, error) {
 	// YAML does not have all of JSON: a character as two escapes, which Python writes, or integers of over 64 bits.

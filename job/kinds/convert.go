@@ -169,7 +169,7 @@ func (k *Convert) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o j
 	return o, w.Flush()
 }
 
-// maxConverted bounds a line of the report, in bytes: that of the list (job.Items), with a hash and an error.
+// maxConverted bounds a line of the report, in bytes: a line of the list (job.Items), with a hash and an error.
 const maxConverted = 128 << 10
 
 // eachConverted calls each for the lines of a result.

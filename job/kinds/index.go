@@ -343,8 +343,8 @@ func (k *Index) checkName(name string) error {
 		"its paths are relative to %s, as the job was planned: write it there", k.Base), name)
 }
 
-// sorted returns the records of a sorter as items. err is that of listing them. weigh, if not nil, returns the bytes of
-// an item.
+// sorted returns the records of a sorter as items. err is the error of listing them. weigh, if not nil, returns the
+// bytes of an item.
 func sorted(s *sorter.Sorter, err error, weigh func(sorter.Record) int64) (items job.Items, _ error) {
 	if err == nil {
 		items.Count, items.Bytes, err = s.Total()

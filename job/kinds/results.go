@@ -48,7 +48,7 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// opened returns options with an opener, local files if there is none, and what ends its use.
+// opened returns options with an opener, by default of local files, and what ends its use.
 func opened(o resources.Options) (resources.Options, func()) {
 	if o.Opener != nil {
 		return o, func() {}

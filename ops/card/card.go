@@ -22,8 +22,8 @@ type Options struct {
 	Name string
 	// URL is where the data set is published, "" if that is not known.
 	URL string
-	// Link is the path from the folder of the card to the container, or from the root if there is none. Documents for
-	// programs have it where URL is not known.
+	// Link is the path from the folder of the card to the container, or from the root if the card has no folder.
+	// Documents for programs have it where URL is not known.
 	Link string
 	// Year is the year of its publication, which DataCite wants.
 	Year int
@@ -197,7 +197,7 @@ func (c *Card) Heading() string {
 // Person is a provider or curator.
 type Person struct{ Name, Organization, Role string }
 
-// People returns providers or curators. A member without a name has that of its organization.
+// People returns providers or curators. A member without a name has its organization's.
 func People(list []map[string]any) (out []Person) {
 	text := func(m map[string]any, name string) string {
 		s, _ := m[name].(string)

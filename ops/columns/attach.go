@@ -26,10 +26,10 @@ type Attach struct {
 	Text []string
 	// Left allows samples without a row, whose columns are null. Otherwise they are NotFound.
 	Left bool
-	// Replace allows columns that the samples have already: those of the table replace them.
+	// Replace allows columns that the samples have already: the table's columns replace them.
 	Replace bool
 
-	// Unmatched is set to the number of samples without a row, and Unused to that of rows without a sample.
+	// Unmatched is set to the number of samples without a row, and Unused to the number of rows without a sample.
 	Unmatched, Unused int
 }
 

@@ -22,7 +22,7 @@ type Compute struct {
 	Classes map[string][]int64
 	// Workers is how many rasters are decoded at a time. The default is the number of processors.
 	Workers int
-	// Old says that columns are those of TACO 0.2: stats are stats:mean, stats:min, stats:max and stats:std, and stac
+	// Old selects the columns of TACO 0.2: stats are stats:mean, stats:min, stats:max and stats:std, and stac
 	// is for levels without stac:crs.
 	Old bool
 
@@ -63,8 +63,8 @@ func (c *Compute) Check() error {
 // Inspect implements build.Options.Inspect. Rasters are TIFFs, rumi files, PNGs and JPEGs; other files, and padding,
 // have nulls. A raster that cannot be read is an error that names its sample.
 //
-// Levels with a raster get the columns of the raster. A folder gets those of its first raster about place: stac and
-// istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
+// Levels with a raster get the columns of the raster. A folder gets the columns about the place of its first raster:
+// stac and istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
 func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	rasters := make([][]*raster, len(levels))
 	for k := range levels {
@@ -90,7 +90,7 @@ func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	return in
 }
 
-// columns returns the columns of each level, of its rasters; those of other files are nil.
+// columns returns the columns of each level, of its rasters; other files have nil.
 func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][]*raster) ([]*tables.Table, error) {
 	if err := c.checkClasses(levels, rasters); err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// grid is the grid of MajorTOM: rows of equal latitudes, each divided into columns of about the spacing. It is that of
-// the extension majortom of tacotoolbox, with its codes: rows are counted from the equator up (U) and down (D), columns
-// from the meridian of Greenwich to the right (R) and left (L).
+// grid is the grid of MajorTOM: rows of equal latitudes, each divided into columns of about the spacing. It is the grid
+// of the extension majortom of tacotoolbox, with its codes: rows are counted from the equator up (U) and down (D),
+// columns from the meridian of Greenwich to the right (R) and left (L).
 type grid struct {
 	kilometres float64
 	lats       []float64 // southern edges of rows, ascending
@@ -95,8 +95,8 @@ func zOrder(p [2]float64) (z uint64) {
 	return z
 }
 
-// groups returns the code of the group of each point: groups of most points that are near each other. That of NaN is
-// "". Without any point it returns nil.
+// groups returns the code of the group of each point: groups of most points that are near each other. NaN has the
+// code "". Without any point it returns nil.
 func groups(points [][2]float64, most int) []string {
 	var order []int
 	for i, p := range points {

@@ -28,8 +28,8 @@ const (
 )
 
 // services are extensions whose values come from a service or from data sets of the whole globe. chaski adds their
-// columns without values, so that a table or another tool can fill them. The types are those of tacotoolbox 0.26.9
-// (geoenrich) and of the text of TACO 0.2.0 (rai).
+// columns without values, so that a table or another tool can fill them. The types come from tacotoolbox 0.26.9
+// (geoenrich) and from the text of TACO 0.2.0 (rai).
 var services = map[string][]tables.Column{
 	"geoenrich": append(declared("geoenrich:", float32Type, "elevation", "cisi", "precipitation", "temperature",
 		"soil_clay", "soil_sand", "soil_carbon", "soil_bulk_density", "soil_ph", "gdp", "human_modification",
@@ -55,7 +55,7 @@ func declared(prefix string, t tables.Type, names ...string) (out []tables.Colum
 var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "majortom", "spatialgroup", "split",
 	"geoenrich", "rai"}
 
-// defaultKilometres is the spacing of the grid of majortom where none is given: that of tacotoolbox.
+// defaultKilometres is the spacing of the grid of majortom where none is given; tacotoolbox has the same.
 const defaultKilometres = 100
 
 // Parse reads a list of extensions, such as "stac,stats,majortom=50". Errors have no kind.

@@ -36,7 +36,7 @@ type unclosed struct{ source.Reader }
 // Close implements source.Reader.
 func (unclosed) Close() error { return nil }
 
-// Gap implements source.Gapped, ETag source.Tagged. They are those of the file.
+// Gap implements source.Gapped, ETag source.Tagged. Both ask the file.
 func (u unclosed) Gap() int64   { return source.Gap(u.Reader) }
 func (u unclosed) ETag() string { return source.ETag(u.Reader) }
 

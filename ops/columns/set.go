@@ -51,7 +51,7 @@ func (c *Set) Add(name string, v *tables.Vector) {
 // Table returns the columns.
 func (c *Set) Table() *tables.Table { return tables.FromVectors(c.names, c.vectors) }
 
-// STAC adds the columns of STAC of n rasters, but for the centroid. Those of a nil one are null.
+// STAC adds the columns of STAC of n rasters, but for the centroid. A nil raster has null.
 func (c *Set) STAC(n int, of func(i int) *Raster) {
 	crs, none := make([]string, n), make([]bool, n)
 	for i := range n {
@@ -78,7 +78,7 @@ func (c *Set) STAC(n int, of func(i int) *Raster) {
 	}))
 }
 
-// Stats adds the column geotiff:stats of n rasters. That of a nil one, or of one without statistics, is null.
+// Stats adds the column geotiff:stats of n rasters. A nil raster, or one without statistics, has null.
 func (c *Set) Stats(n int, of func(i int) *Raster) {
 	var bands [][]float64
 	offs, none := make([]uint32, 1, n+1), make([]bool, n)
@@ -99,7 +99,7 @@ var (
 	momentAt    = [...]int{2, 0, 1, 3}
 )
 
-// moments adds the columns of STATS of n rasters. Those of a nil one, or of one without statistics, are null.
+// moments adds the columns of STATS of n rasters. A nil raster, or one without statistics, has null.
 func (c *Set) moments(n int, of func(i int) *Raster) {
 	for k, name := range momentNames {
 		c.Add(name, listOf(floats, n, func(i int) (out []float64) {
@@ -113,7 +113,7 @@ func (c *Set) moments(n int, of func(i int) *Raster) {
 	}
 }
 
-// Centroids adds the column stac:centroid of points of longitude and latitude. That of NaN is null.
+// Centroids adds the column stac:centroid of points of longitude and latitude. NaN gives null.
 func (c *Set) Centroids(points [][2]float64) {
 	c.points(Centroid, len(points), func(i int) [2]float64 { return points[i] })
 }

@@ -61,7 +61,7 @@ type Summarizer struct {
 }
 
 // Of returns the statistics of the valid samples of a band as geotiff:stats has them: min, max, mean, std, percentage
-// of valid pixels, and the percentiles 25, 50, 75 and 95. They are those of the finite samples, of pixels in all.
+// of valid pixels, and the percentiles 25, 50, 75 and 95. They count the finite samples, of pixels in all.
 // Without one they are NaN. It returns nil for a dtype that AppendValues does not take.
 func (s *Summarizer) Of(valid []byte, d chunk.DType, pixels int) []float64 {
 	switch d {

@@ -155,7 +155,7 @@ func (c *toArray) measure(ctx context.Context) error {
 	return nil
 }
 
-// datatypes maps dtypes to those of TileDB.
+// datatypes maps dtypes to the types of TileDB.
 var datatypes = map[chunk.DType]tiledb.Datatype{
 	chunk.Int8: tiledb.Int8, chunk.Uint8: tiledb.Uint8, chunk.Int16: tiledb.Int16, chunk.Uint16: tiledb.Uint16,
 	chunk.Int32:  tiledb.Int32,

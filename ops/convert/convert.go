@@ -157,7 +157,7 @@ func (o *Options) Check() error {
 
 // File reads the raster at path and writes it to w in the format o.Format, with everything besides the
 // pixels that the format can hold. It returns the names of what it left out. With Options.Strict it refuses a
-// raster of which it would leave out anything, with the kind fault.Unsupported. Errors about the raster have a
+// raster if it would leave out anything of it, with the kind fault.Unsupported. Errors about the raster have a
 // kind; errors about o or w have none.
 func File(ctx context.Context, w io.Writer, path string, o Options) (left []string, err error) {
 	if err := o.Check(); err != nil {

@@ -124,7 +124,7 @@ func (o *Options) cube3(ctx context.Context, w io.Writer, pixels []byte, times i
 	})
 }
 
-// trailer returns the names and times of a file of generation 3: of the options, else those of the rasters.
+// trailer returns the names and times of a file of generation 3: of the options, else of the rasters.
 func (o *Options) trailer(h *holding, bands, times int) (*rumi.Trailer, error) {
 	refuse := func(format string, args ...any) (*rumi.Trailer, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)

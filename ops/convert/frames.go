@@ -83,9 +83,9 @@ type compressor struct {
 }
 
 const (
-	// firstSamples is the memory for samples before any has come, in bytes: those of a tile of 512 by 512 uint16.
+	// firstSamples is the memory for samples before any has come, in bytes: a tile of 512 by 512 uint16.
 	firstSamples = 512 << 10
-	// encoding is the memory of an encoder in times that of its samples: the samples, residuals, planes, their codes,
+	// encoding is the memory of an encoder in times its samples: the samples, residuals, planes, their codes,
 	// a trial and the frame.
 	encoding = 6
 )

@@ -73,7 +73,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	return h, nil
 }
 
-// openPicture reads the header of a PNG or JPEG file. It returns nil if the file is none.
+// openPicture reads the header of a PNG or JPEG file. It returns nil for another file.
 func openPicture(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
 	head := make([]byte, min(4, r.Size()))
 	if err := r.ReadAt(ctx, head, 0); err != nil || !picture.Is(head) {
@@ -90,7 +90,7 @@ func pictureMeta(x *chunk.Index) (m tiff.Meta) {
 	return m
 }
 
-// rumi reads what a rumi file holds. A file of generation 2 has no tags besides those of its georeferencing, so
+// rumi reads what a rumi file holds. A file of generation 2 has no tags besides the tags of its georeferencing, so
 // that there are no extras to read.
 // A file of generation 3 has times and names of bands.
 func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error) {
@@ -135,7 +135,7 @@ func (h *holding) geo() tiff.Geo {
 	return h.meta.Geo
 }
 
-// tags returns the TIFF tags of a rumi file of generation 1: those of a TOG, without the ones about colours.
+// tags returns the TIFF tags of a rumi file of generation 1: the tags of a TOG, without the ones about colours.
 func (h *holding) tags() []ifd.Field {
 	tags := slices.Clone(h.extras.Tags)
 	if len(h.extras.Items) > 0 {
@@ -147,7 +147,7 @@ func (h *holding) tags() []ifd.Field {
 	return tags
 }
 
-// TIFF tags with a meaning here. Those of GeoTIFF and GDAL have no constants in package ifd.
+// TIFF tags with a meaning here. Tags of GeoTIFF and GDAL have no constants in package ifd.
 const (
 	colorMapTag  = 320
 	scaleTag     = 33550

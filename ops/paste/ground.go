@@ -27,7 +27,7 @@ type GroundGrid struct {
 // Bands, Height, Width and the sides of o.Grid describe the raster and the windows; o.Grid's other fields are set by
 // Ground. in holds the windows one after the other, little-endian: two int32, the row and the column of the raster that
 // the window's upper left pixel lies at, and the window as float32 in the order (bands, rows, columns). What lies
-// beside the raster is left out. Sums are those of the windows in this order. name is what errors call in.
+// beside the raster is left out. Windows are summed in this order. name is what errors call in.
 //
 // Pixels that no window has are nodata: NaN, or 255 with Argmax, which therefore takes at most 255 bands. So are pixels
 // for which a window has NaN, with Argmax in all bands. Errors of options have no kind.

@@ -301,7 +301,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	out.bytes = w2.Bytes()
 	out.Size, out.CRC = int64(len(out.bytes)), crc32.ChecksumIEEE(out.bytes)
 	if *m.recipe.Index {
-		// Read back, so that the copy of the header equals that of any reader.
+		// Read back, so that the copy of the header equals what any reader makes.
 		a, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
 		if err != nil {
 			return nil, err

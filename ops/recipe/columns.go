@@ -164,7 +164,7 @@ func (m *maker) carried(ctx context.Context, to *columns.Set) error {
 	return nil
 }
 
-// indexes adds the chunk indexes of n rasters, which are those of the fields in turn: a column for each of their
+// indexes adds the chunk indexes of n rasters, which belong to the fields in turn: a column for each of their
 // formats.
 func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
 	if !*m.recipe.Index {

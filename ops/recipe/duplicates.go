@@ -9,12 +9,12 @@ import (
 	"github.com/chaski-eo/chaski/ops/columns"
 )
 
-// A chip is a duplicate if its picture differs from that of an earlier chip, which stays, in at most Quality.Duplicates
-// bits of their hashes. This is decided when chips are taken in order, so it does not depend on which worker or part
-// made them. A part therefore keeps all its chips for Merge.
+// A chip is a duplicate if its picture differs from the picture of an earlier chip, which stays, in at most
+// Quality.Duplicates bits of their hashes. This is decided when chips are taken in order, so it does not depend on
+// which worker or part made them. A part therefore keeps all its chips for Merge.
 
-// maxDistance bounds Quality.Duplicates: one pair of 20 million random hashes differs in 11 bits or fewer, so that of a
-// million chips some would be left out that have nothing in common.
+// maxDistance bounds Quality.Duplicates: one pair of 20 million random hashes differs in 11 bits or fewer, so a
+// larger distance would leave out some of a million chips that have nothing in common.
 const maxDistance = 11
 
 // The picture of a chip has hashRows by hashColumns cells. A bit of the hash says whether a cell is darker than its

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/ops/columns"
 )
 
-// Labels names the classes of which a chip must have pixels. The answer depends on the window alone, so every worker
+// Labels says which classes the pixels of a chip must have. The answer depends on the window alone, so every worker
 // and part gives the same.
 type Labels struct {
 	// Field is the field of labels: one band of whole numbers, or a mask of shapes.

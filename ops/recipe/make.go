@@ -449,7 +449,7 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 // ids makes the ids of samples.
 type ids struct{ taken map[string]int }
 
-// of returns the id of a chip: that of its source without the extension and without what ids must not hold, then the
+// of returns the id of a chip: the id of its source without the extension and without what ids must not hold, then the
 // window, and a number if it was drawn before.
 func (s *ids) of(c *chip, r *Recipe) string {
 	id := strings.Map(func(r rune) rune {

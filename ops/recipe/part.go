@@ -24,7 +24,7 @@ import (
 //
 // A part is a line of JSON for each window, followed by the bytes of its files, and at the end a line with the
 // statistics. Ids, columns and tables are made by Merge: an id depends on those before it. The lines are not gobs, as
-// those of the journal are: the numbers of types in a gob depend on what else the process has encoded, and a part has
+// in the journal: the numbers of types in a gob depend on what else the process has encoded, and a part has
 // the same bytes wherever it is made.
 
 // Extent is what all parts of a container have to agree about.
@@ -73,7 +73,7 @@ func (m *maker) extent() Extent {
 	return Extent{m.engine.Len(), hex.EncodeToString(h.Sum(nil)), version()}
 }
 
-// check refuses another source or program than those of the extent.
+// check refuses another source or program than the extent names.
 func (m *maker) check(e *Extent) error {
 	switch have := m.extent(); {
 	case have.Version != e.Version:
@@ -250,7 +250,7 @@ type partEnd struct {
 	Statistics [][]byte `json:"statistics"` // stats.Field.AppendState of each field; empty without chips
 }
 
-// maxLine bounds a line of a part, in bytes: the largest is that of statistics, which have the size of the largest
+// maxLine bounds a line of a part, in bytes: the largest has the statistics, which have the size of the largest
 // state (stats.ParseState) in base64.
 const maxLine = 4 << 30 / 3
 

@@ -137,7 +137,7 @@ type Field struct {
 	NoData *Number `yaml:"nodata"`
 	// Resample is nearest or bilinear, for Columns and Patterns of several resolutions.
 	Resample string `yaml:"resample"`
-	// Ground is match (default) or ignore: whether the raster must lie where that of the first field lies.
+	// Ground is match (default) or ignore: whether the raster must lie where the first field's lies.
 	Ground string `yaml:"ground"`
 	// Vector makes the field a raster of shapes, which are drawn into the window of the first field of rasters. It is
 	// a mask or instances; Path is relative to the directory of the recipe.
@@ -160,7 +160,7 @@ type Codec struct {
 
 	Unit  string `yaml:"unit"`  // see convert.Options.Unit
 	Geozl int    `yaml:"geozl"` // see convert.Options.Geozl
-	// Time is the time of all chips: a time, or A/B. Default: that of the row of the source, as in batches.
+	// Time is the time of all chips: a time, or A/B. Default: the time of the row of the source, as in batches.
 	Time string `yaml:"time"`
 }
 
@@ -184,14 +184,14 @@ type Quality struct {
 	// Pairs is what becomes of samples whose rasters do not lie together on the ground: "error" (default; see
 	// BadSamples) or "drop".
 	Pairs string `yaml:"pairs"`
-	// Duplicates leaves out chips whose picture is that of an earlier one: the hashes of both, of 64 bits, differ in at
+	// Duplicates leaves out chips whose picture is like an earlier one's: the hashes of both, of 64 bits, differ in at
 	// most so many, from 0 to 11. The picture is of the first field of rasters. Default: all chips stay.
 	Duplicates *int `yaml:"duplicates"`
 	// Labels leaves out chips without enough pixels of some classes. Default: all chips stay.
 	Labels *Labels `yaml:"labels"`
 }
 
-// MaxBytes bounds a recipe. It is that of a spec of the loader.
+// MaxBytes bounds a recipe, as the loader bounds a spec.
 const MaxBytes = 1 << 20
 
 // Parse reads a recipe of YAML or JSON and checks it. Unknown keys, keys given twice and wrong types are errors, which

@@ -94,7 +94,7 @@ type work struct {
 	flush   func() (from int64, err error) // of the sink
 }
 
-// openWork opens the work for path: that of an interrupted run if the options want it to go on, else a new one.
+// openWork opens the work for path: the work of an interrupted run if the options want it to go on, else a new one.
 func (m *maker) openWork(path string) (_ *work, err error) {
 	w := &work{}
 	if w.folder, err = durable.OpenWork(path); err != nil {

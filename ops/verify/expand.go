@@ -31,8 +31,8 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 	return expand(ctx, o.Opener, paths)
 }
 
-// Files is Paths of some of the files that Expand returned. The report of all of them is the sum of those of its
-// parts.
+// Files is Paths of some of the files that Expand returned. The reports of parts add up to the report of
+// all of them.
 func Files(ctx context.Context, some []File, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if o.Opener == nil {
@@ -43,7 +43,7 @@ func Files(ctx context.Context, some []File, o Options) (*Report, error) {
 	return files(ctx, some, o)
 }
 
-// Add adds the report of files that come after those of r. It lists at most maxFaults of the faults.
+// Add adds the report of files that come after the files of r. It lists at most maxFaults of the faults.
 func (r *Report) Add(q *Report, maxFaults int) {
 	r.Files += q.Files
 	r.Arrays += q.Arrays

@@ -43,7 +43,7 @@ type Options struct {
 	MaxChunk int
 	// Key is the key of encrypted TileDB arrays, or nil.
 	Key []byte
-	// Pixels decodes the rasters in all containers. In those of formats without checksums (Tortilla, TACO 0.2, and TACO
+	// Pixels decodes the rasters in all containers. In formats without checksums (Tortilla, TACO 0.2, and TACO
 	// 2 as a directory) they are always decoded.
 	Pixels bool
 	// MaxFaults is how many faults a report lists. All are counted. Default 1000.
@@ -320,7 +320,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)
 }
 
-// raster decodes every chunk of a file, including those of its mask, and returns its header.
+// raster decodes every chunk of a file, including the chunks of its mask, and returns its header.
 func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*catalog.Asset, error) {
 	a, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
 	if err != nil {

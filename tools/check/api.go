@@ -80,8 +80,8 @@ func checkAPI(dir string, write bool) (problems []string, err error) {
 	return problems, nil
 }
 
-// exported returns the exported declarations of the package in a folder, without comments and bodies, sorted. They are
-// those of Linux on amd64 without cgo, so that the listing is the same on every machine.
+// exported returns the exported declarations of the package in a folder, without comments and bodies, sorted. It lists
+// them for Linux on amd64 without cgo, so that the listing is the same on every machine.
 func exported(dir string) (string, error) {
 	ctx := build.Default
 	ctx.GOOS, ctx.GOARCH, ctx.CgoEnabled = "linux", "amd64", false

@@ -50,7 +50,7 @@ func checkCircles() (problems []string, err error) {
 	return problems, nil
 }
 
-// fileUses returns which files of a package use declarations and methods of which.
+// fileUses returns for each file of a package the files whose declarations and methods it uses.
 func fileUses(p *packages.Package) uses {
 	base := func(at token.Pos) string { return filepath.Base(p.Fset.Position(at).Filename) }
 	out := uses{}

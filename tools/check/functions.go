@@ -14,8 +14,8 @@ import (
 // functionLines is how long a function may be: what two screens of 40 lines hold.
 const functionLines = 80
 
-// checkFunctions returns the functions below root that are too long, without those of tests, whose tables of cases are
-// read line by line, and those of generated files.
+// checkFunctions returns the functions below root that are too long, except in tests, whose tables of cases are
+// read line by line, and in generated files.
 func checkFunctions(root string) (problems []string, err error) {
 	err = walkSources(root, func(path string) error {
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -46,8 +46,8 @@ func checkFunctions(root string) (problems []string, err error) {
 	return problems, err
 }
 
-// walkSources calls visit for the files below root. Folders of which the name begins with a dot, and those of test
-// data, are left out.
+// walkSources calls visit for the files below root. It leaves out folders whose name begins with a dot, and folders of
+// test data.
 func walkSources(root string, visit func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

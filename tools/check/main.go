@@ -4,7 +4,7 @@
 //	go run ./tools/check functions  the length of functions
 //	go run ./tools/check imports    packages import only packages of lower floors
 //	go run ./tools/check circles    few files of a package use each other in a circle
-//	go run ./tools/check figures    figures of pages are those of the constants that they name
+//	go run ./tools/check figures    figures of pages equal the constants that they name
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
 //	go run ./tools/check api        docs/api lists the exported names of the public packages
 //	go run ./tools/check api -w     writes those lists

@@ -74,8 +74,8 @@ func sortedKeys(m map[string][]string) (keys []string) {
 	return keys
 }
 
-// licences returns the licence files by the name of a module with its version: those of the directories of its linked
-// packages, and of the directories above them.
+// licences returns the licence files by the name of a module with its version: from the directories of its linked
+// packages, and from the directories above them.
 func licences(command string) (map[string][]string, error) {
 	list := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", command)
 	list.Stderr = os.Stderr

@@ -46,7 +46,7 @@ func run(args []string) error {
 	return errors.New("usage: soakwrite create|create-sparse ARRAY | dense|slabs|sparse NUMBER ARRAY")
 }
 
-// schema returns that of an array of int16 with two dimensions of int32, y and x.
+// schema returns the schema of an array of int16 with two dimensions of int32, y and x.
 func schema(dense bool) *tiledb.Schema {
 	t := tiledb.Int32
 	s := &tiledb.Schema{Dense: dense, Capacity: 1000, DimType: t, Coords: tiledb.DefaultFilters(),

@@ -1,5 +1,5 @@
 // Package rasterize draws polygons, lines and points into a window of pixels, with the rules of GDAL:
-// the result is that of rasterio.features.rasterize, pixel for pixel.
+// the result equals rasterio.features.rasterize, pixel for pixel.
 //
 // A polygon covers the pixels whose centres lie in it, by the even-odd rule over all of its rings, and
 // a multipolygon what any of its polygons covers. A line covers one pixel a column or a row, by

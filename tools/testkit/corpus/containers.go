@@ -73,7 +73,7 @@ func (c *Container) At() []string {
 	return paths
 }
 
-// Containers returns the rows of the corpus's manifest of containers or, without a corpus, those of
+// Containers returns the rows of the corpus's manifest of containers or, without a corpus, the rows of
 // the module's testdata, which are some of them.
 func Containers(t testing.TB) []Container {
 	t.Helper()

@@ -1,5 +1,5 @@
 // Package corpus finds the test corpus that lies beside the module, and reads its manifest. Only
-// tests import it; a test that needs the corpus is skipped where there is none.
+// tests import it; a test that needs the corpus is skipped without it.
 package corpus
 
 import (
@@ -38,7 +38,7 @@ func Root(t testing.TB) string {
 	return dir
 }
 
-// isRoot reports whether dir is the module's root, not that of another module inside it.
+// isRoot reports whether dir is the module's root, not the root of another module inside it.
 func isRoot(dir string) bool {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	return err == nil && bytes.HasPrefix(mod, []byte("module github.com/chaski-eo/chaski\n"))
@@ -49,8 +49,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Dir returns the corpus directory: that of the environment variable CHASKI_CORPUS, or
-// ../shared/corpus beside the module. It skips the test if there is none.
+// Dir returns the corpus directory: the environment variable CHASKI_CORPUS, or
+// ../shared/corpus beside the module. It skips the test if neither exists.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir := folder(t)
@@ -154,7 +154,7 @@ func (f *File) MayRefuse() bool {
 	return false
 }
 
-// CheckBad checks the samples or the error that a reader returned for a bad file: they must be those of the row, and
+// CheckBad checks the samples or the error that a reader returned for a bad file: they must be what the row says, and
 // every error must have a kind.
 func (f *File) CheckBad(t testing.TB, samples []byte, err error) {
 	t.Helper()
@@ -176,7 +176,7 @@ func Raster(t testing.TB) []File {
 	return Manifest(t, filepath.Join(Dir(t), "raster"))
 }
 
-// Files returns the rows of the corpus's raster manifest or, without a corpus, those of the
+// Files returns the rows of the corpus's raster manifest or, without a corpus, the rows of the
 // module's testdata, which are some of them.
 func Files(t testing.TB) []File {
 	t.Helper()
@@ -196,7 +196,7 @@ func Manifest(t testing.TB, dir string) []File {
 	return files
 }
 
-// Rows returns the rows of dir/manifest.jsonl, a JSON value a line, of which there must be one at least.
+// Rows returns the rows of dir/manifest.jsonl, a JSON value a line. There must be one at least.
 func Rows[T any](t testing.TB, dir string) []T {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
