@@ -239,7 +239,7 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	if err := w.prepare(x); err != nil {
 		return 0, err
 	}
-	// The gap and the length of a read are those of the engine, since a benchmark of other reads would say little
+	// The gap and the length of a read are the engine's, since a benchmark of other reads would say little
 	// about a run.
 	const maxRun = 4 << 20
 	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, source.DefaultGap, maxRun)

@@ -124,7 +124,7 @@ func Described(text string) (code int, parameters string) {
 	return 0, ""
 }
 
-// datums is how far two datums may have one place apart, in metres: those of national maps differ by up to some
+// datums is how far two datums may have one place apart, in metres: datums of national maps differ by up to some
 // hundred.
 const datums = 1000
 

@@ -92,7 +92,7 @@ func (p *tmerc) inverse(x, y float64) (lam, phi float64) {
 }
 
 // merc is the Mercator projection (EPSG methods 9804 and 9805); web is the one of web maps (1024),
-// which takes latitudes of the ellipsoid for those of a sphere.
+// which takes latitudes of the ellipsoid for latitudes of a sphere.
 type merc struct {
 	l      *ellipsoid
 	radius float64

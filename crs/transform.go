@@ -81,7 +81,7 @@ func frameOf(q *parameters) (f frame) {
 }
 
 // exactShift is the longest translation to WGS 84, in metres, that a Transform applies. Frames that
-// follow the Earth's centre are within 5 m of it and known to decimetres. Those of older surveys are
+// follow the Earth's centre are within 5 m of it and known to decimetres. Frames of older surveys are
 // hundreds of metres away, and their parameters are good to metres or tens of metres, which is a pixel
 // or more.
 const exactShift = 5

@@ -38,7 +38,7 @@ type node struct {
 	in   []node
 }
 
-// Limits of well-known text: that of the EPSG dataset is under 5,000 bytes long and 8 deep.
+// Limits of well-known text: the EPSG dataset has texts of under 5,000 bytes and 8 levels.
 const (
 	maxWKT   = 1 << 16
 	maxDepth = 32
@@ -204,8 +204,8 @@ func (q *parameters) value(name string) float64 {
 	return 0
 }
 
-// Match returns the first CRS of the package that fits a definition; those of EPSG come before
-// those of ESRI.
+// Match returns the first CRS of the package that fits a definition; CRSs of EPSG come before
+// CRSs of ESRI.
 func (d *Definition) Match() (*CRS, bool) {
 	want := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: d.Values}
 	if base := find(d.Base); base != "" && want.a == 0 {
@@ -292,7 +292,7 @@ func matchGeographic(n node) (*CRS, bool) {
 	return byDatum(n.child("DATUM").name(), n.child("PRIMEM").number(1))
 }
 
-// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or that of its datum, or
+// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or its datum's, or
 // with the EPSG code of the datum. It compares letters and digits only, and ignores case.
 func ByDatum(name string) (*CRS, bool) {
 	key := words(name)

@@ -48,7 +48,7 @@ type Options struct {
 	MaxSide int
 	// Palette for rasters of one band.
 	Palette Palette
-	// Colours of values, instead of those of Category.
+	// Colours of values, instead of the colours of Category.
 	Colours map[int64]color.NRGBA
 }
 
@@ -321,7 +321,7 @@ var palette = [...]color.NRGBA{
 	{0x88, 0x22, 0x55, 255}, {0x99, 0x99, 0x33, 255}, {0x44, 0xAA, 0x99, 255}, {0xBB, 0xBB, 0xBB, 255},
 }
 
-// Category returns the colour of a value. 0 has its own colour; those of other values repeat after eleven.
+// Category returns the colour of a value. 0 has its own colour; colours of other values repeat after eleven.
 func Category(v int64) color.NRGBA {
 	if v == 0 {
 		return palette[0]
@@ -330,7 +330,7 @@ func Category(v int64) color.NRGBA {
 	return palette[1+((v-1)%n+n)%n]
 }
 
-// Colours returns a colour for each value: that of Category or, if an earlier value has it, the next free one.
+// Colours returns a colour for each value: the colour of Category or, if an earlier value has it, the next free one.
 // Up to eleven values besides 0 get different colours.
 func Colours(values []int64) map[int64]color.NRGBA {
 	n := int64(len(palette) - 1)

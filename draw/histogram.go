@@ -54,7 +54,7 @@ func (b *Bars) At(v float64) float64 { return share(v, b.Edges[0], b.Edges[len(b
 //
 // For integers, bins narrower than 1 are merged into one bar for each value. Of wider bins some hold one integer
 // more than others, so that a smooth distribution would look like a comb: the heights of bins narrower than 16 are
-// scaled to those of bins with equally many integers.
+// scaled as if all bins had equally many integers.
 func (p *Panel) Bars() Bars {
 	h := p.Histogram
 	edges, counts := h.Edges, h.Counts

@@ -3,7 +3,7 @@
 //
 // A query is one SELECT (or what DuckDB accepts as one: WITH, FROM first, VALUES). It sees the given
 // tables and nothing else: files, the network, extensions and settings are disabled before it runs,
-// functions that log, profile or run another query are refused, memory is bounded including that of
+// functions that log, profile or run another query are refused, memory is bounded including the memory of
 // the result, and nothing is written to disk.
 package duckdb
 

@@ -3,7 +3,7 @@
 //
 // A PNG (PNG Specification, third edition) has the bands of its colour type, as uint8 or uint16. Samples of fewer than
 // 8 bits become bytes without scaling, palettes stay indices, and its nodata is the transparent value of a grey image,
-// as in GDAL. A JPEG has one band, or three as RGB; samples equal those of libjpeg-turbo.
+// as in GDAL. A JPEG has one band, or three as RGB; samples equal what libjpeg-turbo gives.
 package picture
 
 import (
@@ -233,7 +233,7 @@ func frame(b []byte, marker byte, jfif bool, adobe int, off int64) (*chunk.Index
 	return x, nil
 }
 
-// isYCbCr reports whether three components are YCbCr, as libjpeg decides: by the JFIF marker, that of Adobe, or
+// isYCbCr reports whether three components are YCbCr, as libjpeg decides: by the JFIF marker, by Adobe's, or
 // the names of the components.
 func isYCbCr(components []byte, jfif bool, adobe int) bool {
 	if jfif {

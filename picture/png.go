@@ -75,7 +75,7 @@ func parsePNG(b []byte) (h pngHeader, err error) {
 }
 
 // pngDecoder decodes files by the standard library. It is a chunk.TileDecompressor. Files are not trusted: the header
-// must be that of the chunk before anything is allocated.
+// must agree with the chunk before anything is allocated.
 type pngDecoder struct{ src bytes.Reader }
 
 // Decompress refuses all chunks, because it does not know their shape.
@@ -106,7 +106,7 @@ func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 	return h.pixels(dst, img)
 }
 
-// withoutPalette returns a reader of a grey image without the palettes before its pixels, or whole if there is none.
+// withoutPalette returns a reader of a grey image without the palettes before its pixels, or whole if it has none.
 // Its colour type must not have one. libpng, and so GDAL, ignores them, but the library of Go refuses the file.
 func withoutPalette(src []byte, whole io.Reader) io.Reader {
 	const frame = 4 + 4 + 4 // the length, the type and the checksum of a chunk
@@ -199,7 +199,7 @@ func (h *pngHeader) withAlpha(to, from []byte, size int) {
 	}
 }
 
-// pick copies samples of size bytes from the offsets at of every pixel of step bytes. Those of two bytes are
+// pick copies samples of size bytes from the offsets at of every pixel of step bytes. Samples of two bytes are
 // big-endian.
 func pick(to, from []byte, pixels, step, size int, at ...int) {
 	k := 0

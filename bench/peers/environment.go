@@ -24,7 +24,7 @@ var requirements string
 //go:embed requirements-rumi1.txt
 var requirementsRumi1 string
 
-// rumi1 is the format, and the peer, whose package conflicts with that of the current generation.
+// rumi1 is the format, and the peer, whose package conflicts with the package of the current generation.
 const rumi1 = "rumi1"
 
 // Interpreter is a Python that peers run in.
@@ -33,7 +33,7 @@ type Interpreter struct {
 	Missing map[string]string // peers that could not be installed, and why
 }
 
-// EnvironmentOptions are those of Prepare.
+// EnvironmentOptions configure Prepare.
 type EnvironmentOptions struct {
 	// Cache is the directory in which environments are made.
 	Cache string
@@ -152,8 +152,8 @@ func (v *venv) make(ctx context.Context, o EnvironmentOptions) (Interpreter, err
 	return in, os.WriteFile(complete, b, 0o644)
 }
 
-// showOver makes the packages of another interpreter visible after those of the environment. The option
-// --system-site-packages does not show those of another virtual environment.
+// showOver makes the packages of another interpreter visible after the environment's own. The option
+// --system-site-packages does not show the packages of another virtual environment.
 func (v *venv) showOver(ctx context.Context, python string) error {
 	if v.over == "" {
 		return nil
@@ -168,7 +168,7 @@ pathlib.Path(site.getsitepackages()[0], "chaski-over.pth").write_text(sys.argv[1
 	return try(ctx, python, "-c", write, string(dirs))
 }
 
-// install installs the packages of all peers, then those of each peer.
+// install installs the packages of all peers, then of each peer.
 func (v *venv) install(ctx context.Context, in *Interpreter, o EnvironmentOptions) error {
 	all, peers := byPeer(v.wants)
 	pip := []string{"-m", "pip", "install", "--disable-pip-version-check", "--quiet"}
@@ -190,7 +190,7 @@ func (v *venv) install(ctx context.Context, in *Interpreter, o EnvironmentOption
 	return nil
 }
 
-// byPeer splits requirements into those of all peers and those of single peers, which are named after "#".
+// byPeer splits requirements into requirements of all peers and of single peers, which are named after "#".
 func byPeer(text string) (all []string, peers map[string][]string) {
 	peers = map[string][]string{}
 	for line := range strings.Lines(text) {

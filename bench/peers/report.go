@@ -30,7 +30,7 @@ type Report struct {
 	Shapes   []ShapeResult `json:"shapes"`
 }
 
-// Settings are those of all rows.
+// Settings hold for all rows.
 type Settings struct {
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"` // of a round, at least

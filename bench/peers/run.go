@@ -19,7 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/bench"
 )
 
-// Options are those of Run.
+// Options configure Run.
 type Options struct {
 	Shapes []Shape
 	Peers  []Peer
@@ -227,7 +227,7 @@ func (w *workload) job(verb string) job {
 	return job{Verb: verb, Folder: w.dir, Shape: &w.shape, Batch: w.shape.Batch, Workers: w.Workers, Seconds: w.Seconds}
 }
 
-// prepare writes the scene, statistics and signatures to the directory, unless those of the same settings exist.
+// prepare writes the scene, statistics and signatures to the directory, unless they exist for the same settings.
 func (w *workload) prepare(ctx context.Context) error {
 	files, err := w.imagery()
 	if err != nil {
@@ -297,7 +297,7 @@ var imageryNames = map[string][]string{
 	"landsat": {"landsat", "l8", "l9"},
 }
 
-// imagery returns the files with imagery of the shape's kind in the named directories or, if there are none, their
+// imagery returns the files with imagery of the shape's kind in the named directories or, if these have none, their
 // stand-ins. Each is "PATH\\tSIZE\\tTIME".
 func (w *workload) imagery() (files []string, err error) {
 	add := func(path string) {

@@ -11,7 +11,7 @@
 // UTM is the inverse transverse Mercator projection by Krüger's series to the fourth order of the third flattening
 // (Karney 2011, Transverse Mercator with an accuracy of a few nanometers, J. Geod. 85, equations 7 to 11 and 36), web
 // Mercator the inverse Mercator projection of the sphere (EPSG guidance note 7-2, method 1024). Datums are taken for
-// WGS 84, from which those of the known CRSs differ by less than 3 m.
+// WGS 84: the known CRSs differ from it by less than 3 m.
 package lonlat
 
 import (
@@ -60,7 +60,7 @@ func Known(epsg int64) bool {
 	return n != 0 || epsg == 3857 || geographic(epsg)
 }
 
-// Inverse returns the longitude and latitude of a point, in degrees. Unlike those of At, longitudes
+// Inverse returns the longitude and latitude of a point, in degrees. Unlike in At, longitudes
 // may lie past ±180, so that an outline across the antimeridian stays in one piece. ok is false if
 // the point lies outside of the CRS or the code is unknown.
 func Inverse(epsg int64, x, y float64) (lon, lat float64, ok bool) {

@@ -40,7 +40,7 @@ func blendAll[T Number](at, step place, pix []T, stride int64, out []float32, va
 	}
 }
 
-// blendValid is the loop for pixels of which some are missing.
+// blendValid is the loop for pixels when some are missing.
 func blendValid[T Number](at, step place, src *Plane[T], out []float32, valid []byte) {
 	stride := int64(src.Box.X1 - src.Box.X0)
 	for i := range out {

@@ -134,7 +134,7 @@ func (m *Mapping) rows(part Box, shift int64, do func(*run)) {
 	}
 }
 
-// inside returns the range of those of n places from, from+step, … that are at least lo and less than hi.
+// inside returns which of n places from, from+step, … are at least lo and less than hi.
 func inside(from, step int64, n int, lo, hi int64) (first, end int) {
 	if step < 0 { // mirrored, the bounds change sides: at least lo becomes at most -lo
 		from, step, lo, hi = -from, -step, 1-hi, 1-lo

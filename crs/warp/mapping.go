@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 )
 
-// Raster says where the pixels of a raster lie, or those of a window that is to be made.
+// Raster says where the pixels lie of a raster, or of a window that is to be made.
 type Raster struct {
 	CRS *crs.CRS
 	// Transform maps the corner of pixel (row, col) to the ground, like GDAL's geotransform:
@@ -65,7 +65,7 @@ const (
 	maxSide = 1 << 29
 )
 
-// cell is a rectangle of pixels of the window. The places of its pixels are bilinear between those of
+// cell is a rectangle of pixels of the window. The places of its pixels are bilinear between the places of
 // its corners: the centres of its first and last pixels.
 type cell struct {
 	y, x, h, w int
@@ -189,7 +189,7 @@ func fixed(p crs.Point) place {
 	return place{int64(math.Round(p[0]*grain)) * (one / grain), int64(math.Round(p[1]*grain)) * (one / grain)}
 }
 
-// flat reports whether the places of the points are bilinear between those of the corners.
+// flat reports whether the places of the points are bilinear between the corners'.
 func (b *builder) flat() bool {
 	p := &b.points
 	for i, s := range sites {
@@ -268,7 +268,7 @@ func (m *Mapping) Scale() (y, x float64) { return m.scaleY, m.scaleX }
 // Raster returns the size of the raster.
 func (m *Mapping) Raster() (height, width int) { return m.raster.Y1, m.raster.X1 }
 
-// Shift reports whether the window lies on the grid of the raster, so that its pixels are those of the raster: pixel
+// Shift reports whether the window lies on the grid of the raster, so that its pixels are pixels of the raster: pixel
 // (i, j) of the window is pixel (i+y, j+x) of the raster, if the raster has it.
 func (m *Mapping) Shift() (y, x int, ok bool) {
 	for i := range m.cells {

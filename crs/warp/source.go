@@ -1,6 +1,6 @@
 package warp
 
-// Kernel is a way to make a pixel of a window from those of a raster around its place.
+// Kernel is a way to make a pixel of a window from the raster's pixels around its place.
 type Kernel uint8
 
 const (

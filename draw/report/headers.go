@@ -56,7 +56,7 @@ func (m *maker) headers(ctx context.Context) error {
 	return m.names(ctx)
 }
 
-// pair compares the place of a raster with that of the first one of its sample.
+// pair compares the place of a raster with the place of the first one of its sample.
 func (m *maker) pair(row int64, lead, other *catalog.Asset) {
 	if lead.Place == nil || other.Place == nil {
 		m.unplaced++
@@ -96,7 +96,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	return a, nil
 }
 
-// bytesOf returns the bytes of a raster, and those of its chunks. A member of a container is smaller than the file, and
+// bytesOf returns the bytes of a raster, and of its chunks. A member of a container is smaller than the file, and
 // a stack has the bytes of its parts.
 func bytesOf(a *catalog.Asset) (size, stored int64) {
 	for i := range a.Parts {

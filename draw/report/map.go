@@ -62,8 +62,8 @@ func (m *Map) add(epsg int, b Outline) {
 	m.degrees = append(m.degrees, geo)
 }
 
-// choose selects what to draw: the boxes in longitude and latitude or, if there are none, those of the most frequent
-// CRS. Ties go to the lower EPSG code, since the order of a map would otherwise change the page.
+// choose selects what to draw: the boxes in longitude and latitude or, if there are none, the boxes in the most
+// frequent CRS. Ties go to the lower EPSG code, since the order of a map would otherwise change the page.
 func (m *Map) choose() {
 	all := len(m.degrees)
 	m.Outlines, m.Geographic, m.CRS = m.degrees, true, "longitude and latitude"

@@ -13,8 +13,8 @@ import (
 )
 
 // Panels measures a dataset and returns one panel for each band of its raster fields, at most draw.MaxPanels, and the
-// number of all bands. If there are several fields, the name of a panel begins with that of its field. Its errors are
-// those of loader.Stats.
+// number of all bands. If there are several fields, the name of a panel begins with the name of its field. It returns
+// the same errors as loader.Stats.
 func Panels(ctx context.Context, spec loader.Spec, o loader.Options,
 	progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
 	spec = spec.WithDefaults()

@@ -16,14 +16,14 @@ const (
 	// records the size of small content too. It is bounded, because a reader of streams (libtiff) needs
 	// memory of the size of a segment, and refuses 128 MiB.
 	singleSegment = 8 << 20
-	// smallWindow is the window, in bytes, of encoders for content up to its size, which is that of most tiles. An
+	// smallWindow is the window, in bytes, of encoders for content up to its size, which holds most tiles. An
 	// encoder allocates history of twice the window of its level, 16 MiB, for content above 128 KiB, and for any
 	// content if it is a deep one: 52 MiB for the first tile instead of 36. The frames are the same, because no match
 	// is farther away than either window.
 	smallWindow = 1 << 20
 )
 
-// encoders keeps encoders by level: those with a small window, those of other single segments, and those of larger
+// encoders keeps encoders by level: with a small window, for other single segments, and for larger
 // content. They are kept, because the tables of one take up to 34 MiB.
 var encoders [3][zstd.SpeedBestCompression + 1]pool
 

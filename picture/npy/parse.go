@@ -35,7 +35,7 @@ const maxHeader = 1 << 16
 const maxAxes = 64
 
 // Parse reads the header of a file. at returns n bytes at an offset of the file, or an error. Errors are Corrupt, Limit
-// for a header over 64 KiB, or those of at.
+// for a header over 64 KiB, or come from at.
 func Parse(at func(off int64, n int) ([]byte, error)) (a Array, err error) {
 	bad := func(kind fault.Kind, off int64, format string, args ...any) (Array, error) {
 		return a, fault.New(kind, "npy header", off, format, args...)

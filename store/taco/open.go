@@ -89,7 +89,7 @@ const (
 )
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
-// fit into it, except that of a tar file.
+// fit into it, except a tar file's.
 const headBytes = 256
 
 // identify returns the format of a path. If it is a file, it also returns an open reader and its
@@ -409,7 +409,7 @@ func notFound(err error) error {
 	return err
 }
 
-// parent returns the directory of a path. That of an HTTP URL keeps its query; see taco2.Join.
+// parent returns the directory of a path. For an HTTP URL it keeps the query; see taco2.Join.
 func parent(uri string) string {
 	query := ""
 	if s := source.Scheme(uri); s == "http" || s == "https" {

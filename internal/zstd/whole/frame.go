@@ -1,4 +1,4 @@
-// Package whole decodes a zstd frame (RFC 8878) of which all content goes into memory of the caller: one frame that
+// Package whole decodes a zstd frame (RFC 8878) whose content goes into memory of the caller as a whole: one frame that
 // needs no dictionary, as the tiles of rasters are. Huffman codes are read by klauspost/compress, and the sequences of
 // literals and matches here. A frame that it refuses may still be valid: the caller must try another decoder.
 package whole

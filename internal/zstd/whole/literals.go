@@ -10,7 +10,7 @@ const (
 	treelessLiterals
 )
 
-// literals are those of a block.
+// literals are the literals of a block.
 type literals struct {
 	kind    byte
 	four    bool   // four streams of Huffman codes

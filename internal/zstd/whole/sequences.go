@@ -9,8 +9,8 @@ import (
 type sequence struct{ lits, match, offset uint64 }
 
 // run is the state of decoding the sequences of a block. The bits are read from the end of the stream to its start: the
-// next ones are those of the word at src[at:at+8] below its upper `used` bits, of which there are fewer than 8 between
-// sequences. The word may begin up to 8 bytes before the stream.
+// next ones lie in the word at src[at:at+8] below its upper `used` bits; between sequences, used is less than
+// 8. The word may begin up to 8 bytes before the stream.
 //
 // The loop in assembly has the offsets of the fields.
 type run struct {

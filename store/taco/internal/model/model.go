@@ -101,7 +101,8 @@ type Container interface {
 	Close() error
 }
 
-// Named is a container whose tables have names, such as "children/before". A level of the model joins those of a depth.
+// Named is a container whose tables have names, such as "children/before". A level of the model joins the tables of a
+// depth.
 type Named interface {
 	// Names are the names of the tables, those above first.
 	Names() []string

@@ -1,5 +1,5 @@
 // Package taco3 reads TACO 3 containers, and archives of cozip's profile Flat: ZIPs whose first entry is an index of
-// the others. The facts are those of taco-eo 0.14.2 and cozip 2026.9.27, whose files differ from the draft of the
+// the others. It goes by taco-eo 0.14.2 and cozip 2026.9.27, whose files differ from the draft of the
 // specification (3.0.0).
 //
 // A container has a table for each folder of taco:structure: "sample", "children" (the files and folders of a sample),
