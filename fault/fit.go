@@ -30,7 +30,7 @@ func FitIn(s string, n int) string {
 	return strings.ToValidUTF8(s[:half], "") + omitted + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
-// Short returns a name of a file's content, such as that of a band, for an error: without secrets, and with "…" for
+// Short returns a name from a file, such as the name of a band, for an error: without secrets, and with "…" for
 // what follows its first 64 bytes. A secret is hidden before, because a piece of a URI cannot be told from other text.
 func Short(name string) string {
 	if len(name) <= maxName {

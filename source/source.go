@@ -1,7 +1,7 @@
 // Package source reads byte ranges of objects, by URI.
 //
 // It has the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a URI. Package
-// source/httpsource reads objects over HTTP, source/blobsource those of object stores. Both follow the policy of
+// source/httpsource reads objects over HTTP, source/blobsource objects of object stores. Both follow the policy of
 // source/remote for retries, deadlines, hedged requests and limits. A program compiles only the backends that it
 // imports.
 package source
@@ -64,7 +64,7 @@ type Gapped interface {
 	Gap() int64 // bytes
 }
 
-// DefaultGap is the gap of readers that are not Gapped, such as those of local files.
+// DefaultGap is the gap of readers that are not Gapped, such as readers of local files.
 const DefaultGap = 32 << 10
 
 // Gap returns the largest gap between two ranges, in bytes, over which reading both as one is
@@ -109,7 +109,7 @@ type Entry struct {
 // Lister is an Opener that can list objects.
 type Lister interface {
 	Opener
-	// List calls each for every object whose URI begins with that of the folder and "/", in any
+	// List calls each for every object whose URI begins with the folder's and "/", in any
 	// order. An error of each ends the listing. A folder without objects is not an error. A store
 	// that cannot list is fault.Unsupported.
 	List(ctx context.Context, folder string, each func(Entry) error) error
@@ -128,7 +128,7 @@ func List(ctx context.Context, o Opener, folder string, each func(Entry) error) 
 // below it.
 type Namer interface {
 	Opener
-	// Names returns the names of the entries of a directory, in any order; those of directories end
+	// Names returns the names of the entries of a directory, in any order. Names of directories end
 	// in "/". A directory that cannot be listed is fault.Unsupported.
 	Names(ctx context.Context, folder string) ([]string, error)
 }

@@ -39,7 +39,7 @@ func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// decodePlanarZigzagPfor is pfor, then planar_zigzag. The header is that of pfor with, after it,
+// decodePlanarZigzagPfor is pfor, then planar_zigzag. The header is the header of pfor with, after it,
 // the width of a row and the number of planes.
 func decodePlanarZigzagPfor(c *openzl.Call) error {
 	h := c.Header()

@@ -17,7 +17,7 @@ const (
 )
 
 // decodePlanarZigzagPivco joins the lanes of the numbers, that is all their lowest bytes, then all their
-// next ones, each of which is PivCo Huffman or pfor, and undoes planar_zigzag.
+// next ones. Each lane is PivCo Huffman or pfor. It then undoes planar_zigzag.
 func decodePlanarZigzagPivco(c *openzl.Call) error {
 	h := c.Header()
 	if len(h) < pivcoFixed || len(h) != pivcoFixed+pivcoLane*int(h[8]) {

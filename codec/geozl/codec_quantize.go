@@ -74,8 +74,8 @@ const smallestNormal = 0x1p-1022
 
 func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
 
-// typeHi and typeLo are the largest and lowest value of every type. Those of 64-bit integers are the last
-// float64 inside their range, because the quantizers compare in float64.
+// typeHi and typeLo are the largest and lowest value of every type. For 64-bit integers they are the last
+// float64 inside the range, because the quantizers compare in float64.
 var (
 	typeHi = [...]float64{math.MaxUint8, math.MaxUint16, math.MaxUint32, 18446744073709549568,
 		math.MaxInt8, math.MaxInt16, math.MaxInt32, 9223372036854774784, 65504, math.MaxFloat32, math.MaxFloat64}
@@ -243,7 +243,7 @@ func decodeQuantSqrt(c *openzl.Call) error {
 	return nil
 }
 
-// top returns the highest index of a grid of square roots: one past that of the highest sample, but no more
+// top returns the highest index of a grid of square roots: one past the index of the highest sample, but no more
 // than the stream can hold.
 func (q *quantized) top() uint64 {
 	limit := float64(1 << 53) // of 64-bit indices: larger ones are not exact as float64

@@ -12,8 +12,8 @@ import (
 // varintVersion is the first version that counts nodes and streams with varints instead of one byte.
 const varintVersion = 9
 
-// maxStreams bounds the streams of the graph of one chunk. It and the limits of the functions below are
-// those of the original library, so that both accept the same frames.
+// maxStreams bounds the streams of the graph of one chunk. The original library has the same
+// limit, here and in the functions below, so that both accept the same frames.
 const maxStreams = 110000
 
 func maxNodes(version int) int {

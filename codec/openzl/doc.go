@@ -2,8 +2,8 @@
 // that rasters are stored with.
 //
 // A frame holds one or more typed outputs. Since version 21 it is cut into chunks. Each chunk carries
-// a graph: the stored streams, and nodes, each of which is a codec that turns its input streams into one
-// or more regenerated streams. The format is that of src/openzl/common/wire_format.h and of the decoders
+// a graph: the stored streams, and nodes. A node is a codec that turns its input streams into one
+// or more regenerated streams. The format is defined by src/openzl/common/wire_format.h and the decoders
 // below src/openzl/codecs in the OpenZL sources (github.com/facebook/openzl), whose names this package
 // uses. Version 27 has the layout of version 26 and one more codec, pivco_huffman.
 //

@@ -38,7 +38,7 @@ const (
 	idPlanarZigzagPivco = 0x72D712
 )
 
-// DefaultLevel is the default of EncodeOptions.Level, which is that of the original library.
+// DefaultLevel is the default of EncodeOptions.Level; the original library has the same.
 const DefaultLevel = 6
 
 // EncodeOptions are the options of an Encoder. The zero value has sensible defaults.
@@ -117,7 +117,7 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 
 // Encode appends to dst a frame of format version 24, or 27 where it has PivCo Huffman. It holds samples,
 // little-endian numbers of width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several
-// bands may follow each other as further rows. The frame carries both checksums, as those of the original
+// bands may follow each other as further rows. The frame carries both checksums, as frames of the original
 // library do by default. If the graph does not make the samples smaller, the frame stores them as they are. The
 // error, of kind Unsupported, says that the sizes do not fit together, or that the samples do not suit the
 // graph.

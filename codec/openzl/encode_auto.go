@@ -13,7 +13,7 @@ type candidate struct {
 	slow  *[2]costs // of graphs with PivCo: with its loops in Go, and with those for AVX2
 }
 
-// costs are times to decode samples of 1, 2, 4 and 8 bytes, as multiples of those of delta>zstd.
+// costs are times to decode samples of 1, 2, 4 and 8 bytes, as multiples of the times of delta>zstd.
 type costs [4]float64
 
 // cost returns what the graph costs for samples of width bytes, on a processor that has some loops of PivCo.
@@ -29,9 +29,9 @@ func (c *candidate) cost(width int, loops kernel.PivcoLoops) float64 {
 // AVX-512 VBMI2), 18 tiles of 256 by 256 of a Sentinel-2 scene, as bytes, uint16, float32 and float64. Costs depend on
 // the samples: these order the graphs, and do not forecast.
 //
-// Only PivCo has loops that need more than AVX2. Its costs for AVX2 are those of the Xeon times what the loops for AVX2
-// took of those for AVX-512 on one AMD EPYC with both (Zen 5), 1.07 to 1.24, where all other graphs took equal times to
-// 0.04. Its costs in Go are those of that EPYC without AVX2.
+// Only PivCo has loops that need more than AVX2. Its costs for AVX2 are the Xeon's times what the loops for AVX2 took
+// in units of the loops for AVX-512 on one AMD EPYC with both (Zen 5), 1.07 to 1.24, where all other graphs took equal
+// times to 0.04. Its costs in Go were measured on that EPYC without AVX2.
 var candidates = []candidate{
 	{graphSpec{end: "zstd"}, costs{0.9, 0.93, 1.04, 0.9}, nil},
 	{graphSpec{predict: predictDelta, end: "zstd"}, costs{1, 1, 1, 1}, nil},

@@ -54,7 +54,7 @@ func parseGraph(name string) (graphSpec, error) {
 }
 
 // Needs returns which release 0.N of geozl readers of frames of a graph need, and with it which OpenZL: 0 if they
-// need none, as for auto and best, which keep to EncodeOptions.Geozl. The error is that of NewEncoder.
+// need none, as for auto and best, which keep to EncodeOptions.Geozl. It returns the same error as NewEncoder.
 func Needs(graph string) (geozl int, err error) {
 	if graph == "auto" || graph == "best" {
 		return 0, nil

@@ -29,7 +29,7 @@ func (e *Encoder) planarZigzag(samples []byte, width, row int) {
 	e.lanes(grid, res, width)
 }
 
-// pivcoBlock is the size of the blocks of PivCo Huffman, which is that of the original: a block and the
+// pivcoBlock is the size of the blocks of PivCo Huffman, as in the original: a block and the
 // symbols that it is merged from nearly fit into a first-level cache of 48 KiB.
 const pivcoBlock = 1 << 15
 

@@ -150,7 +150,7 @@ func (g *graph) placeStored(k *chunk) error {
 	return nil
 }
 
-// checkTypes compares the types of all inputs and outputs with those of their codecs and of the frame
+// checkTypes compares the types of all inputs and outputs with the types of their codecs and of the frame
 // header.
 func (g *graph) checkTypes(d *Decoder) error {
 	used := 0

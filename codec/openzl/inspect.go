@@ -22,7 +22,7 @@ type Info struct {
 }
 
 // Inspect reads the headers of a frame. It verifies the checksum of the header but decodes nothing, so that
-// the frame may still be corrupt or need codecs that are not supported. Its errors are those of Decode.
+// the frame may still be corrupt or need codecs that are not supported. It returns the same errors as Decode.
 func Inspect(frame []byte) (Info, error) {
 	var h frameHeader
 	var k chunk

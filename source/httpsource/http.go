@@ -131,7 +131,7 @@ func (b *backend) parse(uri string) (*url.URL, error) {
 	return u, nil
 }
 
-// onHub is the context key that marks requests of hf:// URIs, signedBy that of the signature.
+// onHub is the context key that marks requests of hf:// URIs, signedBy the key of the signature.
 type (
 	onHub    struct{}
 	signedBy struct{}

@@ -23,7 +23,7 @@ func HubFromEnv() (hub, token string) {
 	return hub, os.Getenv("HF_TOKEN")
 }
 
-// specialRevision matches revisions that contain a "/": those of pull requests and of the hub's own
+// specialRevision matches revisions that contain a "/": of pull requests and of the hub's own
 // conversions.
 var specialRevision = regexp.MustCompile(`^(refs/(?:convert/\w+|pr/\d+))(?:/|$)`)
 

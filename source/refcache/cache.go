@@ -75,7 +75,7 @@ type Lease[K comparable, V any] struct {
 }
 
 // Release ends the use of a value. If keep is false the value leaves the cache, and the next user opens a new one. The
-// error is that of closing the value, which happens here if this was the last user of an evicted value. Further calls
+// error comes from closing the value, which happens here if this was the last user of an evicted value. Further calls
 // do nothing.
 func (l *Lease[K, V]) Release(keep bool) error {
 	if l.released.Swap(true) {

@@ -78,8 +78,8 @@ func NewWatch(o source.Opener) *Watch {
 	return &Watch{opener: o, now: time.Now, checking: make(chan struct{}, 1), recorded: map[string]recorded{}}
 }
 
-// Record stores the version of the object that r reads, unless one is stored already. It reports whether the stored
-// version is that of r.
+// Record stores the version of the object that r reads, unless one is stored already. It reports whether r has the
+// stored version.
 func (w *Watch) Record(uri string, r source.Reader) bool {
 	v := VersionOf(r)
 	before, ok := w.record(uri, recorded{Version: v})

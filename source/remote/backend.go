@@ -31,7 +31,7 @@ type Backend interface {
 type Lister interface {
 	Backend
 	// ListPage returns a page of the objects below a folder, and the token of the next page, or nil
-	// after the last one. token is that of the page before, or nil for the first page.
+	// after the last one. token comes from the page before, or is nil for the first page.
 	ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte, err error)
 }
 

@@ -38,7 +38,7 @@ func (o *Opener) Stats() Stats {
 }
 
 // get requests the bytes r of an object until use has read a response. use may be called again
-// after it failed. Errors are of package fault, a *source.RequestError, or those of ctx.
+// after it failed. Errors are of package fault, a *source.RequestError, or the error of ctx.
 func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func(*Answer) error) error {
 	h := o.hosts.get(o.backend.Host(uri), &o.options)
 	place := place{uri, "byte range", r.Off}
@@ -138,7 +138,7 @@ func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(contex
 	return once(ctx)
 }
 
-// answer returns the first response: that of the request, or of a second one that is sent if the
+// answer returns the first response: to the request, or to a second one that is sent if the
 // first one takes unusually long. The other one is abandoned.
 func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) (*Answer, error)) (*Answer, error) {
 	start := time.Now()

@@ -1,5 +1,5 @@
-// Package sign gets signatures for the objects of stores whose URLs expire, such as those of
-// Planetary Computer and Earthdata: headers, a query, or a signed URL in place of the object's own.
+// Package sign gets signatures for the objects of stores whose URLs expire, such as
+// Planetary Computer's and Earthdata's: headers, a query, or a signed URL in place of the object's own.
 //
 // Rules name the signer for the objects below a prefix: a command, or the process that started this one. One signature
 // serves all objects of a rule, unless it is a URL. It is renewed before it expires, by one request at a time.
@@ -68,7 +68,7 @@ type entry struct {
 	busy      chan struct{}
 }
 
-// New returns a signer. An error is of a prefix that is none.
+// New returns a signer. It fails on a rule whose prefix is not a URL.
 func New(rules ...Rule) (*Signer, error) {
 	s := &Signer{kept: map[string]*entry{}}
 	for _, r := range rules {
@@ -127,7 +127,7 @@ func private(u *url.URL) bool {
 }
 
 // Sign returns the signature for an object, or nil if no rule has its URL. It waits for the answer
-// if there is no valid signature. Errors are a *remote.Failure, or that of ctx.
+// if there is no valid signature. Errors are a *remote.Failure, or the error of ctx.
 func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
 	if s == nil {
 		return nil, nil

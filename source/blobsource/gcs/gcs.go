@@ -18,7 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options configure New. Credentials are those of the environment ("application default").
+// Options configure New. Credentials come from the environment ("application default").
 type Options struct {
 	// Anonymous sends no credentials, for public buckets. GS_NO_SIGN_REQUEST=YES and
 	// STORAGE_EMULATOR_HOST have the same effect.

@@ -47,8 +47,8 @@ const (
 	firstWait = 200 * time.Millisecond
 )
 
-// retryer is that of all requests that write. The client's own makes a request once, because package remote repeats
-// those that read.
+// retryer repeats all requests that write. The client's own makes a request once, because package remote repeats
+// requests that read.
 var retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 	o.MaxAttempts = tries
 	o.RateLimiter = ratelimit.None // parts of one object fail together

@@ -22,7 +22,7 @@ const (
 	// partBytes is the size of a part: S3 takes 5 MiB and more. All parts but the last have one size, because some
 	// compatible stores ask for it, unless an object of unknown size grows beyond uniformParts.
 	partBytes = 16 << 20
-	// uniformParts have one size. Those of an object of unknown size that has more of them double every 1,000 parts:
+	// uniformParts have one size. If an object of unknown size has more parts, their size doubles every 1,000 parts:
 	// 7,000 parts of 16 MiB, 1,000 of 32, 64 and 128 MiB each are 328 GiB, which is all that such an object can have.
 	// Larger ones have to say their size first.
 	uniformParts = 7000

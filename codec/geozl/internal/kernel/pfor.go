@@ -35,7 +35,7 @@ func Pfor(dst, src []byte, width int) bool {
 // pforOne fills dst from one block and returns the size of the block in bytes, or 0 if src is not a block.
 //
 // A block is the bits of a number in the body and the number of exceptions. If there are exceptions, these
-// follow: the number of their bits above those of the body (the top bit gives the form of the positions),
+// follow: the number of their bits above the body's (the top bit gives the form of the positions),
 // the positions (a bitmap, or a list in rising order), and the bits of the exceptions. Then comes the body.
 func pforOne(dst, src []byte, width int) int {
 	if len(src) < 2 {

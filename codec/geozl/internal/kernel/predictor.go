@@ -142,7 +142,7 @@ func Average[T Unsigned](dst, res []T, width int) {
 	}
 }
 
-// Weights are those of WPStatic: of N, NW, NE (above and to the right) and NN (two above), in
+// Weights are the weights of WPStatic: of N, NW, NE (above and to the right) and NN (two above), in
 // units of 1 / 2^Shift.
 type Weights struct {
 	Of    [4]int64

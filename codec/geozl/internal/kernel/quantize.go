@@ -220,7 +220,7 @@ func HalfOf(v float64) uint16    { return Half(float32(v)) }
 func SingleOf(v float64) float32 { return float32(v) }
 func DoubleOf(v float64) float64 { return v }
 
-// exp2 returns 2 to the power of y: that of the whole part as an exponent, that of the rest as a
+// exp2 returns 2 to the power of y: the whole part as an exponent, the rest by a
 // series of exp. Out of range gives 0 and infinity.
 func exp2(y float64) float64 {
 	if !(y > -1200) {

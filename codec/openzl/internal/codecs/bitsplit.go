@@ -2,7 +2,7 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeBitSplit joins the bits of several streams of numbers, those of the first stream lowest. The header
+// decodeBitSplit joins the bits of several streams of numbers, the first stream's lowest. The header
 // is the width of the result and the bits of each stream; the last stream may be left out if it takes all
 // bits that remain.
 func decodeBitSplit(c *Call) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codec is a codec as the decoder sees it: In are the types of the streams it takes, Out those of the
+// Codec is a codec as the decoder sees it: In has the types of the streams it takes, Out the types of the
 // streams it regenerates. (The encoder's view is the other way round, and so are the names of the
 // conversions: convert_num_to_serial_le makes numbers from bytes here.)
 type Codec struct {

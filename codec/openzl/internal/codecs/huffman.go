@@ -85,7 +85,7 @@ func decodeHuffmanStruct(c *Call) error {
 	return nil
 }
 
-// huffman16Streams fills dst with two-byte symbols from one or four streams, each of which follows the numbers of
+// huffman16Streams fills dst with two-byte symbols from one or four streams. In front of each stand the numbers of
 // its symbols and its bytes. It reports whether that takes all of src.
 func huffman16Streams(dst, src []byte, table []uint32, log, streams int) bool {
 	var to, from [4][]byte

@@ -12,7 +12,7 @@ type FieldSequences struct {
 }
 
 // A token holds, lowest bits first: which offset (0 to 2 one of the last three, 3 a new one), the
-// number of literals and that of matched elements beyond the least. The highest number says that
+// number of literals and the number of matched elements beyond the least. The highest number says that
 // more is to be added.
 const (
 	fieldLongest   = 15

@@ -107,7 +107,7 @@ func (h *HuffmanTable) finish(dst []byte, r *backBits) bool {
 	return r.left == 0
 }
 
-// Decode4 fills dst from four streams, each of which holds a quarter of it. It reports whether that takes
+// Decode4 fills dst from four streams. Each holds a quarter of it. It reports whether that takes
 // exactly their bits. src begins with the sizes of the first three streams, two bytes each.
 func (h *HuffmanTable) Decode4(dst, src []byte) bool {
 	if len(src) < 10 {

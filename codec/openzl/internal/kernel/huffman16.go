@@ -47,7 +47,7 @@ func finish16(dst []byte, r *backBits, table []uint32, log int) bool {
 	return r.left == 0
 }
 
-// maxThree16 is the longest code of which three are in a word: of its 64 bits, 56 are valid at any bit of its
+// maxThree16 is the longest code that fits three times into a word: of its 64 bits, 56 are valid at any bit of its
 // last byte.
 const maxThree16 = 18
 

@@ -8,7 +8,7 @@ import (
 
 // Histogram counts the bytes of src.
 func Histogram(src []byte) (h [256]uint32) {
-	// Four tables in turn, because an increment would otherwise wait for that of an equal neighbour.
+	// Four tables in turn, because an increment would otherwise wait for the increment of an equal neighbour.
 	var a, b, c [256]uint32
 	for len(src) >= 4 {
 		h[src[0]]++

@@ -60,7 +60,7 @@ func (h *HuffmanTable) buildQuads() {
 // ahead masks the part of an entry that remains when another symbol is put before its symbols.
 const ahead = 0xffffff00_ffffff00
 
-// putAheadGo puts the symbol of add before those of the entries of from. The slices have equal lengths.
+// putAheadGo puts the symbol of add before the symbols of the entries of from. The slices have equal lengths.
 func putAheadGo(to, from []uint64, add uint64) {
 	to = to[:len(from)]
 	for i, x := range from {
@@ -134,7 +134,7 @@ func (h *HuffmanTable) fourQuads(out *[4][]byte, r *[4]backBits) {
 	}
 }
 
-// quadRoundsGo makes rounds of five lookups in each of four streams, some of which may be the same.
+// quadRoundsGo makes rounds of five lookups in each of four streams. Some streams may be the same.
 func (h *HuffmanTable) quadRoundsGo(s *[4]*quadState, rounds int) {
 	for i, q := range s {
 		if i > 0 && q == s[0] || i > 1 && q == s[1] {

@@ -37,8 +37,8 @@ type pivcoNode struct {
 }
 
 // Pivco decodes PivCo Huffman: every node of the tree has one bit per symbol below it, which says whether
-// the symbol is below the left or the right child. Nodes are stored in pre-order, and the symbols of a
-// node are those of its children, merged by its bits.
+// the symbol is below the left or the right child. Nodes are stored in pre-order, and a node has
+// the symbols of its children, merged by its bits.
 type Pivco struct {
 	nodes   [2 * 256]pivcoNode
 	symbols [256]byte // by leaf, from left to right
@@ -289,7 +289,7 @@ func pivcoFillGo(out, in, m []byte, v byte, invert uint64) {
 	}
 }
 
-// pivcoFlatGo fills out with symbols, each of which depth bits of m choose.
+// pivcoFlatGo fills out with symbols. depth bits of m choose each one.
 func pivcoFlatGo(out, m []byte, depth int, symbols []byte) {
 	symbols = symbols[:1<<depth]
 	var acc uint64

@@ -39,12 +39,12 @@ func wordsOf(out, m []byte) pivcoWords {
 	return w
 }
 
-// pivcoMergeWords is pivcoMergeGo. It reads up to 64 bytes after those of zeros and ones.
+// pivcoMergeWords is pivcoMergeGo. It reads up to 64 bytes beyond zeros and ones.
 //
 //go:noescape
 func pivcoMergeWords(w *pivcoWords, zeros, ones *byte)
 
-// pivcoFillWords is pivcoFillGo. It reads up to 64 bytes after those of in.
+// pivcoFillWords is pivcoFillGo. It reads up to 64 bytes beyond in.
 //
 //go:noescape
 func pivcoFillWords(w *pivcoWords, in *byte, v byte, invert uint64)
@@ -64,7 +64,7 @@ var spreads = func() (s [256]uint64) {
 }()
 
 // pivcoMergeBytes is pivcoMergeGo for n bytes of m. It returns how many bytes of ones it took, and reads up to 8 bytes
-// after those of zeros and ones.
+// beyond zeros and ones.
 //
 //go:noescape
 func pivcoMergeBytes(out, zeros, ones, m *byte, n int, table *[256]uint64) int
@@ -127,7 +127,7 @@ var flatControls = func() (c [8]flatControl) {
 }()
 
 // pivcoFlatWords looks up groups of 64 numbers, then those that w.keep has, in 128 symbols. step is the bytes
-// of a group, which load masks, and tail masks those of the rest.
+// of a group, which load masks; tail masks the bytes of the rest.
 //
 //go:noescape
 func pivcoFlatWords(w *pivcoWords, c *flatControl, symbols *[128]byte, step int, load, tail uint64)
@@ -150,7 +150,7 @@ var flatShuffles = func() (c [8]flatShuffle) {
 }()
 
 // pivcoFlatGroups looks up groups of 32 numbers of depth bits, n >= 1. It reads 8 bytes where the last 8 numbers begin.
-// Each vector of 16 bytes in tables, of which it uses those of 1<<depth symbols, is xor-ed with the one before it.
+// Each vector of 16 bytes in tables is xor-ed with the one before it. It uses the vectors of 1<<depth symbols.
 //
 //go:noescape
 func pivcoFlatGroups(out, m *byte, n, depth int, c *flatShuffle, tables *[128]byte)

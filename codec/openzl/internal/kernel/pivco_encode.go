@@ -34,7 +34,7 @@ func (p *Pivco) Append(dst, src []byte, block int, scratch []byte) []byte {
 	return w.dst
 }
 
-// Inner returns how many nodes of the code built last have children, each of which says how many ones it has.
+// Inner returns how many nodes of the code built last have children. Each of these says how many ones it has.
 func (p *Pivco) Inner() int {
 	n := 0
 	for _, t := range p.nodes[:p.count] {

@@ -194,7 +194,7 @@ const RolzStates = len(rolzStates)
 
 // RolzNumbers fills dst, a number for every kind. Codes are sorted by state; the codes of state k end at
 // ends[k]. A code below 32 is its number; others say how many bits of src, read backwards, follow. It reports
-// whether the codes are those of the kinds and src has the bits.
+// whether the codes fit the kinds and src has the bits.
 func RolzNumbers(dst []uint32, kinds, codes []byte, ends [RolzStates]int, src []byte) bool {
 	var bits backBits
 	if !bits.open(src) {
