@@ -32,7 +32,7 @@ import (
 //
 // Version 2, of an image with a mask, says 2 where version 1 says 1, and behind the image has the
 // mask's index in the same form, from the flags on. There flag 128 says that its samples are bits
-// (Index.Bits). Its shape must be that of the image, with one band; it has no nodata.
+// (Index.Bits). It must have the shape of the image, with one band, and no nodata.
 //
 // Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
 // flags stand a varint, Index.Times, and two u8, Index.Inner and 1 for LowBits, else 0. Flag 1 is not set.

@@ -252,7 +252,7 @@ func fillSparse(dst []byte, x *Index) {
 	}
 }
 
-// NoDataSample returns the nodata value as one little-endian sample, nil if there is none.
+// NoDataSample returns the nodata value as one little-endian sample, or nil.
 func (x *Index) NoDataSample() []byte {
 	var s [16]byte
 	if n := x.nodataSample(&s); n > 0 {
@@ -262,7 +262,7 @@ func (x *Index) NoDataSample() []byte {
 }
 
 // nodataSample writes the nodata value as one little-endian sample and returns its size, or 0 if
-// there is none or all its bytes are zero.
+// x has no nodata or all its bytes are zero.
 func (x *Index) nodataSample(s *[16]byte) int {
 	if x.NoData == nil && x.NoDataBits == nil {
 		return 0
@@ -285,7 +285,7 @@ func (x *Index) nodataSample(s *[16]byte) int {
 		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(v)))
 	case Float64, Complex128:
 		if v != v {
-			// Go's NaN has other bits than those of numpy and GDAL, so that checksums would differ.
+			// Go's NaN has other bits than NaN in numpy and GDAL, so that checksums would differ.
 			v = math.Float64frombits(0x7ff8 << 48)
 		}
 		binary.LittleEndian.PutUint64(s[:], math.Float64bits(v))

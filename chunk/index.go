@@ -110,7 +110,7 @@ type Range struct {
 // It is the physical order of TOG and rumi files.
 type Index struct {
 	// Bands is the number of planes: the bands or, in an image with steps of time, the bands of the
-	// first step, then those of the second, …
+	// first step, then the bands of the second, …
 	Bands, Height, Width   int
 	ChunkB, ChunkH, ChunkW int
 	DType                  DType
@@ -212,7 +212,7 @@ const (
 	MaxParams = 64 << 10
 	// MaxPlanes is the largest number of planes of an image with steps of time. 2^20 are 13 bands on every
 	// day of 200 years. The samples of the largest image have below 2^62 · 2^20 · 2^4 bytes, which the
-	// arithmetic on whole images must bound, and those of the largest window (2^32 pixels) 2^56.
+	// arithmetic on whole images must bound, and the samples of the largest window (2^32 pixels) 2^56.
 	MaxPlanes = 1 << 20
 )
 

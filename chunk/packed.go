@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Samples whose width is not that of a DType are packed (Index.Packed): they follow each other without gaps,
+// Samples whose width no DType has are packed (Index.Packed): they follow each other without gaps,
 // the most significant bit first, and rows are padded to whole bytes. They decode to the next larger DType. 24
 // bits are three bytes: floats with 7 bits of exponent in the byte order of the file, and integers in the other
 // one, as GDAL writes and reads them. Masks of one bit (Index.Bits) are packed the same way.
@@ -42,7 +42,7 @@ func (x *Index) unpack(dst, packed []byte, b, w int) {
 	for to := n * x.DType.Size(); len(dst) > 0; dst, packed = dst[to:], packed[from:] {
 		switch {
 		case x.Packed == 24:
-			// GDAL has the bytes of integers in the other order than those of floats.
+			// GDAL has the bytes of integers in the other order than the bytes of floats.
 			float := x.DType == Float32
 			unpack24(dst[:to], packed, x.BigEndian == float, float)
 		case x.DType == Uint8:

@@ -17,7 +17,7 @@ const pieceBytes = 4 << 20
 type StreamDecompressor interface {
 	Decompressor
 	// Stream begins to decode the chunk whose stored bytes src yields. maxWindow is the most memory, in bytes, that a
-	// codec may keep of the content for later references into it. Errors are those of Stream.Fill.
+	// codec may keep of the content for later references into it. It returns the same errors as Stream.Fill.
 	Stream(src *bufio.Reader, maxWindow int) (Stream, error)
 }
 
@@ -86,7 +86,7 @@ type Rows struct {
 const wasteBytes = 64 << 10
 
 // Rows begins to decode chunk i of x, whose stored bytes src yields; src is not used if the chunk is sparse.
-// maxWindow is that of StreamDecompressor. The chunk must be one that InPieces cuts. The Decoder may be used
+// maxWindow is as in StreamDecompressor. The chunk must be one that InPieces cuts. The Decoder may be used
 // for other chunks meanwhile. The caller must call Close.
 func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, error) {
 	b, h, w := x.Stored(i)

@@ -1,9 +1,9 @@
 package chunk
 
-// Strides says where the samples of a decoded chunk stand, in samples: that of plane p (from 0 in the
-// chunk), row y and column x at Plane(p) + y·Y + x·X.
+// Strides says where the samples of a decoded chunk stand, in samples: the sample of plane p (from 0 in the
+// chunk), row y and column x stands at Plane(p) + y·Y + x·X.
 type Strides struct {
-	// B is the distance of neighbouring bands, and T that of neighbouring steps of time. Without time
+	// B is the distance of neighbouring bands, and T the distance of neighbouring steps of time. Without time
 	// all planes are bands of one step.
 	T, B, Y, X int
 	// Bands is the number of bands of a step in the chunk.

@@ -98,7 +98,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 }
 
 // turned is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
-// in memory that fits in a cache, and converts them from there like those of any block.
+// in memory that fits in a cache, and converts them from there like the rows of any block.
 func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	var tmp struct {
 		_ [0]uint64 // aligned
@@ -303,7 +303,7 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 	return bad
 }
 
-// check reports whether j.valid says anything of j.f[:n], of which bad samples are nodata. With Checked it marks those
+// check reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples
 // that the element type cannot hold.
 func (j *job) check(n, bad int) (marked bool) {
 	if !j.cv.checked || j.dst.Mask == nil || kernel.FitUint8(j.f[:n]) {
@@ -404,7 +404,7 @@ func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {
 
 var zero = []byte{0}
 
-// OutOfRange returns the place of an element in a box whose mask is OutOfRange, or false if there is none. It allocates
+// OutOfRange returns the place of an element in a box whose mask is OutOfRange, or false without one. It allocates
 // nothing and panics as Scatter does.
 func (p *Plan) OutOfRange(dst Target, cv *Converter, box Box) (b, y, x int, found bool) {
 	if p.check(dst, cv, box) {

@@ -9,7 +9,7 @@ import (
 // and the bits of a sample.
 type encoding struct{ format, bits uint8 }
 
-// encodings2 are the sample types that generation 2 adds to those of generation 1. A decoded sample of fewer
+// encodings2 are the sample types that generation 2 adds to generation 1. A decoded sample of fewer
 // than 8 bits takes one byte.
 var encodings2 = map[encoding]chunk.DType{
 	{1, 1}: chunk.Uint1, {1, 2}: chunk.Uint2, {1, 4}: chunk.Uint4, {2, 2}: chunk.Int2, {2, 4}: chunk.Int4,

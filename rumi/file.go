@@ -90,7 +90,7 @@ func Index(ctx context.Context, f *ifd.File) ([]byte, error) {
 	return blobOf(x, generation, unit), nil
 }
 
-// HeaderOf returns the header of a file whose directories are read already, by Open. maxChunk is that of
+// HeaderOf returns the header of a file whose directories are read already, by Open. maxChunk is as in
 // ParseLimit.
 func HeaderOf(ctx context.Context, f *ifd.File, maxChunk int) (*Header, error) {
 	x, generation, unit, err := indexOf(ctx, f)
@@ -215,7 +215,7 @@ func (p *profile) frames(x *chunk.Index) {
 
 // follow sets the ranges of the frames. It checks that they follow each other without gaps in the order of
 // the index, from offset next on and within the file, and returns the offset of their end. The arrays have
-// all frames of one band, then those of the next.
+// all frames of one band, then all of the next.
 func (p *profile) follow(x *chunk.Index, offs, counts ifd.Value, bands int, next uint64) uint64 {
 	positions := offs.Len() / bands
 	x.Ranges = make([]chunk.Range, offs.Len())

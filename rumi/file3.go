@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Magic begins files of generation 3, which are not TIFFs. Those of the generations before begin like a BigTIFF.
+// Magic begins files of generation 3, which are not TIFFs. Files of earlier generations begin like a BigTIFF.
 const Magic = "RUMI"
 
 // Open reads the directories of a TIFF, or of a rumi file of any generation.
@@ -120,7 +120,7 @@ func (p *profile) unit3(x *chunk.Index) Unit {
 	return u
 }
 
-// setTimes makes the planes of x those of that many steps of time, at least 1.
+// setTimes divides the planes of x into that many steps of time, at least 1.
 func setTimes(x *chunk.Index, times int64) error {
 	if times*int64(x.Bands) > chunk.MaxPlanes {
 		return fault.New(fault.Limit, "header", fault.NoOffset, "%d steps of time of %d bands, at most %d in all",

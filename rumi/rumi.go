@@ -31,7 +31,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Codecs returns the decompressor of the frames: the standard codecs of OpenZL, and those of geozl, which
+// Codecs returns the decompressor of the frames: the standard codecs of OpenZL, and the codecs of geozl, which
 // writers of generation 2 use.
 func Codecs() chunk.Codecs {
 	o := openzl.Options{Custom: geozl.Codecs()}
@@ -100,7 +100,7 @@ func IsBlob(b []byte) bool {
 // N is across · down · B with across = ceil(width / tile width), down likewise; the frame of (row, col,
 // band) is number (row·across + col)·B + band, and frames follow each other without gaps. In generation 2:
 //
-//	22      u8       frame unit: 0 a tile, as in generation 1; 1 a cell, of which there are across · down
+//	22      u8       frame unit: 0 a tile, as in generation 1; 1 a cell; there are across · down cells
 //	23      u32      bytes of the smallest frame, at least 1
 //	27      u8       w, 0 to 32: bits of what a frame has above that
 //	28      bits     that number for each frame, w bits, packed from the least significant bit on

@@ -31,7 +31,7 @@ type Trailer struct {
 // TimeKind is the kind of the times of a file.
 type TimeKind uint8
 
-// Kinds of times. The values are those of the file.
+// Kinds of times, with their numbers in the file.
 const (
 	UndefinedTime TimeKind = iota // no times
 	Interval                      // each step has a begin and an end
@@ -77,7 +77,7 @@ func readTrailer(ctx context.Context, f *ifd.File, off int64, bands, steps int) 
 	return t, fault.WithPart(err, "", off)
 }
 
-// parseTrailer reads a trailer. Any other form than that of append is corrupt.
+// parseTrailer reads a trailer. Any other form than append writes is corrupt.
 func parseTrailer(b []byte, bands, steps int) (*Trailer, error) {
 	p := trailerParser{cursor.Cursor{B: b, Part: "trailer"}}
 	t := p.trailer(bands, steps)

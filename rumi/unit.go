@@ -11,7 +11,7 @@ import (
 // UnitTile, generation 2 UnitTile and UnitPlanes.
 type Unit uint8
 
-// Frame units. The values are those of the tag. UnitPlanes and UnitPixels hold the axis that has more than
+// Frame units, with their numbers in the tag. UnitPlanes and UnitPixels hold the axis that has more than
 // one element, of bands and steps of time.
 const (
 	UnitTile     Unit = iota // h w; frames of all steps of a band follow each other
@@ -97,7 +97,7 @@ func (u Unit) fileOrder(x *chunk.Index) []chunk.Range {
 	return out
 }
 
-// indexOrder brings the ranges of x from the order of the file into that of the index.
+// indexOrder brings the ranges of x from the order of the file into the order of the index.
 func (u Unit) indexOrder(x *chunk.Index) {
 	if u != UnitTile || x.Times == 0 {
 		return

@@ -141,8 +141,8 @@ func (c *Cuts) Len() int { return c.n }
 // Bytes returns how many bytes the samples of frame i have.
 func (c *Cuts) Bytes(i int) int { return c.x.StoredBytes(c.unit.chunk(c.x, i)) }
 
-// Rows returns the shape of frame i: h rows, in a cell those of all planes together, of w samples. In a cell
-// of interleaved planes a row has those of all that are interleaved.
+// Rows returns the shape of frame i: h rows, in a cell the rows of all planes together, of w samples. In a cell
+// of interleaved planes a row has the samples of all planes.
 func (c *Cuts) Rows(i int) (h, w int) {
 	i = c.unit.chunk(c.x, i)
 	b, h, w := c.x.Stored(i)
@@ -169,7 +169,7 @@ type Tiler struct {
 	pixels []byte
 }
 
-// NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order, those of its
+// NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order, its
 // steps of time one after the other. pixels are kept. A sample of fewer than 8 bits must have zeros above them.
 func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
 	x, n, err := l.check(len(pixels))

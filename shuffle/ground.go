@@ -7,11 +7,11 @@ import (
 )
 
 // Ground is the sampler of windows at places on the ground. The ground is one or several maps; each is a lattice of
-// pixels, of which row 0 begins at y = 0 and runs down, so that rows above y = 0 are negative. Cells of Cell by Cell
+// pixels. Its row 0 begins at y = 0 and runs down, so that rows above y = 0 are negative. Cells of Cell by Cell
 // pixels lie on it, the first at pixel (0, 0). Runs says which cells there are.
 //
 // Random windows have their middle pixel in a cell; all pixels of all cells are equally likely. Otherwise each cell
-// has one window, with its corner at that of the cell.
+// has one window, with its corner at the cell's.
 type Ground struct {
 	Side    int   // of a window, in pixels
 	Cell    int   // side of a cell, in pixels

@@ -98,11 +98,11 @@ type Sampler struct {
 type Draw struct {
 	// Dataset is the number of the dataset in the spec, counted from left to right.
 	Dataset int `json:"dataset"`
-	// Seed, Epoch and Position are those of the dataset: windows and transforms are drawn from them.
+	// Seed, Epoch and Position belong to the dataset: windows and transforms are drawn from them.
 	Seed     uint64 `json:"seed"`
 	Epoch    uint64 `json:"epoch"`
 	Position int64  `json:"position"`
-	// Sample is the number of the sample among those of the dataset.
+	// Sample is the number of the sample in the dataset.
 	Sample int64 `json:"sample"`
 	// Item is the row, the index in Rows, or the sequence. Row is the row of the table; for a sequence
 	// its first row. See Plan.Rows.

@@ -12,7 +12,7 @@ import (
 // ticket still fits.
 const MaxSamples = 1 << 62
 
-// Runs lays the samples of items (rows, sequences) end to end: the samples of item 0, then those of
+// Runs lays the samples of items (rows, sequences) end to end: the samples of item 0, then of
 // item 1, and so on. It takes 8 bytes per item, or nothing if all items have the same number of
 // samples. The zero value has no items. Runs are immutable and may be used from any goroutine.
 type Runs struct {

@@ -78,7 +78,7 @@ func (g Element) Shape(h, w int) (int, int) {
 // Then returns the element that applies g, then next.
 func (g Element) Then(next Element) Element {
 	if g&4 != 0 {
-		// g has swapped the axes, so that a mirror of next needs to be that of the other axis.
+		// g has swapped the axes, so that a mirror of next needs to be a mirror of the other axis.
 		next = next&4 | next&1<<1 | next>>1&1
 	}
 	return g ^ next

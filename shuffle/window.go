@@ -112,7 +112,7 @@ func (g *Grid) check() error {
 
 // Resized is the sampler of windows of random area and aspect, which a reader resamples to H by W
 // pixels (the random resized crop of Szegedy et al., Going deeper with convolutions, 2015). The area
-// is uniform in [Lo, Hi] times that of the reference. The aspect, relative to H:W, is log-uniform in
+// is uniform in [Lo, Hi] times the area of the reference. The aspect, relative to H:W, is log-uniform in
 // [1/Ratio, Ratio], in steps of 2^-16 of its logarithm. A window that does not fit is shrunk; it keeps
 // its aspect.
 type Resized struct {

@@ -30,7 +30,7 @@ func (c *counted) add(b []byte, nd *noData, tmp *scratch) {
 			same, n = [2]uint16{0, 0x8000}, 2
 		}
 	}
-	// Count all samples first and take out those of nodata afterwards: a test for each sample would
+	// Count all samples first and take nodata out afterwards: a test for each sample would
 	// cost more.
 	for i, p := range same[:n] {
 		before[i] = c.counts[p]

@@ -9,7 +9,7 @@
 // is sampled, and no sum is rounded on the way.
 //
 //   - Types of 8 and 16 bits (integers, float16, bfloat16) are counted by value. Everything follows
-//     from the counts and is exact; percentiles are those of the whole data.
+//     from the counts and is exact; percentiles hold for the whole data.
 //   - For 32 and 64 bits, sums of values and of squares are kept exactly, integers in 128 and 192 bits,
 //     floats by binary exponent; mean and standard deviation are rounded once, at the end. Percentiles
 //     and the histogram come from at most 8,192 fine bins. A fine bin's width is a power of two and
@@ -19,7 +19,7 @@
 //     less than (max-min)/4095 (Band.Resolution says how wide it is); a count of the histogram is off
 //     by no more than the fine bins across its two edges hold.
 //
-// The standard deviation is that of the population (ddof 0). Percentiles interpolate between the two
+// The standard deviation is the population's (ddof 0). Percentiles interpolate between the two
 // nearest ranks linearly, as numpy.percentile does by default (method 7 of Hyndman and Fan, Sample
 // quantiles in statistical packages, 1996). The histogram has 100 bins of equal width from the minimum
 // to the maximum, each with its lower edge and the last with both, as numpy.histogram has; where

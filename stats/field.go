@@ -26,7 +26,7 @@ type accumulator interface {
 	skip(n uint64)
 	// merge adds the samples of another accumulator of the same type, which does not change.
 	merge(accumulator)
-	// samples returns how many samples there are, with those of nodata.
+	// samples returns how many samples there are, nodata included.
 	samples() uint64
 	report() Band
 	// appendState and parseState write it and read it into an empty one, see state.go.

@@ -189,7 +189,7 @@ func (d *distribution) percentile(p float64, n uint64) float64 {
 	return a + float64(diff*t)
 }
 
-// histogram puts every value into one of 100 bins, and those of a fine bin at its middle.
+// histogram puts every value into one of 100 bins, and the values of a fine bin at its middle.
 func (d *distribution) histogram() *Histogram {
 	h := &Histogram{Edges: make([]float64, histogramBins+1), Counts: make([]uint64, histogramBins)}
 	lo, hi := d.min, d.max

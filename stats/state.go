@@ -33,7 +33,7 @@ import (
 //	         the number of exponents that occur, for each the step from the one before (at
 //	         first from -1), 16 bytes sum, 24 bytes sum of squares; if min is not max the bins
 //
-//	bins     as counts, at first from the bin before that of min; their width follows from min and max
+//	bins     as counts, at first from the bin before the bin of min; their width follows from min and max
 const (
 	stateMagic   = "CHKS"
 	stateVersion = 1
@@ -44,7 +44,7 @@ const (
 	// maxCount limits the samples of each kind of a band in a state: four kinds are far less than maxMerged.
 	maxCount = 1 << 56
 	// maxMerged limits the samples of a band that others are merged into. Their sum fits 128 bits, with a sign, and
-	// that of their squares 192: 62 bits of samples of 64 bits, or of 128.
+	// the sum of their squares 192: 62 bits of samples of 64 bits, or of 128.
 	maxMerged = 1 << 62
 )
 
@@ -65,8 +65,8 @@ func ParseState(b []byte) (*Field, error) {
 	return f, err
 }
 
-// ParseStates reads the states of several fields, which together may take as much memory as one of ParseState. Its
-// errors are those of ParseState.
+// ParseStates reads the states of several fields, which together may take as much memory as one of ParseState. It
+// returns the same errors as ParseState.
 func ParseStates(states [][]byte) ([]*Field, error) {
 	fields := make([]*Field, len(states))
 	left := uint64(maxState)
@@ -233,7 +233,7 @@ func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
 	return sum, lo, hi
 }
 
-// bins reads the bins of n samples, of which the range takes lo to hi of width 2^k.
+// bins reads the bins of n samples. Their range takes bins lo to hi of width 2^k.
 func (p *stateParser) bins(h *hist, k int, lo, hi int64, n uint64) {
 	if p.Err != nil {
 		return

@@ -18,11 +18,11 @@ type Extras struct {
 	// Tags holds the tags that mean the same in any file: strings, resolution, colour table, colour
 	// profile, georeferencing with ground control points, rational polynomial coefficients.
 	Tags []ifd.Field
-	// Photometric, WhiteIsZero and ExtraSamples are those of TOGOptions.
+	// Photometric, WhiteIsZero and ExtraSamples mean what they mean in TOGOptions.
 	Photometric  uint16
 	WhiteIsZero  bool
 	ExtraSamples []uint16
-	// Items holds the elements of GDAL_METADATA, as written. It leaves out those of domain
+	// Items holds the elements of GDAL_METADATA, as written. It leaves out elements of domain
 	// IMAGE_STRUCTURE, because they describe how this file stores samples.
 	Items []string
 	// Unknown names everything else: tags that may point into the file or depend on how samples are
@@ -208,12 +208,12 @@ func furtherImages(ctx context.Context, f *ifd.File) (n int, err error) {
 	return n, nil
 }
 
-// metadataItems returns the Item elements of GDAL_METADATA as they are written, without those of domain
+// metadataItems returns the Item elements of GDAL_METADATA as they are written, without elements of domain
 // IMAGE_STRUCTURE. It accepts bytes that XML forbids, as GDAL does.
 func metadataItems(text string) (items []string, err error) {
 	parsed := []byte(strings.ToValidUTF8(text, "?"))
 	if len(parsed) != len(text) {
-		// ToValidUTF8 replaced runs of bytes by one "?". Offsets must agree with those of text, so that
+		// ToValidUTF8 replaced runs of bytes by one "?". Offsets must agree with offsets in text, so that
 		// each byte needs to be replaced by one.
 		parsed = []byte(text)
 		for i, b := range parsed {
@@ -272,9 +272,9 @@ func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (
 	return openReduced(ctx, f, x, l, 1)
 }
 
-// OpenOverviewFile is OpenOverviews for a file of overviews that lies beside that of the image (.ovr). There the first
-// image is one of them, too. An overview whose sides are not those of the image divided by the same number is
-// Unsupported: the file is that of another image.
+// OpenOverviewFile is OpenOverviews for a file of overviews that lies beside the image's (.ovr). There the first
+// image is one of them, too. An overview whose sides are not the image's divided by the same number is
+// Unsupported: the file belongs to another image.
 func OpenOverviewFile(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
 	overviews, err := openReduced(ctx, f, x, l, 0)
 	for _, o := range overviews {
@@ -287,8 +287,8 @@ func OpenOverviewFile(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits
 	return overviews, err
 }
 
-// reduces reports whether one number divides the sides of image x into those of overview o. Writers round up or down,
-// so a side of n pixels is one of more than n-1 and less than n+1 exactly.
+// reduces reports whether one number divides the sides of image x into the sides of overview o. Writers round up or
+// down, so a side of n pixels is one of more than n-1 and less than n+1 exactly.
 func reduces(o, x *chunk.Index) bool {
 	return (o.Width-1)*x.Height < (o.Height+1)*x.Width && (o.Height-1)*x.Width < (o.Width+1)*x.Height
 }

@@ -131,8 +131,8 @@ func (g *Geo) IsVertical() bool {
 	return ok && v != 0
 }
 
-// Citation returns the name of the CRS in the file: the first citation among those of the projected CRS,
-// the general one, and the one of the geographic CRS.
+// Citation returns the name of the CRS in the file: the first citation among the projected CRS's,
+// the general one, and the geographic CRS's.
 func (g *Geo) Citation() string {
 	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
 		if s := g.citation(id); s != "" {

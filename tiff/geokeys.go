@@ -28,7 +28,7 @@ const (
 
 // epsg returns the EPSG code of the CRS, or 0 if it is unknown. It follows GDAL.
 func (g *Geo) epsg() int {
-	// The model type says whether a geographic CRS is that of the raster or only the base of its
+	// The model type says whether a geographic CRS is the CRS of the raster or only the base of its
 	// projection. Without this check a raster in metres would be taken for one in degrees.
 	code := func(id uint16) int {
 		v, _ := g.key(id)
@@ -87,7 +87,7 @@ func (g *Geo) parameters() string {
 }
 
 // base returns the code of a geographic CRS that the file describes by its datum: by the code of the datum,
-// or by the name of the datum or the CRS. It returns 0 if there is none.
+// or by the name of the datum or the CRS. It returns 0 if none is known.
 func (g *Geo) base() int {
 	if n, _ := g.key(keyGeodeticDatum); n != 0 && n < userDefined {
 		if c, ok := crs.ByDatum(strconv.Itoa(int(n))); ok {

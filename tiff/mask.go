@@ -18,7 +18,7 @@ const (
 // the first image has no data (TIFF 6.0, NewSubfileType and PhotometricInterpretation 4; GDAL's internal
 // masks). It may also have one byte for each band, which masks each band separately, as in GDAL. The caller
 // stores it in x.Mask. OpenMask ignores masks of overviews and files beside this one (.msk). Errors are
-// like those of Open, and name the directory of the mask.
+// like the errors of Open, and name the directory of the mask.
 func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chunk.Index, error) {
 	if l.MaxChunk == 0 {
 		l.MaxChunk = DefaultMaxChunk

@@ -284,7 +284,7 @@ func (m *Meta) WithNoData(x *chunk.Index) *chunk.Index {
 // parseNoData parses GDAL_NODATA. It returns nil if s is not a number. It keeps a number that the sample
 // type lacks (-9999 in uint8): no sample equals it, but it determines the content of sparse chunks
 // (chunk.Index.NoData). For 64-bit integers it also returns the bits, since a float64 is not exact. The
-// bits of a number out of range are those of the nearest integer, as in GDAL, but negative numbers wrap
+// bits of a number out of range are the bits of the nearest integer, as in GDAL, but negative numbers wrap
 // around in uint64.
 func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {

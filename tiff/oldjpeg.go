@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// JPEG of 1992 (TIFF 6.0 section 22) keeps tables and headers apart from the strips or tiles, each of which holds the
+// JPEG of 1992 (TIFF 6.0 section 22) keeps tables and headers apart from the strips or tiles. Each of these holds the
 // bits of one scan. Params of the codec OldJPEG have what a stream needs besides these bits: a byte that is 1 for
 // YCbCr, the restart interval (2 bytes, big-endian), the number of components, oldComponent bytes for each, colorimetry
 // if they are YCbCr, and a stream of tables. Catalogs store the values: they must not change.

@@ -12,7 +12,7 @@ import (
 type parser struct{ ifd.Tags }
 
 // same returns the value that all bands share, or absent if the tag is missing. A single value stands for
-// all bands, because many writers leave out the others. Values after those of the bands are ignored, as in
+// all bands, because many writers leave out the others. Values beyond the number of bands are ignored, as in
 // libtiff, but more values of BitsPerSample than bands must not mean that SamplesPerPixel is wrong (agree).
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	v := p.Uints(tag)

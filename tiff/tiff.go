@@ -134,7 +134,7 @@ func (p *parser) index() *chunk.Index {
 func (p *parser) codec() chunk.Codec {
 	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They also
 	// lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the sizes of the
-	// chunks with those of uncompressed samples.
+	// chunks with the sizes of uncompressed samples.
 	if p.Err == nil && p.Dir.Find(tagCompression) == nil && p.Dir.Find(tagPhotometric) == nil && p.tiled() {
 		p.Fail(fault.Unsupported, tagCompression,
 			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")

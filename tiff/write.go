@@ -226,7 +226,7 @@ type part struct {
 	offs    []uint64 // their offsets, in the same order
 }
 
-// layer is the full image or an overview, with its mask. The tiles of the mask lie between those of the
+// layer is the full image or an overview, with its mask. The tiles of the mask lie between the tiles of the
 // image.
 type layer struct{ image, mask *part }
 

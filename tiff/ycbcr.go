@@ -122,7 +122,7 @@ func fixed(f float32) int32 {
 	return int32(float64(f*(1<<16)) + 0.5)
 }
 
-// value returns the value of a code between those of black and white, which become 0 and size. It is cut to 32
+// value returns the value of a code between the codes of black and white, which become 0 and size. It is cut to 32
 // times the range of codes, so that products fit in 32 bits.
 func value(code int32, black, white, size float32) int32 {
 	spread := white - black

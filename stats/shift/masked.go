@@ -20,7 +20,7 @@ const (
 	repeated  = 0.8
 	// minValid is the share of the pixels that both rasters must have: 800 of 128 by 128.
 	minValid = 0.05
-	// parts is the number of blocks along each axis, of which each is left out once.
+	// parts is the number of blocks along each axis. Each block is left out once.
 	parts = 4
 )
 

@@ -31,7 +31,7 @@ type Raster struct {
 	Classes bool
 }
 
-// Shift is how far the content of a raster lies from that of another one.
+// Shift is how far the content of a raster lies from the content of another one.
 type Shift struct {
 	// Y and X are in pixels, downwards and to the right.
 	Y, X float64

@@ -6,7 +6,7 @@ import (
 )
 
 // tensor finds the edges of a raster: for each pixel a number whose size is the strength of the edge, and whose angle
-// is twice that of its gradient.
+// is twice the angle of its gradient.
 type tensor struct {
 	h, w  int
 	sum   []complex128 // of all bands; 0 where valid is false
