@@ -289,9 +289,9 @@ func (c *frameClass) add(path string, all io.Writer, stored, decoded *int64) err
 	}
 	if !same {
 		same = n == len(raw)
-		for at, i := 0, 0; same && i < len(outs); i++ {
-			same = string(raw[at:at+len(outs[i].Data)]) == string(outs[i].Data)
-			at += len(outs[i].Data)
+		for pos, i := 0, 0; same && i < len(outs); i++ {
+			same = string(raw[pos:pos+len(outs[i].Data)]) == string(outs[i].Data)
+			pos += len(outs[i].Data)
 		}
 	}
 	if !same {

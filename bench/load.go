@@ -266,8 +266,8 @@ func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
 // touches returns the mean number of chunks of size c that a window of size w touches, on an axis of length n.
 func touches(n, w, c int) float64 {
 	sum := 0
-	for at := 0; at+w <= n; at++ {
-		sum += (at+w-1)/c - at/c + 1
+	for pos := 0; pos+w <= n; pos++ {
+		sum += (pos+w-1)/c - pos/c + 1
 	}
 	return float64(sum) / float64(n-w+1)
 }

@@ -480,11 +480,11 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 // lengths unpacks the chunks' lengths.
 func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
 	var acc uint64
-	n, at := 0, 0
+	n, pos := 0, 0
 	get := func(w int) uint64 { // w is at most 32
 		for ; n < w; n += 8 {
-			acc |= uint64(packed[at]) << n
-			at++
+			acc |= uint64(packed[pos]) << n
+			pos++
 		}
 		v := acc & (1<<w - 1)
 		acc >>= w
@@ -519,14 +519,14 @@ func (p *blobParser) offsets(x *Index, form byte) {
 	if first > math.MaxInt64 {
 		p.Fail(fault.Corrupt, "first chunk at %d", first)
 	}
-	at := int64(first)
+	pos := int64(first)
 	for k := 0; p.Err == nil; k++ {
-		if at < 0 || at > math.MaxInt64-x.Ranges[i].Len {
-			p.Fail(fault.Corrupt, "chunk %d of %d bytes at %d", i, x.Ranges[i].Len, at)
+		if pos < 0 || pos > math.MaxInt64-x.Ranges[i].Len {
+			p.Fail(fault.Corrupt, "chunk %d of %d bytes at %d", i, x.Ranges[i].Len, pos)
 			return
 		}
-		x.Ranges[i].Off = at
-		end := at + x.Ranges[i].Len
+		x.Ranges[i].Off = pos
+		end := pos + x.Ranges[i].Len
 		if i, ok = w.next(); !ok {
 			if k == 0 && gap != 0 {
 				p.Fail(fault.Corrupt, "a gap after the only chunk")
@@ -537,6 +537,6 @@ func (p *blobParser) offsets(x *Index, form byte) {
 		if form&walkSteps != 0 && k > 0 {
 			step = p.Varint()
 		}
-		at = end + gap + step // may wrap around; the next turn of the loop checks the result
+		pos = end + gap + step // may wrap around; the next turn of the loop checks the result
 	}
 }

@@ -28,15 +28,15 @@ func (d *Decoder) otherForm(dst, src []byte, x *Index, i int, err error) error {
 	}
 	// From the last row to the first: rows only move towards the end, so that none is overwritten
 	// before it has moved.
-	from, row := cut, cutW*size
+	start, row := cut, cutW*size
 	for k := b*h - 1; k >= 0; k-- {
-		to := dst[k*w*size:][:w*size]
+		target := dst[k*w*size:][:w*size]
 		n := 0
 		if k%h < cutH {
-			from -= row
-			n = copy(to, dst[from:from+row])
+			start -= row
+			n = copy(target, dst[start:start+row])
 		}
-		clear(to[n:])
+		clear(target[n:])
 	}
 	return nil
 }

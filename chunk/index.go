@@ -397,9 +397,9 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 // decoded in pieces. It names the option that raises the limit, as Python (max_chunk) and commands
 // (--max-chunk) spell it.
 func (x *Index) OverLimit(maxChunk int) error {
-	of, least := "a chunk", *x
+	name, least := "a chunk", *x
 	if x.inRows() {
-		of, least.ChunkH, least.CutEdge = "a row of a chunk", 1, true
+		name, least.ChunkH, least.CutEdge = "a row of a chunk", 1, true
 	}
 	size := "too many"
 	if least.ChunkFits(math.MaxInt) {
@@ -411,7 +411,7 @@ func (x *Index) OverLimit(maxChunk int) error {
 	}
 	return fault.New(fault.Limit, "chunk index", fault.NoOffset,
 		"%s of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)%s",
-		of, x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk, whole)
+		name, x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk, whole)
 }
 
 // Shift returns the index of the same image with all ranges moved on by that many bytes, for an image

@@ -38,30 +38,30 @@ func (x *Index) packedRow(b, w int) int {
 // unpack spreads rows of packed samples. packed may be the end of the buffer that dst is the front of: samples
 // never become smaller, so that writing never overtakes reading.
 func (x *Index) unpack(dst, packed []byte, b, w int) {
-	from, n := x.packedRow(b, w), w*b
-	for to := n * x.DType.Size(); len(dst) > 0; dst, packed = dst[to:], packed[from:] {
+	start, n := x.packedRow(b, w), w*b
+	for end := n * x.DType.Size(); len(dst) > 0; dst, packed = dst[end:], packed[start:] {
 		switch {
 		case x.Packed == 24:
 			// GDAL has the bytes of integers in the other order than the bytes of floats.
 			float := x.DType == Float32
-			unpack24(dst[:to], packed, x.BigEndian == float, float)
+			unpack24(dst[:end], packed, x.BigEndian == float, float)
 		case x.DType == Uint8:
-			unpack8(dst[:to], packed, max(x.Packed, 1))
+			unpack8(dst[:end], packed, max(x.Packed, 1))
 		case x.DType == Uint16:
-			unpack16(dst[:to], packed, x.Packed)
+			unpack16(dst[:end], packed, x.Packed)
 		default:
-			unpack32(dst[:to], packed, x.Packed)
+			unpack32(dst[:end], packed, x.Packed)
 		}
 	}
 }
 
 func unpack8(dst, packed []byte, width int) {
 	var acc uint
-	have, at := 0, 0
+	have, pos := 0, 0
 	for i := range dst {
 		if have < width {
-			acc = acc<<8 | uint(packed[at])
-			at++
+			acc = acc<<8 | uint(packed[pos])
+			pos++
 			have += 8
 		}
 		have -= width
@@ -71,11 +71,11 @@ func unpack8(dst, packed []byte, width int) {
 
 func unpack16(dst, packed []byte, width int) {
 	var acc uint
-	have, at := 0, 0
+	have, pos := 0, 0
 	for i := 0; i+2 <= len(dst); i += 2 {
 		for ; have < width; have += 8 {
-			acc = acc<<8 | uint(packed[at])
-			at++
+			acc = acc<<8 | uint(packed[pos])
+			pos++
 		}
 		have -= width
 		binary.LittleEndian.PutUint16(dst[i:], uint16(acc>>have&(1<<width-1)))
@@ -84,11 +84,11 @@ func unpack16(dst, packed []byte, width int) {
 
 func unpack32(dst, packed []byte, width int) {
 	var acc uint64
-	have, at := 0, 0
+	have, pos := 0, 0
 	for i := 0; i+4 <= len(dst); i += 4 {
 		for ; have < width; have += 8 {
-			acc = acc<<8 | uint64(packed[at])
-			at++
+			acc = acc<<8 | uint64(packed[pos])
+			pos++
 		}
 		have -= width
 		binary.LittleEndian.PutUint32(dst[i:], uint32(acc>>have&(1<<width-1)))

@@ -152,13 +152,13 @@ func (r *Rows) Skip(n int) error {
 		r.left -= n
 		return nil
 	}
-	at := min(max(1, wasteBytes/r.packed), n)
-	if need := at * r.packed; cap(r.waste) < need {
+	pos := min(max(1, wasteBytes/r.packed), n)
+	if need := pos * r.packed; cap(r.waste) < need {
 		r.waste = make([]byte, need) // at most a row, or wasteBytes
 	}
-	for ; n > 0; n -= at {
-		at = min(at, n)
-		if err := r.fill(r.waste[:at*r.packed], at); err != nil {
+	for ; n > 0; n -= pos {
+		pos = min(pos, n)
+		if err := r.fill(r.waste[:pos*r.packed], pos); err != nil {
 			return err
 		}
 	}

@@ -353,7 +353,7 @@ func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 
 // Crosses reports whether a straight line intersects the outline of a part.
 func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
-	side := func(ax, ay, bx, by, x, y float64) float64 { return (bx-ax)*(y-ay) - (by-ay)*(x-ax) }
+	side := func(ax, ay, bx, factor, x, y float64) float64 { return (bx-ax)*(y-ay) - (factor-ay)*(x-ax) }
 	for _, part := range r.parts {
 		for _, e := range part {
 			if max(e[0], e[2]) < min(x0, x1) || min(e[0], e[2]) > max(x0, x1) || max(e[1], e[3]) < min(y0, y1) ||

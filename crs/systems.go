@@ -66,11 +66,11 @@ func ByCode(epsg int) (*CRS, bool) {
 
 // find returns the line of a code, or "".
 func find(epsg int) string {
-	at := strings.Index(systems, "\n"+strconv.Itoa(epsg)+" ")
-	if epsg <= 0 || at < 0 {
+	pos := strings.Index(systems, "\n"+strconv.Itoa(epsg)+" ")
+	if epsg <= 0 || pos < 0 {
 		return ""
 	}
-	line, _, _ := strings.Cut(systems[at+1:], "\n")
+	line, _, _ := strings.Cut(systems[pos+1:], "\n")
 	return line
 }
 

@@ -53,17 +53,17 @@ func parseWKT(text string) (n node, ok bool) {
 }
 
 func parseNode(s string, depth int) (n node, rest string, ok bool) {
-	at := strings.IndexAny(s, "[(")
-	if at <= 0 || depth > maxDepth {
+	pos := strings.IndexAny(s, "[(")
+	if pos <= 0 || depth > maxDepth {
 		return n, s, false
 	}
-	n.word = strings.ToUpper(strings.TrimSpace(s[:at]))
+	n.word = strings.ToUpper(strings.TrimSpace(s[:pos]))
 	for _, c := range n.word {
 		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
 			return n, s, false
 		}
 	}
-	for s = s[at+1:]; ; s = s[1:] {
+	for s = s[pos+1:]; ; s = s[1:] {
 		s = strings.TrimLeft(s, " \t\r\n")
 		end := strings.IndexAny(s, ",])[(\"")
 		switch {
@@ -225,11 +225,11 @@ func (d *Definition) Match() (*CRS, bool) {
 	datum := words(d.Datum)
 	kind := " " + want.kind + " "
 	for rest := systems; ; {
-		at := strings.Index(rest, kind)
-		if at < 0 {
+		pos := strings.Index(rest, kind)
+		if pos < 0 {
 			return nil, false
 		}
-		start := strings.LastIndexByte(rest[:at], '\n') + 1
+		start := strings.LastIndexByte(rest[:pos], '\n') + 1
 		line, after, _ := strings.Cut(rest[start:], "\n")
 		rest = after
 		a, rf := shape(line)
@@ -258,15 +258,15 @@ func (d *Definition) Match() (*CRS, bool) {
 func (q *parameters) near(o *parameters) bool {
 	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0",
 		"alpha", "gamma", "unit", "pm"} {
-		by := same[k]
-		if by == 0 {
-			by = 1e-8
+		factor := same[k]
+		if factor == 0 {
+			factor = 1e-8
 		}
 		apart := q.value(k) - o.value(k)
 		if k == "lon_0" || k == "lonc" || k == "alpha" || k == "gamma" {
 			apart = math.Remainder(apart, 360)
 		}
-		if !(math.Abs(apart) <= by) {
+		if !(math.Abs(apart) <= factor) {
 			return false
 		}
 	}

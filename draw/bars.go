@@ -51,12 +51,12 @@ func WriteBars(w io.Writer, title, note string, panels []BarPanel, format string
 	var tops []vg.Length // of rows, from the top
 	height := vg.Length(0)
 	for i := 0; i < len(panels); i += columns {
-		most := 1
+		tallest := 1
 		for _, p := range panels[i:min(i+columns, len(panels))] {
-			most = max(most, len(p.Bars))
+			tallest = max(tallest, len(p.Bars))
 		}
 		tops = append(tops, height)
-		height += barHead + vg.Length(most)*barHeight + barGap
+		height += barHead + vg.Length(tallest)*barHeight + barGap
 	}
 	const margin = 16
 	width := max(vg.Length(columns)*barPanelWidth, 2*barPanelWidth)

@@ -271,28 +271,28 @@ func (r *resolver) left() error {
 	if spare < 0 {
 		return r.tooMany()
 	}
-	at := 0
+	pos := 0
 	for _, it := range head {
-		for r.leaveOut(it, at, spare, hasRest) {
-			at, spare = at+1, spare-1
+		for r.leaveOut(it, pos, spare, hasRest) {
+			pos, spare = pos+1, spare-1
 		}
-		if err := r.item(it, at); err != nil {
+		if err := r.item(it, pos); err != nil {
 			return err
 		}
-		at++
+		pos++
 	}
-	for ; at < len(r.axes)-len(tail); at++ {
+	for ; pos < len(r.axes)-len(tail); pos++ {
 		if hasRest {
-			r.addRest(at)
-		} else if a := r.axes[at]; a.Len != 1 {
+			r.addRest(pos)
+		} else if a := r.axes[pos]; a.Len != 1 {
 			return r.p.errorf(r.endOfLeft(), "input axis %s of length %d is left out", a.Name, a.Len)
 		}
 	}
 	for _, it := range tail {
-		if err := r.item(it, at); err != nil {
+		if err := r.item(it, pos); err != nil {
 			return err
 		}
-		at++
+		pos++
 	}
 	return nil
 }

@@ -116,13 +116,13 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	for kb := range b.n {
 		a, c := j.cv.band(b.first + kb)
 		off := base + b.axis.offset(b.first+kb)
-		for at := 0; at < y.n; at += rows {
-			n := min(rows, y.n-at)
+		for pos := 0; pos < y.n; pos += rows {
+			n := min(rows, y.n-pos)
 			for x := 0; x < w; x += pitch {
 				in.x0, in.w = x0+x, min(pitch, w-x)
-				kernel.Turn(tmp.b[:], src, first+kb*b.stride+at*y.stride+x*step, y.stride, step, n, in.w, pitch, size)
+				kernel.Turn(tmp.b[:], src, first+kb*b.stride+pos*y.stride+x*step, y.stride, step, n, in.w, pitch, size)
 				for k := range n {
-					nodata += in.row(off+y.axis.offset(y.first+at+k), k*pitch, a, c)
+					nodata += in.row(off+y.axis.offset(y.first+pos+k), k*pitch, a, c)
 				}
 			}
 		}
@@ -237,17 +237,17 @@ func (j *job) mergeRows(y *loop) int {
 func (j *job) row(off, src int, a, c float32) (nodata int) {
 	cv := j.cv
 	for done := 0; done < j.w; {
-		at, n := j.runs.at(j.x0 + done)
+		pos, n := j.runs.at(j.x0 + done)
 		n = min(n, j.w-done)
 		s := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.copies || cv.widens:
 			n = j.limit(n)
-			nodata += j.copyRun(off+at, s, n)
+			nodata += j.copyRun(off+pos, s, n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
-			bad := j.convert(j.floats[off+at:off+at+n], s, a, c, j.stream)
-			j.mask(off+at, 0, n, bad > 0)
+			bad := j.convert(j.floats[off+pos:off+pos+n], s, a, c, j.stream)
+			j.mask(off+pos, 0, n, bad > 0)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
@@ -269,11 +269,11 @@ func (j *job) whole() bool {
 // copyRows copies rows from index src of the block to offset off of the tensor. The strides are in samples.
 func (j *job) copyRows(off, stride, src, step, rows int) {
 	size := j.cv.toSize
-	n, to, from := j.w*size, (off+j.x0)*size, src*size
+	n, end, start := j.w*size, (off+j.x0)*size, src*size
 	for range rows {
-		copy(j.dst.Data[to:to+n], j.src[from:from+n])
-		to += stride * size
-		from += step * size
+		copy(j.dst.Data[end:end+n], j.src[start:start+n])
+		end += stride * size
+		start += step * size
 	}
 }
 
@@ -325,14 +325,14 @@ func (j *job) check(n, bad int) (marked bool) {
 func (j *job) store(off, x, n int, marked bool) {
 	size := j.cv.toSize
 	for i := 0; i < n; {
-		at, m := j.runs.at(x + i)
+		pos, m := j.runs.at(x + i)
 		m = min(m, n-i)
 		if j.floats != nil {
-			kernel.StoreFloat32(j.floats[off+at:], j.f[i:i+m], j.runs.stride)
+			kernel.StoreFloat32(j.floats[off+pos:], j.f[i:i+m], j.runs.stride)
 		} else {
-			kernel.Store(j.dst.Data[(off+at)*size:], j.f[i:i+m], j.cv.toNum, j.runs.stride)
+			kernel.Store(j.dst.Data[(off+pos)*size:], j.f[i:i+m], j.cv.toNum, j.runs.stride)
 		}
-		j.mask(off+at, i, m, marked)
+		j.mask(off+pos, i, m, marked)
 		i += m
 	}
 }
@@ -354,10 +354,10 @@ func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	if cv.noData {
 		bad = cv.valid(j.valid[:n], s, j.strideX)
 	}
-	if to := j.dst.Data[at*cv.toSize:]; cv.widens {
-		kernel.Widen(to, j.runs.stride, s, cv.fromNum, j.strideX, n)
+	if target := j.dst.Data[at*cv.toSize:]; cv.widens {
+		kernel.Widen(target, j.runs.stride, s, cv.fromNum, j.strideX, n)
 	} else {
-		kernel.Copy(to, j.runs.stride, s, j.strideX, n, cv.toSize)
+		kernel.Copy(target, j.runs.stride, s, j.strideX, n, cv.toSize)
 	}
 	if bad > 0 && cv.fillNoData {
 		for i, ok := range j.valid[:n] {
@@ -388,13 +388,13 @@ func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {
 		for y := box.Y0; y < box.Y1; y++ {
 			off := base + p.axes[axisB].offset(b) + p.axes[axisY].offset(y)
 			for x := box.X0; x < box.X1; {
-				at, n := p.runs.at(x)
+				pos, n := p.runs.at(x)
 				n = min(n, box.X1-x)
 				if data {
-					kernel.Repeat(dst.Data[(off+at)*cv.toSize:], p.runs.stride, fill, n)
+					kernel.Repeat(dst.Data[(off+pos)*cv.toSize:], p.runs.stride, fill, n)
 				}
 				if dst.Mask != nil {
-					kernel.Repeat(dst.Mask[off+at:], p.runs.stride, zero, n)
+					kernel.Repeat(dst.Mask[off+pos:], p.runs.stride, zero, n)
 				}
 				x += n
 			}

@@ -120,18 +120,18 @@ func (j *Job) checkShards() error {
 	if j.List != "" && !isList(j.List) {
 		return corrupt("list %q", j.List)
 	}
-	next, at := int64(0), int64(0)
+	next, pos := int64(0), int64(0)
 	for i, s := range j.Shards {
 		switch {
 		case s.First != next || s.Count < 1 || s.Count > j.Items-next:
 			return corrupt("shard %d has the items %d to %d, of %d", i, s.First, s.First+s.Count, j.Items)
 		case s.Bytes < 0 || s.Bytes > j.Bytes:
 			return corrupt("shard %d reads %d of %d bytes", i, s.Bytes, j.Bytes)
-		case s.Offset != at || s.Length < 0 || s.Length > maxBlock || (s.Length > 0) != (j.List != ""):
+		case s.Offset != pos || s.Length < 0 || s.Length > maxBlock || (s.Length > 0) != (j.List != ""):
 			return corrupt("shard %d has %d bytes of the list at %d", i, s.Length, s.Offset)
 		}
 		next += s.Count
-		at += s.Length
+		pos += s.Length
 	}
 	if next != j.Items {
 		return corrupt("%d shards have %d of %d items", len(j.Shards), next, j.Items)

@@ -42,10 +42,10 @@ func Plan(ctx context.Context, path string, k Kind, o PlanOptions, r resources.O
 
 // PlanIn is Plan for any folder.
 func PlanIn(ctx context.Context, f Folder, k Kind, o PlanOptions, r resources.Options) (j *Job, err error) {
-	switch there, err := f.exists(ctx, manifestName); {
+	switch found, err := f.exists(ctx, manifestName); {
 	case err != nil:
 		return nil, err
-	case there:
+	case found:
 		return nil, errThere(f.name(manifestName))
 	}
 	items, err := k.Items(ctx, r)

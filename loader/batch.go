@@ -45,8 +45,8 @@ func (t *Tensor) Row(i int) (from, to int) {
 func (t *Tensor) Texts() []string {
 	out := make([]string, max(len(t.Offsets)/8-1, 0))
 	for i := range out {
-		from, to := binary.LittleEndian.Uint64(t.Offsets[8*i:]), binary.LittleEndian.Uint64(t.Offsets[8*i+8:])
-		out[i] = string(t.Data[from:to])
+		start, end := binary.LittleEndian.Uint64(t.Offsets[8*i:]), binary.LittleEndian.Uint64(t.Offsets[8*i+8:])
+		out[i] = string(t.Data[start:end])
 	}
 	return out
 }

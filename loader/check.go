@@ -190,15 +190,15 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if err != nil {
 		return err
 	}
-	all := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
-	return r.Read(ctx, a, all, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
+	whole := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
+	return r.Read(ctx, a, whole, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
 }
 
 // stack reads all parts of a stack completely.
 func (c *check) stack(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a *catalog.Asset) error {
 	return eachPart(f, a, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
 		asset := a.Parts[k]
-		all := chunk.Box{B1: asset.Index.Bands, Y1: asset.Index.Height, X1: asset.Index.Width}
-		return r.Read(ctx, asset, all, part.Picked, pixels.Nowhere{}, pixels.Nowhere{})
+		whole := chunk.Box{B1: asset.Index.Bands, Y1: asset.Index.Height, X1: asset.Index.Width}
+		return r.Read(ctx, asset, whole, part.Picked, pixels.Nowhere{}, pixels.Nowhere{})
 	})
 }

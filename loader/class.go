@@ -20,7 +20,7 @@ type classSource struct {
 // findClasses returns the strings of the column of field number i in all sources, in the order of their bytes.
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
-	most := spec.ClassLimit(dtype)
+	limit := spec.ClassLimit(dtype)
 	for _, s := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
 		if s.selected && (len(s.source.Where) > 0 || s.source.Split.OfRows()) {
@@ -35,9 +35,9 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 			case v.Null || v.Text == "" || seen[v.Text]:
 				continue
 			}
-			if seen[v.Text] = true; len(seen) > most {
+			if seen[v.Text] = true; len(seen) > limit {
 				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
-					"over %d strings, the most for dtype %q", most, dtype), s.source.Source)
+					"over %d strings, the most for dtype %q", limit, dtype), s.source.Source)
 			}
 		}
 	}

@@ -152,18 +152,18 @@ func (e *Engine) setMemory() {
 	if e.options.MemoryBytes != 0 {
 		return
 	}
-	most := max(resources.DefaultMemoryBytes, procs.Memory()/4)
+	limit := max(resources.DefaultMemoryBytes, procs.Memory()/4)
 	if total := e.options.Budget.Limit(); total > 0 {
-		most = min(most, total/2) // otherwise one engine could keep the others at their floors
+		limit = min(limit, total/2) // otherwise one engine could keep the others at their floors
 	}
-	e.options.MemoryBytes = most
+	e.options.MemoryBytes = limit
 	batch := e.BatchBytes()
 	// The comparison divides instead of multiplying, because autoBatches*batch could overflow.
 	// Batches that do not fit keep the upper bound.
-	if batch == 0 || batch > (most-min(e.poolBytes(), most))/autoBatches {
+	if batch == 0 || batch > (limit-min(e.poolBytes(), limit))/autoBatches {
 		return
 	}
-	e.options.MemoryBytes = min(most, max(resources.DefaultMemoryBytes, autoBatches*batch+e.poolBytes()))
+	e.options.MemoryBytes = min(limit, max(resources.DefaultMemoryBytes, autoBatches*batch+e.poolBytes()))
 }
 
 // poolBytes returns the bytes of decoded tiles that two pools of every dataset need. It counts two
@@ -185,12 +185,12 @@ func (e *Engine) makeTiles(ctx context.Context) error {
 	if need == 0 {
 		return nil
 	}
-	most := e.options.MemoryBytes / 2
-	if need > 2*most {
+	limit := e.options.MemoryBytes / 2
+	if need > 2*limit {
 		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once",
 			"pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
 	}
-	bound, err := chargeTiles(ctx, e.account, e.options.Budget, min(need, most))
+	bound, err := chargeTiles(ctx, e.account, e.options.Budget, min(need, limit))
 	if err != nil {
 		return err
 	}
@@ -274,9 +274,9 @@ func (e *Engine) setClasses(ctx context.Context) error {
 			f.Classes = found
 		}
 		for _, d := range e.sets {
-			at := slices.IndexFunc(d.values, func(v valueField) bool { return v.column == i })
+			pos := slices.IndexFunc(d.values, func(v valueField) bool { return v.column == i })
 			for n, c := range f.Classes {
-				d.values[at].classes[c] = int64(n)
+				d.values[pos].classes[c] = int64(n)
 			}
 		}
 	}

@@ -87,20 +87,20 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	r *dryrun.Row) (stop bool, _ error) {
 	var plan chunk.RunPlan
 	for step := range max(d.steps, 1) {
-		at := e.rowOf(draw, step)
+		pos := e.rowOf(draw, step)
 		for i, f := range d.rasters {
 			if step >= max(f.Steps, 1) {
 				continue
 			}
-			at := at
+			pos := pos
 			if d.ground != nil && f.Steps > 0 {
-				at = firstOr(d.seen(e.plan, draw, f, step), -1)
+				pos = firstOr(d.seen(e.plan, draw, f, step), -1)
 			} else if d.ground != nil {
-				at = draw.Row
+				pos = draw.Row
 			}
-			p := dryrun.Asset{Field: f.Name, Step: step, Row: at}
+			p := dryrun.Asset{Field: f.Name, Step: step, Row: pos}
 			read := []dryrun.Asset{p}
-			if at >= 0 {
+			if pos >= 0 {
 				var err error
 				if read, err = e.explainAsset(ctx, d, draw, i, p, &plan); err != nil {
 					if stop, err := r.Note(err); stop {
@@ -120,11 +120,11 @@ func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Dr
 	r *dryrun.Row) (stop bool, _ error) {
 	for _, v := range d.values {
 		for step := range max(d.steps, 1) {
-			at := e.rowOf(draw, step)
-			if at < 0 {
+			pos := e.rowOf(draw, step)
+			if pos < 0 {
 				continue
 			}
-			_, err := v.read(ctx, d.table, at)
+			_, err := v.read(ctx, d.table, pos)
 			if err == nil {
 				continue
 			}

@@ -106,8 +106,8 @@ func (p *dryRun) blocks() []stepRange {
 		blocks = min(max(blocks, 1), n)
 		out = out[:0]
 		for i := range blocks {
-			at := i * (steps / blocks)
-			out = append(out, stepRange{at, min(at+n/blocks, steps)})
+			pos := i * (steps / blocks)
+			out = append(out, stepRange{pos, min(pos+n/blocks, steps)})
 		}
 	}
 	for _, b := range out {
@@ -125,8 +125,8 @@ func (p *dryRun) memory() error {
 	}
 	fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1 // as NewLoader has it
 	m.Batch, m.Batches = int64(one.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
-	if most := e.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > most {
-		m.Batches = int(max(most, 1))
+	if limit := e.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > limit {
+		m.Batches = int(max(limit, 1))
 	}
 	if e.tiles != nil {
 		m.Tiles = e.tiles.Bound

@@ -82,8 +82,8 @@ func geoMembers(places []rowPlace) (out []Tensor) {
 func timeTensor(shape []int64, axes []string, times []int64) Tensor {
 	t := Tensor{Name: spec.GeoTime, DType: chunk.Int64, Axes: axes, Shape: shape,
 		Data: make([]byte, 0, timeBytes*len(times))}
-	for _, at := range times {
-		t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(at))
+	for _, pos := range times {
+		t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(pos))
 	}
 	return t
 }
@@ -149,10 +149,10 @@ func (g *rowPlace) ground(centre crs.Point) {
 	if !ok {
 		return
 	}
-	at := []crs.Point{centre}
-	c.Inverse(at, at)
+	points := []crs.Point{centre}
+	c.Inverse(points, points)
 	// Package crs may differ in the last bits from one machine to the next: 1e-9 degrees are 0.1 mm.
-	for i, v := range at[0] {
+	for i, v := range points[0] {
 		g.lonlat[i] = math.Round(v*1e9) / 1e9
 	}
 	t, unit := &g.transform, c.Definition().Values["unit"]

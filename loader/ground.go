@@ -553,9 +553,9 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		if err != nil {
 			return err
 		}
-		to := p.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
-		to.Field = of
-		m := r.Mosaic(to, d.sampler.Mosaic)
+		target := p.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
+		target.Field = of
+		m := r.Mosaic(target, d.sampler.Mosaic)
 		err = e.eachScene(p.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset, bands []int,
 			at *warp.Mapping, last bool) (bool, error) {
 			err := m.Add(p.ctx, *a, bands, at, last, e.options.MaxChunkBytes)

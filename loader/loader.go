@@ -206,12 +206,12 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 	}
 	if s.BadLimit.Rate != nil {
 		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropLast))
-		most := int64(*s.BadLimit.Rate * rows)
-		if float64(most+1) <= rows && float64(most+1)/rows <= *s.BadLimit.Rate {
-			most++ // the product was rounded down: 0.29 of 100 is 29
+		bound := int64(*s.BadLimit.Rate * rows)
+		if float64(bound+1) <= rows && float64(bound+1)/rows <= *s.BadLimit.Rate {
+			bound++ // the product was rounded down: 0.29 of 100 is 29
 		}
-		if c.limit < 0 || most < c.limit {
-			c.limit = most
+		if c.limit < 0 || bound < c.limit {
+			c.limit = bound
 		}
 	}
 	return c
@@ -242,16 +242,16 @@ func (c *BadCounter) Note(b *Batch) error {
 		return nil
 	}
 	last := b.Bad[len(b.Bad)-1]
-	of := ""
+	name := ""
 	if c.world > 1 {
-		of = fmt.Sprintf(" among the rows of rank %d of %d", c.rank, c.world)
+		name = fmt.Sprintf(" among the rows of rank %d of %d", c.rank, c.world)
 	}
 	if c.from > 0 {
-		of += fmt.Sprintf(" since position %d, where this loader began", c.from)
+		name += fmt.Sprintf(" since position %d, where this loader began", c.from)
 	}
 	return fault.New(fault.Limit, "bad samples", fault.NoOffset,
 		"%d in epoch %d%s, over the limit of %d; the last one, at position %d: %v",
-		c.count, b.Epoch, of, c.limit, last.Position, last.Err)
+		c.count, b.Epoch, name, c.limit, last.Position, last.Err)
 }
 
 // All iterates over the batches of next until io.EOF, as Loader.All does. It serves other sources

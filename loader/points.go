@@ -329,8 +329,8 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 	yt, xt := s.Type(p.y), s.Type(p.x)
 	count := 0
 	for i := range cells.N {
-		at := cells.Coords[i*cell:]
-		y, x := yt.Float(yt.Coord(at[offsets[p.y]:])), xt.Float(xt.Coord(at[offsets[p.x]:]))
+		place := cells.Coords[i*cell:]
+		y, x := yt.Float(yt.Coord(place[offsets[p.y]:])), xt.Float(xt.Coord(place[offsets[p.x]:]))
 		if p.world {
 			x, y = t.pixel(x, y)
 		} else { // An integer coordinate names a pixel, whose centre is half a pixel further.

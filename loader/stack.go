@@ -46,16 +46,16 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 		if err != nil {
 			return asset.Fault(err)
 		}
-		to := p.sink(u.field, u.row, u.step, cv, win, true)
-		to.Field = part
+		target := p.sink(u.field, u.row, u.step, cv, win, true)
+		target.Field = part
 		r.Share = share
 		r.Share.Key.Part = k
 		switch {
 		case !d.resamples(u.field) && l.Same:
-			return r.Aligned(p.ctx, asset, l, win, to, to.Masked(convs, l.Inside(win)))
+			return r.Aligned(p.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
 		case l.Whole():
-			to.Win = shuffle.Box{H: part.H, W: part.W}
-			return r.Resampled(p.ctx, asset, win, to, e.options.MaxChunkBytes)
+			target.Win = shuffle.Box{H: part.H, W: part.W}
+			return r.Resampled(p.ctx, asset, win, target, e.options.MaxChunkBytes)
 		}
 		asset, l, m, err := e.coarserPart(p.ctx, d, part, a, k, l, win)
 		if err != nil {
@@ -64,8 +64,8 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 		if asset.Raster != nil {
 			r.Share.Key.Level = 1 + asset.Overview
 		}
-		to.Win = shuffle.Box{H: part.H, W: part.W}
-		return r.Warped(p.ctx, asset, l, m, win, to, e.options.MaxChunkBytes)
+		target.Win = shuffle.Box{H: part.H, W: part.W}
+		return r.Warped(p.ctx, asset, l, m, win, target, e.options.MaxChunkBytes)
 	})
 }
 

@@ -71,9 +71,9 @@ func (d *dataset) checkVectors(ctx context.Context, a *catalog.Asset) error {
 
 // vector returns the memory of a row of a field of shapes.
 func (p *Pending) vector(i, row int) []byte {
-	at := p.layout.vectors[i]
+	pos := p.layout.vectors[i]
 	n := p.engine.sets[0].vectorBytes(i)
-	return p.buf[at+row*n:][:n:n]
+	return p.buf[pos+row*n:][:n:n]
 }
 
 // vectorBytes returns the bytes of a row of a field of shapes.
@@ -103,9 +103,9 @@ func (p *Pending) vectorTensors() (out []Tensor) {
 			out = append(out, cutTensors(v, p.cut[i])...)
 			continue
 		}
-		at := p.layout.vectors[i]
-		end := at + n*d.vectorBytes(i)
-		out = append(out, Tensor{Name: v.Name, DType: v.To, Axes: vectorAxes, Data: p.buf[at:end:end],
+		pos := p.layout.vectors[i]
+		end := pos + n*d.vectorBytes(i)
+		out = append(out, Tensor{Name: v.Name, DType: v.To, Axes: vectorAxes, Data: p.buf[pos:end:end],
 			Shape: []int64{int64(n), int64(d.rasters[0].H), int64(d.rasters[0].W)}})
 	}
 	return out

@@ -474,9 +474,9 @@ func (p *Pending) fillSteps(k int) {
 		if err == nil {
 			continue
 		}
-		at := p.engine.rowOf(&p.draws[k], step)
+		pos := p.engine.rowOf(&p.draws[k], step)
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
-			Sample: p.refOf(k, at)})
+			Sample: p.refOf(k, pos)})
 		for i, r := range p.engine.rasters {
 			if r.Steps > 0 {
 				p.clearStep(i, k, step)
@@ -605,17 +605,17 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if d.ground != nil {
 		return u.ground(r, d, draw)
 	}
-	at := e.rowOf(draw, u.step)
-	if at < 0 { // padding of a sequence
+	pos := e.rowOf(draw, u.step)
+	if pos < 0 { // padding of a sequence
 		p.clearStep(u.field, u.row, u.step)
 		return nil
 	}
 	f := d.rasters[u.field]
-	a, err := d.table.Asset(p.ctx, f.TableColumn, at)
+	a, err := d.table.Asset(p.ctx, f.TableColumn, pos)
 	if err != nil {
 		return err
 	}
-	win, err := e.windowOf(p.ctx, d, draw, u.field, at, a)
+	win, err := e.windowOf(p.ctx, d, draw, u.field, pos, a)
 	if err != nil {
 		return a.Fault(err)
 	}
@@ -623,26 +623,26 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
 	if d.sampler.Kind == spec.TileWindow {
-		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: at}}
+		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: pos}}
 	}
 	if a.Parts != nil {
 		return u.stack(r, d, f, &a, win)
 	}
-	to, err := p.row(u, a.Index, win)
+	target, err := p.row(u, a.Index, win)
 	if err != nil {
 		return a.Fault(err)
 	}
-	if to.Bands, err = d.names.bandsOf(p.ctx, f, a); err != nil {
+	if target.Bands, err = d.names.bandsOf(p.ctx, f, a); err != nil {
 		return err
 	}
 	if d.resamples(u.field) {
 		// The sink is the resampled window, which has the field's size and begins at 0, 0.
-		to.Win = shuffle.Box{H: f.H, W: f.W}
-		return r.Resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
+		target.Win = shuffle.Box{H: f.H, W: f.W}
+		return r.Resampled(p.ctx, a, win, target, e.options.MaxChunkBytes)
 	}
-	to.Pad(a.Index.Height, a.Index.Width)
+	target.Pad(a.Index.Height, a.Index.Width)
 	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	return r.Read(p.ctx, a, in, to.Bands.Picked, to, to.Masked(p.converters(u.row, u.field), in))
+	return r.Read(p.ctx, a, in, target.Bands.Picked, target, target.Masked(p.converters(u.row, u.field), in))
 }
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
@@ -715,8 +715,8 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 		return a, err
 	}
 	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == spec.BadFill; step++ {
-		if at := e.rowOf(draw, step); at >= 0 {
-			a, err = d.table.Asset(ctx, d.rasters[0].TableColumn, at)
+		if pos := e.rowOf(draw, step); pos >= 0 {
+			a, err = d.table.Asset(ctx, d.rasters[0].TableColumn, pos)
 		}
 	}
 	return a, err
@@ -819,11 +819,11 @@ func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 	p, steps := u.p, max(d.steps, 1)
 	for i, v := range d.values {
 		for step := range steps {
-			at := p.engine.rowOf(draw, step)
+			pos := p.engine.rowOf(draw, step)
 			val := catalog.Value{Null: true}
-			if at >= 0 {
+			if pos >= 0 {
 				var err error
-				if val, err = v.read(p.ctx, d.table, at); err != nil {
+				if val, err = v.read(p.ctx, d.table, pos); err != nil {
 					return err
 				}
 			}

@@ -111,7 +111,7 @@ func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 func withoutPalette(src []byte, whole io.Reader) io.Reader {
 	const frame = 4 + 4 + 4 // the length, the type and the checksum of a chunk
 	var parts []io.Reader
-	from, off := 0, pngHeaderSize
+	start, off := 0, pngHeaderSize
 	for len(src)-off >= frame && len(parts) < maxParts {
 		n, kind := int64(binary.BigEndian.Uint32(src[off:])), string(src[off+4:off+8])
 		if kind == "IDAT" || n > int64(len(src)-off-frame) {
@@ -119,15 +119,15 @@ func withoutPalette(src []byte, whole io.Reader) io.Reader {
 		}
 		next := off + frame + int(n)
 		if kind == "PLTE" {
-			parts = append(parts, bytes.NewReader(src[from:off]))
-			from = next
+			parts = append(parts, bytes.NewReader(src[start:off]))
+			start = next
 		}
 		off = next
 	}
 	if parts == nil {
 		return whole
 	}
-	return io.MultiReader(append(parts, bytes.NewReader(src[from:]))...)
+	return io.MultiReader(append(parts, bytes.NewReader(src[start:]))...)
 }
 
 // faultOf makes an error of the library one with a kind.
@@ -147,22 +147,22 @@ func faultOf(err error) error {
 func (h *pngHeader) pixels(dst []byte, img image.Image) error {
 	row := h.width * h.bands * h.dtype.Size()
 	for y := range h.height {
-		to := dst[y*row : (y+1)*row]
+		target := dst[y*row : (y+1)*row]
 		switch m := img.(type) {
 		case *image.Gray:
-			h.unscale(to, m.Pix[y*m.Stride:])
+			h.unscale(target, m.Pix[y*m.Stride:])
 		case *image.Paletted:
-			copy(to, m.Pix[y*m.Stride:])
+			copy(target, m.Pix[y*m.Stride:])
 		case *image.Gray16:
-			pick(to, m.Pix[y*m.Stride:], h.width, 2, 2, 0)
+			pick(target, m.Pix[y*m.Stride:], h.width, 2, 2, 0)
 		case *image.RGBA: // opaque, so that nothing was multiplied
-			pick(to, m.Pix[y*m.Stride:], h.width, 4, 1, 0, 1, 2)
+			pick(target, m.Pix[y*m.Stride:], h.width, 4, 1, 0, 1, 2)
 		case *image.RGBA64:
-			pick(to, m.Pix[y*m.Stride:], h.width, 8, 2, 0, 2, 4)
+			pick(target, m.Pix[y*m.Stride:], h.width, 8, 2, 0, 2, 4)
 		case *image.NRGBA:
-			h.withAlpha(to, m.Pix[y*m.Stride:], 1)
+			h.withAlpha(target, m.Pix[y*m.Stride:], 1)
 		case *image.NRGBA64:
-			h.withAlpha(to, m.Pix[y*m.Stride:], 2)
+			h.withAlpha(target, m.Pix[y*m.Stride:], 2)
 		default:
 			return fault.New(fault.Unsupported, "png", fault.NoOffset, "an image of type %T", img)
 		}

@@ -102,7 +102,7 @@ func (p *profile) places(generation, bands int, frames uint64) {
 	}
 	all := entries(generation)
 	counts := [...]uint64{one: 1, perBand: uint64(bands), perFrame: frames, sixteen: 16}
-	at := int64(dirAt + 8 + 20*len(all) + 8)
+	pos := int64(dirAt + 8 + 20*len(all) + 8)
 	for i, want := range all {
 		e := &p.Dir.Entries[i]
 		if e.Count != counts[want.many] {
@@ -114,11 +114,11 @@ func (p *profile) places(generation, bands int, frames uint64) {
 			return
 		}
 		if n := int64(e.Count) * int64(e.Type.Size()); n > 8 {
-			if e.Off != at {
-				p.fail(e.Tag, "values at %d, not at %d", e.Off, at)
+			if e.Off != pos {
+				p.fail(e.Tag, "values at %d, not at %d", e.Off, pos)
 				return
 			}
-			at += n
+			pos += n
 		}
 	}
 }
@@ -142,8 +142,8 @@ func (p *profile) geo() {
 		}
 	}
 	for i, id := range [...]uint64{keyModel, keyRaster, k.Uint(12)} {
-		if at := 4 + 4*i; k.Uint(at) != id || k.Uint(at+1) != 0 || k.Uint(at+2) != 1 {
-			p.fail(tagGeoKeys, "key %d of type %d with %d values", k.Uint(at), k.Uint(at+1), k.Uint(at+2))
+		if pos := 4 + 4*i; k.Uint(pos) != id || k.Uint(pos+1) != 0 || k.Uint(pos+2) != 1 {
+			p.fail(tagGeoKeys, "key %d of type %d with %d values", k.Uint(pos), k.Uint(pos+1), k.Uint(pos+2))
 		}
 	}
 	if last := k.Uint(12); last != keyGeographic && last != keyProjected {

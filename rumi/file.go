@@ -220,8 +220,8 @@ func (p *profile) follow(x *chunk.Index, offs, counts ifd.Value, bands int, next
 	positions := offs.Len() / bands
 	x.Ranges = make([]chunk.Range, offs.Len())
 	for i := range x.Ranges {
-		at := i%bands*positions + i/bands
-		off, n := offs.Uint(at), counts.Uint(at)
+		pos := i%bands*positions + i/bands
+		off, n := offs.Uint(pos), counts.Uint(pos)
 		if off != next {
 			p.fail(tagOffsets, "frame %d at %d, not at %d: frames not in their order without gaps", i, off, next)
 			return 0

@@ -34,8 +34,8 @@ func header3(head []byte) (uint64, error) {
 	if len(head) < dirAt {
 		return bad(fault.Corrupt, 0, "%d bytes are not a header of a rumi file", len(head))
 	}
-	if zero, at := le.Uint16(head[6:]), le.Uint64(head[8:]); zero != 0 || at != dirAt {
-		return bad(fault.Corrupt, 6, "%d, then a directory at %d, not 0 and %d", zero, at, dirAt)
+	if zero, pos := le.Uint16(head[6:]), le.Uint64(head[8:]); zero != 0 || pos != dirAt {
+		return bad(fault.Corrupt, 6, "%d, then a directory at %d, not 0 and %d", zero, pos, dirAt)
 	}
 	return dirAt, nil
 }
@@ -91,10 +91,10 @@ func (p *profile) restOfEntries() {
 	}
 	for i := range p.Dir.Entries {
 		e := &p.Dir.Entries[i]
-		at := int64(dirAt + 8 + 20*i + 12)
+		pos := int64(dirAt + 8 + 20*i + 12)
 		n := int64(e.Type.Size()) * int64(min(e.Count, 8))
 		// The directory lies in the head, which was read to find it.
-		for _, b := range p.File.Head[min(at+n, at+8) : at+8] {
+		for _, b := range p.File.Head[min(pos+n, pos+8) : pos+8] {
 			if b != 0 {
 				p.fail(e.Tag, "bytes behind its values that are not 0")
 			}

@@ -34,8 +34,8 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 	bad := func(off int, format string, args ...any) (*Header, error) {
 		return nil, fault.New(fault.Corrupt, "header blob", int64(off), format, args...)
 	}
-	le, at := binary.LittleEndian, shift(generation)
-	if len(b) < blob2Head+at {
+	le, pos := binary.LittleEndian, shift(generation)
+	if len(b) < blob2Head+pos {
 		return bad(0, "%d bytes", len(b))
 	}
 	if v := le.Uint16(b[4:]); v != blobVersion {
@@ -45,31 +45,31 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	bands, times, unit := x.Bands, int64(1), Unit(b[at+22])
+	bands, times, unit := x.Bands, int64(1), Unit(b[pos+22])
 	if generation == 3 {
 		times = int64(le.Uint32(b[14:]))
 	}
 	if times == 0 || generation == 2 && unit > UnitPlanes || generation == 3 && !unit.fits(bands, int(times)) {
-		return bad(at+22, "frame unit %d of %d bands and %d steps of time", unit, bands, times)
+		return bad(pos+22, "frame unit %d of %d bands and %d steps of time", unit, bands, times)
 	}
 	if err := setTimes(x, times); err != nil {
 		return nil, err
 	}
 	unit.apply(x)
-	least, width := int64(le.Uint32(b[at+23:])), int(b[at+27])
+	least, width := int64(le.Uint32(b[pos+23:])), int(b[pos+27])
 	if least == 0 {
-		return bad(at+23, "a frame is empty")
+		return bad(pos+23, "a frame is empty")
 	}
 	if width > 32 {
-		return bad(at+27, "counts of %d bits", width)
+		return bad(pos+27, "counts of %d bits", width)
 	}
-	packed := b[at+blob2Head:]
+	packed := b[pos+blob2Head:]
 	n, ok := framesPacked(x, 8*int64(len(packed)), width)
 	if !ok {
 		if width == 0 && len(packed) == 0 {
 			return nil, fault.New(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
 		}
-		return bad(at+blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
+		return bad(pos+blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
 			width, x.Down(), x.Across(), x.Bands)
 	}
 	x.Ranges = make([]chunk.Range, n)
@@ -127,11 +127,11 @@ func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) er
 // appendPacked appends the blob of an index as parsePacked reads it.
 func appendPacked(dst []byte, x *chunk.Index, generation int, unit Unit) []byte {
 	ranges := unit.fileOrder(x)
-	least, most := int64(math.MaxInt64), int64(0)
+	least, longest := int64(math.MaxInt64), int64(0)
 	for _, r := range ranges {
-		least, most = min(least, r.Len), max(most, r.Len)
+		least, longest = min(least, r.Len), max(longest, r.Len)
 	}
-	width := bits.Len64(uint64(most - least))
+	width := bits.Len64(uint64(longest - least))
 	dst = appendGrid(dst, x, blob2Magic, generation)
 	dst = append(dst, byte(unit))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(least))

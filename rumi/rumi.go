@@ -199,16 +199,16 @@ func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	}
 	x := newIndex(generation)
 	x.Width, x.Height = int(w), int(h)
-	at := shift(generation)
-	x.ChunkW, x.ChunkH, x.Bands = int(le.Uint16(b[at+14:])), int(le.Uint16(b[at+16:])), int(le.Uint16(b[at+18:]))
+	pos := shift(generation)
+	x.ChunkW, x.ChunkH, x.Bands = int(le.Uint16(b[pos+14:])), int(le.Uint16(b[pos+16:])), int(le.Uint16(b[pos+18:]))
 	if x.ChunkW < 1 || x.ChunkH < 1 {
-		return bad(int64(at+14), "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
+		return bad(int64(pos+14), "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
 	}
 	if x.Bands < 1 {
-		return bad(int64(at+18), "no bands")
+		return bad(int64(pos+18), "no bands")
 	}
-	if x.DType = dtypeOf(generation, uint64(b[at+21]), uint64(b[at+20])); x.DType == chunk.Invalid {
-		return bad(int64(at+20), "samples of %d bits with sample format %d", b[at+20], b[at+21])
+	if x.DType = dtypeOf(generation, uint64(b[pos+21]), uint64(b[pos+20])); x.DType == chunk.Invalid {
+		return bad(int64(pos+20), "samples of %d bits with sample format %d", b[pos+20], b[pos+21])
 	}
 	x.LowBits = generation == 3 && x.DType.Bits() < 8
 	return x, nil

@@ -294,12 +294,12 @@ func ParseTimes(texts []string) (kind TimeKind, seconds []int64, err error) {
 		}
 		kind = k
 		for _, end := range ends {
-			at, err := parseTime(end)
+			when, err := parseTime(end)
 			if err != nil {
 				return 0, nil, fmt.Errorf("time is %q: it must be like 2024-05-06, 2024-05-06T07:08:09Z or begin/end",
 					text)
 			}
-			seconds = append(seconds, at.Unix())
+			seconds = append(seconds, when.Unix())
 		}
 		if n := len(seconds); k == Interval && seconds[n-1] < seconds[n-2] {
 			return 0, nil, fmt.Errorf("time is %q: it ends before it begins", text)

@@ -187,10 +187,10 @@ func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
 // zeros in generation 1 and cut in the others.
 func (t *Tiler) AppendTile(dst []byte, i int) []byte {
 	i = t.unit.chunk(t.x, i)
-	from := len(dst)
-	dst = slices.Grow(dst, t.x.StoredBytes(i))[:from+t.x.StoredBytes(i)]
-	clear(dst[from:])
-	cut(dst[from:], t.pixels, t.x, i)
+	start := len(dst)
+	dst = slices.Grow(dst, t.x.StoredBytes(i))[:start+t.x.StoredBytes(i)]
+	clear(dst[start:])
+	cut(dst[start:], t.pixels, t.x, i)
 	return dst
 }
 
@@ -225,13 +225,13 @@ func cut(tile, pixels []byte, x *chunk.Index, i int) {
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
 			row := pixels[((b*x.Height+y)*x.Width+box.X0)*size:][:(box.X1-box.X0)*size]
-			to := tile[(s.Plane(b-box.B0)+(y-box.Y0)*s.Y)*size:]
+			dst := tile[(s.Plane(b-box.B0)+(y-box.Y0)*s.Y)*size:]
 			if s.X == 1 {
-				copy(to, row)
+				copy(dst, row)
 				continue
 			}
 			for k := 0; k < len(row); k += size {
-				copy(to[k*s.X:k*s.X+size], row[k:k+size])
+				copy(dst[k*s.X:k*s.X+size], row[k:k+size])
 			}
 		}
 	}
@@ -430,11 +430,11 @@ func setArrays(fields []ifd.Field, x *chunk.Index, generation int) {
 	positions := n / x.Groups()
 	offs, counts := make([]uint64, n), make([]uint32, n)
 	for i, r := range x.Ranges {
-		at := i
+		pos := i
 		if generation == 1 {
-			at = i%x.Bands*positions + i/x.Bands
+			pos = i%x.Bands*positions + i/x.Bands
 		}
-		offs[at], counts[at] = uint64(r.Off), uint32(r.Len)
+		offs[pos], counts[pos] = uint64(r.Off), uint32(r.Len)
 	}
 	for i := range fields {
 		switch fields[i].Tag {

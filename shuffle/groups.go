@@ -77,16 +77,16 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 		top.levels = []Level{{pl.take, pl.nodes[0].n}}
 	}
 	pl.leaders(0, top, &all)
-	most := 0.0
+	largest := 0.0
 	for _, l := range all {
-		most = max(most, l.share)
+		largest = max(largest, l.share)
 	}
 	longest := -1.0
 	for _, l := range all {
 		lf := &pl.leaves[l.dataset]
 		pool := lf.Sampler.Visits.PoolLen()
 		lasts := float64(min(pool, lf.n)) / l.share
-		if 4*l.share < most || lasts <= longest {
+		if 4*l.share < largest || lasts <= longest {
 			continue
 		}
 		longest = lasts

@@ -75,11 +75,11 @@ func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 	}
 	w := &word{counts: counts, indices: make([][]uint16, len(counts))}
 	var of [WordLen]uint16
-	at := 0
+	pos := 0
 	for i, c := range counts {
 		for range c {
-			of[at] = uint16(i)
-			at++
+			of[pos] = uint16(i)
+			pos++
 		}
 	}
 	for i, c := range counts {

@@ -175,7 +175,7 @@ func NewPlan(s Spec) (*Plan, error) {
 
 // add compiles a source and the sources in it, and returns its node.
 func (pl *Plan) add(s Source, seed uint64, path []int) (int, error) {
-	at := len(pl.nodes)
+	pos := len(pl.nodes)
 	pl.nodes = append(pl.nodes, node{})
 	var nd node
 	var err error
@@ -189,8 +189,8 @@ func (pl *Plan) add(s Source, seed uint64, path []int) (int, error) {
 	default:
 		err = errors.New("a source is either a dataset or a mixture")
 	}
-	pl.nodes[at] = nd
-	return at, err
+	pl.nodes[pos] = nd
+	return pos, err
 }
 
 func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
@@ -413,9 +413,9 @@ func (pl *Plan) Position(dataset int, epoch uint64, sample int64) int64 {
 	v := &lf.Sampler.Visits
 	k, visits := int64(v.PerVisit), lf.runs.Len()
 	order := NewOrder(d.Seed, d.Epoch, visits, pl.shuffle)
-	at := order.Position(sample / k)
-	first := at / int64(v.Pool) * int64(v.Pool)
-	o := (at-first)*k + sample%k
+	pos := order.Position(sample / k)
+	first := pos / int64(v.Pool) * int64(v.Pool)
+	o := (pos-first)*k + sample%k
 	if pl.shuffle {
 		inPool := lf.poolOrder(&d, first/int64(v.Pool), min(int64(v.Pool), visits-first)*k)
 		o = inPool.Position(o)

@@ -168,11 +168,11 @@ func Temperature(sizes []int64, t float64) ([]float64, error) {
 
 // indexOfLargest returns the index of the first of the largest values.
 func indexOfLargest[T int64 | float64](v []T) int {
-	at := 0
+	pos := 0
 	for i, x := range v {
-		if x > v[at] {
-			at = i
+		if x > v[pos] {
+			pos = i
 		}
 	}
-	return at
+	return pos
 }

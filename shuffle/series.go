@@ -109,27 +109,27 @@ func (s *Series) Group(i int64) (group, number int64) { return s.runs.At(i) }
 
 // First returns the first row of sequence i.
 func (s *Series) First(i int64) int64 {
-	at, _ := s.span(i)
-	return int64(s.rows[at])
+	pos, _ := s.span(i)
+	return int64(s.rows[pos])
 }
 
 // Rows fills dst, whose length must be Length(), with the rows of sequence i, in order of time; -1
 // is padding, always at the end.
 func (s *Series) Rows(i int64, dst []int64) {
-	at, end := s.span(i)
+	pos, end := s.span(i)
 	for k := range dst[:s.length] {
 		dst[k] = -1
-		if at+int64(k) < end {
-			dst[k] = int64(s.rows[at+int64(k)])
+		if pos+int64(k) < end {
+			dst[k] = int64(s.rows[pos+int64(k)])
 		}
 	}
 }
 
 // Row returns row number k, below Length(), of sequence i, or -1 for padding.
 func (s *Series) Row(i int64, k int) int64 {
-	at, end := s.span(i)
-	if at += int64(k); at < end {
-		return int64(s.rows[at])
+	pos, end := s.span(i)
+	if pos += int64(k); pos < end {
+		return int64(s.rows[pos])
 	}
 	return -1
 }

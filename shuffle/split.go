@@ -71,9 +71,9 @@ func (s *Split) OfCell(bounds [4]float64, size float64) int {
 }
 
 func (s *Split) of(h uint64) int {
-	at := int64(h >> 32)
+	pos := int64(h >> 32)
 	for i, share := range s.Shares {
-		if at -= share.Parts; at < 0 {
+		if pos -= share.Parts; pos < 0 {
 			return i
 		}
 	}

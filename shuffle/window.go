@@ -245,8 +245,8 @@ func (w *Weights) Window(c Crop) (b Box, weighted bool) {
 		return Window(c), false
 	}
 	hash := Hash(c.Seed, domainWeighted, c.Epoch, uint64(c.Position))
-	at, _ := bits.Mul64(further(hash, 0), total)
-	cell := search(w.Sums, at)
+	pos, _ := bits.Mul64(further(hash, 0), total)
+	cell := search(w.Sums, pos)
 	return Box{
 		Y: centred(cell/w.Across*w.CellH, w.CellH, further(hash, 1), c.Height, c.H, c.AlignY),
 		X: centred(cell%w.Across*w.CellW, w.CellW, further(hash, 2), c.Width, c.W, c.AlignX),
@@ -337,11 +337,11 @@ func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, wid
 	// total alone may have 62.
 	hi, lo := bits.Mul64(uint64(visit), uint64(total))
 	lo, carry := bits.Add64(lo, uint64(start), 0)
-	at, _ := bits.Div64(hi+carry, lo, uint64(visits))
+	pos, _ := bits.Div64(hi+carry, lo, uint64(visits))
 	// Tiles are laid end to end, each as long as the number of its corners, so that a tile cut by the
 	// edge is drawn less often. All rows of tiles but the last are th high.
-	row := int64(at) / (th * cx)
-	inRow := int64(at) - row*th*cx
+	row := int64(pos) / (th * cx)
+	inRow := int64(pos) - row*th*cx
 	return int(row), int(inRow / (min(th, cy-row*th) * tw))
 }
 

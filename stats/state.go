@@ -213,22 +213,22 @@ func (p *stateParser) words(to []uint64) {
 
 // counts reads counts into to, and returns their sum and the first and last that is not 0.
 func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
-	at, lo := first-1, -1
+	pos, lo := first-1, -1
 	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
 		step, n := p.Uvarint(), p.count()
-		if p.Err == nil && (step == 0 || step > uint64(len(to)-1-at) || n == 0 || sum+n > maxCount) {
-			p.Fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, at, n)
+		if p.Err == nil && (step == 0 || step > uint64(len(to)-1-pos) || n == 0 || sum+n > maxCount) {
+			p.Fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, pos, n)
 		}
 		if p.Err != nil {
 			break
 		}
-		at += int(step)
-		to[at] = n
+		pos += int(step)
+		to[pos] = n
 		sum += n
 		if lo < 0 {
-			lo = at
+			lo = pos
 		}
-		hi = at
+		hi = pos
 	}
 	return sum, lo, hi
 }
@@ -293,16 +293,16 @@ func (a *floats) parseState(p *stateParser) {
 		a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max) {
 		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}
-	at := -1
+	pos := -1
 	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
 		step := p.Uvarint()
-		if step == 0 || step > uint64(len(a.parts)-2-at) { // the last exponent is that of NaN
-			p.Fail(fault.Corrupt, "a step of %d exponents from %d", step, at)
+		if step == 0 || step > uint64(len(a.parts)-2-pos) { // the last exponent is that of NaN
+			p.Fail(fault.Corrupt, "a step of %d exponents from %d", step, pos)
 			return
 		}
-		at += int(step)
-		p.words(a.parts[at].sum[:])
-		p.words(a.parts[at].squares[:])
+		pos += int(step)
+		p.words(a.parts[pos].sum[:])
+		p.words(a.parts[pos].squares[:])
 	}
 	if p.Err == nil && a.min != a.max {
 		k := width(a.min, a.max)

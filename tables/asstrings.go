@@ -88,9 +88,9 @@ func appendCastFloat(dst []byte, f float64, bits int) []byte {
 	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
 		return strconv.AppendFloat(dst, f, 'e', -1, bits)
 	}
-	from := len(dst)
+	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'f', -1, bits)
-	if bytes.IndexByte(dst[from:], '.') < 0 {
+	if bytes.IndexByte(dst[start:], '.') < 0 {
 		dst = append(dst, ".0"...)
 	}
 	return dst

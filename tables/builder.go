@@ -204,13 +204,13 @@ func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 		return b.tooLarge()
 	}
 	b.reserve(size)
-	at := len(w.data)
-	w.data = w.data[:at+size]
+	pos := len(w.data)
+	w.data = w.data[:pos+size]
 	var offs []uint32
 	w.offs, offs = extend(b, w.offs, hi-lo)
-	data := w.data[at:]
+	data := w.data[pos:]
 	b.copy(hi-lo, func() error {
-		v.FillBytes(data, offs, uint32(at), lo)
+		v.FillBytes(data, offs, uint32(pos), lo)
 		return nil
 	})
 	return nil

@@ -107,13 +107,13 @@ func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
 	}
 	parts := make([]*Vector, len(j.tables))
 	for i, t := range j.tables {
-		at := t.Index(j.cols[k].Name)
-		if at < 0 {
+		pos := t.Index(j.cols[k].Name)
+		if pos < 0 {
 			parts[i] = NewNulls(Type{}, t.n)
 			continue
 		}
 		var err error
-		if parts[i], err = t.At(ctx, at); err != nil {
+		if parts[i], err = t.At(ctx, pos); err != nil {
 			return nil, err
 		}
 	}

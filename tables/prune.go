@@ -103,17 +103,17 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 		return in, err
 	}
 	var out []span
-	at := 0
+	pos := 0
 	for i := range pages.Pages {
 		lo := group.First + pages.Pages[i].First
 		hi := lo + int64(pages.Rows(i))
 		if !p.mayHold(f.Leaf, bounds[i], hi-lo, r) {
 			continue
 		}
-		for at < len(in) && in[at].hi <= lo {
-			at++
+		for pos < len(in) && in[pos].hi <= lo {
+			pos++
 		}
-		for k := at; k < len(in) && in[k].lo < hi; k++ {
+		for k := pos; k < len(in) && in[k].lo < hi; k++ {
 			out = append(out, span{max(lo, in[k].lo), min(hi, in[k].hi)})
 		}
 	}

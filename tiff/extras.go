@@ -229,10 +229,10 @@ func metadataItems(text string) (items []string, err error) {
 	}
 	d := xml.NewDecoder(strings.NewReader(string(parsed)))
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
-	depth, from := 0, int64(0)
+	depth, start := 0, int64(0)
 	var item xml.StartElement
 	for {
-		at := d.InputOffset()
+		pos := d.InputOffset()
 		t, err := d.Token()
 		switch {
 		case err == io.EOF:
@@ -243,11 +243,11 @@ func metadataItems(text string) (items []string, err error) {
 		switch t := t.(type) {
 		case xml.StartElement:
 			if depth++; depth == 2 {
-				item, from = t.Copy(), at
+				item, start = t.Copy(), pos
 			}
 		case xml.EndElement:
 			if depth--; depth == 1 && item.Name.Local == "Item" && attr(item, "domain") != "IMAGE_STRUCTURE" {
-				items = append(items, text[from:d.InputOffset()])
+				items = append(items, text[start:d.InputOffset()])
 			}
 		}
 	}

@@ -148,8 +148,8 @@ func (g *Geo) citation(id uint16) string {
 		if k[4] != id || k[5] != tagGeoASCII {
 			continue
 		}
-		if at, n := int(k[7]), int(k[6]); at <= len(g.GeoASCII) && n <= len(g.GeoASCII)-at {
-			if s := strings.TrimSpace(strings.TrimRight(g.GeoASCII[at:at+n], "|\x00")); s != "" {
+		if pos, n := int(k[7]), int(k[6]); pos <= len(g.GeoASCII) && n <= len(g.GeoASCII)-pos {
+			if s := strings.TrimSpace(strings.TrimRight(g.GeoASCII[pos:pos+n], "|\x00")); s != "" {
 				return s
 			}
 		}

@@ -147,9 +147,9 @@ func (d *lercDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 		if len(d.blob) == 0 && of == 1 {
 			left = bands
 		}
-		at := len(d.blob)
-		d.blob = slices.Grow(d.blob, n)[:at+n]
-		if err := s.Fill(d.blob[at+copy(d.blob[at:], head[:]):]); err != nil {
+		pos := len(d.blob)
+		d.blob = slices.Grow(d.blob, n)[:pos+n]
+		if err := s.Fill(d.blob[pos+copy(d.blob[pos:], head[:]):]); err != nil {
 			return nil, err
 		}
 	}
@@ -168,10 +168,10 @@ func (d *lercDecoder) withAlpha(dst, src []byte, s lerc.Shape) error {
 		return err
 	}
 	for k := range s.Width * s.Height {
-		to := dst[k*(s.Bands+1):][:s.Bands+1]
-		copy(to, d.tile[k*s.Bands:][:s.Bands])
-		if to[s.Bands] = 255; mask != nil && mask[k>>3]<<(k&7)&0x80 == 0 {
-			to[s.Bands] = 0
+		target := dst[k*(s.Bands+1):][:s.Bands+1]
+		copy(target, d.tile[k*s.Bands:][:s.Bands])
+		if target[s.Bands] = 255; mask != nil && mask[k>>3]<<(k&7)&0x80 == 0 {
+			target[s.Bands] = 0
 		}
 	}
 	return nil

@@ -86,17 +86,17 @@ func (d *lzwDecoder) decode(dst, src []byte, need int) int {
 		case code < lzwClear:
 			dst[out] = byte(code)
 		case code < next:
-			from := int(d.start[code])
+			begin := int(d.start[code])
 			n = int(d.length[code])
 			// Some writers pad the last strip, so that the string may pass the end of dst.
 			if n > len(dst)-out {
 				n = len(dst) - out
 			}
-			if from+n <= out {
-				copy(dst[out:], dst[from:from+n])
+			if begin+n <= out {
+				copy(dst[out:], dst[begin:begin+n])
 			} else { // the entry was made by this code, so that its last byte is its first
-				copy(dst[out:], dst[from:out])
-				dst[out+n-1] = dst[from]
+				copy(dst[out:], dst[begin:out])
+				dst[out+n-1] = dst[begin]
 			}
 		default:
 			return out

@@ -93,17 +93,17 @@ func (s *lzwStream) decode(p []byte) (out int, more bool) {
 			s.table[next-1].last = e.first
 		}
 		n := int(e.length)
-		to := p[out:]
-		if n > len(to) {
-			to = s.text[:n]
+		dst := p[out:]
+		if n > len(dst) {
+			dst = s.text[:n]
 		}
-		for i, at := n-1, code; i >= 0; i-- {
-			to[i] = s.table[at&(lzwMax-1)].last
-			at = int(s.table[at&(lzwMax-1)].prefix)
+		for i, pos := n-1, code; i >= 0; i-- {
+			dst[i] = s.table[pos&(lzwMax-1)].last
+			pos = int(s.table[pos&(lzwMax-1)].prefix)
 		}
 		if n > len(p)-out {
-			fits := copy(p[out:], to)
-			s.pending, n = to[fits:], fits
+			fits := copy(p[out:], dst)
+			s.pending, n = dst[fits:], fits
 		}
 		out, before = out+n, code
 		if next >= 1<<width-1 && width < 12 {

@@ -98,8 +98,8 @@ func (p *parser) ranges(x *chunk.Index) {
 		x.Ranges = make([]chunk.Range, s.chunks)
 	}
 	for i := range x.Ranges {
-		at := int64(i)%positions*groups + int64(i)/positions
-		if x.Ranges[at] = s.place(i, int(at)); p.Err != nil {
+		pos := int64(i)%positions*groups + int64(i)/positions
+		if x.Ranges[pos] = s.place(i, int(pos)); p.Err != nil {
 			return
 		}
 	}
@@ -145,8 +145,8 @@ func (s *sizer) clipped() {
 	cut.CutEdge, cut.CutRight = true, true
 	positions, groups := int(s.chunks)/cut.Groups(), cut.Groups()
 	for i := range int(s.chunks) {
-		at := i%positions*groups + i/positions
-		if s.counts.Uint(i) != uint64(cut.StoredBytes(at)) {
+		pos := i%positions*groups + i/positions
+		if s.counts.Uint(i) != uint64(cut.StoredBytes(pos)) {
 			return
 		}
 	}
@@ -271,9 +271,9 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 		if of.Len == 0 {
 			continue
 		}
-		from := int64(y%h) * row
+		start := int64(y%h) * row
 		_, n, _ := cut.Stored(i)
-		cut.Ranges[i] = chunk.Range{Off: of.Off + from, Len: min(int64(n)*row, of.Len-from)}
+		cut.Ranges[i] = chunk.Range{Off: of.Off + start, Len: min(int64(n)*row, of.Len-start)}
 	}
 	*x = cut
 }

@@ -171,12 +171,12 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 		parts = append(parts, l.image)
 	}
 	// The order of GDAL: the mask of the full image is the second directory, masks of overviews come last.
-	at := 1
+	pos := 1
 	for _, l := range layers {
 		if l.mask != nil {
-			parts = slices.Insert(parts, at, l.mask)
+			parts = slices.Insert(parts, pos, l.mask)
 		}
-		at = len(parts)
+		pos = len(parts)
 	}
 	area := ghostArea(o.Shape[0])
 	dirs := make([]int64, len(parts)+1)
@@ -393,8 +393,8 @@ func cutTile(tile, pixels []byte, x *chunk.Index, box chunk.Box) {
 	n := (box.X1 - box.X0) * size
 	clear(tile)
 	for y := box.Y0; y < box.Y1; y++ {
-		from := ((box.B0*x.Height+y)*x.Width + box.X0) * size
-		copy(tile[(y-box.Y0)*x.ChunkW*size:], pixels[from:from+n])
+		start := ((box.B0*x.Height+y)*x.Width + box.X0) * size
+		copy(tile[(y-box.Y0)*x.ChunkW*size:], pixels[start:start+n])
 	}
 }
 

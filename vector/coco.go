@@ -61,13 +61,13 @@ func (c *cocoFile) shape(_ context.Context, row int) (orb.Geometry, error) {
 		return nil, nil
 	}
 	var out orb.Collection
-	from := uint32(0)
+	start := uint32(0)
 	if a.ring > 0 {
-		from = c.rings[a.ring-1]
+		start = c.rings[a.ring-1]
 	}
 	for _, end := range c.rings[a.ring : a.ring+a.rings] {
-		out = append(out, orb.Polygon{slices.Clone(orb.Ring(c.points[from:end]))}) // callers may change it
-		from = end
+		out = append(out, orb.Polygon{slices.Clone(orb.Ring(c.points[start:end]))}) // callers may change it
+		start = end
 	}
 	return out, nil
 }
@@ -80,13 +80,13 @@ func (l *Layer) Coco() bool { return l.coco != nil }
 // file gives it another size.
 func (l *Layer) OfImage(uri string, height, width int) ([]uint32, error) {
 	c := l.coco
-	found, most, several := int32(-1), 0, false
+	found, largest, several := int32(-1), 0, false
 	for _, i := range c.byBase[path.Base(uri)] {
 		n := common(uri, c.images[i].name)
 		switch {
-		case n > most:
-			found, most, several = i, n, false
-		case n == most:
+		case n > largest:
+			found, largest, several = i, n, false
+		case n == largest:
 			several = true
 		}
 	}
@@ -280,11 +280,11 @@ type cocoAnnotation struct {
 // read reads the annotation that comes next in a text. BBox is written over. The bytes are valid until the next read.
 func (a *cocoAnnotation) read(t *jsonText) error {
 	box, quick := a.BBox, false
-	text, err := t.piece(func(b []byte, at int) int {
+	text, err := t.piece(func(b []byte, pos int) int {
 		*a = cocoAnnotation{BBox: box[:0]}
 		end := short
-		if end, quick = a.members(t, b, at); !quick {
-			end = t.skip(b, at, maxDepth)
+		if end, quick = a.members(t, b, pos); !quick {
+			end = t.skip(b, pos, maxDepth)
 		}
 		return end
 	})
@@ -312,11 +312,11 @@ func (a *cocoAnnotation) members(t *jsonText, b []byte, at int) (end int, quick 
 		if at = space(b, at); at == len(b) {
 			return short, true
 		}
-		from := at
+		start := at
 		if at = quoted(b, at); at < 0 {
 			return at, true
 		}
-		known, same := member(b[from+1 : at-1])
+		known, same := member(b[start+1 : at-1])
 		if !same || known >= 0 && seen>>known&1 != 0 {
 			return 0, false
 		}
@@ -326,12 +326,12 @@ func (a *cocoAnnotation) members(t *jsonText, b []byte, at int) (end int, quick 
 		if at = space(b, at); at == len(b) {
 			return short, true
 		}
-		from = at
+		start = at
 		if at = t.skip(b, at, maxDepth-1); at < 0 {
 			return at, true
 		}
 		if known >= 0 {
-			if seen |= 1 << known; !a.set(known, b[from:at]) {
+			if seen |= 1 << known; !a.set(known, b[start:at]) {
 				return 0, false
 			}
 		}
@@ -446,11 +446,11 @@ func (a *annotation) around(points []orb.Point, rings []uint32) {
 	if a.rings == 0 {
 		return
 	}
-	from := uint32(0)
+	start := uint32(0)
 	if a.ring > 0 {
-		from = rings[a.ring-1]
+		start = rings[a.ring-1]
 	}
-	b := orb.MultiPoint(points[from:rings[a.ring+a.rings-1]]).Bound()
+	b := orb.MultiPoint(points[start:rings[a.ring+a.rings-1]]).Bound()
 	a.box, a.boxed = [4]float64{b.Min[0], b.Min[1], b.Max[0], b.Max[1]}, true
 }
 
@@ -493,20 +493,20 @@ func (c *cocoReader) outline(a *annotation, text json.RawMessage) (size [2]int, 
 
 // numberLists parses lists of lists of numbers, in valid JSON, into the memory of to. It reports false for all else.
 func numberLists(text []byte, to [][]float64) (_ [][]float64, ok bool) {
-	at := space(text, 0)
-	if to = to[:0]; text[at] != '[' {
+	pos := space(text, 0)
+	if to = to[:0]; text[pos] != '[' {
 		return to, false
 	}
-	for at = space(text, at+1); text[at] != ']'; at = space(text, at) {
-		if text[at] == ',' {
-			at++
+	for pos = space(text, pos+1); text[pos] != ']'; pos = space(text, pos) {
+		if text[pos] == ',' {
+			pos++
 		}
 		if len(to) < cap(to) {
 			to = to[:len(to)+1]
 		} else {
 			to = append(to, nil)
 		}
-		if to[len(to)-1], at, ok = numbers(text, at, to[len(to)-1][:0]); !ok {
+		if to[len(to)-1], pos, ok = numbers(text, pos, to[len(to)-1][:0]); !ok {
 			return to, false
 		}
 	}
@@ -536,7 +536,7 @@ func numbers(text []byte, at int, to []float64) (_ []float64, end int, ok bool) 
 // for a number that is too large. One of up to 15 digits is a quotient of two numbers that float64 holds, so that one
 // division rounds as strconv does.
 func number(text []byte, at int) (v float64, end int, ok bool) {
-	from, count, point := at, 0, -1
+	start, count, point := at, 0, -1
 	value := uint64(0)
 	if at < len(text) && text[at] == '-' {
 		at++
@@ -559,13 +559,13 @@ func number(text []byte, at int) (v float64, end int, ok bool) {
 		for at < len(text) && (digit(text[at]) || text[at]|0x20 == 'e' || text[at] == '-' || text[at] == '+') {
 			at++
 		}
-		v, err := strconv.ParseFloat(string(text[from:at]), 64)
+		v, err := strconv.ParseFloat(string(text[start:at]), 64)
 		return v, at, err == nil
 	}
 	if v = float64(value); point >= 0 {
 		v /= powers[count-point]
 	}
-	if text[from] == '-' {
+	if text[start] == '-' {
 		v = -v
 	}
 	return v, at, true
@@ -590,7 +590,7 @@ func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err
 	if size[0] < 1 || size[1] < 1 || size[0] > maxSide || size[1] > maxSide {
 		return bad("a mask of %d by %d pixels", size[0], size[1])
 	}
-	from := len(c.counts)
+	start := len(c.counts)
 	if len(m.Counts) > 0 && m.Counts[0] == '"' {
 		var packed string
 		if err := json.Unmarshal(m.Counts, &packed); err != nil {
@@ -608,16 +608,16 @@ func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err
 		c.counts = append(c.counts, counts...)
 	}
 	total, want := uint64(0), uint64(size[0])*uint64(size[1])
-	for i, n := range c.counts[from:] {
+	for i, n := range c.counts[start:] {
 		if total += uint64(n); total > want {
 			return bad("runs of over %d pixels", want)
 		}
-		c.counts[from+i] = uint32(total) // from here on it holds where the run ends
+		c.counts[start+i] = uint32(total) // from here on it holds where the run ends
 	}
 	if total != want || int64(len(c.counts)) > math.MaxUint32 {
 		return bad("runs of %d pixels, want %d", total, want)
 	}
-	a.count, a.runs, a.height = uint32(from), uint32(len(c.counts)-from), uint32(size[0])
+	a.count, a.runs, a.height = uint32(start), uint32(len(c.counts)-start), uint32(size[0])
 	return size, nil
 }
 
@@ -645,8 +645,8 @@ func (c *cocoReader) link() error {
 		c.rows[i], all = all[:0:n], all[n:]
 	}
 	for i := range c.list {
-		at := c.list[i].image
-		c.rows[at] = append(c.rows[at], uint32(i))
+		pos := c.list[i].image
+		c.rows[pos] = append(c.rows[pos], uint32(i))
 	}
 	return nil
 }

@@ -97,23 +97,23 @@ func (f *flatBuffer) field(t flatTable, i, n int) (int, bool) {
 
 // number returns a field of n bytes, or missing if the table lacks it.
 func (f *flatBuffer) number(t flatTable, i, n int, missing uint64) (v uint64) {
-	at, ok := f.field(t, i, n)
+	pos, ok := f.field(t, i, n)
 	if !ok {
 		return missing
 	}
 	for k := range n {
-		v |= uint64(f.b[at+k]) << (8 * k)
+		v |= uint64(f.b[pos+k]) << (8 * k)
 	}
 	return v
 }
 
 // child returns the table that a field leads to.
 func (f *flatBuffer) child(t flatTable, i int) (flatTable, bool) {
-	at, ok := f.field(t, i, 4)
+	pos, ok := f.field(t, i, 4)
 	if !ok {
 		return flatTable{}, false
 	}
-	return f.table(f.follow(at)), f.err == nil
+	return f.table(f.follow(pos)), f.err == nil
 }
 
 // vector returns where the elements of the vector that a field leads to begin, and how many of size bytes it has.
@@ -135,6 +135,6 @@ func (f *flatBuffer) vector(t flatTable, i, size int) (at, n int) {
 
 // bytes returns a vector of bytes, or a string.
 func (f *flatBuffer) bytes(t flatTable, i int) []byte {
-	at, n := f.vector(t, i, 1)
-	return f.b[at : at+n]
+	pos, n := f.vector(t, i, 1)
+	return f.b[pos : pos+n]
 }

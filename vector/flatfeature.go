@@ -87,9 +87,9 @@ func (f *flatBuffer) parts(t flatTable, kind uint64, depth int) (all orb.Collect
 	if depth == maxNested {
 		f.err = fault.New(fault.Limit, "geometry", int64(t.at), "collections %d deep", depth)
 	}
-	at, n := f.vector(t, 7, 4)
+	pos, n := f.vector(t, 7, 4)
 	for i := range n {
-		part := f.geometry(f.table(f.follow(at+4*i)), kind, depth+1)
+		part := f.geometry(f.table(f.follow(pos+4*i)), kind, depth+1)
 		if f.err != nil {
 			return nil
 		}
@@ -102,17 +102,17 @@ func (f *flatBuffer) parts(t flatTable, kind uint64, depth int) (all orb.Collect
 
 // points returns the points of a table.
 func (f *flatBuffer) points(t flatTable) []orb.Point {
-	at, n := f.vector(t, 1, 8)
+	pos, n := f.vector(t, 1, 8)
 	if n%2 != 0 {
-		f.fail(at, "a point without y")
+		f.fail(pos, "a point without y")
 	}
 	if f.err != nil {
 		return nil
 	}
 	list := make([]orb.Point, n/2)
 	for i := range list {
-		list[i][0] = math.Float64frombits(binary.LittleEndian.Uint64(f.b[at+16*i:]))
-		list[i][1] = math.Float64frombits(binary.LittleEndian.Uint64(f.b[at+16*i+8:]))
+		list[i][0] = math.Float64frombits(binary.LittleEndian.Uint64(f.b[pos+16*i:]))
+		list[i][1] = math.Float64frombits(binary.LittleEndian.Uint64(f.b[pos+16*i+8:]))
 	}
 	return list
 }
@@ -120,22 +120,22 @@ func (f *flatBuffer) points(t flatTable) []orb.Point {
 // lines returns the points of a table, divided where its ends say. Without ends they are one line.
 func (f *flatBuffer) lines(t flatTable) (all []orb.Ring) {
 	points := f.points(t)
-	at, n := f.vector(t, 0, 4)
+	pos, n := f.vector(t, 0, 4)
 	if n == 0 && len(points) > 0 {
 		return []orb.Ring{points}
 	}
-	from := 0
+	start := 0
 	for i := range n {
-		end := int(binary.LittleEndian.Uint32(f.b[at+4*i:]))
-		if end < from || end > len(points) {
-			f.fail(at+4*i, "the ends of lines are not in order")
+		end := int(binary.LittleEndian.Uint32(f.b[pos+4*i:]))
+		if end < start || end > len(points) {
+			f.fail(pos+4*i, "the ends of lines are not in order")
 			return nil
 		}
-		all = append(all, points[from:end:end])
-		from = end
+		all = append(all, points[start:end:end])
+		start = end
 	}
-	if from != len(points) {
-		f.fail(at, "points after the last line")
+	if start != len(points) {
+		f.fail(pos, "points after the last line")
 	}
 	return all
 }

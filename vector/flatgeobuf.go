@@ -68,18 +68,18 @@ func openFlat(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		return nil, err
 	}
 	l := &Layer{shapes: f.flatShapes}
-	from, err := f.header(ctx, l)
+	start, err := f.header(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	indexed := f.node > 0 && f.count != 0
 	if indexed {
-		if from, err = f.index(ctx, from); err != nil {
+		if start, err = f.index(ctx, start); err != nil {
 			return nil, err
 		}
 	}
 	if !indexed || f.cells != nil {
-		if err := f.scan(ctx, from, indexed); err != nil {
+		if err := f.scan(ctx, start, indexed); err != nil {
 			return nil, err
 		}
 	}
@@ -156,9 +156,9 @@ func flatCRS(f *flatBuffer, t flatTable) (*crs.CRS, error) {
 // limit returns an error if there are more shapes than the options or the bytes of the file allow: each takes a node of
 // the index, or at least 16 bytes of a feature.
 func (f *flatReader) limit(n, each int64) error {
-	if most := min(f.o.MaxShapes, f.r.Size()/each); n < 0 || n > most {
+	if bound := min(f.o.MaxShapes, f.r.Size()/each); n < 0 || n > bound {
 		return fault.New(fault.Limit, "shapes", fault.NoOffset, "%d shapes in a file of %d bytes, at most %d",
-			uint64(n), f.r.Size(), most)
+			uint64(n), f.r.Size(), bound)
 	}
 	return nil
 }
@@ -193,11 +193,11 @@ func (f *flatReader) index(ctx context.Context, from int64) (int64, error) {
 	block := make([]byte, min(flatBlock/flatNode, n)*flatNode)
 	for row := int64(0); row < n; {
 		b := block[:min(int64(len(block)), (n-row)*flatNode)]
-		at := leaves + row*flatNode
-		if err := f.r.ReadAt(ctx, b, at); err != nil {
+		pos := leaves + row*flatNode
+		if err := f.r.ReadAt(ctx, b, pos); err != nil {
 			return 0, err
 		}
-		for ; len(b) > 0; b, row, at = b[flatNode:], row+1, at+flatNode {
+		for ; len(b) > 0; b, row, pos = b[flatNode:], row+1, pos+flatNode {
 			var v [4]float64
 			for i := range v {
 				v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
@@ -206,7 +206,7 @@ func (f *flatReader) index(ctx context.Context, from int64) (int64, error) {
 			// Features have the order of the index, and so take their bytes of the file each.
 			off := binary.LittleEndian.Uint64(b[32:])
 			if off > uint64(f.r.Size()-end) || row == 0 && off > 0 || row > 0 && end+int64(off) < f.at[row-1]+4 {
-				return 0, fault.New(fault.Corrupt, "index", at, "shape %d is at %d: outside of its order", row, off)
+				return 0, fault.New(fault.Corrupt, "index", pos, "shape %d is at %d: outside of its order", row, off)
 			}
 			f.at[row] = end + int64(off)
 		}
@@ -227,23 +227,23 @@ func (f *flatReader) scan(ctx context.Context, from int64, indexed bool) error {
 	in := bufio.NewReaderSize(source.Sequential(ctx, f.r, from), block)
 	var head [4]byte
 	var b []byte
-	row, at := int64(0), from
-	for ; at < f.r.Size(); row++ {
-		if f.r.Size()-at < int64(len(head)) {
-			return fault.New(fault.Corrupt, "feature", at, "the file ends early")
+	row, pos := int64(0), from
+	for ; pos < f.r.Size(); row++ {
+		if f.r.Size()-pos < int64(len(head)) {
+			return fault.New(fault.Corrupt, "feature", pos, "the file ends early")
 		}
 		if _, err := io.ReadFull(in, head[:]); err != nil {
 			return err
 		}
 		size := int64(binary.LittleEndian.Uint32(head[:]))
-		if size > f.r.Size()-at-int64(len(head)) {
-			return fault.New(fault.Corrupt, "feature", at, "%d bytes lead out of the file", size)
+		if size > f.r.Size()-pos-int64(len(head)) {
+			return fault.New(fault.Corrupt, "feature", pos, "%d bytes lead out of the file", size)
 		}
-		if err := f.largest(ctx, at, size); err != nil {
+		if err := f.largest(ctx, pos, size); err != nil {
 			return err
 		}
-		if indexed && (row == f.count || at != f.at[row]) {
-			return fault.New(fault.Corrupt, "feature", at, "the index has another place for shape %d", row)
+		if indexed && (row == f.count || pos != f.at[row]) {
+			return fault.New(fault.Corrupt, "feature", pos, "the index has another place for shape %d", row)
 		}
 		if int64(cap(b)) < size {
 			b = make([]byte, size)
@@ -251,16 +251,16 @@ func (f *flatReader) scan(ctx context.Context, from int64, indexed bool) error {
 		if _, err := io.ReadFull(in, b[:size]); err != nil {
 			return err
 		}
-		if err := f.add(ctx, row, at, b[:size], indexed); err != nil {
-			return fault.WithPart(err, fmt.Sprint("shape ", row), at+int64(len(head)))
+		if err := f.add(ctx, row, pos, b[:size], indexed); err != nil {
+			return fault.WithPart(err, fmt.Sprint("shape ", row), pos+int64(len(head)))
 		}
-		at += int64(len(head)) + size
+		pos += int64(len(head)) + size
 	}
 	if f.count != 0 && row != f.count {
-		return fault.New(fault.Corrupt, "features", at, "%d of them, and the header says %d", row, f.count)
+		return fault.New(fault.Corrupt, "features", pos, "%d of them, and the header says %d", row, f.count)
 	}
 	if !indexed {
-		f.at = append(f.at, at)
+		f.at = append(f.at, pos)
 	}
 	return nil
 }
@@ -331,20 +331,20 @@ func (s *flatShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
 		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, len(s.at)-1)
 	}
 	page := sort.SearchInts(s.first, row+1) - 1
-	from := s.at[s.first[page]]
+	start := s.at[s.first[page]]
 	b, ok := s.pages.Get(page)
 	if !ok {
 		end := s.at[len(s.at)-1]
 		if page+1 < len(s.first) {
 			end = s.at[s.first[page+1]]
 		}
-		b = make([]byte, end-from)
-		if err := s.r.ReadAt(ctx, b, from); err != nil {
+		b = make([]byte, end-start)
+		if err := s.r.ReadAt(ctx, b, start); err != nil {
 			return nil, err
 		}
 		s.pages.Add(page, b, int64(len(b)))
 	}
-	b = b[s.at[row]-from : s.at[row+1]-from]
+	b = b[s.at[row]-start : s.at[row+1]-start]
 	if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
 		return nil, fault.New(fault.Corrupt, "shape "+strconv.Itoa(row), s.at[row], "it is longer than its place")
 	}

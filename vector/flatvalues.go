@@ -36,10 +36,10 @@ func newFlatCells(f *flatBuffer, header flatTable, name string) (*flatCells, err
 	}
 	c := &flatCells{at: -1}
 	c.codes = codes{v: &c.v, of: map[string]uint32{}}
-	at, n := f.vector(header, 7, 4)
+	pos, n := f.vector(header, 7, 4)
 	var names []string // for the error: some are enough
 	for i := range n {
-		t := f.table(f.follow(at + 4*i))
+		t := f.table(f.follow(pos + 4*i))
 		text := f.bytes(t, 0)
 		kind := f.number(t, 1, 1, 0)
 		if f.err != nil {

@@ -39,14 +39,14 @@ func (t *textShapes) Close() error { return t.r.Close() }
 
 // shape implements shapes.
 func (t *textShapes) shape(_ context.Context, row int) (orb.Geometry, error) {
-	from := int64(0)
+	start := int64(0)
 	if row > 0 {
-		from = t.ends[row-1]
+		start = t.ends[row-1]
 	}
-	if from == t.ends[row] {
+	if start == t.ends[row] {
 		return nil, nil
 	}
-	return wkb.Geometry(t.data[from:t.ends[row]])
+	return wkb.Geometry(t.data[start:t.ends[row]])
 }
 
 // feature is a feature of GeoJSON (RFC 7946, section 3.2).
@@ -394,8 +394,8 @@ func (c *cells) add(properties json.RawMessage) error {
 	text := string(raw)
 	c.v.null = append(c.v.null, text == "" || text == "null")
 	c.v.Ints, c.floats, c.v.Codes = append(c.v.Ints, 0), append(c.floats, 0), append(c.v.Codes, 0)
-	at := c.n - 1
-	if c.v.null[at] {
+	pos := c.n - 1
+	if c.v.null[pos] {
 		return nil
 	}
 	kind := "number"
@@ -403,21 +403,21 @@ func (c *cells) add(properties json.RawMessage) error {
 	switch {
 	case text == "true" || text == "false":
 		if text == "true" {
-			c.v.Ints[at], c.floats[at] = 1, 1
+			c.v.Ints[pos], c.floats[pos] = 1, 1
 		}
 	case text[0] == '"':
 		kind = "string"
 		var s string
 		if err = json.Unmarshal(raw, &s); err == nil {
-			c.v.Codes[at], err = c.codes.code([]byte(s))
+			c.v.Codes[pos], err = c.codes.code([]byte(s))
 		}
 	default:
-		if c.floats[at], err = strconv.ParseFloat(text, 64); err != nil {
+		if c.floats[pos], err = strconv.ParseFloat(text, 64); err != nil {
 			kind = "list or object"
 			err = nil
 		}
 		if n, ierr := strconv.ParseInt(text, 10, 64); ierr == nil {
-			c.v.Ints[at] = n
+			c.v.Ints[pos] = n
 		} else {
 			c.whole = false
 		}

@@ -288,9 +288,9 @@ func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error
 	if !ok {
 		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
 	}
-	at := int64(row) - p.f.Groups[g].First
+	pos := int64(row) - p.f.Groups[g].First
 	c := &p.chunks[g]
-	i := c.pages.Find(at)
+	i := c.pages.Find(pos)
 	key := pageKey{g, i}
 	v, ok := p.pages.Get(key)
 	if !ok {
@@ -300,7 +300,7 @@ func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error
 		}
 		p.pages.Add(key, v, int64(v.Cost()))
 	}
-	k := int(at - c.pages.Pages[i].First)
+	k := int(pos - c.pages.Pages[i].First)
 	if v.Null(k) {
 		return nil, nil
 	}

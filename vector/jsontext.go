@@ -115,7 +115,7 @@ func (t *jsonText) piece(end func(b []byte, at int) int) ([]byte, error) {
 
 // value passes a value and returns its text.
 func (t *jsonText) value() ([]byte, error) {
-	return t.piece(func(b []byte, at int) int { return t.skip(b, at, maxDepth) })
+	return t.piece(func(b []byte, pos int) int { return t.skip(b, pos, maxDepth) })
 }
 
 // decode reads a value as encoding/json does.

@@ -83,8 +83,8 @@ func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 // boxes and the values of the column. Errors have the file's name; a file of another format is fault.Unsupported.
 func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*Layer, error) {
 	o.defaults()
-	if at := strings.LastIndex(uri, ".gpkg::"); at >= 0 {
-		uri, o.layer = uri[:at+len(".gpkg")], uri[at+len(".gpkg::"):]
+	if pos := strings.LastIndex(uri, ".gpkg::"); pos >= 0 {
+		uri, o.layer = uri[:pos+len(".gpkg")], uri[pos+len(".gpkg::"):]
 	}
 	r, err := opener.Open(ctx, uri)
 	if err != nil {

@@ -10,9 +10,9 @@ type Runs struct {
 
 // At reports whether a pixel of the image belongs to the mask. The pixel must lie in the image.
 func (r *Runs) At(y, x int) bool {
-	at := uint32(x*r.height + y)
+	pos := uint32(x*r.height + y)
 	// The first run that ends behind the pixel; empty ones end before it.
-	k, _ := slices.BinarySearch(r.counts, at+1)
+	k, _ := slices.BinarySearch(r.counts, pos+1)
 	return k%2 == 1
 }
 

@@ -209,11 +209,11 @@ func (d *Decoder) nearest(k, a0 int, first bool) int {
 // paint sets the black pixels of a white row. A run of black begins at every change of an even place.
 func paint(line []byte, changes []int32, width int) {
 	for i := 0; i < len(changes); i += 2 {
-		from, end := int(changes[i]), width
+		start, end := int(changes[i]), width
 		if i+1 < len(changes) {
 			end = int(changes[i+1])
 		}
-		blacken(line, from, end)
+		blacken(line, start, end)
 	}
 }
 

@@ -86,13 +86,13 @@ func checkLanes(c *openzl.Call, lanes []byte, n int) error {
 		if lanes[0] > modePfor || lanes[0] == modePfor && w > 0 || w > len(weights) || size > len(payload) {
 			return c.Corrupt("lane of mode %d with %d weights and %d bytes", lanes[0], w, size)
 		}
-		most := 8 * size
+		limit := 8 * size
 		if lanes[0] == modePfor {
-			most = kernel.PforBlock / 2 * size
+			limit = kernel.PforBlock / 2 * size
 		} else if symbols(weights[:w]) == 1 {
-			most = n
+			limit = n
 		}
-		if n > most {
+		if n > limit {
 			return c.Corrupt("%d numbers in a lane of %d bytes", n, size)
 		}
 		weights, payload = weights[w:], payload[size:]

@@ -107,8 +107,8 @@ func (p *predictor) run(dst, src []byte, size int, g grid) {
 func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
 	res := read[T](src)
 	filled(dst, func(d []T) {
-		for at := 0; at < len(d); at += g.plane {
-			f(d[at:at+g.plane], res[at:at+g.plane], g.width)
+		for pos := 0; pos < len(d); pos += g.plane {
+			f(d[pos:pos+g.plane], res[pos:pos+g.plane], g.width)
 		}
 	})
 }

@@ -27,25 +27,25 @@ func Coefficients(comment []byte) ([][]int32, error) {
 		return bad(0, "header % x", comment[:min(len(comment), coefficientsHead)])
 	}
 	vectors := make([][]int32, 0, comment[5])
-	at := coefficientsHead
+	pos := coefficientsHead
 	for range comment[5] {
-		if len(comment)-at < 4 {
-			return bad(at, "vector %d is missing", len(vectors))
+		if len(comment)-pos < 4 {
+			return bad(pos, "vector %d is missing", len(vectors))
 		}
-		n := uint64(binary.LittleEndian.Uint32(comment[at:]))
-		at += 4
-		if n == 0 || 4*n > uint64(len(comment)-at) {
-			return bad(at-4, "vector of %d numbers in %d bytes", n, len(comment)-at)
+		n := uint64(binary.LittleEndian.Uint32(comment[pos:]))
+		pos += 4
+		if n == 0 || 4*n > uint64(len(comment)-pos) {
+			return bad(pos-4, "vector of %d numbers in %d bytes", n, len(comment)-pos)
 		}
 		v := make([]int32, n)
 		for i := range v {
-			v[i] = int32(binary.LittleEndian.Uint32(comment[at+4*i:]))
+			v[i] = int32(binary.LittleEndian.Uint32(comment[pos+4*i:]))
 		}
 		vectors = append(vectors, v)
-		at += 4 * len(v)
+		pos += 4 * len(v)
 	}
-	if at < len(comment) {
-		return bad(at, "%d bytes after the last vector", len(comment)-at)
+	if pos < len(comment) {
+		return bad(pos, "%d bytes after the last vector", len(comment)-pos)
 	}
 	return vectors, nil
 }

@@ -169,18 +169,18 @@ func (d *Decoder) allocate() error {
 	// and its edges, and coefficients twice as large. Memory that far larger tiles needed is not kept.
 	d.planes, d.coefs = sized(d.planes, planes), sized(d.coefs, coefs)
 	clear(d.coefs)
-	at := 0
+	pos := 0
 	for i := range f.n {
 		c := &f.component[i]
 		n := c.stride * f.mcuY * c.v * 8
-		c.plane = d.planes[at:][:n]
+		c.plane = d.planes[pos:][:n]
 		if d.progressive {
-			c.coefs = d.coefs[at:][:n]
+			c.coefs = d.coefs[pos:][:n]
 			for k := range c.known {
 				c.known[k] = -1
 			}
 		}
-		at += n
+		pos += n
 	}
 	return nil
 }

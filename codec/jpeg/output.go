@@ -10,16 +10,16 @@ func (d *Decoder) output(dst []byte, rows int) {
 		for i := range f.n {
 			d.rows[i] = d.row(&f.component[i], y, d.upsampled[i*(w+8):(i+1)*(w+8)])[:w]
 		}
-		to := dst[y*w*f.n:][:w*f.n]
+		target := dst[y*w*f.n:][:w*f.n]
 		switch {
 		case d.shape.YCbCr:
-			toRGB(to, d.rows[0], d.rows[1], d.rows[2])
+			toRGB(target, d.rows[0], d.rows[1], d.rows[2])
 		case f.n == 1:
-			copy(to, d.rows[0])
+			copy(target, d.rows[0])
 		default:
 			for i := range f.n {
 				for x, v := range d.rows[i] {
-					to[x*f.n+i] = v
+					target[x*f.n+i] = v
 				}
 			}
 		}
@@ -60,8 +60,8 @@ func repeat(dst, src []byte, times int) {
 
 // far returns the row of a component of half the height that is second nearest to row y of the image.
 func (d *Decoder) far(c *component, y int) []byte {
-	at := y/2 - 1 + y&1*2
-	return c.plane[min(max(at, 0), c.height-1)*c.stride:][:c.stride]
+	pos := y/2 - 1 + y&1*2
+	return c.plane[min(max(pos, 0), c.height-1)*c.stride:][:c.stride]
 }
 
 // The three functions below are libjpeg's "fancy" upsampling: a sample is three quarters of the nearest one
@@ -112,9 +112,9 @@ func toRGB(dst, lumas, cbs, crs []byte) {
 	for x, l := range lumas {
 		y, cb, cr := int32(l), int32(cbs[x])-128, int32(crs[x])-128
 		const half = 1 << 15
-		to := dst[3*x:][:3]
-		to[0] = saturate(y + (crToR*cr+half)>>16)
-		to[1] = saturate(y + (cbToG*cb+crToG*cr+half)>>16)
-		to[2] = saturate(y + (cbToB*cb+half)>>16)
+		target := dst[3*x:][:3]
+		target[0] = saturate(y + (crToR*cr+half)>>16)
+		target[1] = saturate(y + (cbToG*cb+crToG*cr+half)>>16)
+		target[2] = saturate(y + (cbToB*cb+half)>>16)
 	}
 }

@@ -16,9 +16,9 @@ func (p *progressiveScan) mcu(x, y int) bool {
 		if s.n == 1 {
 			h, v = 1, 1
 		}
-		for by := y * v; by < y*v+v; by++ {
+		for step := y * v; step < y*v+v; step++ {
 			for bx := x * h; bx < x*h+h; bx++ {
-				b := (*[64]int16)(c.coefs[(by*c.stride/8+bx)*64:])
+				b := (*[64]int16)(c.coefs[(step*c.stride/8+bx)*64:])
 				if !p.block(b, c, i) {
 					return false
 				}
@@ -144,13 +144,13 @@ func (p *progressiveScan) pass(b *[64]int16, k, zeros int) int {
 // transform computes the samples of a component from its coefficients.
 func (d *Decoder) transform(c *component) {
 	var block [64]int32
-	for by := range c.bh {
+	for step := range c.bh {
 		for bx := range c.bw {
-			b := (*[64]int16)(c.coefs[(by*c.stride/8+bx)*64:])
+			b := (*[64]int16)(c.coefs[(step*c.stride/8+bx)*64:])
 			for i, v := range b {
 				block[i] = int32(v) * c.quantTable[i]
 			}
-			inverse(c.plane[by*8*c.stride+bx*8:], c.stride, &block, 63)
+			inverse(c.plane[step*8*c.stride+bx*8:], c.stride, &block, 63)
 		}
 	}
 }

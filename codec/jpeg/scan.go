@@ -166,13 +166,13 @@ func (d *Decoder) mcu(s *scanHeader, block *[64]int32, x, y int) bool {
 		if s.n == 1 {
 			h, v = 1, 1
 		}
-		for by := y * v; by < y*v+v; by++ {
+		for step := y * v; step < y*v+v; step++ {
 			for bx := x * h; bx < x*h+h; bx++ {
 				last := d.block(block, c, s.dc[i], s.ac[i])
 				if last < 0 {
 					return false
 				}
-				inverse(c.plane[by*8*c.stride+bx*8:], c.stride, block, last)
+				inverse(c.plane[step*8*c.stride+bx*8:], c.stride, block, last)
 			}
 		}
 	}

@@ -266,12 +266,12 @@ func fletcher(b []byte) uint32 {
 // readMask reads which pixels are valid.
 func (d *Decoder) readMask() {
 	n, pixels := d.i32(), d.s.Width*d.s.Height
-	all := d.h.valid == pixels
-	if d.err != nil || all || d.h.valid == 0 {
+	every := d.h.valid == pixels
+	if d.err != nil || every || d.h.valid == 0 {
 		if n != 0 {
 			d.fail(corrupt("a mask of %d bytes, where %d of %d pixels are valid", n, d.h.valid, pixels))
 		}
-		if d.mask = d.mask[:0]; !all {
+		if d.mask = d.mask[:0]; !every {
 			d.growMask()
 		}
 		return
@@ -284,7 +284,7 @@ func (d *Decoder) readMask() {
 	}
 	runs := d.bytes(n)
 	d.growMask()
-	to := d.mask
+	dst := d.mask
 	for d.err == nil {
 		if len(runs) < 2 {
 			d.fail(corrupt("the mask ends early"))
@@ -294,21 +294,21 @@ func (d *Decoder) readMask() {
 		runs = runs[2:]
 		switch {
 		case k == -32768:
-			if len(to) > 0 {
+			if len(dst) > 0 {
 				d.fail(corrupt("the mask ends early"))
 			}
 			if spare := -pixels & 7; spare > 0 { // writers leave anything in the bits after the last pixel
 				d.mask[len(d.mask)-1] &= 0xff << spare
 			}
 			return
-		case k > 0 && k <= len(runs) && k <= len(to):
-			copy(to, runs[:k])
-			runs, to = runs[k:], to[k:]
-		case k < 0 && len(runs) > 0 && -k <= len(to):
+		case k > 0 && k <= len(runs) && k <= len(dst):
+			copy(dst, runs[:k])
+			runs, dst = runs[k:], dst[k:]
+		case k < 0 && len(runs) > 0 && -k <= len(dst):
 			for i := range -k {
-				to[i] = runs[0]
+				dst[i] = runs[0]
 			}
-			runs, to = runs[1:], to[-k:]
+			runs, dst = runs[1:], dst[-k:]
 		default:
 			d.fail(corrupt("a run of %d bytes of the mask", k))
 		}
@@ -344,17 +344,17 @@ const SizeAt = 38
 // zeros if they begin none.
 func BlobSize(head []byte) (size, bands int) {
 	le := binary.LittleEndian
-	at := 34
+	pos := 34
 	bands = 1
 	switch version := int32(le.Uint32(head[6:])); {
 	case string(head[:6]) != "Lerc2 " || version < 2:
 		return 0, 0
 	case version == 2:
-		at = 26
+		pos = 26
 	case version == 3:
-		at = 30
+		pos = 30
 	default:
 		bands = int(int32(le.Uint32(head[22:])))
 	}
-	return int(int32(le.Uint32(head[at:]))), bands
+	return int(int32(le.Uint32(head[pos:]))), bands
 }

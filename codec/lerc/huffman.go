@@ -50,20 +50,20 @@ const maxSymbols = 256
 
 // readCodes reads the table of codes, and returns a reader of the bytes after it.
 func (d *Decoder) readCodes() *wordReader {
-	version, size, from, to := d.i32(), d.i32(), d.i32(), d.i32()
-	if d.err == nil && (version < 2 || size < 1 || size > maxSymbols || from < 0 || from >= to || to-from > size ||
-		from >= size) {
-		d.fail(corrupt("codes %d to %d of %d, version %d", from, to, size, version))
+	version, size, start, end := d.i32(), d.i32(), d.i32(), d.i32()
+	if d.err == nil && (version < 2 || size < 1 || size > maxSymbols || start < 0 || start >= end || end-start > size ||
+		start >= size) {
+		d.fail(corrupt("codes %d to %d of %d, version %d", start, end, size, version))
 	}
 	if d.err != nil {
 		return nil
 	}
 	d.block = d.block[:0]
-	if d.stuffed(to - from); d.err != nil {
+	if d.stuffed(end - start); d.err != nil {
 		return nil
 	}
-	if len(d.block) != to-from {
-		d.fail(corrupt("%d lengths of %d codes", len(d.block), to-from))
+	if len(d.block) != end-start {
+		d.fail(corrupt("%d lengths of %d codes", len(d.block), end-start))
 		return nil
 	}
 	h := &d.codes
@@ -78,7 +78,7 @@ func (d *Decoder) readCodes() *wordReader {
 			d.fail(corrupt("a code of %d bits", n))
 			return nil
 		}
-		code, symbol := r.peek()>>(32-n), (from+i)%size
+		code, symbol := r.peek()>>(32-n), (start+i)%size
 		r.have -= int(n)
 		if n > lutBits {
 			h.long = append(h.long, longCode{code, int(n), symbol})

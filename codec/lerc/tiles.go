@@ -65,14 +65,14 @@ func (d *Decoder) samples() {
 
 // constant sets all valid pixels to the least sample of each band.
 func (d *Decoder) constant() {
-	at := 0
+	pos := 0
 	for k := range d.s.Width * d.s.Height {
 		valid := d.isValid(k)
 		for _, v := range d.mins {
 			if valid {
-				put(d.out[at:], d.s.Type, v)
+				put(d.out[pos:], d.s.Type, v)
 			}
-			at += d.size
+			pos += d.size
 		}
 	}
 }
@@ -188,32 +188,32 @@ func (d *Decoder) rawBlock(r rect, band int) {
 
 // place writes a block: its offset, plus what d.block has for each valid pixel, plus the band before.
 func (d *Decoder) place(r rect, band int, offset float64, diff bool, kind int) {
-	scale, most, t, n := 2*d.h.maxError, d.maxs[band], d.s.Type, d.s.Bands
-	all := len(d.mask) == 0 || len(d.block) == (r.y1-r.y0)*(r.x1-r.x0)
-	from := 0
+	scale, highest, t, n := 2*d.h.maxError, d.maxs[band], d.s.Type, d.s.Bands
+	every := len(d.mask) == 0 || len(d.block) == (r.y1-r.y0)*(r.x1-r.x0)
+	start := 0
 	for y := r.y0; y < r.y1; y++ {
 		for x := r.x0; x < r.x1; x++ {
 			k := y*d.s.Width + x
-			if !all && !d.isValid(k) {
+			if !every && !d.isValid(k) {
 				continue
 			}
-			at := (k*n + band) * d.size
+			pos := (k*n + band) * d.size
 			v := offset
 			if kind == blockStuffed {
-				if from == len(d.block) {
-					d.fail(corrupt("a block of %d samples, where there are more", from))
+				if start == len(d.block) {
+					d.fail(corrupt("a block of %d samples, where there are more", start))
 					return
 				}
-				v += float64(float64(d.block[from]) * scale) // rounded, so that nothing is fused
-				from++
+				v += float64(float64(d.block[start]) * scale) // rounded, so that nothing is fused
+				start++
 			}
 			if diff {
-				v += get(d.out[at-d.size:], t)
+				v += get(d.out[pos-d.size:], t)
 			}
 			if diff || kind == blockStuffed {
-				v = math.Min(v, most)
+				v = math.Min(v, highest)
 			}
-			put(d.out[at:], t, v)
+			put(d.out[pos:], t, v)
 		}
 	}
 }

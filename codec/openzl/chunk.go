@@ -125,12 +125,12 @@ func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
 	if c.Bad {
 		return chunkFault(fault.Corrupt, c.Off, "decoding map ends early or holds a number out of range")
 	}
-	at := c.Off
+	pos := c.Off
 	k.headers = c.Take(headerBytes)
 	k.bodies = c.Take(total)
 	if c.Bad {
-		return chunkFault(fault.Corrupt, at, "codec headers of %d and streams of %d bytes, %d are left",
-			headerBytes, total, len(c.B)-at)
+		return chunkFault(fault.Corrupt, pos, "codec headers of %d and streams of %d bytes, %d are left",
+			headerBytes, total, len(c.B)-pos)
 	}
 	return nil
 }

@@ -132,13 +132,13 @@ func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if e.auto {
 		e.choose(samples, width, h, w)
 	}
-	from := len(dst)
+	start := len(dst)
 	dst, err := e.encode(dst, samples, width, w)
 	if err != nil || e.graph.end == "store" && e.graph.predict == predictNone {
 		return dst, err
 	}
-	if len(dst)-from > len(samples)+storeOverhead {
-		return Store(dst[:from], samples, width)
+	if len(dst)-start > len(samples)+storeOverhead {
+		return Store(dst[:start], samples, width)
 	}
 	return dst, nil
 }

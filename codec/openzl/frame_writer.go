@@ -59,9 +59,9 @@ func (w *frameWriter) add(id uint32, header []byte, k int) int {
 
 // header keeps b as the header of a node.
 func (w *frameWriter) header(b ...byte) []byte {
-	from := len(w.head)
+	start := len(w.head)
 	w.head = append(w.head, b...)
-	return w.head[from:len(w.head):len(w.head)]
+	return w.head[start:len(w.head):len(w.head)]
 }
 
 func (w *frameWriter) varintHeader(v uint64) []byte {
@@ -156,19 +156,19 @@ func (w *frameWriter) appendDistances(b *wire.BitAppender, total int) {
 	n := len(w.nodes)
 	target := make([]int, n) // indices of streams
 	end := make([]int, n)    // index after a node's inputs
-	at := 0
+	pos := 0
 	for i := n - 1; i >= 0; i-- {
 		in := w.nodes[i].in
 		for j, s := range in {
 			if s.node != stored {
-				target[s.node] = at + len(in) - 1 - j
+				target[s.node] = pos + len(in) - 1 - j
 			}
 		}
-		at += len(in)
-		end[i] = at
+		pos += len(in)
+		end[i] = pos
 	}
 	if n > 0 {
-		target[0] = at // the output
+		target[0] = pos // the output
 	}
 	for i := n - 1; i >= 0; i-- {
 		b.Put(uint32(target[i]-end[i]), wire.BitsFor(total))

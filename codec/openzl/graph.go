@@ -129,23 +129,23 @@ func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 
 // placeStored assigns the stored bytes, in order, to the streams that no node makes.
 func (g *graph) placeStored(k *chunk) error {
-	at, body := 0, k.bodies
+	pos, body := 0, k.bodies
 	for i := range g.streams {
 		s := &g.streams[i]
 		if s.producer != stored {
 			continue
 		}
-		if at == len(k.stored) {
+		if pos == len(k.stored) {
 			return fault.New(fault.Corrupt, "graph", fault.NoOffset,
-				"more than %d streams are neither stored nor regenerated", at)
+				"more than %d streams are neither stored nor regenerated", pos)
 		}
-		n := k.stored[at]
-		at++
+		n := k.stored[pos]
+		pos++
 		s.Type, s.Width, s.Count, s.Data = Serial, 1, n, body[:n:n]
 		body = body[n:]
 	}
-	if at != len(k.stored) {
-		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d of %d stored streams are used", at, len(k.stored))
+	if pos != len(k.stored) {
+		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d of %d stored streams are used", pos, len(k.stored))
 	}
 	return nil
 }

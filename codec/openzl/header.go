@@ -181,9 +181,9 @@ func (h *frameHeader) parseSizes(c *wire.Cursor, limit int) error {
 		if h.version < chunkVersion {
 			v = uint64(c.U32())
 		} else {
-			at := c.Off
+			pos := c.Off
 			if v = c.Varint(); v == 0 && !c.Bad {
-				return headerFault(fault.Unsupported, at, "size of output %d is unknown", i)
+				return headerFault(fault.Unsupported, pos, "size of output %d is unknown", i)
 			}
 			v--
 		}

@@ -96,8 +96,8 @@ func (c *code) set(lengths []uint8) bool {
 	next, index := 0, 0
 	for n := uint(1); n <= c.bits; n++ {
 		for range c.count[n] {
-			from := int(bits.Reverse16(uint16(next)) >> (16 - n))
-			for k := from; k < len(c.look); k += 1 << n {
+			start := int(bits.Reverse16(uint16(next)) >> (16 - n))
+			for k := start; k < len(c.look); k += 1 << n {
 				c.look[k] = c.symbols[index]<<4 | uint16(n)
 			}
 			next, index = next+1, index+1

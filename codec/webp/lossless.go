@@ -81,35 +81,35 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 	}
 	pix := make([]uint32, w*h)
 	g, across := &groups[0], ceil(w, prefix)
-	for at := 0; at < len(pix); {
+	for pos := 0; pos < len(pix); {
 		if r.over {
-			return nil, bad("the stream ends after %d of %d pixels", at, len(pix))
+			return nil, bad("the stream ends after %d of %d pixels", pos, len(pix))
 		}
 		if which != nil {
-			g = &groups[which[(at/w)>>prefix*across+(at%w)>>prefix]]
+			g = &groups[which[(pos/w)>>prefix*across+(pos%w)>>prefix]]
 		}
 		s := g[0].read(r)
 		switch {
 		case s < literals:
 			red, blue, alpha := g[1].read(r), g[2].read(r), g[3].read(r)
-			pix[at] = uint32(alpha)<<24 | uint32(red)<<16 | uint32(s)<<8 | uint32(blue)
-			c.add(pix[at])
-			at++
+			pix[pos] = uint32(alpha)<<24 | uint32(red)<<16 | uint32(s)<<8 | uint32(blue)
+			c.add(pix[pos])
+			pos++
 		case s < literals+lengths:
 			n := extended(r, s-literals)
-			from := at - distance(extended(r, g[4].read(r)), w)
-			if from < 0 || n > len(pix)-at {
-				return nil, bad("a copy of %d pixels from %d to %d of %d", n, from, at, len(pix))
+			start := pos - distance(extended(r, g[4].read(r)), w)
+			if start < 0 || n > len(pix)-pos {
+				return nil, bad("a copy of %d pixels from %d to %d of %d", n, start, pos, len(pix))
 			}
 			for range n {
-				pix[at] = pix[from]
-				c.add(pix[at])
-				at, from = at+1, from+1
+				pix[pos] = pix[start]
+				c.add(pix[pos])
+				pos, start = pos+1, start+1
 			}
 		default:
-			pix[at] = c.colors[s-literals-lengths]
-			c.add(pix[at])
-			at++
+			pix[pos] = c.colors[s-literals-lengths]
+			c.add(pix[pos])
+			pos++
 		}
 	}
 	if r.over {
@@ -202,15 +202,15 @@ func readCode(r *reader, c *code, n int) error {
 
 // readLengths reads the lengths of the codes of symbols by a code of their own.
 func readLengths(r *reader, c *code, lens []uint8) error {
-	most := len(lens)
+	limit := len(lens)
 	if r.read(1) == 1 {
-		most = 2 + int(r.read(2+2*uint(r.read(3))))
-		if most > len(lens) {
-			return bad("lengths of %d symbols of %d", most, len(lens))
+		limit = 2 + int(r.read(2+2*uint(r.read(3))))
+		if limit > len(lens) {
+			return bad("lengths of %d symbols of %d", limit, len(lens))
 		}
 	}
 	before := uint8(8)
-	for at := 0; at < len(lens) && most > 0 && !r.over; most-- {
+	for pos := 0; pos < len(lens) && limit > 0 && !r.over; limit-- {
 		s, n := c.read(r), 1
 		v := uint8(0)
 		switch {
@@ -225,13 +225,13 @@ func readLengths(r *reader, c *code, lens []uint8) error {
 		default:
 			n = 11 + int(r.read(7))
 		}
-		if n > len(lens)-at {
-			return bad("%d lengths for %d symbols", n, len(lens)-at)
+		if n > len(lens)-pos {
+			return bad("%d lengths for %d symbols", n, len(lens)-pos)
 		}
-		for k := range lens[at : at+n] {
-			lens[at+k] = v
+		for k := range lens[pos : pos+n] {
+			lens[pos+k] = v
 		}
-		at += n
+		pos += n
 	}
 	return nil
 }

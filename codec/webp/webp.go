@@ -49,11 +49,11 @@ func (p *parts) whole(dst []byte, w, h, bands int) error {
 		return err
 	}
 	for i, v := range pix {
-		to := dst[i*bands:][:bands]
-		to[0], to[1], to[2] = byte(v>>16), byte(v>>8), byte(v)
+		target := dst[i*bands:][:bands]
+		target[0], target[1], target[2] = byte(v>>16), byte(v>>8), byte(v)
 		if bands == 4 {
-			if to[3] = 255; p.hasAlpha {
-				to[3] = byte(v >> 24)
+			if target[3] = 255; p.hasAlpha {
+				target[3] = byte(v >> 24)
 			}
 		}
 	}

@@ -20,10 +20,10 @@ func fromYUV(dst []byte, m *image.YCbCr, bands int) {
 		upsample(v, m.Cr[near*m.CStride:], m.Cr[far*m.CStride:])
 		luma := m.Y[y*m.YStride:][:w]
 		for x, l := range luma {
-			to := dst[(y*w+x)*bands:][:bands]
-			to[0], to[1], to[2] = rgb(int(l), int(u[x]), int(v[x]))
+			target := dst[(y*w+x)*bands:][:bands]
+			target[0], target[1], target[2] = rgb(int(l), int(u[x]), int(v[x]))
 			if bands == 4 {
-				to[3] = 255
+				target[3] = 255
 			}
 		}
 	}

@@ -220,14 +220,14 @@ func (d *lzmaDecoder) packet(end int, cut bool) bool {
 	} else if s >= firstMatch {
 		d.state = 10
 	}
-	from := d.out - d.reps[0] - 1
-	if from < d.dict || n > end-d.out && !cut {
+	start := d.out - d.reps[0] - 1
+	if start < d.dict || n > end-d.out && !cut {
 		return false
 	}
 	for n = min(n, end-d.out); n > 0; n-- {
-		d.dst[d.out] = d.dst[from]
+		d.dst[d.out] = d.dst[start]
 		d.out++
-		from++
+		start++
 	}
 	return true
 }
@@ -240,8 +240,8 @@ func (d *lzmaDecoder) literal() {
 	context := (uint(d.out-d.dict)&(1<<d.lp-1))<<d.lc | uint(before)>>(8-d.lc)
 	probs := d.p.literal[0x300*context:][:0x300]
 	symbol := uint32(1)
-	if from := d.out - d.reps[0] - 1; d.state >= firstMatch && from >= d.dict {
-		match := uint32(d.dst[from])
+	if start := d.out - d.reps[0] - 1; d.state >= firstMatch && start >= d.dict {
+		match := uint32(d.dst[start])
 		for symbol < 0x100 {
 			match <<= 1
 			guess := match & 0x100

@@ -64,15 +64,15 @@ func (t *tent[T]) row(r *run, out []float32, valid []byte) {
 	for i := range out {
 		x, wx, sumX := t.x.at(at.x)
 		y, wy, sumY := t.y.at(at.y)
-		all := x >= 0 && y >= 0 && x+int64(len(wx)) <= w && y+int64(len(wy)) <= h
+		every := x >= 0 && y >= 0 && x+int64(len(wx)) <= w && y+int64(len(wy)) <= h
 		sum := 0.0
-		for j := 0; all && j < len(wy); j++ {
-			if from := (y+int64(j))*w + x; wy[j] != 0 {
-				all = t.src.Valid == nil || bytes.IndexByte(t.src.Valid[from:][:len(wx)], 0) < 0
-				sum += float64(wy[j] * dot(wx, t.src.Pix[from:]))
+		for j := 0; every && j < len(wy); j++ {
+			if start := (y+int64(j))*w + x; wy[j] != 0 {
+				every = t.src.Valid == nil || bytes.IndexByte(t.src.Valid[start:][:len(wx)], 0) < 0
+				sum += float64(wy[j] * dot(wx, t.src.Pix[start:]))
 			}
 		}
-		if all && sum == sum { // a pixel of NaN may be one without a weight
+		if every && sum == sum { // a pixel of NaN may be one without a weight
 			out[i], valid[i] = float32(sum/float64(sumX*sumY)), 1
 		} else {
 			out[i], valid[i] = t.valid(x, y, wx, wy)
@@ -105,9 +105,9 @@ func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
 				continue
 			}
 			all += float64(u * v)
-			if at := row*w + col; t.src.Valid == nil || t.src.Valid[at] != 0 {
+			if pos := row*w + col; t.src.Valid == nil || t.src.Valid[pos] != 0 {
 				weight += float64(u * v)
-				sum += float64(float64(u*v) * float64(t.src.Pix[at]))
+				sum += float64(float64(u*v) * float64(t.src.Pix[pos]))
 			}
 		}
 	}

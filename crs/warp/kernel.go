@@ -61,8 +61,8 @@ func pickRow[T any](r *run, src *Plane[T], out []T, valid []byte) {
 	x, y := r.from.x, r.from.y
 	pix := src.Pix
 	for i := range out {
-		at := (y>>32)*stride + x>>32
-		out[i], valid[i] = pix[at], 1
+		pos := (y>>32)*stride + x>>32
+		out[i], valid[i] = pix[pos], 1
 		x, y = x+r.step.x, y+r.step.y
 	}
 	if src.Valid == nil {
@@ -158,9 +158,9 @@ func nearRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
 	stride := int64(src.Box.X1 - src.Box.X0)
 	x, y := r.from.x, r.from.y
 	for i := range out {
-		at := (y>>32)*stride + x>>32
-		if src.Valid == nil || src.Valid[at] != 0 {
-			out[i], valid[i] = float32(src.Pix[at]), 1
+		pos := (y>>32)*stride + x>>32
+		if src.Valid == nil || src.Valid[pos] != 0 {
+			out[i], valid[i] = float32(src.Pix[pos]), 1
 		}
 		x, y = x+r.step.x, y+r.step.y
 	}

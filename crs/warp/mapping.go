@@ -210,10 +210,10 @@ func (b *builder) flat() bool {
 // small and none of them has a place.
 func (b *builder) outside(h, w int) bool {
 	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
-	none, all := true, true
+	none, every := true, true
 	for _, p := range b.points {
 		if p[0] != p[0] || p[1] != p[1] {
-			all = false
+			every = false
 			continue
 		}
 		none = false
@@ -221,7 +221,7 @@ func (b *builder) outside(h, w int) bool {
 			lo[axis], hi[axis] = min(lo[axis], p[axis]), max(hi[axis], p[axis])
 		}
 	}
-	if none || !all {
+	if none || !every {
 		return none && max(h, w) <= deadCell
 	}
 	size := [2]float64{float64(b.m.raster.X1), float64(b.m.raster.Y1)}

@@ -57,11 +57,11 @@ func newHistogram(p draw.Panel) histogram {
 	}
 	const w, height, left, right, top, bottom = 340.0, 190.0, 46.0, 16.0, 12.0, 38.0
 	bars := p.Bars()
-	edges, lo, hi, most := bars.Edges, bars.Edges[0], bars.Edges[len(bars.Edges)-1], max(bars.Top(), 1)
+	edges, lo, hi, highest := bars.Edges, bars.Edges[0], bars.Edges[len(bars.Edges)-1], max(bars.Top(), 1)
 	x := func(v float64) float64 { return left + bars.At(v)*(w-left-right) }
-	y := func(n float64) float64 { return height - bottom - n/most*(height-top-bottom) }
+	y := func(n float64) float64 { return height - bottom - n/highest*(height-top-bottom) }
 	d := &drawing{Width: w, Height: height, Class: "hist", Label: "histogram of " + h.Name}
-	for _, v := range draw.Ticks(0, most, 4) {
+	for _, v := range draw.Ticks(0, highest, 4) {
 		d.line("grid", left, y(v), w-right, y(v))
 		d.text("tick", "end", left-5, y(v)+3, draw.Number(v))
 	}

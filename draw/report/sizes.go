@@ -22,18 +22,18 @@ func (s *Sizes) draw() *drawing {
 	}
 	first, last = first/each, last/each
 	n := make([]int64, last-first+1)
-	most := int64(1)
+	largest := int64(1)
 	for i, c := range s.bins {
 		if k := i/each - first; c > 0 && k >= 0 && k < len(n) {
 			n[k] += c
-			most = max(most, n[k])
+			largest = max(largest, n[k])
 		}
 	}
 	const w, height, left, right, top, bottom = 340.0, 130.0, 46.0, 22.0, 8.0, 36.0
 	d := &drawing{Width: w, Height: height, Class: "hist", Label: "sizes of assets"}
 	step := (w - left - right) / float64(len(n))
-	y := func(n float64) float64 { return height - bottom - n/float64(most)*(height-top-bottom) }
-	for _, v := range draw.Ticks(0, float64(most), 3) {
+	y := func(n float64) float64 { return height - bottom - n/float64(largest)*(height-top-bottom) }
+	for _, v := range draw.Ticks(0, float64(largest), 3) {
 		if v == math.Trunc(v) {
 			d.line("grid", left, y(v), w-right, y(v))
 			d.text("tick", "end", left-5, y(v)+3, draw.Number(v))

@@ -139,8 +139,8 @@ func crop(img *raster.Array, y0, x0, size int) []byte {
 	out := make([]byte, 0, img.Shape[0]*size*size*width)
 	for b := range img.Shape[0] {
 		for y := y0; y < y0+size; y++ {
-			from := ((b*h+y)*w + x0) * width
-			out = append(out, img.Data[from:from+size*width]...)
+			start := ((b*h+y)*w + x0) * width
+			out = append(out, img.Data[start:start+size*width]...)
 		}
 	}
 	return out

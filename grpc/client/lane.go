@@ -82,8 +82,8 @@ func (l *lane) work() {
 		}
 		// One of several servers may lack data that the others have. Breaking the protocol always ends the
 		// session.
-		over := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
-		if over || s.broken(l, attempt, err) {
+		done := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
+		if done || s.broken(l, attempt, err) {
 			s.fail(l.peer.failed(err))
 			return
 		}

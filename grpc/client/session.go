@@ -215,7 +215,7 @@ func (s *session) assign() {
 // the fewest batches. It needs the lock.
 func (s *session) choose(r *request, but *lane) *lane {
 	var best *lane
-	var most uint64
+	var bestRank uint64
 	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up && home != but {
 		return home
 	}
@@ -229,8 +229,8 @@ func (s *session) choose(r *request, but *lane) *lane {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
 			rank = uint64(math.MaxUint32-len(l.asked))<<32 | turn
 		}
-		if best == nil || rank > most {
-			best, most = l, rank
+		if best == nil || rank > bestRank {
+			best, bestRank = l, rank
 		}
 	}
 	return best

@@ -248,7 +248,7 @@ func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()
-		g, over, changed := c.segments[l.GetSegment()], c.over, c.changed
+		g, done, changed := c.segments[l.GetSegment()], c.over, c.changed
 		if g != nil {
 			defer c.mu.Unlock()
 			if c.held[l.GetId()] != nil {
@@ -259,7 +259,7 @@ func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
 			return g, nil
 		}
 		c.mu.Unlock()
-		if over {
+		if done {
 			return nil, io.ErrUnexpectedEOF
 		}
 		select {

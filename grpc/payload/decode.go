@@ -362,19 +362,19 @@ func (d *decoder) span(t table, id int) span {
 		return span{}
 	}
 	s := span{binary.LittleEndian.Uint64(d.b[o:]), binary.LittleEndian.Uint64(d.b[o+8:])}
-	at, end := s.offset, d.first // in the piece of memory
-	if d.size > d.first && at >= d.first {
-		at, end = at-d.first, d.size-d.first
-	} else if at < uint64(sizePrefix+len(d.b)) {
+	pos, end := s.offset, d.first // in the piece of memory
+	if d.size > d.first && pos >= d.first {
+		pos, end = pos-d.first, d.size-d.first
+	} else if pos < uint64(sizePrefix+len(d.b)) {
 		d.fail(t.part, o, "range of %d bytes at %d, in the header", s.length, s.offset)
 		return span{}
 	}
 	switch {
-	case at%Align != 0:
-		d.fail(t.part, o, "range at %d, which %d does not divide", at, Align)
+	case pos%Align != 0:
+		d.fail(t.part, o, "range at %d, which %d does not divide", pos, Align)
 		return span{}
-	case at > end || s.length > end-at:
-		d.fail(t.part, o, "range of %d bytes at %d of %d", s.length, at, end)
+	case pos > end || s.length > end-pos:
+		d.fail(t.part, o, "range of %d bytes at %d of %d", s.length, pos, end)
 		return span{}
 	}
 	// Ranges must not overlap, so the memory of a receiver is in proportion to the payload.

@@ -47,7 +47,7 @@ func Finish(b *loader.Batch, memory Memory) (*loader.Batch, error) {
 	for i := range out.Tensors {
 		t := &out.Tensors[i]
 		n, _ := finalBytes(t)
-		to := rest[:n:n]
+		dst := rest[:n:n]
 		rest = rest[roundUp(n):]
 		if t.Kind != loader.Dense {
 			// Offsets and strings are few, and clients take them from the header's part of the payload.
@@ -55,11 +55,11 @@ func Finish(b *loader.Batch, memory Memory) (*loader.Batch, error) {
 			continue
 		}
 		if t.Convert == nil {
-			copy(to, t.Data)
-			t.Data = to
+			copy(dst, t.Data)
+			t.Data = dst
 			continue
 		}
-		if err := applyTo(t, to); err != nil {
+		if err := applyTo(t, dst); err != nil {
 			out.Release()
 			return nil, err
 		}

@@ -99,11 +99,11 @@ func (r *reader) table(part string, pos int) table {
 
 // field returns the place of field id, which has size bytes, or -1 if it is absent.
 func (t table) field(id, size int) int {
-	at := 4 + 2*id
-	if t.r.err != nil || at+2 > len(t.vtable) {
+	offset := 4 + 2*id
+	if t.r.err != nil || offset+2 > len(t.vtable) {
 		return -1
 	}
-	o := int(binary.LittleEndian.Uint16(t.vtable[at:]))
+	o := int(binary.LittleEndian.Uint16(t.vtable[offset:]))
 	switch {
 	case o == 0:
 		return -1
@@ -203,10 +203,10 @@ func (t table) string(id int) string {
 
 // strings returns field id, a vector of strings.
 func (t table) strings(id int) []string {
-	b, at := t.vector(id, 4)
+	b, pos := t.vector(id, 4)
 	v := make([]string, 0, len(b)/4)
 	for i := 0; i < len(b) && t.r.err == nil; i += 4 {
-		p := t.r.follow(t.part, at+i)
+		p := t.r.follow(t.part, pos+i)
 		if p < 0 || !t.r.has(t.part, p, 4) {
 			break
 		}
@@ -222,9 +222,9 @@ func (t table) strings(id int) []string {
 
 // each calls f for every table of field id, a vector of tables.
 func (t table) each(id int, part string, f func(i int, t table)) {
-	b, at := t.vector(id, 4)
+	b, pos := t.vector(id, 4)
 	for i := 0; i < len(b) && t.r.err == nil; i += 4 {
-		e := t.r.table(part, t.r.follow(part, at+i))
+		e := t.r.table(part, t.r.follow(part, pos+i))
 		if t.r.err == nil {
 			f(i/4, e)
 		}

@@ -121,10 +121,10 @@ func (r *Receiver) place() error {
 	for i := range b.Tensors {
 		t, at := &b.Tensors[i], &r.decoder.places[i]
 		n := finalSize(t, at.data)
-		to := rest[:n:n]
+		dst := rest[:n:n]
 		rest = rest[roundUp(n):]
-		r.finals = append(r.finals, to)
-		if err := r.lead(t, at, to); err != nil {
+		r.finals = append(r.finals, dst)
+		if err := r.lead(t, at, dst); err != nil {
 			return err
 		}
 	}

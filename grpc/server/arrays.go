@@ -66,10 +66,10 @@ func (a *arrays) alloc(c *leaseConn) func(n int) resources.Buffer {
 		}
 		n = (n + pageOf - 1) / pageOf * pageOf
 		a.mu.Lock()
-		at := slices.IndexFunc(a.idle, func(g *segment) bool { return g.owner.Load() == c && len(g.Bytes()) == n })
-		if at >= 0 {
-			g := a.idle[at]
-			a.idle = slices.Delete(a.idle, at, at+1)
+		pos := slices.IndexFunc(a.idle, func(g *segment) bool { return g.owner.Load() == c && len(g.Bytes()) == n })
+		if pos >= 0 {
+			g := a.idle[pos]
+			a.idle = slices.Delete(a.idle, pos, pos+1)
 			a.mu.Unlock()
 			a.budget.Release(int64(n)) // the read has charged it
 			return &array{segment: g, arrays: a}

@@ -75,11 +75,11 @@ type arriving struct {
 }
 
 func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
-	most := int64(maxArriving)
+	limit := int64(maxArriving)
 	if b != nil {
-		most = min(most, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
+		limit = min(limit, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
 	}
-	return &arriving{most: most, log: log, conns: map[*inbound]struct{}{}}
+	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{}}
 }
 
 // counted are credentials whose connections count what arrives.
@@ -224,9 +224,9 @@ func (in *inbound) Close() error {
 		in.hold(-in.held.Load())
 		clear(in.calls)
 	}
-	most := in.most
+	limit := in.most
 	in.mu.Unlock()
-	in.arriving.leave(in, most)
+	in.arriving.leave(in, limit)
 	return in.Conn.Close()
 }
 
@@ -331,11 +331,11 @@ func (c inCall) read() {
 // fits reports whether the connection keeps no more than it may. If all connections together keep too much, it closes
 // one.
 func (in *inbound) fits() bool {
-	most := int64(maxConnArriving)
+	limit := int64(maxConnArriving)
 	if !in.known.Load() {
-		most = maxUnknown
+		limit = maxUnknown
 	}
-	if in.held.Load() > most {
+	if in.held.Load() > limit {
 		return false
 	}
 	a := in.arriving

@@ -170,11 +170,11 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 	}
 	a := asked{view: v, spec: spec, key: string(b) + v.key, upstream: u, rows: rows}
 	if u != nil {
-		at, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
+		place, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
 		if err != nil {
 			return nil, err
 		}
-		a.at = fmt.Sprintf("\x00%d %s", rows, at)
+		a.at = fmt.Sprintf("\x00%d %s", rows, place)
 		a.key += a.at
 	}
 	key := a.key

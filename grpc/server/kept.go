@@ -83,7 +83,7 @@ func (s *engines) await(id clientID, e *entry) {
 		delete(o.asked, id)
 	}
 	now := time.Now()
-	maps.DeleteFunc(e.asked, func(_ clientID, at time.Time) bool { return now.Sub(at) >= keptFor })
+	maps.DeleteFunc(e.asked, func(_ clientID, when time.Time) bool { return now.Sub(when) >= keptFor })
 	e.asked[id] = now
 }
 

@@ -50,11 +50,11 @@ func (r *rates) wait(ctx context.Context, stop <-chan struct{}, id clientID) err
 func (r *rates) left(id clientID) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, ok := r.free[id]
+	when, ok := r.free[id]
 	if !ok {
 		return 0
 	}
-	left := time.Until(at)
+	left := time.Until(when)
 	if left <= 0 {
 		delete(r.free, id)
 	}
@@ -71,12 +71,12 @@ func (r *rates) spent(id clientID, most int64, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	at, ok := r.free[id]
+	when, ok := r.free[id]
 	if !ok && len(r.free) >= manyDebts {
 		maps.DeleteFunc(r.free, func(_ clientID, t time.Time) bool { return !t.After(now) })
 	}
-	if at.Before(now) {
-		at = now
+	if when.Before(now) {
+		when = now
 	}
-	r.free[id] = at.Add(debt)
+	r.free[id] = when.Add(debt)
 }

@@ -115,8 +115,8 @@ func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err e
 
 // sentTo returns what counts the bytes that the client of a call is sent.
 func (s *Server) sentTo(ctx context.Context) func(n int) {
-	id, most := clientOf(ctx), limitsOf(ctx).Rate
-	return func(n int) { s.rates.spent(id, most, n) }
+	id, limit := clientOf(ctx), limitsOf(ctx).Rate
+	return func(n int) { s.rates.spent(id, limit, n) }
 }
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.

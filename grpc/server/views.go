@@ -34,12 +34,12 @@ const membersShare = 16
 
 // newView makes a view, one of several, of the files below o.Roots. o.Opener must be source.Below these.
 func newView(key string, o loader.Options, several int64) *view {
-	most := int64(resources.DefaultMembersBytes)
+	bound := int64(resources.DefaultMembersBytes)
 	if limit := o.Budget.Limit(); limit > 0 {
-		most = min(most, limit/membersShare)
+		bound = min(bound, limit/membersShare)
 	}
 	// For all datasets, since several may use the same container.
-	o.Members = &resources.Members{MaxBytes: max(1, most/several)}
+	o.Members = &resources.Members{MaxBytes: max(1, bound/several)}
 	asked := o.WithDefaults()
 	return &view{key: key, loader: o, asked: asked, containers: containers.NewCache(asked, several)}
 }

@@ -115,8 +115,8 @@ func (l *Listener) enter(raw net.Conn) (c, older *Conn) {
 func (l *Listener) busiest() *host {
 	busiest := &host{}
 	for _, h := range l.hosts {
-		if n, most := h.guests.Len(), busiest.guests.Len(); n > most ||
-			n == most && n > 0 && h.oldest().number < busiest.oldest().number {
+		if n, largest := h.guests.Len(), busiest.guests.Len(); n > largest ||
+			n == largest && n > 0 && h.oldest().number < busiest.oldest().number {
 			busiest = h
 		}
 	}

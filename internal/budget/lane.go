@@ -119,11 +119,11 @@ func (b *Budget) enlist(w *want) {
 		return
 	}
 	l := w.account.lane()
-	at := slices.IndexFunc(l.waiting, func(o *want) bool { return o.account.age > w.account.age })
-	if at < 0 {
-		at = len(l.waiting)
+	pos := slices.IndexFunc(l.waiting, func(o *want) bool { return o.account.age > w.account.age })
+	if pos < 0 {
+		pos = len(l.waiting)
 	}
-	l.waiting = slices.Insert(l.waiting, at, w)
+	l.waiting = slices.Insert(l.waiting, pos, w)
 	b.serve()
 }
 

@@ -118,11 +118,11 @@ func (q *queue) served(w *waiter) {
 // remove reports whether w was in the queue, and removes it.
 func (q *queue) remove(w *waiter) bool {
 	c := w.client
-	at := slices.Index(c.waiters, w) // 0, unless it gives up
-	if at < 0 {
+	pos := slices.Index(c.waiters, w) // 0, unless it gives up
+	if pos < 0 {
 		return false
 	}
-	c.waiters = slices.Delete(c.waiters, at, at+1)
+	c.waiters = slices.Delete(c.waiters, pos, pos+1)
 	q.waiting--
 	if len(c.waiters) > 0 {
 		return true

@@ -33,18 +33,18 @@ func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err e
 	if err != nil {
 		return nil, err
 	}
-	at, size := int64(0), st.Size()
+	pos, size := int64(0), st.Size()
 	var head [recordHead]byte
-	for size-at >= recordHead {
-		if _, err := f.ReadAt(head[:], at); err != nil {
+	for size-pos >= recordHead {
+		if _, err := f.ReadAt(head[:], pos); err != nil {
 			return nil, err
 		}
 		n := int64(binary.LittleEndian.Uint32(head[:4]))
-		if n > size-at-recordHead {
+		if n > size-pos-recordHead {
 			break
 		}
 		record := make([]byte, n)
-		if _, err := f.ReadAt(record, at+recordHead); err != nil {
+		if _, err := f.ReadAt(record, pos+recordHead); err != nil {
 			return nil, err
 		}
 		if crc32.Checksum(record, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
@@ -53,12 +53,12 @@ func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err e
 		if err := read(record); err != nil {
 			return nil, err
 		}
-		at += recordHead + n
+		pos += recordHead + n
 	}
-	if err := f.Truncate(at); err != nil {
+	if err := f.Truncate(pos); err != nil {
 		return nil, err
 	}
-	_, err = f.Seek(at, io.SeekStart)
+	_, err = f.Seek(pos, io.SeekStart)
 	return &Journal{f}, err
 }
 

@@ -220,13 +220,13 @@ func (d *Decoder) based(e uint32) int {
 // turns is fast in Go: block while both slices have room for a turn of its loop. It stops before the end of a block and
 // before an invalid code.
 func (d *Decoder) turns(dst []byte, out int) (int, error) {
-	src, at, buf, n := d.src, d.at, d.buf, d.n
+	src, pos, buf, n := d.src, d.at, d.buf, d.n
 	codes, dists := &d.codes, &d.dists
 	var err error
-	for len(src)-at >= fastSrc && len(dst)-out >= fastDst {
+	for len(src)-pos >= fastSrc && len(dst)-out >= fastDst {
 		// Bits above n may be set: they are those that the next load sets.
-		buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
-		at += int(63-n) >> 3
+		buf |= binary.LittleEndian.Uint64(src[pos:]) << (n & 63)
+		pos += int(63-n) >> 3
 		n |= 56
 		size := 0
 		e := codes[buf&(1<<litBits-1)]
@@ -248,8 +248,8 @@ func (d *Decoder) turns(dst []byte, out int) (int, error) {
 			if e&isLiteral != 0 {
 				continue
 			}
-			buf |= binary.LittleEndian.Uint64(src[at:]) << (n & 63)
-			at += int(63-n) >> 3
+			buf |= binary.LittleEndian.Uint64(src[pos:]) << (n & 63)
+			pos += int(63-n) >> 3
 			n |= 56
 		}
 		if e&isOdd != 0 {
@@ -294,27 +294,27 @@ func (d *Decoder) turns(dst []byte, out int) (int, error) {
 		}
 		out += size
 	}
-	d.at, d.buf, d.n = at, buf&(1<<(n&63)-1), n
+	d.at, d.buf, d.n = pos, buf&(1<<(n&63)-1), n
 	return out, err
 }
 
 // repeat copies size bytes to dst[out:] from far bytes before. It may write 7 bytes past them, which must be there.
 func repeat(dst []byte, out, far, size int) {
-	to, from := dst[out:out+size+8], dst[out-far:]
+	target, src := dst[out:out+size+8], dst[out-far:]
 	switch {
 	case far >= 8:
 		for i := 0; i < size; i += 8 {
-			binary.LittleEndian.PutUint64(to[i:], binary.LittleEndian.Uint64(from[i:]))
+			binary.LittleEndian.PutUint64(target[i:], binary.LittleEndian.Uint64(src[i:]))
 		}
 	case far == 1:
-		b := uint64(from[0]) * 0x0101010101010101
+		b := uint64(src[0]) * 0x0101010101010101
 		for i := 0; i < size; i += 8 {
-			binary.LittleEndian.PutUint64(to[i:], b)
+			binary.LittleEndian.PutUint64(target[i:], b)
 		}
 	default:
-		from = from[:size+8]
+		src = src[:size+8]
 		for i := range size {
-			to[i] = from[i]
+			target[i] = src[i]
 		}
 	}
 }

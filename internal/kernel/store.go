@@ -190,20 +190,20 @@ func pair[T cast.Number](dst, src []byte) (d, s []T, ok bool) {
 // move copies n elements. It counts indices up, because a multiplication and the two slices of encoding/binary for each
 // element take five times as long: bands of an interleaved tile come this way.
 func move[T any](dst []T, dstStride int, src []T, srcStride, n int) {
-	from := 0
+	start := 0
 	if dstStride == 1 {
 		dst = dst[:n]
 		for i := range dst {
-			dst[i] = src[from]
-			from += srcStride
+			dst[i] = src[start]
+			start += srcStride
 		}
 		return
 	}
-	to := 0
+	end := 0
 	for range n {
-		dst[to] = src[from]
-		to += dstStride
-		from += srcStride
+		dst[end] = src[start]
+		end += dstStride
+		start += srcStride
 	}
 }
 

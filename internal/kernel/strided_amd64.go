@@ -16,14 +16,14 @@ func makeSumMasks() (out [17]sumMasks) {
 	for distance := 1; distance <= 16; distance++ {
 		m := &out[distance]
 		for i := range m.moves {
-			by := distance << i
-			if by < 16 {
+			step := distance << i
+			if step < 16 {
 				m.used++
 			}
 			for k := range m.moves[i] {
 				m.moves[i][k] = 0x80 // gives 0
-				if k >= by {
-					m.moves[i][k] = byte(k - by)
+				if k >= step {
+					m.moves[i][k] = byte(k - step)
 				}
 			}
 		}
@@ -116,9 +116,9 @@ func makeGathers() (out [3][16]gatherPlan) {
 					g.masks[l][k] = 0x80
 				}
 				for i := range each {
-					if to := l*each + i; to < count {
+					if end := l*each + i; end < count {
 						for b := range size {
-							g.masks[l][to*size+b] = byte(i*size*stride + b)
+							g.masks[l][end*size+b] = byte(i*size*stride + b)
 						}
 					}
 				}

@@ -47,37 +47,37 @@ func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int)
 		}
 	}
 	for r := range rows {
-		from := (first + r*strideY) * size
+		start := (first + r*strideY) * size
 		for c := range cols {
-			copy(dst[(r*pitch+c)*size:(r*pitch+c+1)*size], src[from+c*strideX*size:])
+			copy(dst[(r*pitch+c)*size:(r*pitch+c+1)*size], src[start+c*strideX*size:])
 		}
 	}
 }
 
 // reverse copies elements in reverse: src has as many as dst.
 func reverse(dst, src []byte, size int) {
-	at := len(src)
+	pos := len(src)
 	switch size {
 	case 1:
 		for ; len(dst) >= 8; dst = dst[8:] {
-			at -= 8
-			le.PutUint64(dst, bits.ReverseBytes64(le.Uint64(src[at:])))
+			pos -= 8
+			le.PutUint64(dst, bits.ReverseBytes64(le.Uint64(src[pos:])))
 		}
 	case 2:
 		for ; len(dst) >= 8; dst = dst[8:] {
-			at -= 8
-			v := bits.RotateLeft64(le.Uint64(src[at:]), 32)
+			pos -= 8
+			v := bits.RotateLeft64(le.Uint64(src[pos:]), 32)
 			le.PutUint64(dst, v>>16&0x0000ffff0000ffff|v&0x0000ffff0000ffff<<16)
 		}
 	case 4:
 		for ; len(dst) >= 8; dst = dst[8:] {
-			at -= 8
-			le.PutUint64(dst, bits.RotateLeft64(le.Uint64(src[at:]), 32))
+			pos -= 8
+			le.PutUint64(dst, bits.RotateLeft64(le.Uint64(src[pos:]), 32))
 		}
 	}
 	for ; len(dst) > 0; dst = dst[size:] {
-		at -= size
-		copy(dst[:size], src[at:])
+		pos -= size
+		copy(dst[:size], src[pos:])
 	}
 }
 

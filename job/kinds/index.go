@@ -260,7 +260,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 	if err := k.checkName(m.Name); err != nil {
 		return o, err
 	}
-	at := 0
+	pos := 0
 	bo, done := opened(m.Resource)
 	defer done()
 	parts := func(yield func(*io.SectionReader, error) bool) {
@@ -269,7 +269,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 				yield(nil, err)
 				return
 			}
-			at = p.Number
+			pos = p.Number
 			t, err := parseTally[indexTally](p.Tally)
 			if err != nil {
 				yield(nil, err)
@@ -300,7 +300,7 @@ func (k *Index) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job
 	case table != "" && errors.As(err, &f) && f.File == table:
 		return o, err
 	case fault.KindOf(err) != 0:
-		return o, m.Job.InPart(at, err)
+		return o, m.Job.InPart(pos, err)
 	case err == nil && rows == 0:
 		err = k.noRasters()
 	}

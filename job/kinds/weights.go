@@ -61,21 +61,21 @@ func (k *Weights) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 
 // Merge implements job.Kind.
 func (k *Weights) Merge(_ context.Context, m *job.Merging, out io.Writer) (job.Outcome, error) {
-	at := 0
+	pos := 0
 	err := rows.MergeWeights(out, func(yield func(rows.WeightsPart, error) bool) {
 		for p, err := range m.Parts {
 			if err != nil {
 				yield(rows.WeightsPart{}, err)
 				return
 			}
-			at = p.Number
+			pos = p.Number
 			if !yield(rows.WeightsPart{Rows: p.Shard.Count, File: p.Body}, nil) {
 				return
 			}
 		}
 	})
 	if fault.KindOf(err) != 0 {
-		err = m.Job.InPart(at, err)
+		err = m.Job.InPart(pos, err)
 	}
 	return job.Outcome{}, err
 }

@@ -58,12 +58,12 @@ func (s *openSet) warn(message string) {
 // NewCache returns a cache, one of several, that opens files with o.Opener, which must be set, below o.Roots. Together
 // they keep at most a sixteenth of o.Budget between questions.
 func NewCache(o resources.Options, several int64) *Cache {
-	most := int64(maxSetBytes)
+	bound := int64(maxSetBytes)
 	if limit := o.Budget.Limit(); limit > 0 {
-		most = min(most, limit/budgetShare)
+		bound = min(bound, limit/budgetShare)
 	}
 	return &Cache{options: o, sets: refcache.New[string](refcache.Options[*openSet]{
-		MaxEntries: maxSets, MaxBytes: max(1, most/several), Close: (*openSet).Close, SizeOf: (*openSet).Bytes,
+		MaxEntries: maxSets, MaxBytes: max(1, bound/several), Close: (*openSet).Close, SizeOf: (*openSet).Bytes,
 		Stale: func(ctx context.Context, s *openSet) bool { return s.Changed(ctx) },
 	})}
 }

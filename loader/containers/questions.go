@@ -43,13 +43,13 @@ func Describe(d *taco.Dataset) About {
 func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o resources.Options) (query.Tables, error) {
 	var found *rows.Samples
 	data := d.SQLTable
-	all := false
+	every := false
 	if len(where) == 0 && d.Levels() > 0 {
 		// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from SelectSamples.
 		visible, err := d.AllVisible(ctx, 0)
-		all = visible && err == nil
+		every = visible && err == nil
 	}
-	if !all {
+	if !every {
 		var err error
 		if found, err = rows.SelectSamples(ctx, d, spec.Subset{Where: where}, o); err != nil {
 			return nil, err
@@ -81,11 +81,11 @@ const (
 // the order of the samples. It has the columns of the level and of the levels above it, named "l1:id", "l0:id", …,
 // without the format's own ("internal:…"), FolderColumn and VSIColumn.
 func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*tables.Table, error) {
-	at, err := s.Below(ctx, level)
+	positions, err := s.Below(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	if at, err = inOrder(ctx, d, s.Rows, level, at); err != nil {
+	if positions, err = inOrder(ctx, d, s.Rows, level, positions); err != nil {
 		return nil, err
 	}
 	t, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
@@ -102,7 +102,7 @@ func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*t
 			}
 		}
 	}
-	return tables.Join(t.Select(shown).Take(at), places(d, level, at)), nil
+	return tables.Join(t.Select(shown).Take(positions), places(d, level, positions)), nil
 }
 
 // places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are

@@ -163,8 +163,8 @@ func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunP
 	for _, run := range plan.Runs {
 		p.Runs = append(p.Runs, Range{Off: run.Off, Len: run.Len})
 		for _, i := range run.Chunks {
-			at := x.Place(i)
-			p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len,
+			place := x.Place(i)
+			p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Off: place.Off, Len: place.Len,
 				Decoded: x.StoredBytes(i)})
 		}
 	}
@@ -180,17 +180,17 @@ func (p *Asset) Add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunP
 // reading stops after the last row of the box.
 func (p *Asset) addPieces(x, pieces *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
 	held := pixels.PieceBytes(x, pieces)
-	note := func(i int, at chunk.Range, sparse bool) {
+	note := func(i int, place chunk.Range, sparse bool) {
 		part := x.Box(i)
 		b, _, w := x.Stored(i)
-		p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len, sparse: sparse,
+		p.Chunks = append(p.Chunks, Chunk{Chunk: i, Mask: mask, Off: place.Off, Len: place.Len, sparse: sparse,
 			Decoded: (min(box.Y1, part.Y1) - part.Y0) * b * w * x.DType.Size(), held: held})
 	}
 	plan.Reset(x, box, bands, 0, 0)
 	for _, run := range plan.Runs {
-		at := chunk.Range{Off: run.Off, Len: run.Len}
-		p.Runs = append(p.Runs, Range{Off: at.Off, Len: at.Len, pieces: true})
-		note(run.Chunks[0], at, false)
+		place := chunk.Range{Off: run.Off, Len: run.Len}
+		p.Runs = append(p.Runs, Range{Off: place.Off, Len: place.Len, pieces: true})
+		note(run.Chunks[0], place, false)
 	}
 	for _, i := range plan.Sparse {
 		note(i, chunk.Range{}, true)

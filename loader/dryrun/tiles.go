@@ -32,15 +32,15 @@ func NewTiles(bound int64) *Tiles {
 // It returns the chunks that are decoded. It leaves out the reads of chunks that are decoded in pieces, which
 // are not shared.
 func (c *Tiles) Asset(a *Asset, key pixels.TileKey, w *Work) (mine []Chunk) {
-	from := 0
-	for from < len(a.Chunks) {
-		end := from
-		for end < len(a.Chunks) && a.Chunks[end].Mask == a.Chunks[from].Mask {
+	start := 0
+	for start < len(a.Chunks) {
+		end := start
+		for end < len(a.Chunks) && a.Chunks[end].Mask == a.Chunks[start].Mask {
 			end++
 		}
-		key.Mask = a.Chunks[from].Mask
-		mine = append(mine, c.plane(a.Chunks[from:end], key, a.gap, w)...)
-		from = end
+		key.Mask = a.Chunks[start].Mask
+		mine = append(mine, c.plane(a.Chunks[start:end], key, a.gap, w)...)
+		start = end
 	}
 	return mine
 }
@@ -57,11 +57,11 @@ func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []
 			continue
 		}
 		key.Chunk = p.Chunk
-		t, there := c.get(key, int64(p.Decoded))
+		t, found := c.get(key, int64(p.Decoded))
 		if t != nil {
 			got = append(got, t)
 		}
-		if !there {
+		if !found {
 			mine = append(mine, p)
 			w.Chunks++
 			w.Decoded += int64(p.Decoded)

@@ -114,9 +114,9 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 		s.column(t)
 		for j := range n {
 			sum, weight, all := s.sums[j], s.sums[n+j], float64(t.sum*s.x.spans[j].sum)
-			at := i*n + j
-			if out[at], outValid[at] = 0, 0; float64(2*weight) >= all {
-				out[at], outValid[at] = float32(float64(sum/weight)), 1
+			pos := i*n + j
+			if out[pos], outValid[pos] = 0, 0; float64(2*weight) >= all {
+				out[pos], outValid[pos] = float32(float64(sum/weight)), 1
 			}
 		}
 	}

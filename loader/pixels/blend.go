@@ -36,9 +36,9 @@ func (b *blend) grow(limit int) bool {
 	if int64(b.scenes)*int64(b.size) > int64(limit)/4 {
 		return false
 	}
-	from := len(b.values)
-	b.values = slices.Grow(b.values, b.size)[:from+b.size]
-	for i := from; i < len(b.values); i++ {
+	start := len(b.values)
+	b.values = slices.Grow(b.values, b.size)[:start+b.size]
+	for i := start; i < len(b.values); i++ {
 		b.values[i] = float32(math.NaN())
 	}
 	return true

@@ -383,26 +383,26 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	blk := einops.Block{DType: x.DType, StrideB: str.B, StrideY: str.Y, StrideX: str.X}
 	size, picked := x.DType.Size(), r.picked()
 	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
-	to := r.turned(&blk, einops.Box{
+	target := r.turned(&blk, einops.Box{
 		N: r.N, T: r.T, Y0: y0 - r.Win.Y, Y1: y1 - r.Win.Y, X0: x0 - r.Win.X, X1: x1 - r.Win.X,
 	})
 	if box.B1-box.B0 == 1 { // the map finds a single band without a search through all spans
 		blk.Data = samples
 		for _, j := range picked.at[box.B0] {
-			to.T, to.B0 = r.step(j/picked.bands()), j%picked.bands()
-			to.B1 = to.B0 + 1
-			r.Plan.Scatter(r.Dst, r.Cv, to, blk)
+			target.T, target.B0 = r.step(j/picked.bands()), j%picked.bands()
+			target.B1 = target.B0 + 1
+			r.Plan.Scatter(r.Dst, r.Cv, target, blk)
 		}
 		return
 	}
 	for _, s := range picked.spans {
-		from, end := max(s.from, box.B0), min(s.from+s.n, box.B1)
-		if from >= end {
+		start, end := max(s.from, box.B0), min(s.from+s.n, box.B1)
+		if start >= end {
 			continue
 		}
-		blk.Data = samples[str.Plane(from-box.B0)*size:]
-		to.T, to.B0, to.B1 = r.step(s.t), s.to+from-s.from, s.to+end-s.from
-		r.Plan.Scatter(r.Dst, r.Cv, to, blk)
+		blk.Data = samples[str.Plane(start-box.B0)*size:]
+		target.T, target.B0, target.B1 = r.step(s.t), s.to+start-s.from, s.to+end-s.from
+		r.Plan.Scatter(r.Dst, r.Cv, target, blk)
 	}
 }
 
@@ -496,37 +496,37 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
 	// line returns row y of the mask between x0 and x1. It may reuse the memory of the last line.
 	line := func(y int) []byte {
-		from := samples[(y-box.Y0)*blk.StrideY+(x0-box.X0)*blk.StrideX:]
+		src := samples[(y-box.Y0)*blk.StrideY+(x0-box.X0)*blk.StrideX:]
 		if blk.StrideX == 1 {
-			return from[:x1-x0]
+			return src[:x1-x0]
 		}
 		m.line = m.line[:0]
 		for x := range x1 - x0 {
-			m.line = append(m.line, from[x*blk.StrideX])
+			m.line = append(m.line, src[x*blk.StrideX])
 		}
 		return m.line
 	}
-	to := einops.Box{N: r.N, T: r.T, B0: b0, B1: b1}
+	target := einops.Box{N: r.N, T: r.T, B0: b0, B1: b1}
 	for y := y0; y < y1; {
 		here := line(y)
-		to.Y0, to.Y1 = y-r.Win.Y, y-r.Win.Y+1
-		for at := 0; ; {
-			from, end := zeros(here, at)
-			if from == len(here) {
+		target.Y0, target.Y1 = y-r.Win.Y, y-r.Win.Y+1
+		for pos := 0; ; {
+			start, end := zeros(here, pos)
+			if start == len(here) {
 				break
 			}
 			// Rows that are masked as a whole are joined into one box, which avoids a call of MaskBox for
 			// each of them. line may overwrite here, because only its length is still used.
-			for from == 0 && end == len(here) && y+1 < y1 {
+			for start == 0 && end == len(here) && y+1 < y1 {
 				if f, e := zeros(line(y+1), 0); f != 0 || e != len(here) {
 					break
 				}
 				y++
-				to.Y1++
+				target.Y1++
 			}
-			to.X0, to.X1 = x0+from-r.Win.X, x0+end-r.Win.X
-			r.Plan.MaskBox(r.Dst, r.Cv, r.turned(nil, to))
-			at = end
+			target.X0, target.X1 = x0+start-r.Win.X, x0+end-r.Win.X
+			r.Plan.MaskBox(r.Dst, r.Cv, r.turned(nil, target))
+			pos = end
 		}
 		y++
 	}

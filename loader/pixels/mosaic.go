@@ -227,9 +227,9 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 		clear(outValid)
 	}
 	for i := range h {
-		to := (in.Y0-y+i)*f.W + in.X0 - x
-		copy(out[to*size:(to+w)*size], data[i*w*size:])
-		copy(outValid[to:to+w], valid[i*w:])
+		end := (in.Y0-y+i)*f.W + in.X0 - x
+		copy(out[end*size:(end+w)*size], data[i*w*size:])
+		copy(outValid[end:end+w], valid[i*w:])
 	}
 	if f.Blends && bytes.IndexByte(outValid, 0) >= 0 { // as the kernels leave missing samples
 		for i, v := range outValid {
@@ -248,17 +248,17 @@ func merge(out, valid, next, nextValid []byte, size int) (n int) {
 		if valid[i] != 0 {
 			continue
 		}
-		to := out[i*size : (i+1)*size]
+		dst := out[i*size : (i+1)*size]
 		if nextValid[i] == 0 {
 			stored := byte(0)
-			for _, b := range to {
+			for _, b := range dst {
 				stored |= b
 			}
 			if stored != 0 {
 				continue
 			}
 		}
-		copy(to, next[i*size:])
+		copy(dst, next[i*size:])
 		valid[i] = nextValid[i]
 		n += int(valid[i])
 	}

@@ -59,15 +59,15 @@ func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (le
 	if err := isFresh(ctx, &a, r, o.MaxChunkBytes); err != nil {
 		return nil, err
 	}
-	x, from := a.Index, r
+	x, reader := a.Index, r
 	// Offsets of a member's index count from the start of the container, offsets of its directories from its own.
 	if a.Member != "" {
-		if from, err = source.SectionOf(r, a.Offset, a.Length); err != nil {
+		if reader, err = source.SectionOf(r, a.Offset, a.Length); err != nil {
 			return nil, err
 		}
 		x = x.Shift(-a.Offset)
 	}
-	levels, err = catalog.Overviews(ctx, from, x, o.MaxChunkBytes)
+	levels, err = catalog.Overviews(ctx, reader, x, o.MaxChunkBytes)
 	if a.Member != "" {
 		for i := range levels {
 			levels[i] = levels[i].Shift(a.Offset)
@@ -100,11 +100,11 @@ func (r *Raster) WantsOverview(rule string, m *warp.Mapping) bool {
 func Coarsest(levels []*chunk.Index, m *warp.Mapping) int {
 	y, x := m.Scale()
 	h, w := m.Raster()
-	at := -1
+	pos := -1
 	for i, o := range levels {
 		if float64(h)/float64(o.Height) <= y*looser && float64(w)/float64(o.Width) <= x*looser {
-			at = i
+			pos = i
 		}
 	}
-	return at
+	return pos
 }

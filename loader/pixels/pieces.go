@@ -104,8 +104,8 @@ func (r *Reader) rows(
 // Check decodes all rows of chunk i of x from file f, also those below the image, and keeps none. The chunk
 // must be one that is decoded in pieces.
 func (r *Reader) Check(ctx context.Context, f source.Reader, x *chunk.Index, i int) error {
-	at := x.Ranges[i]
-	if err := present(f, chunk.Run{Off: at.Off, Len: at.Len, Chunks: []int{i}}); err != nil {
+	place := x.Ranges[i]
+	if err := present(f, chunk.Run{Off: place.Off, Len: place.Len, Chunks: []int{i}}); err != nil {
 		return err
 	}
 	in, rows, err := r.openRows(ctx, f, x, i)

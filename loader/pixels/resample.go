@@ -48,13 +48,13 @@ func taps(t []tap, m, n int) []tap {
 	t = t[:0]
 	for i := range n {
 		num, den := (2*i+1)*m-n, 2*n
-		at := num / den
+		pos := num / den
 		if num < 0 { // Go rounds towards 0, and this needs the floor; num > -den, since m is at least 1
-			at = -1
+			pos = -1
 		}
-		rest := num - at*den
+		rest := num - pos*den
 		t = append(t, tap{
-			a: min(max(at, 0), m-1), b: min(max(at+1, 0), m-1), near: min((2*i+1)*m/den, m-1),
+			a: min(max(pos, 0), m-1), b: min(max(pos+1, 0), m-1), near: min((2*i+1)*m/den, m-1),
 			weight: float32(rest) / float32(den),
 		})
 	}
@@ -181,7 +181,7 @@ func (s *Resampler) Resample(from, to *Raster, size int) {
 	s.y, s.x = taps(s.y, from.H, to.H), taps(s.x, from.W, to.W)
 	n := len(from.Picked) * to.H * to.W
 	s.Out, s.OutValid = Grown(s.Out, n*size), Grown(s.OutValid, n)
-	at := 0
+	pos := 0
 	samples, seen := cast.Of[float32](s.In)
 	out, _ := cast.Of[float32](s.Out)
 	for b := range from.Picked {
@@ -190,19 +190,19 @@ func (s *Resampler) Resample(from, to *Raster, size int) {
 			// blendRow is the fast way, for samples in memory that Go can view as float32. Without
 			// package unsafe it cannot (see internal/cast), and the loop below does the same.
 			if seen && to.Blends {
-				s.blendRow(out[at:at+to.W], s.OutValid[at:at+to.W], samples, plane, from.W, &y)
-				at += to.W
+				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, plane, from.W, &y)
+				pos += to.W
 				continue
 			}
 			for _, x := range s.x {
 				near := plane + y.near*from.W + x.near
-				s.OutValid[at] = s.InValid[near]
+				s.OutValid[pos] = s.InValid[near]
 				if to.Blends {
-					binary.LittleEndian.PutUint32(s.Out[4*at:], math.Float32bits(s.blend(plane, from.W, near, &y, &x)))
+					binary.LittleEndian.PutUint32(s.Out[4*pos:], math.Float32bits(s.blend(plane, from.W, near, &y, &x)))
 				} else {
-					copy(s.Out[at*size:(at+1)*size], s.In[near*size:])
+					copy(s.Out[pos*size:(pos+1)*size], s.In[near*size:])
 				}
-				at++
+				pos++
 			}
 		}
 	}
@@ -271,16 +271,16 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	if f.Blends {
 		blk.DType, cv = chunk.Float32, f.blended
 	}
-	to := r.turned(&blk, einops.Box{N: r.N, Y1: f.H, X1: f.W})
-	for p := 0; p < planes; p += to.B1 - to.B0 { // the planes of one step at a time
+	target := r.turned(&blk, einops.Box{N: r.N, Y1: f.H, X1: f.W})
+	for p := 0; p < planes; p += target.B1 - target.B0 { // the planes of one step at a time
 		j := f.plane(first + p)
-		to.T, to.B0 = r.step(j/f.bands()), j%f.bands()
-		to.B1 = min(to.B0+planes-p, f.bands())
+		target.T, target.B0 = r.step(j/f.bands()), j%f.bands()
+		target.B1 = min(target.B0+planes-p, f.bands())
 		if f.into != nil { // the bands of a part of a stack need not follow each other
-			to.B1 = to.B0 + 1
+			target.B1 = target.B0 + 1
 		}
 		blk.Data = s.Out[p*f.H*f.W*size:]
-		r.Plan.Scatter(r.Dst, cv, to, blk)
+		r.Plan.Scatter(r.Dst, cv, target, blk)
 	}
 	if !f.Final.Nodata {
 		return
@@ -291,16 +291,16 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 		j := f.plane(first + p)
 		for y := range f.H {
 			line := s.OutValid[(p*f.H+y)*f.W:][:f.W]
-			for at := 0; ; {
-				from, end := zeros(line, at)
-				if from == len(line) {
+			for pos := 0; ; {
+				start, end := zeros(line, pos)
+				if start == len(line) {
 					break
 				}
-				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: from, X1: end})
+				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: start, X1: end})
 				gone.T, gone.B0 = r.step(j/f.bands()), j%f.bands()
 				gone.B1 = gone.B0 + 1
 				r.Plan.MaskBox(r.Dst, cv, gone)
-				at = end
+				pos = end
 			}
 		}
 	}

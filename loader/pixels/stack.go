@@ -119,11 +119,11 @@ func (r *Raster) NewLay(a *catalog.Asset, k int) (l Lay, err error) {
 			return l, p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s at %s: the "+
 				"CRSs differ, and only those with a code can be converted", p.Place, a.URI, a.Place))
 		}
-		if from, to := a.Place.EPSG, p.Place.EPSG; from != to && from != 0 && to != 0 {
-			if l.stack.CRS, err = crs.Lookup(from); err != nil {
+		if start, end := a.Place.EPSG, p.Place.EPSG; start != end && start != 0 && end != 0 {
+			if l.stack.CRS, err = crs.Lookup(start); err != nil {
 				return l, p.Fault(err)
 			}
-			if l.part.CRS, err = crs.Lookup(to); err != nil {
+			if l.part.CRS, err = crs.Lookup(end); err != nil {
 				return l, p.Fault(err)
 			}
 		}
@@ -269,17 +269,17 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 
 // warp fills a plane of samples and their validity from plane p of In and InValid, which holds box in of the part.
 func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, out, outValid []byte) error {
-	n, from := f.H*f.W, (in.Y1-in.Y0)*(in.X1-in.X0)
-	data, valid := s.In[p*from*size:(p+1)*from*size], s.InValid[p*from:(p+1)*from]
+	n, start := f.H*f.W, (in.Y1-in.Y0)*(in.X1-in.X0)
+	data, valid := s.In[p*start*size:(p+1)*start*size], s.InValid[p*start:(p+1)*start]
 	if !f.Blends {
-		for i, at := range s.picks {
-			if at == 0 {
+		for i, pos := range s.picks {
+			if pos == 0 {
 				clear(out[i*size : (i+1)*size])
 				outValid[i] = 0
 				continue
 			}
-			copy(out[i*size:(i+1)*size], data[(int(at)-1)*size:])
-			outValid[i] = valid[at-1]
+			copy(out[i*size:(i+1)*size], data[(int(pos)-1)*size:])
+			outValid[i] = valid[pos-1]
 		}
 		return nil
 	}
@@ -320,17 +320,17 @@ func (s *Resampler) crop(f *Raster, p, size int, win shuffle.Box, height, width 
 	if win.Y >= 0 && win.X >= 0 && win.Y+win.H <= height && win.X+win.W <= width {
 		return
 	}
-	out := func(at, from, length, n, side int) bool { // twice the middle of pixel at, in pixels times n
-		middle := 2*from*n + (2*at+1)*length
+	out := func(pos, start, length, n, side int) bool { // twice the middle of pixel at, in pixels times n
+		middle := 2*start*n + (2*pos+1)*length
 		return middle < 0 || middle >= 2*side*n
 	}
 	for y := range f.H {
 		row := out(y, win.Y, win.H, f.H, height)
 		for x := range f.W {
 			if row || out(x, win.X, win.W, f.W, width) {
-				at := (p*f.H+y)*f.W + x
-				clear(s.Out[at*size : (at+1)*size])
-				s.OutValid[at] = 0
+				pos := (p*f.H+y)*f.W + x
+				clear(s.Out[pos*size : (pos+1)*size])
+				s.OutValid[pos] = 0
 			}
 		}
 	}

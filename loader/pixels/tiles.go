@@ -156,17 +156,17 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	}
 	wants, done := r.want(x, r.planned)
 	defer done()
-	for from := 0; from < len(wants); {
-		run, end := nextRun(x, wants, from, source.Gap(f))
+	for start := 0; start < len(wants); {
+		run, end := nextRun(x, wants, start, source.Gap(f))
 		if len(run.Chunks) > 0 {
 			if err := r.fetch(ctx, f, run); err != nil {
 				return err
 			}
 		}
-		if err := r.ownAll(x, wants[from:end], run.Off, box.Y1, to); err != nil {
+		if err := r.ownAll(x, wants[start:end], run.Off, box.Y1, to); err != nil {
 			return err
 		}
-		from = end
+		start = end
 	}
 	return r.others(ctx, wants, x, to, func(i int) error {
 		p := x.Place(i)

@@ -627,7 +627,7 @@ func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 	if err != nil {
 		return err
 	}
-	to := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv,
+	row := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv,
 		N: p.n, Win: q.window(p.n)}
-	return r.Read(ctx, a, p.box, q.field.Picked, to, to.Masked(&q.field.Final, p.box))
+	return r.Read(ctx, a, p.box, q.field.Picked, row, row.Masked(&q.field.Final, p.box))
 }

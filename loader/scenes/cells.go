@@ -67,13 +67,13 @@ func (c cells) shrunk(r int32) cells {
 	}
 	// The rows of narrow, by where they begin.
 	rows := map[int32]cells{}
-	for from := 0; from < len(narrow); {
-		end := from
-		for end < len(narrow) && narrow[end].y == narrow[from].y {
+	for start := 0; start < len(narrow); {
+		end := start
+		for end < len(narrow) && narrow[end].y == narrow[start].y {
 			end++
 		}
-		rows[narrow[from].y] = narrow[from:end]
-		from = end
+		rows[narrow[start].y] = narrow[start:end]
+		start = end
 	}
 	at := func(list cells, y int32) cells {
 		out := make(cells, len(list))
@@ -83,10 +83,10 @@ func (c cells) shrunk(r int32) cells {
 		return out
 	}
 	var out cells
-	for from := 0; from < len(narrow); {
-		y := narrow[from].y
+	for start := 0; start < len(narrow); {
+		y := narrow[start].y
 		left := rows[y]
-		from += len(left)
+		start += len(left)
 		for d := int32(1); d <= r && len(left) > 0; d++ {
 			left = left.both(at(rows[y-d], y)).both(at(rows[y+d], y))
 		}
@@ -130,8 +130,8 @@ func (l *lattice) draw(list []span, p orb.Polygon) []span {
 		Transform: [6]float64{float64(x0) * l.size, l.size, 0, -float64(y0) * l.size, 0, -l.size},
 		Height:    y1 - y0, Width: x1 - x0, AllTouched: l.touched,
 	}
-	g.Spans(p, func(y, from, to int) {
-		list = append(list, span{int32(y0 + y), int32(x0 + from), int32(x0 + to)})
+	g.Spans(p, func(y, start, end int) {
+		list = append(list, span{int32(y0 + y), int32(x0 + start), int32(x0 + end)})
 	})
 	return list
 }

@@ -28,9 +28,9 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 		return ring, false
 	}
 	to := func(p orb.Point) orb.Point {
-		at := []crs.Point{crs.Point(p)}
-		t.Points(at, at)
-		return orb.Point(at[0])
+		points := []crs.Point{crs.Point(p)}
+		t.Points(points, points)
+		return orb.Point(points[0])
 	}
 	var halve func(a, b, ta, tb orb.Point, n int)
 	halve = func(a, b, ta, tb orb.Point, n int) {

@@ -265,8 +265,8 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 	if o.CRS == UTM {
 		kept := make([]footprint, 0, len(prints))
 		for i := range prints {
-			some, all := prints[i].pastUTM()
-			if all {
+			some, every := prints[i].pastUTM()
+			if every {
 				if err := o.bad(s.scenes, &prints[i], errPastUTM(&prints[i].place)); err != nil {
 					return err
 				}

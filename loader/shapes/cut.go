@@ -104,13 +104,13 @@ func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
 			hole = 1
 		}
 		c.Rings = append(c.Rings, int32(number), int32(part), int32(len(r.Points)), hole)
-		from := len(c.Coords)
+		start := len(c.Coords)
 		for _, at := range r.Points {
 			x, y := p.turned(at)
 			c.Coords = append(c.Coords, x, y)
 		}
 		if p.mirrors() { // which turns the ring the other way round
-			list := c.Coords[from:]
+			list := c.Coords[start:]
 			for i, k := 0, len(list)-2; i < k; i, k = i+2, k-2 {
 				list[i], list[k] = list[k], list[i]
 				list[i+1], list[k+1] = list[k+1], list[i+1]

@@ -20,8 +20,8 @@ func ClassLimit(dtype string) int {
 
 // CheckClasses checks that classes are different, not empty, and that a dtype can number them.
 func CheckClasses(classes []string, dtype string) error {
-	if most := ClassLimit(dtype); len(classes) > most {
-		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, most)
+	if limit := ClassLimit(dtype); len(classes) > limit {
+		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, limit)
 	}
 	seen := make(map[string]bool, len(classes))
 	for _, c := range classes {

@@ -134,9 +134,9 @@ func ParseInstant(text string) (uint64, error) {
 	if ms, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return ms, nil
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || at.UnixMilli() < 0 {
+	when, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || when.UnixMilli() < 0 {
 		return 0, errors.New("milliseconds since 1970, or a time with a time zone such as 2026-11-20T12:00:00Z")
 	}
-	return uint64(at.UnixMilli()), nil
+	return uint64(when.UnixMilli()), nil
 }

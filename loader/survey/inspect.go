@@ -425,8 +425,8 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 	if x.ChunkB > 1 && x.Inner != chunk.BYX {
 		r.Order = x.Inner.String()
 	}
-	for _, at := range x.Ranges {
-		r.StoredBytes += at.Len
+	for _, place := range x.Ranges {
+		r.StoredBytes += place.Len
 	}
 	// A forged size may overflow int64; then DecodedBytes stays 0.
 	hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size()))
@@ -448,8 +448,8 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		if m.Bands > 1 {
 			r.Mask.Bands = m.Bands
 		}
-		for _, at := range m.Ranges {
-			r.Mask.StoredBytes += at.Len
+		for _, place := range m.Ranges {
+			r.Mask.StoredBytes += place.Len
 		}
 	}
 	return r
@@ -533,8 +533,8 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 
 // sparse counts the chunks without bytes.
 func sparse(x *chunk.Index) (n int) {
-	for _, at := range x.Ranges {
-		if at.Len == 0 {
+	for _, place := range x.Ranges {
+		if place.Len == 0 {
 			n++
 		}
 	}
@@ -545,14 +545,14 @@ func sparse(x *chunk.Index) (n int) {
 // position side by side.
 func tileInterleaved(x *chunk.Index) bool {
 	last := int64(-1)
-	for _, at := range x.Ranges {
-		if at.Len == 0 {
+	for _, place := range x.Ranges {
+		if place.Len == 0 {
 			continue
 		}
-		if at.Off < last {
+		if place.Off < last {
 			return false
 		}
-		last = at.Off
+		last = place.Off
 	}
 	return true
 }

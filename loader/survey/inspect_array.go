@@ -113,12 +113,13 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 		i.Dims = append(i.Dims, dim)
 	}
 	for k := range sc.Attrs {
-		at := &sc.Attrs[k]
-		n := int64(at.Values)
-		if at.Var() {
+		attr := &sc.Attrs[k]
+		n := int64(attr.Values)
+		if attr.Var() {
 			n = -1
 		}
-		i.Attrs = append(i.Attrs, ArrayAttr{at.Name, at.Type, n, filterNames(at.Pipeline), at.Nullable, at.Enum})
+		i.Attrs = append(i.Attrs, ArrayAttr{attr.Name, attr.Type, n, filterNames(attr.Pipeline), attr.Nullable,
+			attr.Enum})
 	}
 	for _, f := range a.Fragments {
 		i.Tiles += f.Tiles

@@ -97,13 +97,13 @@ type PixelShift struct {
 
 // length returns the length of the longest shift of a pair.
 func (p *Pair) length() float64 {
-	most := 0.0
+	farthest := 0.0
 	for _, s := range []*PixelShift{p.ByPlace, p.ByPixels} {
 		if s != nil {
-			most = max(most, math.Hypot(s.Y, s.X))
+			farthest = max(farthest, math.Hypot(s.Y, s.X))
 		}
 	}
-	return most
+	return farthest
 }
 
 // order sorts pairs: those that share no place or cannot be read first, then by length, then by row and field.

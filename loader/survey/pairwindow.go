@@ -88,9 +88,9 @@ func (w *pairWorker) side(ctx context.Context, a catalog.Asset, g grid, at [2]in
 	r := w.reader
 	s := &r.Resample
 	s.In, s.InValid = pixels.Grown(s.In, 4*plan.Len()), pixels.Grown(s.InValid, plan.Len())
-	to := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
+	row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
 	box := pixels.Inside(win, x.Height, x.Width)
-	if err := r.Read(ctx, a, box, bands, to, to.Masked(convs, box)); err != nil {
+	if err := r.Read(ctx, a, box, bands, row, row.Masked(convs, box)); err != nil {
 		return nil, err
 	}
 	out := &shift.Raster{Height: win.H, Width: win.W, Bands: make([][]float32, len(bands))}

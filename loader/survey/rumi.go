@@ -40,12 +40,12 @@ func rumiInfo(ctx context.Context, f *ifd.File, h *rumi.Header) (*RumiInfo, erro
 		}
 	}
 	for _, s := range t.Times {
-		at := time.Unix(s, 0).UTC()
-		if y := at.Year(); y < 1 || y > 9999 { // ISO 8601 has four digits for a year
+		when := time.Unix(s, 0).UTC()
+		if y := when.Year(); y < 1 || y > 9999 { // ISO 8601 has four digits for a year
 			i.Times = append(i.Times, strconv.FormatInt(s, 10)+" s")
 			continue
 		}
-		i.Times = append(i.Times, at.Format(form))
+		i.Times = append(i.Times, when.Format(form))
 	}
 	return i, nil
 }

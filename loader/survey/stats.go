@@ -248,12 +248,12 @@ func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to 
 	}
 	// A part is at least as tall as the chunks of the mask, and whole chunks of the image tall, so
 	// that a chunk reaches into at most two parts and is decoded at most twice.
-	most := p.options.MaxChunkBytes
+	limit := p.options.MaxChunkBytes
 	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
-	if pieces := x.InPieces(most); pieces != nil && rows*int64(x.Width)*int64(x.Mask.Bands) > int64(most) {
+	if pieces := x.InPieces(limit); pieces != nil && rows*int64(x.Width)*int64(x.Mask.Bands) > int64(limit) {
 		// A chunk that is decoded in pieces may reach into many parts, and is decoded from its first row for
 		// each. The parts are as tall as a mask of most bytes, so that they are few.
-		rows = int64(max(1, most/(x.Width*x.Mask.Bands)/pieces.ChunkH)) * int64(pieces.ChunkH)
+		rows = int64(max(1, limit/(x.Width*x.Mask.Bands)/pieces.ChunkH)) * int64(pieces.ChunkH)
 	}
 	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
 		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
@@ -312,13 +312,13 @@ func (p *plane) Put(x *chunk.Index, i int, samples []byte) {
 	box, blk := x.Box(i), pixels.BlockOf(x, i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := max(box.Y0, p.box.Y0); y < min(box.Y1, p.box.Y1); y++ {
-			from, to := samples[(b-box.B0)*blk.StrideB+(y-box.Y0)*blk.StrideY:], p.row(b, y, box.X0, box.X1)
+			src, dst := samples[(b-box.B0)*blk.StrideB+(y-box.Y0)*blk.StrideY:], p.row(b, y, box.X0, box.X1)
 			if blk.StrideX == 1 {
-				copy(to, from)
+				copy(dst, src)
 				continue
 			}
-			for c := range to {
-				to[c] = from[c*blk.StrideX]
+			for c := range dst {
+				dst[c] = src[c*blk.StrideX]
 			}
 		}
 	}
@@ -339,7 +339,7 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	box, str, size := x.Box(i), x.Strides(i), x.DType.Size()
 	n := box.X1 - box.X0
 	for p := range box.B1 - box.B0 {
-		b, from := (box.B0+p)%x.StepBands(), str.Plane(p)
+		b, start := (box.B0+p)%x.StepBands(), str.Plane(p)
 		place := b
 		if t.places != nil {
 			place = t.places[b]
@@ -348,11 +348,11 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 			continue
 		}
 		if t.mask == nil && str.X == 1 && str.Y == n { // no column of padding: all rows at once
-			t.field.AddRows(place, samples[from*size:][:(box.Y1-box.Y0)*n*size])
+			t.field.AddRows(place, samples[start*size:][:(box.Y1-box.Y0)*n*size])
 			continue
 		}
 		for y := range box.Y1 - box.Y0 {
-			row := samples[(from+y*str.Y)*size:]
+			row := samples[(start+y*str.Y)*size:]
 			if t.mask != nil {
 				t.masked(box.Y0+y, box, b, place, row, str.X*size, size)
 				continue
@@ -363,8 +363,8 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 			}
 			t.line = t.line[:0]
 			for c := range n {
-				at := c * str.X * size
-				t.line = append(t.line, row[at:at+size]...)
+				pos := c * str.X * size
+				t.line = append(t.line, row[pos:pos+size]...)
 			}
 			t.field.AddRows(place, t.line)
 		}

@@ -230,10 +230,10 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	s := &r.Resample
 	s.In, s.InValid = pixels.Grown(s.In, 4*plan.Len()), pixels.Grown(s.InValid, plan.Len())
 	for y := 0; y < x.Height; y += strip {
-		to := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv,
+		row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv,
 			Win: shuffle.Box{Y: y, H: strip, W: x.Width}}
-		box := pixels.Inside(to.Win, x.Height, x.Width)
-		if err := r.Read(ctx, a, box, sub.Picked, to, to.Masked(convs, box)); err != nil {
+		box := pixels.Inside(row.Win, x.Height, x.Width)
+		if err := r.Read(ctx, a, box, sub.Picked, row, row.Masked(convs, box)); err != nil {
 			return w, err
 		}
 		for i := range (box.Y1 - y) * x.Width {

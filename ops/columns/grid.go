@@ -109,8 +109,8 @@ func groups(points [][2]float64, most int) []string {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(zOrder(points[a]), zOrder(points[b])) })
 	codes := make([]string, len(points))
-	for at, i := range order {
-		codes[i] = fmt.Sprintf("sg%04d", at/most)
+	for pos, i := range order {
+		codes[i] = fmt.Sprintf("sg%04d", pos/most)
 	}
 	return codes
 }

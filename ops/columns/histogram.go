@@ -95,8 +95,8 @@ func bounds(ctx context.Context, l *build.Level) (lows, highs [][]float64, err e
 		out := make([][]float64, v.Len())
 		for row := range out {
 			if !v.Null(row) {
-				values, from, to := v.List(row)
-				for k := from; k < to; k++ {
+				values, start, end := v.List(row)
+				for k := start; k < end; k++ {
 					out[row] = append(out[row], values.Float(k))
 				}
 			}
@@ -284,10 +284,10 @@ func (s *strips) tiff() []byte {
 	fields = append(fields, ifd.Shorts(tagFormat, slices.Repeat([]uint16{1}, n)...))
 	const dir = 16 // behind the header of a BigTIFF
 	offs, sizes := make([]uint64, len(all)), make([]uint64, len(all))
-	at := uint64(ifd.End(dir, fields))
+	pos := uint64(ifd.End(dir, fields))
 	for i, strip := range all {
-		offs[i], sizes[i] = at, uint64(len(strip))
-		at += sizes[i]
+		offs[i], sizes[i] = pos, uint64(len(strip))
+		pos += sizes[i]
 	}
 	for i := range fields {
 		switch fields[i].Tag {

@@ -100,9 +100,9 @@ func (r *raster) centre() {
 	if !ok {
 		return
 	}
-	at := []crs.Point{crs.At(&r.Transform, float64(r.Shape[2])/2, float64(r.Shape[1])/2)}
-	system.Inverse(at, at)
-	lon, lat := math.Round(at[0][0]*1e9)/1e9, math.Round(at[0][1]*1e9)/1e9
+	points := []crs.Point{crs.At(&r.Transform, float64(r.Shape[2])/2, float64(r.Shape[1])/2)}
+	system.Inverse(points, points)
+	lon, lat := math.Round(points[0][0]*1e9)/1e9, math.Round(points[0][1]*1e9)/1e9
 	if math.Abs(lon) <= 180 && math.Abs(lat) <= 90 {
 		r.lonlat = [2]float64{lon, lat}
 	}

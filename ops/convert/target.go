@@ -53,9 +53,9 @@ func (p *target) refuse(format string, args ...any) error {
 // remains of an interrupted run; with overwrite it removes the remains first. A run that still goes on is
 // left alone.
 func (p *target) begin(overwrite bool) (string, error) {
-	there := exists(p.dir)
+	found := exists(p.dir)
 	switch {
-	case there && !(overwrite && tiledb.IsArray(p.dir)):
+	case found && !(overwrite && tiledb.IsArray(p.dir)):
 		return "", p.refuse("it exists; --overwrite replaces an array")
 	case !overwrite && exists(p.replaced):
 		return "", p.refuse("a run that replaced it was interrupted, and %s is the old array; --overwrite "+

@@ -61,12 +61,12 @@ func (w *Windows) Read(j int64, dst []float32) error {
 	if w.buf == nil {
 		w.buf = make([]byte, 4*w.W)
 	}
-	for at := 0; at < len(dst); at += w.W {
+	for pos := 0; pos < len(dst); pos += w.W {
 		if _, err := io.ReadFull(w.in, w.buf); err != nil {
 			return fault.New(fault.Corrupt, "npy", fault.NoOffset, "it ends in window %d of %d", j, w.N)
 		}
 		for x := range w.W {
-			dst[at+x] = math.Float32frombits(binary.LittleEndian.Uint32(w.buf[4*x:]))
+			dst[pos+x] = math.Float32frombits(binary.LittleEndian.Uint32(w.buf[4*x:]))
 		}
 	}
 	return nil

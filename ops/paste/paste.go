@@ -95,12 +95,12 @@ func (b *blender) put(row, column int) {
 		return
 	}
 	for y := y0; y < y1; y++ {
-		to := (row+y)*b.o.Width + column
+		end := (row+y)*b.o.Width + column
 		for x := x0; x < x1; x++ {
-			b.weight[to+x] += float32(b.down[y] * b.across[x])
+			b.weight[end+x] += float32(b.down[y] * b.across[x])
 		}
 		for k := range b.o.Bands {
-			add(b.sum[k*pixels+to+x0:][:x1-x0], b.window[(k*g.H+y)*g.W+x0:], b.across[x0:], b.down[y])
+			add(b.sum[k*pixels+end+x0:][:x1-x0], b.window[(k*g.H+y)*g.W+x0:], b.across[x0:], b.down[y])
 		}
 	}
 }

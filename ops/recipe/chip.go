@@ -316,15 +316,15 @@ func timed(o *convert.Options, f *Field, b *loader.Batch) error {
 	if o.Format != convert.Rumi3 || o.Trailer.Times != nil {
 		return nil
 	}
-	at := int64(rows.NoTime)
+	pos := int64(rows.NoTime)
 	if t := b.Tensor(spec.GeoTime); t != nil {
-		at = t.Int64()[0]
+		pos = t.Int64()[0]
 	}
-	if at == rows.NoTime {
+	if pos == rows.NoTime {
 		return fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
 			"its row has no time, which rumi of generation 3 needs: codec.time gives one")
 	}
-	o.Trailer.Kind, o.Trailer.Times = rumi.Instant, []int64{time.UnixMicro(at).Unix()}
+	o.Trailer.Kind, o.Trailer.Times = rumi.Instant, []int64{time.UnixMicro(pos).Unix()}
 	return nil
 }
 
@@ -527,18 +527,18 @@ func (m *maker) partOf(c *chip) (string, error) {
 	if s == nil {
 		return "", nil
 	}
-	at := -1
+	pos := -1
 	switch s.By {
 	case "hash":
-		at = m.split.OfText(c.source)
+		pos = m.split.OfText(c.source)
 	case "column":
 		if !m.groups.Null(int(c.row)) {
-			at = m.split.OfText(string(m.groups.AppendJSON(nil, int(c.row))))
+			pos = m.split.OfText(string(m.groups.AppendJSON(nil, int(c.row))))
 		}
 	case "place":
-		at = m.split.OfCell([4]float64{c.lonlat[0], c.lonlat[1], c.lonlat[0], c.lonlat[1]}, s.Cell)
+		pos = m.split.OfCell([4]float64{c.lonlat[0], c.lonlat[1], c.lonlat[0], c.lonlat[1]}, s.Cell)
 	}
-	if at < 0 {
+	if pos < 0 {
 		what := "place"
 		if s.By == "column" {
 			what = "column " + strconv.Quote(s.Column)
@@ -546,5 +546,5 @@ func (m *maker) partOf(c *chip) (string, error) {
 		return "", fault.New(fault.Unsupported, "sample "+c.source, fault.NoOffset,
 			"belongs to no part of the split by %s: its %s is not known", s.By, what)
 	}
-	return m.split.Shares[at].Name, nil
+	return m.split.Shares[pos].Name, nil
 }

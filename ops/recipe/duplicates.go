@@ -39,15 +39,15 @@ func hashOf(pixels *loader.Tensor, valid []byte) (h uint64, _ error) {
 	var line []float64
 	for b := range bands {
 		for y := range height {
-			at := (b*height + y) * width
-			line = columns.AppendValues(line[:0], pixels.Data[at*size:][:width*size], pixels.DType)
+			pos := (b*height + y) * width
+			line = columns.AppendValues(line[:0], pixels.Data[pos*size:][:width*size], pixels.DType)
 			if len(line) != width {
 				return 0, fault.New(fault.Unsupported, "field "+pixels.Name, fault.NoOffset,
 					"a chip is %s, which quality.duplicates does not compare", pixels.DType)
 			}
 			row := y * hashRows / height * hashColumns
 			for x, v := range line {
-				if valid[at+x] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				if valid[pos+x] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
 					cell := row + x*hashColumns/width
 					sums[cell] += v
 					counts[cell]++

@@ -58,15 +58,15 @@ func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
 	counts := make([]int, len(l.Classes))
 	width, size := int(pixels.Shape[3]), pixels.DType.Size()
 	var line []float64
-	for at := 0; at < len(valid); at += width {
-		line = columns.AppendValues(line[:0], pixels.Data[at*size:][:width*size], pixels.DType)
+	for pos := 0; pos < len(valid); pos += width {
+		line = columns.AppendValues(line[:0], pixels.Data[pos*size:][:width*size], pixels.DType)
 		for x, v := range line {
-			if i := slices.Index(l.Classes, v); i >= 0 && valid[at+x] != 0 {
+			if i := slices.Index(l.Classes, v); i >= 0 && valid[pos+x] != 0 {
 				counts[i]++
 			}
 		}
 	}
 	// The quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more than 7.
-	most := slices.Max(counts)
-	return most > 0 && float64(most)/float64(len(valid)) >= l.MinShare, nil
+	largest := slices.Max(counts)
+	return largest > 0 && float64(largest)/float64(len(valid)) >= l.MinShare, nil
 }

@@ -278,7 +278,7 @@ func (m *maker) shard() int64 {
 
 // note appends a note to the journal that all windows up to next are done. No worker runs meanwhile.
 func (m *maker) note(w *work, next int64, res *Result) error {
-	from, err := w.flush()
+	start, err := w.flush()
 	if err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (m *maker) note(w *work, next int64, res *Result) error {
 			return err
 		}
 	}
-	n := note{Next: next, From: from, Chips: w.pending}
+	n := note{Next: next, From: start, Chips: w.pending}
 	if res.First != nil {
 		n.First = fault.Line(res.First)
 	}

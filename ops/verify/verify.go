@@ -376,10 +376,10 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 		w.sum.Bytes += int64(x.StoredBytes(c))
 		return nil
 	}
-	at := x.Place(c)
-	w.stored = slices.Grow(w.stored[:0], int(at.Len))[:at.Len]
-	if at.Len > 0 {
-		if err := r.ReadAt(ctx, w.stored, at.Off); err != nil {
+	place := x.Place(c)
+	w.stored = slices.Grow(w.stored[:0], int(place.Len))[:place.Len]
+	if place.Len > 0 {
+		if err := r.ReadAt(ctx, w.stored, place.Off); err != nil {
 			return fault.WithPart(err, "chunk "+strconv.Itoa(c), 0)
 		}
 	}

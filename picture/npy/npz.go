@@ -56,10 +56,10 @@ func (z *Zip) Strings(name string, shape []int, v []string) error {
 	}
 	data := make([]byte, 4*longest*len(v))
 	for i, s := range v {
-		at := data[4*longest*i:]
+		place := data[4*longest*i:]
 		for _, r := range s {
-			binary.LittleEndian.PutUint32(at, uint32(r))
-			at = at[4:]
+			binary.LittleEndian.PutUint32(place, uint32(r))
+			place = place[4:]
 		}
 	}
 	head, err := HeaderOf(fmt.Sprintf("<U%d", longest), shape)

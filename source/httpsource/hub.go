@@ -67,9 +67,9 @@ func parseHub(uri string) (hubParts, error) {
 	}
 	revision := "main"
 	name, path, more := strings.Cut(rest, "/")
-	if at := strings.IndexByte(name, '@'); at >= 0 {
-		after := rest[at+1:]
-		name = name[:at]
+	if pos := strings.IndexByte(name, '@'); pos >= 0 {
+		after := rest[pos+1:]
+		name = name[:pos]
 		if m := specialRevision.FindStringSubmatch(after); m != nil {
 			revision = m[1]
 			path, more = strings.CutPrefix(after[len(revision):], "/")

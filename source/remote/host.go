@@ -84,8 +84,8 @@ func (h *host) answered(d time.Duration, o *Options) {
 		return
 	}
 	known := slices.Sorted(slices.Values(h.times[:min(h.n, len(h.times))]))
-	at := min(int(o.HedgeAfter*float64(len(known))), len(known)-1)
-	h.delay = max(known[at], o.HedgeMin)
+	pos := min(int(o.HedgeAfter*float64(len(known))), len(known)-1)
+	h.delay = max(known[pos], o.HedgeMin)
 }
 
 // worked records a request that brought all its bytes.

@@ -36,8 +36,8 @@ func (x *object) copy(p []byte, off int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, s := range x.spans {
-		if at := off - s.off; at >= 0 && at+int64(len(p)) <= int64(len(s.b)) {
-			copy(p, s.b[at:])
+		if pos := off - s.off; pos >= 0 && pos+int64(len(p)) <= int64(len(s.b)) {
+			copy(p, s.b[pos:])
 			return true
 		}
 	}

@@ -167,15 +167,15 @@ func shifts(h, w int, f func(y, x int)) {
 
 // peak finds the highest correlation.
 func (e *Estimator) peak(h, w int) Shift {
-	best, by, bx := math.Inf(-1), 0, 0
+	best, step, bx := math.Inf(-1), 0, 0
 	shifts(h, w, func(y, x int) {
 		if c := e.at(y, x); c > best {
-			best, by, bx = c, y, x
+			best, step, bx = c, y, x
 		}
 	})
 	second, noise, n := 0.0, 0.0, 0
 	shifts(h, w, func(y, x int) {
-		if abs(y-by) > aside || abs(x-bx) > aside {
+		if abs(y-step) > aside || abs(x-bx) > aside {
 			c := e.at(y, x)
 			second, noise, n = max(second, c), noise+c*c, n+1
 		}
@@ -185,8 +185,8 @@ func (e *Estimator) peak(h, w int) Shift {
 	}
 	above := best / math.Sqrt(noise/float64(n))
 	return Shift{
-		Y:          float64(by) + between(e.at(by-1, bx), best, e.at(by+1, bx)),
-		X:          float64(bx) + between(e.at(by, bx-1), best, e.at(by, bx+1)),
+		Y:          float64(step) + between(e.at(step-1, bx), best, e.at(step+1, bx)),
+		X:          float64(bx) + between(e.at(step, bx-1), best, e.at(step, bx+1)),
 		Confidence: (1 - second/best) * min(1, above/noisePeak) * min(1, math.Sqrt(float64(h*w))/enough),
 	}
 }

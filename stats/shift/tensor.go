@@ -146,13 +146,13 @@ func finite(c complex128) bool { return !cmplx.IsNaN(c) && !cmplx.IsInf(c) }
 // the edge of the raster repeat.
 func smooth[T float64 | complex128](t *tensor, p []T) {
 	line := make([]T, max(t.h, t.w)+4)
-	pass := func(at, step, n int) {
+	pass := func(pos, step, n int) {
 		for i := range n {
-			line[i+2] = p[at+i*step]
+			line[i+2] = p[pos+i*step]
 		}
 		line[0], line[1], line[n+2], line[n+3] = line[2], line[2], line[n+1], line[n+1]
 		for i := range n {
-			p[at+i*step] = (line[i] + line[i+4] + 4*(line[i+1]+line[i+3]) + 6*line[i+2]) / 16
+			p[pos+i*step] = (line[i] + line[i+4] + 4*(line[i+1]+line[i+3]) + 6*line[i+2]) / 16
 		}
 	}
 	for y := range t.h {

@@ -91,12 +91,12 @@ type held struct {
 
 // ReadAt implements source.Reader. Bytes outside the raster are fault.Corrupt: no chunk of its index may need them.
 func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
-	at, n := off-h.off, int64(len(h.bytes))
-	if at < 0 || at > n || int64(len(p)) > n-at {
+	pos, n := off-h.off, int64(len(h.bytes))
+	if pos < 0 || pos > n || int64(len(p)) > n-pos {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d",
 			len(p), n, h.off)
 	}
-	copy(p, h.bytes[at:])
+	copy(p, h.bytes[pos:])
 	return ctx.Err()
 }
 
@@ -209,23 +209,23 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 // openAsset implements OpenAsset for an open reader, and closes it. It reads a raster of at most small bytes whole.
 func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, maxChunk int,
 	small int64) (a Asset, m Meta, err error) {
-	from := r
+	reader := r
 	var whole []byte
 	if n := r.Size(); n > 0 && n <= small {
 		whole = make([]byte, n)
 		if err = r.ReadAt(ctx, whole, 0); err == nil {
-			from = &held{bytes: whole, size: n, etag: source.ETag(r)}
+			reader = &held{bytes: whole, size: n, etag: source.ETag(r)}
 		}
 	}
 	if err == nil {
-		a, m, err = readAsset(ctx, from, maxChunk)
+		a, m, err = readAsset(ctx, reader, maxChunk)
 	}
 	switch {
 	case fault.KindOf(err) != fault.Corrupt:
-	case listing.IsPicture(uri) && !startsWith(ctx, from, rasterMagics...):
+	case listing.IsPicture(uri) && !startsWith(ctx, reader, rasterMagics...):
 		err = fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, TIFF or rumi file")
 	default:
-		if name := foreign(ctx, o, uri, from); name != "" {
+		if name := foreign(ctx, o, uri, reader); name != "" {
 			err = ifd.NotRead(name)
 		}
 	}

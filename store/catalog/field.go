@@ -275,8 +275,8 @@ func (f *field) version(ctx context.Context, row int64, a *Asset) error {
 		if err != nil {
 			return err
 		}
-		if at, err := time.Parse(time.RFC3339Nano, string(c.Text)); err == nil { // else it stays unknown
-			a.MTime = at
+		if when, err := time.Parse(time.RFC3339Nano, string(c.Text)); err == nil { // else it stays unknown
+			a.MTime = when
 		}
 	}
 	if f.etag != nil {

@@ -218,8 +218,8 @@ func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int)
 func (h *readAhead) after(f *Fragment, tile int64, other nextTiles) nextTiles {
 	for k := range h.needs[:h.used] {
 		if w := &h.needs[k]; w.f == f {
-			if at, ok := slices.BinarySearch(w.tiles, tile); ok {
-				return nextTiles{list: w.tiles[at+1:]}
+			if pos, ok := slices.BinarySearch(w.tiles, tile); ok {
+				return nextTiles{list: w.tiles[pos+1:]}
 			}
 		}
 	}

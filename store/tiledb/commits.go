@@ -110,8 +110,8 @@ func (l *lister) schemas(ctx context.Context) error {
 	var list []schemaFile
 	for _, name := range names {
 		// Other files are ignored, as the format asks of readers.
-		if from, _, err := parseName(name); err == nil {
-			list = append(list, schemaFile{schemasDir + "/" + name, from})
+		if start, _, err := parseName(name); err == nil {
+			list = append(list, schemaFile{schemasDir + "/" + name, start})
 		}
 	}
 	slices.SortFunc(list, func(a, b schemaFile) int {
@@ -170,16 +170,16 @@ func (l *lister) ignore(_ string, b []byte) error {
 func (l *lister) consolidated(_ string, b []byte) error {
 	const part = "commits"
 	for all := b; len(b) > 0; {
-		at := int64(len(all) - len(b))
+		pos := int64(len(all) - len(b))
 		n := bytes.IndexByte(b, '\n')
 		if n < 0 {
-			return fault.New(fault.Corrupt, part, at, "a line without an end")
+			return fault.New(fault.Corrupt, part, pos, "a line without an end")
 		}
 		name := lastName(string(b[:n]))
 		b = b[n+1:]
 		if strings.HasSuffix(name, deleteSuffix) || strings.HasSuffix(name, updateSuffix) {
 			if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
-				return fault.New(fault.Corrupt, part, at, "the condition of %s passes the end of the file", name)
+				return fault.New(fault.Corrupt, part, pos, "the condition of %s passes the end of the file", name)
 			}
 			b = b[8+binary.LittleEndian.Uint64(b):]
 		}
@@ -198,24 +198,24 @@ func (l *lister) entry(name string) {
 	case strings.HasSuffix(name, okSuffix):
 		l.done[strings.TrimSuffix(name, okSuffix)] = true
 	case strings.HasSuffix(name, deleteSuffix), strings.HasSuffix(name, updateSuffix):
-		from, to, _, ok := laterName(name[:len(name)-len(deleteSuffix)])
-		if ok && !l.deletes[name] && l.a.o.includes(from, to) {
+		start, end, _, ok := laterName(name[:len(name)-len(deleteSuffix)])
+		if ok && !l.deletes[name] && l.a.o.includes(start, end) {
 			l.deletes[name] = true
-			l.out.conditions = append(l.out.conditions, condition{name, to})
+			l.out.conditions = append(l.out.conditions, condition{name, end})
 		}
 	}
 }
 
 func (l *lister) vacuum(name string, b []byte) error {
 	stem := strings.TrimSuffix(name, vacuumSuffix)
-	from, to, version, ok := laterName(stem)
+	start, end, version, ok := laterName(stem)
 	if !ok {
 		var err error
-		if from, to, err = parseName(stem); err != nil {
+		if start, end, err = parseName(stem); err != nil {
 			return nil // not the name of such a file
 		}
 	}
-	v := vacuum{from: from, to: to, version: version}
+	v := vacuum{from: start, to: end, version: version}
 	for line := range strings.Lines(string(b)) {
 		v.names = append(v.names, lastName(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "/")))
 	}
@@ -243,10 +243,10 @@ func (l *lister) collect(names []string) {
 		l.out.fragments = append(l.out.fragments, f)
 	}
 	for name := range l.done {
-		from, to, v, ok := laterName(name)
+		start, end, v, ok := laterName(name)
 		if x, _ := formatOf(v); ok && x.commitsApart {
 			l.out.fragments = append(l.out.fragments,
-				fragmentDir{dir: fragmentsDir + "/" + name, name: name, from: from, to: to, version: v})
+				fragmentDir{dir: fragmentsDir + "/" + name, name: name, from: start, to: end, version: v})
 		}
 	}
 	slices.SortFunc(l.out.fragments, func(a, b fragmentDir) int {

@@ -68,17 +68,17 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	m := &Merged{}
 	if len(a.Fragments) > 1 {
-		from, to := a.Fragments[0].From, uint64(0)
+		start, end := a.Fragments[0].From, uint64(0)
 		for _, f := range a.Fragments {
-			to = max(to, f.To)
+			end = max(end, f.To)
 		}
 		// The merged fragment would have the same range of time as its sources: the random part of
 		// its name would decide which of them count.
-		if from == to && !o.Remove {
+		if start == end && !o.Remove {
 			return bad("its fragments were all written in the same millisecond, so that a merged one does not " +
 				"hide them: they must be removed")
 		}
-		if err := a.merge(ctx, m, from, to, &progress{report: o.Progress}); err != nil {
+		if err := a.merge(ctx, m, start, end, &progress{report: o.Progress}); err != nil {
 			return nil, err
 		}
 	}

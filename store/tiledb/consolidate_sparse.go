@@ -178,11 +178,11 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 	}
 	heap.Init(&q)
 	var done []uint64
-	by := -1
+	step := -1
 	for len(q) > 0 {
 		m := q[0]
-		if m.number == by || !slices.Equal(done, m.last) {
-			done, by = append(done[:0], m.last...), m.number
+		if m.number == step || !slices.Equal(done, m.last) {
+			done, step = append(done[:0], m.last...), m.number
 			if err := x.add(m); err != nil {
 				return err
 			}
@@ -308,9 +308,9 @@ func (x *sparseFiles) add(m *mergeInput) error {
 	s := x.w.s
 	size := s.DimType.Size()
 	for d := range x.planes {
-		at := d*m.cells + m.row
-		x.planes[d] = append(x.planes[d], m.planes[at*size:(at+1)*size]...)
-		c := m.coords[at]
+		pos := d*m.cells + m.row
+		x.planes[d] = append(x.planes[d], m.planes[pos*size:(pos+1)*size]...)
+		c := m.coords[pos]
 		if x.n == 0 {
 			x.box[d] = Interval{c, c}
 		}

@@ -25,11 +25,11 @@ func (c *cursor) fail(off int, format string, args ...any) {
 }
 
 func (c *cursor) fault(kind fault.Kind, off int, format string, args ...any) error {
-	at := int64(off)
+	pos := int64(off)
 	if c.base != fault.NoOffset {
-		at += c.base
+		pos += c.base
 	}
-	return fault.New(kind, c.part, at, format, args...)
+	return fault.New(kind, c.part, pos, format, args...)
 }
 
 func (c *cursor) left() int { return len(c.b) - c.off }
@@ -96,10 +96,10 @@ func (c *cursor) flag(what string) bool {
 
 // text reads a string that is preceded by its length as a number of eight bytes.
 func (c *cursor) text(what string) string {
-	from := c.off
+	start := c.off
 	n := c.u64(what + " length")
 	if c.bad == nil && n > maxName {
-		c.fail(from, "%s of %d bytes", what, n)
+		c.fail(start, "%s of %d bytes", what, n)
 	}
 	return string(c.take(n, what))
 }
@@ -126,7 +126,7 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 	}
 	b := make(Box, len(types))
 	for d, t := range types {
-		from := c.off
+		start := c.off
 		if t == StringASCII {
 			b[d] = c.textInterval(what)
 		} else if p := c.take(2*uint64(t.Size()), what); p != nil {
@@ -139,7 +139,7 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 			b[d] = Interval{0, t.largest()}
 		}
 		if b[d].Lo > b[d].Hi || nan(t, b[d].Lo) || nan(t, b[d].Hi) {
-			c.fail(from, "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
+			c.fail(start, "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
 			return nil
 		}
 	}
@@ -148,10 +148,10 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 
 // textInterval reads two strings: their length together, the length of the first, and both.
 func (c *cursor) textInterval(what string) Interval {
-	from := c.off
+	start := c.off
 	size, first := c.u64("length of "+what), c.u64("length of the lower end of "+what)
 	if c.bad == nil && first > size {
-		c.fail(from, "%s: a lower end of %d bytes in %d", what, first, size)
+		c.fail(start, "%s: a lower end of %d bytes in %d", what, first, size)
 	}
 	p := c.take(size, what)
 	if c.bad != nil {

@@ -111,7 +111,7 @@ func (r *Reader) densePart(ctx context.Context, dst []byte, p part, b Box, axes 
 	if err != nil {
 		return err
 	}
-	to := layout{axes: axes, stride: strides(shape, axes)}
+	target := layout{axes: axes, stride: strides(shape, axes)}
 	if len(dst)/p.size != cells || len(dst)%p.size != 0 {
 		panic("tiledb: the length of dst is not the size of the cells")
 	}
@@ -124,9 +124,9 @@ func (r *Reader) densePart(ctx context.Context, dst []byte, p part, b Box, axes 
 	}
 	return r.a.layers(b, r.ahead.whole, func(i int) error {
 		if r.a.Fragments[i].Dense {
-			return r.denseFixed(ctx, dst, i, p, b, to)
+			return r.denseFixed(ctx, dst, i, p, b, target)
 		}
-		return r.scatterFixed(ctx, dst, i, p, b, to)
+		return r.scatterFixed(ctx, dst, i, p, b, target)
 	})
 }
 
@@ -135,8 +135,8 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i int, p part, b Bo
 	f, size := r.a.Fragments[i], p.size
 	if !f.has(p.attr) {
 		return r.ahead.tiles(ctx, r.a, i, b, to, func(_ int64, _ nextTiles, c *copyPlan) error {
-			return c.each(func(to, _, n, _ int) error {
-				fillCells(dst[to*size:(to+n)*size], p.fill)
+			return c.each(func(end, _, n, _ int) error {
+				fillCells(dst[end*size:(end+n)*size], p.fill)
 				return nil
 			})
 		})
@@ -153,11 +153,11 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i int, p part, b Bo
 		if err != nil {
 			return err
 		}
-		return p.each(func(to, from, n, stride int) error {
+		return p.each(func(end, start, n, stride int) error {
 			if stride == 1 {
-				copy(dst[to*size:(to+n)*size], src[from*size:])
+				copy(dst[end*size:(end+n)*size], src[start*size:])
 			} else {
-				gather(dst[to*size:(to+n)*size], src[from*size:], n, stride*size, size)
+				gather(dst[end*size:(end+n)*size], src[start*size:], n, stride*size, size)
 			}
 			return nil
 		})
@@ -168,7 +168,7 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i int, p part, b Bo
 func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Values, error) {
 	a := &r.a.Schema.Attrs[attr]
 	shape, _ := b.shape(r.a.o.MaxResult)
-	to := layout{axes: r.a.axes, stride: strides(shape, r.a.axes)}
+	target := layout{axes: r.a.axes, stride: strides(shape, r.a.axes)}
 	fill := a.fill()
 	// All cells that were never written share one fill value in the arena, since there may be many
 	// of them.
@@ -181,9 +181,9 @@ func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Valu
 	}
 	err := r.a.layers(b, r.ahead.whole, func(i int) error {
 		if r.a.Fragments[i].Dense {
-			return r.denseVarFragment(ctx, v, i, attr, b, to)
+			return r.denseVarFragment(ctx, v, i, attr, b, target)
 		}
-		return r.scatterVar(ctx, v, i, attr, b, to)
+		return r.scatterVar(ctx, v, i, attr, b, target)
 	})
 	if err != nil {
 		return Values{}, err
@@ -195,9 +195,9 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 	f := r.a.Fragments[i]
 	if !f.has(attr) {
 		return r.ahead.tiles(ctx, r.a, i, b, to, func(_ int64, _ nextTiles, c *copyPlan) error {
-			return c.each(func(to, _, n, _ int) error {
+			return c.each(func(end, _, n, _ int) error {
 				for k := range n {
-					v.spans[to+k] = span{0, len(r.a.Schema.Attrs[attr].fill())}
+					v.spans[end+k] = span{0, len(r.a.Schema.Attrs[attr].fill())}
 				}
 				return nil
 			})
@@ -213,8 +213,8 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 		if err != nil {
 			return err
 		}
-		return p.each(func(to, from, n, stride int) error {
-			return v.run(offs, data, sizes[tile], to, from, n, stride)
+		return p.each(func(end, start, n, stride int) error {
+			return v.run(offs, data, sizes[tile], end, start, n, stride)
 		})
 	})
 }
@@ -223,23 +223,23 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 func (v *varCells) run(offs, data []byte, size uint64, to, from, n, stride int) error {
 	if stride == 1 { // one copy for the whole run
 		base := u64(offs, from)
-		at, err := v.add(data, base, cellEnd(offs, from+n-1, size))
+		pos, err := v.add(data, base, cellEnd(offs, from+n-1, size))
 		if err != nil {
 			return err
 		}
 		for k := range n {
 			o := u64(offs, from+k)
-			v.spans[to+k] = span{at + int(o-base), int(cellEnd(offs, from+k, size) - o)}
+			v.spans[to+k] = span{pos + int(o-base), int(cellEnd(offs, from+k, size) - o)}
 		}
 		return nil
 	}
 	for k := range n {
 		o, end := u64(offs, from+k*stride), cellEnd(offs, from+k*stride, size)
-		at, err := v.add(data, o, end)
+		pos, err := v.add(data, o, end)
 		if err != nil {
 			return err
 		}
-		v.spans[to+k] = span{at, int(end - o)}
+		v.spans[to+k] = span{pos, int(end - o)}
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
 	if axes == nil {
 		axes = p.a.axes
 	}
-	to := layout{axes: axes, stride: strides(shape, axes)}
+	target := layout{axes: axes, stride: strides(shape, axes)}
 	if err := p.h.expectOne(ctx, p.a, attr, b); err != nil {
 		return false, fault.WithFile(err, p.a.uri)
 	}
@@ -95,7 +95,7 @@ func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
 	for _, of := range parts {
 		err = errors.Join(err, p.a.layers(b, p.h.whole, func(i int) error {
 			if p.a.Fragments[i].Dense {
-				return p.dense(ctx, i, of, b, to, read)
+				return p.dense(ctx, i, of, b, target, read)
 			}
 			sure, err := p.sparse(ctx, i, of, b, read)
 			exact = exact && sure

@@ -112,7 +112,7 @@ func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (e
 
 // schemaOf returns the schema that a footer names.
 func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
-	from := c.off
+	start := c.off
 	name := c.text("name of the schema")
 	if c.bad != nil {
 		return nil, c.bad
@@ -120,7 +120,7 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 	if _, _, err := parseName(name); name == schemaName {
 		return a.namedSchema(ctx, name)
 	} else if err != nil {
-		return nil, c.fault(fault.Corrupt, from, "the schema is called %q", name)
+		return nil, c.fault(fault.Corrupt, start, "the schema is called %q", name)
 	}
 	return a.namedSchema(ctx, schemasDir+"/"+name)
 }
@@ -164,13 +164,13 @@ func (a *Array) match(f *Fragment) error {
 	}
 	f.attrs = make([]int, len(s.Attrs))
 	for i := range s.Attrs {
-		at := &s.Attrs[i]
-		k, ok := byName[at.Name]
+		attr := &s.Attrs[i]
+		k, ok := byName[attr.Name]
 		if !ok {
 			k = -1
-		} else if o := &own.Attrs[k]; o.Type != at.Type || o.Values != at.Values || o.Nullable != at.Nullable {
+		} else if o := &own.Attrs[k]; o.Type != attr.Type || o.Values != attr.Values || o.Nullable != attr.Nullable {
 			return bad("attribute %s has %s of type %v in its schema, and %s of type %v in the array's latest one",
-				at.Name, o.Cells(), o.Type, at.Cells(), at.Type)
+				attr.Name, o.Cells(), o.Type, attr.Cells(), attr.Type)
 		}
 		f.attrs[i] = k
 	}
@@ -180,16 +180,16 @@ func (a *Array) match(f *Fragment) error {
 // parseFooter parses the footer after the name of the schema.
 func (f *Fragment) parseFooter(c *cursor) error {
 	s := f.schema
-	at := c.off
+	pos := c.off
 	dense, null := c.u8("dense flag"), c.u8("null domain flag")
 	if dense > 1 || null > 1 {
-		c.fail(at, "dense flag %d, null domain flag %d", dense, null)
+		c.fail(pos, "dense flag %d, null domain flag %d", dense, null)
 	}
 	f.Dense = dense == 1
 	if null == 1 && !f.x.dimTypes {
-		c.fail(at+1, "it has no non-empty domain")
+		c.fail(pos+1, "it has no non-empty domain")
 	}
-	at = c.off
+	pos = c.off
 	const what = "non-empty domain"
 	switch types := s.types(); {
 	case null == 1:
@@ -213,7 +213,7 @@ func (f *Fragment) parseFooter(c *cursor) error {
 	case null == 1: // it has no cells
 		return nil
 	case f.Dense:
-		return f.denseGrid(c, s, at, tiles, last)
+		return f.denseGrid(c, s, pos, tiles, last)
 	}
 	return f.sparseTiles(c, s, counts, tiles, last)
 }

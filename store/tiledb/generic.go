@@ -42,28 +42,28 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))),
 			"a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
 	}
-	at := int64(off)
+	pos := int64(off)
 	// One read fetches header and pipeline: 1 KiB holds more filters than any writer uses.
-	head := make([]byte, min(genericHeader+1024, end-at))
-	if err := r.ReadAt(ctx, head, at); err != nil {
+	head := make([]byte, min(genericHeader+1024, end-pos))
+	if err := r.ReadAt(ctx, head, pos); err != nil {
 		return nil, err
 	}
-	c := &cursor{b: head, part: part, base: at}
+	c := &cursor{b: head, part: part, base: pos}
 	version := c.u32("version")
 	persisted, size := c.u64("persisted size"), c.u64("tile size")
 	typ, cell, enc, pipe := c.u8("datatype"), c.u64("cell size"), c.u8("encryption type"), c.u32("pipeline size")
 	_, known := formatOf(version)
 	switch {
 	case !known:
-		return nil, errVersion(part, at, uint64(version))
+		return nil, errVersion(part, pos, uint64(version))
 	case !Datatype(typ).Valid():
 		return nil, c.fault(fault.Corrupt, 20, "datatype %d", typ)
 	case cell == 0 || size%cell != 0:
 		return nil, c.fault(fault.Corrupt, 21, "%d bytes in cells of %d", size, cell)
 	case enc != plain && enc != aes256gcm:
 		return nil, c.fault(fault.Unsupported, 29, "encryption type %d", enc)
-	case int64(pipe) > end-at-genericHeader:
-		return nil, c.fault(fault.Corrupt, 30, "a pipeline of %d bytes, %d are left", pipe, end-at-genericHeader)
+	case int64(pipe) > end-pos-genericHeader:
+		return nil, c.fault(fault.Corrupt, 30, "a pipeline of %d bytes, %d are left", pipe, end-pos-genericHeader)
 	case int(pipe) > c.left():
 		return nil, c.fault(fault.Limit, 30, "a pipeline of %d bytes, at most %d", pipe, c.left())
 	case size > uint64(limit):
@@ -77,9 +77,9 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
 	}
 	if err != nil {
-		return nil, fault.WithPart(err, part, at+genericHeader)
+		return nil, fault.WithPart(err, part, pos+genericHeader)
 	}
-	data := at + genericHeader + int64(pipe)
+	data := pos + genericHeader + int64(pipe)
 	if persisted > uint64(end-data) {
 		return nil, c.fault(fault.Corrupt, 4, "a persisted size of %d bytes, %d are left", persisted, end-data)
 	}

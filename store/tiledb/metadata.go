@@ -33,18 +33,18 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]u
 }
 
 func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
-	name, at := a.columnName(attr), f.at(attr)
+	name, pos := a.columnName(attr), f.at(attr)
 	var part string
 	var off, size uint64
 	switch kind {
 	case tileOffsets:
-		part, off, size = "tile offsets of "+name, f.foot.offsets[at], f.foot.sizes[at]
+		part, off, size = "tile offsets of "+name, f.foot.offsets[pos], f.foot.sizes[pos]
 	case varOffsets:
-		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[at], f.foot.varSizes[at]
+		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[pos], f.foot.varSizes[pos]
 	case nullOffsets:
-		part, off, size = "validity tile offsets of "+name, f.foot.nullOffsets[at], f.foot.nullSizes[at]
+		part, off, size = "validity tile offsets of "+name, f.foot.nullOffsets[pos], f.foot.nullSizes[pos]
 	default:
-		part, off = "var tile sizes of "+name, f.foot.varTileSize[at]
+		part, off = "var tile sizes of "+name, f.foot.varTileSize[pos]
 	}
 	b, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
 	if err != nil {

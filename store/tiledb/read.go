@@ -100,14 +100,14 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, column int, k
 
 // size returns the bytes of a file of a column.
 func (f *Fragment) size(column int, kind list) uint64 {
-	at := f.at(column)
+	pos := f.at(column)
 	switch kind {
 	case varOffsets:
-		return f.foot.varSizes[at]
+		return f.foot.varSizes[pos]
 	case nullOffsets:
-		return f.foot.nullSizes[at]
+		return f.foot.nullSizes[pos]
 	}
-	return f.foot.sizes[at]
+	return f.foot.sizes[pos]
 }
 
 func (t *tileFile) close() error {

@@ -45,9 +45,9 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 		return nil, c.fault(fault.Corrupt, at2, "%d levels in %d bytes", levels, c.left())
 	}
 	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
-	at := make([]int, 0, min(levels, 64))
+	places := make([]int, 0, min(levels, 64))
 	for range levels {
-		at = append(at, c.off)
+		places = append(places, c.off)
 		boxes, err := tree.level(c, types)
 		if err != nil {
 			return nil, err
@@ -57,8 +57,8 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict
 	// those above them.
 	tree.unbound(t)
-	for l := 1; l < len(at); l++ {
-		if err := tree.checkLevel(c, at[l], l); err != nil {
+	for l := 1; l < len(places); l++ {
+		if err := tree.checkLevel(c, places[l], l); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 
 // level reads the boxes of one level.
 func (r *rtree) level(c *cursor, types []Datatype) ([]Box, error) {
-	from := c.off
+	start := c.off
 	n := c.u64("number of boxes")
 	least := 0 // bytes of a box
 	for _, t := range types {
@@ -87,7 +87,7 @@ func (r *rtree) level(c *cursor, types []Datatype) ([]Box, error) {
 		}
 	}
 	if c.bad == nil && n > uint64(c.left()/least) {
-		c.fail(from, "%d boxes in %d bytes", n, c.left())
+		c.fail(start, "%d boxes in %d bytes", n, c.left())
 	}
 	if c.bad != nil {
 		return nil, c.bad

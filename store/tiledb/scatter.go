@@ -20,11 +20,11 @@ func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*matches,
 			return err
 		}
 		for _, row := range c.rows {
-			to := 0
+			end := 0
 			for d := range b {
-				to += int(c.coords[d*c.cells+row]-b[d].Lo) * l.stride[d]
+				end += int(c.coords[d*c.cells+row]-b[d].Lo) * l.stride[d]
 			}
-			one.place = append(one.place, to)
+			one.place = append(one.place, end)
 		}
 		return nil
 	})
@@ -38,8 +38,8 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b 
 	}
 	f, size := r.a.Fragments[i], p.size
 	if !f.has(p.attr) {
-		for _, at := range one.place {
-			fillCells(dst[at*size:(at+1)*size], p.fill)
+		for _, pos := range one.place {
+			fillCells(dst[pos*size:(pos+1)*size], p.fill)
 		}
 		return nil
 	}
@@ -72,8 +72,8 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 	}
 	f := r.a.Fragments[i]
 	if !f.has(attr) {
-		for _, at := range one.place {
-			v.spans[at] = span{0, len(r.a.Schema.Attrs[attr].fill())}
+		for _, pos := range one.place {
+			v.spans[pos] = span{0, len(r.a.Schema.Attrs[attr].fill())}
 		}
 		return nil
 	}

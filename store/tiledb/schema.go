@@ -220,19 +220,19 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	if x.dups {
 		s.AllowsDups = c.flag("whether cells may be duplicates")
 	}
-	from := c.off
+	start := c.off
 	kind := c.u8("array type")
 	tile, cell := c.u8("tile order"), c.u8("cell order")
 	if kind > 1 {
-		c.fail(from, "array type %d", kind)
+		c.fail(start, "array type %d", kind)
 	}
 	if tile > 1 || cell > 1 && (Order(cell) != Hilbert || !x.nullable || kind == 0) {
-		c.fail(from+1, "tile order %d, cell order %d", tile, cell)
+		c.fail(start+1, "tile order %d, cell order %d", tile, cell)
 	}
 	s.Dense, s.TileOrder, s.CellOrder = kind == 0, Order(tile), Order(cell)
 	s.Capacity = c.u64("capacity")
 	if s.Capacity == 0 {
-		c.fail(from+3, "capacity 0")
+		c.fail(start+3, "capacity 0")
 	}
 	s.Coords, s.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
 	if x.nullable {
@@ -265,33 +265,33 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 
 // name reads a string that is preceded by its length.
 func (c *cursor) name(what string) string {
-	from := c.off
+	start := c.off
 	n := c.u32(what + " length")
 	if n > maxName {
-		c.fail(from, "%s of %d bytes", what, n)
+		c.fail(start, "%s of %d bytes", what, n)
 	}
 	s := string(c.take(uint64(n), what))
 	if !utf8.ValidString(s) {
-		c.fail(from, "%s is not UTF-8", what)
+		c.fail(start, "%s is not UTF-8", what)
 	}
 	return s
 }
 
 func (s *Schema) readDims(c *cursor) {
-	from := c.off
+	start := c.off
 	t := s.DimType
 	if !c.x.dimTypes {
 		t = Datatype(c.u8("dimension type"))
 	}
-	at := c.off
+	pos := c.off
 	n := c.u32("number of dimensions")
 	switch {
 	case c.bad != nil:
 		return
 	case n == 0 || n > MaxDims:
-		c.fail(at, "%d dimensions, 1 to %d expected", n, MaxDims)
+		c.fail(pos, "%d dimensions, 1 to %d expected", n, MaxDims)
 	case !c.x.dimTypes:
-		s.checkDimType(c, from, t)
+		s.checkDimType(c, start, t)
 	}
 	var types []Datatype
 	for range n {
@@ -310,7 +310,7 @@ func (s *Schema) readDims(c *cursor) {
 		s.DimTypes = types
 	}
 	if s.Dense && s.DimTypes != nil {
-		c.fail(from, "a dense array with dimensions of different types")
+		c.fail(start, "a dense array with dimensions of different types")
 	}
 }
 
@@ -331,28 +331,28 @@ func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
 		s.readDomain(c, &d, t)
 		return d, t
 	}
-	at := c.off
+	pos := c.off
 	t = Datatype(c.u8("dimension type"))
 	values := c.u32("values per coordinate")
 	text := t == StringASCII && values == VarLen
 	if c.bad == nil && !text {
-		s.checkDimType(c, at, t)
+		s.checkDimType(c, pos, t)
 	}
 	if c.bad == nil && (values != 1 && !text || text && s.Dense) {
-		c.fail(at+1, "%d values of type %v per coordinate", values, t)
+		c.fail(pos+1, "%d values of type %v per coordinate", values, t)
 	}
 	d.Pipeline = c.pipeline("filters of dimension " + d.Name)
-	at = c.off
+	pos = c.off
 	size := c.u64("domain size")
 	switch {
 	case c.bad != nil:
 	case text && size == 0:
 		d.Domain = Interval{0, t.largest()}
 		if c.u8("null tile extent") != 1 {
-			c.fail(at, "a dimension of strings with tile extents")
+			c.fail(pos, "a dimension of strings with tile extents")
 		}
 	case text || size != uint64(2*t.Size()):
-		c.fail(at, "a domain of %d bytes for dimension %q of type %v", size, d.Name, t)
+		c.fail(pos, "a domain of %d bytes for dimension %q of type %v", size, d.Name, t)
 	default:
 		s.readDomain(c, &d, t)
 	}
@@ -362,10 +362,10 @@ func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
 // readDomain reads the domain and the tile extent of a dimension.
 func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	box := c.box([]Datatype{t}, "domain")
-	from := c.off
+	start := c.off
 	null := c.u8("null tile extent")
 	if null > 1 || null == 1 && s.Dense {
-		c.fail(from, "null tile extent %d", null)
+		c.fail(start, "null tile extent %d", null)
 	}
 	if c.bad != nil {
 		return
@@ -382,7 +382,7 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	if t.real() {
 		e := t.load(b).float()
 		if !(e > 0) || e > hi.float()-lo.float()+1 {
-			c.fail(from+1, "tile extent %v of dimension %q", e, d.Name)
+			c.fail(start+1, "tile extent %v of dimension %q", e, d.Name)
 		}
 		d.Extent = math.Float64bits(e)
 		return
@@ -390,7 +390,7 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	e := t.load(b)
 	zero := t.CoordOf(0)
 	if e <= zero || uint64(e-zero)-1 > uint64(hi-lo) {
-		c.fail(from+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]",
+		c.fail(start+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]",
 			t.FormatCoord(e), d.Name, t.FormatCoord(lo), t.FormatCoord(hi))
 		return
 	}
@@ -398,15 +398,15 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	// The last tile may reach past the domain. It must not reach past the type, because the
 	// coordinates of its cells would overflow; TileDB refuses such a domain too.
 	if over := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-over > uint64(t.largest()-hi) {
-		c.fail(from+1, "the last tile along dimension %q passes the largest %v", d.Name, t)
+		c.fail(start+1, "the last tile along dimension %q passes the largest %v", d.Name, t)
 	}
 }
 
 func (s *Schema) readAttrs(c *cursor) {
-	from := c.off
+	start := c.off
 	n := c.u32("number of attributes")
 	if c.bad == nil && (n == 0 || n > maxAttrs) {
-		c.fail(from, "%d attributes, 1 to %d expected", n, maxAttrs)
+		c.fail(start, "%d attributes, 1 to %d expected", n, maxAttrs)
 	}
 	seen := map[string]bool{}
 	if !c.x.dimTypes {
@@ -416,7 +416,7 @@ func (s *Schema) readAttrs(c *cursor) {
 		if c.bad != nil {
 			return
 		}
-		from := c.off
+		start := c.off
 		a := Attr{Name: c.name("attribute name")}
 		typ := c.off
 		a.Type, a.Values = Datatype(c.u8("attribute type")), c.u32("values per cell")
@@ -424,9 +424,9 @@ func (s *Schema) readAttrs(c *cursor) {
 		case c.bad != nil:
 			return
 		case !c.x.dimTypes && (a.Name == "" || strings.ContainsAny(a.Name, "/\x00")):
-			c.fail(from, "attribute name %q is not a file name", a.Name)
+			c.fail(start, "attribute name %q is not a file name", a.Name)
 		case seen[a.Name]:
-			c.fail(from, "two attributes are called %q", a.Name)
+			c.fail(start, "two attributes are called %q", a.Name)
 		case !a.Type.Valid() || a.Type >= numOfFormat3 && !c.x.dimTypes:
 			c.fail(typ, "datatype %d of attribute %q", a.Type, a.Name)
 		case a.Values == 0 || a.Type == Any && !a.Var():

@@ -19,10 +19,10 @@ const maxFill = 1 << 20
 // readLater reads the fields of an attribute that came after format 3.
 func (a *Attr) readLater(c *cursor) {
 	if c.x.fill {
-		from := c.off
+		start := c.off
 		n := c.u64("size of the fill value")
 		if c.bad == nil && (n > maxFill || !a.Var() && n != uint64(a.CellSize()) || n%uint64(a.Type.Size()) != 0) {
-			c.fail(from, "a fill value of %d bytes for attribute %q", n, a.Name)
+			c.fail(start, "a fill value of %d bytes for attribute %q", n, a.Name)
 		}
 		a.Fill = append([]byte{}, c.take(n, "fill value")...)
 	}
@@ -31,9 +31,9 @@ func (a *Attr) readLater(c *cursor) {
 		a.FillValid = c.u8("validity of the fill value") != 0
 	}
 	if c.x.order {
-		from := c.off
+		start := c.off
 		if o := c.u8("order of an attribute"); o > 2 {
-			c.fail(from, "order %d of attribute %q", o, a.Name)
+			c.fail(start, "order %d of attribute %q", o, a.Name)
 		}
 	}
 	if c.x.enums {
@@ -84,19 +84,19 @@ func (s *Schema) readLabel(c *cursor) {
 
 // readCurrent reads the part of the domain that is in use.
 func (s *Schema) readCurrent(c *cursor) {
-	from := c.off
+	start := c.off
 	// The specification says 1, the library writes 0.
 	if v := c.u32("version of the current domain"); c.bad == nil && v > 1 {
-		c.fail(from, "version %d of the current domain", v)
+		c.fail(start, "version %d of the current domain", v)
 	}
 	if empty := c.flag("whether there is no current domain"); empty || c.bad != nil {
 		return
 	}
-	from = c.off
+	start = c.off
 	if kind := c.u8("type of the current domain"); kind != 0 {
-		c.fail(from, "type %d of the current domain", kind)
+		c.fail(start, "type %d of the current domain", kind)
 	}
-	from = c.off
+	start = c.off
 	box := c.box(s.types(), "current domain")
 	if c.bad != nil {
 		return
@@ -107,7 +107,7 @@ func (s *Schema) readCurrent(c *cursor) {
 		}
 	}
 	if !s.Domain().covers(box) {
-		c.fail(from, "the current domain is outside of the domain")
+		c.fail(start, "the current domain is outside of the domain")
 		return
 	}
 	s.Current = box

@@ -34,16 +34,16 @@ func (a *Array) findShadowed() {
 // fragments before all sparse ones: dense fragments do not hide those cells of earlier sparse ones
 // that show. whole is the box that b is read as a part of, or nil.
 func (a *Array) layers(b, whole Box, do func(i int) error) (err error) {
-	from, _ := a.start(b)
-	sparse := from
+	begin, _ := a.start(b)
+	sparse := begin
 	if whole != nil {
 		sparse, _ = a.start(whole)
 	}
 	for _, dense := range []bool{true, false} {
 		if !dense {
-			from = sparse
+			begin = sparse
 		}
-		for i := from; i < len(a.Fragments) && err == nil; i++ {
+		for i := begin; i < len(a.Fragments) && err == nil; i++ {
 			if f := a.Fragments[i]; f.Dense == dense && f.NonEmpty.intersects(b) {
 				err = do(i)
 			}

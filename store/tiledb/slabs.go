@@ -68,9 +68,9 @@ func (w *writer) slabs(ctx context.Context, b Box, next func(slab Box) ([]Values
 		if err := w.s.checkValues(cells, values); err != nil {
 			return err
 		}
-		to := layout{axes: w.a.axes, stride: strides(shape, w.a.axes)}
+		target := layout{axes: w.a.axes, stride: strides(shape, w.a.axes)}
 		for i, t := range files {
-			if err := w.fixedTiles(ctx, t, newDenseWalk(alone, 0, slab, to), i, values[i].Data); err != nil {
+			if err := w.fixedTiles(ctx, t, newDenseWalk(alone, 0, slab, target), i, values[i].Data); err != nil {
 				return err
 			}
 		}

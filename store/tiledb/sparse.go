@@ -103,8 +103,8 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 			return err
 		}
 		for _, row := range c.rows {
-			for at := row; at < len(c.coords); at += c.cells {
-				all.coords = append(all.coords, c.coords[at])
+			for pos := row; pos < len(c.coords); pos += c.cells {
+				all.coords = append(all.coords, c.coords[pos])
 			}
 			for d := range c.planes {
 				if p := &c.planes[d]; p.size > 0 {
@@ -132,11 +132,11 @@ func (f *matches) addText(s []byte) error {
 // addTime records when the last hit was written. Cells of a fragment without times of cells have the
 // time of the fragment.
 func (f *matches) addTime(fr *Fragment, c *tileCells, row int) {
-	at := fr.From
+	pos := fr.From
 	if c.times != nil {
-		at, f.hasTimes = u64(c.times, row), true
+		pos, f.hasTimes = u64(c.times, row), true
 	}
-	f.times = append(f.times, at)
+	f.times = append(f.times, pos)
 }
 
 // add records the rows of a tile.
@@ -263,7 +263,7 @@ func (f *matches) cells(order []int, s *Schema) []byte {
 func (f *matches) columns(order []int, s *Schema) []Values {
 	out := make([]Values, f.dims)
 	texts, size := len(f.texts)/max(len(f.hits), 1), len(f.raw)/max(len(f.hits), 1)
-	at, k := 0, 0
+	pos, k := 0, 0
 	for d := range out {
 		v, n := &out[d], s.Type(d).Size()
 		if f.isText[d] {
@@ -274,13 +274,13 @@ func (f *matches) columns(order []int, s *Schema) []Values {
 				v.Offsets = append(v.Offsets, uint64(len(v.Data)))
 				v.Data = append(v.Data, f.texts[h*texts+k]...)
 			} else {
-				v.Data = append(v.Data, f.raw[h*size+at:h*size+at+n]...)
+				v.Data = append(v.Data, f.raw[h*size+pos:h*size+pos+n]...)
 			}
 		}
 		if f.isText[d] {
 			k++
 		} else {
-			at += n
+			pos += n
 		}
 	}
 	return out
@@ -386,9 +386,9 @@ func (r *Reader) collectFixed(ctx context.Context, all *matches, p part) ([]byte
 	}
 	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		if !f.has(p.attr) {
-			for _, to := range place {
-				if to >= 0 {
-					fillCells(out[to*size:(to+1)*size], p.fill)
+			for _, stop := range place {
+				if stop >= 0 {
+					fillCells(out[stop*size:(stop+1)*size], p.fill)
 				}
 			}
 			return nil
@@ -433,9 +433,9 @@ func (r *Reader) collectVar(ctx context.Context, all *matches, attr int) (Values
 	}
 	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		if !f.has(attr) {
-			for _, to := range place {
-				if to >= 0 {
-					v.spans[to] = span{0, len(fill)}
+			for _, end := range place {
+				if end >= 0 {
+					v.spans[end] = span{0, len(fill)}
 				}
 			}
 			return nil

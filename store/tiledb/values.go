@@ -37,9 +37,9 @@ func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 		return 0, fault.New(fault.Limit, "sub-array", fault.NoOffset,
 			"more than %d bytes of var-length values", v.limit)
 	}
-	at := len(v.arena)
+	pos := len(v.arena)
 	v.arena = append(v.arena, data[lo:hi]...)
-	return at, nil
+	return pos, nil
 }
 
 // values returns the cells in the order of their spans.
@@ -63,8 +63,8 @@ func (v *varCells) values(limit int64) (Values, error) {
 // cell adds one cell of a tile.
 func (v *varCells) cell(offs, data []byte, row int, all uint64) (span, error) {
 	lo, hi := u64(offs, row), cellEnd(offs, row, all)
-	at, err := v.add(data, lo, hi)
-	return span{at, int(hi - lo)}, err
+	pos, err := v.add(data, lo, hi)
+	return span{pos, int(hi - lo)}, err
 }
 
 // checkOffsets checks the offsets of cells first to last, and of the cell after them: the first

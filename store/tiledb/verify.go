@@ -55,15 +55,15 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 		if !f.has(i) {
 			continue
 		}
-		at := &s.Attrs[i]
+		attr := &s.Attrs[i]
 		var err error
-		if at.Var() {
+		if attr.Var() {
 			err = v.variable(ctx, f, i)
 		} else {
-			err = v.fixed(ctx, f, at.values(i))
+			err = v.fixed(ctx, f, attr.values(i))
 		}
-		if err == nil && at.Nullable {
-			err = v.fixed(ctx, f, at.validity(i))
+		if err == nil && attr.Nullable {
+			err = v.fixed(ctx, f, attr.validity(i))
 		}
 		if err != nil {
 			return err

@@ -75,13 +75,13 @@ func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr
 		}
 		n := walk.place()
 		fillCells(tile, a.Type.fill())
-		_ = walk.plan.each(func(from, to, n, stride int) error {
+		_ = walk.plan.each(func(start, stop, n, stride int) error {
 			if stride == 1 {
-				copy(tile[to*size:], data[from*size:(from+n)*size])
+				copy(tile[stop*size:], data[start*size:(start+n)*size])
 				return nil
 			}
 			for k := range n {
-				copy(tile[(to+k*stride)*size:], data[(from+k)*size:(from+k+1)*size])
+				copy(tile[(stop+k*stride)*size:], data[(start+k)*size:(start+k+1)*size])
 			}
 			return nil
 		})
@@ -113,9 +113,9 @@ func (t *varFiles) dense(ctx context.Context, walk *denseWalk, v Values) error {
 			t.cells[i] = -1
 		}
 		n := walk.place()
-		_ = walk.plan.each(func(from, to, n, stride int) error {
+		_ = walk.plan.each(func(start, end, n, stride int) error {
 			for k := range n {
-				t.cells[to+k*stride] = from + k
+				t.cells[end+k*stride] = start + k
 			}
 			return nil
 		})

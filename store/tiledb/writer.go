@@ -142,7 +142,7 @@ func (a *Array) finalName(name string) (string, error) {
 		return "", err
 	}
 	now := a.now()
-	from, to, _ := parseName(name) // 0 and 0 for ""
+	start, end, _ := parseName(name) // 0 and 0 for ""
 	for _, other := range names {
 		other = strings.TrimSuffix(other, "/")
 		f, t, err := parseName(other)
@@ -157,7 +157,7 @@ func (a *Array) finalName(name string) (string, error) {
 		known := func(f *Fragment) bool { return f.Name == other }
 		// A consolidated fragment hides all fragments in its range of time, hence also one that it
 		// was not made from: its cells would be lost.
-		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) &&
+		if start != end && f >= start && t <= end && !slices.ContainsFunc(a.Fragments, known) &&
 			!slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
 			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset,
 				"%s appeared meanwhile and would be hidden: try again", other)

@@ -91,14 +91,14 @@ func (r *Reader) forget() {
 // want appends the chunks of a box.
 func (r *Reader) want(ctx context.Context, list []wanted, b Box) ([]wanted, error) {
 	rank := len(b.Lo)
-	at := make([]int64, rank)
-	for d := range at {
-		at[d] = b.Lo[d] / r.a.Chunks[d]
+	places := make([]int64, rank)
+	for d := range places {
+		places[d] = b.Lo[d] / r.a.Chunks[d]
 	}
 	for len(r.ahead.at) <= maxAheadTile { // chunks that were not written count too
-		key := keyOf(at)
+		key := keyOf(places)
 		if _, ok := r.ahead.at[key]; !ok {
-			p, err := r.a.find(ctx, at)
+			p, err := r.a.find(ctx, places)
 			if err != nil {
 				return nil, err
 			}
@@ -109,10 +109,10 @@ func (r *Reader) want(ctx context.Context, list []wanted, b Box) ([]wanted, erro
 		}
 		d := rank - 1
 		for ; d >= 0; d-- {
-			if at[d]++; at[d]*r.a.Chunks[d] < b.Hi[d] {
+			if places[d]++; places[d]*r.a.Chunks[d] < b.Hi[d] {
 				break
 			}
-			at[d] = b.Lo[d] / r.a.Chunks[d]
+			places[d] = b.Lo[d] / r.a.Chunks[d]
 		}
 		if d < 0 {
 			break
@@ -127,7 +127,7 @@ func (r *Reader) join(ctx context.Context, list []wanted) error {
 		return cmp.Or(cmp.Compare(a.p.uri, b.p.uri), cmp.Compare(a.p.at.Off, b.p.at.Off))
 	})
 	h := &r.ahead
-	gap, most := int64(0), int64(maxLocalRun)
+	gap, limit := int64(0), int64(maxLocalRun)
 	for i := range list {
 		w := &list[i]
 		if i == 0 || list[i-1].p.uri != w.p.uri {
@@ -140,13 +140,13 @@ func (r *Reader) join(ctx context.Context, list []wanted) error {
 				return err
 			}
 			if source.IsRemote(w.p.uri) {
-				most = maxRun
+				limit = maxRun
 			}
 		}
 		end := w.p.at.Off + w.p.at.Len
 		if k := len(h.runs) - 1; k >= 0 && h.runs[k].uri == w.p.uri {
 			last := &h.runs[k].at
-			if w.p.at.Off-(last.Off+last.Len) <= gap && max(end, last.Off+last.Len)-last.Off <= most {
+			if w.p.at.Off-(last.Off+last.Len) <= gap && max(end, last.Off+last.Len)-last.Off <= limit {
 				last.Len = max(end, last.Off+last.Len) - last.Off
 				h.at[w.key] = inRun{k, w.p.at}
 				continue

@@ -62,11 +62,11 @@ func (d *decoder) unblosc(dst, src []byte) error {
 	}
 	for i := range int(blocks) {
 		out := dst[int64(i)*block : min(int64(i+1)*block, n)]
-		at := int64(binary.LittleEndian.Uint32(src[bloscHeader+4*i:]))
-		if at < bloscHeader+4*blocks || at > int64(len(src)) {
-			return broken("", "block %d starts at %d of %d", i, at, len(src))
+		pos := int64(binary.LittleEndian.Uint32(src[bloscHeader+4*i:]))
+		if pos < bloscHeader+4*blocks || pos > int64(len(src)) {
+			return broken("", "block %d starts at %d of %d", i, pos, len(src))
 		}
-		if err := d.bloscBlock(out, src[at:], flags, size, int64(len(out)) < block); err != nil {
+		if err := d.bloscBlock(out, src[pos:], flags, size, int64(len(out)) < block); err != nil {
 			return err
 		}
 	}
@@ -87,9 +87,9 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 	}
 	each := len(out) / splits
 	for k := range splits {
-		to := out[k*each : (k+1)*each]
+		target := out[k*each : (k+1)*each]
 		if k == splits-1 {
-			to = out[k*each:]
+			target = out[k*each:]
 		}
 		if len(src) < 4 {
 			return broken("", "a stream without its size")
@@ -98,7 +98,7 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 		if src = src[4:]; stored > int64(len(src)) {
 			return broken("", "a stream of %d bytes, %d are left", stored, len(src))
 		}
-		if err := d.bloscStream(to, src[:stored], flags>>5); err != nil {
+		if err := d.bloscStream(target, src[:stored], flags>>5); err != nil {
 			return err
 		}
 		src = src[stored:]
@@ -160,15 +160,15 @@ func unBloscLZ(dst, src []byte) bool {
 	if len(src) == 0 {
 		return false
 	}
-	at, i := 0, 1
+	pos, i := 0, 1
 	ctrl := int(src[0]) & 31
 	for {
 		if ctrl < 32 {
 			n := ctrl + 1
-			if n > len(dst)-at || n > len(src)-i {
+			if n > len(dst)-pos || n > len(src)-i {
 				return false
 			}
-			at += copy(dst[at:], src[i:i+n])
+			pos += copy(dst[pos:], src[i:i+n])
 			i += n
 		} else {
 			n, far := ctrl>>5-1, (ctrl&31)<<8
@@ -200,14 +200,14 @@ func unBloscLZ(dst, src []byte) bool {
 				i += 2
 			}
 			far++
-			if far > at || n > len(dst)-at {
+			if far > pos || n > len(dst)-pos {
 				return false
 			}
-			copyMatch(dst, at, far, n)
-			at += n
+			copyMatch(dst, pos, far, n)
+			pos += n
 		}
 		if i >= len(src) {
-			return at == len(dst)
+			return pos == len(dst)
 		}
 		ctrl = int(src[i])
 		i++

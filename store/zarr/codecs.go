@@ -162,8 +162,8 @@ func (m *Meta) codecs3(list []named) error {
 		for _, n := range list {
 			m.Codecs = append(m.Codecs, n.name)
 		}
-		at := slices.IndexFunc(list, func(n named) bool { return n.name == "sharding_indexed" })
-		if at < 0 {
+		pos := slices.IndexFunc(list, func(n named) bool { return n.name == "sharding_indexed" })
+		if pos < 0 {
 			return m.chain3(list)
 		}
 		if len(list) != 1 {

@@ -31,11 +31,11 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	}
 	dir := path.Dir(a.Path)
 	if name, _, _ := strings.Cut(a.Attrs.text("grid_mapping"), ":"); name != "" {
-		if at, err := n.At(ctx, path.Join(dir, name)); err == nil {
-			if at.Array != nil {
-				p.add(at.Array.Attrs)
+		if node, err := n.At(ctx, path.Join(dir, name)); err == nil {
+			if node.Array != nil {
+				p.add(node.Array.Attrs)
 			}
-			at.drop()
+			node.drop()
 		}
 	}
 	for d := dir; d != "." && !p.known(); d = path.Dir(d) {
@@ -54,11 +54,11 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 // copies the entries of all nodes below it, and this is called for each array.
 func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
 	if !n.Consolidated {
-		if at, err := n.At(ctx, p); err == nil {
-			if at.Array == nil {
-				attrs = at.Attrs
+		if node, err := n.At(ctx, p); err == nil {
+			if node.Array == nil {
+				attrs = node.Attrs
 			}
-			at.drop() // the caller needs only two of their values
+			node.drop() // the caller needs only two of their values
 		}
 		return attrs
 	}
@@ -230,10 +230,10 @@ func (n *Node) coordinateArray(ctx context.Context, dir, name string) *Array {
 		}
 	}
 	for _, p := range paths {
-		if at, err := n.At(ctx, p); err == nil {
-			at.drop()
-			if at.Array != nil {
-				return at.Array
+		if node, err := n.At(ctx, p); err == nil {
+			node.drop()
+			if node.Array != nil {
+				return node.Array
 			}
 		}
 	}

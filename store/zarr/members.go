@@ -67,7 +67,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), w.n.URI)
 		}
 		sub = path.Join(p, sub)
-		at, err := Open(ctx, w.n.open, Join(w.n.URI, sub), w.n.options)
+		node, err := Open(ctx, w.n.open, Join(w.n.URI, sub), w.n.options)
 		switch {
 		case err != nil && missing(err): // a directory of something else
 		case err != nil:
@@ -75,11 +75,11 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 				return err
 			}
 			w.list = append(w.list, Member{Path: sub, Err: err})
-		case at.Array != nil:
-			at.Array.Path = sub
-			w.list = append(w.list, Member{Path: sub, Array: at.Array})
+		case node.Array != nil:
+			node.Array.Path = sub
+			w.list = append(w.list, Member{Path: sub, Array: node.Array})
 		default:
-			at.drop() // of a group only its arrays are kept
+			node.drop() // of a group only its arrays are kept
 			if err := w.dir(ctx, sub, level+1); err != nil {
 				return err
 			}

@@ -32,13 +32,13 @@ func newMemory(account *budget.Account, indexes int64) *memory {
 
 func (m *memory) take(ctx context.Context, n int64) error {
 	m.mu.Lock()
-	over := n > maxHeld-m.held
-	if !over {
+	done := n > maxHeld-m.held
+	if !done {
 		m.held += n
 	}
 	m.mu.Unlock()
 	var err error
-	if over {
+	if done {
 		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
 			"open a group or an array below it", maxHeld)
 	} else {
@@ -49,7 +49,7 @@ func (m *memory) take(ctx context.Context, n int64) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !over {
+	if !done {
 		m.held -= n
 	}
 	if m.full == nil {

@@ -71,8 +71,8 @@ type entry struct {
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	if at, err := n.inRecords(ctx); at != nil || err != nil {
-		return at, err
+	if node, err := n.inRecords(ctx); node != nil || err != nil {
+		return node, err
 	}
 	err := n.refer(ctx)
 	if err == nil {
@@ -105,32 +105,32 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		return nil, fault.WithFile(err, n.URI)
 	}
 	if !n.Consolidated {
-		at, err := Open(ctx, n.open, Join(n.URI, p), n.options)
-		if err == nil && at.Array != nil {
-			at.Array.Path = p
+		node, err := Open(ctx, n.open, Join(n.URI, p), n.options)
+		if err == nil && node.Array != nil {
+			node.Array.Path = p
 		}
-		return at, err
+		return node, err
 	}
 	e, ok := n.below[p]
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset, "no array or group %q", p), n.URI)
 	}
-	at := &Node{URI: Join(n.URI, p), Format: n.Format, open: n.open, options: n.options}
+	node := &Node{URI: Join(n.URI, p), Format: n.Format, open: n.open, options: n.options}
 	if e.array {
 		var err error
-		at.Array, err = n.array(p, e)
-		return at, err
+		node.Array, err = n.array(p, e)
+		return node, err
 	}
-	at.Consolidated, at.below, at.Attrs = true, map[string]entry{}, e.attrs
+	node.Consolidated, node.below, node.Attrs = true, map[string]entry{}, e.attrs
 	if n.Format == 3 {
-		if _, err := e.meta.get("attributes", &at.Attrs); err != nil {
-			return nil, fault.WithFile(err, at.URI)
+		if _, err := e.meta.get("attributes", &node.Attrs); err != nil {
+			return nil, fault.WithFile(err, node.URI)
 		}
 	}
 	for k, e := range n.below {
 		if rest, ok := strings.CutPrefix(k, p+"/"); ok {
-			at.below[rest] = e
+			node.below[rest] = e
 		}
 	}
-	return at, nil
+	return node, nil
 }

@@ -34,9 +34,9 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 		grid[d] = (n-1)/side + 1
 	}
 	visit := func(name string) error {
-		at, ok := a.keys.parse(name, grid)
+		places, ok := a.keys.parse(name, grid)
 		if ok {
-			return each(at)
+			return each(places)
 		}
 		if !isMeta(name) {
 			stray(name)
@@ -65,17 +65,17 @@ func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, a
 
 // eachIn calls each with all coordinates of a grid, which must not be empty.
 func eachIn(grid []int64, each func(at []int64) error) error {
-	at := make([]int64, len(grid))
+	places := make([]int64, len(grid))
 	for {
-		if err := each(slices.Clone(at)); err != nil {
+		if err := each(slices.Clone(places)); err != nil {
 			return err
 		}
 		d := len(grid) - 1
 		for ; d >= 0; d-- {
-			if at[d]++; at[d] < grid[d] {
+			if places[d]++; places[d] < grid[d] {
 				break
 			}
-			at[d] = 0
+			places[d] = 0
 		}
 		if d < 0 {
 			return nil
@@ -122,16 +122,16 @@ func (k keys) parse(name string, grid []int64) ([]int64, bool) {
 		}
 		rest = strings.TrimPrefix(rest, k.sep)
 	}
-	var at []int64
+	var places []int64
 	if len(grid) > 0 {
 		for part := range strings.SplitSeq(rest, k.sep) {
 			n, err := strconv.ParseInt(part, 10, 64)
-			if err != nil || len(at) == len(grid) || n < 0 || n >= grid[len(at)] {
+			if err != nil || len(places) == len(grid) || n < 0 || n >= grid[len(places)] {
 				return nil, false
 			}
-			at = append(at, n)
+			places = append(places, n)
 		}
 	}
 	// Names with other spellings of the numbers, such as 00 or +1, are not chunks.
-	return at, len(at) == len(grid) && k.name(at) == name
+	return places, len(places) == len(grid) && k.name(places) == name
 }

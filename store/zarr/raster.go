@@ -166,12 +166,12 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (Raster, 
 		return n.Array.Images(dims)
 	}
 	if column != "" && column != "." {
-		at, err := n.At(ctx, strings.Trim(column, "/"))
+		node, err := n.At(ctx, strings.Trim(column, "/"))
 		switch {
-		case err == nil && at.Array != nil:
-			return at.Array.Images(dims)
+		case err == nil && node.Array != nil:
+			return node.Array.Images(dims)
 		case err == nil:
-			return at.bands(ctx, strings.Trim(column, "/"), dims)
+			return node.bands(ctx, strings.Trim(column, "/"), dims)
 		case !missing(err):
 			return nil, err
 		}

@@ -38,21 +38,21 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 		return err
 	}
 	rank := len(lo)
-	at, first := make([]int64, rank), make([]int64, rank)
+	places, first := make([]int64, rank), make([]int64, rank)
 	for d := range lo {
 		first[d] = lo[d] / a.Chunks[d]
-		at[d] = first[d]
+		places[d] = first[d]
 	}
 	for {
-		if err := r.chunk(ctx, dst, at, lo, hi, stride); err != nil {
+		if err := r.chunk(ctx, dst, places, lo, hi, stride); err != nil {
 			return err
 		}
 		d := rank - 1
 		for ; d >= 0; d-- {
-			if at[d]++; at[d]*a.Chunks[d] < hi[d] {
+			if places[d]++; places[d]*a.Chunks[d] < hi[d] {
 				break
 			}
-			at[d] = first[d]
+			places[d] = first[d]
 		}
 		if d < 0 {
 			return nil
@@ -64,14 +64,14 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int64) error {
 	a := r.a
 	c := copier{size: a.DType.Size()}
-	off, from := int64(0), int64(0)
+	off, begin := int64(0), int64(0)
 	whole := true
 	within := a.strides()
 	for d := range at {
 		start := at[d] * a.Chunks[d]
 		l, h := max(lo[d], start), min(hi[d], start+a.Chunks[d])
 		off += (l - lo[d]) * stride[d]
-		from += (l - start) * within[d]
+		begin += (l - start) * within[d]
 		whole = whole && l == start && h-l == a.Chunks[d] && (h-l == 1 || stride[d] == within[d])
 		c.add(h-l, stride[d], within[d])
 	}
@@ -88,7 +88,7 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		c.fill(dst[off:], a.Fill)
 		return nil
 	}
-	c.copy(dst[off:], r.tile[from:])
+	c.copy(dst[off:], r.tile[begin:])
 	return nil
 }
 

@@ -45,21 +45,21 @@ type referred struct {
 // referenceFile returns the beginning of a URI that names a JSON file, if there is one. It makes no request for a
 // remote file.
 func referenceFile(o source.Opener, uri string) (file string, ok bool) {
-	for at := 0; at < len(uri); at++ {
-		if n := strings.IndexByte(uri[at:], '/'); n >= 0 {
-			at += n
+	for pos := 0; pos < len(uri); pos++ {
+		if n := strings.IndexByte(uri[pos:], '/'); n >= 0 {
+			pos += n
 		} else {
-			at = len(uri)
+			pos = len(uri)
 		}
-		if at == 0 || !namedReferences(path.Base(uri[:at])) {
+		if pos == 0 || !namedReferences(path.Base(uri[:pos])) {
 			continue
 		}
 		if source.IsRemote(uri) {
-			return uri[:at], !strings.ContainsAny(uri, "?#")
+			return uri[:pos], !strings.ContainsAny(uri, "?#")
 		}
-		st, err := source.RootsOf(o).Stat(source.LocalPath(uri[:at]))
+		st, err := source.RootsOf(o).Stat(source.LocalPath(uri[:pos]))
 		if err == nil && st.Mode().IsRegular() {
-			return uri[:at], true
+			return uri[:pos], true
 		}
 	}
 	return "", false

@@ -55,9 +55,9 @@ const (
 // recordsFolder splits a URI into a directory with the name of references in Parquet and the path below it, if it has
 // both.
 func recordsFolder(uri string) (folder, below string, ok bool) {
-	for at, c := range uri {
-		if c == '/' && namedRecords(path.Base(uri[:at])) && strings.Trim(uri[at:], "/") != "" {
-			return uri[:at], strings.Trim(uri[at:], "/"), true
+	for pos, c := range uri {
+		if c == '/' && namedRecords(path.Base(uri[:pos])) && strings.Trim(uri[pos:], "/") != "" {
+			return uri[:pos], strings.Trim(uri[pos:], "/"), true
 		}
 	}
 	return "", "", false
@@ -86,16 +86,16 @@ func (n *Node) inRecords(ctx context.Context) (*Node, error) {
 			return nil, fault.WithFile(corrupt("%v", err), n.URI)
 		}
 	}
-	at, err := root.At(ctx, below)
+	node, err := root.At(ctx, below)
 	if err != nil {
 		root.drop()
 		return nil, err
 	}
-	at.charged = root.charged
-	if at.Array != nil {
-		at.Array.Path = "" // it is opened by itself
+	node.charged = root.charged
+	if node.Array != nil {
+		node.Array.Path = "" // it is opened by itself
 	}
-	return at, nil
+	return node, nil
 }
 
 // referRecords makes the node's opener that of references in Parquet if its consolidated metadata says so.
@@ -150,9 +150,9 @@ func (s *records) array(name string) (dir string, a *recordArray, at []int64) {
 			continue
 		}
 		if a := s.arrays[name[:i]]; a != nil {
-			at, ok := a.keys.parse(name[i+1:], a.grid)
+			places, ok := a.keys.parse(name[i+1:], a.grid)
 			if ok {
-				return name[:i], a, at
+				return name[:i], a, places
 			}
 		}
 	}
@@ -161,13 +161,13 @@ func (s *records) array(name string) (dir string, a *recordArray, at []int64) {
 
 // find implements refTable.
 func (s *records) find(ctx context.Context, name string) (ref, bool, error) {
-	dir, a, at := s.array(name)
+	dir, a, places := s.array(name)
 	if a == nil {
 		return ref{}, false, nil
 	}
 	number := int64(0)
 	for d, n := range a.grid {
-		number = number*n + at[d]
+		number = number*n + places[d]
 	}
 	f, err := s.open(ctx, dir, number/s.size)
 	var r ref
@@ -231,9 +231,9 @@ func recordNumber(name string) (int64, bool) {
 
 // chunk returns the name of the chunk with a number in C order.
 func (a *recordArray) chunk(number int64) string {
-	at := make([]int64, len(a.grid))
+	places := make([]int64, len(a.grid))
 	for d, n := range slices.Backward(a.grid) {
-		at[d], number = number%n, number/n
+		places[d], number = number%n, number/n
 	}
-	return a.keys.name(at)
+	return a.keys.name(places)
 }

@@ -82,16 +82,16 @@ func (s *shard) read(ctx context.Context, r source.Reader, base, size int64) ([]
 	if int64(n) > size { // so the allocation is no larger than the object
 		return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "it has %d bytes, the shard %d", n, size)
 	}
-	at := base
+	pos := base
 	if !s.atStart {
-		at += size - int64(n)
+		pos += size - int64(n)
 	}
 	b := make([]byte, n)
-	if err := r.ReadAt(ctx, b, at); err != nil {
+	if err := r.ReadAt(ctx, b, pos); err != nil {
 		return nil, err
 	}
 	list, err := s.parse(b, base, size)
-	return list, fault.AtOffset(err, at)
+	return list, fault.AtOffset(err, pos)
 }
 
 // index returns the index of the shard at a level with the given key: the name of its object and, for shards in
@@ -144,15 +144,15 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 	}
 	defer r.Close()
 	x := &shardIndex{known: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
-	from := r
+	reader := r
 	if !a.shards[0].atStart {
 		// The reader of an object of known size asks for exactly the index, not for a block around it.
-		if from, err = source.OpenKnown(ctx, a.open, uri, x.known); err != nil {
+		if reader, err = source.OpenKnown(ctx, a.open, uri, x.known); err != nil {
 			return nil, err
 		}
-		defer from.Close()
+		defer reader.Close()
 	}
-	x.at, err = a.shards[0].read(ctx, from, 0, r.Size())
+	x.at, err = a.shards[0].read(ctx, reader, 0, r.Size())
 	return x, err
 }
 

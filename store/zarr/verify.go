@@ -57,11 +57,11 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	v.group, gctx = errgroup.WithContext(ctx)
 	v.ctx = gctx
 	v.group.SetLimit(workers)
-	err := a.objects(gctx, func(at []int64) error {
+	err := a.objects(gctx, func(places []int64) error {
 		if err := gctx.Err(); err != nil {
 			return err
 		}
-		v.group.Go(crash.Guard(func() error { return v.object(at) }))
+		v.group.Go(crash.Guard(func() error { return v.object(places) }))
 		return nil
 	}, v.stray)
 	if fail := v.group.Wait(); fail != nil { // then err is only that the context is done
@@ -137,9 +137,9 @@ func (v *verifier) object(at []int64) error {
 	}
 	uri := Join(a.URI, a.keys.name(at))
 	if len(a.shards) == 0 {
-		return v.chunk(cell, func(s *scratch) (_ []byte, there bool, err error) {
-			s.stored, there, err = a.wholeObject(v.ctx, s.stored, uri, a.maxStored())
-			return s.stored, there, err
+		return v.chunk(cell, func(s *scratch) (_ []byte, found bool, err error) {
+			s.stored, found, err = a.wholeObject(v.ctx, s.stored, uri, a.maxStored())
+			return s.stored, found, err
 		}, uri, fault.NoOffset)
 	}
 	r, err := a.open.Open(v.ctx, uri)
@@ -229,8 +229,8 @@ func (s *shard) cell(first []int64, i int, shape []int64) (cell []int64, inside 
 // inner checks a chunk of a shard.
 func (v *verifier) inner(r source.Reader, uri string, at chunk.Range, cell []int64) error {
 	return v.chunk(cell, func(s *scratch) ([]byte, bool, error) {
-		if most := v.a.maxStored(); at.Len > most {
-			return nil, false, fault.New(fault.Limit, "", fault.NoOffset, "%d bytes stored, at most %d", at.Len, most)
+		if limit := v.a.maxStored(); at.Len > limit {
+			return nil, false, fault.New(fault.Limit, "", fault.NoOffset, "%d bytes stored, at most %d", at.Len, limit)
 		}
 		s.stored = slices.Grow(s.stored[:0], int(at.Len))[:at.Len]
 		if at.Len == 0 {
@@ -242,19 +242,19 @@ func (v *verifier) inner(r source.Reader, uri string, at chunk.Range, cell []int
 
 // name returns the name of the chunk that begins at a cell.
 func (v *verifier) name(cell []int64) string {
-	at := make([]int64, len(cell))
-	for d := range at {
-		at[d] = cell[d] / v.a.Chunks[d]
+	places := make([]int64, len(cell))
+	for d := range places {
+		places[d] = cell[d] / v.a.Chunks[d]
 	}
-	return "chunk " + v.a.keys.name(at)
+	return "chunk " + v.a.keys.name(places)
 }
 
 // chunk decodes the chunk that begins at a cell. read returns its stored bytes, or false if it was not written.
 func (v *verifier) chunk(cell []int64, read func(*scratch) ([]byte, bool, error), uri string, off int64) error {
 	s := <-v.scratch
 	defer func() { v.scratch <- s }()
-	b, there, err := read(s)
-	if err == nil && !there {
+	b, found, err := read(s)
+	if err == nil && !found {
 		return nil
 	}
 	a := v.a

@@ -91,9 +91,9 @@ func (w *Writer) contentGroup(ctx context.Context, file *parquet.GenericWriter[a
 			}
 			s.add(shape, v, i, 0, 0, 0)
 			for k := shape.first; k < shape.end; k++ {
-				from := begun[k-shape.first]
+				start := begun[k-shape.first]
 				begun[k-shape.first] = len(s.leaves[k].values)
-				end := cutters[k-shape.first].ends(s.leaves[k].values[from:])
+				end := cutters[k-shape.first].ends(s.leaves[k].values[start:])
 				if end || i+1 == hi || (i-lo)%blockRows == blockRows-1 {
 					if err := write(k, end); err != nil {
 						return err

@@ -179,14 +179,14 @@ func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s 
 	writers := file.ColumnWriters()
 	for c, v := range cols {
 		shape := &w.shapes[c]
-		for at := lo; at < hi; at += blockRows {
+		for pos := lo; pos < hi; pos += blockRows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			for k := shape.first; k < shape.end; k++ {
 				s.leaves[k].values = s.leaves[k].values[:0]
 			}
-			for i := at; i < min(at+blockRows, hi); i++ {
+			for i := pos; i < min(pos+blockRows, hi); i++ {
 				s.add(shape, v, i, 0, 0, 0)
 			}
 			for k := shape.first; k < shape.end; k++ {

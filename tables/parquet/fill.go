@@ -111,25 +111,25 @@ func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
 // FillBytes copies the byte arrays of the rows from lo on, as many as offs is long, to dst, one after the other. dst
 // must be as long as Size says. It sets offs to where each ends, counted from at. Null rows are empty.
 func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
-	s, to := v.stored(), 0
+	s, end := v.stored(), 0
 	switch {
 	case s.width > 0 || v.at != nil:
 		for i := range offs {
 			if !v.Null(lo + i) {
-				to += copy(dst[to:], v.Raw(lo+i))
+				end += copy(dst[end:], v.Raw(lo+i))
 			}
-			offs[i] = at + uint32(to)
+			offs[i] = at + uint32(end)
 		}
 	case v.dict != nil:
 		for i, k := range v.ix[lo : lo+len(offs)] {
 			o := s.offs[k]
-			to += copy(dst[to:], s.data[o+4:o+4+le32(s.data[o:])])
-			offs[i] = at + uint32(to)
+			end += copy(dst[end:], s.data[o+4:o+4+le32(s.data[o:])])
+			offs[i] = at + uint32(end)
 		}
 	default:
 		for i, o := range s.offs[lo : lo+len(offs)] {
-			to += copy(dst[to:], s.data[o+4:o+4+le32(s.data[o:])])
-			offs[i] = at + uint32(to)
+			end += copy(dst[end:], s.data[o+4:o+4+le32(s.data[o:])])
+			offs[i] = at + uint32(end)
 		}
 	}
 }

@@ -31,31 +31,31 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 	visit func(int, Levels, *Values) error) error {
 	var dict *Values
 	rows := int64(0)
-	for at := c.start; at < c.end; {
+	for pos := c.start; pos < c.end; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		h, b, err := f.load(ctx, Page{Off: at}, c.end)
+		h, b, err := f.load(ctx, Page{Off: pos}, c.end)
 		if err != nil {
 			return err
 		}
 		switch h.kind {
 		case dictionaryPage:
 			if dict != nil {
-				return fault.New(fault.Corrupt, "page header", at, "a second dictionary")
+				return fault.New(fault.Corrupt, "page header", pos, "a second dictionary")
 			}
-			dict, err = f.dictionary(ctx, Page{Off: at}, c, col)
+			dict, err = f.dictionary(ctx, Page{Off: pos}, c, col)
 		case dataPage, dataPageV2:
 			var n int64
-			n, err = h.nested(b, at, c, col, dict, visit)
+			n, err = h.nested(b, pos, c, col, dict, visit)
 			if rows += n; rows > g.Rows {
-				return fault.New(fault.Corrupt, "page header", at, "more rows than the %d of the row group", g.Rows)
+				return fault.New(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		at += int64(h.head) + int64(h.stored)
+		pos += int64(h.head) + int64(h.stored)
 	}
 	if rows != g.Rows {
 		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", rows, g.Rows)
@@ -141,9 +141,9 @@ func (h *pageHeader) splitLevels(b []byte, codec int32, repeated, nullable bool)
 	if data, err = decompress(codec, b, int(h.size)); err != nil {
 		return nil, nil, nil, err
 	}
-	part := func(there bool) (l []byte) {
+	part := func(found bool) (l []byte) {
 		switch {
-		case !there || err != nil:
+		case !found || err != nil:
 			return nil
 		case len(data) < 4:
 			err = corrupt("the page is too short for its levels")

@@ -145,29 +145,29 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 // walkPages reads every page's header, from the first to the last.
 func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk) error {
 	row := int64(0)
-	for at := c.start; row < p.rows; {
-		h, err := f.pageHeader(ctx, at, c.end)
+	for pos := c.start; row < p.rows; {
+		h, err := f.pageHeader(ctx, pos, c.end)
 		if err != nil {
 			return err
 		}
 		size := int64(h.head) + int64(h.stored)
 		switch h.kind {
 		case dictionaryPage:
-			if p.Dict.Off != 0 && p.Dict.Off != at || len(p.Pages) > 0 {
-				return fault.New(fault.Corrupt, "page header", at, "a dictionary that is not at the start")
+			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
+				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
 			}
-			p.Dict = Page{Off: at, Len: clampLen(size)}
+			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
 			if int64(h.values) > p.rows-row {
-				return fault.New(fault.Corrupt, "page header", at, "%d values, but only %d rows are left",
+				return fault.New(fault.Corrupt, "page header", pos, "%d values, but only %d rows are left",
 					h.values, p.rows-row)
 			}
 			if h.values > 0 { // one without values would make a second page start at the same row
-				p.Pages = append(p.Pages, Page{Off: at, Len: clampLen(size), First: row})
+				p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
 			}
 			row += int64(h.values)
 		}
-		at += size
+		pos += size
 	}
 	return nil
 }

@@ -165,8 +165,8 @@ func (f *File) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 
 // within returns n bytes if they are in memory, else nil.
 func (r *buffered) within(off, n int64) []byte {
-	if at := off - r.off; at >= 0 && at <= int64(len(r.b)) && n <= int64(len(r.b))-at {
-		return r.b[at : at+n : at+n]
+	if pos := off - r.off; pos >= 0 && pos <= int64(len(r.b)) && n <= int64(len(r.b))-pos {
+		return r.b[pos : pos+n : pos+n]
 	}
 	return nil
 }

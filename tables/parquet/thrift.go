@@ -131,9 +131,9 @@ func (t *thrift) structure(field func(id int, typ byte)) {
 			id = int(t.i64())
 		}
 		typ := h & 15
-		at := t.at
+		pos := t.at
 		field(id, typ)
-		if t.err == nil && t.at == at && typ != tTrue && typ != tFalse {
+		if t.err == nil && t.at == pos && typ != tTrue && typ != tFalse {
 			t.fail(fault.Corrupt, "a field of type %d", typ)
 		}
 	}
@@ -170,9 +170,9 @@ func (t *thrift) listHead() (n uint64, typ byte) {
 // peekList returns the number of elements of the next list without reading it: at most the number of bytes that are
 // left.
 func (t *thrift) peekList() int {
-	at := t.at
+	pos := t.at
 	n, _ := t.listHead()
-	t.at = at
+	t.at = pos
 	return int(n)
 }
 

@@ -146,11 +146,11 @@ func (v *Values) Numbers() bool { return v.typ == Boolean || v.typ == Int32 || v
 
 // AppendNulls appends to dst for each of the rows lo to hi whether it is null.
 func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
-	at := len(dst)
+	pos := len(dst)
 	dst = append(dst, make([]bool, hi-lo)...)
 	if v.at != nil {
 		for i, k := range v.at[lo:hi] {
-			dst[at+i] = k < 0
+			dst[pos+i] = k < 0
 		}
 	}
 	return dst
@@ -185,16 +185,16 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	if err != nil {
 		return 0, err
 	}
-	at := make([]int32, v.n)
+	places := make([]int32, v.n)
 	for i, l := range ix {
-		at[i] = -1
+		places[i] = -1
 		if int(l) == defLevel {
-			at[i] = int32(there)
+			places[i] = int32(there)
 			there++
 		}
 	}
 	if there < v.n {
-		v.at = at
+		v.at = places
 	}
 	return there, nil
 }
@@ -269,13 +269,13 @@ func (v *Values) plain(b []byte, n int) error {
 			return corrupt("%d bytes for %d byte arrays", len(b), n)
 		}
 		v.data, v.offs = b, make([]uint32, n)
-		at := 0
+		pos := 0
 		for i := range v.offs {
-			if len(b)-at < 4 || uint64(le32(b[at:])) > uint64(len(b)-at-4) {
+			if len(b)-pos < 4 || uint64(le32(b[pos:])) > uint64(len(b)-pos-4) {
 				return corrupt("value %d of %d reaches past the page", i, n)
 			}
-			v.offs[i] = uint32(at)
-			at += 4 + int(le32(b[at:]))
+			v.offs[i] = uint32(pos)
+			pos += 4 + int(le32(b[pos:]))
 		}
 	}
 	return nil
@@ -402,29 +402,29 @@ func unpack(out []uint32, b []byte, width, count int) []uint32 {
 	if len(b) >= 8 {
 		n = min(count, 8*(len(b)-8)/width+1)
 	}
-	from := len(out)
+	start := len(out)
 	out = append(out, make([]uint32, n)...)
-	if head := out[from:]; width == 16 {
+	if head := out[start:]; width == 16 {
 		for i := range head {
 			head[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
 		}
 	} else {
 		for i := range head {
-			at := i * width
-			head[i] = uint32(binary.LittleEndian.Uint64(b[at/8:]) >> (at % 8) & mask)
+			pos := i * width
+			head[i] = uint32(binary.LittleEndian.Uint64(b[pos/8:]) >> (pos % 8) & mask)
 		}
 	}
 	bit := n * width
 	count -= n
 	var acc uint64
-	have, at := 0, bit/8
+	have, pos := 0, bit/8
 	if bit%8 > 0 && count > 0 {
-		acc, have, at = uint64(b[at])>>(bit%8), 8-bit%8, at+1
+		acc, have, pos = uint64(b[pos])>>(bit%8), 8-bit%8, pos+1
 	}
 	for range count {
 		for have < width {
-			acc |= uint64(b[at]) << have
-			at++
+			acc |= uint64(b[pos]) << have
+			pos++
 			have += 8
 		}
 		out = append(out, uint32(acc&mask))

@@ -139,7 +139,7 @@ func (p *textParser) peekEmpty() bool {
 
 // list takes items between parentheses, and puts their number in front of them.
 func (p *textParser) list(item func() error) error {
-	at := len(p.dst)
+	pos := len(p.dst)
 	p.dst = append(p.dst, 0, 0, 0, 0)
 	if p.empty() {
 		return nil
@@ -151,7 +151,7 @@ func (p *textParser) list(item func() error) error {
 		if err := item(); err != nil {
 			return err
 		}
-		binary.LittleEndian.PutUint32(p.dst[at:], n)
+		binary.LittleEndian.PutUint32(p.dst[pos:], n)
 		if p.next(')') {
 			return nil
 		}

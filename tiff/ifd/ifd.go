@@ -237,20 +237,20 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if off >= uint64(f.Size()) {
 		return 0, fault.New(fault.Corrupt, part, fault.NoOffset, "offset %d is past the end of the file", off)
 	}
-	at := int64(off)
+	pos := int64(off)
 	bad := func(kind fault.Kind, format string, args ...any) (uint64, error) {
-		return 0, fault.New(kind, part, at, format, args...)
+		return 0, fault.New(kind, part, pos, format, args...)
 	}
-	if slices.ContainsFunc(f.Dirs, func(d Directory) bool { return d.Off == at }) {
+	if slices.ContainsFunc(f.Dirs, func(d Directory) bool { return d.Off == pos }) {
 		return bad(fault.Corrupt, "the chain of directories comes back to itself")
 	}
 	if len(f.Dirs) == f.limits.MaxIFDs {
 		return bad(fault.Limit, "more than %d directories", f.limits.MaxIFDs)
 	}
-	if err := f.ahead(ctx, at); err != nil {
+	if err := f.ahead(ctx, pos); err != nil {
 		return 0, err
 	}
-	b, err := f.bytes(ctx, part, at, int64(countSize))
+	b, err := f.bytes(ctx, part, pos, int64(countSize))
 	if err != nil {
 		return 0, err
 	}
@@ -262,16 +262,16 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 		return bad(fault.Limit, "%d entries", n)
 	}
 	entries := int64(n) * int64(entrySize)
-	if end := at + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
+	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
 		nextSize = 0 // because some writers end the file without a pointer to the next directory
 	}
-	b, err = f.bytes(ctx, part, at+int64(countSize), entries+int64(nextSize))
+	b, err = f.bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
 	if err != nil {
 		return 0, err
 	}
-	d := Directory{Index: len(f.Dirs), Off: at, Entries: make([]Entry, n)}
+	d := Directory{Index: len(f.Dirs), Off: pos, Entries: make([]Entry, n)}
 	for i := range d.Entries {
-		d.Entries[i] = f.entry(b[i*entrySize:(i+1)*entrySize], at+int64(countSize+i*entrySize))
+		d.Entries[i] = f.entry(b[i*entrySize:(i+1)*entrySize], pos+int64(countSize+i*entrySize))
 	}
 	if nextSize > 0 {
 		d.Next = f.uint(b[len(b)-nextSize:])

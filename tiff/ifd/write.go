@@ -99,7 +99,7 @@ func AppendDirectory(dst []byte, off int64, fields []Field) []byte {
 // file's chain; 0 for none.
 func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 	le := binary.LittleEndian
-	at, end := place(off, fields)
+	places, end := place(off, fields)
 	order := make([]int, len(fields))
 	for i := range order {
 		order[i] = i
@@ -113,18 +113,18 @@ func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 		dst = le.AppendUint16(dst, uint16(f.Type))
 		dst = le.AppendUint64(dst, uint64(len(f.Data)/f.Type.Size()))
 		var value [8]byte
-		if at[i] == 0 {
+		if places[i] == 0 {
 			copy(value[:], f.Data)
 		} else {
-			le.PutUint64(value[:], uint64(at[i]))
+			le.PutUint64(value[:], uint64(places[i]))
 		}
 		dst = append(dst, value[:]...)
 	}
 	dst = le.AppendUint64(dst, uint64(next))
 	dst = append(dst, make([]byte, int(end-off)-(len(dst)-start))...)
 	for i, f := range fields {
-		if at[i] != 0 {
-			copy(dst[start+int(at[i]-off):], f.Data)
+		if places[i] != 0 {
+			copy(dst[start+int(places[i]-off):], f.Data)
 		}
 	}
 	return dst

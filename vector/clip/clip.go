@@ -39,9 +39,9 @@ func Polygon(p orb.Polygon, width, height float64) []Ring {
 		}
 		rings = append(rings, Ring{open(r), i > 0})
 	}
-	for axis, most := range [2]float64{width, height} {
+	for axis, size := range [2]float64{width, height} {
 		rings = half(rings, axis, 0, 1)
-		rings = half(rings, axis, most, -1)
+		rings = half(rings, axis, size, -1)
 	}
 	kept := rings[:0]
 	for _, r := range rings {
@@ -170,8 +170,8 @@ func join(cut []chain, along int) (out []Ring) {
 // an outline that runs along it and back again has no area there.
 func smooth(points []orb.Point, width, height float64) []orb.Point {
 	plain := func(a, b, c orb.Point) bool {
-		for axis, most := range [2]float64{width, height} {
-			if (b[axis] == 0 || b[axis] == most) && a[axis] == b[axis] && b[axis] == c[axis] {
+		for axis, size := range [2]float64{width, height} {
+			if (b[axis] == 0 || b[axis] == size) && a[axis] == b[axis] && b[axis] == c[axis] {
 				return true
 			}
 		}
@@ -210,15 +210,15 @@ func Segment(a, b orb.Point, width, height float64) (from, to orb.Point, ok bool
 		return a, b, false
 	}
 	lo, hi := 0.0, 1.0
-	for axis, most := range [2]float64{width, height} {
+	for axis, size := range [2]float64{width, height} {
 		d := b[axis] - a[axis]
 		if d == 0 {
-			if !(a[axis] >= 0 && a[axis] <= most) {
+			if !(a[axis] >= 0 && a[axis] <= size) {
 				return a, b, false
 			}
 			continue
 		}
-		t0, t1 := (0-a[axis])/d, (most-a[axis])/d
+		t0, t1 := (0-a[axis])/d, (size-a[axis])/d
 		lo, hi = max(lo, min(t0, t1)), min(hi, max(t0, t1))
 	}
 	if !(lo <= hi) { // or one is not a number

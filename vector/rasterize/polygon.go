@@ -120,9 +120,9 @@ func clockwise(r orb.Ring) bool {
 		}
 		return 0, 0
 	}
-	bx, by := turn(-1)
+	bx, factor := turn(-1)
 	ax, ay := turn(1)
-	if cross := float64(ax*by) - float64(ay*bx); cross != 0 {
+	if cross := float64(ax*factor) - float64(ay*bx); cross != 0 {
 		return cross < 0
 	}
 	area := 0.0

@@ -57,9 +57,9 @@ func invert(t *[6]float64) (inv [6]float64, ok bool) {
 	if t[2] == 0 && t[4] == 0 {
 		inv = [6]float64{-t[0] / t[1], 1 / t[1], 0, -t[3] / t[5], 0, 1 / t[5]}
 	} else {
-		by := 1 / (t[1]*t[5] - t[2]*t[4])
-		inv = [6]float64{(t[2]*t[3] - t[0]*t[5]) * by, t[5] * by, -t[2] * by,
-			(-t[1]*t[3] + t[0]*t[4]) * by, -t[4] * by, t[1] * by}
+		factor := 1 / (t[1]*t[5] - t[2]*t[4])
+		inv = [6]float64{(t[2]*t[3] - t[0]*t[5]) * factor, t[5] * factor, -t[2] * factor,
+			(-t[1]*t[3] + t[0]*t[4]) * factor, -t[4] * factor, t[1] * factor}
 	}
 	for _, v := range inv {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -171,9 +171,9 @@ func (r *run) execute() bool {
 	if s.offset > uint64(r.out) || s.offset > r.window {
 		return false
 	}
-	from, end := r.out-int(s.offset), r.out+int(s.match)
+	start, end := r.out-int(s.offset), r.out+int(s.match)
 	for r.out < end { // more than once if the match overlaps itself
-		r.out += copy(r.buf[r.out:end], r.buf[from:r.out])
+		r.out += copy(r.buf[r.out:end], r.buf[start:r.out])
 	}
 	return true
 }

@@ -249,8 +249,8 @@ func (u *Upload) WriteAt(p []byte, at int64) (int, error) {
 	}
 	for _, b := range u.kept {
 		if b.has(u.held[i]) {
-			from := max(at, b.off)
-			copy(b.data[from-b.off:], p[from-at:])
+			start := max(at, b.off)
+			copy(b.data[start-b.off:], p[start-at:])
 		}
 	}
 	u.held = slices.Delete(u.held, i, i+1)

@@ -194,10 +194,10 @@ func (p *paired) Meta() []parquet.WriterOption {
 func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
 	v, size := reflect.New(p.row).Elem(), 0
 	own := Type.NumField()
-	set := func(at int, r *rowio.Row) {
+	set := func(pos int, r *rowio.Row) {
 		from := reflect.ValueOf(r).Elem()
 		for k := range own {
-			v.Field(at + k).Set(from.Field(k))
+			v.Field(pos + k).Set(from.Field(k))
 		}
 	}
 	set(0, r)

@@ -120,7 +120,7 @@ func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error
 		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int {
 			return strings.Compare(f.uri, uri)
 		})
-		if _, there := rows[r.URI]; wanted && !there && (p.masks || len(r.Index) == 0) {
+		if _, found := rows[r.URI]; wanted && !found && (p.masks || len(r.Index) == 0) {
 			rows[r.URI] = *r
 		}
 		p.next = p.next[1:]

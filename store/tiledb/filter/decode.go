@@ -128,18 +128,18 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 		return fault.New(fault.Corrupt, "tile", 0, "its chunks hold %d bytes, %d needed", size, len(dst))
 	}
 	d.plan(p, e)
-	off, at := 8, 0
+	off, pos := 8, 0
 	for i := range n {
 		var c chunk
 		if c, off, err = nextChunk(src, off); err != nil {
 			return err
 		}
-		if at < hi && at+c.orig > lo {
-			if err := d.chunk(dst[at:at+c.orig], c); err != nil {
+		if pos < hi && pos+c.orig > lo {
+			if err := d.chunk(dst[pos:pos+c.orig], c); err != nil {
 				return fault.WithPart(err, "chunk "+strconv.Itoa(i), int64(c.off))
 			}
 		}
-		at += c.orig
+		pos += c.orig
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, 
 	if out, err = d.room(dst, int64(len(data)), final); err != nil {
 		return nil, nil, err
 	}
-	to := out
+	target := out
 	for i := range parts {
 		n, _ := u32(&meta)
 		part, ok := take(&data, n)
@@ -249,13 +249,13 @@ func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, 
 		}
 		switch {
 		case id == ByteShuffle:
-			unshuffle(to[:n], part, size)
+			unshuffle(target[:n], part, size)
 		case len(part)%size != 0 || len(part)%8 != 0:
-			copy(to, part)
+			copy(target, part)
 		default:
-			unbitshuffle(to[:n], part, size)
+			unbitshuffle(target[:n], part, size)
 		}
-		to = to[n:]
+		target = target[n:]
 	}
 	if len(data) > 0 {
 		return nil, nil, corrupt("metadata", "%d bytes are in no part", len(data))
@@ -273,15 +273,15 @@ func (d *Decoder) widen(dst, meta, data []byte, final int, e Elem) (m, out []byt
 	if out, err = d.room(dst, int64(total), final); err != nil {
 		return nil, nil, err
 	}
-	to := out
+	target := out
 	for i := range windows {
 		h, _ := take(&meta, uint32(header))
 		off, width, n := le(h, e.Size), int(h[e.Size]), binary.LittleEndian.Uint32(h[e.Size+1:])
 		if width != 8 && width != 16 && width != 32 && width != 64 {
 			return nil, nil, corrupt("metadata", "window %d of %d bits", i, width)
 		}
-		if uint64(n) > uint64(len(to)) {
-			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(to))
+		if uint64(n) > uint64(len(target)) {
+			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(target))
 		}
 		plain := width >= 8*e.Size || int(n)%e.Size != 0
 		stored := n
@@ -293,14 +293,14 @@ func (d *Decoder) widen(dst, meta, data []byte, final int, e Elem) (m, out []byt
 		case !ok:
 			return nil, nil, corrupt("", "window %d takes %d bytes, %d are left", i, stored, len(data))
 		case plain:
-			copy(to, w)
+			copy(target, w)
 		default:
-			widen(to[:n], w, e.Size, width, e.Kind == Signed, off)
+			widen(target[:n], w, e.Size, width, e.Kind == Signed, off)
 		}
-		to = to[n:]
+		target = target[n:]
 	}
-	if len(to) > 0 || len(data) > 0 {
-		return nil, nil, corrupt("", "%d bytes are in no window, %d of the data", len(to), len(data))
+	if len(target) > 0 || len(data) > 0 {
+		return nil, nil, corrupt("", "%d bytes are in no window, %d of the data", len(target), len(data))
 	}
 	return meta, out, nil
 }
@@ -315,21 +315,21 @@ func (d *Decoder) undelta(dst, meta, data []byte, final, size int) (m, out []byt
 		return nil, nil, err
 	}
 	copy(out, data)
-	to := out
+	target := out
 	for i := range windows {
 		h, _ := take(&meta, uint32(header))
 		off, n := le(h, size), binary.LittleEndian.Uint32(h[size:])
-		w, ok := take(&to, n)
+		w, ok := take(&target, n)
 		if !ok {
-			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(to))
+			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(target))
 		}
 		if len(w)%size == 0 && len(w) > 0 {
 			putLE(w, size, le(w, size)+off)
 			kernel.UndoHorizontal(w, size, 1)
 		}
 	}
-	if len(to) > 0 {
-		return nil, nil, corrupt("", "%d bytes are in no window", len(to))
+	if len(target) > 0 {
+		return nil, nil, corrupt("", "%d bytes are in no window", len(target))
 	}
 	return meta, out, nil
 }
@@ -388,20 +388,20 @@ func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst,
 	d.metaTurn ^= 1
 	d.meta[d.metaTurn] = slices.Grow(d.meta[d.metaTurn][:0], int(p.metaSize)+Spare)[:p.metaSize]
 	m = d.meta[d.metaTurn]
-	to := m
+	target := m
 	for i := range p.n {
 		if i == p.nmeta {
-			to = out
+			target = out
 		}
 		orig, stored := p.sizes(i)
 		src, ok := take(&data, stored)
 		if !ok {
 			return nil, nil, corrupt("", "part %d has %d bytes, %d are left", i, stored, len(data))
 		}
-		if err := f(i, to[:orig], src); err != nil {
+		if err := f(i, target[:orig], src); err != nil {
 			return nil, nil, err
 		}
-		to = to[orig:]
+		target = target[orig:]
 	}
 	if len(data) > 0 {
 		return nil, nil, corrupt("", "%d bytes are in no part", len(data))

@@ -67,11 +67,11 @@ func (x *Encoder) chunk(out, src []byte, p Pipeline, e Elem) ([]byte, error) {
 		if !f.acts(e) {
 			continue
 		}
-		meta, d, all, err := x.apply(f, metas, data, e)
+		meta, d, every, err := x.apply(f, metas, data, e)
 		if err != nil {
 			return nil, fault.WithPart(err, f.ID.String(), fault.NoOffset)
 		}
-		if all {
+		if every {
 			metas = nil
 		}
 		metas, data = append([][]byte{meta}, metas...), d
@@ -91,9 +91,9 @@ func (x *Encoder) apply(f Filter, metas [][]byte, data []byte, e Elem) (meta, ou
 	switch {
 	case f.ID.compressor():
 		meta, out, err = x.parts(metas, data, func(out, part []byte) ([]byte, []byte, error) {
-			from := len(out)
+			start := len(out)
 			out, err := x.compress(out, f, part, e)
-			return binary.LittleEndian.AppendUint32(nil, uint32(len(out)-from)), out, err
+			return binary.LittleEndian.AppendUint32(nil, uint32(len(out)-start)), out, err
 		})
 		return meta, out, true, err
 	case f.ID == AES256GCM:
@@ -140,10 +140,10 @@ func (x *Encoder) encrypt(out, part []byte) (says, _ []byte, err error) {
 	if _, err := rand.Read(iv[:]); err != nil {
 		return nil, nil, err
 	}
-	from := len(out)
+	start := len(out)
 	out = x.key.Seal(out, iv[:], part, nil)
 	end := len(out) - x.key.Overhead()
-	says = binary.LittleEndian.AppendUint32(nil, uint32(end-from))
+	says = binary.LittleEndian.AppendUint32(nil, uint32(end-start))
 	says = append(append(says, iv[:]...), out[end:]...)
 	return says, out[:end], nil
 }
@@ -160,18 +160,18 @@ func shuffled(id ID, data []byte, size int) (meta, out []byte) {
 		cut = []int{len(data) / 8 * 8, len(data) % 8}
 	}
 	meta = binary.LittleEndian.AppendUint32(nil, uint32(len(cut)))
-	to := out
+	dst := out
 	for _, n := range cut {
 		meta = binary.LittleEndian.AppendUint32(meta, uint32(n))
 		switch {
 		case id == ByteShuffle:
-			shuffle(to[:n], data[:n], size)
+			shuffle(dst[:n], data[:n], size)
 		case n%size != 0 || n%8 != 0:
-			copy(to, data[:n])
+			copy(dst, data[:n])
 		default:
-			bitshuffle(to[:n], data[:n], size)
+			bitshuffle(dst[:n], data[:n], size)
 		}
-		to, data = to[n:], data[n:]
+		dst, data = dst[n:], data[n:]
 	}
 	return meta, out
 }

@@ -90,9 +90,9 @@ func (d *Decoder) unxor(dst, meta, data []byte, final, size int) (m, out []byte,
 		return nil, nil, err
 	}
 	copy(out, data)
-	to := out
+	target := out
 	for ; len(sizes) > 0; sizes = sizes[4:] {
-		part, _ := take(&to, binary.LittleEndian.Uint32(sizes))
+		part, _ := take(&target, binary.LittleEndian.Uint32(sizes))
 		if len(part)%size != 0 {
 			return nil, nil, corrupt("metadata", "a part of %d bytes in values of %d", len(part), size)
 		}

@@ -245,16 +245,16 @@ func SHA256(b []byte) string {
 func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
 	c := bytes.Clone(b)
 	footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
-	at := 0
+	pos := 0
 	switch k % 3 {
 	case 0:
 		return c[:rng.IntN(len(c))]
 	case 1:
-		at = rng.IntN(len(c))
+		pos = rng.IntN(len(c))
 	case 2:
-		at = len(c) - 8 - 1 - rng.IntN(footer)
+		pos = len(c) - 8 - 1 - rng.IntN(footer)
 	}
-	c[at] ^= byte(1 + rng.IntN(255))
+	c[pos] ^= byte(1 + rng.IntN(255))
 	return c
 }
 

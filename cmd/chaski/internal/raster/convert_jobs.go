@@ -244,8 +244,8 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", fault.NoOffset,
 			"there is no attribute %q", f.attr), path)
 	}
-	for _, at := range attrs {
-		m, err := a.Images(at, f.dims)
+	for _, pos := range attrs {
+		m, err := a.Images(pos, f.dims)
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +256,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		}
 		folder := ""
 		if len(attrs) > 1 {
-			folder = folderName(a.Schema.Attrs[at].Name)
+			folder = folderName(a.Schema.Attrs[pos].Name)
 		}
 		for i := lo; i < hi; i++ {
 			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, m.ID(i)+".tif")),

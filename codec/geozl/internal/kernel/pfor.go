@@ -41,7 +41,7 @@ func pforOne(dst, src []byte, width int) int {
 	if len(src) < 2 {
 		return 0
 	}
-	nbits, count, at := int(src[0]), int(src[1]), 2
+	nbits, count, pos := int(src[0]), int(src[1]), 2
 	if nbits > 8*width {
 		return 0
 	}
@@ -56,17 +56,17 @@ func pforOne(dst, src []byte, width int) int {
 		if list {
 			size = count
 		}
-		at = 3 + size + (count*extra+7)/8
-		if extra == 0 || nbits+extra > 8*width || at > len(src) {
+		pos = 3 + size + (count*extra+7)/8
+		if extra == 0 || nbits+extra > 8*width || pos > len(src) {
 			return 0
 		}
-		positions, high = src[3:3+size], src[3+size:at]
+		positions, high = src[3:3+size], src[3+size:pos]
 	}
-	end := at + nbits*PforBlock/8
+	end := pos + nbits*PforBlock/8
 	if end > len(src) {
 		return 0
 	}
-	pforBody(dst, src[at:end], width, nbits)
+	pforBody(dst, src[pos:end], width, nbits)
 	if count > 0 && !patch(dst, positions, high, width, nbits, extra, count, list) {
 		return 0
 	}
@@ -136,8 +136,8 @@ func patchAll(dst, positions, high []byte, width, nbits, extra int) {
 // bitsAt returns n bits, at most 64, from bit pos of b on, lowest first.
 func bitsAt(b []byte, pos, n int) uint64 {
 	// A word from any bit of its first byte on has 57 bits.
-	if at := pos >> 3; n <= 57 && at+8 <= len(b) {
-		return binary.LittleEndian.Uint64(b[at:]) >> (pos & 7) & (1<<(n&63) - 1)
+	if offset := pos >> 3; n <= 57 && offset+8 <= len(b) {
+		return binary.LittleEndian.Uint64(b[offset:]) >> (pos & 7) & (1<<(n&63) - 1)
 	}
 	return fewBitsAt(b, pos, n)
 }

@@ -25,36 +25,36 @@ func DeltaW[T Unsigned](dst, res []T, width int) {
 // DeltaN adds N.
 func DeltaN[T Unsigned](dst, res []T, width int) {
 	copy(dst[:width], res[:width])
-	for at := width; at < len(dst); at += width {
-		scan.Add(dst[at:at+width], res[at:at+width], dst[at-width:at])
+	for pos := width; pos < len(dst); pos += width {
+		scan.Add(dst[pos:pos+width], res[pos:pos+width], dst[pos-width:pos])
 	}
 }
 
 // Planar adds W + N - NW, which equals adding N to the running sum of the residuals of the row.
 func Planar[T Unsigned](dst, res []T, width int) {
 	scan.Sum(dst[:width], res[:width], 0)
-	for at := width; at < len(dst); at += width {
-		scan.SumAbove(dst[at:at+width], res[at:at+width], dst[at-width:at])
+	for pos := width; pos < len(dst); pos += width {
+		scan.SumAbove(dst[pos:pos+width], res[pos:pos+width], dst[pos-width:pos])
 	}
 }
 
 // PlanarZigzag is Planar for residuals that are zigzag-mapped.
 func PlanarZigzag[T Unsigned](dst, res []T, width int) {
 	scan.SumZigzag(dst[:width], res[:width])
-	for at := width; at < len(dst); at += width {
-		scan.SumZigzagAbove(dst[at:at+width], res[at:at+width], dst[at-width:at])
+	for pos := width; pos < len(dst); pos += width {
+		scan.SumZigzagAbove(dst[pos:pos+width], res[pos:pos+width], dst[pos-width:pos])
 	}
 }
 
 // Med adds the median of W, N and W + N - NW.
 func Med[T Unsigned](dst, res []T, width int) {
 	scan.Sum(dst[:width], res[:width], 0)
-	at := width
-	for ; at+2*width <= len(dst) && width > 1; at += 2 * width {
-		medRows(dst[at:at+2*width], res[at:at+2*width], dst[at-width:at])
+	pos := width
+	for ; pos+2*width <= len(dst) && width > 1; pos += 2 * width {
+		medRows(dst[pos:pos+2*width], res[pos:pos+2*width], dst[pos-width:pos])
 	}
-	for ; at < len(dst); at += width {
-		medRow(dst[at:at+width], res[at:at+width], dst[at-width:at])
+	for ; pos < len(dst); pos += width {
+		medRow(dst[pos:pos+width], res[pos:pos+width], dst[pos-width:pos])
 	}
 }
 
@@ -78,16 +78,16 @@ func medRow[T Unsigned](d, r, up []T) {
 // MedZigzag is Med for residuals that are zigzag-mapped.
 func MedZigzag[T Unsigned](dst, res []T, width int) {
 	scan.SumZigzag(dst[:width], res[:width])
-	at := width
-	for ; at+2*width <= len(dst) && width > 1; at += 2 * width {
-		rows := dst[at : at+2*width]
-		scan.Zigzag(rows, res[at:at+2*width])
-		medRows(rows, rows, dst[at-width:at])
+	pos := width
+	for ; pos+2*width <= len(dst) && width > 1; pos += 2 * width {
+		rows := dst[pos : pos+2*width]
+		scan.Zigzag(rows, res[pos:pos+2*width])
+		medRows(rows, rows, dst[pos-width:pos])
 	}
-	for ; at < len(dst); at += width {
-		row := dst[at : at+width]
-		scan.Zigzag(row, res[at:at+width])
-		medRow(row, row, dst[at-width:at])
+	for ; pos < len(dst); pos += width {
+		row := dst[pos : pos+width]
+		scan.Zigzag(row, res[pos:pos+width])
+		medRow(row, row, dst[pos-width:pos])
 	}
 }
 
@@ -129,8 +129,8 @@ func Average[T Unsigned](dst, res []T, width int) {
 		w = res[i] + w>>1
 		dst[i] = w
 	}
-	for at := width; at < len(dst); at += width {
-		up, r, d := dst[at-width:at], res[at:at+width], dst[at:at+width]
+	for pos := width; pos < len(dst); pos += width {
+		up, r, d := dst[pos-width:pos], res[pos:pos+width], dst[pos:pos+width]
 		up, r = up[:len(d)], r[:len(d)]
 		w := T(0)
 		for i := range d {
@@ -157,11 +157,11 @@ func WPStatic[T Unsigned](dst, res []T, width int, w *Weights) {
 	if w.Shift > 0 {
 		round = 1 << (w.Shift - 1)
 	}
-	for at := width; at < len(dst); at += width {
-		up, r, d := dst[at-width:at], res[at:at+width], dst[at:at+width]
+	for pos := width; pos < len(dst); pos += width {
+		up, r, d := dst[pos-width:pos], res[pos:pos+width], dst[pos:pos+width]
 		var up2 []T
-		if at > width {
-			up2 = dst[at-2*width : at-width]
+		if pos > width {
+			up2 = dst[pos-2*width : pos-width]
 		}
 		weighted(d, r, up, up2, w, round)
 		scan.Sum(d, d, 0)

@@ -186,10 +186,10 @@ func (c *Call) starts(in *Stream) ([]uint32, error) {
 		}
 	}
 	c.w.wide = memory.Resize(c.w.wide, in.Count)
-	at := uint32(0)
+	pos := uint32(0)
 	for i, n := range in.Lens {
-		c.w.wide[i] = at
-		at += n
+		c.w.wide[i] = pos
+		pos += n
 	}
 	return c.w.wide, nil
 }

@@ -14,19 +14,19 @@ func decodeConcat(c *Call) error {
 	if sizes.Width != 4 || sizes.Count != len(c.Out) {
 		return c.Corrupt("%d sizes of %d bytes for %d streams", sizes.Count, sizes.Width, len(c.Out))
 	}
-	at := 0
+	pos := 0
 	for i := range c.Out {
 		n := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
-		if n > in.Count-at {
+		if n > in.Count-pos {
 			return c.Corrupt("sizes come to more than %d elements", in.Count)
 		}
-		if err := c.aliasPart(i, in, at*in.Width, in.Width, n); err != nil {
+		if err := c.aliasPart(i, in, pos*in.Width, in.Width, n); err != nil {
 			return err
 		}
-		at += n
+		pos += n
 	}
-	if at != in.Count {
-		return c.Corrupt("sizes come to %d elements of %d", at, in.Count)
+	if pos != in.Count {
+		return c.Corrupt("sizes come to %d elements of %d", pos, in.Count)
 	}
 	return nil
 }
@@ -37,23 +37,23 @@ func decodeConcatString(c *Call) error {
 	if sizes.Width != 4 || sizes.Count != len(c.Out) {
 		return c.Corrupt("%d sizes of %d bytes for %d streams", sizes.Count, sizes.Width, len(c.Out))
 	}
-	at, byteAt := 0, 0
+	pos, byteAt := 0, 0
 	for i := range c.Out {
 		n := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
-		if n > in.Count-at {
+		if n > in.Count-pos {
 			return c.Corrupt("sizes come to more than %d strings", in.Count)
 		}
 		lens, err := c.makeLens(i, n)
 		if err != nil {
 			return err
 		}
-		copy(lens, in.Lens[at:])
+		copy(lens, in.Lens[pos:])
 		size := int(kernel.Sum(lens))
 		c.aliasStrings(i, in, byteAt, size)
-		at, byteAt = at+n, byteAt+size
+		pos, byteAt = pos+n, byteAt+size
 	}
-	if at != in.Count {
-		return c.Corrupt("sizes come to %d strings of %d", at, in.Count)
+	if pos != in.Count {
+		return c.Corrupt("sizes come to %d strings of %d", pos, in.Count)
 	}
 	return nil
 }

@@ -104,12 +104,12 @@ func decodeSplitByStruct(c *Call) error {
 	if err != nil {
 		return err
 	}
-	at := 0
+	pos := 0
 	for _, s := range c.In {
 		for e := range count {
-			copy(dst[e*size+at:], s.Data[e*s.Width:(e+1)*s.Width])
+			copy(dst[e*size+pos:], s.Data[e*s.Width:(e+1)*s.Width])
 		}
-		at += s.Width
+		pos += s.Width
 	}
 	return nil
 }

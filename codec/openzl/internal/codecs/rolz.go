@@ -20,7 +20,7 @@ func (c *Call) blocks(src []byte, sym int) *entropy14 {
 // next reads one block into a buffer, which the caller releases, and returns its symbols. The walk over the
 // block comes first, so that its memory is bounded by the limit of the frame.
 func (e *entropy14) next() (*memory.Buffer[byte], []byte) {
-	from := e.Off
+	start := e.Off
 	n := e.block(nil, maxBlockDepth)
 	if e.err != nil {
 		return nil, nil
@@ -29,7 +29,7 @@ func (e *entropy14) next() (*memory.Buffer[byte], []byte) {
 		return nil, nil
 	}
 	b := e.w.Memory.Bytes.Get(n * e.sym)
-	e.Off = from
+	e.Off = start
 	out := b.Mem[:n*e.sym]
 	if n == 0 {
 		e.block(nil, maxBlockDepth)
@@ -255,14 +255,14 @@ func (r *rolzCall) numbers(dst []uint32) error {
 	if err != nil {
 		return err
 	}
-	from := 0
+	start := 0
 	for _, end := range ends {
-		out, err := r.read(end - from)
+		out, err := r.read(end - start)
 		if err != nil {
 			return err
 		}
-		copy(codes[from:end], out)
-		from = end
+		copy(codes[start:end], out)
+		start = end
 	}
 	if !kernel.RolzNumbers(dst, r.seq.Kinds, codes, ends, bits) {
 		return r.Corrupt("codes are not those of %d sequences", len(dst))

@@ -47,8 +47,8 @@ func decodeTokenizeString(c *Call) error {
 		return err
 	}
 	for i, n := range lens {
-		from := starts[kernel.LE(indices.Data, i, indices.Width)]
-		dst = dst[copy(dst, alphabet.Data[from:from+n]):]
+		start := starts[kernel.LE(indices.Data, i, indices.Width)]
+		dst = dst[copy(dst, alphabet.Data[start:start+n]):]
 	}
 	return nil
 }

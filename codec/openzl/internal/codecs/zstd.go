@@ -54,13 +54,13 @@ func zstdContentSize(b []byte) (uint64, bool) {
 	}
 	d := b[0]
 	single := d >> 5 & 1
-	at := 2 - int(single) + [4]int{0, 1, 2, 4}[d&3]
+	pos := 2 - int(single) + [4]int{0, 1, 2, 4}[d&3]
 	n := [4]int{int(single), 2, 4, 8}[d>>6]
-	if n == 0 || len(b) < at+n {
+	if n == 0 || len(b) < pos+n {
 		return 0, false
 	}
 	var v uint64
-	for i, x := range b[at : at+n] {
+	for i, x := range b[pos : pos+n] {
 		v |= uint64(x) << (8 * i)
 	}
 	if n == 2 {

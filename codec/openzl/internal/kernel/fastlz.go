@@ -17,7 +17,7 @@ type FastLZ struct {
 // Decode fills dst. It reports whether the streams make exactly that: all literals are used, those that are
 // left come last.
 func (f *FastLZ) Decode(dst []byte) bool {
-	at, last := 0, fastLeastOffset
+	pos, last := 0, fastLeastOffset
 	for i := 0; i+2 <= len(f.Tokens); i += 2 {
 		token := binary.LittleEndian.Uint16(f.Tokens[i:])
 		first := i == 0 && token == fastFirst
@@ -32,22 +32,22 @@ func (f *FastLZ) Decode(dst []byte) bool {
 		if token>>2 == 0 && (!f.extra(&lits) || !f.extra(&match)) {
 			return false
 		}
-		if lits > len(f.Literals) || lits+match > len(dst)-at {
+		if lits > len(f.Literals) || lits+match > len(dst)-pos {
 			return false
 		}
-		copy(dst[at:], f.Literals[:lits])
-		at += lits
+		copy(dst[pos:], f.Literals[:lits])
+		pos += lits
 		f.Literals = f.Literals[lits:]
 		if first {
 			continue
 		}
-		if last < fastLeastOffset || last > at {
+		if last < fastLeastOffset || last > pos {
 			return false
 		}
-		CopyMatch(dst, at, last, match)
-		at += match
+		CopyMatch(dst, pos, last, match)
+		pos += match
 	}
-	return len(dst)-at == len(f.Literals) && copy(dst[at:], f.Literals) == len(f.Literals)
+	return len(dst)-pos == len(f.Literals) && copy(dst[pos:], f.Literals) == len(f.Literals)
 }
 
 // extra reads a long length: a byte and, if that is full, numbers of 16 bits up to the first that is not full.

@@ -111,13 +111,13 @@ func (f *fieldState) sequence(dst []byte, s *FieldSequences) bool {
 		f.mm += 4
 	}
 	nlit, nmatch = nlit<<f.shift, (nmatch+f.least)<<f.shift
-	to := f.at + nlit
-	if nlit > len(s.Literals)-f.lit || nlit+nmatch > len(dst)-f.at || r0 <= 0 || r0 > to {
+	end := f.at + nlit
+	if nlit > len(s.Literals)-f.lit || nlit+nmatch > len(dst)-f.at || r0 <= 0 || r0 > end {
 		return false
 	}
 	copy(dst[f.at:], s.Literals[f.lit:f.lit+nlit])
-	CopyMatch(dst, to, r0, nmatch)
-	f.at, f.lit, f.token = to+nmatch, f.lit+nlit, f.token+2
+	CopyMatch(dst, end, r0, nmatch)
+	f.at, f.lit, f.token = end+nmatch, f.lit+nlit, f.token+2
 	f.r = [3]int{r0, r1, r2}
 	return true
 }
@@ -126,7 +126,7 @@ func (f *fieldState) sequence(dst []byte, s *FieldSequences) bool {
 // of its input or output to copy too much, or copies from less than 16 bytes before.
 func (f *fieldState) sequencesGo(dst []byte, s *FieldSequences) {
 	lits, tokens, offsets, moreLit, moreMatch := s.Literals, s.Tokens, s.Offsets, s.MoreLiterals, s.MoreMatch
-	at, lit, token, offset, ml, mm := f.at, f.lit, f.token, f.offset, f.ml, f.mm
+	pos, lit, token, offset, ml, mm := f.at, f.lit, f.token, f.offset, f.ml, f.mm
 	r0, r1, r2 := f.r[0], f.r[1], f.r[2]
 	shift := uint(f.shift) & 63
 	for token < f.tokenEnd {
@@ -159,24 +159,24 @@ func (f *fieldState) sequencesGo(dst []byte, s *FieldSequences) {
 			nm += 4
 		}
 		nlit, nmatch = nlit<<shift, (nmatch+f.least)<<shift
-		to := at + nlit
-		from := to - n0
-		if lit+nlit > f.litSafe || to+nmatch > f.dstSafe || from < 0 || n0 < fieldMatch {
+		end := pos + nlit
+		start := end - n0
+		if lit+nlit > f.litSafe || end+nmatch > f.dstSafe || start < 0 || n0 < fieldMatch {
 			goto leave
 		}
-		*(*[fieldRun]byte)(dst[at:]) = *(*[fieldRun]byte)(lits[lit:])
+		*(*[fieldRun]byte)(dst[pos:]) = *(*[fieldRun]byte)(lits[lit:])
 		if nlit > fieldRun {
-			copy(dst[at+fieldRun:to], lits[lit+fieldRun:])
+			copy(dst[pos+fieldRun:end], lits[lit+fieldRun:])
 		}
-		*(*[fieldMatch]byte)(dst[to:]) = *(*[fieldMatch]byte)(dst[from:])
+		*(*[fieldMatch]byte)(dst[end:]) = *(*[fieldMatch]byte)(dst[start:])
 		for k := fieldMatch; k < nmatch; k += fieldMatch {
-			*(*[fieldMatch]byte)(dst[to+k:]) = *(*[fieldMatch]byte)(dst[from+k:])
+			*(*[fieldMatch]byte)(dst[end+k:]) = *(*[fieldMatch]byte)(dst[start+k:])
 		}
-		at, lit, token, offset, ml, mm = to+nmatch, lit+nlit, token+2, no, nl, nm
+		pos, lit, token, offset, ml, mm = end+nmatch, lit+nlit, token+2, no, nl, nm
 		r0, r1, r2 = n0, n1, n2
 	}
 leave:
-	f.at, f.lit, f.token, f.offset, f.ml, f.mm = at, lit, token, offset, ml, mm
+	f.at, f.lit, f.token, f.offset, f.ml, f.mm = pos, lit, token, offset, ml, mm
 	f.r = [3]int{r0, r1, r2}
 }
 

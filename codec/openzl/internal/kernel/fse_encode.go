@@ -119,10 +119,10 @@ func AppendFSE(dst, src []byte, norm []int16, states int) []byte {
 	size := 1 << t.log
 	// For every symbol its states in order, and where they begin.
 	var begin, next [256]int
-	at := 0
+	pos := 0
 	for s, v := range norm {
-		begin[s], next[s] = at, at
-		at += int(v)
+		begin[s], next[s] = pos, pos
+		pos += int(v)
 	}
 	var order [1 << MaxFSELog]uint16
 	for i, e := range t.t[:size] {

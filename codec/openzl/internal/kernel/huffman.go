@@ -34,10 +34,10 @@ func (h *HuffmanTable) Build(weights []byte) bool {
 			continue
 		}
 		n := 1 << (w - 1)
-		at := start[w]
+		pos := start[w]
 		start[w] += n
 		e := uint16(s)<<8 | uint16(log+1-int(w))
-		t := h.t[at<<scale : (at+n)<<scale]
+		t := h.t[pos<<scale : (pos+n)<<scale]
 		for i := range t {
 			t[i] = e
 		}

@@ -17,10 +17,10 @@ func BuildHuffman16(table []uint32, weights []byte, log int) {
 		if w == 0 {
 			continue
 		}
-		at, n := start[w], 1<<(w-1)
+		pos, n := start[w], 1<<(w-1)
 		start[w] += n
 		e := uint32(s)<<16 | uint32(log+1-int(w))
-		t := table[at : at+n]
+		t := table[pos : pos+n]
 		for i := range t {
 			t[i] = e
 		}

@@ -19,7 +19,7 @@ type HuffmanLanes struct {
 // BuildHuffman16 makes them, 1 <= log <= 16; lanes is used up.
 func DecodeHuffman32(dst, words []byte, table []uint32, log, width int, lanes *HuffmanLanes) bool {
 	shift := 32 - uint(log)
-	at := len(words)
+	pos := len(words)
 	for len(dst) > 0 {
 		for i := range lanes.State {
 			if len(dst) < width {
@@ -33,10 +33,10 @@ func DecodeHuffman32(dst, words []byte, table []uint32, log, width int, lanes *H
 			dst = dst[width:]
 			lanes.State[i] <<= e & 31
 			used := lanes.Used[i] + e&31
-			if used > 16 && uint64(at) > uint64(lanes.Floor[i])+1 {
+			if used > 16 && uint64(pos) > uint64(lanes.Floor[i])+1 {
 				used -= 16
-				at -= 2
-				lanes.State[i] |= uint32(binary.LittleEndian.Uint16(words[at:])) << used
+				pos -= 2
+				lanes.State[i] |= uint32(binary.LittleEndian.Uint16(words[pos:])) << used
 			}
 			lanes.Used[i] = used
 		}
@@ -49,5 +49,5 @@ func DecodeHuffman32(dst, words []byte, table []uint32, log, width int, lanes *H
 			return false
 		}
 	}
-	return at == 0
+	return pos == 0
 }

@@ -119,9 +119,9 @@ func AppendHuffman4(dst, src, weights []byte) ([]byte, bool) {
 	dst = append(dst, 0, 0, 0, 0, 0, 0)
 	quarter := (len(src) + 3) / 4
 	for i := range 4 {
-		from := len(dst)
+		start := len(dst)
 		dst = appendHuffman(dst, src[i*quarter:min((i+1)*quarter, len(src))], &codes)
-		n := len(dst) - from
+		n := len(dst) - start
 		if i < 3 {
 			if n > 1<<16-1 {
 				return dst, false

@@ -41,19 +41,19 @@ func (h *HuffmanTable) buildQuads() {
 	}
 	for b := range quadBits {
 		table := h.windows[1<<b : 2<<b]
-		at := len(table)
+		pos := len(table)
 		for k := n - 1; k >= 0 && int(lengths[k]) <= b; k-- {
 			run := 1 << (b - int(lengths[k]))
-			at -= run
-			putAhead(table[at:at+run], h.windows[run:2*run], order[k])
+			pos -= run
+			putAhead(table[pos:pos+run], h.windows[run:2*run], order[k])
 		}
-		clear(table[:at])
+		clear(table[:pos])
 	}
-	at := len(h.quads)
+	pos := len(h.quads)
 	for k := n - 1; k >= 0; k-- {
 		run := 1 << (quadBits - int(lengths[k]))
-		at -= run
-		putLooks(h.quads[at:at+run], h.windows[run:2*run], order[k])
+		pos -= run
+		putLooks(h.quads[pos:pos+run], h.windows[run:2*run], order[k])
 	}
 }
 
@@ -140,7 +140,7 @@ func (h *HuffmanTable) quadRoundsGo(s *[4]*quadState, rounds int) {
 		if i > 0 && q == s[0] || i > 1 && q == s[1] {
 			continue
 		}
-		b, pos, at := q.bits, q.pos, q.at
+		b, pos, offset := q.bits, q.pos, q.at
 		for range rounds {
 			u := bits.TrailingZeros64(b)
 			pos -= u >> 3
@@ -148,10 +148,10 @@ func (h *HuffmanTable) quadRoundsGo(s *[4]*quadState, rounds int) {
 			for range 5 {
 				e := h.quads[b>>(64-quadBits)]
 				b <<= e & 63
-				binary.LittleEndian.PutUint32(q.out[at:], uint32(e>>32))
-				at += int(e >> 8 & 0xff)
+				binary.LittleEndian.PutUint32(q.out[offset:], uint32(e>>32))
+				offset += int(e >> 8 & 0xff)
 			}
 		}
-		q.bits, q.pos, q.at = b, pos, at
+		q.bits, q.pos, q.at = b, pos, offset
 	}
 }

@@ -4,23 +4,23 @@ package kernel
 // match; each of the three streams has a width of its own. Literals that are left come last. It reports
 // whether the result has exactly len(dst) bytes.
 func LZ(dst, literals, offsets, lits, matches []byte, offsetWidth, litWidth, matchWidth int) bool {
-	at := 0
+	pos := 0
 	for i := range len(offsets) / offsetWidth {
 		nlit, nmatch := LE(lits, i, litWidth), LE(matches, i, matchWidth)
 		offset := LE(offsets, i, offsetWidth)
-		if nlit > uint64(len(literals)) || nlit > uint64(len(dst)-at) {
+		if nlit > uint64(len(literals)) || nlit > uint64(len(dst)-pos) {
 			return false
 		}
-		copy(dst[at:], literals[:nlit])
+		copy(dst[pos:], literals[:nlit])
 		literals = literals[nlit:]
-		at += int(nlit)
-		if offset == 0 || offset > uint64(at) || nmatch > uint64(len(dst)-at) {
+		pos += int(nlit)
+		if offset == 0 || offset > uint64(pos) || nmatch > uint64(len(dst)-pos) {
 			return false
 		}
-		CopyMatch(dst, at, int(offset), int(nmatch))
-		at += int(nmatch)
+		CopyMatch(dst, pos, int(offset), int(nmatch))
+		pos += int(nmatch)
 	}
-	return at+len(literals) == len(dst) && copy(dst[at:], literals) == len(literals)
+	return pos+len(literals) == len(dst) && copy(dst[pos:], literals) == len(literals)
 }
 
 // MuxLengths splits every byte of muxed into a number for lits, its lowest split bits, and one for matches,

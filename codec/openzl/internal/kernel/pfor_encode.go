@@ -131,11 +131,11 @@ func appendPforBody[T unsigned](dst []byte, block *[pforBlock]T, nbits, width in
 	}
 	for i := 0; i < pforBlock; i += lanes {
 		bit := i / lanes * nbits
-		at, shift := bit/word*lanes, bit%word
+		pos, shift := bit/word*lanes, bit%word
 		for k, v := range block[i : i+lanes] {
 			v &= mask
-			words[at+k] |= v << shift
-			words[at+lanes+k] |= v >> (word - shift)
+			words[pos+k] |= v << shift
+			words[pos+lanes+k] |= v >> (word - shift)
 		}
 	}
 	n := nbits * pforBlock / word

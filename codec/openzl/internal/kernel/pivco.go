@@ -100,10 +100,10 @@ func (p *Pivco) lay(of *[maxPivcoBits + 1][]byte, log int) {
 	for w := min(log, maxPivcoBits); w > 0; w-- {
 		for len(of[w]) > 2 {
 			k := bits.Len(uint(len(of[w]))) - 1
-			from := len(of[w]) - 1<<k
-			flat[w+k][flats[w+k]] = of[w][from:]
+			start := len(of[w]) - 1<<k
+			flat[w+k][flats[w+k]] = of[w][start:]
 			flats[w+k]++
-			of[w] = of[w][:from]
+			of[w] = of[w][:start]
 		}
 	}
 	var leaves [256]pivcoLeaf
@@ -134,7 +134,7 @@ func (p *Pivco) grow(leaves []pivcoLeaf, level, first int) int {
 		copy(p.symbols[first:], l.symbols)
 		return 1
 	}
-	at := p.count
+	pos := p.count
 	left := p.grow(leaves, level+1, first)
 	after := first
 	for _, l := range leaves[:left] {
@@ -143,9 +143,9 @@ func (p *Pivco) grow(leaves []pivcoLeaf, level, first int) int {
 	right := uint16(p.count)
 	n := left + p.grow(leaves[left:], level+1, after)
 	*node = pivcoNode{right: right}
-	if p.nodes[at].constant() && p.nodes[right].constant() {
+	if p.nodes[pos].constant() && p.nodes[right].constant() {
 		// Two symbols are a leaf of one bit: the bits are the same.
-		p.count = at
+		p.count = pos
 		*node = pivcoNode{first: uint8(first), depth: 1}
 	}
 	return n
@@ -181,12 +181,12 @@ func (p *Pivco) align() { p.pos = (p.pos + 7) &^ 7 }
 // bitmap returns the bytes that hold the next n bits, which begin with a byte.
 func (p *Pivco) bitmap(n int) ([]byte, bool) {
 	p.align()
-	at, size := p.pos/8, (n+7)/8
-	if size > len(p.src)-at {
+	offset, size := p.pos/8, (n+7)/8
+	if size > len(p.src)-offset {
 		return nil, false
 	}
 	p.pos += n
-	return p.src[at : at+size], true
+	return p.src[offset : offset+size], true
 }
 
 // number reads n bits, n <= 31.
@@ -278,14 +278,14 @@ func pivcoMergeGo(out, zeros, ones, m []byte) {
 
 // pivcoFillGo fills out with v where a bit of m equals the lowest of invert, and with the bytes of in elsewhere.
 func pivcoFillGo(out, in, m []byte, v byte, invert uint64) {
-	at := 0
+	pos := 0
 	for i := range out {
 		if (m[i>>3]>>(i&7)^byte(invert))&1 == 0 {
 			out[i] = v
 			continue
 		}
-		out[i] = in[at]
-		at++
+		out[i] = in[pos]
+		pos++
 	}
 }
 
@@ -293,11 +293,11 @@ func pivcoFillGo(out, in, m []byte, v byte, invert uint64) {
 func pivcoFlatGo(out, m []byte, depth int, symbols []byte) {
 	symbols = symbols[:1<<depth]
 	var acc uint64
-	held, at := 0, 0
+	held, pos := 0, 0
 	for i := range out {
 		if held < depth {
-			acc |= uint64(m[at]) << held
-			held, at = held+8, at+1
+			acc |= uint64(m[pos]) << held
+			held, pos = held+8, pos+1
 		}
 		out[i] = symbols[acc&(1<<depth-1)]
 		acc >>= depth

@@ -76,8 +76,8 @@ func (w *pivcoWriter) node(node, level int, src, scratch []byte) {
 		return
 	}
 	zeros, ones := 0, 0
-	for at := 0; at < len(src); at += 32 {
-		part := src[at:min(at+32, len(src))]
+	for pos := 0; pos < len(src); pos += 32 {
+		part := src[pos:min(pos+32, len(src))]
 		var bitmap uint64
 		for i, s := range part {
 			bit := w.places[s].path >> level & 1

@@ -79,8 +79,8 @@ func planarRows[T unsigned](dst, src []T, row int) {
 		dst[i] = v - w
 		w = v
 	}
-	for at := row; at < len(src); at += row {
-		up, s, d := src[at-row:at], src[at:at+row], dst[at:at+row]
+	for pos := row; pos < len(src); pos += row {
+		up, s, d := src[pos-row:pos], src[pos:pos+row], dst[pos:pos+row]
 		var before T // W - NW
 		for i, v := range s {
 			diff := v - up[i]

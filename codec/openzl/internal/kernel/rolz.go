@@ -110,36 +110,36 @@ func (r *Rolz) Decode(dst []byte, s *RolzSequences, lits *RolzLiterals) bool {
 	clear(r.rows[:])
 	clear(r.heads[:])
 	r.reps = [3]uint32{1, 4, 8}
-	at := 0
+	pos := 0
 	for i, kind := range s.Kinds {
 		n := int(s.Literals[i])
-		if !lits.take(dst, at, n) {
+		if !lits.take(dst, pos, n) {
 			return false
 		}
 		// Where fewer than two bytes stand before the literals, two are not stored, as the original has it.
-		from := 0
-		if at < rolzDepth {
-			from = rolzDepth
+		start := 0
+		if pos < rolzDepth {
+			start = rolzDepth
 		}
-		for k := from; k < n; k++ {
-			r.put(dst, at+k, 0)
+		for k := start; k < n; k++ {
+			r.put(dst, pos+k, 0)
 		}
-		at += n
-		place, length, ok := r.match(dst, at, kind, s.Matches[i], s.Lengths[i])
-		if !ok || place < 0 || place >= at || length > len(dst)-at {
+		pos += n
+		place, length, ok := r.match(dst, pos, kind, s.Matches[i], s.Lengths[i])
+		if !ok || place < 0 || place >= pos || length > len(dst)-pos {
 			return false
 		}
 		if kind == RolzByTable {
-			r.put(dst, at, length)
+			r.put(dst, pos, length)
 		}
-		CopyMatch(dst, at, at-place, length)
-		if kind != RolzByTable && at >= rolzDepth {
-			r.put(dst, at, length)
-			r.put(dst, at+1, length-1)
+		CopyMatch(dst, pos, pos-place, length)
+		if kind != RolzByTable && pos >= rolzDepth {
+			r.put(dst, pos, length)
+			r.put(dst, pos+1, length-1)
 		}
-		at += length
+		pos += length
 	}
-	return lits.take(dst, at, len(dst)-at) && lits.Left == 0
+	return lits.take(dst, pos, len(dst)-pos) && lits.Left == 0
 }
 
 // match returns where a match begins and its length.

@@ -150,11 +150,11 @@ func folderOf(path []byte) []byte {
 	if bytes.HasPrefix(path, []byte("http://")) || bytes.HasPrefix(path, []byte("https://")) {
 		path, _, _ = bytes.Cut(path, []byte{'?'})
 	}
-	at := bytes.LastIndexByte(path, '/')
-	if at < 0 {
+	pos := bytes.LastIndexByte(path, '/')
+	if pos < 0 {
 		return nil
 	}
-	return path[bytes.LastIndexByte(path[:at], '/')+1 : at]
+	return path[bytes.LastIndexByte(path[:pos], '/')+1 : pos]
 }
 
 // IntColumn is a column of integers in memory.

@@ -128,15 +128,15 @@ func (m *matcher) match(p string) (whole, below bool) {
 
 // step returns the positions of the pattern after one more part of the path.
 func (m *matcher) step(from []int32, name string) (to []int32) {
-	for _, at := range from {
-		if int(at) == len(m.pattern) {
+	for _, pos := range from {
+		if int(pos) == len(m.pattern) {
 			break
 		}
 		m.steps++
-		if m.pattern[at] == anyDirs {
-			to = m.extend(to, int(at))
-		} else if ok, _ := path.Match(m.pattern[at], name); ok {
-			to = m.extend(to, int(at)+1)
+		if m.pattern[pos] == anyDirs {
+			to = m.extend(to, int(pos))
+		} else if ok, _ := path.Match(m.pattern[pos], name); ok {
+			to = m.extend(to, int(pos)+1)
 		}
 	}
 	return to

@@ -16,8 +16,8 @@ func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte,
 	if x.Height > limit/x.Width || x.Height*x.Width > limit/x.Bands/size {
 		return nil, fault.New(fault.Limit, "image", fault.NoOffset, "over %d bytes", limit)
 	}
-	if most := max(limit, 256<<20); !x.ChunkFits(most) { // a tile may be larger than its image
-		return nil, x.OverLimit(most)
+	if bound := max(limit, 256<<20); !x.ChunkFits(bound) { // a tile may be larger than its image
+		return nil, x.OverLimit(bound)
 	}
 	out := make([]byte, x.Bands*x.Height*x.Width*size)
 	d := chunk.NewDecoder(codecs)
@@ -49,9 +49,9 @@ func place(out, buf []byte, x *chunk.Index, i int) {
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
 			for c := box.X0; c < box.X1; c++ {
-				at := s.Plane(b-box.B0) + (y-box.Y0)*s.Y + (c-box.X0)*s.X
-				to := (b*x.Height+y)*x.Width + c
-				copy(out[to*size:(to+1)*size], buf[at*size:])
+				pos := s.Plane(b-box.B0) + (y-box.Y0)*s.Y + (c-box.X0)*s.X
+				end := (b*x.Height+y)*x.Width + c
+				copy(out[end*size:(end+1)*size], buf[pos*size:])
 			}
 		}
 	}
