@@ -36,10 +36,10 @@ func NewLs(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [flags] CONTAINER...",
 		Short: "List the samples of containers",
-		Long: `List the rows of one level of TACO containers (ZIP, directory, __TACOCAT__, .tacocat,
-TACOLLECTION.json, .taco), Tortillas and archives of cozip. With --leaves, list every sample that has
-bytes, with its path and byte range. Several containers are listed one after the other. For a Tortilla in parts, name all parts, one
-part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
+		Long: `List the rows of one level of TACO containers (ZIP, directory, __TACOCAT__, .tacocat, TACOLLECTION.json,
+.taco), Tortillas and archives of cozip. With --leaves, list every sample that has bytes, with its path
+and byte range. Several containers are listed one after the other. For a Tortilla in parts, name all
+parts, one part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
 
 Of a Zarr group, list its arrays: path, shape and data type.
 
