@@ -37,7 +37,7 @@ type Filter struct {
 	// Geometry names the column of geometries (well-known binary, strings, or structs of lon and lat). Default: the
 	// first of istac:geometry, stac:geometry, spatial:geometry, stac:centroid, istac:centroid, spatial:centroid, and in
 	// TACO 3 for rows without a geometry the centroid. Geometries are in longitude and latitude, unless the table says
-	// otherwise: those of istac:geometry are in the CRS of istac:crs, those of a GeoParquet file in the one of its
+	// otherwise: istac:geometry is in the CRS of istac:crs, a GeoParquet file in the CRS of its
 	// metadata.
 	Geometry string
 
@@ -474,8 +474,8 @@ func (f *Filter) pointRows(ctx context.Context, rows []int, t *tables.Table, i i
 	return keep, nil
 }
 
-// Centroid returns the point in a row of a column: well-known binary, or as in TACO 3 a struct of lon and lat. That of
-// null is NaN.
+// Centroid returns the point in a row of a column: well-known binary, or as in TACO 3 a struct of lon and lat. Null
+// gives NaN.
 func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
 	typ := v.Type()
 	switch {
@@ -532,7 +532,7 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 
 // extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and the prefix
 // of the columns that they were computed from, or "" if that is unknown. tacotoolbox takes the
-// first level with both a centroid and a start, and prefers columns of STAC to those of ISTAC. Its
+// first level with both a centroid and a start, and prefers columns of STAC to columns of ISTAC. Its
 // extent is the box of the centroids, and the range of the middles, or of the starts if no row has
 // a middle.
 func extentOf(c *taco2.Collection) (level int, prefix string) {

@@ -226,7 +226,7 @@ func (c *Container) Bytes() int64 {
 	return n
 }
 
-// Table implements model.Container: the table of samples, or those of a depth with the columns id and type.
+// Table implements model.Container: the table of samples, or the tables of a depth with the columns id and type.
 func (c *Container) Table(ctx context.Context, depth int) (*tables.Table, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,7 @@ const (
 
 const indexPart = "index of cozip"
 
-// IsCozip reports whether the first bytes of a file are those of a cozip.
+// IsCozip reports whether a file with these first bytes is a cozip.
 func IsCozip(head []byte) bool {
 	return len(head) >= extraAt && string(head[:4]) == "PK\x03\x04" && string(head[30:extraAt]) == indexName
 }
@@ -55,10 +55,10 @@ type index struct {
 	end     int64 // of the index in the file
 }
 
-// maxIndex bounds the index that is read. Those of taco-eo list a few tables.
+// maxIndex bounds the index that is read. taco-eo lists a few tables.
 const maxIndex = 64 << 20
 
-// maxBlock is the largest block of listed entries that is read at once. Those of 100,000 samples have some 4 MB.
+// maxBlock is the largest block of listed entries that is read at once. The tables of 100,000 samples have some 4 MB.
 const maxBlock = 32 << 20
 
 // readIndex reads the index of a cozip and compares its checksum. head has the first bytes of the file. The reader that

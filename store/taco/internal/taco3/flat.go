@@ -73,7 +73,7 @@ func (f *Flat) URI() string { return f.uri }
 // Format implements model.Container.
 func (f *Flat) Format() string { return "cozip (Flat)" }
 
-// Collection implements model.Container: there is none.
+// Collection implements model.Container: an archive has no document.
 func (f *Flat) Collection() json.RawMessage { return nil }
 
 // Levels implements model.Container.

@@ -178,12 +178,18 @@ func (b both) Close() error {
 // Names implements model.Named.
 func (c *Container) Names() []string { return slices.Clone(c.coll.structure.levels) }
 
+// maxNamed bounds the files of a sequence that can be named without their extension.
+const maxNamed = 1 << 10
+
 // Files implements model.Named. A file of a sequence counts if its number is below the minimum.
 func (c *Container) Files() (paths []string) {
 	for i := range c.coll.structure.items {
 		it := &c.coll.structure.items[i]
-		for n := range max(it.least, 1) {
+		for n := range min(max(it.least, 1), maxNamed) {
 			paths = append(paths, strings.TrimPrefix(it.folder+"/"+it.file(n), "/"))
+			if len(paths) == maxItems {
+				return paths
+			}
 		}
 	}
 	return paths

@@ -3,6 +3,7 @@ package taco3
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,6 +68,13 @@ func levelOf(folder string) string {
 	return "children/" + folder
 }
 
+// Limits of a structure. A level is a table, and each is looked at for every row of its depth; a sample of satellite
+// images has some ten files in a few folders.
+const (
+	maxItems  = 1 << 16
+	maxLevels = 1 << 10
+)
+
 // maxParts bounds the folders of a path: a level is a table, and its depth a level of the model.
 const maxParts = 64
 
@@ -79,6 +87,10 @@ func parseStructure(paths []string) (*structure, error) {
 	s := &structure{levels: []string{"sample", "children"}, members: map[string][]member{}}
 	if len(paths) == 0 {
 		return nil, structureFault("is empty")
+	}
+	if len(paths) > maxItems {
+		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d paths, at most %d",
+			len(paths), maxItems)
 	}
 	s.items = make([]item, len(paths))
 	depths := [][]string{{""}} // the folders of each depth, as they are first mentioned
@@ -106,6 +118,10 @@ func parseStructure(paths []string) (*structure, error) {
 		for _, f := range folders {
 			s.levels = append(s.levels, levelOf(f))
 		}
+	}
+	if len(s.levels) > maxLevels {
+		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d levels, at most %d",
+			len(s.levels), maxLevels)
 	}
 	for _, members := range s.members {
 		if err := distinct(members); err != nil {
@@ -164,13 +180,29 @@ func distinct(members []member) error {
 		}
 		seen[name] = true
 	}
+	return apart(members)
+}
+
+// apart checks that no sequence could make the name of another file.
+func apart(members []member) error {
+	var items []*item
 	for _, m := range members {
-		if m.item == nil || !m.item.sequence() {
+		if m.item != nil {
+			items = append(items, m.item)
+		}
+	}
+	// Names that begin with the prefix of a sequence follow it in this order, so that most pairs need no look.
+	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.name, b.name) })
+	for k, it := range items {
+		if !it.sequence() {
 			continue
 		}
-		for _, other := range members {
-			if other.item != nil && other.item != m.item && m.item.meets(other.item) {
-				return structureFault("%q and %q could be the same file", m.item.path, other.item.path)
+		for _, other := range items[k+1:] {
+			if !strings.HasPrefix(other.name, it.name) {
+				break
+			}
+			if it.meets(other) {
+				return structureFault("%q and %q could be the same file", it.path, other.path)
 			}
 		}
 	}

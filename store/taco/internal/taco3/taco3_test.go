@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -149,6 +150,36 @@ func TestStructure(t *testing.T) {
 			}
 		} else if err != nil || strings.Join(s.levels, " ") != c.levels {
 			t.Errorf("%q: got %v %v, want the levels %s", c.paths, s, err, c.levels)
+		}
+	}
+}
+
+// TestLargeStructures promises that a structure of many paths, levels or files costs no more than its text.
+func TestLargeStructures(t *testing.T) {
+	many := func(n int, path string) (paths []string) {
+		for i := range n {
+			paths = append(paths, fmt.Sprintf(path, i))
+		}
+		return paths
+	}
+	for name, c := range map[string]struct {
+		paths []string
+		kind  fault.Kind
+	}{
+		"paths":     {many(maxItems+1, "f%d"), fault.Limit},
+		"levels":    {many(maxLevels, "d%d/f"), fault.Limit},
+		"parts":     {[]string{strings.Repeat("d/", maxParts) + "f"}, fault.Limit},
+		"sequences": {many(maxItems, "s%dx*[1,9]"), 0},
+		"files":     {[]string{"s*[999999999,999999999]"}, 0},
+	} {
+		s, err := parseStructure(c.paths)
+		if fault.KindOf(err) != c.kind {
+			t.Errorf("%s: got %v, want kind %v", name, err, c.kind)
+		}
+		if err == nil {
+			if n := len((&Container{coll: &collection{structure: s}}).Files()); n > maxItems {
+				t.Errorf("%s: got %d files, want at most %d", name, n, maxItems)
+			}
 		}
 	}
 }
