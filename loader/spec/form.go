@@ -259,7 +259,7 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	return spec.text(), nil
 }
 
-// storedDTypes are the dtypes without arithmetic, floatDTypes those of floats.
+// storedDTypes are the dtypes without arithmetic, floatDTypes the dtypes of floats.
 var (
 	storedDTypes = []string{"native", "int64"}
 	floatDTypes  = []string{"float32", "float16", "bfloat16"}

@@ -226,7 +226,7 @@ func elements(b json.RawMessage) (list []json.RawMessage, ok bool) {
 }
 
 // maxElements bounds lists of structs before their elements are read, because an element such as {} costs hundreds of
-// times its text. The longest lists are those of sources and of shares.
+// times its text. The longest lists hold sources and shares.
 const maxElements = max(maxSources, maxShares)
 
 // list checks the elements of a list.

@@ -21,7 +21,7 @@ type reports struct {
 // bytes of a spec, or 80 KiB for each of 200 fields.
 const maxStatsBytes = 16 * maxSpecBytes
 
-// normalize completes the normalisation of fields, also of those of sources, and puts numbers in place of methods.
+// normalize completes the normalisation of fields, also in sources, and puts numbers in place of methods.
 func (r *reports) normalize(fields []Field, sources []Source) error {
 	for i := range fields {
 		f := &fields[i]

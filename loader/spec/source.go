@@ -442,7 +442,7 @@ func (s Split) withDefaults() Split {
 	return s
 }
 
-// compactedWhere returns a copy of the conditions, and of those of their groups, with compacted
+// compactedWhere returns a copy of the conditions, also in their groups, with compacted
 // values.
 func compactedWhere(where []Condition) []Condition {
 	where = slices.Clone(where)
@@ -531,18 +531,18 @@ const SourceColumn = "source"
 // steps of a sequence share the window.
 const WindowMember = "window"
 
-// GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They are those of the first raster
-// field's window as it lies in the tensor: resampled, flipped and turned. All steps of a sequence have those of the
-// first. Rows without a sample, and rasters without a place, have the EPSG code 0 and NaN; with a CRS that is not known
-// "geo.lonlat" and "geo.gsd" have NaN.
+// GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They describe the first raster
+// field's window as it lies in the tensor: resampled, flipped and turned. All steps of a sequence have the values of
+// the first. Rows without a sample, and rasters without a place, have the EPSG code 0 and NaN; with a CRS that is not
+// known "geo.lonlat" and "geo.gsd" have NaN.
 var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lonlat", "geo.gsd"}
 
 // GeoTime is the tensor of Spec.Geo with the times of rows, int64 (n), or (n t) of sequences: microseconds since 1970
-// UTC, and the least int64 where there is none.
+// UTC, and the least int64 for a row without a time.
 const GeoTime = "geo.time"
 
-// ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, those of the
-// rules by which scenes and their steps stand, and the usual ones.
+// ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, the columns of
+// the rules by which scenes and their steps stand, and the usual ones.
 func (s *Source) ClockColumns(o *Sampler) (names []string) {
 	if s.Time != nil {
 		names = append(names, s.Time.Order)
@@ -1079,7 +1079,7 @@ func (s *Subset) Columns() (names []string) {
 }
 
 // PlaceColumns and TimeColumns list the columns that BBox and Datetime look at if a condition names
-// none: those of containers, of GeoParquet and of STAC. The first one that the table has is used.
+// none: the columns of containers, GeoParquet and STAC. The first one that the table has is used.
 var (
 	PlaceColumns = []string{"istac:geometry", "stac:geometry", "spatial:geometry", "stac:centroid", "istac:centroid",
 		"spatial:centroid", "geometry"}

@@ -621,7 +621,7 @@ func (s Sampler) onlyOf() error {
 	return nil
 }
 
-// Augments are the names that Spec.Augment takes besides "", which is none.
+// Augments are the names that Spec.Augment takes besides "", which augments nothing.
 var Augments = []string{"flip_x", "flip_y", "flips", "rotations", "d4"}
 
 // sets maps the names that Spec.Augment takes to the flips and rotations of each set.
@@ -861,7 +861,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	return nil
 }
 
-// Whether the rasters of a field must lie where those of the first raster field lie.
+// Whether the rasters of a field must lie where the first raster field's lie.
 const (
 	MatchGround  = "match"
 	IgnoreGround = "ignore"
