@@ -78,7 +78,7 @@ func TestFullSQL(t *testing.T) {
 		{`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`, "s=-2 \n"},
 		{`SELECT row_number() OVER (ORDER BY i8 DESC NULLS LAST) AS r, "text" FROM data ORDER BY r LIMIT 1`,
 			`r=1 Text="" ` + "\n"},
-		{`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`, `c="1.5" ` + "\n"},
+		{`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`, `c=1.5 ` + "\n"},
 		{`SELECT li || [4] AS l, st.y, {'a': 1} AS s FROM data LIMIT 1; `, `l=[1,null,3,4] y="a" s={"a":1} ` + "\n"},
 		{`SELECT E'a\';b' AS e, $$x;'y$$ AS d, ';' AS s /* ; */ -- ;` +
 			"\n",
