@@ -16,7 +16,13 @@ import chaski
 
 DATA = Path(__file__).parents[2] / "testdata/taco3"
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
-FIELDS = {"image": "image", "mask": "mask.tif", "b02": "before/B02", "cloud": "ml:cloud", "id": "id"}
+FIELDS = {
+    "image": "image",
+    "mask": "mask.tif",
+    "b02": "before/B02",
+    "cloud": "ml:cloud",
+    "id": "id",
+}
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
@@ -73,7 +79,11 @@ def test_training(name, way, web):
         assert [b["id"][i] for b, i in rows] == want["ids"]
         for b, i in rows:
             id = b["id"][i]
-            for field, path in [("image", "image.tif"), ("mask", "mask.tif"), ("b02", "before/B02.tif")]:
+            for field, path in [
+                ("image", "image.tif"),
+                ("mask", "mask.tif"),
+                ("b02", "before/B02.tif"),
+            ]:
                 shape, hashed, _ = want["files"][f"{id}/{path}"]
                 assert list(b[field][i].shape) == shape
                 assert digest(b[field][i]) == hashed
@@ -91,7 +101,9 @@ def test_windows_on_the_ground():
     rasterio = pytest.importorskip("rasterio")
     window = chaski.GeoWindow(size_m=80, resolution=10)
     options = {"pixels": chaski.Pixels(dtype="native", geo=True), "window": window, "seed": 3}
-    table = chaski.taco.load(DATA / "scenes.zip").sql('SELECT id, "image.tif::location" FROM dataset')
+    table = chaski.taco.load(DATA / "scenes.zip").sql(
+        'SELECT id, "image.tif::location" FROM dataset'
+    )
     places = dict(zip(*(c.to_pylist() for c in table.data.columns), strict=True))
     fields = {"image": "image.tif", "id": "id"}
     with chaski.load(DATA / "scenes.zip", fields=fields, batch_size=1, **options) as loader:
@@ -111,11 +123,21 @@ def test_windows_on_the_ground():
 def test_tables_and_filters():
     data = chaski.taco.load(DATA / "scenes.zip")
     assert data.sql("SELECT * FROM dataset").data.column_names == EXPECTED["scenes.zip"]["columns"]
-    assert [len(x) for x in data.sql('SELECT "seq/t::location" AS s FROM dataset').data["s"]] == [1, 2, 3, 1]
-    assert data.filter_datetime("2024-02-01/2024-03-31").data["id"].to_pylist() == ["sitio 1", "sitio 2"]
+    assert [len(x) for x in data.sql('SELECT "seq/t::location" AS s FROM dataset').data["s"]] == [
+        1,
+        2,
+        3,
+        1,
+    ]
+    assert data.filter_datetime("2024-02-01/2024-03-31").data["id"].to_pylist() == [
+        "sitio 1",
+        "sitio 2",
+    ]
     # Only centroids say where the samples are: their longitudes count from -75.
     assert data.filter_bbox(-74.5, -19, -72.5, -17).data["id"].to_pylist() == ["sitio 1", "sitio 2"]
-    assert data.sql('SELECT "stac:centroid".lon AS x FROM sample WHERE id = \'sitio 2\'').data["x"].to_pylist() == [-73.0]
+    assert data.sql("SELECT \"stac:centroid\".lon AS x FROM sample WHERE id = 'sitio 2'").data[
+        "x"
+    ].to_pylist() == [-73.0]
 
 
 def test_requests(web):

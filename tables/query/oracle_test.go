@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,11 +166,17 @@ func differ(names []string, got [][]any, wantNames []string, want [][]any, order
 	return ""
 }
 
+var decimalText = regexp.MustCompile(`^-?[0-9]+\.[0-9]+$`)
+
 // rough formats a row, with one spelling for equal numbers.
 func rough(row []any) string {
 	var b strings.Builder
 	for _, v := range row {
-		if n, ok := v.(json.Number); ok {
+		n, ok := v.(json.Number)
+		if text, is := v.(string); is && decimalText.MatchString(text) { // as Python has decimals
+			n, ok = json.Number(text), true
+		}
+		if ok {
 			f, _ := n.Float64()
 			f += 0 // of -0
 			v = strconv.FormatFloat(f, 'g', 9, 64)
