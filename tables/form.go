@@ -40,6 +40,10 @@ type Form struct {
 	// Extension is the name of Arrow's extension type, and Metadata its parameters. UUID and JSON have their names
 	// without Arrow's metadata, too, because Parquet knows them.
 	Extension, Metadata string
+	// Required says to writers of Parquet that no value is null, and Note is the description of a column in Arrow's
+	// schema. Readers set neither.
+	Required bool
+	Note     string
 }
 
 // Names of Arrow's canonical extension types that Parquet has as well.
@@ -65,9 +69,16 @@ func (t Type) formed(f Form) Type {
 	return t
 }
 
+// With returns the type with a changed form.
+func (t Type) With(change func(f *Form)) Type {
+	f := t.Stored()
+	change(&f)
+	return t.formed(f)
+}
+
 // Plain returns the type in its default form at all levels. Durations stay: their values depend on the unit.
 func (t Type) Plain() Type {
-	return t.each(func(t Type) Type {
+	return t.Each(func(t Type) Type {
 		if f := t.Stored(); f.Store == Duration {
 			return t.formed(Form{Store: Duration, Unit: f.Unit})
 		}
@@ -79,7 +90,7 @@ func (t Type) Plain() Type {
 // float16 as float32. Of times, only timestamps that are in no list or struct count nanoseconds.
 func (t Type) SQL() Type {
 	nano := t.Nano && t.Kind == Timestamp
-	t = t.each(func(t Type) Type {
+	t = t.Each(func(t Type) Type {
 		t.Nano = false
 		if t.Kind == Float64 {
 			t.Bits = max(t.Bits, 32)
@@ -90,16 +101,16 @@ func (t Type) SQL() Type {
 	return t
 }
 
-// each returns the type with change applied at all levels.
-func (t Type) each(change func(Type) Type) Type {
+// Each returns the type with change applied at all levels.
+func (t Type) Each(change func(Type) Type) Type {
 	t = change(t)
 	if t.Elem != nil {
-		elem := t.Elem.each(change)
+		elem := t.Elem.Each(change)
 		t.Elem = &elem
 	}
 	t.Fields = slices.Clone(t.Fields)
 	for i := range t.Fields {
-		t.Fields[i].Type = t.Fields[i].Type.each(change)
+		t.Fields[i].Type = t.Fields[i].Type.Each(change)
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -64,7 +65,7 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 		return err
 	}
 	fields := clocks(t.Columns(), cols)
-	if err := message(w, schema(fields), nil); err != nil {
+	if err := message(w, schema(fields, nil), nil); err != nil {
 		return err
 	}
 	for first := 0; first < t.Len(); first += batchRows {
@@ -181,11 +182,17 @@ func finish(b *flatbuffers.Builder, kind byte, header flatbuffers.UOffsetT, body
 	return b.FinishedBytes()
 }
 
-func schema(cols []tables.Column) []byte {
+// schema writes the schema of columns. meta, which may be nil, is its metadata.
+func schema(cols []tables.Column, meta map[string]string) []byte {
 	b := flatbuffers.NewBuilder(1024)
-	fields := fieldsOf(b, cols)
+	var list [][2]string
+	for _, key := range slices.Sorted(maps.Keys(meta)) {
+		list = append(list, [2]string{key, meta[key]})
+	}
+	fields, metadata := fieldsOf(b, cols), keyValues(b, list)
 	b.StartObject(4)
 	b.PrependUOffsetTSlot(1, fields, 0)
+	b.PrependUOffsetTSlot(2, metadata, 0)
 	return finish(b, headerSchema, b.EndObject(), 0)
 }
 
@@ -215,7 +222,7 @@ func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.U
 		below = c.Type.Fields
 	}
 	f := c.Type.Stored()
-	name, metadata, codes := b.CreateString(c.Name), extension(b, f), dictionary(b, f)
+	name, metadata, codes := b.CreateString(c.Name), metadataOf(b, f), dictionary(b, f)
 	children := flatbuffers.UOffsetT(0)
 	if f.Store == tables.Map {
 		children = pairs(b, c.Type.Elem.Fields)
@@ -225,7 +232,7 @@ func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.U
 	kind, typ := storedOf(b, c.Type)
 	b.StartObject(7)
 	b.PrependUOffsetTSlot(0, name, 0)
-	b.PrependBoolSlot(1, nullable, false)
+	b.PrependBoolSlot(1, nullable && !f.Required, false)
 	b.PrependByteSlot(2, kind, 0)
 	b.PrependUOffsetTSlot(3, typ, 0)
 	b.PrependUOffsetTSlot(4, codes, 0)

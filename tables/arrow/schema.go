@@ -36,20 +36,35 @@ func HasForms(cols []tables.Column) bool {
 	return false
 }
 
-// EncodedSchema returns the schema of columns as a Parquet file has it under tables.ArrowKey.
-func EncodedSchema(cols []tables.Column) string {
+// EncodedSchema returns the schema of columns as a Parquet file has it under tables.ArrowKey. meta is the key-value
+// metadata of the file, which pyarrow takes from here alone.
+func EncodedSchema(cols []tables.Column, meta map[string]string) string {
 	var b bytes.Buffer
-	_ = message(&b, schema(cols), nil) // a buffer takes all
+	_ = message(&b, schema(cols, meta), nil) // a buffer takes all
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// extension writes the name and parameters of an extension type, or returns 0 for all others.
-func extension(b *flatbuffers.Builder, f tables.Form) flatbuffers.UOffsetT {
-	if f.Extension == "" {
+// metadataOf writes the metadata of a field: the name and parameters of an extension type, and a description. It
+// returns 0 for none.
+func metadataOf(b *flatbuffers.Builder, f tables.Form) flatbuffers.UOffsetT {
+	var pairs [][2]string
+	if f.Extension != "" {
+		pairs = append(pairs, [2]string{tables.ArrowExtension, f.Extension},
+			[2]string{tables.ArrowExtensionMeta, f.Metadata})
+	}
+	if f.Note != "" {
+		pairs = append(pairs, [2]string{"description", f.Note})
+	}
+	return keyValues(b, pairs)
+}
+
+// keyValues writes metadata, or returns 0 for none.
+func keyValues(b *flatbuffers.Builder, pairs [][2]string) flatbuffers.UOffsetT {
+	if pairs == nil {
 		return 0
 	}
 	var list []flatbuffers.UOffsetT
-	for _, pair := range [][2]string{{tables.ArrowExtension, f.Extension}, {tables.ArrowExtensionMeta, f.Metadata}} {
+	for _, pair := range pairs {
 		key, value := b.CreateString(pair[0]), b.CreateString(pair[1])
 		b.StartObject(2)
 		b.PrependUOffsetTSlot(0, key, 0)

@@ -60,7 +60,7 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 		parquet.NewSchema("schema", g), parquet.Compression(&codec), parquet.CreatedBy("chaski", version, ""),
 	}
 	if arrow.HasForms(cols) {
-		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, arrow.EncodedSchema(cols)))
+		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, arrow.EncodedSchema(cols, meta)))
 	}
 	for key, value := range meta {
 		options = append(options, parquet.KeyValueMetadata(key, value))
@@ -71,7 +71,7 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 	}
 	w := &Writer{cols: cols, config: config}
 	for _, c := range cols {
-		w.shapes = append(w.shapes, w.shapeOf(c.Type))
+		w.shapes = append(w.shapes, w.shapeOf(c.Name, c.Type))
 	}
 	return w, nil
 }
@@ -115,6 +115,9 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 		}
 		if err := group(ctx, file, s, cols, lo, hi); err != nil {
 			return err
+		}
+		if s.broken != "" {
+			return fault.New(fault.Unsupported, "column "+s.broken, fault.NoOffset, "has a null, and its type has none")
 		}
 		lo = hi
 	}

@@ -43,6 +43,15 @@ func (nothing) LogicalType() *format.LogicalType {
 	return &format.LogicalType{Value: new(format.NullType)}
 }
 
+// maybeNull returns the node of a type, which is optional unless the type says otherwise. So Arrow writes columns: the
+// schema then stays the same if a later table has nulls.
+func maybeNull(n parquet.Node, t tables.Type) parquet.Node {
+	if t.Stored().Required {
+		return n
+	}
+	return parquet.Optional(n)
+}
+
 // groupOf returns the node of columns.
 func groupOf(cols []tables.Column) (*group, error) {
 	g := &group{}
@@ -51,8 +60,7 @@ func groupOf(cols []tables.Column) (*group, error) {
 		if err != nil {
 			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
 		}
-		// Optional, as Arrow writes columns: the schema then stays the same if a later table has nulls.
-		g.fields = append(g.fields, field{parquet.Optional(n), c.Name})
+		g.fields = append(g.fields, field{maybeNull(n, c.Type), c.Name})
 	}
 	return g, nil
 }
@@ -122,7 +130,7 @@ func mapNode(pair []tables.Column) (parquet.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parquet.Map(key, parquet.Optional(value)), nil
+	return parquet.Map(key, maybeNull(value, pair[1].Type)), nil
 }
 
 // nodeOf returns the node of a type, which is required.
@@ -169,7 +177,7 @@ func nodeOf(t tables.Type) (parquet.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return parquet.List(parquet.Optional(n)), nil
+		return parquet.List(maybeNull(n, *t.Elem)), nil
 	case tables.Struct:
 		return groupOf(t.Fields)
 	}

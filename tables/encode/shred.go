@@ -14,30 +14,34 @@ type leaf struct {
 }
 
 // shredder takes the values of rows apart into leaves.
-type shredder struct{ leaves []leaf }
+type shredder struct {
+	leaves []leaf
+	broken string // a column with a null whose type is required
+}
 
 // shape is the tree of leaves of a column: leaves first to end, end not included.
 type shape struct {
 	typ        tables.Type
+	column     string
 	first, end int
 	below      []shape // of a list its element, of a struct its fields, of a map both
-	required   bool    // the key of a map: its node has no level of its own
+	required   bool    // never null, as the key of a map: its node has no level of its own
 }
 
 // shapeOf returns the shape of a type, after it added the leaves.
-func (w *Writer) shapeOf(t tables.Type) shape {
-	s := shape{typ: t, first: w.leaves}
+func (w *Writer) shapeOf(column string, t tables.Type) shape {
+	s := shape{typ: t, column: column, first: w.leaves, required: t.Stored().Required}
 	switch t.Kind {
 	case tables.List:
 		if t.Stored().Store == tables.Map {
-			s.below = []shape{w.shapeOf(t.Elem.Fields[0].Type), w.shapeOf(t.Elem.Fields[1].Type)}
+			s.below = []shape{w.shapeOf(column, t.Elem.Fields[0].Type), w.shapeOf(column, t.Elem.Fields[1].Type)}
 			s.below[0].required = true
 			break
 		}
-		s.below = []shape{w.shapeOf(*t.Elem)}
+		s.below = []shape{w.shapeOf(column, *t.Elem)}
 	case tables.Struct:
 		for _, f := range t.Fields {
-			s.below = append(s.below, w.shapeOf(f.Type))
+			s.below = append(s.below, w.shapeOf(column, f.Type))
 		}
 	default:
 		w.leaves++
@@ -50,6 +54,9 @@ func (w *Writer) shapeOf(t tables.Type) shape {
 // of nodes above that are not null, and depth the number of lists above.
 func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 	if v.Null(i) {
+		if x.required {
+			s.broken = x.column
+		}
 		s.addNull(x, rep, def)
 		return
 	}

@@ -18,6 +18,9 @@ type archive struct {
 	zip     *zip.Writer
 	buffer  []byte
 	entries int
+	utf8    bool // all names are flagged as UTF-8
+	// directory is how many bytes the entries so far have in the directory of a small archive.
+	directory int64
 }
 
 // counted counts the bytes written to a file.
@@ -62,6 +65,11 @@ func newArchive(f archiveFile) *archive {
 
 // begin writes the local file header of an entry, whose CRC-32 may be set in the header until close.
 func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, io.Writer, error) {
+	return a.beginWith(name, size, crc, nil)
+}
+
+// beginWith is begin for a header with an extra field, which the directory has not.
+func (a *archive) beginWith(name string, size int64, crc uint32, extra []byte) (*zip.FileHeader, io.Writer, error) {
 	if len(name) > maxName {
 		return nil, nil, fault.New(fault.Limit, "sample", fault.NoOffset, "its path has %d bytes, a ZIP allows %d",
 			len(name), maxName)
@@ -71,6 +79,9 @@ func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, i
 	//lint:ignore SA1019 CreateRaw writes this field, and does not look at Modified
 	h.ModifiedDate = dosDate
 	h.SetMode(0o644)
+	if a.utf8 {
+		h.Flags |= utf8Flag
+	}
 	for i := range len(name) {
 		if name[i] >= 0x80 {
 			h.Flags |= utf8Flag
@@ -84,6 +95,8 @@ func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, i
 		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
 		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
 	}
+	h.Extra = append(h.Extra, extra...)
+	a.directory += int64(directoryBytes + len(name))
 	a.entries++
 	w, err := a.zip.CreateRaw(h)
 	h.Extra = nil

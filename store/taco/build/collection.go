@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/yamljson"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
 // Version is the version of the TACO specification of what this package writes.
@@ -55,6 +56,8 @@ type Collection struct {
 	More map[string]json.RawMessage `json:"-"`
 
 	said map[string]string // descriptions of columns of the container that the description is of
+	// sequences are those of the taco:structure of that container.
+	sequences []taco3.Sequence
 }
 
 // Extent is the place and time of all samples.
@@ -295,7 +298,11 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	if err := json.Unmarshal(doc, &members); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	c.said = saidOf(members[fieldsMember])
+	if taco3.Version(doc) != "" {
+		c.modern(members)
+	} else {
+		c.said = saidOf(members[fieldsMember])
+	}
 	old := !strings.HasPrefix(string(members["taco_version"]), `"2.`)
 	if old {
 		upgrade(members)

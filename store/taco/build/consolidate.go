@@ -160,7 +160,7 @@ func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error
 		return err
 	}
 	w := &writer{collection: *c}
-	if w.levels, err = copied(ctx, d, rows); err != nil {
+	if w.levels, err = copied(ctx, d, rows, ZIP); err != nil {
 		return err
 	}
 	return x.join(ctx, w, name)

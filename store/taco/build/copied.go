@@ -13,7 +13,7 @@ import (
 )
 
 // copied returns the levels of rows of a dataset, and checks them.
-func copied(ctx context.Context, d *taco.Dataset, rows []int) ([]*level, error) {
+func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*level, error) {
 	if len(rows) == 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
@@ -40,7 +40,7 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int) ([]*level, error) 
 		}
 	}
 	levels[len(levels)-1].first = nil
-	return levels, checkCopied(levels)
+	return levels, checkCopied(levels, form)
 }
 
 // copiedLevel returns rows of level k, whose table is t.
@@ -101,7 +101,7 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k in
 }
 
 // checkCopied checks ids and trees, because readers accept more than writers may write.
-func checkCopied(levels []*level) error {
+func checkCopied(levels []*level, form Form) error {
 	for k, l := range levels {
 		seen, parent := map[string]bool{}, int32(-1)
 		for i, id := range l.ids {
@@ -113,7 +113,7 @@ func checkCopied(levels []*level) error {
 				name := strconv.Quote(path(levels, k, i))
 				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
 			}
-			if what := badID(id); what != "" && !isPadding(id) {
+			if what := badID(id); what != "" && !isPadding(id) && !(form.Named() && k == 0) { // no path has it
 				return bad("its id " + what)
 			}
 			if seen[id] {
@@ -124,6 +124,9 @@ func checkCopied(levels []*level) error {
 				return bad("is a folder without samples")
 			}
 		}
+	}
+	if form.Named() {
+		return nil
 	}
 	return sameTrees(levels)
 }

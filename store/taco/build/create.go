@@ -27,7 +27,7 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	}
 	defer w.defaults(path)()
 	var err error
-	if w.levels, err = levelsOf(ctx, t.Samples); err != nil {
+	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
 	}
 	if err := w.enough(); err != nil {
@@ -67,6 +67,8 @@ func (c *Collection) CheckFor(form Form) error {
 	switch {
 	case !form.Described():
 		return nil
+	case form.Named():
+		return c.checkNamed()
 	case form.old() && len(c.Curators) == 0:
 		return fault.New(fault.Unsupported, collName, fault.NoOffset,
 			"curators is missing: a TACO 0.2 must have at least one")
@@ -97,7 +99,7 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 // write writes the container to path.
 func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	defer w.defaults(path)()
-	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, TortillaFile: w.tortilla,
+	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, Cozip: w.cozip, TortillaFile: w.tortilla,
 		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
 	file := forms[w.o.Form]
 	if w.o.Store != nil {
@@ -115,8 +117,11 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 		return nil, err
 	}
 	fill := w.folder
-	if w.o.Form.Shards() {
+	switch {
+	case w.o.Form.Shards():
 		fill = w.shards
+	case w.o.Form == CozipFolder:
+		fill = w.namedFolder
 	}
 	if err = fill(ctx, f.Path); err == nil {
 		err = f.Place(path)
@@ -159,16 +164,22 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 			})
 		})
 	}
-	return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
-		err := w.files(ctx, func(p place, l *loaded) error {
-			if l.r == nil {
-				return o.put(dataFolder+p.path, l.keep())
-			}
-			return o.large(w, dataFolder+p.path, l.size, func(f archiveFile) error {
-				_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-				return err
-			})
+	put := func(ctx context.Context, o *objects, name string, l *loaded) error {
+		if l.r == nil {
+			return o.put(name, l.keep())
+		}
+		return o.large(w, name, l.size, func(f archiveFile) error {
+			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
+			return err
 		})
+	}
+	if w.o.Form == CozipFolder {
+		return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
+			return w.namedInto(ctx, func(name string, l *loaded) error { return put(ctx, o, name, l) })
+		})
+	}
+	return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
+		err := w.files(ctx, func(p place, l *loaded) error { return put(ctx, o, dataFolder+p.path, l) })
 		if err == nil {
 			err = w.settle(ctx)
 		}

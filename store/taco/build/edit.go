@@ -155,7 +155,7 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
 		rows[i] = i
 	}
 	w := &e.writer
-	if w.levels, err = copied(ctx, d, rows); err != nil {
+	if w.levels, err = copied(ctx, d, rows, ZIP); err != nil {
 		return err
 	}
 	for k, l := range w.levels {

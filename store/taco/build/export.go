@@ -32,7 +32,7 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	if rows == nil {
 		rows = all
 	}
-	if w.levels, err = copied(ctx, d, rows); err != nil {
+	if w.levels, err = copied(ctx, d, rows, w.o.Form); err != nil {
 		return nil, err
 	}
 	if upgraded {

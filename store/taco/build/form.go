@@ -33,6 +33,11 @@ const (
 	TacocatFile
 	// Tacollection is TACOLLECTION.json: the description of several ZIPs, without their tables.
 	Tacollection
+	// Cozip is a ZIP of TACO 3, CozipFolder a folder of TACO 3, and CozipCatalog the folder .tacocat of the tables of
+	// several ZIPs of TACO 3, which lie beside it.
+	Cozip
+	CozipFolder
+	CozipCatalog
 	// MDS is a folder of shards of MosaicML Streaming, and WebDataset one of tar files. They have no description: see
 	// Shards.
 	MDS
@@ -40,7 +45,12 @@ const (
 )
 
 // Indexes reports whether a form is an index of ZIPs, which Consolidate writes.
-func (f Form) Indexes() bool { return f == Tacocat || f == TacocatFile || f == Tacollection }
+func (f Form) Indexes() bool {
+	return f == Tacocat || f == TacocatFile || f == Tacollection || f == CozipCatalog
+}
+
+// Named reports whether a form is a TACO 3, whose tables have names.
+func (f Form) Named() bool { return f == Cozip || f == CozipFolder }
 
 // Shards reports whether a form is a folder of shards, for other loaders.
 func (f Form) Shards() bool { return f == MDS || f == WebDataset }
@@ -63,7 +73,7 @@ const (
 
 // FormOf returns the form that a name says: an index for .tacocat, __TACOCAT__ and TACOLLECTION.json, ZIP for names
 // that end in .tacozip or .zip, TortillaFile for those that end in .tortilla, StreamingTaco for those that end in
-// .taco, otherwise Folder.
+// .taco, Cozip and CozipFolder for those that end in .taco3.zip and .taco3, otherwise Folder.
 func FormOf(path string) Form {
 	switch filepath.Base(path) {
 	case tacocatName:
@@ -72,6 +82,12 @@ func FormOf(path string) Form {
 		return TacocatFile
 	case tacollectionName:
 		return Tacollection
+	}
+	switch name := strings.ToLower(filepath.Base(path)); {
+	case strings.HasSuffix(name, ".taco3.zip"):
+		return Cozip
+	case strings.HasSuffix(name, ".taco3"):
+		return CozipFolder
 	}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".tacozip", ".zip":
@@ -97,7 +113,7 @@ func Writable(path string, form Form) error {
 	case form.Indexes():
 		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is an index of ZIPs, which holds no samples"), path)
-	case form == ZIP || form.Older():
+	case form.oneFile():
 		return replaceable(path)
 	case err == nil:
 		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
@@ -128,4 +144,4 @@ func replaceable(path string) error {
 func prefixOf(path string) string { return strings.TrimRight(path, "/") + "/" }
 
 // oneFile reports whether a container of a form is one file.
-func (f Form) oneFile() bool { return f == ZIP || f.Older() }
+func (f Form) oneFile() bool { return f == ZIP || f == Cozip || f.Older() }

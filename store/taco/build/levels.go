@@ -11,7 +11,7 @@ import (
 )
 
 // levelsOf turns the tree of a dataset into levels, and checks it.
-func levelsOf(ctx context.Context, t *Tortilla) ([]*level, error) {
+func levelsOf(ctx context.Context, t *Tortilla, form Form) ([]*level, error) {
 	if t == nil || len(t.Samples) == 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
@@ -37,6 +37,9 @@ func levelsOf(ctx context.Context, t *Tortilla) ([]*level, error) {
 		if len(tortillas) == 0 {
 			l.first = nil
 		}
+	}
+	if form.Named() { // its structure says what samples have in common
+		return levels, nil
 	}
 	return levels, sameTrees(levels)
 }

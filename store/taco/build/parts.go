@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -64,11 +65,16 @@ func (w *writer) part(ctx context.Context, groups []group, i int, whole string) 
 		partitions: len(groups)}
 	part.files = part.copyFiles
 	name, write = partName(i), part.zip
+	ending := ".tacozip"
+	if w.o.Form == Cozip {
+		ending, write = ".zip", part.cozip
+		name = strings.TrimSuffix(name, ".tacozip") + ending
+	}
 	switch {
 	case w.o.Form == TortillaFile:
 		name, write = tortillaPart(whole, i), part.tortilla
 	case groups[i].name != "":
-		name = groups[i].name + ".tacozip"
+		name = groups[i].name + ending
 	}
 	return part, name, write, part.measure(ctx)
 }

@@ -25,8 +25,9 @@ type writer struct {
 	// files calls put with the bytes of each file, in the order in which they are written. Afterwards levels and
 	// collection are complete.
 	files   func(ctx context.Context, put putter) error
-	settled bool  // settle was called already
-	work    *work // of a run that can be continued, else nil
+	settled bool   // settle was called already
+	named   *named // of a form of TACO 3, once its structure is known
+	work    *work  // of a run that can be continued, else nil
 }
 
 // putter writes the bytes of a file.
@@ -41,6 +42,10 @@ type place struct {
 // order returns the files in the order in which they are written: the files of a sample of level 0 one after the other,
 // so that reading a sample is one request.
 func (w *writer) order() []place {
+	if w.named != nil {
+		w.result.Samples, w.result.Folders = len(w.named.levels[0].rows), len(w.named.levels)-1
+		return w.named.order(w)
+	}
 	var all []place
 	for i, id := range w.levels[0].ids {
 		all = w.leaves(all, place{0, i, id})
@@ -147,7 +152,7 @@ func (w *writer) add(added []*tables.Table) error {
 // readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
 // the files, and in which the columns say nothing about their order.
 func (w *writer) readsOnce() bool {
-	return w.o.Inspect != nil && !w.o.split() && (w.o.Form == ZIP || w.o.Form == Folder)
+	return w.o.Inspect != nil && !w.o.split() && (w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named())
 }
 
 // inspect hands a file to the inspection, if there is one.

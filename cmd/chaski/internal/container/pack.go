@@ -137,9 +137,9 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 		console.AtLeast("workers", f.workers, 0)); err != nil {
 		return err
 	}
-	form := packForms[f.form]
-	if form == build.Auto {
-		form = build.FormOf(f.out)
+	form, err := formOf(f.form, f.out, f.parts)
+	if err != nil {
+		return err
 	}
 	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (r *build.Result, err error) {
 		o.Form = form

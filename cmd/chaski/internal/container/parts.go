@@ -46,9 +46,10 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 		return console.Usagef("--part-size, --part-count and --part-by exclude each other")
 	case f.by != "" && o.Form == build.TortillaFile:
 		return console.Usagef("--part-by is for ZIPs: the parts of a Tortilla have numbers")
-	case build.FormOf(out) != build.Folder || o.Form != build.Folder && o.Form != build.TortillaFile:
+	case build.FormOf(out) != build.Folder ||
+		o.Form != build.Folder && o.Form != build.TortillaFile && o.Form != build.Cozip:
 		return console.Usagef("-o is %q: for parts it must be the name of a folder, without an extension such as "+
-			".tacozip, and --form must be auto, folder or tortilla", out)
+			".tacozip, and --form must be auto, folder, taco3 or tortilla", out)
 	case f.size != "":
 		o.PartBytes, err = parseSize("part-size", f.size)
 	}

@@ -112,6 +112,9 @@ func orMissing(b json.RawMessage) string {
 	return string(b)
 }
 
+// reservedSpaces are namespaces that only the format uses.
+var reservedSpaces = []string{"internal", "taco", "cozip"}
+
 // columnPattern is the name of a column: a namespace, ":" and a name in it.
 var columnPattern = regexp.MustCompile(`^[a-z][a-z0-9_]*:[^:/\x00]+$`)
 
@@ -139,7 +142,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			low := strings.ToLower(name)
 			switch {
 			case !columnPattern.MatchString(name) || strings.Contains(name, "__") ||
-				slices.Contains([]string{"internal", "taco", "cozip"}, space):
+				slices.Contains(reservedSpaces, space):
 				return collectionFault("taco:metadata: %.80q in the level %q is not the name of a column", name, level)
 			case space == "rumi" && !rumiPattern.MatchString(name):
 				return collectionFault("taco:metadata: %.80q in the level %q is not a column of rumi", name, level)
@@ -160,19 +163,12 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 	return nil
 }
 
-// groups are the columns of places and times, which a level has as a whole. It has one of the three at most.
-var groups = map[string][]string{
-	"spatial":  {"geometry", "bbox", "centroid", "proj_code", "proj_shape", "proj_transform"},
-	"temporal": {"datetime", "start_datetime", "end_datetime"},
-	"stac": {"geometry", "bbox", "centroid", "datetime", "start_datetime", "end_datetime", "proj_code", "proj_shape",
-		"proj_transform"},
-}
-
 // checkGroups checks that a level has one of the groups at most, with all its columns.
 func checkGroups(level string, columns map[string]declared) error {
 	var found []string
 	for name := range columns {
-		if space, _, _ := strings.Cut(name, ":"); groups[space] != nil && !slices.Contains(found, space) {
+		space, _, _ := strings.Cut(name, ":")
+		if len(groupColumns(space)) > 0 && !slices.Contains(found, space) {
 			found = append(found, space)
 		}
 	}
@@ -180,9 +176,9 @@ func checkGroups(level string, columns map[string]declared) error {
 		return collectionFault("taco:metadata: the level %q has columns of both %s and %s", level, found[0], found[1])
 	}
 	for _, space := range found {
-		for _, field := range groups[space] {
-			if _, ok := columns[space+":"+field]; !ok {
-				return collectionFault("taco:metadata: the level %q lacks %s:%s", level, space, field)
+		for _, c := range groupColumns(space) {
+			if _, ok := columns[space+":"+c.Name]; !ok {
+				return collectionFault("taco:metadata: the level %q lacks %s:%s", level, space, c.Name)
 			}
 		}
 	}
@@ -227,7 +223,7 @@ func checkMembers(doc map[string]json.RawMessage) error {
 		switch {
 		case known, slices.Contains([]string{"taco:version", "taco:structure", "taco:metadata", "taco:sources",
 			"taco:derived"}, name):
-		case !qualified || slices.Contains([]string{"taco", "internal", "cozip"}, space):
+		case !qualified || slices.Contains(reservedSpaces, space):
 			return collectionFault("has the member %.80q, which is not defined", name)
 		}
 	}

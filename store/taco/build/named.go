@@ -1,0 +1,344 @@
+package build
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
+)
+
+// named is how TACO 3 has the samples of a writer: a table of the samples and one of the children of each folder below
+// them, in the order of taco:structure. A sample that is a file becomes a folder with that file.
+type named struct {
+	paths  []string // taco:structure
+	layout *taco3.Layout
+	levels []*namedLevel
+	file   string // the name of the file of samples that are files themselves, else ""
+}
+
+// namedLevel has the rows of a table.
+type namedLevel struct {
+	taco3.Level
+	depth   int     // the level of the writer that has the rows
+	rows    []int32 // of that level
+	parents []int32 // rows of the level above
+	samples []int32 // of each row, the number of its sample
+}
+
+// nameLevels derives taco:structure from the samples. sequences are those that the source of the samples declares.
+func (w *writer) nameLevels(sequences []taco3.Sequence) (*named, error) {
+	top := w.levels[0]
+	n := &named{}
+	samples := make([]int32, 0, len(top.ids))
+	for i, id := range top.ids {
+		if isPadding(id) {
+			continue
+		}
+		samples = append(samples, int32(i))
+		if top.folders[i] != top.folders[samples[0]] {
+			return nil, fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(top.folders[i]),
+				top.ids[samples[0]], kindName(top.folders[samples[0]]))
+		}
+	}
+	if len(samples) == 0 {
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
+	}
+	if top.folders[samples[0]] {
+		d := deriver{w: w, sequences: sequences}
+		if err := d.folder("", 0, samples); err != nil {
+			return nil, err
+		}
+		n.paths = d.paths
+	} else {
+		n.file = fileName(top, samples)
+		n.paths = []string{n.file}
+	}
+	var err error
+	if n.layout, err = taco3.NewLayout(n.paths); err != nil {
+		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "cannot be TACO 3: %v", err)
+	}
+	return n, n.fill(w, samples)
+}
+
+// fileName returns the name that all samples that are files get for their file: "image", or "file" if they are no
+// rasters, with the extension that all have.
+func fileName(l *level, samples []int32) string {
+	extension := func(row int32) string {
+		c := l.content[row]
+		name := cmp.Or(filepath.Ext(c.file), filepath.Ext(l.ids[row]))
+		if c.entry != nil {
+			name = filepath.Ext(l.ids[row])
+			if c.entry.Offset == taco.Whole { // else it is a range of a container
+				name = cmp.Or(name, filepath.Ext(c.entry.URI))
+			}
+		}
+		return strings.ToLower(name)
+	}
+	ext := extension(samples[0])
+	for _, row := range samples {
+		if extension(row) != ext {
+			ext = ""
+		}
+	}
+	if ext == "" || catalog.IsRasterName(ext) {
+		return "image" + ext
+	}
+	return "file" + ext
+}
+
+// deriver finds what files all samples have.
+type deriver struct {
+	w         *writer
+	sequences []taco3.Sequence
+	paths     []string
+}
+
+// children are the names of what is in a folder of each sample, without padding.
+type children struct {
+	rows  [][]int32
+	names [][]string
+	all   []string // in the order in which they first appear
+	count map[string]int
+	dirs  map[string]bool
+}
+
+// folder adds the paths of the files in a folder, whose rows are in level k.
+func (d *deriver) folder(folder string, k int, rows []int32) error {
+	c, err := d.children(folder, k, rows)
+	if err != nil {
+		return err
+	}
+	done := map[taco3.Sequence]bool{}
+	for _, name := range c.all {
+		path := join(folder, name)
+		if s, ok := d.sequence(folder, name, c); ok {
+			if !done[s] {
+				done[s] = true
+				d.paths = append(d.paths, s.Entry())
+			}
+			continue
+		}
+		if c.count[name] != len(rows) {
+			return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d of %d samples have %q: the samples of "+
+				"TACO 3 have the same files, but for files whose names differ in a number that counts from 0",
+				c.count[name], len(rows), path)
+		}
+		if !c.dirs[name] {
+			d.paths = append(d.paths, path)
+			continue
+		}
+		var below []int32
+		for i, names := range c.names {
+			below = append(below, c.rows[i][slices.Index(names, name)])
+		}
+		if err := d.folder(path, k+1, below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *deriver) children(folder string, k int, rows []int32) (*children, error) {
+	l, below := d.w.levels[k], d.w.levels[k+1]
+	c := &children{count: map[string]int{}, dirs: map[string]bool{}}
+	for _, row := range rows {
+		var in []int32
+		var names []string
+		for i := l.first[row]; i < l.first[row+1]; i++ {
+			name := below.ids[i]
+			if isPadding(name) {
+				continue
+			}
+			if c.count[name] == 0 {
+				c.all = append(c.all, name)
+				c.dirs[name] = below.folders[i]
+			} else if c.dirs[name] != below.folders[i] {
+				return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+					"%q is a file in some samples and a folder in others", join(folder, name))
+			}
+			c.count[name]++
+			in, names = append(in, i), append(names, name)
+		}
+		c.rows, c.names = append(c.rows, in), append(c.names, names)
+	}
+	return c, nil
+}
+
+// sequence returns the sequence that a file belongs to: one that the source declares, or else one of files that some
+// samples lack, whose names differ in a number that counts from 0 in each sample.
+func (d *deriver) sequence(folder, name string, c *children) (taco3.Sequence, bool) {
+	if c.dirs[name] {
+		return taco3.Sequence{}, false
+	}
+	for _, s := range d.sequences {
+		if s.Folder == folder && number(s, name) >= 0 {
+			if least, most, ok := counts(s, c); ok && least >= s.Least && most <= s.Most {
+				return s, true
+			}
+		}
+	}
+	// The last number of a name is tried first: the number of a step of time stands behind that of a band.
+	for end := len(name); end > 0; {
+		if !isDigit(name[end-1]) {
+			end--
+			continue
+		}
+		begin := end
+		for begin > 0 && isDigit(name[begin-1]) {
+			begin--
+		}
+		s := taco3.Sequence{Folder: folder, Prefix: name[:begin], Suffix: name[end:]}
+		if least, most, ok := counts(s, c); ok && begin > 0 && least < most && least > 0 {
+			s.Least, s.Most = least, most
+			return s, true
+		}
+		end = begin
+	}
+	return taco3.Sequence{}, false
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// number returns the number of a file of a sequence, or -1.
+func number(s taco3.Sequence, name string) int {
+	digits, ok := strings.CutPrefix(name, s.Prefix)
+	if ok {
+		digits, ok = strings.CutSuffix(digits, s.Suffix)
+	}
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || strconv.Itoa(n) != digits {
+		return -1
+	}
+	return n
+}
+
+// counts returns the least and the largest number of files that a sample has of a sequence, and whether they count from
+// 0 in every sample.
+func counts(s taco3.Sequence, c *children) (least, most int, ok bool) {
+	for i, names := range c.names {
+		n, last := 0, -1
+		for _, name := range names {
+			if k := number(s, name); k >= 0 && !c.dirs[name] {
+				n, last = n+1, max(last, k)
+			}
+		}
+		if last != n-1 {
+			return 0, 0, false
+		}
+		if most = max(most, n); i == 0 || n < least {
+			least = n
+		}
+	}
+	return least, most, true
+}
+
+// fill lists the rows of the tables.
+func (n *named) fill(w *writer, samples []int32) error {
+	byFolder := map[string]*namedLevel{}
+	for i, level := range n.layout.Levels() {
+		l := &namedLevel{Level: level}
+		n.levels = append(n.levels, l)
+		switch {
+		case i == 0:
+			l.rows, l.samples = samples, counted32(len(samples))
+		case n.file != "":
+			l.rows, l.parents, l.samples = samples, counted32(len(samples)), counted32(len(samples))
+		default:
+			above, name := n.levels[0], ""
+			if level.Folder != "" {
+				folder := ""
+				if cut := strings.LastIndexByte(level.Folder, '/'); cut >= 0 {
+					folder = level.Folder[:cut]
+				}
+				above, name = byFolder[folder], level.Folder[len(folder):]
+				name = strings.TrimPrefix(name, "/")
+			}
+			l.depth = above.depth + 1
+			if err := l.fill(w, n.layout, above, name); err != nil {
+				return err
+			}
+			byFolder[level.Folder] = l
+		}
+	}
+	return nil
+}
+
+func counted32(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// fill lists the children of the rows of the level above that have a name, "" for all of them.
+func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, name string) error {
+	up, here := w.levels[above.depth], w.levels[l.depth]
+	for i, row := range above.rows {
+		if name != "" && up.ids[row] != name {
+			continue
+		}
+		var names []string
+		var rows []int32
+		for c := up.first[row]; c < up.first[row+1]; c++ {
+			if !isPadding(here.ids[c]) {
+				names, rows = append(names, here.ids[c]), append(rows, c)
+			}
+		}
+		order, wrong := layout.Order(l.Folder, names)
+		if wrong != "" {
+			id := w.levels[0].ids[w.topRow(above.depth, row)]
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+				"does not have the files of the others: %q", join(l.Folder, wrong))
+		}
+		for _, k := range order {
+			l.rows, l.parents = append(l.rows, rows[k]), append(l.parents, int32(i))
+			l.samples = append(l.samples, above.samples[i])
+		}
+	}
+	return nil
+}
+
+// topRow returns the row of level 0 that a row of level k is below.
+func (w *writer) topRow(k int, row int32) int32 {
+	for ; k > 0; k-- {
+		row = w.levels[k].parents[row]
+	}
+	return row
+}
+
+// path returns the path of row i of a level in DATA: the number of the sample, and the path below it.
+func (n *named) path(w *writer, l *namedLevel, i int) string {
+	number := strconv.Itoa(int(l.samples[i]))
+	if l == n.levels[0] {
+		return number
+	}
+	name := n.file
+	if name == "" {
+		name = w.levels[l.depth].ids[l.rows[i]]
+	}
+	return number + "/" + join(l.Folder, name)
+}
+
+// order returns the files in the order in which they are written: sample by sample, and in a sample table by table.
+func (n *named) order(w *writer) (all []place) {
+	next := make([]int, len(n.levels))
+	for s := range n.levels[0].rows {
+		for k, l := range n.levels[1:] {
+			for ; next[k] < len(l.rows) && int(l.samples[next[k]]) == s; next[k]++ {
+				i := next[k]
+				if !w.levels[l.depth].folders[l.rows[i]] {
+					all = append(all, place{l.depth, int(l.rows[i]), n.path(w, l, i)})
+				}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,270 @@
+package taco3
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Names in containers that a writer needs.
+const (
+	WrittenVersion = version
+	IndexName      = indexName
+	PaddingName    = "__cozip_padding__"
+	CollectionName = collectionName
+	// PaddingByte fills the entry that brings a small archive to MinBytes.
+	PaddingByte = 'Z'
+	MinBytes    = minBytes
+	TailBytes   = tailBytes
+	// IndexAt is where the index begins in an archive, and ChecksumAt where the checksum is.
+	IndexAt    = indexAt
+	ChecksumAt = checksumAt
+)
+
+// Layout is a taco:structure, for a writer.
+type Layout struct{ s *structure }
+
+// NewLayout checks the paths of a taco:structure.
+func NewLayout(paths []string) (*Layout, error) {
+	s, err := parseStructure(paths)
+	if err != nil {
+		return nil, err
+	}
+	return &Layout{s}, nil
+}
+
+// Level is a level of a Layout: its name ("sample", "children", "children/before"), and the folder whose children it
+// has, "" for the root of a sample.
+type Level struct{ Name, Folder string }
+
+// Levels returns the levels in their order. The first one has the samples.
+func (l *Layout) Levels() []Level {
+	out := make([]Level, len(l.s.levels))
+	for i, name := range l.s.levels {
+		out[i] = Level{name, strings.TrimPrefix(strings.TrimPrefix(name, "children"), "/")}
+	}
+	out[0].Folder = ""
+	return out
+}
+
+// TableName returns the name of the table of a level in a catalog; elsewhere it is in the folder METADATA.
+func TableName(name string) string { return (&level{name: name}).file() }
+
+// Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
+// child that is missing or that the structure does not have.
+func (l *Layout) Order(folder string, names []string) (order []int, wrong string) {
+	places := make(map[string]int, len(names))
+	for i, name := range names {
+		places[name] = i
+	}
+	take := func(name string) bool {
+		i, ok := places[name]
+		if ok {
+			order = append(order, i)
+			delete(places, name)
+		}
+		return ok
+	}
+	for _, m := range l.s.members[folder] {
+		if m.item == nil || !m.item.sequence() {
+			name := m.folder[strings.LastIndexByte(m.folder, '/')+1:]
+			if m.item != nil {
+				name = m.item.name
+			}
+			if !take(name) {
+				return nil, name
+			}
+			continue
+		}
+		n := 0
+		for n < m.item.most && take(m.item.file(n)) {
+			n++
+		}
+		if n < m.item.least {
+			return nil, m.item.file(n)
+		}
+	}
+	for _, name := range names { // in this order, so that the error is always the same
+		if _, left := places[name]; left {
+			return nil, name
+		}
+	}
+	return order, ""
+}
+
+// Sequence is a sequence of files in a folder: PREFIX*[Least,Most]SUFFIX.
+type Sequence struct {
+	Folder, Prefix, Suffix string
+	Least, Most            int
+}
+
+// Entry returns the sequence as taco:structure has it.
+func (s Sequence) Entry() string {
+	name := s.Prefix + "*[" + strconv.Itoa(s.Least) + "," + strconv.Itoa(s.Most) + "]" + s.Suffix
+	return strings.TrimPrefix(s.Folder+"/"+name, "/")
+}
+
+// Sequences returns the sequences of a Layout.
+func (l *Layout) Sequences() (out []Sequence) {
+	for i := range l.s.items {
+		if it := &l.s.items[i]; it.sequence() {
+			out = append(out, Sequence{it.folder, it.name, it.suffix, it.least, it.most})
+		}
+	}
+	return out
+}
+
+// CheckCollection checks COLLECTION.json by the rules of readers.
+func CheckCollection(doc []byte) error {
+	_, err := parseCollection(doc)
+	return err
+}
+
+// AppendIndex appends the index of an archive: an entry for each name, with the places of their bytes. Its length
+// depends on the names alone. Numbers are little-endian (cozip 1.0, "Index").
+func AppendIndex(b []byte, names []string, places [][2]int64) []byte {
+	b = append(b, "CZIP"...)
+	b = binary.LittleEndian.AppendUint16(b, 1)
+	b = append(b, profileTACO)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(names)))
+	for _, name := range names {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(name)))
+	}
+	for _, name := range names {
+		b = append(b, name...)
+	}
+	for k := range 2 {
+		for i := range names {
+			b = binary.LittleEndian.AppendUint64(b, uint64(places[i][k]))
+		}
+	}
+	return b
+}
+
+// IndexExtra returns the extra field of the index's local header, with a checksum.
+func IndexExtra(checksum uint64) []byte {
+	b := binary.LittleEndian.AppendUint16(nil, extraID)
+	b = binary.LittleEndian.AppendUint16(b, 8)
+	return binary.LittleEndian.AppendUint64(b, checksum)
+}
+
+// Checksum returns the checksum of an archive of size bytes: of its index, and of its tail, the last TailBytes, but for
+// those that are in the index.
+func Checksum(index, tail []byte, size int64) uint64 {
+	sum := fnv.New64a()
+	_, _ = sum.Write(index) // a hash takes all bytes
+	from := size - int64(len(tail))
+	_, _ = sum.Write(tail[max(from, indexAt+int64(len(index)))-from:])
+	return sum.Sum64()
+}
+
+// Group is a group of columns of places and times. Readers want all its columns in a level, of these types.
+type Group struct {
+	Name    string
+	Columns []tables.Column // named without the group
+}
+
+// Types of columns of groups. Required ones are never null.
+var (
+	requiredForm = &tables.Form{Required: true}
+	double       = tables.Type{Kind: tables.Float64, Bits: 64, Form: requiredForm}
+	degrees      = tables.Type{Kind: tables.Float64, Bits: 32, Form: requiredForm}
+	long         = tables.Type{Kind: tables.Int64, Bits: 64, Form: requiredForm}
+	utc          = tables.Type{Kind: tables.Timestamp, UTC: true}
+)
+
+// noted returns a column with a description.
+func noted(name string, t tables.Type, note string) tables.Column {
+	f := t.Stored()
+	f.Note = note
+	t.Form = &f
+	return tables.Column{Name: name, Type: t}
+}
+
+var (
+	whereColumns = []tables.Column{
+		noted("geometry", tables.Type{Kind: tables.Binary}, "Footprint as WKB, in degrees of EPSG:4326"),
+		noted("bbox", tables.Type{Kind: tables.List, Elem: &double},
+			"West, south, east and north of the footprint in degrees; west > east crosses the antimeridian"),
+		noted("centroid", tables.Type{Kind: tables.Struct, Form: requiredForm,
+			Fields: []tables.Column{{Name: "lon", Type: degrees}, {Name: "lat", Type: degrees}}},
+			"Centre of the grid or of the footprint, in degrees of EPSG:4326"),
+	}
+	whenColumns = []tables.Column{
+		noted("datetime", utc, "Time of acquisition; null if only a range is known"),
+		noted("start_datetime", utc, "First time of the observation"),
+		noted("end_datetime", utc, "Last time of the observation"),
+	}
+	gridColumns = []tables.Column{
+		noted("proj_code", tables.Type{Kind: tables.String}, "CRS of the grid, such as EPSG:32718"),
+		noted("proj_shape", tables.Type{Kind: tables.List, Elem: &long}, "Height and width of the grid in pixels"),
+		noted("proj_transform", tables.Type{Kind: tables.List, Elem: &double},
+			"a, b, c, d, e, f: x = a*column + b*row + c, y = d*column + e*row + f"),
+	}
+)
+
+// Groups are the groups. A level has one of them at most.
+var Groups = []Group{
+	{"spatial", slices.Concat(whereColumns, gridColumns)},
+	{"temporal", whenColumns},
+	{"stac", slices.Concat(whereColumns, whenColumns, gridColumns)},
+}
+
+// groupColumns returns the columns of a group, none for another namespace.
+func groupColumns(name string) []tables.Column {
+	for _, g := range Groups {
+		if g.Name == name {
+			return g.Columns
+		}
+	}
+	return nil
+}
+
+// RumiColumn reports whether a column is one of the extension rumi.
+func RumiColumn(name string) bool { return rumiPattern.MatchString(name) }
+
+// ColumnName reports whether readers take a name for the name of a user's column.
+func ColumnName(name string) bool {
+	space, _, _ := strings.Cut(name, ":")
+	return columnPattern.MatchString(name) && !strings.Contains(name, "__") &&
+		!slices.Contains(reservedSpaces, space)
+}
+
+// DeclaredType returns the type of a column as taco:metadata has it: the names of pyarrow but for dates, float16 and
+// time zones, and inside brackets "?" behind what may be null.
+func DeclaredType(t tables.Type) string {
+	f := t.Stored()
+	below := func(t tables.Type) string {
+		if t.Stored().Required {
+			return DeclaredType(t)
+		}
+		return DeclaredType(t) + "?"
+	}
+	switch {
+	case t.Kind == tables.List && f.Store == tables.Map:
+		return "map<" + DeclaredType(t.Elem.Fields[0].Type) + ", " + below(t.Elem.Fields[1].Type) + ">"
+	case t.Kind == tables.List && f.Store == tables.FixedList:
+		return "fixed_size_list<" + below(*t.Elem) + ", " + strconv.Itoa(int(f.Size)) + ">"
+	case t.Kind == tables.List:
+		word, _, _ := strings.Cut(t.ArrowName(), "<")
+		return word + "<" + below(*t.Elem) + ">"
+	case t.Kind == tables.Struct:
+		fields := make([]string, len(t.Fields))
+		for i, c := range t.Fields {
+			fields[i] = c.Name + ": " + below(c.Type)
+		}
+		return "struct<" + strings.Join(fields, ", ") + ">"
+	}
+	name := t.ArrowName()
+	switch name {
+	case "date32[day]":
+		return "date32"
+	case "halffloat":
+		return "float16"
+	}
+	return strings.Replace(name, ", tz=", ", ", 1)
+}
