@@ -68,8 +68,11 @@ func (o *Output) final(path string) build.Form {
 	if o.split() {
 		return build.Folder
 	}
-	return cmp.Or(o.Form, build.FormOf(path))
+	return o.whole(path)
 }
+
+// whole returns the form that the container has or, in parts, that it would have without them.
+func (o *Output) whole(path string) build.Form { return cmp.Or(o.Form, build.FormOf(path)) }
 
 // grown returns the form in which the output is written until it is complete. A later run can continue it in any form.
 func (o *Output) grown(path string) build.Form {
@@ -117,7 +120,7 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 		err = build.Writable(path, o.final(path))
 	}
 	if err == nil {
-		err = r.writable(path, o.final(path))
+		err = r.writable(path, o.whole(path))
 	}
 	if err != nil {
 		return nil, err
@@ -233,7 +236,7 @@ func (m *maker) write(ctx context.Context, w *work, path string, samples putSamp
 	if len(m.recipe.Fields) == 1 {
 		shards.Name = m.recipe.Fields[0].Name
 	}
-	o := build.Options{Form: m.options.final(path), PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
+	o := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
 		PartBy: m.options.PartBy, Shards: shards, Opener: m.options.Loader.Opener, Store: m.options.Store}
 	if o.Form == build.StreamingTaco {
 		// The opener of the options may see other folders only.

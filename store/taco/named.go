@@ -71,8 +71,8 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 	return level, rows, nil
 }
 
-// tableNamed returns a table by its name, as it is stored.
-func (d *Dataset) tableNamed(ctx context.Context, name string) (*tables.Table, error) {
+// LevelTable returns a table of TACO 3 by its name, as it is stored.
+func (d *Dataset) LevelTable(ctx context.Context, name string) (*tables.Table, error) {
 	return d.joinNamed(ctx, name, func(c model.Named, _ int) (*tables.Table, error) {
 		t, _, _, err := c.NamedRows(ctx, name)
 		return t, err

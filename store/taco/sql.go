@@ -72,7 +72,7 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 	case low == "dataset" && d.LevelNames() != nil:
 		return d.wide(ctx)
 	case slices.Contains(d.LevelNames(), name):
-		return d.tableNamed(ctx, name)
+		return d.LevelTable(ctx, name)
 	case strings.HasPrefix(low, "l"):
 		get, digits := d.withParents, low[1:]
 		if rest, ok := strings.CutPrefix(low, "level"); ok {

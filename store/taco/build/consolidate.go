@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // Consolidate writes an index of one or several ZIPs to path: their tables with the place of every sample in its ZIP
@@ -62,6 +61,25 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
+	}
+	if form, err = newest(ctx, o.Opener, zips, form); err != nil {
+		return nil, err
+	}
+	if form == CozipCatalog {
+		x, err := gatherCozips(ctx, zips, path, o)
+		if err != nil {
+			return nil, err
+		}
+		files, err := x.encoded(ctx)
+		if err == nil {
+			err = writeTacocat(path, files)
+		}
+		return &x.result, fault.WithFile(err, path)
+	}
 	x, err := gather(ctx, zips, path, o)
 	if err != nil {
 		return nil, err
@@ -72,12 +90,24 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 	return &x.result, nil
 }
 
+// newest returns CozipCatalog for an index .tacocat of ZIPs of TACO 3, as the first one says, and form for all others.
+func newest(ctx context.Context, o source.Opener, zips []string, form Form) (Form, error) {
+	if form != Tacocat || len(zips) == 0 {
+		return form, nil
+	}
+	is, err := isCozip(ctx, o, zips[0])
+	if is {
+		form = CozipCatalog
+	}
+	return form, fault.WithFile(err, zips[0])
+}
+
 // indexForm returns the form of an index. Auto stands for the form that its name says.
 func indexForm(path string, form Form) (Form, error) {
 	if form == Auto {
 		form = FormOf(path)
 	}
-	if !form.Indexes() {
+	if !form.Indexes() || form == CozipCatalog && filepath.Base(path) != tacocatName {
 		return 0, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is not an index: it must be called %s, %s or %s", tacocatName, tacocatFileName, tacollectionName), path)
 	}
@@ -135,7 +165,7 @@ type sources struct {
 
 // add adds a ZIP.
 func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error) {
-	name, err := x.name(zip)
+	name, err := zipName(x.folder, zip, x.sources.Files)
 	if err != nil {
 		return err
 	}
@@ -166,22 +196,22 @@ func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error
 	return x.join(ctx, w, name)
 }
 
-// name returns the name of a ZIP in the index.
-func (x *index) name(zip string) (string, error) {
+// zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
+func zipName(folder, zip string, taken []string) (string, error) {
 	bad := func(what string) (string, error) {
 		return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
 	}
-	if source.IsRemote(x.folder) || source.IsRemote(zip) {
-		name, below := strings.CutPrefix(zip, prefixOf(x.folder))
+	if source.IsRemote(folder) || source.IsRemote(zip) {
+		name, below := strings.CutPrefix(zip, prefixOf(folder))
 		if !below {
-			return bad("does not lie in the folder of the index, " + strconv.Quote(x.folder) + ", or below it")
+			return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
 		}
-		if slices.Contains(x.sources.Files, name) {
+		if slices.Contains(taken, name) {
 			return bad("is named twice")
 		}
 		return name, nil
 	}
-	from, err := realPath(x.folder)
+	from, err := realPath(folder)
 	if err != nil {
 		return "", err
 	}
@@ -191,10 +221,10 @@ func (x *index) name(zip string) (string, error) {
 	}
 	name, err := filepath.Rel(from, to)
 	if err != nil || name == ".." || strings.HasPrefix(name, ".."+string(filepath.Separator)) {
-		return bad("does not lie in the folder of the index, " + strconv.Quote(x.folder) + ", or below it")
+		return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
 	}
 	name = filepath.ToSlash(name)
-	if slices.Contains(x.sources.Files, name) {
+	if slices.Contains(taken, name) {
 		return bad("is named twice")
 	}
 	return name, nil
@@ -372,42 +402,53 @@ func folderOf(path string) string {
 // write writes an index of a form.
 func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
-	levels, doc, err := x.encoded(ctx, form)
+	files, err := x.encoded(ctx, form)
 	if err != nil {
 		return err
 	}
 	if form == Tacocat {
-		return writeTacocat(path, levels, doc)
+		return writeTacocat(path, files)
 	}
-	return replaceFile(path, written(oneFile(form, levels, doc)))
+	return replaceFile(path, written(files.joined(form)))
 }
 
 // encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
-func (x *index) encoded(ctx context.Context, form Form) (levels [][]byte, doc []byte, err error) {
-	if doc, err = x.document(form); err != nil || form == Tacollection {
-		return nil, doc, err
+func (x *index) encoded(ctx context.Context, form Form) (out indexFiles, err error) {
+	if out.doc, err = x.document(form); err != nil || form == Tacollection {
+		return out, err
 	}
-	levels = make([][]byte, len(x.levels))
 	for k, parts := range x.levels {
 		t, err := tables.Concat(parts, tables.Strict)
 		if err != nil {
-			return nil, nil, fault.WithPart(err, levelName(k), fault.NoOffset)
+			return out, fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
-		var b bytes.Buffer
-		if err := encode.Table(ctx, &b, t); err != nil {
-			return nil, nil, err
+		b, err := encoded(ctx, t)
+		if err != nil {
+			return out, err
 		}
-		levels[k] = b.Bytes()
+		out.add(levelName(k)+".parquet", b)
 	}
-	return levels, doc, nil
+	return out, nil
 }
 
-// oneFile returns an index that is one file.
-func oneFile(form Form, levels [][]byte, doc []byte) []byte {
+// indexFiles are the files of an index.
+type indexFiles struct {
+	names  []string // of tables
+	tables [][]byte
+	doc    []byte // COLLECTION.json
+}
+
+func (x *indexFiles) add(name string, table []byte) {
+	x.names, x.tables = append(x.names, name), append(x.tables, table)
+}
+
+// joined returns an index that is one file.
+func (x indexFiles) joined(form Form) []byte {
 	if form == Tacollection {
-		return doc
+		return x.doc
 	}
-	return bytes.Join(append(append([][]byte{taco2.TacocatHeader(lengths(levels), len(doc))}, levels...), doc), nil)
+	head := taco2.TacocatHeader(lengths(x.tables), len(x.doc))
+	return bytes.Join(append(append([][]byte{head}, x.tables...), x.doc), nil)
 }
 
 func lengths(levels [][]byte) (n []int) {
@@ -426,7 +467,7 @@ func replaceFile(path string, write func(f io.Writer) error) error {
 }
 
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
-func writeTacocat(path string, levels [][]byte, doc []byte) error {
+func writeTacocat(path string, files indexFiles) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists and is not a folder")
 	} else if err == nil {
@@ -444,10 +485,10 @@ func writeTacocat(path string, levels [][]byte, doc []byte) error {
 			err = writeNew(pathname.Join(f.Path, name), written(b))
 		}
 	}
-	for k, b := range levels {
-		put(levelName(k)+".parquet", b)
+	for k, b := range files.tables {
+		put(files.names[k], b)
 	}
-	put(collName, doc)
+	put(collName, files.doc)
 	if err == nil {
 		err = f.Replace(path)
 	}
@@ -464,7 +505,7 @@ func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options
 	if err != nil {
 		return nil, err
 	}
-	if form == Tacocat {
+	if form == Tacocat || form == CozipCatalog {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
 			"is several objects, which a store does not replace together: write %s", tacocatFileName), uri)
 	}
@@ -472,9 +513,9 @@ func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options
 	if err != nil {
 		return nil, err
 	}
-	levels, doc, err := x.encoded(ctx, form)
+	files, err := x.encoded(ctx, form)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	return &x.result, s.Put(ctx, uri, oneFile(form, levels, doc))
+	return &x.result, s.Put(ctx, uri, files.joined(form))
 }

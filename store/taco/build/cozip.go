@@ -181,7 +181,7 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
 		metadata[i] = member{l.Name, declaredColumns(c.cols)}
-		b, err := c.encoded(ctx, l.Name, w.stored(l))
+		b, err := w.stored(l).with(c).encoded(ctx, l.Name)
 		if err != nil {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
@@ -296,14 +296,19 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 	return c
 }
 
-// encoded returns the table of a level: the columns of the container itself, and these.
-func (c *namedColumns) encoded(ctx context.Context, level string, stored *namedColumns) ([]byte, error) {
-	enc, err := encode.NewWriter(slices.Concat(stored.cols, c.cols), map[string]string{"taco:level": level})
+// with returns these columns and others.
+func (c *namedColumns) with(o *namedColumns) *namedColumns {
+	return &namedColumns{tables.Join(c.table, o.table), slices.Concat(c.cols, o.cols)}
+}
+
+// encoded returns the table of a level as Parquet.
+func (c *namedColumns) encoded(ctx context.Context, level string) ([]byte, error) {
+	enc, err := encode.NewWriter(c.cols, map[string]string{"taco:level": level})
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = enc.Write(ctx, &b, tables.Join(stored.table, c.table))
+	err = enc.Write(ctx, &b, c.table)
 	return b.Bytes(), err
 }
 

@@ -364,11 +364,13 @@ func (e *editing) index(ctx context.Context) error {
 	if e.tables == nil {
 		return replaceFile(pathname.Join(e.indexOf, collName), written(doc))
 	}
-	levels := make([][]byte, len(e.tables))
+	files := indexFiles{doc: doc}
 	for k, t := range e.tables {
-		if levels[k], err = encoded(ctx, t); err != nil {
+		b, err := encoded(ctx, t)
+		if err != nil {
 			return err
 		}
+		files.add(levelName(k)+".parquet", b)
 	}
-	return writeTacocat(e.indexOf, levels, doc)
+	return writeTacocat(e.indexOf, files)
 }

@@ -100,6 +100,9 @@ func FormOf(path string) Form {
 	return Folder
 }
 
+// OneFile reports whether a container of a form is one file.
+func (f Form) OneFile() bool { return f == ZIP || f == Cozip || f.Older() }
+
 // Writable returns an error if an existing file or folder at path prevents writing a container of this form there. A
 // program can call it before a long run.
 func Writable(path string, form Form) error {
@@ -113,7 +116,7 @@ func Writable(path string, form Form) error {
 	case form.Indexes():
 		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is an index of ZIPs, which holds no samples"), path)
-	case form.oneFile():
+	case form.OneFile():
 		return replaceable(path)
 	case err == nil:
 		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
@@ -142,6 +145,3 @@ func replaceable(path string) error {
 
 // prefixOf returns the prefix of the URIs of all objects in a folder.
 func prefixOf(path string) string { return strings.TrimRight(path, "/") + "/" }
-
-// oneFile reports whether a container of a form is one file.
-func (f Form) oneFile() bool { return f == ZIP || f == Cozip || f.Older() }

@@ -10,12 +10,18 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// ZIPsIn returns the paths of the files *.tacozip in a folder that are not hidden, in the order of their bytes.
+// ZIPsIn returns the paths of the files *.tacozip in a folder that are not hidden, or without any those of the files
+// *.zip, which TACO 3 has, in the order of their bytes.
 func ZIPsIn(folder string) (zips []string, err error) {
 	entries, err := os.ReadDir(folder)
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".tacozip") && !strings.HasPrefix(e.Name(), ".") {
-			zips = append(zips, pathname.Join(folder, e.Name()))
+	for _, ending := range []string{".tacozip", ".zip"} {
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ending) && !strings.HasPrefix(e.Name(), ".") {
+				zips = append(zips, pathname.Join(folder, e.Name()))
+			}
+		}
+		if zips != nil {
+			break
 		}
 	}
 	return zips, err

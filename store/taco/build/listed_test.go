@@ -42,7 +42,7 @@ func TestListed(t *testing.T) {
 	if got := strings.Join(tree, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	levels, err := levelsOf(t.Context(), l.Samples)
+	levels, err := levelsOf(t.Context(), l.Samples, ZIP)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,19 +184,15 @@ func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err 
 		if w.o.Form == TortillaFile {
 			return nil
 		}
-		x, err := gather(ctx, zips, o.prefix+tacocatName, Options{Opener: w.o.Opener})
+		files, err := w.indexOf(ctx, zips, o.prefix+tacocatName)
 		if err != nil {
 			return err
 		}
-		levels, doc, err := x.encoded(ctx, Tacocat)
-		if err != nil {
-			return err
-		}
-		for k, b := range levels {
-			if err := o.put(tacocatName+"/"+levelName(k)+".parquet", b); err != nil {
+		for k, b := range files.tables {
+			if err := o.put(tacocatName+"/"+files.names[k], b); err != nil {
 				return err
 			}
 		}
-		return o.put(tacocatColl, doc)
+		return o.put(tacocatColl, files.doc)
 	})
 }

@@ -45,10 +45,10 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	w := &writer{o: o, work: &work{from: from, known: map[string]bool{}}}
 	defer w.defaults(path)()
 	form := w.o.Form
-	if o.split() {
+	if o.split() && form != Cozip {
 		form = Folder
 	}
-	if o.Form = form; o.copies() {
+	if o.Form, w.described = form, form; o.copies() {
 		w.o.Form = ZIP
 	}
 	w.files = func(ctx context.Context, put putter) error {
@@ -71,7 +71,11 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 		return nil, errors.New("a container that grows in a store cannot be continued")
 	}
 	if o.Store == nil {
-		if err := Writable(path, form); err != nil {
+		there := form
+		if o.split() {
+			there = Folder
+		}
+		if err := Writable(path, there); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +94,7 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 }
 
 // copies reports whether StreamIn makes a ZIP first, and then a copy of it.
-func (o *Options) copies() bool { return o.split() || o.Form.Older() || o.Form.Shards() }
+func (o *Options) copies() bool { return o.split() || o.Form.Older() || o.Form.Named() || o.Form.Shards() }
 
 // copyInto copies a ZIP into a container of another form, or in parts.
 func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {

@@ -35,7 +35,7 @@ func Vacant(ctx context.Context, s Store, path string, o Options) error {
 	switch {
 	case form.Indexes():
 		return Writable(path, form)
-	case !o.split() && form.oneFile():
+	case !o.split() && form.OneFile():
 		return nil
 	}
 	_, err := interrupted(ctx, s, prefixOf(path))

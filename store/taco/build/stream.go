@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func (s *stream) finish(ctx context.Context, c Collection, columns []*tables.Tab
 	if s.w.collection = c; len(s.w.levels) == 0 {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
-	if err := s.w.collection.Check(); err != nil {
+	if err := s.w.collection.CheckFor(cmp.Or(s.w.described, ZIP)); err != nil {
 		return err
 	}
 	if len(columns) != len(s.w.levels) {

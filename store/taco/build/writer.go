@@ -27,7 +27,9 @@ type writer struct {
 	files   func(ctx context.Context, put putter) error
 	settled bool   // settle was called already
 	named   *named // of a form of TACO 3, once its structure is known
-	work    *work  // of a run that can be continued, else nil
+	// described is the form that the description is for, if a ZIP is written first; else it is 0.
+	described Form
+	work      *work // of a run that can be continued, else nil
 }
 
 // putter writes the bytes of a file.

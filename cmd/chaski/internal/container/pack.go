@@ -110,8 +110,8 @@ where it is written in the directory for temporary files (TMPDIR), and then uplo
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
 	fl.StringVar(&f.form, "form", "auto",
-		"auto (by the name of OUT), zip, folder, tortilla, taco, taco-plain, tacocat, tacocat-file, tacollection, mds "+
-			"or wds")
+		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, taco-plain, tacocat, tacocat-file, "+
+			"tacollection, mds or wds")
 	f.parts.add(fl, ", or of Tortillas")
 	f.shards.add(fl)
 	f.addShared(fl)

@@ -24,8 +24,8 @@ var packForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "fol
 	"tacollection": build.Tacollection, "taco3": build.Cozip, "mds": build.MDS, "wds": build.WebDataset}
 
 // packFormNames are the keys of packForms in the order of the help.
-var packFormNames = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain",
-	"tacocat", "tacocat-file", "tacollection", "taco3", "mds", "wds"}
+var packFormNames = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain",
+	"tacocat", "tacocat-file", "tacollection", "mds", "wds"}
 
 // formOf returns the form of a container at out. Of TACO 3, the name of OUT says whether it is a ZIP, a folder or an
 // index.

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -72,7 +71,7 @@ func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, tortilla, taco, "+
+	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, "+
 		"taco-plain, mds or wds")
 	f.parts.add(fl, "")
 	f.shards.add(fl)
@@ -87,7 +86,14 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	if o.Form.Older() && f.parts != (partFlags{}) {
 		return o, console.Usagef("--part-size, --part-count and --part-by are for ZIPs: --form is %s", f.form)
 	}
-	b := build.Options{Form: cmp.Or(o.Form, build.FormOf(out))}
+	form, err := formOf(f.form, out, f.parts)
+	if err != nil {
+		return o, err
+	}
+	if o.Form == build.Cozip {
+		o.Form = form // or the folder
+	}
+	b := build.Options{Form: form}
 	err = console.FirstError(f.parts.into(&b, out), f.shards.into(&o.Shards, b.Form))
 	o.PartBytes, o.PartCount, o.PartBy = b.PartBytes, b.PartCount, b.PartBy
 	return o, err
@@ -103,7 +109,7 @@ func (f *MadeFlags) Stored(ctx context.Context, out string, o recipe.Output,
 }
 
 // madeForms are the values of --form for recipes, a part of packForms.
-var madeForms = []string{"auto", "zip", "folder", "tortilla", "taco", "taco-plain", "mds", "wds"}
+var madeForms = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain", "mds", "wds"}
 
 // sizeUnits are the units of sizes, longer names first.
 var sizeUnits = []struct {

@@ -44,7 +44,7 @@ func stored(ctx context.Context, out string, form build.Form, parts partFlags,
 		return err
 	}
 	defer done()
-	oneFile := (form == build.ZIP || form.Older()) && parts == (partFlags{})
+	oneFile := form.OneFile() && parts == (partFlags{})
 	if strings.Trim(key, "/") == "" || oneFile && strings.HasSuffix(key, "/") {
 		return console.Usagef("OUT is %s: it has no name of an object", out)
 	}

@@ -25,12 +25,12 @@ const collectionName = "COLLECTION.json"
 type collection struct {
 	raw       json.RawMessage
 	structure *structure
-	metadata  map[string]map[string]declared // by level and column
+	metadata  map[string]map[string]Declared // by level and column
 	sources   *sources                       // nil without taco:sources
 }
 
-// declared is what taco:metadata says of a column.
-type declared struct {
+// Declared is what taco:metadata says of a column.
+type Declared struct {
 	Type        string   `json:"type"`
 	Nullable    *bool    `json:"nullable"`
 	Description *string  `json:"description"`
@@ -164,7 +164,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 }
 
 // checkGroups checks that a level has one of the groups at most, with all its columns.
-func checkGroups(level string, columns map[string]declared) error {
+func checkGroups(level string, columns map[string]Declared) error {
 	var found []string
 	for name := range columns {
 		space, _, _ := strings.Cut(name, ":")

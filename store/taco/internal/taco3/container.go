@@ -28,13 +28,13 @@ const (
 	columnSource   = "internal:source_file"
 )
 
-// FolderFormat is the format of a directory, which has no checksums.
-const FolderFormat = "TACO 3 (FOLDER)"
-
+// FolderFormat is the format of a directory, which has no checksums, and ZIPFormat of an archive.
 const (
-	zipFormat = "TACO 3 (ZIP)"
-	catFormat = "TACO 3 (TACOCAT)"
+	FolderFormat = "TACO 3 (FOLDER)"
+	ZIPFormat    = "TACO 3 (ZIP)"
 )
+
+const catFormat = "TACO 3 (TACOCAT)"
 
 // joinURI appends a relative path to a directory.
 type joinURI func(folder, path string) string
@@ -92,7 +92,7 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if x.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, x, l)
 	}
-	c := &Container{opener: o, join: join, format: zipFormat, uri: uri, index: x, object: object, reader: tail,
+	c := &Container{opener: o, join: join, format: ZIPFormat, uri: uri, index: x, object: object, reader: tail,
 		limits: l}
 	place, ok := x.spans[collectionName]
 	if !ok {

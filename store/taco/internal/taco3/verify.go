@@ -42,7 +42,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	switch c.format {
-	case zipFormat:
+	case ZIPFormat:
 		return c.verifyArchive(ctx, c.reader, c.object.Size, "", r)
 	case FolderFormat:
 		return c.verifyFiles(ctx, r)

@@ -268,3 +268,63 @@ func DeclaredType(t tables.Type) string {
 	}
 	return strings.Replace(name, ", tz=", ", ", 1)
 }
+
+// Form returns a type with what a declaration says of it: whether it and what is in it may be null, and its
+// description.
+func (d *Declared) Form(t tables.Type) tables.Type {
+	t = nullability(t, d.Type)
+	return t.With(func(f *tables.Form) {
+		f.Required = d.Nullable != nil && !*d.Nullable
+		if d.Description != nil {
+			f.Note = *d.Description
+		}
+	})
+}
+
+// nullability returns a type whose parts are required unless the declared type marks them with "?".
+func nullability(t tables.Type, declared string) tables.Type {
+	begin, end := strings.IndexByte(declared, '<'), strings.LastIndexByte(declared, '>')
+	if begin < 0 || end < begin {
+		return t
+	}
+	parts := splitTypes(declared[begin+1 : end])
+	below := func(t tables.Type, part string) tables.Type {
+		maybe := strings.HasSuffix(part, "?")
+		return nullability(t, strings.TrimSuffix(part, "?")).With(func(f *tables.Form) { f.Required = !maybe })
+	}
+	switch {
+	case t.Kind == tables.List && t.Stored().Store == tables.Map && len(parts) == 2:
+		elem := *t.Elem
+		elem.Fields = []tables.Column{elem.Fields[0],
+			{Name: elem.Fields[1].Name, Type: below(elem.Fields[1].Type, parts[1])}}
+		t.Elem = &elem
+	case t.Kind == tables.List && len(parts) > 0:
+		elem := below(*t.Elem, parts[0])
+		t.Elem = &elem
+	case t.Kind == tables.Struct && len(parts) == len(t.Fields):
+		t.Fields = slices.Clone(t.Fields)
+		for i, part := range parts {
+			_, typ, _ := strings.Cut(part, ":")
+			t.Fields[i].Type = below(t.Fields[i].Type, strings.TrimSpace(typ))
+		}
+	}
+	return t
+}
+
+// splitTypes splits a text at the commas that are in no brackets.
+func splitTypes(text string) (parts []string) {
+	depth, begin := 0, 0
+	for i, c := range text {
+		switch c {
+		case '<', '[', '(':
+			depth++
+		case '>', ']', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts, begin = append(parts, strings.TrimSpace(text[begin:i])), i+1
+			}
+		}
+	}
+	return append(parts, strings.TrimSpace(text[begin:]))
+}

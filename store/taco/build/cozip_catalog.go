@@ -1,0 +1,323 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// cozips are the joined tables of several ZIPs of TACO 3.
+type cozips struct {
+	names   []string
+	levels  []*namedColumns // by level, of all ZIPs so far; the columns of the first one
+	parts   [][]*tables.Table
+	members map[string]json.RawMessage // of the first ZIP
+	extent  *Extent
+	bases   []int // rows of each level in the ZIPs so far
+	sources []partition
+	ids     map[string]string // samples, with the ZIP of each
+	result  Result
+}
+
+// partition is what taco:sources says of a ZIP.
+type partition struct {
+	File     string          `json:"file"`
+	Samples  int             `json:"samples"`
+	Spatial  json.RawMessage `json:"spatial,omitempty"`
+	Temporal json.RawMessage `json:"temporal,omitempty"`
+}
+
+// gatherCozips reads the content of an index of ZIPs of TACO 3 that will be in the folder of path.
+func gatherCozips(ctx context.Context, zips []string, path string, o Options) (*cozips, error) {
+	x := &cozips{}
+	var taken []string
+	for i, zip := range zips {
+		name, err := zipName(folderOf(path), zip, taken)
+		if err == nil {
+			err = x.add(ctx, o.Opener, zip, name)
+		}
+		if err != nil {
+			return nil, fault.WithFile(err, zip)
+		}
+		if taken = append(taken, name); o.Progress != nil {
+			o.Progress(i+1, len(zips))
+		}
+	}
+	return x, nil
+}
+
+// indexOf returns the index of the parts of a container.
+func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
+	if w.o.Form == Cozip {
+		x, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
+		if err != nil {
+			return indexFiles{}, err
+		}
+		return x.encoded(ctx)
+	}
+	x, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
+	if err != nil {
+		return indexFiles{}, err
+	}
+	return x.encoded(ctx, Tacocat)
+}
+
+// isCozip reports whether a path is a ZIP of TACO 3.
+func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
+	d, err := taco.Open(ctx, o, []string{path}, taco.Options{})
+	if err != nil {
+		return false, err
+	}
+	return d.Format() == taco3.ZIPFormat, d.Close()
+}
+
+// add adds a ZIP, which has a name in the catalog.
+func (x *cozips) add(ctx context.Context, o source.Opener, zip, name string) (err error) {
+	d, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if d.Format() != taco3.ZIPFormat || len(d.Parts()) != 1 {
+		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index of TACO 3 is of ZIPs of TACO 3",
+			d.Format())
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(d.Collection(), &doc); err != nil {
+		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	metadata, err := x.same(doc)
+	if err != nil {
+		return err
+	}
+	names := d.LevelNames()
+	x.names = names
+	if x.bases == nil {
+		x.bases, x.levels, x.parts = make([]int, len(names)), make([]*namedColumns, len(names)),
+			make([][]*tables.Table, len(names))
+	}
+	rows := make([]int, len(names))
+	for i, level := range names {
+		t, err := d.LevelTable(ctx, level)
+		if err != nil {
+			return err
+		}
+		rows[i] = t.Len()
+		if err := x.level(ctx, i, t, name, metadata[level]); err != nil {
+			return fault.WithPart(err, level, fault.NoOffset)
+		}
+	}
+	for i, n := range rows {
+		x.bases[i] += n
+	}
+	return x.source(doc, name, rows[0])
+}
+
+// same checks that a ZIP is described as the first one, but for the extent. It returns taco:metadata.
+func (x *cozips) same(doc map[string]json.RawMessage) (metadata map[string]map[string]taco3.Declared, err error) {
+	if err := json.Unmarshal(doc["taco:metadata"], &metadata); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	if x.members == nil {
+		x.members = doc
+		return metadata, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		if !ofOne(name) && !sameValue(doc[name], x.members[name]) {
+			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "%s differs from that of %q", name,
+				x.sources[0].File)
+		}
+	}
+	for name := range x.members {
+		if doc[name] == nil && !ofOne(name) {
+			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "has no %s, which %q has", name,
+				x.sources[0].File)
+		}
+	}
+	return metadata, nil
+}
+
+// ofOne reports whether a member is about the samples of one ZIP.
+func ofOne(name string) bool {
+	return name == "extent" || name == newMember("taco:subset_of") || name == newMember("taco:subset_date")
+}
+
+// sameValue reports whether two texts are one JSON value, whatever the order of members.
+func sameValue(a, b json.RawMessage) bool {
+	canonical := func(text json.RawMessage) []byte {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		var v any
+		if d.Decode(&v) != nil {
+			return nil
+		}
+		out, _ := json.Marshal(v) // what was decoded can be encoded
+		return out
+	}
+	return bytes.Equal(canonical(a), canonical(b))
+}
+
+// level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
+func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
+	declared map[string]taco3.Declared) error {
+	c := &namedColumns{}
+	names, vectors := []string{}, []*tables.Vector{}
+	above := 0
+	if i > 0 {
+		above = x.bases[x.above(i)]
+	}
+	for k, column := range t.Columns() {
+		v, err := t.At(ctx, k)
+		if err != nil {
+			return err
+		}
+		typ := portable(column.Type)
+		switch column.Name {
+		case taco2.ColumnCurrent, taco2.ColumnParent:
+			base := x.bases[i]
+			if column.Name == taco2.ColumnParent {
+				base = above
+			}
+			numbers := slices.Clone(v.Ints())
+			for row := range numbers {
+				numbers[row] += int64(base)
+			}
+			typ, v = rowID, tables.NewInts(position, numbers, nil)
+		case taco2.ColumnRelative:
+			typ = nameType
+		case taco2.ColumnID:
+			typ = nameType
+			if err := x.unique(v, name); err != nil {
+				return err
+			}
+		default:
+			if said, ok := declared[column.Name]; ok {
+				typ = said.Form(typ)
+			}
+		}
+		c.cols = append(c.cols, tables.Column{Name: column.Name, Type: typ})
+		names, vectors = append(names, column.Name), append(vectors, v)
+	}
+	from := make([]string, t.Len())
+	for row := range from {
+		from[row] = name
+	}
+	c.cols = append(c.cols, tables.Column{Name: taco.SourceColumn, Type: nameType})
+	x.parts[i] = append(x.parts[i], tables.FromVectors(append(names, taco.SourceColumn),
+		append(vectors, tables.NewStrings(from, nil))))
+	if x.levels[i] == nil {
+		x.levels[i] = c
+	}
+	return x.count(ctx, t)
+}
+
+// count counts the files of a table.
+func (x *cozips) count(ctx context.Context, t *tables.Table) error {
+	if t.Index(taco2.ColumnSize) < 0 {
+		return nil // of samples
+	}
+	sizes, err := t.Column(ctx, taco2.ColumnSize)
+	for i := 0; err == nil && i < sizes.Len(); i++ {
+		if !sizes.Null(i) {
+			x.result.Files++
+			x.result.Bytes += sizes.Int(i)
+		}
+	}
+	return err
+}
+
+// above returns the level that has the parents of a level.
+func (x *cozips) above(i int) int {
+	up := "sample"
+	if cut := strings.LastIndexByte(x.names[i], '/'); cut >= 0 {
+		up = x.names[i][:cut]
+	}
+	return slices.Index(x.names, up)
+}
+
+// unique refuses samples whose id another ZIP has.
+func (x *cozips) unique(ids *tables.Vector, name string) error {
+	if x.ids == nil {
+		x.ids = map[string]string{}
+	}
+	for i := range ids.Len() {
+		if in, there := x.ids[ids.Str(i)]; there {
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(ids.Str(i)), fault.NoOffset,
+				"%q has one of this id", in)
+		}
+		x.ids[ids.Str(i)] = name
+	}
+	return nil
+}
+
+// source adds what taco:sources says of a ZIP.
+func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int) error {
+	p := partition{File: name, Samples: samples}
+	x.result.Samples += samples
+	if doc["extent"] != nil {
+		var e Extent
+		var texts struct{ Spatial, Temporal json.RawMessage }
+		if json.Unmarshal(doc["extent"], &e) != nil || json.Unmarshal(doc["extent"], &texts) != nil {
+			return badMember("extent is %.80s", doc["extent"])
+		}
+		if p.Spatial = texts.Spatial; e.Temporal != nil {
+			p.Temporal = texts.Temporal
+		}
+		switch {
+		case len(e.Spatial) != 4:
+		case x.extent == nil:
+			x.extent = &e
+		default:
+			x.extent.cover(&e)
+		}
+	}
+	x.sources = append(x.sources, p)
+	return nil
+}
+
+// encoded returns the tables and COLLECTION.json.
+func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
+	for i, level := range x.names {
+		t, err := tables.Concat(x.parts[i], tables.Strict)
+		if err != nil {
+			return out, fault.WithPart(err, level, fault.NoOffset)
+		}
+		c := namedColumns{table: t, cols: x.levels[i].cols}
+		b, err := c.encoded(ctx, level)
+		if err != nil {
+			return out, fault.WithPart(err, level, fault.NoOffset)
+		}
+		out.add(taco3.TableName(level), b)
+	}
+	members := []member{}
+	for _, name := range slices.Sorted(maps.Keys(x.members)) {
+		if !ofOne(name) && name != sourcesMember {
+			members = append(members, member{name, x.members[name]})
+		}
+	}
+	if x.extent != nil {
+		members = append(members, member{"extent", x.extent})
+	}
+	members = append(members, member{sourcesMember,
+		object{{"samples", x.result.Samples}, {"partitions", x.sources}}})
+	doc, err := object(members).MarshalJSON()
+	if err != nil {
+		return out, err
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, doc, "", "  ")
+	out.doc = append(b.Bytes(), '\n')
+	return out, err
+}
