@@ -214,7 +214,7 @@ type Split struct {
 	// the ground, not rows: those of two parts do not overlap.
 	By string `json:"by"`
 	// Column is the column for "column", "date" and "given". Default for "given": the first of split,
-	// tortilla:data_split and ml:split that the table has.
+	// tortilla:data_split, split:split and ml:split that the table has.
 	Column string `json:"column,omitempty"`
 	// Seed is the seed of the hash. It is apart from the seed of the spec, so that a split stays
 	// the same from run to run. Default 0.
@@ -255,7 +255,7 @@ func (s *Split) OfRows() bool { return s != nil && s.By != ByPlace }
 
 // SplitColumns lists the usual names of the column of Split "given". The first one that is there is
 // used.
-var SplitColumns = []string{"split", "tortilla:data_split", "ml:split"}
+var SplitColumns = []string{"split", "tortilla:data_split", "split:split", "ml:split"}
 
 // Share is a part of a split.
 type Share struct {

@@ -50,7 +50,7 @@ def pack(
             "old.taco", "old.tortilla"; any other is a folder.
         collection: members of COLLECTION.json, or a file with them (YAML or JSON). "columns",
             "labels", "optical" and "split" are as for `chaski pack --collection`.
-        form: as `chaski pack --form`: "zip", "folder", "tortilla", "taco", "taco-plain", ...
+        form: as `chaski pack --form`: "zip", "folder", "taco3", "tortilla", "taco", ...
         columns: extensions to compute, as `chaski pack --columns`: "stac", "stats", ...
         classes: values of the classes by the path of a raster below the samples, such as
             {"mask.tif": "0-9"}: its statistics are their shares. "" is samples that are files.
@@ -107,7 +107,7 @@ def make(
         recipe: a file of YAML or JSON, or its content: docs/make.md has the keys. Relative paths
             are relative to the file, and those of a dict to the working directory.
         output: the container to write, as for `pack`.
-        form: as `chaski make --form`: "zip", "folder", "tortilla", "taco", "mds", "wds", ...
+        form: as `chaski make --form`: "zip", "folder", "taco3", "tortilla", "mds", "wds", ...
         part_size: write a folder of ZIPs with files of this size each, such as "4GB".
         part_count: write a folder of this many ZIPs.
         part_by: write a folder of a ZIP for each value of this metadata column, such as "split".

@@ -26,7 +26,7 @@ import (
 // block that the index lists: COLLECTION.json and the tables. The index, and the checksum of it and of the end of the
 // archive, are set last.
 func (w *writer) cozip(ctx context.Context, f archiveFile) error {
-	if err := w.name(); err != nil {
+	if err := w.name(ctx); err != nil {
 		return err
 	}
 	tail := &tailed{archiveFile: f}
@@ -164,9 +164,9 @@ func (a *archive) pad(names []string, block [][]byte) error {
 }
 
 // name finds the structure, once.
-func (w *writer) name() (err error) {
+func (w *writer) name(ctx context.Context) (err error) {
 	if w.named == nil {
-		w.named, err = w.nameLevels(w.collection.sequences)
+		w.named, err = w.nameLevels(ctx, w.collection.sequences)
 	}
 	return err
 }
@@ -436,7 +436,7 @@ func (w *writer) namedFolder(ctx context.Context, dir string) error {
 
 // namedInto calls put with the name of each file of a folder of TACO 3, and its bytes.
 func (w *writer) namedInto(ctx context.Context, put func(name string, l *loaded) error) error {
-	if err := w.name(); err != nil {
+	if err := w.name(ctx); err != nil {
 		return err
 	}
 	err := w.files(ctx, func(p place, l *loaded) error {

@@ -35,6 +35,11 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	if w.levels, err = copied(ctx, d, rows, w.o.Form); err != nil {
 		return nil, err
 	}
+	if d.LevelNames() != nil && !w.o.Form.Named() {
+		for _, l := range w.levels {
+			l.columns = l.columns.Rename(oldName)
+		}
+	}
 	if upgraded {
 		for k, l := range w.levels {
 			if l.columns, err = newer(ctx, l.columns); err != nil {

@@ -2,6 +2,7 @@ package build
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ type namedLevel struct {
 }
 
 // nameLevels derives taco:structure from the samples. sequences are those that the source of the samples declares.
-func (w *writer) nameLevels(sequences []taco3.Sequence) (*named, error) {
+func (w *writer) nameLevels(ctx context.Context, sequences []taco3.Sequence) (*named, error) {
 	top := w.levels[0]
 	n := &named{}
 	samples := make([]int32, 0, len(top.ids))
@@ -57,7 +58,10 @@ func (w *writer) nameLevels(sequences []taco3.Sequence) (*named, error) {
 		}
 		n.paths = d.paths
 	} else {
-		n.file = fileName(top, samples)
+		var err error
+		if n.file, err = w.fileName(ctx, samples); err != nil {
+			return nil, err
+		}
 		n.paths = []string{n.file}
 	}
 	var err error
@@ -67,9 +71,10 @@ func (w *writer) nameLevels(sequences []taco3.Sequence) (*named, error) {
 	return n, n.fill(w, samples)
 }
 
-// fileName returns the name that all samples that are files get for their file: "image", or "file" if they are no
-// rasters, with the extension that all have.
-func fileName(l *level, samples []int32) string {
+// fileName returns the name that all samples that are files get for their file: "image", or "file" if the first one is
+// no raster, with the extension that all have or, without one, that of its format.
+func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) {
+	l := w.levels[0]
 	extension := func(row int32) string {
 		c := l.content[row]
 		name := cmp.Or(filepath.Ext(c.file), filepath.Ext(l.ids[row]))
@@ -87,10 +92,21 @@ func fileName(l *level, samples []int32) string {
 			ext = ""
 		}
 	}
-	if ext == "" || catalog.IsRasterName(ext) {
-		return "image" + ext
+	first, err := load(ctx, w.o.Opener, &l.content[samples[0]])
+	if err != nil {
+		return "", err
 	}
-	return "file" + ext
+	defer first.close() //nolint:errcheck // it was only read
+	r := first.open()
+	head := make([]byte, min(r.Size(), 16)) // more than any raster begins with
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return "", err
+	}
+	known := catalog.RasterExtension(head)
+	if known == "" {
+		return "file" + ext, nil
+	}
+	return "image" + cmp.Or(ext, known), nil
 }
 
 // deriver finds what files all samples have.

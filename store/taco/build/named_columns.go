@@ -121,6 +121,21 @@ func newName(name string) string {
 	return space + ":" + fieldName(field)
 }
 
+// oldName is newName the other way round, for a container of an older form.
+func oldName(name string) string {
+	switch space, field, _ := strings.Cut(name, ":"); {
+	case name == "split:split":
+		return newSplit
+	case name == "tog:header":
+		return "taco:header"
+	case space+":" == plainSpace:
+		return field
+	case space+":" == oldSpace:
+		return "stac:" + field
+	}
+	return name
+}
+
 // fieldName returns the part of a column's name behind its namespace, with letters that TACO 3 allows.
 func fieldName(text string) string {
 	text = strings.NewReplacer(":", "_", "/", "_", "\x00", "_").Replace(text)

@@ -94,7 +94,9 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 }
 
 // copies reports whether StreamIn makes a ZIP first, and then a copy of it.
-func (o *Options) copies() bool { return o.split() || o.Form.Older() || o.Form.Named() || o.Form.Shards() }
+func (o *Options) copies() bool {
+	return o.split() || o.Form.Older() || o.Form.Named() || o.Form.Shards()
+}
 
 // copyInto copies a ZIP into a container of another form, or in parts.
 func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {

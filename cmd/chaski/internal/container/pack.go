@@ -43,7 +43,7 @@ func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
-		Short: "Write a container: TACO 2, an index of several, a TACO 0.2, a Tortilla, MDS or WebDataset",
+		Short: "Write a container: TACO 2 or 3, an index of several, a TACO 0.2, a Tortilla, MDS or WebDataset",
 		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
@@ -77,6 +77,12 @@ ends in .taco is a streaming TACO 0.2: its rasters must be TOGs ('chaski convert
 (stats:mean, …) and, of samples that are folders, histograms are computed. --form taco-plain writes a TACO
 0.2 of any files.
 
+--form taco3, or an OUT that ends in .taco3.zip or .taco3, is a TACO 3: a ZIP (OUT ends in .zip) or a folder.
+A sample that is a file becomes a folder with the file image or file. Samples may differ in the number of files
+whose names count from 0 (t0.tif, t1.tif, ...). Columns have a namespace there: split becomes split:split,
+other names without one data:NAME, and the columns of places and times stac, spatial or temporal, if every
+sample has what these must have, else taco2:NAME.
+
 An OUT called .tacocat, __TACOCAT__ or TACOLLECTION.json is an index: the tables of the ZIPs CONTAINER..., or
 of those in a directory, so that a reader opens the index alone (.tacocat is a folder that today's readers
 know, __TACOCAT__ the file of the specification), or one description of them all. The ZIPs must lie
@@ -99,6 +105,7 @@ where it is written in the directory for temporary files (TMPDIR), and then uplo
   chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip
   chaski pack -o all.tacozip low.tacozip high.tacozip
   chaski pack -o old.taco --form taco-plain --collection about.json all.tacozip
+  chaski pack -o new.zip --form taco3 all.tacozip
   chaski pack -o parts/ --part-size 4GB all.tacozip
   chaski pack -o parts/.tacocat parts/
   chaski pack -o chips-mds --form mds all.tacozip
@@ -217,9 +224,9 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 func (f *packFlags) export(
 	ctx context.Context, d *taco.Dataset, path string, filter *taco.Filter, o build.Options,
 ) (*build.Result, error) {
-	if f.upgrade && d.IDColumn() == newestID {
+	if f.upgrade && d.IDColumn() == newestID && (!o.Form.Named() || d.LevelNames() != nil) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "is a %s already: "+
-			"an upgrade is of a Tortilla or a TACO 0.2", d.Format()), path)
+			"an upgrade is of a Tortilla or a TACO 0.2 or, with --form taco3, of a TACO 2", d.Format()), path)
 	}
 	// A copy of broken samples would pass all checks, and hide the damage.
 	checked, err := d.Verify(ctx)
