@@ -2,6 +2,7 @@ package build
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
 // archive writes a ZIP whose entries are stored, without compression.
@@ -201,4 +203,26 @@ func (a *archive) close(h *zip.FileHeader, places []span) error {
 		return err
 	}
 	return a.finish()
+}
+
+// Bytes of ZIP: a local header, an entry of the directory and the end, without names (APPNOTE 6.3, 4.3).
+const (
+	localBytes     = 30
+	directoryBytes = 46
+	endBytes       = 22
+)
+
+// pad adds the entry that brings a small archive to the least size, in front of the block that follows.
+func (a *archive) pad(names []string, block [][]byte) error {
+	size := a.at() + a.directory + endBytes
+	for i, name := range names {
+		size += int64(localBytes + directoryBytes + 2*len(name) + len(block[i]))
+	}
+	missing := taco3.MinBytes - size
+	if missing <= 0 {
+		return nil
+	}
+	n := max(1, missing-int64(localBytes+directoryBytes+2*len(taco3.PaddingName)))
+	_, err := a.addNew(taco3.PaddingName, bytes.Repeat([]byte{taco3.PaddingByte}, int(n)))
+	return err
 }

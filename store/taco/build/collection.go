@@ -72,6 +72,9 @@ type Extent struct {
 const (
 	pitMember    = "taco:pit_schema"
 	fieldsMember = "taco:field_schema"
+	// Of an index.
+	sourcesMember = "taco:sources"
+	tacocatMember = "_tacocat"
 )
 
 // computed are members that Create or an index computes.

@@ -1,15 +1,12 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -196,49 +193,6 @@ func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error
 	return x.join(ctx, w, name)
 }
 
-// zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
-func zipName(folder, zip string, taken []string) (string, error) {
-	bad := func(what string) (string, error) {
-		return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
-	}
-	if source.IsRemote(folder) || source.IsRemote(zip) {
-		name, below := strings.CutPrefix(zip, prefixOf(folder))
-		if !below {
-			return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
-		}
-		if slices.Contains(taken, name) {
-			return bad("is named twice")
-		}
-		return name, nil
-	}
-	from, err := realPath(folder)
-	if err != nil {
-		return "", err
-	}
-	to, err := realPath(zip)
-	if err != nil {
-		return "", err
-	}
-	name, err := filepath.Rel(from, to)
-	if err != nil || name == ".." || strings.HasPrefix(name, ".."+string(filepath.Separator)) {
-		return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
-	}
-	name = filepath.ToSlash(name)
-	if slices.Contains(taken, name) {
-		return bad("is named twice")
-	}
-	return name, nil
-}
-
-// realPath returns a path from the root, without links.
-func realPath(path string) (string, error) {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	return pathname.Abs(path)
-}
-
 // join adds the levels of a ZIP, which has a name in the index.
 func (x *index) join(ctx context.Context, w *writer, name string) error {
 	if err := w.settle(ctx); err != nil {
@@ -386,19 +340,6 @@ func (x *index) document(form Form) ([]byte, error) {
 	return x.collection.document(more...)
 }
 
-const (
-	sourcesMember = "taco:sources"
-	tacocatMember = "_tacocat"
-)
-
-// folderOf returns the folder of a local path or a URI.
-func folderOf(path string) string {
-	if source.IsRemote(path) {
-		return path[:strings.LastIndexByte(path, '/')]
-	}
-	return pathname.Dir(path)
-}
-
 // write writes an index of a form.
 func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
@@ -429,33 +370,6 @@ func (x *index) encoded(ctx context.Context, form Form) (out indexFiles, err err
 		out.add(levelName(k)+".parquet", b)
 	}
 	return out, nil
-}
-
-// indexFiles are the files of an index.
-type indexFiles struct {
-	names  []string // of tables
-	tables [][]byte
-	doc    []byte // COLLECTION.json
-}
-
-func (x *indexFiles) add(name string, table []byte) {
-	x.names, x.tables = append(x.names, name), append(x.tables, table)
-}
-
-// joined returns an index that is one file.
-func (x indexFiles) joined(form Form) []byte {
-	if form == Tacollection {
-		return x.doc
-	}
-	head := taco2.TacocatHeader(lengths(x.tables), len(x.doc))
-	return bytes.Join(append(append([][]byte{head}, x.tables...), x.doc), nil)
-}
-
-func lengths(levels [][]byte) (n []int) {
-	for _, b := range levels {
-		n = append(n, len(b))
-	}
-	return n
 }
 
 // replaceFile writes a file, which may replace one.

@@ -1,13 +1,10 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"hash/crc32"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -19,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // cozip writes the container as an archive of TACO 3: an index, the files, padding if the archive is small, and the
@@ -141,28 +137,6 @@ func (w *writer) emptyFile(p place) error {
 		"%s has no bytes: files of TACO 3 have some", file)
 }
 
-// Bytes of ZIP: a local header, an entry of the directory and the end, without names (APPNOTE 6.3, 4.3).
-const (
-	localBytes     = 30
-	directoryBytes = 46
-	endBytes       = 22
-)
-
-// pad adds the entry that brings a small archive to the least size, in front of the block that follows.
-func (a *archive) pad(names []string, block [][]byte) error {
-	size := a.at() + a.directory + endBytes
-	for i, name := range names {
-		size += int64(localBytes + directoryBytes + 2*len(name) + len(block[i]))
-	}
-	missing := taco3.MinBytes - size
-	if missing <= 0 {
-		return nil
-	}
-	n := max(1, missing-int64(localBytes+directoryBytes+2*len(taco3.PaddingName)))
-	_, err := a.addNew(taco3.PaddingName, bytes.Repeat([]byte{taco3.PaddingByte}, int(n)))
-	return err
-}
-
 // name finds the structure, once.
 func (w *writer) name(ctx context.Context) (err error) {
 	if w.named == nil {
@@ -181,7 +155,8 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
 		metadata[i] = member{l.Name, declaredColumns(c.cols)}
-		b, err := w.stored(l).with(c).encoded(ctx, l.Name)
+		all := w.stored(l).with(c)
+		b, err := all.encoded(ctx, l.Name, all.table())
 		if err != nil {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
@@ -252,10 +227,6 @@ var (
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *namedColumns {
 	c := &namedColumns{}
-	var vectors []*tables.Vector
-	add := func(name string, t tables.Type, v *tables.Vector) {
-		c.cols, vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(vectors, v)
-	}
 	numbers := func(n func(i int) int64, nulls []bool) *tables.Vector {
 		v := make([]int64, len(l.rows))
 		for i := range v {
@@ -264,52 +235,32 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 		return tables.NewInts(position, v, nulls)
 	}
 	level, samples := w.levels[l.depth], l == w.named.levels[0]
-	add(taco2.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
+	c.add(taco2.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
 	if !samples {
-		add(taco2.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
+		c.add(taco2.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
 	}
 	paths := make([]string, len(l.rows))
 	for i := range paths {
 		paths[i] = w.named.path(w, l, i)
 	}
-	add(taco2.ColumnRelative, nameType, tables.NewStrings(paths, nil))
+	c.add(taco2.ColumnRelative, nameType, tables.NewStrings(paths, nil))
 	switch {
 	case samples:
 		ids := make([]string, len(l.rows))
 		for i, row := range l.rows {
 			ids[i] = level.ids[row]
 		}
-		add(taco2.ColumnID, nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" }), tables.NewStrings(ids, nil))
+		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
+		c.add(taco2.ColumnID, noted, tables.NewStrings(ids, nil))
 	case level.spans != nil:
 		nulls := make([]bool, len(l.rows))
 		for i, row := range l.rows {
 			nulls[i] = level.folders[row]
 		}
-		add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].off }, nulls))
-		add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size }, nulls))
+		c.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].off }, nulls))
+		c.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size }, nulls))
 	}
-	names := make([]string, len(c.cols))
-	for i, column := range c.cols {
-		names[i] = column.Name
-	}
-	c.table = tables.FromVectors(names, vectors)
 	return c
-}
-
-// with returns these columns and others.
-func (c *namedColumns) with(o *namedColumns) *namedColumns {
-	return &namedColumns{tables.Join(c.table, o.table), slices.Concat(c.cols, o.cols)}
-}
-
-// encoded returns the table of a level as Parquet.
-func (c *namedColumns) encoded(ctx context.Context, level string) ([]byte, error) {
-	enc, err := encode.NewWriter(c.cols, map[string]string{"taco:level": level})
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = enc.Write(ctx, &b, c.table)
-	return b.Bytes(), err
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.
@@ -332,85 +283,6 @@ func (w *writer) namedDocument(ctx context.Context, metadata []member) ([]byte, 
 		}
 	}
 	return w.collection.named(member{"taco:structure", w.named.paths}, member{"taco:metadata", object(metadata)})
-}
-
-// named returns COLLECTION.json of TACO 3 with more members. Members that TACO 3 does not have go to the namespace
-// taco2.
-func (c *Collection) named(more ...member) ([]byte, error) {
-	providers, others := people(c.Providers, "name", "roles", "url", "links")
-	curators, _ := people(c.Curators)
-	members := []member{{"taco:version", taco3.WrittenVersion}, {"id", c.ID}, {"description", c.Description},
-		{"licenses", c.Licenses}, {"providers", providers}}
-	for _, m := range []struct {
-		member
-		given bool
-	}{{member{"tasks", c.Tasks}, len(c.Tasks) > 0}, {member{"title", c.Title}, c.Title != ""},
-		{member{"keywords", c.Keywords}, len(c.Keywords) > 0}, {member{"curators", curators}, len(c.Curators) > 0},
-		{member{"extent", c.Extent}, c.Extent != nil}, {member{oldSpace + "providers", c.Providers}, others},
-		{member{oldSpace + "dataset_version", c.DatasetVersion}, c.DatasetVersion != ""}} {
-		if m.given {
-			members = append(members, m.member)
-		}
-	}
-	members = append(members, more...)
-	known, err := filled(c.More)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		members = append(members, member{newMember(name), known[name]})
-	}
-	doc, err := object(members).MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, doc, "", "  "); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	if err := taco3.CheckCollection(out.Bytes()); err != nil {
-		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "cannot be that of TACO 3: %v", err)
-	}
-	return out.Bytes(), nil
-}
-
-// people returns people or organisations without members that are null, and with no others than allowed, if some are.
-// others reports whether there were others.
-func people(list []map[string]any, allowed ...string) (out []map[string]any, others bool) {
-	for _, one := range list {
-		kept := map[string]any{}
-		for name, value := range one {
-			switch {
-			case value == nil:
-			case allowed == nil || slices.Contains(allowed, name):
-				kept[name] = value
-			default:
-				others = true
-			}
-		}
-		out = append(out, kept)
-	}
-	return out, others
-}
-
-// newMember returns the name of a further member in TACO 3.
-func newMember(name string) string {
-	space, field, ok := strings.Cut(name, ":")
-	if ok && taco3.ColumnName(space+":x") {
-		return name
-	}
-	if !ok {
-		field = name
-	}
-	return oldSpace + field
-}
-
-// checkNamed checks the members that TACO 3 wants.
-func (c *Collection) checkNamed() error {
-	_, err := c.named(member{"taco:structure", []string{"x"}},
-		member{"taco:metadata", object{{"sample", object{}}, {"children", object{}}}})
-	return err
 }
 
 // namedFolder writes the container of TACO 3 into the empty folder dir, which is synced afterwards.
@@ -459,37 +331,4 @@ func (w *writer) namedInto(ctx context.Context, put func(name string, l *loaded)
 		}
 	}
 	return put(collName, &loaded{bytes: block[0], size: int64(len(block[0]))})
-}
-
-// modern takes what members of TACO 3 say of files and columns, and leaves the members that TACO 2 has, too.
-func (c *Collection) modern(members map[string]json.RawMessage) {
-	var paths []string
-	if json.Unmarshal(members["taco:structure"], &paths) == nil {
-		if l, err := taco3.NewLayout(paths); err == nil {
-			c.sequences = l.Sequences()
-		}
-	}
-	var levels map[string]map[string]struct{ Description string }
-	if json.Unmarshal(members["taco:metadata"], &levels) == nil {
-		c.said = map[string]string{}
-		for level, columns := range levels {
-			depth := strings.Count(level, "/")
-			if level != "sample" {
-				depth++
-			}
-			for name, of := range columns {
-				c.said[keyOf(depth, name)] = of.Description
-			}
-		}
-	}
-	for name, value := range members {
-		space, field, _ := strings.Cut(name, ":")
-		if space == "taco" {
-			delete(members, name)
-		} else if space+":" == oldSpace {
-			delete(members, name)
-			members[field] = value
-		}
-	}
-	members["taco_version"] = quoted(Version)
 }

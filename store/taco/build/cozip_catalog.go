@@ -58,22 +58,6 @@ func gatherCozips(ctx context.Context, zips []string, path string, o Options) (*
 	return x, nil
 }
 
-// indexOf returns the index of the parts of a container.
-func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
-	if w.o.Form == Cozip {
-		x, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
-		if err != nil {
-			return indexFiles{}, err
-		}
-		return x.encoded(ctx)
-	}
-	x, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
-	if err != nil {
-		return indexFiles{}, err
-	}
-	return x.encoded(ctx, Tacocat)
-}
-
 // isCozip reports whether a path is a ZIP of TACO 3.
 func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
 	d, err := taco.Open(ctx, o, []string{path}, taco.Options{})
@@ -173,7 +157,6 @@ func sameValue(a, b json.RawMessage) bool {
 func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
 	c := &namedColumns{}
-	names, vectors := []string{}, []*tables.Vector{}
 	above := 0
 	if i > 0 {
 		above = x.bases[x.above(i)]
@@ -207,18 +190,16 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				typ = said.Form(typ)
 			}
 		}
-		c.cols = append(c.cols, tables.Column{Name: column.Name, Type: typ})
-		names, vectors = append(names, column.Name), append(vectors, v)
+		c.add(column.Name, typ, v)
 	}
 	from := make([]string, t.Len())
 	for row := range from {
 		from[row] = name
 	}
-	c.cols = append(c.cols, tables.Column{Name: taco.SourceColumn, Type: nameType})
-	x.parts[i] = append(x.parts[i], tables.FromVectors(append(names, taco.SourceColumn),
-		append(vectors, tables.NewStrings(from, nil))))
+	c.add(taco.SourceColumn, nameType, tables.NewStrings(from, nil))
+	x.parts[i] = append(x.parts[i], c.table())
 	if x.levels[i] == nil {
-		x.levels[i] = c
+		x.levels[i] = &namedColumns{cols: c.cols}
 	}
 	return x.count(ctx, t)
 }
@@ -294,8 +275,7 @@ func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}
-		c := namedColumns{table: t, cols: x.levels[i].cols}
-		b, err := c.encoded(ctx, level)
+		b, err := x.levels[i].encoded(ctx, level, t)
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}

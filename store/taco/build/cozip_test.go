@@ -71,7 +71,8 @@ func TestCozip(t *testing.T) {
 				files += n + 2
 			}
 			if r.Samples != len(counts) || r.Files != files {
-				rt.Fatalf("%s: got %d samples and %d files, want %d and %d", name, r.Samples, r.Files, len(counts), files)
+				rt.Fatalf("%s: got %d samples and %d files, want %d and %d", name, r.Samples, r.Files, len(counts),
+					files)
 			}
 			compareUneven(rt, t.Context(), path, counts)
 		}
@@ -162,7 +163,8 @@ func checkCozip(t *testing.T, b []byte) (padded bool) {
 	u := binary.LittleEndian
 	size := int(u.Uint32(b[18:]))
 	index := b[51 : 51+size]
-	if string(b[30:39]) != "__cozip__" || u.Uint16(b[28:]) != 12 || u.Uint16(b[39:]) != 0xCA0C || u.Uint16(b[41:]) != 8 {
+	if string(b[30:39]) != "__cozip__" || u.Uint16(b[28:]) != 12 || u.Uint16(b[39:]) != 0xCA0C ||
+		u.Uint16(b[41:]) != 8 {
 		t.Errorf("the header of the index is %x", b[:51])
 	}
 	sum := fnv.New64a()
@@ -199,8 +201,10 @@ func checkCozip(t *testing.T, b []byte) (padded bool) {
 			t.Errorf("entry %s: method %d, flags %x, error %v", f.Name, f.Method, f.Flags, err)
 		}
 		if k := slices.Index(listed, f.Name); k >= 0 {
-			if o, n := u.Uint64(names[8*k:]), u.Uint64(names[8*(count+k):]); int64(o) != off || n != f.UncompressedSize64 {
-				t.Errorf("entry %s: the index says %d bytes at %d, it has %d at %d", f.Name, n, o, f.UncompressedSize64, off)
+			place, size := int64(u.Uint64(names[8*k:])), u.Uint64(names[8*(count+k):])
+			if place != off || size != f.UncompressedSize64 {
+				t.Errorf("entry %s: the index says %d bytes at %d, it has %d at %d", f.Name, size, place,
+					f.UncompressedSize64, off)
 			}
 			if want := len(z.File) - count + k; i != want {
 				t.Errorf("entry %s is number %d, want %d", f.Name, i, want)
@@ -219,7 +223,8 @@ func checkCozip(t *testing.T, b []byte) (padded bool) {
 // files, and that places and times are in the columns that TACO 3 has for them.
 func TestTwoAndThree(t *testing.T) {
 	dir := t.TempDir()
-	two, three, back := filepath.Join(dir, "a.tacozip"), filepath.Join(dir, "b.taco3.zip"), filepath.Join(dir, "c.tacozip")
+	two, three := filepath.Join(dir, "a.tacozip"), filepath.Join(dir, "b.taco3.zip")
+	back := filepath.Join(dir, "c.tacozip")
 	floats := tables.Type{Kind: tables.Float64, Bits: 64}
 	top := &build.Tortilla{Columns: tables.FromVectors(
 		[]string{"split", "cloud", "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:time_start"},
@@ -291,7 +296,8 @@ func checkModern(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	// pyproj has -74.9994999, 36.1443562 for the centre, (500045, 3999960) in EPSG:32618.
-	want := `"a.tif" "train" 1.5 "EPSG:32618" [8,9] [10,0,500000,0,-10,4000000] "1970-01-01T00:00:00.000001+00:00" true true `
+	want := `"a.tif" "train" 1.5 "EPSG:32618" [8,9] [10,0,500000,0,-10,4000000] ` +
+		`"1970-01-01T00:00:00.000001+00:00" true true `
 	if got := rowText(t, rows, 0); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -322,17 +328,24 @@ func TestRefusedForTACO3(t *testing.T) {
 		change  func(c *build.Collection)
 		want    string
 	}{
-		"an empty file":     {[]build.Sample{{ID: "a", Bytes: []byte{}}}, nil, `sample "a": file has no bytes`},
-		"files and folders": {[]build.Sample{file("a"), folder("b", file("x"))}, nil, `"b": is a FOLDER, and "a" is a FILE`},
-		"a missing file":    {[]build.Sample{folder("a", file("x"), file("y")), folder("b", file("x"))}, nil, `1 of 2 samples have "y"`},
-		"a gap":             {[]build.Sample{folder("a", file("t0"), file("t2")), folder("b", file("t0"))}, nil, `1 of 2 samples have "t2"`},
-		"a name with *":     {[]build.Sample{folder("a", file("x*y"))}, nil, `"x*y" has a letter`},
-		"a name with __":    {[]build.Sample{folder("a", file("x__y"))}, nil, `has "__"`},
-		"names of one case": {[]build.Sample{folder("a", file("x"), file("X"))}, nil, `two children of a folder are called "x"`},
-		"no providers":      {[]build.Sample{file("a")}, func(c *build.Collection) { c.Providers = nil }, "providers is null"},
+		"an empty file": {[]build.Sample{{ID: "a", Bytes: []byte{}}}, nil, `sample "a": file has no bytes`},
+		"files and folders": {[]build.Sample{file("a"), folder("b", file("x"))}, nil,
+			`"b": is a FOLDER, and "a" is a FILE`},
+		"a missing file": {[]build.Sample{folder("a", file("x"), file("y")), folder("b", file("x"))}, nil,
+			`1 of 2 samples have "y"`},
+		"a gap": {[]build.Sample{folder("a", file("t0"), file("t2")), folder("b", file("t0"))}, nil,
+			`1 of 2 samples have "t2"`},
+		"a name with *":  {[]build.Sample{folder("a", file("x*y"))}, nil, `"x*y" has a letter`},
+		"a name with __": {[]build.Sample{folder("a", file("x__y"))}, nil, `has "__"`},
+		"names of one case": {[]build.Sample{folder("a", file("x"), file("X"))}, nil,
+			`two children of a folder are called "x"`},
+		"no providers": {[]build.Sample{file("a")}, func(c *build.Collection) { c.Providers = nil },
+			"providers is null"},
 		"a slash in the id": {[]build.Sample{file("a")}, func(c *build.Collection) { c.ID = "a/b" }, "id is"},
-		"a blank licence":   {[]build.Sample{file("a")}, func(c *build.Collection) { c.Licenses = []string{" "} }, "licenses is"},
-		"columns of a case": {[]build.Sample{withColumns(file("a"), "x", "X")}, nil, "names in TACO 3 differ in more than case"},
+		"a blank licence": {[]build.Sample{file("a")}, func(c *build.Collection) { c.Licenses = []string{" "} },
+			"licenses is"},
+		"columns of a case": {[]build.Sample{withColumns(file("a"), "x", "X")}, nil,
+			"names in TACO 3 differ in more than case"},
 		"a folder and files": {[]build.Sample{folder("a", folder("x", file("y"))), folder("b", file("x"))}, nil,
 			`"x" is a file in some samples and a folder in others`},
 	} {
@@ -342,8 +355,8 @@ func TestRefusedForTACO3(t *testing.T) {
 				c.change(&about)
 			}
 			path := filepath.Join(t.TempDir(), "a.taco3.zip")
-			_, err := build.Create(t.Context(), &build.Taco{Samples: &build.Tortilla{Samples: c.samples}, Collection: about},
-				path, build.Options{})
+			all := &build.Taco{Samples: &build.Tortilla{Samples: c.samples}, Collection: about}
+			_, err := build.Create(t.Context(), all, path, build.Options{})
 			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(fmt.Sprint(err), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"regexp"
@@ -30,22 +31,49 @@ const (
 	oldSpace   = "taco2:"
 )
 
-// namedColumns are the columns of a table, with their types.
+// namedColumns are columns with the forms that they are stored in.
 type namedColumns struct {
-	table *tables.Table
-	cols  []tables.Column // of table, with forms
+	cols    []tables.Column
+	vectors []*tables.Vector
+}
+
+func (c *namedColumns) add(name string, t tables.Type, v *tables.Vector) {
+	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
+}
+
+// with returns these columns and others.
+func (c *namedColumns) with(o *namedColumns) *namedColumns {
+	return &namedColumns{slices.Concat(c.cols, o.cols), slices.Concat(c.vectors, o.vectors)}
+}
+
+// table returns the columns as a table; there must be one.
+func (c *namedColumns) table() *tables.Table {
+	names := make([]string, len(c.cols))
+	for i, column := range c.cols {
+		names[i] = column.Name
+	}
+	return tables.FromVectors(names, c.vectors)
+}
+
+// encoded returns a table of a level as Parquet. t has the columns.
+func (c *namedColumns) encoded(ctx context.Context, level string, t *tables.Table) ([]byte, error) {
+	enc, err := encode.NewWriter(c.cols, map[string]string{"taco:level": level})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = enc.Write(ctx, &b, t)
+	return b.Bytes(), err
 }
 
 // modern returns the columns of a table with the names and types of TACO 3. notes are descriptions by the old names.
 func modern(ctx context.Context, t *tables.Table, note func(name string) string) (*namedColumns, error) {
-	names, vectors := []string{}, []*tables.Vector{}
-	fitted := encode.Fitted(ctx, t)
-	cols := make([]tables.Column, 0, len(fitted))
+	out := &namedColumns{}
 	g, err := groupsOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range fitted {
+	for i, c := range encode.Fitted(ctx, t) {
 		if g.taken[c.Name] {
 			continue
 		}
@@ -61,21 +89,18 @@ func modern(ctx context.Context, t *tables.Table, note func(name string) string)
 		if name == "rumi:header" && !slices.Contains(v.Nulls(), true) {
 			c.Type = c.Type.With(func(f *tables.Form) { f.Required = true })
 		}
-		names, vectors, cols = append(names, name), append(vectors, v), append(cols, tables.Column{Name: name, Type: c.Type})
+		out.add(name, c.Type, v)
 	}
-	names, vectors, cols = append(names, g.names...), append(vectors, g.vectors...), append(cols, g.cols...)
+	out = out.with(&g.namedColumns)
 	seen := map[string]string{}
-	for _, name := range names {
-		if was := seen[strings.ToLower(name)]; was != "" {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+	for _, c := range out.cols {
+		if was := seen[strings.ToLower(c.Name)]; was != "" {
+			return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
 				"would be called like %s: names in TACO 3 differ in more than case", was)
 		}
-		seen[strings.ToLower(name)] = name
+		seen[strings.ToLower(c.Name)] = c.Name
 	}
-	if len(names) == 0 {
-		return &namedColumns{table: tables.New(t.Len(), nil, nil)}, nil
-	}
-	return &namedColumns{tables.FromVectors(names, vectors), cols}, nil
+	return out, nil
 }
 
 // portable returns a type that taco:metadata can name. Dictionaries, views and extensions are forms of the same values.
@@ -150,10 +175,8 @@ func fieldName(text string) string {
 
 // grouped are the columns of a group of places and times, and the columns that they come from.
 type grouped struct {
-	names   []string
-	vectors []*tables.Vector
-	cols    []tables.Column
-	taken   map[string]bool
+	namedColumns
+	taken map[string]bool
 }
 
 // groupsOf returns the columns of places and times of a table: those of a group of TACO 3, or what the columns of
@@ -176,7 +199,7 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 			vectors[c.Name] = v
 		}
 		if len(vectors) == len(group.Columns) {
-			g.add(group, t.Len(), vectors)
+			g.addGroup(group, t.Len(), vectors)
 			return g, nil
 		}
 	}
@@ -186,7 +209,7 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 	}
 	for _, group := range taco3.Groups {
 		if o.group == group.Name {
-			g.add(group, t.Len(), o.columns(t.Len()))
+			g.addGroup(group, t.Len(), o.columns(t.Len()))
 			for _, name := range o.used {
 				g.taken[name] = true
 			}
@@ -195,8 +218,8 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 	return g, nil
 }
 
-// add adds the columns of a group. Rows that have none of them make all columns such that may be null.
-func (g *grouped) add(group taco3.Group, rows int, vectors map[string]*tables.Vector) {
+// addGroup adds the columns of a group. Rows that have none of them make all columns such that may be null.
+func (g *grouped) addGroup(group taco3.Group, rows int, vectors map[string]*tables.Vector) {
 	optional := vectors["centroid"] != nil && vectors["centroid"].Kind() == tables.Null
 	if v := vectors["centroid"]; v != nil && slices.Contains(v.Nulls(), true) {
 		optional = true
@@ -213,8 +236,7 @@ func (g *grouped) add(group taco3.Group, rows int, vectors map[string]*tables.Ve
 			v = tables.NewInts(typ.Plain(), v.Ints(), v.Nulls())
 		}
 		g.taken[name] = true
-		g.names, g.vectors = append(g.names, name), append(g.vectors, v)
-		g.cols = append(g.cols, tables.Column{Name: name, Type: typ})
+		g.add(name, typ, v)
 	}
 }
 
@@ -384,7 +406,8 @@ func (o *places) columns(n int) map[string]*tables.Vector {
 			lon[i], lat[i], codes[i] = p.lon, p.lat, p.code
 			shapes, transforms = append(shapes, p.shape[:]...), append(transforms, p.transform[:]...)
 		}
-		shapeEnds, transformEnds = append(shapeEnds, uint32(len(shapes))), append(transformEnds, uint32(len(transforms)))
+		shapeEnds = append(shapeEnds, uint32(len(shapes)))
+		transformEnds = append(transformEnds, uint32(len(transforms)))
 		noRange[i], noTime[i] = !p.stopped, !p.started || p.stopped
 		single[i], first[i], last[i] = p.start, p.start, p.end
 	}

@@ -196,3 +196,19 @@ func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err 
 		return o.put(tacocatColl, files.doc)
 	})
 }
+
+// indexOf returns the index of the parts of a container.
+func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
+	if w.o.Form == Cozip {
+		x, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
+		if err != nil {
+			return indexFiles{}, err
+		}
+		return x.encoded(ctx)
+	}
+	x, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
+	if err != nil {
+		return indexFiles{}, err
+	}
+	return x.encoded(ctx, Tacocat)
+}

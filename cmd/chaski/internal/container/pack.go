@@ -38,13 +38,8 @@ type packFlags struct {
 // newestID is the column of ids in TACO 2.
 const newestID = "id"
 
-// NewPack returns the command pack.
-func NewPack(env console.Env) *cobra.Command {
-	var f packFlags
-	cmd := &cobra.Command{
-		Use:   "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
-		Short: "Write a container: TACO 2 or 3, an index of several, a TACO 0.2, a Tortilla, MDS or WebDataset",
-		Long: `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
+// packHelp describes the command pack.
+const packHelp = `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
 
 Of a directory, each file becomes a sample with the file's name as its id, and each directory in it a folder
 of samples. Samples at the top must have the same files below them. --collection is needed: a YAML or JSON
@@ -95,7 +90,15 @@ WebDataset (shard-000000.tar, ...). Rasters are arrays of bands, rows and column
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. OUT may
 be in S3 (s3://), where it is written without a local copy, and one file also in other stores (gs://, az://),
-where it is written in the directory for temporary files (TMPDIR), and then uploaded.`,
+where it is written in the directory for temporary files (TMPDIR), and then uploaded.`
+
+// NewPack returns the command pack.
+func NewPack(env console.Env) *cobra.Command {
+	var f packFlags
+	cmd := &cobra.Command{
+		Use:   "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
+		Short: "Write a container: TACO 2 or 3, an index of several, a TACO 0.2, a Tortilla, MDS or WebDataset",
+		Long:  packHelp,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
   chaski pack -o masks.tacozip --collection about.json --columns stac,stats,index masks/

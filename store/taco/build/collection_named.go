@@ -1,0 +1,124 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
+)
+
+// named returns COLLECTION.json of TACO 3 with more members. Members that TACO 3 does not have go to the namespace
+// taco2.
+func (c *Collection) named(more ...member) ([]byte, error) {
+	providers, others := people(c.Providers, "name", "roles", "url", "links")
+	curators, _ := people(c.Curators)
+	members := []member{{"taco:version", taco3.WrittenVersion}, {"id", c.ID}, {"description", c.Description},
+		{"licenses", c.Licenses}, {"providers", providers}}
+	for _, m := range []struct {
+		member
+		given bool
+	}{{member{"tasks", c.Tasks}, len(c.Tasks) > 0}, {member{"title", c.Title}, c.Title != ""},
+		{member{"keywords", c.Keywords}, len(c.Keywords) > 0}, {member{"curators", curators}, len(c.Curators) > 0},
+		{member{"extent", c.Extent}, c.Extent != nil}, {member{oldSpace + "providers", c.Providers}, others},
+		{member{oldSpace + "dataset_version", c.DatasetVersion}, c.DatasetVersion != ""}} {
+		if m.given {
+			members = append(members, m.member)
+		}
+	}
+	members = append(members, more...)
+	known, err := filled(c.More)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		members = append(members, member{newMember(name), known[name]})
+	}
+	doc, err := object(members).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, doc, "", "  "); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	if err := taco3.CheckCollection(out.Bytes()); err != nil {
+		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "cannot be that of TACO 3: %v", err)
+	}
+	return out.Bytes(), nil
+}
+
+// people returns people or organisations without members that are null, and with no others than allowed, if some are.
+// others reports whether there were others.
+func people(list []map[string]any, allowed ...string) (out []map[string]any, others bool) {
+	for _, one := range list {
+		kept := map[string]any{}
+		for name, value := range one {
+			switch {
+			case value == nil:
+			case allowed == nil || slices.Contains(allowed, name):
+				kept[name] = value
+			default:
+				others = true
+			}
+		}
+		out = append(out, kept)
+	}
+	return out, others
+}
+
+// newMember returns the name of a further member in TACO 3.
+func newMember(name string) string {
+	space, field, ok := strings.Cut(name, ":")
+	if ok && taco3.ColumnName(space+":x") {
+		return name
+	}
+	if !ok {
+		field = name
+	}
+	return oldSpace + field
+}
+
+// checkNamed checks the members that TACO 3 wants.
+func (c *Collection) checkNamed() error {
+	_, err := c.named(member{"taco:structure", []string{"x"}},
+		member{"taco:metadata", object{{"sample", object{}}, {"children", object{}}}})
+	return err
+}
+
+// modern takes what members of TACO 3 say of files and columns, and leaves the members that TACO 2 has, too.
+func (c *Collection) modern(members map[string]json.RawMessage) {
+	var paths []string
+	if json.Unmarshal(members["taco:structure"], &paths) == nil {
+		if l, err := taco3.NewLayout(paths); err == nil {
+			c.sequences = l.Sequences()
+		}
+	}
+	var levels map[string]map[string]struct{ Description string }
+	if json.Unmarshal(members["taco:metadata"], &levels) == nil {
+		c.said = map[string]string{}
+		for level, columns := range levels {
+			depth := strings.Count(level, "/")
+			if level != "sample" {
+				depth++
+			}
+			for name, of := range columns {
+				c.said[keyOf(depth, name)] = of.Description
+			}
+		}
+	}
+	for name, value := range members {
+		space, field, _ := strings.Cut(name, ":")
+		if space == "taco" {
+			delete(members, name)
+		} else if space+":" == oldSpace {
+			delete(members, name)
+			members[field] = value
+		}
+	}
+	members["taco_version"] = quoted(Version)
+}
