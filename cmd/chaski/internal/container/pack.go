@@ -73,10 +73,10 @@ ends in .taco is a streaming TACO 0.2: its rasters must be TOGs ('chaski convert
 0.2 of any files.
 
 --form taco3, or an OUT that ends in .taco3.zip or .taco3, is a TACO 3: a ZIP (OUT ends in .zip) or a folder.
-A sample that is a file becomes a folder with the file image or file. Samples may differ in the number of files
-whose names count from 0 (t0.tif, t1.tif, ...). Columns have a namespace there: split becomes split:split,
-other names without one data:NAME, and the columns of places and times stac, spatial or temporal, if every
-sample has what these must have, else taco2:NAME.
+A sample that is a file becomes a folder with the file image or file. Samples may differ in the number of
+files whose names count from 0 (t0.tif, t1.tif, ...). Columns have a namespace there: split becomes
+split:split, other names without one data:NAME, and the columns of places and times stac, spatial or temporal,
+if every sample has what these must have, else taco2:NAME.
 
 An OUT called .tacocat, __TACOCAT__ or TACOLLECTION.json is an index: the tables of the ZIPs CONTAINER..., or
 of those in a directory, so that a reader opens the index alone (.tacocat is a folder that today's readers
