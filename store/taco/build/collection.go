@@ -56,8 +56,9 @@ type Collection struct {
 	More map[string]json.RawMessage `json:"-"`
 
 	said map[string]string // descriptions of columns of the container that the description is of
-	// sequences are those of the taco:structure of that container.
-	sequences []taco3.Sequence
+	// structure is the taco:structure of that container, and declared its taco:metadata, by level and column.
+	structure []string
+	declared  map[string]map[string]taco3.Declared
 }
 
 // Extent is the place and time of all samples.

@@ -92,22 +92,18 @@ func (c *Collection) checkNamed() error {
 
 // modern takes what members of TACO 3 say of files and columns, and leaves the members that TACO 2 has, too.
 func (c *Collection) modern(members map[string]json.RawMessage) {
-	var paths []string
-	if json.Unmarshal(members["taco:structure"], &paths) == nil {
-		if l, err := taco3.NewLayout(paths); err == nil {
-			c.sequences = l.Sequences()
-		}
-	}
-	var levels map[string]map[string]struct{ Description string }
-	if json.Unmarshal(members["taco:metadata"], &levels) == nil {
+	_ = json.Unmarshal(members["taco:structure"], &c.structure) // readers have checked it
+	if json.Unmarshal(members["taco:metadata"], &c.declared) == nil {
 		c.said = map[string]string{}
-		for level, columns := range levels {
+		for level, columns := range c.declared {
 			depth := strings.Count(level, "/")
 			if level != "sample" {
 				depth++
 			}
-			for name, of := range columns {
-				c.said[keyOf(depth, name)] = of.Description
+			for name, d := range columns {
+				if d.Description != nil {
+					c.said[keyOf(depth, name)] = *d.Description
+				}
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func (w *writer) emptyFile(p place) error {
 // name finds the structure, once.
 func (w *writer) name(ctx context.Context) (err error) {
 	if w.named == nil {
-		w.named, err = w.nameLevels(ctx, w.collection.sequences)
+		w.named, err = w.nameLevels(ctx, w.collection.structure)
 	}
 	return err
 }
@@ -169,6 +169,9 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 
 // columnsOf returns the columns of a level that are not about its place in the container.
 func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, error) {
+	if c, ok := w.columns[l.Name]; ok {
+		return c, nil
+	}
 	depth, from := l.depth, w.levels[l.depth].columns
 	if w.named.file != "" { // a sample and its file have one row of level 0
 		files := l != w.named.levels[0]
@@ -184,30 +187,38 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, e
 	for i, row := range l.rows {
 		rows[i] = int(row)
 	}
-	t := from.Take(rows)
+	t := from.Take(rows).Rename(func(name string) string { // what the source calls it if other levels have the name
+		return strings.TrimPrefix(name, taco3.LevelColumn(l.Name, ""))
+	})
 	shared := 0
 	for _, other := range w.named.levels {
 		if other.depth == l.depth && w.named.file == "" {
 			shared++
 		}
 	}
-	if shared > 1 { // the columns of the other tables have no values in these rows
+	if shared > 1 { // the columns of the other tables have no values in these rows, and are not declared
 		var keep []int
 		for i := range t.Columns() {
 			v, err := t.At(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			for row := range v.Len() {
-				if !v.Null(row) {
-					keep = append(keep, i)
-					break
-				}
+			_, declared := w.collection.declared[l.Name][t.Columns()[i].Name]
+			for row := 0; row < v.Len() && !declared; row++ {
+				declared = !v.Null(row)
+			}
+			if declared {
+				keep = append(keep, i)
 			}
 		}
 		t = t.Select(keep)
 	}
-	return modern(ctx, t, func(name string) string { return w.collection.descriptionOf(depth, name) })
+	return modern(ctx, t, func(name string, typ tables.Type) tables.Type {
+		if d, ok := w.collection.declared[l.Name][name]; ok {
+			return d.Form(typ)
+		}
+		return typ.With(func(f *tables.Form) { f.Note = w.collection.descriptionOf(depth, name) })
+	})
 }
 
 // ofFile reports whether a column is about a file, and not about the sample.

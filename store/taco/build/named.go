@@ -32,10 +32,10 @@ type namedLevel struct {
 	samples []int32 // of each row, the number of its sample
 }
 
-// nameLevels derives taco:structure from the samples. sequences are those that the source of the samples declares.
-func (w *writer) nameLevels(ctx context.Context, sequences []taco3.Sequence) (*named, error) {
+// nameLevels returns how TACO 3 has the samples. paths are the taco:structure of their source, which they keep if all
+// of them have it; else it is derived from them.
+func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error) {
 	top := w.levels[0]
-	n := &named{}
 	samples := make([]int32, 0, len(top.ids))
 	for i, id := range top.ids {
 		if isPadding(id) {
@@ -51,23 +51,30 @@ func (w *writer) nameLevels(ctx context.Context, sequences []taco3.Sequence) (*n
 	if len(samples) == 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
-	if top.folders[samples[0]] {
-		d := deriver{w: w, sequences: sequences}
-		if err := d.folder("", 0, samples); err != nil {
+	if !top.folders[samples[0]] {
+		file, err := w.fileName(ctx, samples)
+		if err != nil {
 			return nil, err
 		}
-		n.paths = d.paths
-	} else {
-		var err error
-		if n.file, err = w.fileName(ctx, samples); err != nil {
-			return nil, err
-		}
-		n.paths = []string{n.file}
+		return w.laidOut([]string{file}, file, samples)
 	}
-	var err error
-	if n.layout, err = taco3.NewLayout(n.paths); err != nil {
+	if n, err := w.laidOut(paths, "", samples); err == nil {
+		return n, nil
+	}
+	d := deriver{w: w}
+	if err := d.folder("", 0, samples); err != nil {
+		return nil, err
+	}
+	return w.laidOut(d.paths, "", samples)
+}
+
+// laidOut returns the tables of samples that have a structure.
+func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, error) {
+	layout, err := taco3.NewLayout(paths)
+	if err != nil {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "cannot be TACO 3: %v", err)
 	}
+	n := &named{paths: paths, layout: layout, file: file}
 	return n, n.fill(w, samples)
 }
 
@@ -111,9 +118,8 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 
 // deriver finds what files all samples have.
 type deriver struct {
-	w         *writer
-	sequences []taco3.Sequence
-	paths     []string
+	w     *writer
+	paths []string
 }
 
 // children are the names of what is in a folder of each sample, without padding.
@@ -134,7 +140,7 @@ func (d *deriver) folder(folder string, k int, rows []int32) error {
 	done := map[taco3.Sequence]bool{}
 	for _, name := range c.all {
 		path := join(folder, name)
-		if s, ok := d.sequence(folder, name, c); ok {
+		if s, ok := sequenceOf(folder, name, c); ok {
 			if !done[s] {
 				done[s] = true
 				d.paths = append(d.paths, s.Entry())
@@ -187,18 +193,11 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 	return c, nil
 }
 
-// sequence returns the sequence that a file belongs to: one that the source declares, or else one of files that some
-// samples lack, whose names differ in a number that counts from 0 in each sample.
-func (d *deriver) sequence(folder, name string, c *children) (taco3.Sequence, bool) {
+// sequenceOf returns the sequence that a file belongs to: one of files that some samples lack, whose names differ in a
+// number that counts from 0 in each sample.
+func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
 	if c.dirs[name] {
 		return taco3.Sequence{}, false
-	}
-	for _, s := range d.sequences {
-		if s.Folder == folder && number(s, name) >= 0 {
-			if least, most, ok := counts(s, c); ok && least >= s.Least && most <= s.Most {
-				return s, true
-			}
-		}
 	}
 	// The last number of a name is tried first: the number of a step of time stands behind that of a band.
 	for end := len(name); end > 0; {

@@ -46,6 +46,19 @@ func (c *namedColumns) with(o *namedColumns) *namedColumns {
 	return &namedColumns{slices.Concat(c.cols, o.cols), slices.Concat(c.vectors, o.vectors)}
 }
 
+// take returns some rows.
+func (c *namedColumns) take(rows []int) (*namedColumns, error) {
+	out := &namedColumns{cols: c.cols}
+	for _, v := range c.vectors {
+		some, err := v.Take(rows)
+		if err != nil {
+			return nil, err
+		}
+		out.vectors = append(out.vectors, some)
+	}
+	return out, nil
+}
+
 // table returns the columns as a table; there must be one.
 func (c *namedColumns) table() *tables.Table {
 	names := make([]string, len(c.cols))
@@ -66,8 +79,10 @@ func (c *namedColumns) encoded(ctx context.Context, level string, t *tables.Tabl
 	return b.Bytes(), err
 }
 
-// modern returns the columns of a table with the names and types of TACO 3. notes are descriptions by the old names.
-func modern(ctx context.Context, t *tables.Table, note func(name string) string) (*namedColumns, error) {
+// modern returns the columns of a table with the names and types of TACO 3. said returns a column's type with what is
+// known of the column by its old name: its description, and whether it may be null.
+func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*namedColumns,
+	error) {
 	out := &namedColumns{}
 	g, err := groupsOf(ctx, t)
 	if err != nil {
@@ -81,15 +96,10 @@ func modern(ctx context.Context, t *tables.Table, note func(name string) string)
 		if err != nil {
 			return nil, err
 		}
-		name := newName(c.Name)
-		c.Type = portable(c.Type)
-		if text := note(c.Name); text != "" {
-			c.Type = c.Type.With(func(f *tables.Form) { f.Note = text })
-		}
-		if name == "rumi:header" && !slices.Contains(v.Nulls(), true) {
-			c.Type = c.Type.With(func(f *tables.Form) { f.Required = true })
-		}
-		out.add(name, c.Type, v)
+		name, some := newName(c.Name), slices.Contains(v.Nulls(), true)
+		out.add(name, said(c.Name, portable(c.Type)).With(func(f *tables.Form) {
+			f.Required = !some && (f.Required || name == "rumi:header")
+		}), v)
 	}
 	out = out.with(&g.namedColumns)
 	seen := map[string]string{}

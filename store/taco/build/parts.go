@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // tortillaPart is the name of part i of a Tortilla. Parts are numbered from 0, as writers do.
@@ -27,6 +28,9 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		return &sum, fault.WithFile(err, path)
 	}
 	groups, err := w.cuts(ctx)
+	if err == nil {
+		err = w.allColumns(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +80,59 @@ func (w *writer) part(ctx context.Context, groups []group, i int, whole string) 
 	case groups[i].name != "":
 		name = groups[i].name + ending
 	}
+	if err = w.partOf(part, groups[i].rows); err != nil {
+		return nil, "", nil, err
+	}
 	return part, name, write, part.measure(ctx)
+}
+
+// allColumns makes the structure and the columns of all parts of a TACO 3.
+func (w *writer) allColumns(ctx context.Context) error {
+	if w.o.Form != Cozip {
+		return nil
+	}
+	if err := w.name(ctx); err != nil {
+		return err
+	}
+	all := map[string]*namedColumns{}
+	for _, l := range w.named.levels {
+		c, err := w.columnsOf(ctx, l)
+		if err != nil {
+			return fault.WithPart(err, l.Name, fault.NoOffset)
+		}
+		all[l.Name] = c
+	}
+	w.columns = all
+	return nil
+}
+
+// partOf gives a part of a TACO 3, which has some rows of level 0, its structure and columns.
+func (w *writer) partOf(part *writer, tops []int) error {
+	if w.named == nil {
+		return nil
+	}
+	part.collection.structure, part.columns = w.named.paths, map[string]*namedColumns{}
+	number := make(map[int]int32, len(w.named.levels[0].rows)) // of the sample in a row of level 0
+	for i, row := range w.named.levels[0].rows {
+		number[int(row)] = int32(i)
+	}
+	for _, l := range w.named.levels {
+		first, all := model.Group(l.samples, len(w.named.levels[0].rows))
+		var rows []int
+		for _, top := range tops {
+			if i, ok := number[top]; ok { // padding has no number
+				for _, row := range all[first[i]:first[i+1]] {
+					rows = append(rows, int(row))
+				}
+			}
+		}
+		c, err := w.columns[l.Name].take(rows)
+		if err != nil {
+			return err
+		}
+		part.columns[l.Name] = c
+	}
+	return nil
 }
 
 // enough refuses more parts than samples.
@@ -161,6 +217,9 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 // remoteParts writes the container in parts to a store, with an index of them unless they are Tortillas.
 func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err error) {
 	groups, err := w.cuts(ctx)
+	if err == nil {
+		err = w.allColumns(ctx)
+	}
 	if err != nil {
 		return sum, err
 	}

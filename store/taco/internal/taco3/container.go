@@ -248,8 +248,15 @@ func (c *Container) Table(ctx context.Context, depth int) (*tables.Table, error)
 func (c *Container) joinDepth(depth int) error {
 	var all []*tables.Table
 	var ids, types []string
+	apart := c.apart(depth)
 	for _, l := range c.byDepth[depth] {
-		all, ids = append(all, l.tbl), append(ids, l.ids...)
+		ids = append(ids, l.ids...)
+		all = append(all, l.tbl.Rename(func(name string) string {
+			if apart[name] {
+				return LevelColumn(l.name, name)
+			}
+			return name
+		}))
 		for i := range l.ids {
 			types = append(types, c.kind(l, i).String())
 		}
@@ -264,6 +271,29 @@ func (c *Container) joinDepth(depth int) error {
 	c.joined[depth] = tables.Join(tables.FromVectors([]string{columnID, columnType},
 		[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(types, nil)}), stored)
 	return nil
+}
+
+// LevelColumn returns the name that a column of a level has in the table of its depth, if another level of that depth
+// has a column of this name with other values.
+func LevelColumn(level, name string) string { return level + "/" + name }
+
+// apart returns the columns that tables of a depth have with values of different kinds, which no column holds together.
+func (c *Container) apart(depth int) map[string]bool {
+	types, apart := map[string]tables.Type{}, map[string]bool{}
+	for _, l := range c.byDepth[depth] {
+		for _, column := range l.tbl.Columns() {
+			was, known := types[column.Name]
+			number := was.Kind == tables.Int64 || was.Kind == tables.Uint64 || was.Kind == tables.Float64
+			switch {
+			case !known || was.Kind == tables.Null:
+				types[column.Name] = column.Type
+			case column.Type.Kind == tables.Null:
+			case was.Kind != column.Type.Kind, !number && !was.Equal(column.Type):
+				apart[column.Name] = true
+			}
+		}
+	}
+	return apart
 }
 
 // kind returns what a row of a level below the samples is: the folders of the structure are folders.

@@ -108,16 +108,6 @@ func (s Sequence) Entry() string {
 	return strings.TrimPrefix(s.Folder+"/"+name, "/")
 }
 
-// Sequences returns the sequences of a Layout.
-func (l *Layout) Sequences() (out []Sequence) {
-	for i := range l.s.items {
-		if it := &l.s.items[i]; it.sequence() {
-			out = append(out, Sequence{it.folder, it.name, it.suffix, it.least, it.most})
-		}
-	}
-	return out
-}
-
 // CheckCollection checks COLLECTION.json by the rules of readers.
 func CheckCollection(doc []byte) error {
 	_, err := parseCollection(doc)
