@@ -8,7 +8,6 @@ column of each table, by their names), "columns" of the wide table, and "files" 
 file by the id of its sample and its path).
 """
 
-import datetime as dt
 import hashlib
 import json
 import os
