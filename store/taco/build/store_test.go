@@ -183,12 +183,15 @@ var storeForms = map[string]struct {
 	o    build.Options
 	last string
 }{
-	"x.tacozip":  {build.Options{}, ""},
-	"x.tortilla": {build.Options{}, ""},
-	"folder":     {build.Options{Form: build.Folder}, "COLLECTION.json"},
-	"parts":      {build.Options{Form: build.Folder, PartCount: 2}, ".tacocat/COLLECTION.json"},
-	"mds":        {build.Options{Form: build.MDS}, ""},
-	"tortillas":  {build.Options{Form: build.TortillaFile, PartCount: 2}, ""},
+	"x.tacozip":   {build.Options{}, ""},
+	"x.taco3.zip": {build.Options{}, ""},
+	"x.taco3":     {build.Options{Form: build.CozipFolder}, "COLLECTION.json"},
+	"parts3":      {build.Options{Form: build.Cozip, PartCount: 2}, ".tacocat/COLLECTION.json"},
+	"x.tortilla":  {build.Options{}, ""},
+	"folder":      {build.Options{Form: build.Folder}, "COLLECTION.json"},
+	"parts":       {build.Options{Form: build.Folder, PartCount: 2}, ".tacocat/COLLECTION.json"},
+	"mds":         {build.Options{Form: build.MDS}, ""},
+	"tortillas":   {build.Options{Form: build.TortillaFile, PartCount: 2}, ""},
 }
 
 // large returns samples of which one file is copied in pieces.
