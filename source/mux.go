@@ -10,8 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Scheme returns the scheme of a URI in lower case, or "" for a path.
+// Scheme returns the scheme of a URI in lower case, or "" for a path. A name in one of GDAL's file systems has the scheme
+// of what it stands for.
 func Scheme(uri string) string {
+	if scheme, ok := vsiScheme(uri); ok {
+		return scheme
+	}
 	i := strings.Index(uri, "://")
 	if i < 1 {
 		return ""
@@ -54,25 +58,31 @@ type Mux struct {
 	Schemes map[string]Opener
 }
 
-// opener returns the opener of a URI. A scheme without one is fault.Unsupported.
-func (m *Mux) opener(uri string) (Opener, error) {
+// opener returns the opener of a URI, and the name by which that opens it. A scheme without one is fault.Unsupported.
+func (m *Mux) opener(name string) (o Opener, uri string, err error) {
+	uri = Canonical(name)
 	if !IsRemote(uri) {
-		return m.Files, nil
+		return m.Files, uri, nil
 	}
 	if o := m.Schemes[Scheme(uri)]; o != nil {
-		return o, nil
+		return o, uri, nil
 	}
-	return nil, noDriver(uri)
+	return nil, "", noDriver(name)
 }
 
-func noDriver(uri string) error {
+// noDriver returns the error about a name that no opener opens.
+func noDriver(name string) error {
+	if system, _, ok := fileSystem(name); ok {
+		return fault.WithFile(fault.New(fault.Unsupported, "name", fault.NoOffset,
+			"GDAL's file system /%s/ is not read in this form", system), name)
+	}
 	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
-		"no store is known for the scheme %s://", Scheme(uri)), uri)
+		"no store is known for the scheme %s://", Scheme(name)), name)
 }
 
 // Open implements Opener.
 func (m *Mux) Open(ctx context.Context, uri string) (Reader, error) {
-	o, err := m.opener(uri)
+	o, uri, err := m.opener(uri)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +91,7 @@ func (m *Mux) Open(ctx context.Context, uri string) (Reader, error) {
 
 // OpenKnown implements KnownOpener.
 func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
-	o, err := m.opener(uri)
+	o, uri, err := m.opener(uri)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +100,7 @@ func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error
 
 // List implements Lister.
 func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) error {
-	o, err := m.opener(folder)
+	o, folder, err := m.opener(folder)
 	if err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) e
 
 // Names implements Namer.
 func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
-	o, err := m.opener(folder)
+	o, folder, err := m.opener(folder)
 	if err != nil {
 		return nil, err
 	}

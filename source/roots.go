@@ -99,6 +99,10 @@ func (r *Roots) Allow(p string) (string, error) {
 }
 
 func (r *Roots) allowRemote(p string) error {
+	p = Canonical(p) // as a Mux opens it
+	if _, _, ok := fileSystem(p); ok {
+		return noDriver(p)
+	}
 	s := Scheme(p)
 	if slices.Contains(r.dirs, s+":/") { // the whole scheme
 		return nil

@@ -14,14 +14,14 @@ import (
 
 // IsStore reports whether a URI is in an object store that chaski can write to.
 func IsStore(uri string) bool {
-	scheme := source.Scheme(uri)
+	scheme := source.Scheme(source.Canonical(uri))
 	return scheme == "s3" || clouds[scheme] != nil
 }
 
 // Bucket opens the bucket of a URI for which IsStore holds. It returns the key in the bucket, and a function that
 // closes it. Credentials come from the environment, as for reading.
 func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done func(), err error) {
-	scheme, rest, _ := strings.Cut(uri, "://")
+	scheme, rest, _ := strings.Cut(source.Canonical(uri), "://")
 	name, key, _ := strings.Cut(rest, "/")
 	if name == "" {
 		err := fault.New(fault.Unsupported, "URI", fault.NoOffset, "it has no bucket")
