@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zipdir"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
@@ -15,7 +16,7 @@ import (
 func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collection, source.Reader, error) {
 	const part = "COLLECTION.json"
 	behind := r.Size() - at.end()
-	if behind > maxTail || at.size > maxCollection {
+	if behind > zipdir.MaxTail || at.size > maxCollection {
 		c, err := readCollection(ctx, r, at, part)
 		return c, r, err
 	}

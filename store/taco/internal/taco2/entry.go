@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zipdir"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -287,7 +288,7 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 // zipDirectory is the directory of an open ZIP.
 type zipDirectory struct {
 	r       source.Reader
-	entries map[string]zipEntry
+	entries map[string]zipdir.Entry
 }
 
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
@@ -307,7 +308,7 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 		}
 		return nil, err
 	}
-	entries, err := readDirectory(ctx, r, after, isData)
+	entries, err := zipdir.Read(ctx, r, after, isData)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -329,26 +330,13 @@ func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row 
 		name += "/" + MetaName
 	}
 	e, ok := z.entries[name]
-	if !ok || !e.plain {
+	if !ok || !e.Plain {
 		return span{}, c.row(fault.Corrupt, k, row, "the ZIP has no stored entry %q", name)
 	}
-	s := span{e.local + int64(30+len(name)), e.size}
+	s := span{e.Local + int64(30+len(name)), e.Size}
 	if stored[s] {
 		return s, nil
 	}
-	return z.data(ctx, name, e)
-}
-
-// data returns the place of an entry's data, from its local header.
-func (z *zipDirectory) data(ctx context.Context, name string, e zipEntry) (span, error) {
-	b := make([]byte, 30)
-	if err := z.r.ReadAt(ctx, b, e.local); err != nil {
-		return span{}, fault.WithPart(err, "local file header of "+name, 0)
-	}
-	s := span{e.local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.size}
-	if string(b[:4]) != localSignature || !s.in(z.r.Size()) {
-		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local,
-			"is invalid, or its %d bytes are outside the file", e.size)
-	}
-	return s, nil
+	data, err := zipdir.Data(ctx, z.r, name, e)
+	return span{data.Off, data.Size}, err
 }

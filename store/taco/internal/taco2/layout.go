@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zipdir"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -43,16 +44,16 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		l.End = max(l.End, s.end())
 	}
 	sig := make([]byte, 4)
-	at, size, n := collection.end(), r.Size()-collection.end(), uint64(untilEnd)
-	if at > r.Size()-4 || r.ReadAt(ctx, sig, at) != nil || string(sig) != directorySignature {
-		where, entries, err := findDirectory(ctx, r, 0)
+	at, size, n := collection.end(), r.Size()-collection.end(), uint64(zipdir.UntilEnd)
+	if at > r.Size()-4 || r.ReadAt(ctx, sig, at) != nil || string(sig) != zipdir.Signature {
+		where, entries, err := zipdir.Find(ctx, r, 0)
 		if err != nil {
 			return nil, err
 		}
-		at, size, n = where.off, where.size, entries
+		at, size, n = where.Off, where.Size, entries
 	}
-	if size > maxDirectory { // without its last records it would be written again without them
-		return nil, fault.New(fault.Limit, "central directory", at, "%d bytes, at most %d", size, maxDirectory)
+	if size > zipdir.MaxBytes { // without its last records it would be written again without them
+		return nil, fault.New(fault.Limit, "central directory", at, "%d bytes, at most %d", size, zipdir.MaxBytes)
 	}
 	b := make([]byte, size)
 	if err := r.ReadAt(ctx, b, at); err != nil {
@@ -64,7 +65,7 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 // directory reads n records of the directory in b, which is at offset base, and finds the end of the archive.
 func (l *Layout) directory(b []byte, base int64, n uint64) error {
 	at := 0
-	for i := uint64(0); i < n && len(b)-at >= 46 && string(b[at:at+4]) == directorySignature; i++ {
+	for i := uint64(0); i < n && len(b)-at >= 46 && string(b[at:at+4]) == zipdir.Signature; i++ {
 		name := int(le16(b, at+28))
 		end := at + 46 + name + int(le16(b, at+30)) + int(le16(b, at+32))
 		if end > len(b) {
@@ -73,14 +74,14 @@ func (l *Layout) directory(b []byte, base int64, n uint64) error {
 		l.Records = append(l.Records, Record{string(b[at+46 : at+46+name]), b[at:end]})
 		at = end
 	}
-	if n != untilEnd && uint64(len(l.Records)) != n {
+	if n != zipdir.UntilEnd && uint64(len(l.Records)) != n {
 		return fault.New(fault.Corrupt, "central directory", base+int64(at), "it has only %d of %d entries",
 			len(l.Records), n)
 	}
-	if len(b)-at >= 56+20 && string(b[at:at+4]) == end64Signature {
+	if len(b)-at >= 56+20 && string(b[at:at+4]) == zipdir.End64Signature {
 		at += 56 + 20 // the record of ZIP64, and its locator
 	}
-	if len(b)-at >= 22 && string(b[at:at+4]) == endSignature {
+	if len(b)-at >= 22 && string(b[at:at+4]) == zipdir.EndSignature {
 		at = min(at+22+int(le16(b, at+20)), len(b))
 	}
 	l.End = max(l.End, base+int64(at))
@@ -123,7 +124,7 @@ func AppendDirectory(b []byte, records []Record, at int64) []byte {
 	const full16, full32 = 1<<16 - 1, 1<<32 - 1
 	if n >= full16 || size >= full32 || at >= full32 {
 		end := at + size
-		b = append(b, end64Signature...)
+		b = append(b, zipdir.End64Signature...)
 		b = binary.LittleEndian.AppendUint64(b, 56-12) // size of the rest of the record
 		b = binary.LittleEndian.AppendUint16(b, 45)    // version that made it, and that is needed: 4.5, for ZIP64
 		b = binary.LittleEndian.AppendUint16(b, 45)
@@ -131,12 +132,12 @@ func AppendDirectory(b []byte, records []Record, at int64) []byte {
 		for _, v := range []int64{int64(n), int64(n), size, at} {
 			b = binary.LittleEndian.AppendUint64(b, uint64(v))
 		}
-		b = append(b, locator64Signature...)
+		b = append(b, zipdir.Locator64Signature...)
 		b = binary.LittleEndian.AppendUint32(b, 0)
 		b = binary.LittleEndian.AppendUint64(b, uint64(end))
 		b = binary.LittleEndian.AppendUint32(b, 1)
 	}
-	b = append(b, endSignature...)
+	b = append(b, zipdir.EndSignature...)
 	b = binary.LittleEndian.AppendUint32(b, 0)
 	for range 2 {
 		b = binary.LittleEndian.AppendUint16(b, uint16(min(n, full16)))

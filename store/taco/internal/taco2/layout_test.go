@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zipdir"
 )
 
 // inMemory is a file in memory.
@@ -36,7 +37,7 @@ func TestLayoutOfALongDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ReadLayout(t.Context(), longFile{b, int64(len(b)) + maxDirectory})
+	_, err = ReadLayout(t.Context(), longFile{b, int64(len(b)) + zipdir.MaxBytes})
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zipdir"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -249,7 +250,7 @@ type verifier struct {
 	absent map[string]bool
 	// directory is the central directory of a ZIP, or nil if it cannot be read. unlisted counts the samples without
 	// an entry at their place.
-	directory map[string]zipEntry
+	directory map[string]zipdir.Entry
 	unlisted  int64
 	// schemas has the types of the columns in the tables of children, by level. uneven counts the
 	// tables that lack a column of their level.
@@ -269,7 +270,7 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.directory, err = readDirectory(ctx, r, c.collAt.end(), isVerified)
+	v.directory, err = zipdir.Read(ctx, r, c.collAt.end(), isVerified)
 	if fault.KindOf(err) == fault.Corrupt {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
@@ -375,13 +376,13 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	listed := uint32(0)
 	if v.directory != nil {
 		z, ok := v.directory[name]
-		if listed = z.crc; !ok || !z.plain || z.size != s.size || z.local >= s.off {
+		if listed = z.CRC; !ok || !z.Plain || z.Size != s.size || z.Local >= s.off {
 			v.unlisted++
 		}
 	}
-	crc, err := localHeader(ctx, r, name, s)
+	crc, err := zipdir.LocalHeader(ctx, r, name, zipdir.Span{Off: s.off, Size: s.size})
 	if err == nil {
-		err = checkSum(ctx, r, "sample "+name, s, crc, listed)
+		err = zipdir.CheckSum(ctx, r, "sample "+name, zipdir.Span{Off: s.off, Size: s.size}, crc, listed)
 	}
 	return fault.WithFile(err, e.URI)
 }
@@ -400,16 +401,16 @@ func (v *verifier) tables(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		z, ok := v.directory[e.name]
-		if !ok || z.size != e.span.size {
+		if !ok || z.Size != e.span.size {
 			continue
 		}
 		r, err := c.reader(ctx, c.uri)
 		if err != nil {
 			return err
 		}
-		at, err := (&zipDirectory{r: r}).data(ctx, e.name, z)
-		if err == nil && at == e.span {
-			err = checkSum(ctx, r, e.name, at, z.crc)
+		data, err := zipdir.Data(ctx, r, e.name, z)
+		if err == nil && data == (zipdir.Span{Off: e.span.off, Size: e.span.size}) {
+			err = zipdir.CheckSum(ctx, r, e.name, data, z.CRC)
 		} else if fault.KindOf(err) == fault.Corrupt { // the table at this place is another one
 			err = nil
 		}

@@ -1,0 +1,258 @@
+// Package zipdir reads the directory of a ZIP archive from the few bytes that it has, and checks what it says of
+// entries.
+package zipdir
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Signatures of records (APPNOTE 6.3): of an entry, of the end, and of the end and its locator in ZIP64.
+const (
+	localSignature     = "PK\x03\x04"
+	Signature          = "PK\x01\x02"
+	EndSignature       = "PK\x05\x06"
+	End64Signature     = "PK\x06\x06"
+	Locator64Signature = "PK\x06\x07"
+)
+
+// Span is a byte range of an object.
+type Span struct{ Off, Size int64 }
+
+func le16(b []byte, at int) uint16 { return binary.LittleEndian.Uint16(b[at:]) }
+func le32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+func le64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+
+// Entry is an entry of the central directory.
+type Entry struct {
+	Local  int64 // offset of its local file header
+	Size   int64 // stored bytes
+	Bytes  int64 // bytes of the content
+	Plain  bool  // stored without compression and encryption
+	Method uint16
+	CRC    uint32
+}
+
+// MaxBytes limits the central directory that is read, in bytes: some ten million entries.
+const MaxBytes = 1 << 30
+
+// MaxTail is the largest distance of the end-of-directory record from the end of a file: its
+// comment of at most 65,535 bytes, the record of 22 bytes, and the locator and record of ZIP64.
+const MaxTail = 65535 + 22 + 20 + 56
+
+// Read reads the central directory of a ZIP and returns the entries that want accepts, by
+// name. Tables may have been appended to the archive. If they are too long to search back over, it
+// looks for the directory at after, the end of COLLECTION.json.
+func Read(ctx context.Context, r source.Reader, after int64,
+	want func(name []byte) bool) (map[string]Entry, error) {
+	where, n, err := Find(ctx, r, after)
+	if err != nil && after > r.Size()-MaxTail { // the directory may be in front of COLLECTION.json
+		where, n, err = Find(ctx, r, 0)
+	}
+	if err != nil {
+		sig := make([]byte, 4)
+		if fault.KindOf(err) != fault.Corrupt || r.ReadAt(ctx, sig, after) != nil || string(sig) != Signature {
+			return nil, err
+		}
+		where, n = Span{after, r.Size() - after}, UntilEnd
+	}
+	if where.Size > MaxBytes {
+		return nil, fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
+			where.Size, MaxBytes)
+	}
+	b := make([]byte, where.Size)
+	if err := r.ReadAt(ctx, b, where.Off); err != nil {
+		return nil, fault.WithPart(err, "central directory", 0)
+	}
+	return parseDirectory(b, where.Off, n, want)
+}
+
+// UntilEnd as the number of entries means that the directory ends where no entry follows.
+const UntilEnd = 1<<64 - 1
+
+// Data returns the place of an entry's data, from its local header.
+func Data(ctx context.Context, r source.Reader, name string, e Entry) (Span, error) {
+	b := make([]byte, 30)
+	if err := r.ReadAt(ctx, b, e.Local); err != nil {
+		return Span{}, fault.WithPart(err, "local file header of "+name, 0)
+	}
+	s := Span{e.Local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.Size}
+	if string(b[:4]) != localSignature || s.Off > r.Size() || s.Size > r.Size()-s.Off {
+		return Span{}, fault.New(fault.Corrupt, "local file header of "+name, e.Local,
+			"is invalid, or its %d bytes are outside the file", e.Size)
+	}
+	return s, nil
+}
+
+// parseDirectory parses n entries of a central directory at offset base.
+func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool) (map[string]Entry, error) {
+	dir := map[string]Entry{}
+	at := 0
+	for i := uint64(0); i < n; i++ {
+		if len(b)-at < 46 || string(b[at:at+4]) != Signature {
+			if n == UntilEnd {
+				break
+			}
+			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+				"it has only %d of %d entries", i, n)
+		}
+		name, extra, comment := int(le16(b, at+28)), int(le16(b, at+30)), int(le16(b, at+32))
+		if len(b)-at-46 < name+extra+comment {
+			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "ends inside an entry")
+		}
+		id := b[at+46 : at+46+name]
+		if want(id) {
+			e := Entry{Local: int64(le32(b, at+42)), Size: int64(le32(b, at+20)), Bytes: int64(le32(b, at+24)),
+				CRC: le32(b, at+16), Method: le16(b, at+10)}
+			e.Plain = e.Method == 0 && le16(b, at+8)&1 == 0
+			if !e.extend(b[at+46+name:at+46+name+extra]) || e.Local < 0 || e.Size < 0 {
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+					"the ZIP64 sizes of an entry are invalid")
+			}
+			if _, twice := dir[string(id)]; twice {
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+					"there are two entries %q", id)
+			}
+			dir[string(id)] = e
+		}
+		at += 46 + name + extra + comment
+	}
+	return dir, nil
+}
+
+// extend reads fields that do not fit into 32 bits from the ZIP64 extra field.
+func (e *Entry) extend(extra []byte) bool {
+	const none = 1<<32 - 1
+	if e.Local != none && e.Size != none && e.Bytes != none {
+		return true
+	}
+	for len(extra) >= 4 {
+		id, n := le16(extra, 0), int(le16(extra, 2))
+		if len(extra)-4 < n {
+			return false
+		}
+		field := extra[4 : 4+n]
+		extra = extra[4+n:]
+		if id != 1 {
+			continue
+		}
+		for _, v := range []*int64{&e.Bytes, &e.Size, &e.Local} {
+			if *v != none {
+				continue
+			}
+			if len(field) < 8 {
+				return false
+			}
+			*v = int64(le64(field, 0))
+			field = field[8:]
+		}
+		return true
+	}
+	return false
+}
+
+// Find searches for the end-of-directory record from the end of the file backwards, to
+// offset from. It skips bytes appended to the archive; COLLECTION.json is right before the
+// directory.
+func Find(ctx context.Context, r source.Reader, from int64) (Span, uint64, error) {
+	tail := min(int64(MaxTail), r.Size()-min(max(from, 0), r.Size()))
+	base := r.Size() - tail
+	b := make([]byte, tail)
+	if err := r.ReadAt(ctx, b, base); err != nil {
+		return Span{}, 0, fault.WithPart(err, "central directory", 0)
+	}
+	for at := len(b) - 22; at >= 0; at-- {
+		if string(b[at:at+4]) == EndSignature {
+			s, n, ok, err := parseEnd(ctx, r, b, at, base)
+			if ok || err != nil {
+				return s, n, err
+			}
+		}
+	}
+	return Span{}, 0, fault.New(fault.Corrupt, "central directory", base,
+		"there is no end-of-directory record in the last %d bytes", tail)
+}
+
+// parseEnd parses the end-of-directory record at b[at:], where b begins at base of the file. ok is
+// true if the record directly follows a directory.
+func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s Span, entries uint64,
+	ok bool, err error) {
+	here := base + int64(at)
+	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
+	if n == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
+		if at < 20 || string(b[at-20:at-16]) != Locator64Signature {
+			return Span{}, 0, false, nil
+		}
+		rec := make([]byte, 56)
+		at64 := le64(b, at-12)
+		if at64 > uint64(here) || uint64(here)-at64 < uint64(len(rec)) {
+			return Span{}, 0, false, nil
+		}
+		if err := r.ReadAt(ctx, rec, int64(at64)); err != nil {
+			return Span{}, 0, false, fault.WithPart(err, "central directory", 0)
+		}
+		if string(rec[:4]) != End64Signature {
+			return Span{}, 0, false, nil
+		}
+		n, size, off, here = le64(rec, 32), le64(rec, 40), le64(rec, 48), int64(at64)
+	}
+	if off > uint64(here) || size != uint64(here)-off || n > size/46 {
+		return Span{}, 0, false, nil
+	}
+	return Span{int64(off), int64(size)}, n, true, nil
+}
+
+// maxExtra limits the extra field of a local header that is skipped.
+const maxExtra = 1 << 10
+
+// LocalHeader checks that the data at an offset of a ZIP follow the local file header of an entry
+// with a name. It returns the CRC-32 in that header, or 0 if it has none.
+func LocalHeader(ctx context.Context, r source.Reader, name string, data Span) (crc uint32, err error) {
+	n := int64(30 + len(name))
+	for _, extra := range [...]int64{0, maxExtra} {
+		b := make([]byte, min(n+extra, data.Off))
+		if err := r.ReadAt(ctx, b, data.Off-int64(len(b))); err != nil {
+			return 0, err
+		}
+		for at := len(b) - int(n); at >= 0; at-- {
+			h := b[at:]
+			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name &&
+				int64(len(h)) == n+int64(le16(h, 28)) {
+				return le32(h, 14), nil
+			}
+		}
+	}
+	return 0, fault.New(fault.Corrupt, "sample "+name, data.Off,
+		"its bytes do not follow a local file header with its name")
+}
+
+// CheckSum checks that data have one of the CRC-32 that the ZIP states for them. Those that are 0
+// are missing.
+func CheckSum(ctx context.Context, r source.Reader, name string, data Span, sums ...uint32) error {
+	sums = slices.DeleteFunc(sums, func(crc uint32) bool { return crc == 0 })
+	if len(sums) == 0 {
+		return nil
+	}
+	b := make([]byte, min(data.Size, 1<<20))
+	crc := uint32(0)
+	for at := int64(0); at < data.Size; at += int64(len(b)) {
+		if err := ctx.Err(); err != nil { // reading local files ignores the context
+			return err
+		}
+		b = b[:min(int64(len(b)), data.Size-at)]
+		if err := r.ReadAt(ctx, b, data.Off+at); err != nil {
+			return err
+		}
+		crc = crc32.Update(crc, crc32.IEEETable, b)
+	}
+	if slices.Contains(sums, crc) {
+		return nil
+	}
+	return fault.New(fault.Corrupt, name, data.Off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
+		data.Size, crc, sums[0])
+}
