@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Scheme returns the scheme of a URI in lower case, or "" for a path. A name in one of GDAL's file systems has the scheme
-// of what it stands for.
+// Scheme returns the scheme of a URI in lower case, or "" for a path. A name in one of GDAL's file systems has the
+// scheme of what it stands for.
 func Scheme(uri string) string {
 	if scheme, ok := vsiScheme(uri); ok {
 		return scheme

@@ -14,8 +14,8 @@ import (
 var fileSystems = map[string]string{
 	"vsicurl": "http", "vsicurl_streaming": "http", "vsis3": "s3", "vsis3_streaming": "s3", "vsigs": "gs",
 	"vsigs_streaming": "gs", "vsiaz": "az", "vsiaz_streaming": "az", "vsiadls": "az", "vsizip": "vsizip",
-	"vsioss": "", "vsiswift": "", "vsihdfs": "", "vsiwebhdfs": "", "vsigzip": "", "vsitar": "", "vsi7z": "", "vsirar": "",
-	"vsimem": "", "vsistdin": "", "vsisparse": "", "vsicrypt": "", "vsicached": "",
+	"vsioss": "", "vsiswift": "", "vsihdfs": "", "vsiwebhdfs": "", "vsigzip": "", "vsitar": "", "vsi7z": "",
+	"vsirar": "", "vsimem": "", "vsistdin": "", "vsisparse": "", "vsicrypt": "", "vsicached": "",
 }
 
 // fileSystem splits a name such as /vsis3/bucket/key into the file system and what follows it. ok is false for a name
@@ -100,6 +100,25 @@ func curled(rest string) string {
 
 func isHTTP(address string) bool {
 	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+}
+
+// InZip splits /vsizip/ARCHIVE.zip/FILE or /vsizip/{ARCHIVE}/FILE into the name of an archive, which may be in another
+// file system, and a file in it.
+func InZip(name string) (archive, file string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "/vsizip/")
+	if !ok {
+		return "", "", false
+	}
+	if inside, is := strings.CutPrefix(rest, "{"); is {
+		archive, file, ok = strings.Cut(inside, "}/")
+		return archive, file, ok && archive != "" && file != ""
+	}
+	end := strings.Index(strings.ToLower(rest), ".zip/")
+	if end < 1 {
+		return "", "", false
+	}
+	archive, file = rest[:end+len(".zip")], rest[end+len(".zip/"):]
+	return archive, file, file != ""
 }
 
 // azure returns the name of an object of abfs://, CONTAINER/PATH or CONTAINER@ACCOUNT.dfs.HOST/PATH.

@@ -99,7 +99,11 @@ func (r *Roots) Allow(p string) (string, error) {
 }
 
 func (r *Roots) allowRemote(p string) error {
-	p = Canonical(p) // as a Mux opens it
+	p = Canonical(p)                             // as a Mux opens it
+	if archive, _, ok := InZip(p); ok && r.all { // else a link in a directory could lead an archive out of it
+		_, err := r.Allow(archive)
+		return err
+	}
 	if _, _, ok := fileSystem(p); ok {
 		return noDriver(p)
 	}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_tables(files, tmp_path):
     items = tmp_path / "items.json"
     items.write_text(json.dumps({"type": "FeatureCollection", "features": [item]}))
     assert np.array_equal(pixels(items, fields={"image": "image"})[0], want)
+
+
+def test_archives(files, tmp_path):
+    _, local, _ = files
+    want = chaski.read(local / "image.tif")
+    for method in [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]:
+        path = tmp_path / f"{method}.zip"
+        with zipfile.ZipFile(path, "w", method) as z:
+            z.write(local / "image.tif", "a/image.tif")
+        name = f"/vsizip/{path}/a/image.tif"
+        assert np.array_equal(chaski.read(name), want)
+        table = tmp_path / "images.csv"
+        table.write_text(f"id,image\na,{name}\n")
+        assert np.array_equal(pixels(table)[0], want)
 
 
 def test_what_is_not_read():

@@ -3,6 +3,7 @@ package taco
 import (
 	"strings"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -21,6 +22,7 @@ var fileSystems = [...]struct{ scheme, path string }{{"http://", "/vsicurl/http:
 
 // vsiPath returns the path under which GDAL opens an object.
 func vsiPath(uri string) string {
+	uri = source.Canonical(uri)
 	for _, f := range fileSystems {
 		if rest, ok := strings.CutPrefix(uri, f.scheme); ok {
 			return f.path + rest

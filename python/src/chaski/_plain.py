@@ -50,7 +50,12 @@ def absolute(path: Path) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise SpecError(f"path is {path!r}: it must be a str or an os.PathLike")
     p = os.fspath(path)
-    return p if "://" in p else absolute_path(p)
+    return p if is_uri(p) else absolute_path(p)
+
+
+def is_uri(name: str) -> bool:
+    """Reports whether a name is a URI, or in one of GDAL's file systems, and not a local path."""
+    return "://" in name or name.startswith("/vsi")
 
 
 def listed(name: str, v: object) -> list[Path]:

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
+	"github.com/chaski-eo/chaski/source/zipsource"
 )
 
 // maxWhole is the largest file that Whole reads, in bytes. Specs and loose OpenZL frames are far
@@ -54,6 +55,7 @@ func NewOpener(otherHosts bool) *source.Mux {
 		"s3": must(blobsource.New(s3.New(s3.Options{}), remote.Options{})),
 	}}
 	addClouds(m.Schemes)
+	m.Schemes[zipsource.Scheme] = &zipsource.Opener{Archives: m}
 	return m
 }
 

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/zipdir"
+	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/zipdir"
+	"github.com/chaski-eo/chaski/source/zipdir"
 )
 
 // inMemory is a file in memory.

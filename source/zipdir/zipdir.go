@@ -35,7 +35,9 @@ type Entry struct {
 	Bytes  int64 // bytes of the content
 	Plain  bool  // stored without compression and encryption
 	Method uint16
-	CRC    uint32
+	// Encrypted says that its bytes are encrypted.
+	Encrypted bool
+	CRC       uint32
 }
 
 // MaxBytes limits the central directory that is read, in bytes: some ten million entries.
@@ -109,7 +111,8 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 		if want(id) {
 			e := Entry{Local: int64(le32(b, at+42)), Size: int64(le32(b, at+20)), Bytes: int64(le32(b, at+24)),
 				CRC: le32(b, at+16), Method: le16(b, at+10)}
-			e.Plain = e.Method == 0 && le16(b, at+8)&1 == 0
+			e.Encrypted = le16(b, at+8)&1 != 0
+			e.Plain = e.Method == 0 && !e.Encrypted
 			if !e.extend(b[at+46+name:at+46+name+extra]) || e.Local < 0 || e.Size < 0 {
 				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
 					"the ZIP64 sizes of an entry are invalid")
