@@ -10,8 +10,8 @@ import (
 	"io"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/zipdir"
 )
 
 // Scheme is the scheme of the names.

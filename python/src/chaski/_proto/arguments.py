@@ -640,7 +640,7 @@ class SplitMembers:
         parts: the parts by name. As `shares` their weights, such as {"train": 0.8, "val": 0.2}; as
             `ranges` (from, to), where `to` is not in the part and None is no bound.
         column: the column for "column", "date" and "given". Default for "given": the first of
-            split, tortilla:data_split and ml:split that the table has.
+            split, tortilla:data_split, split:split and ml:split that the table has.
         seed: the seed of the hash. It is apart from the seed of the spec, so that a split stays the
             same from run to run. Default 0.
         size: the side of a cell: in units of the bounds (degrees or metres), or as `degrees`.

@@ -5,8 +5,8 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 

@@ -6,8 +6,8 @@ import (
 	"hash/crc32"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/zipdir"
 )
 
 // Layout is where the parts of a ZIP are that a change of its tables needs.
