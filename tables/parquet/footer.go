@@ -226,6 +226,10 @@ type footerParser struct {
 	rows  int64
 	kept  int // bytes of Meta
 	count int // column chunks
+	// outlines is what the type of the element being read says of geometries, nil for other types, and geo what the
+	// types of all columns say.
+	outlines *outlines
+	geo      []outlines
 	// budget is how many bytes the parsed footer may still take. A few bytes of a footer (an element
 	// without a name, a chunk without pages) may take many in memory.
 	budget int64
@@ -277,6 +281,7 @@ func (p *footerParser) parse() {
 	if p.err != nil {
 		return
 	}
+	p.describe()
 	if rowGroups >= 0 {
 		p.at = rowGroups
 		if n := p.peekList(); p.spend(n, groupCost) {
@@ -301,6 +306,7 @@ type schemaElem struct {
 
 func (p *footerParser) element(n int) schemaElem {
 	e := schemaElem{typ: -1}
+	p.outlines = nil
 	named := false
 	p.structure(func(id int, typ byte) {
 		switch {
@@ -339,6 +345,10 @@ func (p *footerParser) element(n int) schemaElem {
 	})
 	if !named {
 		p.fail(fault.Corrupt, "a schema element has no name")
+	}
+	if p.outlines != nil {
+		p.outlines.column = e.name
+		p.geo = append(p.geo, *p.outlines)
 	}
 	if n > MaxColumns {
 		p.fail(fault.Limit, "more than %d columns", MaxColumns)
@@ -411,8 +421,12 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 			note.Kind = Null
 		case 14:
 			l, note.Kind = Opaque, UUID
-		case 13, 16, 17, 18: // BSON, VARIANT, GEOMETRY, GEOGRAPHY
+		case 13, 16: // BSON, VARIANT
 			l, note.Kind = Opaque, Unknown
+		case 17, 18: // GEOMETRY, GEOGRAPHY: WKB
+			l = Opaque
+			p.outlines = p.outlineType(typ, id == 18)
+			return
 		case 15:
 			l = Half
 		}
