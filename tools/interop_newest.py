@@ -5,8 +5,11 @@ that install together, which are not pinned. In each, the packages write files b
 they list: geozl's graphs for samples of each width, files of rumi-eo with each of geozl's graphs,
 GDAL's compressions of GeoTIFF, containers of tacotoolbox in each form and compression, of which
 tacoreader has the samples, and arrays of tiledb with each of its filters. chaski reads each and
-compares. The summary names the versions and what is not read. It ends with 1 if something that is
-read differs; what is refused as `unsupported` is listed only, since new releases bring new codecs.
+compares. taco-eo and cozip write TACO 3 in each form, and zarr both versions with each codec. One
+table at the end has the versions, and how many files are read, refused and read wrongly; above it
+is what is not read, and which packages the writers need that this script knows nothing of: a format
+may have moved there. It ends with 1 if something that is read differs; what is refused as
+`unsupported` is listed only, since new releases bring new codecs.
 
 pip's own settings (an index, a cache, a proxy) apply. Needs Python 3.12 or newer.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,9 +29,18 @@ GROUPS = {
     "frames": ["openzl", "geozl", "numpy"],
     "rumi": ["rumi-eo"],
     "gdal": ["rasterio"],
+    "taco3": ["taco-eo[writer]", "cozip"],
     "taco": ["tacotoolbox", "tacoreader", "duckdb<2"],  # tacoreader 2.4.21 fails with DuckDB 2
     "tiledb": ["tiledb", "numpy"],
+    "zarr": ["zarr", "numcodecs"],
 }
+# Packages that writers need and that define no format which chaski reads: not listed as unknown.
+GENERAL = set(
+    "affine annotated-types attrs certifi click click-plugins cligj duckdb google-crc32c numpy "
+    "packaging pandas pyarrow pydantic pyparsing pyproj shapely tqdm typing-extensions rasterio "
+    "donfig msgspec fsspec requests rich pyyaml aiohttp cffi setuptools wheel pytz crc32c msgpack "
+    "tzdata jinja2 obstore networkx scipy pillow geopandas matplotlib s3fs boto3 sympy".split()
+)
 # What each group runs: it writes files to argv[1], and prints a line of JSON for each: its name,
 # the recipe, and the SHA-256 of its samples.
 RASTER = """
@@ -81,6 +94,81 @@ for k, (method, dtype) in enumerate((m, d) for m in methods for d in ("u1", "u2"
             say(name, f"{method} {dtype}", d.read())
     except Exception as e:
         say(name, f"{method} {dtype}", a, f"not written: {e}")
+""",
+    "taco3": """
+import cozip, pyarrow as pa, taco
+from pydantic import BaseModel
+class ML(BaseModel):
+    cloud: float
+    name: str | None = None
+structures = [["a.bin"], ["a.bin", "b/c.bin"], ["a.bin", "t*[1,3].bin", "b/c/d.bin"]]
+forms = {"zip": {}, "folder": {}, "parts": {"partition_size": 250}}
+for k, (paths, form) in enumerate(itertools.product(structures, forms)):
+    contract = taco.Contract(structure=paths, metadata=[taco.Level("sample", ml=ML)])
+    about = taco.Collection(contract=contract, id="x", description="x", licenses=["CC0-1.0"],
+                            providers=[{"name": "x"}])
+    folder, shas = pathlib.Path(sys.argv[1], str(k)), []
+    folder.mkdir()
+    name, recipe = f"{k}/{'ds' if form == 'folder' else 'ds.zip'}", f"{form} of {paths}"
+    try:
+        with taco.open_writer(about, folder.parent / name, **forms[form]) as w:
+            for i in range(3):
+                assets = []
+                for path in paths:
+                    for one in {path.replace("*[1,3]", str(n)) for n in range(1 + i)}:
+                        data = rng.bytes(100 + len(assets))
+                        shas.append(hashlib.sha256(data).hexdigest())
+                        assets.append(taco.Asset(data, path=one))
+                about = taco.Metadata(ml=ML(cloud=i))
+                w.add(taco.Sample(id=f"s{i}", assets=assets, metadata=about))
+            w.run()
+        if form == "parts":
+            name = f"{k}/.tacocat"
+        say(name, recipe, np.frombuffer("".join(sorted(shas)).encode(), "u1"))
+    except Exception as e:
+        say(name, recipe, np.zeros(1), f"not written: {e}")
+for k in range(2):
+    name, folder = f"flat{k}.zip", pathlib.Path(sys.argv[1], f"flat{k}")
+    folder.mkdir()
+    shas = []
+    for i in range(3):
+        data = rng.bytes(100 + i)
+        (folder / f"f{i}.bin").write_bytes(data)
+        shas.append(hashlib.sha256(data).hexdigest())
+    try:
+        files = {f"f{i}.bin": str(folder / f"f{i}.bin") for i in range(3)}
+        more = {"n": list(range(3))} if k else {}
+        table = pa.table({"name": list(files), "path": list(files.values()), **more})
+        cozip.create(str(folder.parent / name), table)
+        joined = np.frombuffer("".join(sorted(shas)).encode(), "u1")
+        say(name, f"Flat with {len(more)} columns", joined)
+    except Exception as e:
+        say(name, "Flat", np.zeros(1), f"not written: {e}")
+""",
+    "zarr": """
+import numcodecs, zarr
+from zarr import codecs
+dtypes = "i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 bool".split()
+new = {"zstd": codecs.ZstdCodec(), "gzip": codecs.GzipCodec(), "blosc": codecs.BloscCodec()}
+old = {n: getattr(numcodecs, n)() for n in "Zstd GZip Blosc Zlib BZ2 LZ4 LZMA".split()}
+new["none"] = old["none"] = None
+ways = [(2, n, c, None) for n, c in old.items()]
+ways += [(3, n, c, s) for n, c in new.items() for s in (None, (3, 64, 64))]
+for k, ((version, codec, compressor, shards), dtype) in enumerate(itertools.product(ways, dtypes)):
+    name, recipe = f"{k}.zarr", f"version {version} {codec} {'in shards ' if shards else ''}{dtype}"
+    a = raster("u1", (3, 96, 80)).astype(dtype)
+    try:
+        dims = ["b", "y", "x"]
+        more = {"dimension_names": dims}
+        if version == 2:
+            more = {"attributes": {"_ARRAY_DIMENSIONS": dims}}
+        z = zarr.create_array(os.path.join(sys.argv[1], name), shape=a.shape, chunks=(3, 32, 32),
+                              dtype=a.dtype, zarr_format=version, compressors=compressor,
+                              shards=shards, **more)
+        z[:] = a
+        say(name, recipe, a)
+    except Exception as e:
+        say(name, recipe, a, f"not written: {e}")
 """,
     "taco": """
 import pyarrow as pa, tacoreader, tacotoolbox
@@ -183,18 +271,39 @@ def environment(name: str, packages: list[str]) -> str:
     return python
 
 
-def versions(python: str) -> str:
-    """The packages of an environment, as a line."""
-    run = [python, "-m", "pip", "list", "--disable-pip-version-check", "--format=json"]
-    rows = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    wanted = set(sum(GROUPS.values(), [])) - {"numpy"}
-    return ", ".join(f"{r['name']} {r['version']}" for r in rows if r["name"] in wanted)
+# Prints the version of each package named in argv, and the names of those that it needs.
+NEEDS = """
+import importlib.metadata, json, re, sys
+found = {}
+for name in sys.argv[1:]:
+    d = importlib.metadata.distribution(name)
+    needs = [r for r in d.requires or [] if "extra ==" not in r]
+    needs = {re.match(r"[A-Za-z0-9._-]+", r)[0].lower().replace("_", "-") for r in needs}
+    found[name] = [d.version, sorted(needs)]
+print(json.dumps(found))
+"""
+
+
+def versions(python: str, packages: list[str]) -> tuple[str, list[str]]:
+    """The versions of packages, and the packages that they need and this script does not know."""
+    names = [re.match(r"[A-Za-z0-9._-]+", p)[0] for p in packages]
+    run = [python, "-c", NEEDS, *(n for n in names if n != "numpy")]
+    found = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    known = GENERAL | {re.match(r"[A-Za-z0-9._-]+", p)[0] for g in GROUPS.values() for p in g}
+    unknown = [f"{n} needs {m}" for n, (_, needs) in found.items() for m in needs if m not in known]
+    return ", ".join(f"{n} {version}" for n, (version, _) in found.items()), unknown
 
 
 def read(path: Path) -> tuple[str, str]:
     """The SHA-256 of the samples that chaski reads from a file, or why it does not."""
     leaves = ["ls", "--leaves", "--sha256", "--format", "json"]
-    ways = {".zl": ["frame"], ".tdb": ["array"], ".tif": ["cat"], ".rumi": ["cat"]}
+    ways = {
+        ".zl": ["frame"],
+        ".tdb": ["array"],
+        ".tif": ["cat"],
+        ".rumi": ["cat"],
+        ".zarr": ["cat"],
+    }
     run = [str(ROOT / "bin" / "chaski"), *ways.get(path.suffix, leaves), str(path)]
     p = subprocess.run(run, capture_output=True, text=True)
     if p.returncode != 0:
@@ -209,15 +318,15 @@ def read(path: Path) -> tuple[str, str]:
     return said.get("data_sha256") or said["sha256"], ""
 
 
-def group(name: str) -> int:
-    """Writes and reads the files of a group, and returns how many are wrong."""
+def group(name: str) -> tuple[str, dict[str, int]]:
+    """Writes and reads the files of a group. Returns its versions, and counts of results."""
     python = environment(name, GROUPS[name])
     with tempfile.TemporaryDirectory() as folder:
         run = [python, "-c", RASTER + WRITERS[name], folder]
         out = subprocess.run(run, capture_output=True, text=True)
         if out.returncode != 0:
             print(f"{name}: the writer failed\n{out.stderr}")
-            return 1
+            return "the writer failed", {"wrong": 1}
         rows = [json.loads(line) for line in out.stdout.splitlines()]
         counts = {"read": 0, "not written": 0, "not read": 0, "wrong": 0}
         lines = []
@@ -229,14 +338,19 @@ def group(name: str) -> int:
             counts[what] += 1
             if what in ("not read", "wrong"):
                 lines.append(f"  {what}: {row['recipe']}: {why or 'other samples'}")
-    print(f"{name}: {versions(python)}")
-    print("\n".join(["  " + ", ".join(f"{n} {what}" for what, n in counts.items()), *lines]))
-    return counts["wrong"]
+    found, unknown = versions(python, GROUPS[name])
+    print("\n".join([f"{name}:", *lines, *(f"  {u}, which is not looked at" for u in unknown)]))
+    return found, counts
 
 
 def main() -> int:
     """Runs the groups that are named, or all."""
-    wrong = sum([group(name) for name in sys.argv[1:] or GROUPS])
+    results = {name: group(name) for name in sys.argv[1:] or GROUPS}
+    columns = ["read", "not read", "wrong", "not written"]
+    print(f"\n{'group':8}" + "".join(f"{c:>12}" for c in columns) + "  newest versions")
+    for name, (found, counts) in results.items():
+        print(f"{name:8}" + "".join(f"{counts.get(c, 0):12}" for c in columns) + f"  {found}")
+    wrong = sum(counts["wrong"] for _, counts in results.values())
     print("PASSED" if not wrong else f"FAILED: {wrong} files are read wrongly")
     return 1 if wrong else 0
 
