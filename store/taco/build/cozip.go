@@ -27,6 +27,9 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	}
 	tail := &tailed{archiveFile: f}
 	a := newArchive(tail)
+	if held, ok := f.(holder); ok {
+		a = newArchive(&heldTail{tail, held})
+	}
 	a.utf8 = true
 	names := []string{taco3.CollectionName}
 	for _, l := range w.named.levels {
@@ -94,11 +97,10 @@ func (t *tailed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Hold implements holder for a file that does.
-func (t *tailed) Hold(at, n int64) {
-	if h, ok := t.archiveFile.(holder); ok {
-		h.Hold(at, n)
-	}
+// heldTail is a tailed file that is a holder.
+type heldTail struct {
+	*tailed
+	holder
 }
 
 // last returns the last bytes, at most taco3.TailBytes.

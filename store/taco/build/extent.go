@@ -15,7 +15,7 @@ import (
 func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 	var e Extent
 	for _, l := range levels {
-		for _, prefix := range []string{"stac:", "istac:"} {
+		for _, prefix := range []string{"stac:", "istac:", "spatial:", "temporal:"} {
 			var err error
 			if e.Spatial == nil {
 				if e.Spatial, err = boxOf(ctx, l.columns, prefix+"centroid"); err != nil {
@@ -23,7 +23,8 @@ func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
 				}
 			}
 			if e.Temporal == nil {
-				e.Temporal, err = timesOf(ctx, l.columns, prefix+"time_start", prefix+"time_end")
+				e.Temporal, err = timesOf(ctx, l.columns, prefix+"time_start", prefix+"time_end",
+					prefix+"datetime", prefix+"start_datetime", prefix+"end_datetime")
 				if err != nil {
 					return nil, err
 				}
@@ -71,10 +72,10 @@ func before(a, b string) bool {
 	return err == nil && err2 == nil && x.Before(y)
 }
 
-// boxOf returns the bounding box of a column of points in degrees, or nil.
+// boxOf returns the bounding box of a column of points in degrees, WKB or structs of lon and lat, or nil.
 func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error) {
 	i := t.Index(name)
-	if i < 0 || t.Columns()[i].Type.Kind != tables.Binary {
+	if i < 0 || t.Columns()[i].Type.Kind != tables.Binary && !isPoint(t.Columns()[i].Type) {
 		return nil, nil
 	}
 	v, err := t.At(ctx, i)
@@ -86,7 +87,12 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 		if v.Null(i) {
 			continue
 		}
-		x, y, err := wkb.Point(v.Bytes(i))
+		var x, y float64
+		if v.Kind() == tables.Struct {
+			x, y = v.Field(0).Float(i), v.Field(1).Float(i)
+		} else {
+			x, y, err = wkb.Point(v.Bytes(i))
+		}
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
 			continue // a point that is none does not say where the sample is
 		}
@@ -97,6 +103,12 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 		return nil, nil
 	}
 	return box, nil
+}
+
+// isPoint reports whether a type is struct<lon, lat>, of numbers.
+func isPoint(t tables.Type) bool {
+	return t.Kind == tables.Struct && len(t.Fields) == 2 && t.Fields[0].Name == "lon" && t.Fields[1].Name == "lat" &&
+		t.Fields[0].Type.Kind == tables.Float64 && t.Fields[1].Type.Kind == tables.Float64
 }
 
 // timesOf returns the first and the last time of two columns, or nil.

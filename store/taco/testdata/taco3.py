@@ -18,11 +18,15 @@ import sys
 import warnings
 from typing import Annotated, Any
 
+import duckdb_extension_icu
 import pyarrow as pa
 import taco
 from originals import TYPES, plain, value
 from pydantic import create_model
 from taco.contract.types import type_name
+from taco.reader import engine
+
+import duckdb
 
 IDS = [
     "a b",
@@ -172,8 +176,18 @@ def values(table):
     return pa.table(columns, names=table.column_names).to_pylist()
 
 
+def connect():
+    """Gives taco-eo a connection that has the extension for times: its own asks a network for it."""
+    found = pathlib.Path(duckdb_extension_icu.__file__).parent.glob(
+        "extensions/*/icu.duckdb_extension"
+    )
+    engine._state.connection = duckdb.connect()
+    engine._state.connection.execute(f"LOAD '{next(found)}'; SET TimeZone = 'UTC'")
+
+
 def main():
     """Prints the lines."""
+    connect()
     warnings.filterwarnings("ignore")
     if sys.argv[1] == "read":
         paths = map(pathlib.Path, sys.argv[2:])
