@@ -177,7 +177,7 @@ def values(table):
 
 
 def connect():
-    """Gives taco-eo a connection that has the extension for times: its own asks a network for it."""
+    """Gives taco-eo a connection with the extension for times: its own asks a network."""
     found = pathlib.Path(duckdb_extension_icu.__file__).parent.glob(
         "extensions/*/icu.duckdb_extension"
     )
