@@ -16,7 +16,7 @@ import (
 
 // archive is the directory of a ZIP.
 type archive struct {
-	size    int64 // of the ZIP, bytes
+	size    int64              // of the ZIP, bytes
 	members map[string]*member // by name; directories have none
 }
 
@@ -49,7 +49,9 @@ const (
 var archives = lru.New[string, *archive](archivesBytes)
 
 // archiveKey is the key of archives. The size is 0 for a ZIP with a tag that is not open yet.
-func archiveKey(name, version string, size int64) string { return fmt.Sprintf("%s\n%d\n%s", name, size, version) }
+func archiveKey(name, version string, size int64) string {
+	return fmt.Sprintf("%s\n%d\n%s", name, size, version)
+}
 
 // openArchive opens a ZIP and returns its directory. If the tag of the ZIP is known and its directory is kept, opening
 // costs no request where the opener supports that.

@@ -101,7 +101,7 @@ func unnamed(format string, args ...any) error {
 // store returns a function that puts a scheme before BUCKET/KEY.
 func store(scheme string) func(string, string) (string, error) {
 	return func(prefix, rest string) (string, error) {
-		if strings.HasPrefix(rest, "/") || rest == "" {
+		if strings.HasPrefix(rest, "/") {
 			return "", unnamed("%s has no bucket", prefix)
 		}
 		return scheme + rest, nil
@@ -142,14 +142,14 @@ func curlOptions(prefix, rest string) (string, error) {
 // sourceCooperative returns the URL of source://ACCOUNT/REPOSITORY/KEY, a file of Source Cooperative. The key is not
 // escaped.
 func sourceCooperative(prefix, rest string) (string, error) {
-	if strings.HasPrefix(rest, "/") || rest == "" {
+	if strings.HasPrefix(rest, "/") {
 		return "", unnamed("%s has no account: it must be source://ACCOUNT/REPOSITORY/PATH", prefix)
 	}
 	parts := strings.Split(rest, "/")
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
 	}
-	return "https://data.source.coop/" + strings.Join(parts, "/"), nil
+	return strings.TrimSuffix("https://data.source.coop/"+strings.Join(parts, "/"), "/"), nil
 }
 
 // azure returns az://CONTAINER/KEY for a name without an account, and abfs://CONTAINER@HOST/KEY for one with an
@@ -157,6 +157,10 @@ func sourceCooperative(prefix, rest string) (string, error) {
 func azure(prefix, rest string) (string, error) {
 	authority, _, _ := strings.Cut(rest, "/")
 	switch container, host, account := strings.Cut(authority, "@"); {
+	case rest == "" && strings.HasPrefix(prefix, "az"): // all containers
+		return "az://", nil
+	case rest == "": // of all accounts
+		return "abfs://", nil
 	case container == "", account && host == "":
 		return "", unnamed("it must be %sCONTAINER/KEY or %[1]sCONTAINER@ACCOUNT.dfs.core.windows.net/KEY", prefix)
 	case account:
@@ -193,8 +197,11 @@ type part struct {
 	zip    bool
 	member string // of a ZIP, "" for the archive itself
 	off    int64  // of a range, bytes
-	size   int64
+	size   int64  // untilEnd: up to the end of the file
 }
+
+// untilEnd is the size of a range without one.
+const untilEnd = -1
 
 const (
 	subfilePrefix = "/vsisubfile/"
@@ -205,7 +212,9 @@ const (
 func (p part) String() string {
 	if !p.zip {
 		b := strconv.AppendInt([]byte(subfilePrefix), p.off, 10)
-		b = strconv.AppendInt(append(b, '_'), p.size, 10)
+		if p.size != untilEnd {
+			b = strconv.AppendInt(append(b, '_'), p.size, 10)
+		}
 		return string(append(append(b, ','), p.file...))
 	}
 	name := zipPrefix + "{" + p.file + "}"
@@ -246,23 +255,27 @@ func Subfile(name string) (file string, off, size int64, ok bool) {
 		return "", 0, 0, false
 	}
 	p, ok := parseSubfile(rest)
-	return p.file, p.off, p.size, ok
+	return p.file, p.off, p.size, ok && p.size != untilEnd
 }
 
 // SubfileName returns the name of a byte range, which Subfile reads.
-func SubfileName(file string, off, size int64) string { return part{file: file, off: off, size: size}.String() }
+func SubfileName(file string, off, size int64) string {
+	return part{file: file, off: off, size: size}.String()
+}
 
 func parseSubfile(rest string) (p part, ok bool) {
 	span, file, found := strings.Cut(rest, ",")
 	off, size, two := strings.Cut(span, "_")
-	if !found || !two {
+	if !found {
 		return p, false
 	}
 	var err1, err2 error
-	p.file = file
+	p.file, p.size = file, untilEnd
 	p.off, err1 = strconv.ParseInt(off, 10, 64)
-	p.size, err2 = strconv.ParseInt(size, 10, 64)
-	return p, err1 == nil && err2 == nil && p.off >= 0 && p.size >= 0
+	if two {
+		p.size, err2 = strconv.ParseInt(size, 10, 64)
+	}
+	return p, err1 == nil && err2 == nil && p.off >= 0 && (p.size >= 0 || !two)
 }
 
 // maxParts limits how deep the names of parts nest.
@@ -276,7 +289,7 @@ func resolvePart(name string) (string, error) {
 	case !ok && strings.HasPrefix(name, zipPrefix):
 		return "", unnamed("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
 	case !ok || p.file == "":
-		return "", unnamed("it must be %sOFFSET_SIZE,FILE, with an offset and a size of at least 0", subfilePrefix)
+		return "", unnamed("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with an offset and a size of at least 0", subfilePrefix)
 	case strings.Count(p.file, subfilePrefix)+strings.Count(p.file, zipPrefix) >= maxParts:
 		return "", unnamed("over %d file systems in one another", maxParts)
 	}

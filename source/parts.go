@@ -33,7 +33,11 @@ func openPart(ctx context.Context, o Opener, p *part, k Known, err error) (Reade
 		// A tag that is known belongs to the file, a size to the part.
 		r, err = OpenKnown(ctx, o, p.file, Known{ETag: k.ETag})
 		if err == nil {
-			r, err = partReader(r, p.off, p.size)
+			size := p.size
+			if size == untilEnd {
+				size = r.Size() - p.off
+			}
+			r, err = partReader(r, p.off, size)
 		}
 	}
 	if err != nil {

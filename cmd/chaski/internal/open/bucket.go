@@ -21,6 +21,10 @@ func IsStore(uri string) bool {
 // Bucket opens the bucket of a URI for which IsStore holds. It returns the key in the bucket, and a function that
 // closes it. Credentials come from the environment, as for reading.
 func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done func(), err error) {
+	uri, err = source.Resolve(uri)
+	if err != nil {
+		return nil, "", nil, err
+	}
 	scheme, rest, _ := strings.Cut(uri, "://")
 	name, key, _ := strings.Cut(rest, "/")
 	if name == "" {

@@ -35,7 +35,7 @@ func Whole(ctx context.Context, path string) ([]byte, error) {
 }
 
 // RemoteSchemes are the schemes of the URIs that commands read.
-var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az"}
+var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az", "abfs"}
 
 // NewOpener returns an opener of local files and remote objects, which its caller closes. otherHosts
 // allows HTTP redirects to other hosts. Commands allow them for what their user names; a server must
