@@ -193,6 +193,7 @@ func VSI(uri string) string {
 
 // part is a name that stands for a part of another file: a range of bytes, or a member of a ZIP.
 type part struct {
+	given  string // the name as somebody wrote it, for errors
 	file   string // the other file, itself a name that Resolve returned
 	zip    bool
 	member string // of a ZIP, "" for the archive itself

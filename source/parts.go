@@ -18,6 +18,7 @@ func named(name string) (resolved string, p *part, err error) {
 		return resolved, nil, err
 	}
 	parsed, _ := partOf(resolved)
+	parsed.given = name
 	return resolved, &parsed, nil
 }
 
@@ -41,11 +42,11 @@ func openPart(ctx context.Context, o Opener, p *part, k Known, err error) (Reade
 		}
 	}
 	if err != nil {
-		return nil, fault.WithFile(err, p.String())
+		return nil, fault.WithFile(err, p.given)
 	}
 	if k.Size != 0 && r.Size() != k.Size {
 		err = fault.WithFile(fault.New(fault.Corrupt, "size", fault.NoOffset,
-			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.String())
+			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.given)
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -95,11 +96,11 @@ func listPart(ctx context.Context, o Opener, p *part, each func(Entry) error, er
 		return err
 	}
 	if !p.zip {
-		return noListing(p.String())
+		return noListing(p.given)
 	}
 	file, a, err := openArchive(ctx, o, p.file, "")
 	if err != nil {
-		return fault.WithFile(err, p.String())
+		return fault.WithFile(err, p.given)
 	}
 	prefix := ""
 	if p.member != "" {

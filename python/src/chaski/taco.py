@@ -243,7 +243,7 @@ _VSI |= {"s3": "/vsis3/", "gs": "/vsigs/", "az": "/vsiaz/", "file": ""}
 def _vsi(uri: str, offset: int, size: int | None) -> str:
     """Returns what GDAL opens a file, or a range of it, by."""
     scheme, separator, rest = uri.partition("://")
-    if separator:
+    if separator and not uri.startswith("/vsi"):
         if scheme.lower() not in _VSI:
             raise UnsupportedError(f"GDAL has no name for {uri}")
         uri = _VSI[scheme.lower()] + rest
@@ -329,7 +329,7 @@ class Asset:
             source, level, row = self._at
             server = source.server
             question = pb.BytesQuestion(containers=source.containers, level=level, row=row)
-        if server is not None or "://" in self.uri:
+        if server is not None or "://" in self.uri or self.uri.startswith("/vsi"):
             return _ask(server, pb.AskRequest(bytes=question), timeout)[0]
         with open(self.uri, "rb") as f:
             f.seek(self.offset)

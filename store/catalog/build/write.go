@@ -337,8 +337,11 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
-					uri := listing.Resolve(l.Base, rel)
-					return add(namedFile{uri: uri, path: uri, size: size, etag: etag, below: rel, bytes: size})
+					f := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag, below: rel, bytes: size}
+					if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
+						return err
+					}
+					return add(f)
 				}
 				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), below: rel, bytes: size}
 				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
