@@ -353,6 +353,21 @@ func IsPart(name string) bool {
 	return strings.HasPrefix(name, subfilePrefix) || strings.HasPrefix(name, zipPrefix)
 }
 
+// FileOf returns the file whose part a name stands for, or the name itself. Parts of parts lead to the outermost file.
+func FileOf(name string) string {
+	for {
+		resolved, err := Resolve(name)
+		if err != nil {
+			return name
+		}
+		p, ok := partOf(resolved)
+		if !ok {
+			return resolved
+		}
+		name = p.file
+	}
+}
+
 // ResolveFrom resolves a name as Resolve does, and a relative path in it by join, which gets a path that is not
 // absolute and belongs to no scheme, or the name itself if it has one. A name that cannot be resolved stays as it is,
 // so that opening it says why.
