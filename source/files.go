@@ -45,9 +45,9 @@ type file struct {
 	path  string
 }
 
-// Open implements Opener. A path that is not a regular file, and a URI of another scheme, are
-// fault.Unsupported; parts of files (/vsizip/, /vsisubfile/) are opened. A failure of the system (no permission) is an error without a kind, because it
-// says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
+// Open implements Opener. It also opens parts of local files (/vsizip/, /vsisubfile/). A path that is not a regular
+// file, and a URI of another scheme, are fault.Unsupported. A failure of the system (no permission) is an error without
+// a kind, because it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
 func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
 	uri, p, err := named(uri)
 	switch {

@@ -290,7 +290,8 @@ func resolvePart(name string) (string, error) {
 	case !ok && strings.HasPrefix(name, zipPrefix):
 		return "", unnamed("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
 	case !ok || p.file == "":
-		return "", unnamed("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with an offset and a size of at least 0", subfilePrefix)
+		return "", unnamed("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with numbers of at least 0",
+			subfilePrefix)
 	case strings.Count(p.file, subfilePrefix)+strings.Count(p.file, zipPrefix) >= maxParts:
 		return "", unnamed("over %d file systems in one another", maxParts)
 	}

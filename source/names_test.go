@@ -208,7 +208,8 @@ func TestNamesInNames(t *testing.T) {
 // FuzzResolve: what Resolve returns has one form, which it returns again.
 func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"/vsizip/{/vsicurl/https://h/a.zip}/b", "/vsisubfile/1_2,/vsis3/b/k", "abfs://c@h/k",
-		"/vsicurl?url=%2Fvsizip%2Fa", "source://a/b c", "/vsizip/a.zip//b/", "/vsizip/{a}}/{b", "/vsizip/a.zip/{/vsizip/b"} {
+		"/vsicurl?url=%2Fvsizip%2Fa", "source://a/b c", "/vsizip/a.zip//b/", "/vsizip/{a}}/{b",
+		"/vsizip/a.zip/{/vsizip/b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

@@ -245,7 +245,13 @@ func TestRequestsOfMembers(t *testing.T) {
 	}
 }
 
-// TestMembersThatAreNotStored are refused with the reason.
+// inStore returns an opener of the object s3://b/a.zip.
+func inStore(b []byte) *source.Mux {
+	store := &objects{bytes: map[string][]byte{"s3://b/a.zip": b}}
+	return &source.Mux{Schemes: map[string]source.Opener{"s3": store}}
+}
+
+// TestMembersThatAreNotStored: they are refused with the reason.
 func TestMembersThatAreNotStored(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -259,7 +265,7 @@ func TestMembersThatAreNotStored(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mux := &source.Mux{Schemes: map[string]source.Opener{"s3": &objects{bytes: map[string][]byte{"s3://b/a.zip": b.Bytes()}}}}
+	mux := inStore(b.Bytes())
 	for name, want := range map[string]string{"deflated": "Deflate", "other": "method 93", "secret": "encrypted"} {
 		_, err := mux.Open(t.Context(), "/vsizip//vsis3/b/a.zip/"+name)
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) ||
@@ -276,8 +282,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add(b[:len(b)-3])
 	f.Add(append([]byte("before"), b...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		mux := &source.Mux{Schemes: map[string]source.Opener{"s3": &objects{bytes: map[string][]byte{"s3://b/a.zip": b}}}}
-		got, err := contents(mux, "/vsizip//vsis3/b/a.zip/a")
+		got, err := contents(inStore(b), "/vsizip//vsis3/b/a.zip/a")
 		if err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("%q: an error without a kind: %v", got, err)
 		}

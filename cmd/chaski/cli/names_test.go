@@ -96,7 +96,8 @@ func TestNamesOfGDAL(t *testing.T) {
 		}
 	}
 	want := chaski(t.Context(), "stats", data.dir+"/[12].tif")
-	for _, dir := range []string{"/vsizip/" + data.dir + "/c.zip", "/vsizip/{/vsicurl/" + data.web.URL + "/data/c.zip}/x"} {
+	for _, dir := range []string{"/vsizip/" + data.dir + "/c.zip",
+		"/vsizip/{/vsicurl/" + data.web.URL + "/data/c.zip}/x"} {
 		if r := chaski(t.Context(), "stats", dir); want.code != 0 || r.out != want.out {
 			t.Errorf("stats %s: %d %s", dir, r.code, r.err)
 		}
@@ -105,7 +106,8 @@ func TestNamesOfGDAL(t *testing.T) {
 	if r.code != 1 || !strings.Contains(r.err, "/vsitar/a.tar/b.tif") || !strings.HasSuffix(r.err, "unsupported\n") {
 		t.Errorf("%+v", r)
 	}
-	r = chaski(t.Context(), "info", "/vsicurl/"+strings.Replace(data.web.URL, "://", "://user:secret@", 1)+"/none?sig=secret")
+	secret := strings.Replace(data.web.URL, "://", "://user:secret@", 1)
+	r = chaski(t.Context(), "info", "/vsicurl/"+secret+"/none?sig=secret")
 	if r.code != 1 || strings.Contains(r.err, "secret") || !strings.HasSuffix(r.err, "not found\n") {
 		t.Errorf("%+v", r)
 	}
@@ -189,8 +191,8 @@ func TestContainersByNamesOfGDAL(t *testing.T) {
 	for i, name := range data.names {
 		table += fmt.Sprintf("s%d/img.tif,\"%s\"\n", i, name)
 	}
-	for name, text := range map[string]string{"t.csv": table, "c.yaml": "id: x\ndataset_version: '1'\ndescription: d\n" +
-		"licenses: [CC0-1.0]\nproviders: [{name: n, roles: [producer]}]\ntasks: [regression]\n"} {
+	for name, text := range map[string]string{"t.csv": table, "c.yaml": "id: x\ndataset_version: '1'\n" +
+		"description: d\nlicenses: [CC0-1.0]\nproviders: [{name: n, roles: [producer]}]\ntasks: [regression]\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
