@@ -127,8 +127,9 @@ func readArchive(ctx context.Context, r Reader) (*archive, error) {
 // find returns where the content of a member is. Without a name it is the only member.
 func (a *archive) find(ctx context.Context, r Reader, name string) (off, size int64, err error) {
 	m := a.members[name]
-	if m == nil && name == "" && len(a.members) == 1 {
-		for name, m = range a.members { // the only one
+	if name == "" && len(a.members) == 1 {
+		for _, only := range a.members {
+			m = only
 		}
 	}
 	part := fmt.Sprintf("member %q", name)
@@ -150,8 +151,8 @@ func (a *archive) find(ctx context.Context, r Reader, name string) (off, size in
 		if string(b[:4]) != "PK\x03\x04" {
 			return 0, 0, fault.New(fault.Corrupt, part, m.header, "it has no local header")
 		}
-		name, extra := binary.LittleEndian.Uint16(b[26:]), binary.LittleEndian.Uint16(b[28:])
-		m.data.Store(m.header + localHeader + int64(name) + int64(extra))
+		nameBytes, extraBytes := binary.LittleEndian.Uint16(b[26:]), binary.LittleEndian.Uint16(b[28:])
+		m.data.Store(m.header + localHeader + int64(nameBytes) + int64(extraBytes))
 	}
 	return m.data.Load(), m.size, nil
 }
