@@ -29,6 +29,9 @@ var (
 	encodedWord  = regexp.MustCompile(`[^\t\n\f\r "]+`)
 	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow.
 	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]*=`)
+	// GDAL's names may have options, such as headers and cookies: /vsicurl?OPTION=VALUE&url=URL.
+	vsiOptions = regexp.MustCompile(`/vsi[a-z0-9_]+\?[^\t\n\f\r "]+`)
+	vsiOption  = regexp.MustCompile(`((?:[?&]|\\u0026)([^=&?\\]*)=)(?:[^&\\]|\\[^u])*`)
 	// A list of names is left for texts without a scheme, such as the rest of a URI whose path has a space, or an SDK's
 	// message with a query only. encoding/json writes "&" as \u0026.
 	queryValue = regexp.MustCompile(`(?i)((?:[?&;#]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|` +
@@ -48,6 +51,17 @@ const wordEnds = "\t\n\f\r \""
 func WithoutSecrets(text string) string {
 	// Lists of files have millions of URIs without secrets. A search for the bytes that secrets need reads some GB a
 	// second.
+	if strings.Contains(text, "/vsi") && strings.Contains(text, "?") {
+		text = vsiOptions.ReplaceAllStringFunc(text, func(match string) string {
+			return vsiOption.ReplaceAllStringFunc(match, func(option string) string {
+				parts := vsiOption.FindStringSubmatch(option)
+				if parts[2] == "url" { // the other rules hide the secrets of it
+					return option
+				}
+				return parts[1] + hideQuery(option[len(parts[1]):])
+			})
+		})
+	}
 	if strings.Contains(text, ":/") && strings.ContainsAny(text, "@?") {
 		text = eachURI(text)
 	}

@@ -45,11 +45,15 @@ type file struct {
 	path  string
 }
 
-// Open implements Opener. A path that is not a regular file, and a URI of another scheme, are
-// fault.Unsupported. A failure of the system (no permission) is an error without a kind, because it
-// says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
+// Open implements Opener. It also opens parts of local files (/vsizip/, /vsisubfile/). A path that is not a regular
+// file, and a URI of another scheme, are fault.Unsupported. A failure of the system (no permission) is an error without
+// a kind, because it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
 func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
-	if IsRemote(uri) {
+	uri, p, err := named(uri)
+	switch {
+	case err != nil || p != nil:
+		return openPart(ctx, s, p, Known{}, err)
+	case IsRemote(uri):
 		return nil, noDriver(uri)
 	}
 	path := LocalPath(uri)
@@ -62,7 +66,7 @@ func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
 		}
 	}
 	var f *os.File
-	err := WithDescriptor(ctx, func() (err error) {
+	err = WithDescriptor(ctx, func() (err error) {
 		f, err = s.roots.openFile(path) // does not wait for the writer of a named pipe, which is refused below
 		return err
 	})

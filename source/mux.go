@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,12 +11,23 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Scheme returns the scheme of a URI in lower case, or "" for a path. A name in one of GDAL's file systems has the
-// scheme of what it stands for.
+// Scheme returns the scheme of the URI that a name resolves to (see Resolve) in lower case, or "" for a path. The name
+// of a part of a file, and a name that cannot be resolved, has the name of its file system, such as "vsizip".
 func Scheme(uri string) string {
-	if scheme, ok := vsiScheme(uri); ok {
-		return scheme
+	if hasAlias(uri) {
+		resolved, err := Resolve(uri)
+		if prefix := vsiPrefix(cmp.Or(resolved, uri)); prefix != "" {
+			return strings.Trim(prefix, "/?")
+		}
+		if err == nil {
+			uri = resolved
+		}
 	}
+	return plainScheme(uri)
+}
+
+// plainScheme returns the scheme that a URI begins with, in lower case, or "".
+func plainScheme(uri string) string {
 	i := strings.Index(uri, "://")
 	if i < 1 {
 		return ""
@@ -28,7 +40,8 @@ func Scheme(uri string) string {
 	return strings.ToLower(uri[:i])
 }
 
-// IsRemote reports whether uri names an object that is not a local file.
+// IsRemote reports whether uri names an object that is not a local file. Parts of files are such objects too, also
+// parts of local files.
 func IsRemote(uri string) bool {
 	s := Scheme(uri)
 	return s != "" && s != "file"
@@ -36,6 +49,9 @@ func IsRemote(uri string) bool {
 
 // Name returns the last part of a path or URI, without the query of one of HTTP: that may have secrets.
 func Name(uri string) string {
+	if file, _, _, ok := Subfile(uri); ok {
+		return Name(file)
+	}
 	if s := Scheme(uri); s == "http" || s == "https" {
 		uri, _, _ = strings.Cut(uri, "?")
 	}
@@ -58,49 +74,50 @@ type Mux struct {
 	Schemes map[string]Opener
 }
 
-// opener returns the opener of a URI, and the name by which that opens it. A scheme without one is fault.Unsupported.
-func (m *Mux) opener(name string) (o Opener, uri string, err error) {
-	uri = Canonical(name)
+// opener returns the opener of a resolved URI. A scheme without one is fault.Unsupported.
+func (m *Mux) opener(uri string) (Opener, error) {
 	if !IsRemote(uri) {
-		return m.Files, uri, nil
+		return m.Files, nil
 	}
 	if o := m.Schemes[Scheme(uri)]; o != nil {
-		return o, uri, nil
+		return o, nil
 	}
-	return nil, "", noDriver(name)
+	return nil, noDriver(uri)
 }
 
-// noDriver returns the error about a name that no opener opens.
-func noDriver(name string) error {
-	if system, _, ok := fileSystem(name); ok {
-		return fault.WithFile(fault.New(fault.Unsupported, "name", fault.NoOffset,
-			"GDAL's file system /%s/ is not read in this form", system), name)
-	}
+func noDriver(uri string) error {
 	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
-		"no store is known for the scheme %s://", Scheme(name)), name)
+		"no store is known for the scheme %s://", Scheme(uri)), uri)
 }
 
 // Open implements Opener.
 func (m *Mux) Open(ctx context.Context, uri string) (Reader, error) {
-	o, uri, err := m.opener(uri)
-	if err != nil {
-		return nil, err
-	}
-	return o.Open(ctx, uri)
+	return m.OpenKnown(ctx, uri, Known{})
 }
 
 // OpenKnown implements KnownOpener.
 func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
-	o, uri, err := m.opener(uri)
+	uri, p, err := named(uri)
+	if err != nil || p != nil {
+		return openPart(ctx, m, p, k, err)
+	}
+	o, err := m.opener(uri)
 	if err != nil {
 		return nil, err
+	}
+	if k == (Known{}) {
+		return o.Open(ctx, uri)
 	}
 	return OpenKnown(ctx, o, uri, k)
 }
 
 // List implements Lister.
 func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) error {
-	o, folder, err := m.opener(folder)
+	folder, p, err := named(folder)
+	if err != nil || p != nil {
+		return listPart(ctx, m, p, each, err)
+	}
+	o, err := m.opener(folder)
 	if err != nil {
 		return err
 	}
@@ -109,7 +126,11 @@ func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) e
 
 // Names implements Namer.
 func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
-	o, folder, err := m.opener(folder)
+	folder, p, err := named(folder)
+	if err != nil || p != nil {
+		return namesOf(ctx, m, p, err)
+	}
+	o, err := m.opener(folder)
 	if err != nil {
 		return nil, err
 	}

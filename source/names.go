@@ -2,131 +2,400 @@ package source
 
 import (
 	"net/url"
-	"os"
+	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
-// Other tools name objects in other ways: GDAL by the prefixes of its virtual file systems, and fsspec and rasters of
-// Source Cooperative by schemes that stand for others. A Mux opens all of them.
+// Names that other programs write. Resolve turns them into names that chaski opens: URIs of the schemes of Mux, local
+// paths, and two forms of GDAL that stand for a part of another file, /vsisubfile/OFFSET_SIZE,FILE and
+// /vsizip/{ARCHIVE}/MEMBER.
 
-// fileSystems are GDAL's virtual file systems, with the scheme that each stands for. Those with an empty one are not
-// read, and /vsicurl/ has a whole URL behind it.
-var fileSystems = map[string]string{
-	"vsicurl": "http", "vsicurl_streaming": "http", "vsis3": "s3", "vsis3_streaming": "s3", "vsigs": "gs",
-	"vsigs_streaming": "gs", "vsiaz": "az", "vsiaz_streaming": "az", "vsiadls": "az", "vsizip": "vsizip",
-	"vsioss": "", "vsiswift": "", "vsihdfs": "", "vsiwebhdfs": "", "vsigzip": "", "vsitar": "", "vsi7z": "",
-	"vsirar": "", "vsimem": "", "vsistdin": "", "vsisparse": "", "vsicrypt": "", "vsicached": "",
+// alias is a beginning of names and what it stands for.
+type alias struct {
+	prefix string
+	// resolve returns the name for what follows the prefix. Its errors say what is wrong with the name.
+	resolve func(prefix, rest string) (string, error)
+	// scheme is the scheme of the URIs that GDAL opens under the prefix, or "" if GDAL does not write the prefix.
+	scheme string
 }
 
-// fileSystem splits a name such as /vsis3/bucket/key into the file system and what follows it. ok is false for a name
-// of another form. /vsisubfile/ is a range of a file, which is none of them.
-func fileSystem(name string) (system, rest string, ok bool) {
-	if !strings.HasPrefix(name, "/vsi") {
-		return "", "", false
-	}
-	end := strings.IndexAny(name[1:], "/?")
-	if end < 0 {
-		return "", "", false
-	}
-	system, rest = name[1:1+end], name[1+end:]
-	_, ok = fileSystems[system]
-	return system, rest, ok
+// aliases are the beginnings of names that Resolve replaces. No prefix begins another one. A new scheme is one entry.
+var aliases = [...]alias{
+	{prefix: "/vsicurl/", resolve: curlURL, scheme: "http"},
+	{prefix: "/vsicurl?", resolve: curlOptions},
+	{prefix: "/vsicurl_streaming/", resolve: curlURL},
+	{prefix: "/vsis3/", resolve: store("s3://"), scheme: "s3"},
+	{prefix: "/vsis3_streaming/", resolve: store("s3://")},
+	{prefix: "/vsigs/", resolve: store("gs://"), scheme: "gs"},
+	{prefix: "/vsigs_streaming/", resolve: store("gs://")},
+	{prefix: "/vsiaz/", resolve: store("az://"), scheme: "az"},
+	{prefix: "/vsiaz_streaming/", resolve: store("az://")},
+	{prefix: "/vsiadls/", resolve: store("az://")},
+	{prefix: "az://", resolve: azure},
+	{prefix: "azure://", resolve: azure},
+	{prefix: "abfs://", resolve: azure},
+	{prefix: "abfss://", resolve: azure},
+	{prefix: "wasb://", resolve: azure},
+	{prefix: "wasbs://", resolve: azure},
+	{prefix: "source://", resolve: sourceCooperative},
 }
 
-// vsiScheme returns the scheme of a name in one of GDAL's file systems.
-func vsiScheme(name string) (scheme string, ok bool) {
-	system, _, ok := fileSystem(name)
-	if !ok {
-		return "", false
+// Resolve returns the name by which chaski opens a name: of GDAL's virtual file systems (/vsicurl/URL,
+// /vsis3/BUCKET/KEY, /vsizip/ARCHIVE.zip/MEMBER, …), and of schemes with several spellings
+// (abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY, source://ACCOUNT/REPOSITORY/KEY). All other names, and names
+// that it returned, stay as they are. A name that begins with /vsi but has no meaning here is fault.Unsupported.
+func Resolve(name string) (string, error) {
+	if !hasAlias(name) {
+		return name, nil
 	}
-	switch scheme = fileSystems[system]; scheme {
-	case "":
-		return system, true
-	case "http":
-		address := Canonical(name)
-		if !isHTTP(address) {
-			return system, true
+	if IsPart(name) {
+		resolved, err := resolvePart(name)
+		return resolved, fault.WithFile(err, name)
+	}
+	for _, a := range aliases {
+		if len(name) >= len(a.prefix) && strings.EqualFold(name[:len(a.prefix)], a.prefix) {
+			resolved, err := a.resolve(a.prefix, name[len(a.prefix):])
+			return resolved, fault.WithFile(err, name)
 		}
-		scheme, _, _ = strings.Cut(address, ":")
 	}
-	return scheme, true
+	if prefix := vsiPrefix(name); prefix != "" {
+		return "", fault.WithFile(unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
+			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/"), name)
+	}
+	return name, nil
 }
 
-// Canonical returns the name by which an object is opened whose name another tool has given:
-//
-//	/vsicurl/URL, /vsicurl?…&url=URL     URL
-//	/vsis3/, /vsigs/, /vsiaz/, /vsiadls/ s3://, gs://, az://
-//	source://ACCOUNT/REPOSITORY/PATH     https://data.source.coop/ACCOUNT/REPOSITORY/PATH
-//	abfs://CONTAINER/PATH, abfss://      az://CONTAINER/PATH
-//	abfs://CONTAINER@HOST/PATH           az://CONTAINER/PATH, or its URL if the account is not AZURE_STORAGE_ACCOUNT
-//
-// All other names stay as they are.
-func Canonical(name string) string {
-	if system, rest, ok := fileSystem(name); ok {
-		switch scheme := fileSystems[system]; {
-		case scheme == "http":
-			if address := curled(rest); isHTTP(address) { // nothing else: a path must not hide in it
-				return address
+// hasAlias reports whether a name may begin with one of aliases. Catalogs have millions of names that do not.
+func hasAlias(name string) bool {
+	if strings.HasPrefix(name, "/") {
+		return strings.HasPrefix(name, "/vsi")
+	}
+	i := strings.Index(name, "://")
+	return i >= len("az") && i <= len("source")
+}
+
+// vsiPrefix returns the beginning of a name up to its second slash or to a "?", if GDAL would take it for a virtual
+// file system, otherwise "".
+func vsiPrefix(name string) string {
+	rest, ok := strings.CutPrefix(name, "/vsi")
+	end := strings.IndexAny(rest, "/?")
+	if !ok || end < 1 {
+		return ""
+	}
+	for _, c := range []byte(rest[:end]) {
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_') {
+			return ""
+		}
+	}
+	return name[:len("/vsi")+end+1]
+}
+
+// unnamed returns an error about a name that cannot be resolved.
+func unnamed(format string, args ...any) error {
+	return fault.New(fault.Unsupported, "name", fault.NoOffset, format, args...)
+}
+
+// store returns a function that puts a scheme before BUCKET/KEY.
+func store(scheme string) func(string, string) (string, error) {
+	return func(prefix, rest string) (string, error) {
+		if strings.HasPrefix(rest, "/") {
+			return "", unnamed("%s has no bucket", prefix)
+		}
+		return scheme + rest, nil
+	}
+}
+
+// curlURL returns the URL behind /vsicurl/.
+func curlURL(prefix, rest string) (string, error) {
+	if s := plainScheme(rest); s != "http" && s != "https" {
+		return "", unnamed("%s has no URL of http:// or https:// behind it", prefix)
+	}
+	return rest, nil
+}
+
+// requestOptions are options of /vsicurl? that change how often and when GDAL requests, but not what it gets.
+var requestOptions = map[string]bool{"use_head": true, "max_retry": true, "retry_delay": true, "retry_codes": true,
+	"list_dir": true, "empty_dir": true, "use_redirect_url_if_no_query_string_params": true}
+
+// curlOptions returns the URL in /vsicurl?url=URL&OPTION=VALUE, whose values are percent-encoded.
+func curlOptions(prefix, rest string) (string, error) {
+	found := ""
+	for _, option := range strings.Split(rest, "&") {
+		name, value, _ := strings.Cut(option, "=")
+		switch {
+		case name == "url":
+			decoded, err := url.QueryUnescape(value)
+			if err != nil {
+				return "", unnamed("the url of %s is not percent-encoded", prefix)
 			}
-		case scheme != "" && scheme != system && strings.HasPrefix(rest, "/"):
-			return scheme + ":/" + rest
+			found = decoded
+		case !requestOptions[name]:
+			return "", unnamed("chaski does not read the option %.40q of %s", name, prefix)
 		}
-		return name
 	}
-	scheme, rest, ok := strings.Cut(name, "://")
-	if !ok {
-		return name
+	return curlURL(prefix, found)
+}
+
+// sourceCooperative returns the URL of source://ACCOUNT/REPOSITORY/KEY, a file of Source Cooperative. The key is not
+// escaped.
+func sourceCooperative(prefix, rest string) (string, error) {
+	if strings.HasPrefix(rest, "/") {
+		return "", unnamed("%s has no account: it must be source://ACCOUNT/REPOSITORY/PATH", prefix)
 	}
-	switch strings.ToLower(scheme) {
-	case "source":
-		return "https://data.source.coop/" + rest
-	case "abfs", "abfss":
-		return azure(rest)
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.TrimSuffix("https://data.source.coop/"+strings.Join(parts, "/"), "/"), nil
+}
+
+// azure returns az://CONTAINER/KEY for a name without an account, and abfs://CONTAINER@HOST/KEY for one with an
+// account. Secure spellings mean the same, because requests always use TLS.
+func azure(prefix, rest string) (string, error) {
+	authority, _, _ := strings.Cut(rest, "/")
+	switch container, host, account := strings.Cut(authority, "@"); {
+	case rest == "" && strings.HasPrefix(prefix, "az"): // all containers
+		return "az://", nil
+	case rest == "": // of all accounts
+		return "abfs://", nil
+	case container == "", account && host == "":
+		return "", unnamed("it must be %sCONTAINER/KEY or %[1]sCONTAINER@ACCOUNT.dfs.core.windows.net/KEY", prefix)
+	case account:
+		return "abfs://" + rest, nil
+	}
+	return "az://" + rest, nil
+}
+
+// VSI returns the name under which GDAL opens a local path or URI. A URI that GDAL has no name for stays as it is.
+func VSI(uri string) string {
+	if p, ok := partOf(uri); ok {
+		return p.with(VSI(p.file)).String()
+	}
+	s, rest, _ := strings.Cut(uri, "://")
+	switch plainScheme(uri) {
+	case "":
+		return uri
+	case "file":
+		return rest
+	case "http", "https":
+		return "/vsicurl/" + uri
+	}
+	for _, a := range aliases {
+		if a.scheme != "" && strings.EqualFold(a.scheme, s) {
+			return a.prefix + rest
+		}
+	}
+	return uri
+}
+
+// part is a name that stands for a part of another file: a range of bytes, or a member of a ZIP.
+type part struct {
+	given  string // the name as somebody wrote it, for errors
+	file   string // the other file, itself a name that Resolve returned
+	zip    bool
+	member string // of a ZIP, "" for the archive itself
+	off    int64  // of a range, bytes
+	size   int64  // untilEnd: up to the end of the file
+}
+
+// untilEnd is the size of a range without one.
+const untilEnd = -1
+
+const (
+	subfilePrefix = "/vsisubfile/"
+	zipPrefix     = "/vsizip/"
+)
+
+// String returns the name, which partOf reads.
+func (p part) String() string {
+	if !p.zip {
+		b := strconv.AppendInt([]byte(subfilePrefix), p.off, 10)
+		if p.size != untilEnd {
+			b = strconv.AppendInt(append(b, '_'), p.size, 10)
+		}
+		return string(append(append(b, ','), p.file...))
+	}
+	name := zipPrefix + "{" + p.file + "}"
+	if p.member != "" {
+		name += "/" + p.member
 	}
 	return name
 }
 
-// curled returns the URL of /vsicurl/URL or /vsicurl?option=value&url=URL, from what follows "vsicurl".
-func curled(rest string) string {
-	if options, ok := strings.CutPrefix(rest, "?"); ok {
-		values, err := url.ParseQuery(options)
-		if err != nil {
-			return ""
+// with returns the part of the same range or member of another file.
+func (p part) with(file string) part {
+	p.file = file
+	return p
+}
+
+// partOf parses a name that Resolve returned. ok is false if the name does not stand for a part of a file.
+func partOf(name string) (p part, ok bool) {
+	if !strings.HasPrefix(name, "/vsi") {
+		return p, false
+	}
+	if rest, found := strings.CutPrefix(name, subfilePrefix); found {
+		return parseSubfile(rest)
+	}
+	rest, found := strings.CutPrefix(name, zipPrefix)
+	if !found {
+		return p, false
+	}
+	p.file, p.member, ok = splitArchive(rest)
+	p.zip = true
+	return p, ok
+}
+
+// Subfile parses the name of a byte range, "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false
+// for any other name.
+func Subfile(name string) (file string, off, size int64, ok bool) {
+	rest, found := strings.CutPrefix(name, subfilePrefix)
+	if !found {
+		return "", 0, 0, false
+	}
+	p, ok := parseSubfile(rest)
+	return p.file, p.off, p.size, ok && p.size != untilEnd
+}
+
+// SubfileName returns the name of a byte range, which Subfile reads.
+func SubfileName(file string, off, size int64) string {
+	return part{file: file, off: off, size: size}.String()
+}
+
+func parseSubfile(rest string) (p part, ok bool) {
+	span, file, found := strings.Cut(rest, ",")
+	off, size, two := strings.Cut(span, "_")
+	if !found {
+		return p, false
+	}
+	var err1, err2 error
+	p.file, p.size = file, untilEnd
+	p.off, err1 = strconv.ParseInt(off, 10, 64)
+	if two {
+		p.size, err2 = strconv.ParseInt(size, 10, 64)
+	}
+	return p, err1 == nil && err2 == nil && p.off >= 0 && (p.size >= 0 || !two)
+}
+
+// maxParts limits how deep the names of parts nest.
+const maxParts = 8
+
+// resolvePart resolves the file in /vsisubfile/OFFSET_SIZE,FILE, and the archive in /vsizip/ARCHIVE.zip/MEMBER or
+// /vsizip/{ARCHIVE}/MEMBER.
+func resolvePart(name string) (string, error) {
+	p, ok := partOf(name)
+	switch {
+	case !ok && strings.HasPrefix(name, zipPrefix):
+		return "", unnamed("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
+	case !ok || p.file == "":
+		return "", unnamed("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with numbers of at least 0",
+			subfilePrefix)
+	case strings.Count(p.file, subfilePrefix)+strings.Count(p.file, zipPrefix) >= maxParts:
+		return "", unnamed("over %d file systems in one another", maxParts)
+	}
+	p.member = strings.Trim(p.member, "/")
+	file, err := Resolve(p.file)
+	if err != nil {
+		return "", err
+	}
+	return p.with(LocalPath(file)).String(), nil
+}
+
+// archiveEndings end the name of an archive without braces.
+var archiveEndings = [...]string{".zip", ".kmz", ".tacozip"}
+
+// splitArchive splits what follows /vsizip/ into the archive and the member in it. An archive without braces ends
+// where one of archiveEndings ends a part of the path for the first time.
+func splitArchive(rest string) (file, member string, ok bool) {
+	if strings.HasPrefix(rest, "{") {
+		depth := 0
+		for i := range len(rest) {
+			switch rest[i] {
+			case '{':
+				depth++
+			case '}':
+				depth--
+			}
+			if depth == 0 {
+				member = rest[i+1:]
+				return rest[1:i], strings.TrimPrefix(member, "/"), i > 1 && (member == "" || member[0] == '/')
+			}
 		}
-		return values.Get("url")
-	}
-	return rest[1:]
-}
-
-func isHTTP(address string) bool {
-	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
-}
-
-// InZip splits /vsizip/ARCHIVE.zip/FILE or /vsizip/{ARCHIVE}/FILE into the name of an archive, which may be in another
-// file system, and a file in it.
-func InZip(name string) (archive, file string, ok bool) {
-	rest, ok := strings.CutPrefix(name, "/vsizip/")
-	if !ok {
 		return "", "", false
 	}
-	if inside, is := strings.CutPrefix(rest, "{"); is {
-		archive, file, ok = strings.Cut(inside, "}/")
-		return archive, file, ok && archive != "" && file != ""
+	// GDAL takes /vsizip/vsicurl/… for /vsizip//vsicurl/….
+	if vsiPrefix("/"+rest) != "" {
+		rest = "/" + rest
 	}
-	end := strings.Index(strings.ToLower(rest), ".zip/")
-	if end < 1 {
+	if strings.HasPrefix(rest, zipPrefix) { // only braces tell where the inner archive ends
 		return "", "", false
 	}
-	archive, file = rest[:end+len(".zip")], rest[end+len(".zip/"):]
-	return archive, file, file != ""
+	for i := 0; i < len(rest); {
+		end := strings.IndexByte(rest[i:], '/')
+		if end < 0 {
+			end = len(rest) - i
+		}
+		end += i
+		for _, ending := range archiveEndings {
+			if n := end - len(ending); n > i && strings.EqualFold(rest[n:end], ending) {
+				return rest[:end], strings.TrimPrefix(rest[end:], "/"), true
+			}
+		}
+		i = end + 1
+	}
+	return "", "", false
 }
 
-// azure returns the name of an object of abfs://, CONTAINER/PATH or CONTAINER@ACCOUNT.dfs.HOST/PATH.
-func azure(rest string) string {
-	where, path, _ := strings.Cut(rest, "/")
-	container, host, ok := strings.Cut(where, "@")
-	if account, _, _ := strings.Cut(host, "."); !ok || account == os.Getenv("AZURE_STORAGE_ACCOUNT") {
-		return "az://" + container + "/" + path
+// IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of a ZIP
+// (/vsizip/).
+func IsPart(name string) bool {
+	return strings.HasPrefix(name, subfilePrefix) || strings.HasPrefix(name, zipPrefix)
+}
+
+// FileOf returns the file whose part a name stands for, or the name itself. Parts of parts lead to the outermost file.
+func FileOf(name string) string {
+	for {
+		resolved, err := Resolve(name)
+		if err != nil {
+			return name
+		}
+		p, ok := partOf(resolved)
+		if !ok {
+			return resolved
+		}
+		name = p.file
 	}
-	return "https://" + strings.Replace(host, ".dfs.", ".blob.", 1) + "/" + container + "/" + path
+}
+
+// ResolveFrom resolves a name as Resolve does, and a relative path in it by join, which gets a path that is not
+// absolute and belongs to no scheme, or the name itself if it has one. A name that cannot be resolved stays as it is,
+// so that opening it says why.
+func ResolveFrom(name string, join func(name string) string) string {
+	resolved, err := Resolve(name)
+	if err != nil {
+		return name
+	}
+	if p, ok := partOf(resolved); ok {
+		return p.with(ResolveFrom(p.file, join)).String()
+	}
+	return join(resolved)
+}
+
+// Abs returns a local path as an absolute one, also the path of a file whose part a name stands for. The names of
+// remote objects stay as they are.
+func Abs(name string) (string, error) {
+	var err error
+	abs := ResolveFrom(name, func(path string) string {
+		if IsRemote(path) {
+			return path
+		}
+		full, aerr := pathname.Abs(LocalPath(path))
+		if aerr != nil {
+			err = aerr
+		}
+		return full
+	})
+	return abs, err
 }

@@ -34,6 +34,9 @@ func NewRoots(dirs []string) *Roots {
 	}
 	r := &Roots{dirs: []string{}}
 	for _, d := range dirs {
+		if resolved, err := Resolve(d); err == nil {
+			d = resolved
+		}
 		if IsRemote(d) {
 			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
 			continue
@@ -67,8 +70,18 @@ func Outside(err error) bool { return errors.Is(err, errOutside) }
 // about a path outside of the roots does not reveal whether a file exists. A remote URI must start with one of the
 // roots and contain neither ".." nor anything that a server could take for it. The returned path must be opened by
 // these Roots, because links may change in between.
+// For a part of a file the rules hold for that file.
 func (r *Roots) Allow(p string) (string, error) {
+	p, partial, err := named(p)
 	switch {
+	case err != nil:
+		return "", err
+	case partial != nil:
+		file, err := r.Allow(partial.file)
+		if err != nil {
+			return "", err
+		}
+		return partial.with(file).String(), nil
 	case r == nil:
 		return p, nil
 	case IsRemote(p):
@@ -99,14 +112,6 @@ func (r *Roots) Allow(p string) (string, error) {
 }
 
 func (r *Roots) allowRemote(p string) error {
-	p = Canonical(p)                             // as a Mux opens it
-	if archive, _, ok := InZip(p); ok && r.all { // else a link in a directory could lead an archive out of it
-		_, err := r.Allow(archive)
-		return err
-	}
-	if _, _, ok := fileSystem(p); ok {
-		return noDriver(p)
-	}
 	s := Scheme(p)
 	if slices.Contains(r.dirs, s+":/") { // the whole scheme
 		return nil
@@ -424,7 +429,10 @@ func (b *below) Open(ctx context.Context, uri string) (Reader, error) {
 
 // OpenKnown implements KnownOpener.
 func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
+	uri, p, err := named(uri)
 	switch {
+	case err != nil || p != nil:
+		return openPart(ctx, b, p, k, err)
 	case IsRemote(uri):
 		if err := b.roots.allowRemote(uri); err != nil {
 			return nil, err
@@ -443,6 +451,10 @@ func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, err
 
 // List implements Lister.
 func (b *below) List(ctx context.Context, folder string, each func(Entry) error) error {
+	folder, p, err := named(folder)
+	if err != nil || p != nil {
+		return listPart(ctx, b, p, each, err)
+	}
 	if _, err := b.roots.Allow(folder); err != nil {
 		return err
 	}
@@ -451,6 +463,10 @@ func (b *below) List(ctx context.Context, folder string, each func(Entry) error)
 
 // Names implements Namer.
 func (b *below) Names(ctx context.Context, folder string) ([]string, error) {
+	folder, p, err := named(folder)
+	if err != nil || p != nil {
+		return namesOf(ctx, b, p, err)
+	}
 	if _, err := b.roots.Allow(folder); err != nil {
 		return nil, err
 	}

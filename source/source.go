@@ -139,8 +139,13 @@ func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 	if n, ok := o.(Namer); ok {
 		return n.Names(ctx, folder)
 	}
+	return entriesOf(func(each func(Entry) error) error { return List(ctx, o, folder, each) })
+}
+
+// entriesOf returns the names of the entries of a directory whose objects list lists.
+func entriesOf(list func(each func(Entry) error) error) ([]string, error) {
 	seen := map[string]bool{}
-	err := List(ctx, o, folder, func(e Entry) error {
+	err := list(func(e Entry) error {
 		name := e.Path
 		if i := strings.IndexByte(name, '/'); i >= 0 {
 			name = name[:i+1]

@@ -126,8 +126,8 @@ func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items
 			return items, err
 		}
 	}
-	if k.Join != nil && !source.IsRemote(k.Join.Table) {
-		if k.Join.Table, err = pathname.Abs(source.LocalPath(k.Join.Table)); err != nil {
+	if k.Join != nil {
+		if k.Join.Table, err = source.Abs(k.Join.Table); err != nil {
 			return items, err
 		}
 	}
@@ -159,7 +159,7 @@ func (k *Index) pairs(ctx context.Context, o resources.Options) (items job.Items
 		return items, err
 	}
 	if path := k.Paths[0]; !source.IsRemote(path) && build.IsTable(path) { // the merge opens it again
-		if k.Paths[0], err = pathname.Abs(source.LocalPath(path)); err != nil {
+		if k.Paths[0], err = source.Abs(path); err != nil {
 			return items, err
 		}
 	}

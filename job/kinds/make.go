@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/ops/recipe"
@@ -56,10 +55,8 @@ func (k *Make) options(o resources.Options) recipe.Options {
 
 // Items implements job.Kind.
 func (k *Make) Items(ctx context.Context, o resources.Options) (items job.Items, err error) {
-	if !source.IsRemote(k.Base) {
-		if k.Base, err = pathname.Abs(k.Base); err != nil {
-			return items, err
-		}
+	if k.Base, err = source.Abs(k.Base); err != nil {
+		return items, err
 	}
 	if k.Extent, err = recipe.Survey(ctx, k.recipe, k.options(o)); err != nil {
 		return items, err

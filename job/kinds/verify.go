@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/ops/verify"
@@ -34,10 +33,7 @@ func (*Verify) Name() string { return verifyName }
 func (k *Verify) Items(ctx context.Context, o resources.Options) (items job.Items, err error) {
 	paths := make([]string, len(k.Paths))
 	for i, p := range k.Paths {
-		if paths[i] = source.LocalPath(p); source.IsRemote(p) {
-			continue
-		}
-		if paths[i], err = pathname.Abs(paths[i]); err != nil {
+		if paths[i], err = source.Abs(p); err != nil {
 			return items, err
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -554,7 +553,8 @@ func Entry(o source.Opener, e taco.Entry) source.Opener { return sectionOpener{o
 // InContainer reports whether MemberOf takes the name.
 func InContainer(name string) bool {
 	_, _, in := taco.Split(name)
-	return in || strings.HasPrefix(name, subfile)
+	_, _, _, part := source.Subfile(name)
+	return in || part
 }
 
 // MemberOf returns the asset that name leads to: a path in a container,
@@ -601,22 +601,12 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: x}, nil
 }
 
-// subfile is GDAL's prefix for a byte range of a file.
-const subfile = "/vsisubfile/"
-
 // Subfile parses the name that taco.VSI gives a byte range of a file,
 // "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
 func Subfile(name string) (e taco.Entry, ok bool) {
-	span, uri, ok := strings.Cut(strings.TrimPrefix(name, subfile), ",")
-	off, size, two := strings.Cut(span, "_")
-	if !ok || !two || !strings.HasPrefix(name, subfile) {
-		return e, false
-	}
-	var err1, err2 error
-	e.URI, e.Path = uri, "at "+off
-	e.Offset, err1 = strconv.ParseInt(off, 10, 64)
-	e.Size, err2 = strconv.ParseInt(size, 10, 64)
-	return e, err1 == nil && err2 == nil && e.Offset >= 0 && e.Size >= 0
+	e.URI, e.Offset, e.Size, ok = source.Subfile(name)
+	e.Path = "at " + strconv.FormatInt(e.Offset, 10)
+	return e, ok
 }
 
 // Bare returns err without its file, for callers that name the file together with the sample.
@@ -692,10 +682,7 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 // absolute returns a local path as an absolute one, since the key of the index cache must not
 // depend on the current directory.
 func absolute(path string) string {
-	if strings.Contains(path, "://") {
-		return path
-	}
-	if abs, err := pathname.Abs(path); err == nil {
+	if abs, err := source.Abs(path); err == nil {
 		return abs
 	}
 	return path

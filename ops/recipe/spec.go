@@ -24,10 +24,12 @@ const validity = "\x00valid"
 // spec returns the run whose rows are the chips. base is the directory of relative paths.
 func (r *Recipe) spec(base string) (spec.Spec, error) {
 	at := func(path string) string {
-		if base == "" || filepath.IsAbs(path) || source.IsRemote(path) {
-			return path
-		}
-		return pathname.Join(base, path)
+		return source.ResolveFrom(path, func(name string) string {
+			if base == "" || filepath.IsAbs(name) || source.IsRemote(name) {
+				return name
+			}
+			return pathname.Join(base, name)
+		})
 	}
 	s := spec.Spec{Source: at(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
 	s.Missing = r.Missing

@@ -1,5 +1,5 @@
 // Package blobsource reads byte ranges of objects in object stores, and lists them, through gocloud.dev/blob:
-// s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY.
+// s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY, abfs://CONTAINER@HOST/KEY.
 //
 // The drivers are the packages s3, gcs and azure below this one. A program passes the drivers that
 // it imports to New, and compiles no other SDK. Keys in a URI are not escaped.

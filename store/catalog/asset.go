@@ -331,7 +331,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 // file, such as a key, as pixels. It checks nothing without roots, with the root "/", and for remote objects, where it
 // would cost a request.
 func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) error {
-	if source.IsRemote(uri) || !source.RootsOf(o).Bounded() {
+	if source.IsRemote(source.FileOf(uri)) || !source.RootsOf(o).Bounded() {
 		return nil
 	}
 	r, err := o.Open(ctx, uri)

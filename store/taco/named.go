@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -82,7 +83,7 @@ func (d *Dataset) LevelTable(ctx context.Context, name string) (*tables.Table, e
 // wide returns the table with a row for each sample.
 func (d *Dataset) wide(ctx context.Context) (*tables.Table, error) {
 	return d.joinNamed(ctx, "dataset", func(c model.Named, first int) (*tables.Table, error) {
-		return c.Wide(ctx, first, vsiPath)
+		return c.Wide(ctx, first, source.VSI)
 	})
 }
 

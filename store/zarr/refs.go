@@ -340,6 +340,19 @@ func (l *refList) each(_ context.Context, dir string, visit func(name string) (s
 
 // resolve returns the URI that a URL of a file of references means: relative ones begin at the directory of the file.
 func resolve(file, u string) (string, error) {
+	if _, err := source.Resolve(u); err != nil {
+		return "", err
+	}
+	var err error
+	uri := source.ResolveFrom(u, func(name string) string {
+		name, err = resolveURL(file, name)
+		return name
+	})
+	return uri, err
+}
+
+// resolveURL is resolve for a URL that does not stand for a part of a file.
+func resolveURL(file, u string) (string, error) {
 	wrong := func(why string) error {
 		return fault.New(fault.Unsupported, refsPart, fault.NoOffset, "the URL %.80q %s", u, why)
 	}

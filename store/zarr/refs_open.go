@@ -227,7 +227,7 @@ var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "
 // indexes in catalogs (catalog.CheckRaster), a user who can write a file below a root could otherwise describe any
 // other file there, such as a key, as pixels.
 func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.Reader) error {
-	if source.IsRemote(uri) || !source.RootsOf(base).Bounded() {
+	if source.IsRemote(source.FileOf(uri)) || !source.RootsOf(base).Bounded() {
 		return nil
 	}
 	head := make([]byte, min(r.Size(), 4))

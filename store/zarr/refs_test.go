@@ -151,6 +151,17 @@ func TestRemoteReferences(t *testing.T) {
 		`["file:///etc/passwd",0,4]`:       fault.Unsupported,
 		`["..\\data.nc",4,4]`:              fault.Unsupported,
 		`["http://127.0.0.1/data.nc",4,4]`: fault.Unsupported, // no opener for it
+
+		`["/vsis3/bucket/sub/data.nc",4,4]`:                 0,
+		`["/vsisubfile/1_7,/vsis3/bucket/sub/data.nc",3,4]`: 0,
+		`["/vsisubfile/1_7,data.nc",3,4]`:                   0,
+		`["/vsisubfile/1_7,/etc/passwd",3,4]`:               fault.Unsupported,
+		`["/vsisubfile/1_7,../sub/data.nc",3,4]`:            fault.Unsupported,
+		`["/vsizip//etc/a.zip/data.nc",4,4]`:                fault.Unsupported,
+		`["/vsitar/a.tar/data.nc",4,4]`:                     fault.Unsupported,
+		`["/vsicurl/http://127.0.0.1/data.nc",4,4]`:         fault.Unsupported,
+		`["/vsisubfile/1_7,/vsisubfile/0,/etc/passwd",3,4]`: fault.Unsupported,
+		`["/vsisubfile/0,/vsisubfile/1_7,data.nc",3,4]`:     0,
 	} {
 		refs(t, filepath.Join(dir, "sub"), chunk)
 		if _, err := read(t.Context(), o, "s3://bucket/sub/refs.json"); fault.KindOf(err) != kind {
@@ -179,6 +190,11 @@ func TestReferencesBelowRoots(t *testing.T) {
 		`["link.nc",4,4]`:       fault.NotFound,
 		`["key.pem",4,4]`:       fault.Unsupported,
 		`["s3://b/x.nc",4,4]`:   fault.NotFound,
+
+		`["/vsisubfile/0_8,data.nc",4,4]`:       0,
+		`["/vsisubfile/0_8,../outside.nc",4,4]`: fault.NotFound,
+		`["/vsisubfile/0_8,key.pem",4,4]`:       fault.Unsupported,
+		`["/vsis3/b/x.nc",4,4]`:                 fault.NotFound,
 	} {
 		if _, err := read(t.Context(), o, refs(t, dir, chunk)); fault.KindOf(err) != kind {
 			t.Errorf("%s: %v, want %v", chunk, err, kind)

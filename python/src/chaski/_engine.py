@@ -152,7 +152,7 @@ class LocalEngine:
             "stop_on_eof": True,
             "log_level": "warn",
             # It serves this process alone, which may read what its user may.
-            "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://"],
+            "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://", "abfs://"],
             "allow_redirects": True,
             "allow_upstream": True,
             "paste_bytes": 8 << 30,

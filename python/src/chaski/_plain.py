@@ -8,6 +8,7 @@ import json
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
@@ -49,13 +50,21 @@ def absolute(path: Path) -> str:
     """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
     if not isinstance(path, (str, os.PathLike)):
         raise SpecError(f"path is {path!r}: it must be a str or an os.PathLike")
-    p = os.fspath(path)
-    return p if is_uri(p) else absolute_path(p)
+    return _absolute(os.fspath(path))
 
 
-def is_uri(name: str) -> bool:
-    """Reports whether a name is a URI, or in one of GDAL's file systems, and not a local path."""
-    return "://" in name or name.startswith("/vsi")
+# A path follows the names of these file systems of GDAL. Behind all others is no local path.
+_PART = re.compile(r"/vsizip/\{?|/vsisubfile/[0-9]+(?:_[0-9]+)?,")
+_VSI = re.compile(r"/vsi[a-z0-9_]+[/?]")
+
+
+def _absolute(name: str) -> str:
+    if part := _PART.match(name):
+        rest = name[part.end() :]
+        if _VSI.match(f"/{rest}"):  # GDAL takes /vsizip/vsicurl/ for /vsizip//vsicurl/
+            rest = f"/{rest}"
+        return part[0] + _absolute(rest)
+    return name if "://" in name or _VSI.match(name) else absolute_path(name)
 
 
 def listed(name: str, v: object) -> list[Path]:

@@ -29,6 +29,9 @@ _ENCODED_QUERY = re.compile(r"\?|%(?:25)*3[fF]")
 # follow.
 _PARAMETER = re.compile(r"[a-zA-Z0-9_.%-]*=")
 _AT_OR_QUERY = re.compile(r"[@?]")
+# GDAL's names may have options, such as headers and cookies: /vsicurl?OPTION=VALUE&url=URL.
+_VSI = re.compile(r'/vsi[a-z0-9_]+\?[^\t\n\f\r "]+')
+_VSI_OPTION = re.compile(r"((?:[?&]|\\u0026)([^=&?\\]*)=)((?:[^&\\]|\\[^u])*)")
 _VALUE = re.compile(
     r"((?:[?&;#]|\\u0026)(?:sig|signature|token|access_token|key|api_?key|password|passwd|pwd|"
     r"secret|credential|awsaccesskeyid|googleaccessid|key-pair-id|policy|subscription-key|"
@@ -45,6 +48,8 @@ _CONNECTION = re.compile(
 def without_secrets(text: str) -> str:
     """Returns a text without the users, passwords, queries and keys of the URIs in it."""
     # Each pattern is slow beside a search for the character that it needs, and few texts have it.
+    if "/vsi" in text and "?" in text:
+        text = _VSI.sub(lambda m: _VSI_OPTION.sub(_without_option, m[0]), text)
     if ":/" in text and ("@" in text or "?" in text):
         text = _WORD.sub(lambda m: _without_query(_without_users(m[0])), text)
     if ("%" in text and ("2F" in text or "2f" in text)) or ":\\" in text:
@@ -53,6 +58,11 @@ def without_secrets(text: str) -> str:
         text = _VALUE.sub(lambda m: f"{m[1]}{_HIDDEN}{_colon(m[0])}", text)
         text = _CONNECTION.sub(rf"\1={_HIDDEN}", text)
     return text
+
+
+def _without_option(match: re.Match[str]) -> str:
+    """Hides the value of an option, unless it is a URL: the other rules hide the secrets of it."""
+    return match[0] if match[2] == "url" else match[1] + _hide_query(match[3])
 
 
 def _without_users(word: str) -> str:

@@ -33,7 +33,7 @@ from chaski import _fallback, _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._plain import Crs, Path, Where, count, crs_code, is_uri, listed, plain, positive
+from chaski._plain import Crs, Path, Where, count, crs_code, listed, plain, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Bands, Document, Engine, FieldLike, Float32Array, Pooled, Rows
 from chaski._read import Server, words
@@ -238,7 +238,6 @@ class _Entries:
 
 _VSI = {"http": "/vsicurl/http://", "https": "/vsicurl/https://"}
 _VSI |= {"s3": "/vsis3/", "gs": "/vsigs/", "az": "/vsiaz/", "file": ""}
-_VSI["source"] = "/vsicurl/https://data.source.coop/"
 
 
 def _vsi(uri: str, offset: int, size: int | None) -> str:
@@ -330,7 +329,7 @@ class Asset:
             source, level, row = self._at
             server = source.server
             question = pb.BytesQuestion(containers=source.containers, level=level, row=row)
-        if server is not None or is_uri(self.uri):
+        if server is not None or "://" in self.uri or self.uri.startswith("/vsi"):
             return _ask(server, pb.AskRequest(bytes=question), timeout)[0]
         with open(self.uri, "rb") as f:
             f.seek(self.offset)

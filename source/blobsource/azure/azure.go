@@ -4,8 +4,10 @@ package azure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -51,15 +53,35 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 	return azureblob.OpenBucket(ctx, client, nil)
 }
 
+// client returns a client of a container. name is CONTAINER, of the account of the environment, or CONTAINER@HOST.
 func (d *driver) client(name string) (*container.Client, error) {
 	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &http.Client{Transport: d.transport},
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // package remote retries, and counts the attempts
 	}}
-	if c := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); c != "" && !d.o.Anonymous {
+	name, host, other := strings.Cut(name, "@")
+	su := azureblob.NewDefaultServiceURLOptions()
+	c := os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
+	key := os.Getenv("AZURE_STORAGE_KEY")
+	if other {
+		account, domain, err := accountOf(host)
+		if err != nil {
+			return nil, err
+		}
+		if account != su.AccountName { // the key and the signature are for another account
+			su.SASToken, key = "", ""
+		}
+		if !strings.Contains(";"+c+";", ";AccountName="+account+";") {
+			c = ""
+		}
+		su.AccountName = account
+		if os.Getenv("AZURE_STORAGE_DOMAIN") == "" {
+			su.StorageDomain = domain
+		}
+	}
+	if c != "" && !d.o.Anonymous {
 		return container.NewClientFromConnectionString(c, name, o)
 	}
-	su := azureblob.NewDefaultServiceURLOptions()
 	service, err := azureblob.NewServiceURL(su)
 	if err != nil {
 		return nil, err
@@ -69,7 +91,6 @@ func (d *driver) client(name string) (*container.Client, error) {
 	if query != "" {
 		u += "?" + query
 	}
-	key := os.Getenv("AZURE_STORAGE_KEY")
 	switch {
 	case d.o.Anonymous || query != "": // the SAS token is part of the URL
 		return container.NewClientWithNoCredential(u, o)
@@ -85,6 +106,24 @@ func (d *driver) client(name string) (*container.Client, error) {
 		return nil, err
 	}
 	return container.NewClient(u, cred, o)
+}
+
+// clouds are the domains of Azure's clouds. Requests have credentials, so that they must not go to other hosts.
+var clouds = [...]string{"core.windows.net", "core.usgovcloudapi.net", "core.chinacloudapi.cn"}
+
+// accountOf returns the account and the domain of blobs for the host of an endpoint, ACCOUNT.dfs.core.windows.net or
+// ACCOUNT.blob.core.windows.net. Both endpoints of an account have the same objects. A host without dots is an account.
+func accountOf(host string) (account, domain string, err error) {
+	account, rest, endpoint := strings.Cut(host, ".")
+	service, cloud, _ := strings.Cut(rest, ".")
+	switch {
+	case account == "" || strings.Trim(account, "abcdefghijklmnopqrstuvwxyz0123456789") != "":
+	case !endpoint:
+		return account, "blob." + clouds[0], nil
+	case (service == "dfs" || service == "blob") && slices.Contains(clouds[:], cloud):
+		return account, "blob." + cloud, nil
+	}
+	return "", "", fmt.Errorf("%q is no account of Azure: it must be like ACCOUNT.dfs.core.windows.net", host)
 }
 
 // Condition implements blobsource.Driver.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
@@ -96,11 +95,9 @@ func (p *paired) listed(ctx context.Context, base string) error {
 			return err
 		}
 		for _, path := range files {
-			f := namedFile{uri: path, path: path}
-			if !source.IsRemote(path) {
-				if f.uri, err = uriOf(base, path, o.Absolute); err != nil {
-					return err
-				}
+			f := namedFile{path: path}
+			if f.uri, err = uriOf(base, path, o.Absolute); err != nil {
+				return err
 			}
 			p.files[i] = append(p.files[i], f)
 		}

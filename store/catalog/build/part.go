@@ -10,7 +10,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
@@ -61,10 +60,8 @@ func Files(ctx context.Context, paths []string, o Options, add func(File) error)
 // file returns the file for WritePart, with an absolute path.
 func (f *namedFile) file() (out File, err error) {
 	out = File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag, Below: f.below, Bytes: f.bytes}
-	if !source.IsRemote(f.path) {
-		if out.Path, err = pathname.Abs(source.LocalPath(f.path)); err != nil {
-			return out, err
-		}
+	if out.Path, err = source.Abs(f.path); err != nil {
+		return out, err
 	}
 	if out.Path == out.URI {
 		out.Path = ""

@@ -260,10 +260,8 @@ func (p *paired) filesOf(ctx context.Context, row int64, folder, base string,
 				fault.NoOffset, "no path")
 		}
 		f := namedFile{path: listing.Resolve(folder, string(cell.Text))}
-		if f.uri = f.path; !source.IsRemote(f.path) {
-			if f.uri, err = uriOf(base, f.path, p.o.Absolute); err != nil {
-				return nil, err
-			}
+		if f.uri, err = uriOf(base, f.path, p.o.Absolute); err != nil {
+			return nil, err
 		}
 		files[i] = f
 	}

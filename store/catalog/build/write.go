@@ -330,12 +330,18 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		case members != nil:
 			err = eachMember(members, base, o.Absolute, add)
 		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
-			err = add(namedFile{uri: p, path: p, below: source.Name(p)})
+			f := namedFile{path: p, below: source.Name(p)}
+			if f.uri, err = uriOf(base, p, o.Absolute); err == nil {
+				err = add(f)
+			}
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
-					uri := listing.Resolve(l.Base, rel)
-					return add(namedFile{uri: uri, path: uri, size: size, etag: etag, below: rel, bytes: size})
+					f := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag, below: rel, bytes: size}
+					if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
+						return err
+					}
+					return add(f)
 				}
 				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), below: rel, bytes: size}
 				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
@@ -373,11 +379,9 @@ func (o *Options) members(ctx context.Context, path string) ([]Member, error) {
 
 // named returns a member as a file of the catalog.
 func (m *Member) named(base string, absolute bool) (f namedFile, err error) {
-	f = namedFile{uri: m.File, path: m.File, size: m.Known.Size, etag: m.Known.ETag}
-	if !source.IsRemote(m.File) {
-		if f.uri, err = uriOf(base, m.File, absolute); err != nil {
-			return f, err
-		}
+	f = namedFile{path: m.File, size: m.Known.Size, etag: m.Known.ETag}
+	if f.uri, err = uriOf(base, m.File, absolute); err != nil {
+		return f, err
 	}
 	if m.Offset >= 0 {
 		f.member = m
@@ -394,8 +398,20 @@ func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error)
 	return o.m.Open(ctx)
 }
 
-// uriOf returns the URI of a local file for a catalog in the directory base, which is absolute.
-func uriOf(base, path string, absolute bool) (string, error) {
+// uriOf returns the URI of a file for a catalog in the directory base, which is absolute. If the name stands for a part
+// of a file, it has the URI of that file.
+func uriOf(base, path string, absolute bool) (uri string, err error) {
+	uri = source.ResolveFrom(path, func(name string) string {
+		if !source.IsRemote(name) {
+			name, err = localURI(base, name, absolute)
+		}
+		return name
+	})
+	return uri, err
+}
+
+// localURI is uriOf for a local file.
+func localURI(base, path string, absolute bool) (string, error) {
 	abs, err := pathname.Abs(path)
 	if err != nil {
 		return "", err

@@ -53,7 +53,13 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 				strings.Count(path, "/")+1, taco2.MaxLevels)
 		}
 		if !files.Null(row) {
-			file = source.LocalPath(files.Str(row))
+			file = source.ResolveFrom(files.Str(row), func(name string) string {
+				name = source.LocalPath(name)
+				if name != "" && !source.IsRemote(name) && !filepath.IsAbs(name) {
+					name = pathname.Join(dir, name)
+				}
+				return name
+			})
 		}
 		// Otherwise the folder of "/a" would be the top, and its columns lost.
 		if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") || path == "" {
@@ -66,9 +72,6 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 		if file == "" {
 			tree.folder(path)
 			continue
-		}
-		if !source.IsRemote(file) && !filepath.IsAbs(file) {
-			file = pathname.Join(dir, file)
 		}
 		above, id := tree.above(path)
 		above.Samples = append(above.Samples, Sample{ID: id, File: file})

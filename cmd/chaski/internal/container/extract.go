@@ -51,6 +51,10 @@ PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, o
 func (f *extractFlags) run(ctx context.Context, env console.Env, name string) error {
 	files := open.NewOpener(true)
 	defer files.Close()
+	name, err := source.Resolve(name)
+	if err != nil {
+		return err
+	}
 	if e, ok := rows.Subfile(name); ok {
 		return f.file(ctx, env, files, e)
 	}

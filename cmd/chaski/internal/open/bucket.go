@@ -14,14 +14,18 @@ import (
 
 // IsStore reports whether a URI is in an object store that chaski can write to.
 func IsStore(uri string) bool {
-	scheme := source.Scheme(source.Canonical(uri))
+	scheme := source.Scheme(uri)
 	return scheme == "s3" || clouds[scheme] != nil
 }
 
 // Bucket opens the bucket of a URI for which IsStore holds. It returns the key in the bucket, and a function that
 // closes it. Credentials come from the environment, as for reading.
 func Bucket(ctx context.Context, uri string) (b *blob.Bucket, key string, done func(), err error) {
-	scheme, rest, _ := strings.Cut(source.Canonical(uri), "://")
+	uri, err = source.Resolve(uri)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	scheme, rest, _ := strings.Cut(uri, "://")
 	name, key, _ := strings.Cut(rest, "/")
 	if name == "" {
 		err := fault.New(fault.Unsupported, "URI", fault.NoOffset, "it has no bucket")

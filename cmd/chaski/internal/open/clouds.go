@@ -13,11 +13,14 @@ import (
 // clouds are the drivers of the clouds of Google and Microsoft.
 var clouds = map[string]func() blobsource.Driver{
 	"gs": func() blobsource.Driver { return gcs.New(gcs.Options{}) },
-	"az": func() blobsource.Driver { return azure.New(azure.Options{}) },
+	"az": newAzure, "abfs": newAzure,
 }
+
+func newAzure() blobsource.Driver { return azure.New(azure.Options{}) }
 
 // addClouds adds the clouds of Google and Microsoft.
 func addClouds(schemes map[string]source.Opener) {
 	schemes["gs"] = must(blobsource.New(clouds["gs"](), remote.Options{}))
-	schemes["az"] = must(blobsource.New(clouds["az"](), remote.Options{}))
+	schemes["az"] = must(blobsource.New(newAzure(), remote.Options{}))
+	schemes["abfs"] = schemes["az"]
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
-	"github.com/chaski-eo/chaski/source/zipsource"
 )
 
 // maxWhole is the largest file that Whole reads, in bytes. Specs and loose OpenZL frames are far
@@ -36,7 +35,7 @@ func Whole(ctx context.Context, path string) ([]byte, error) {
 }
 
 // RemoteSchemes are the schemes of the URIs that commands read.
-var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az"}
+var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az", "abfs"}
 
 // NewOpener returns an opener of local files and remote objects, which its caller closes. otherHosts
 // allows HTTP redirects to other hosts. Commands allow them for what their user names; a server must
@@ -55,7 +54,6 @@ func NewOpener(otherHosts bool) *source.Mux {
 		"s3": must(blobsource.New(s3.New(s3.Options{}), remote.Options{})),
 	}}
 	addClouds(m.Schemes)
-	m.Schemes[zipsource.Scheme] = &zipsource.Opener{Archives: m}
 	return m
 }
 

@@ -40,8 +40,9 @@ func NewCat(env console.Env) *cobra.Command {
 		Short: "Decode pixels and print them, or their hash",
 		Long: `Decode a window of a file, lay it out and write it to standard output. Several files of the same
 shape and dtype are stacked along n, in the order of the arguments. A PATH may be a URI: http://, https://,
-s3://, gs://, az:// or hf://datasets/OWNER/NAME@REVISION/PATH. The command reads only the bytes that the
-window needs.
+s3://, gs://, az://, abfs://, source:// or hf://datasets/OWNER/NAME@REVISION/PATH. It may be a name of
+GDAL: /vsicurl/URL, /vsis3/BUCKET/KEY, /vsizip/ARCHIVE.zip/MEMBER, /vsisubfile/OFFSET_SIZE,FILE. The command
+reads only the bytes that the window needs.
 
 A selection SEL is "start:stop" (zero-based, stop not included) or, for n, t and b, a list "i,j,k"
 in any order, which may repeat numbers. The default is the whole axis.

@@ -20,15 +20,20 @@ func checkRoot(root string) error {
 		}
 		return nil
 	}
+	given := root
+	root, err := source.Resolve(root)
+	if err != nil {
+		return err
+	}
 	if s := source.Scheme(root); !slices.Contains(open.RemoteSchemes, s) || !strings.HasPrefix(root, s+"://") {
-		return console.Usagef("--root is %q: it must be a directory or a URI of %s", root,
+		return console.Usagef("--root is %q: it must be a directory or a URI of %s", given,
 			strings.Join(open.RemoteSchemes, "://, ")+"://")
 	}
 	// The server compares URIs with roots as strings, so that patterns, escapes and ".." would make one URI
 	// match in two ways.
 	if strings.ContainsAny(root, "*?[%\\") || strings.Contains(root, "/..") {
 		return console.UsageUnlessFault(fmt.Errorf("--root is %q: a remote root must be a plain prefix without "+
-			"\"..\", patterns and escapes", root))
+			"\"..\", patterns and escapes", given))
 	}
 	return nil
 }

@@ -391,8 +391,13 @@ func Folder(uri string) string {
 	return pathname.Dir(source.LocalPath(uri))
 }
 
-// Resolve resolves a URI of a table against the directory base.
-func Resolve(base, uri string) string {
+// Resolve resolves a name of a table, as other programs may write it (see source.Resolve), against the directory base.
+func Resolve(base, name string) string {
+	return source.ResolveFrom(name, func(uri string) string { return resolve(base, uri) })
+}
+
+// resolve resolves a URI of a table against the directory base.
+func resolve(base, uri string) string {
 	switch s := Scheme(uri); {
 	case s == "file":
 		return source.LocalPath(uri)

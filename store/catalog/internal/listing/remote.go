@@ -20,8 +20,9 @@ func Extension(uri string) string {
 	return strings.ToLower(path.Ext(source.Name(uri)))
 }
 
-// RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?".
-func RemoteGlob(uri string) bool { return !IsURL(uri) && IsGlob(uri) }
+// RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?",
+// also where a part of its file is named.
+func RemoteGlob(uri string) bool { return !IsURL(uri) && !source.IsPart(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
 func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each,

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
@@ -65,9 +64,7 @@ func Subfile(e Entry, path string) string {
 	if e.Offset == Whole {
 		return path
 	}
-	b := make([]byte, 0, len("/vsisubfile/")+2*20+len(path)) // two numbers of up to 19 digits, "_" and ","
-	b = append(strconv.AppendInt(append(b, "/vsisubfile/"...), e.Offset, 10), '_')
-	return string(append(append(strconv.AppendInt(b, e.Size, 10), ','), path...))
+	return source.SubfileName(path, e.Offset, e.Size)
 }
 
 // Container is one open container. Rows of a level are counted from 0 in the order in which they

@@ -1,0 +1,290 @@
+package source_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// zipped returns a ZIP with files that are stored.
+func zipped(t testing.TB, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, text := range files {
+		h := &zip.FileHeader{Name: name, Method: zip.Store, Extra: []byte{1, 2, 0, 0}}
+		f, err := w.CreateHeader(h)
+		if err == nil {
+			_, err = f.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// objects is an opener of objects in memory, which have tags.
+type objects struct {
+	bytes map[string][]byte
+	reads []string // names and ranges
+	opens int      // without a known size
+}
+
+func (o *objects) Open(ctx context.Context, uri string) (source.Reader, error) {
+	o.opens++
+	return o.OpenKnown(ctx, uri, source.Known{})
+}
+
+func (o *objects) OpenKnown(_ context.Context, uri string, k source.Known) (source.Reader, error) {
+	b, ok := o.bytes[uri]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "object", fault.NoOffset, "no such object")
+	}
+	if k.ETag != "" && k.ETag != tagOf(b) {
+		return nil, fault.New(fault.Corrupt, "object", fault.NoOffset, "the object is another one now")
+	}
+	return &object{o, uri, b}, nil
+}
+
+func tagOf(b []byte) string { return fmt.Sprintf(`"%x"`, crc32.ChecksumIEEE(b)) }
+
+type object struct {
+	all *objects
+	uri string
+	b   []byte
+}
+
+func (o *object) Size() int64  { return int64(len(o.b)) }
+func (o *object) Close() error { return nil }
+func (o *object) ETag() string { return tagOf(o.b) }
+func (o *object) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > o.Size() || int64(len(p)) > o.Size()-off {
+		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+	}
+	o.all.reads = append(o.all.reads, fmt.Sprintf("%s %d+%d", o.uri, off, len(p)))
+	copy(p, o.b[off:])
+	return nil
+}
+
+// TestParts: ranges of files and members of ZIPs are read as files, also of remote files and of one another.
+func TestParts(t *testing.T) {
+	dir := t.TempDir()
+	inner := zipped(t, map[string]string{"c.txt": "inmost"})
+	outer := zipped(t, map[string]string{"d/a.txt": "hello", "./b.txt": "bee", `w\x.txt`: "ex", "in.zip": string(inner),
+		"d/": ""})
+	single := zipped(t, map[string]string{"only.txt": "alone"})
+	for name, b := range map[string][]byte{"o.zip": outer, "s.zip": single, "plain.bin": []byte("0123456789")} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	web := &objects{bytes: map[string][]byte{"https://h/o.zip": outer, "s3://b/plain.bin": []byte("abcdef")}}
+	var files source.Files
+	defer files.Close()
+	mux := &source.Mux{Files: &files, Schemes: map[string]source.Opener{"https": web, "s3": web}}
+	for name, want := range map[string]string{
+		"/vsizip/DIR/o.zip/d/a.txt":                               "hello",
+		"/vsizip/{DIR/o.zip}/b.txt":                               "bee",
+		"/vsizip/DIR/o.zip/w/x.txt":                               "ex",
+		"/vsizip/DIR/s.zip":                                       "alone",
+		"/vsizip/{/vsizip/DIR/o.zip/in.zip}/c.txt":                "inmost",
+		"/vsisubfile/2_3,DIR/plain.bin":                           "234",
+		"/vsisubfile/8,DIR/plain.bin":                             "89",
+		"/vsisubfile/10_0,DIR/plain.bin":                          "",
+		"/vsisubfile/1_2,/vsizip/DIR/o.zip/d/a.txt":               "el",
+		"/vsisubfile/1_2,/vsisubfile/2_5,DIR/plain.bin":           "34",
+		"/vsisubfile/1_2,/vsis3/b/plain.bin":                      "bc",
+		"/vsizip//vsicurl/https://h/o.zip/d/a.txt":                "hello",
+		"/vsizip/{/vsizip//vsicurl/https://h/o.zip/in.zip}/c.txt": "inmost",
+	} {
+		name = strings.ReplaceAll(name, "DIR", dir)
+		got, err := contents(mux, name)
+		if err != nil || got != want {
+			t.Errorf("%s: %q: %v", name, got, err)
+		}
+		if strings.Contains(name, dir) {
+			got, err = contents(&files, name)
+			if err != nil || got != want {
+				t.Errorf("%s of Files: %q: %v", name, got, err)
+			}
+		}
+	}
+	for name, want := range map[string]fault.Kind{
+		"/vsizip/DIR/o.zip/none.txt":      fault.NotFound,
+		"/vsizip/DIR/none.zip/a.txt":      fault.NotFound,
+		"/vsizip/DIR/o.zip":               fault.Unsupported,
+		"/vsizip/DIR/o.zip/d":             fault.NotFound,
+		"/vsizip/{DIR/plain.bin}/a":       fault.Corrupt,
+		"/vsisubfile/8_3,DIR/plain.bin":   fault.Corrupt,
+		"/vsisubfile/11,DIR/plain.bin":    fault.Corrupt,
+		"/vsisubfile/1_2,ftp://h/a":       fault.Unsupported,
+		"/vsizip/{https://h/none.zip}/a":  fault.NotFound,
+		"/vsisubfile/1_2,DIR":             fault.Unsupported,
+		"/vsizip/DIR/o.zip/../plain.bin":  fault.NotFound,
+		"/vsisubfile/0_1,DIR/missing.bin": fault.NotFound,
+	} {
+		if _, err := contents(mux, strings.ReplaceAll(name, "DIR", dir)); fault.KindOf(err) != want {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	var names []string
+	err := mux.List(t.Context(), "/vsizip/"+dir+"/o.zip/d", func(e source.Entry) error {
+		names = append(names, fmt.Sprint(e.Path, e.Size))
+		return nil
+	})
+	if err != nil || !slices.Equal(names, []string{"a.txt5"}) {
+		t.Errorf("%v: %v", names, err)
+	}
+	names, err = mux.Names(t.Context(), "/vsizip//vsicurl/https://h/o.zip")
+	if slices.Sort(names); err != nil || !slices.Equal(names, []string{"b.txt", "d/", "in.zip", "w/"}) {
+		t.Errorf("%v: %v", names, err)
+	}
+}
+
+// TestPartsBelowRoots: the roots hold for the file whose part is read.
+func TestPartsBelowRoots(t *testing.T) {
+	dir := rootsTree(t)
+	b := zipped(t, map[string]string{"x": "member", "../out/secret": "climbs"})
+	for _, name := range []string{"a/in.zip", "out/out.zip"} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../out/out.zip", filepath.Join(dir, "a/leak.zip")); err != nil {
+		t.Fatal(err)
+	}
+	web := &objects{bytes: map[string][]byte{"s3://in/a.zip": b, "s3://out/a.zip": b}}
+	var files source.Files
+	defer files.Close()
+	mux := &source.Mux{Files: &files, Schemes: map[string]source.Opener{"s3": web}}
+	o := source.Below(mux, []string{dir + "/a", "/vsis3/in"})
+	for name, want := range map[string]string{
+		"/vsizip/DIR/a/in.zip/x":                 "member",
+		"/vsizip/DIR/a/in.zip/../out/secret":     "climbs", // the name of a member is no path
+		"/vsisubfile/0_1,DIR/a/sub/in":           "s",
+		"/vsizip//vsis3/in/a.zip/x":              "member",
+		"/vsis3/in/a.zip":                        string(b),
+		"/vsizip/DIR/out/out.zip/x":              "",
+		"/vsizip/DIR/a/leak.zip/x":               "",
+		"/vsisubfile/0_1,DIR/out/secret":         "",
+		"/vsisubfile/0_1,DIR/a/../out/secret":    "",
+		"/vsizip//vsis3/out/a.zip/x":             "",
+		"/vsizip/{/vsizip/DIR/out/out.zip}/x":    "",
+		"/vsisubfile/0_1,/vsis3/in/../out/a.zip": "",
+		"/vsicurl/http://127.0.0.1/a.tif":        "",
+	} {
+		name = strings.ReplaceAll(name, "DIR", dir)
+		got, err := contents(o, name)
+		if want != "" && (err != nil || got != want) || want == "" && !source.Outside(err) {
+			t.Errorf("%s: %q: %v", name, got, err)
+		}
+		allowed, err := source.RootsOf(o).Allow(name)
+		if want == "" && !source.Outside(err) || want != "" && err != nil {
+			t.Errorf("%s: allowed %q: %v", name, allowed, err)
+		}
+		if got, err = contents(o, allowed); want != "" && got != want {
+			t.Errorf("%s: %q: %v", allowed, got, err)
+		}
+	}
+	for _, name := range []string{"/vsizip/" + dir + "/out/out.zip", "/vsizip//vsis3/out/a.zip", "/vsis3/out"} {
+		if err := source.List(t.Context(), o, name, nil); !source.Outside(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRequestsOfMembers: the directory of a ZIP is read once. A member whose tag is known costs its own bytes.
+func TestRequestsOfMembers(t *testing.T) {
+	files := map[string]string{}
+	for i := range 5000 { // a directory longer than the end of the file that is read first
+		files[fmt.Sprintf("chips/%06d.tif", i)] = strings.Repeat("x", 100)
+	}
+	web := &objects{bytes: map[string][]byte{"s3://b/a.zip": zipped(t, files)}}
+	mux := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": web}}
+	const name = "/vsizip//vsis3/b/a.zip/chips/000007.tif"
+	if _, err := contents(mux, name); err != nil || len(web.reads) != 4 { // the end, the directory, header, content
+		t.Fatalf("%v: %v", web.reads, err)
+	}
+	web.reads = nil
+	r, err := mux.Open(t.Context(), name)
+	if err != nil || len(web.reads) != 0 {
+		t.Fatalf("%v: %v", web.reads, err)
+	}
+	known := source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	web.opens = 0
+	r, err = source.OpenKnown(t.Context(), mux, name, known)
+	if err != nil || r.Size() != 100 || web.opens != 0 {
+		t.Fatalf("%d opened: %v", web.opens, err)
+	}
+	if err = r.ReadAt(t.Context(), make([]byte, 10), 90); err != nil || len(web.reads) != 1 {
+		t.Errorf("%v: %v", web.reads, err)
+	}
+	if _, err = source.OpenKnown(t.Context(), mux, name, source.Known{Size: 99}); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+	web.bytes["s3://b/a.zip"] = zipped(t, map[string]string{"chips/000007.tif": "new"})
+	if got, err := contents(mux, name); err != nil || got != "new" {
+		t.Errorf("%q: %v", got, err)
+	}
+	if _, err = source.OpenKnown(t.Context(), mux, name, known); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+}
+
+// inStore returns an opener of the object s3://b/a.zip.
+func inStore(b []byte) *source.Mux {
+	store := &objects{bytes: map[string][]byte{"s3://b/a.zip": b}}
+	return &source.Mux{Schemes: map[string]source.Opener{"s3": store}}
+}
+
+// TestMembersThatAreNotStored: they are refused with the reason.
+func TestMembersThatAreNotStored(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, h := range map[string]zip.FileHeader{"deflated": {Method: zip.Deflate}, "other": {Method: 93},
+		"secret": {Flags: 1}} {
+		h.Name = name
+		if _, err := w.CreateRaw(&h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mux := inStore(b.Bytes())
+	for name, want := range map[string]string{"deflated": "Deflate", "other": "method 93", "secret": "encrypted"} {
+		_, err := mux.Open(t.Context(), "/vsizip//vsis3/b/a.zip/"+name)
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "/vsizip//vsis3/b/a.zip/"+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzArchive reads ZIPs of any bytes.
+func FuzzArchive(f *testing.F) {
+	b := zipped(f, map[string]string{"a": "hello", "b": ""})
+	f.Add(b)
+	f.Add(b[:len(b)-3])
+	f.Add(append([]byte("before"), b...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := contents(inStore(b), "/vsizip//vsis3/b/a.zip/a")
+		if err != nil && fault.KindOf(err) == 0 {
+			t.Fatalf("%q: an error without a kind: %v", got, err)
+		}
+	})
+}
