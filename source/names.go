@@ -31,9 +31,9 @@ var aliases = [...]alias{
 	{prefix: "/vsis3_streaming/", resolve: store("s3://")},
 	{prefix: "/vsigs/", resolve: store("gs://"), scheme: "gs"},
 	{prefix: "/vsigs_streaming/", resolve: store("gs://")},
-	{prefix: "/vsiaz/", resolve: store("az://"), scheme: "az"},
-	{prefix: "/vsiaz_streaming/", resolve: store("az://")},
-	{prefix: "/vsiadls/", resolve: store("az://")},
+	{prefix: "/vsiaz/", resolve: azureStore, scheme: "az"},
+	{prefix: "/vsiaz_streaming/", resolve: azureStore},
+	{prefix: "/vsiadls/", resolve: azureStore},
 	{prefix: "az://", resolve: azure},
 	{prefix: "azure://", resolve: azure},
 	{prefix: "abfs://", resolve: azure},
@@ -106,6 +106,14 @@ func store(scheme string) func(string, string) (string, error) {
 		}
 		return scheme + rest, nil
 	}
+}
+
+// azureStore returns the name of CONTAINER/KEY behind one of GDAL's file systems for Azure.
+func azureStore(prefix, rest string) (string, error) {
+	if _, err := store("")(prefix, rest); err != nil {
+		return "", err
+	}
+	return azure("az://", rest)
 }
 
 // curlURL returns the URL behind /vsicurl/.
@@ -300,7 +308,11 @@ func resolvePart(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.with(LocalPath(file)).String(), nil
+	p = p.with(LocalPath(file))
+	if again, ok := partOf(p.String()); !ok || again.file != p.file || again.member != p.member {
+		return "", unnamed("the braces in the archive's name are not in pairs")
+	}
+	return p.String(), nil
 }
 
 // archiveEndings end the name of an archive without braces.
