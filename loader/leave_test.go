@@ -175,7 +175,7 @@ func TestOpeningsEndWithTheirCaller(t *testing.T) {
 				timer.Stop()
 				cancel()
 				since := left.Load() // after end, if the caller leaves just now
-				if err == nil { // it was complete already, or nearly so
+				if err == nil {      // it was complete already, or nearly so
 					err = e.Close()
 				} else if errors.Is(err, context.Canceled) {
 					err = nil

@@ -56,6 +56,8 @@ type Container struct {
 
 	mu     sync.Mutex
 	joined []*tables.Table // of each depth
+	// locations are the columns PATH::location of the wide table, each a table of its own.
+	locations map[string]*tables.Table
 }
 
 var (
@@ -218,6 +220,9 @@ func (c *Container) Bytes() int64 {
 		return n
 	}
 	defer c.mu.Unlock()
+	for _, t := range c.locations {
+		n += t.Bytes()
+	}
 	for _, l := range c.levels {
 		if l.tbl != nil {
 			n += l.tbl.Bytes() + 4*int64(cap(l.parents)+cap(l.first)+cap(l.rows)) + 16*int64(cap(l.ids))

@@ -100,7 +100,7 @@ func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
 	if it.sequence() {
 		typ = tables.Type{Kind: tables.List, Elem: &t}
 	}
-	w.add(name, typ, func(ctx context.Context) (*tables.Vector, error) {
+	load := func(ctx context.Context) (*tables.Vector, error) {
 		v, err := values(ctx)
 		if err != nil {
 			return nil, err
@@ -118,7 +118,27 @@ func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
 			return tables.NewList(v, offs, nil), nil
 		}
 		return single(v, rows)
-	})
+	}
+	if field == "location" {
+		load = w.c.kept(name, typ, load)
+	}
+	w.add(name, typ, load)
+}
+
+// kept returns what loads a column of the wide table once for all queries: the texts of places take longer to make than
+// a condition to decide. c.mu is held.
+func (c *Container) kept(name string, t tables.Type,
+	load func(context.Context) (*tables.Vector, error)) func(context.Context) (*tables.Vector, error) {
+	one := c.locations[name]
+	if one == nil {
+		one = tables.New(c.levels[0].tbl.Len(), []tables.Column{{Name: name, Type: t}},
+			func(ctx context.Context, _ int) (*tables.Vector, error) { return load(ctx) })
+		if c.locations == nil {
+			c.locations = map[string]*tables.Table{}
+		}
+		c.locations[name] = one
+	}
+	return func(ctx context.Context) (*tables.Vector, error) { return one.At(ctx, 0) }
 }
 
 // single returns the value of the one row of each sample, null for a sample without it.
