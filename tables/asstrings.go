@@ -17,10 +17,15 @@ func (t Type) isScalar() bool {
 }
 
 // BecomesString reports whether joining a column of type t as type joined turns its values, or the elements of its
-// lists, into strings.
+// lists or fields of its structs, into strings.
 func (t Type) BecomesString(joined Type) bool {
 	if t.Kind == List && joined.Kind == List {
 		return t.Elem.BecomesString(*joined.Elem)
+	}
+	for i := range min(len(t.Fields), len(joined.Fields)) {
+		if t.Fields[i].Type.BecomesString(joined.Fields[i].Type) {
+			return true
+		}
 	}
 	return joined.Kind == String && t.Kind != String && t.Kind != Null
 }

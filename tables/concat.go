@@ -192,8 +192,12 @@ func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 	return typ, nil
 }
 
-// common returns the type that holds the values of both a and b, or false.
+// common returns the type that holds the values of both a and b, or false. Where their forms differ, it has the default
+// form.
 func common(a, b Type) (Type, bool) {
+	if a.Kind != Null && b.Kind != Null && !sameForms(a, b) {
+		a, b = a.Plain(), b.Plain()
+	}
 	switch {
 	case a.Kind == Null:
 		return b, true
@@ -201,14 +205,18 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case !sameDuration(a, b):
 		return a, false
-	case !sameForms(a, b):
-		return common(a.Plain(), b.Plain())
 	case a.Kind == Time && b.Kind == Time:
 		a.Nano = a.Nano || b.Nano
 		return a, true
 	case a.Kind == Timestamp && b.Kind == Timestamp:
 		a.UTC, a.Nano = a.UTC && b.UTC, a.Nano || b.Nano
 		return a, true
+	case a.Kind == List && b.Kind == List:
+		elem, ok := common(*a.Elem, *b.Elem)
+		a.Elem = &elem
+		return a, ok
+	case a.Kind == Struct && b.Kind == Struct:
+		return commonFields(a, b)
 	case a.Equal(b):
 		return a, true
 	case a.Kind == b.Kind && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
@@ -231,11 +239,25 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case a.Kind == String && b.isScalar() || b.Kind == String && a.isScalar():
 		return Type{Kind: String}, true
-	case a.Kind == List && b.Kind == List:
-		elem, ok := common(*a.Elem, *b.Elem)
-		return Type{Kind: List, Elem: &elem}, ok
 	}
 	return a, false
+}
+
+// commonFields returns the type of structs that holds those of both a and b, or false if their fields have other names.
+func commonFields(a, b Type) (Type, bool) {
+	same := slices.EqualFunc(a.Fields, b.Fields, func(f, g Column) bool { return f.Name == g.Name })
+	if !same {
+		return a, false
+	}
+	a.Fields = slices.Clone(a.Fields)
+	for i := range a.Fields {
+		typ, ok := common(a.Fields[i].Type, b.Fields[i].Type)
+		if !ok {
+			return a, false
+		}
+		a.Fields[i].Type = typ
+	}
+	return a, true
 }
 
 // Append returns the values of several vectors one after the other, as type t, which must hold them all.
