@@ -188,6 +188,7 @@ func TestLargeStructures(t *testing.T) {
 func TestTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		"int8": "int8", "float16": "halffloat", "double": "double", "date32": "date32[day]",
+		"date64":             "date64[ms]",
 		"large_string":       "large_string",
 		"timestamp[us, UTC]": "timestamp[us, tz=UTC]", "timestamp[ms]": "timestamp[ms]", "duration[s]": "duration[s]",
 		"decimal128(38, 9)": "decimal128(38, 9)", "fixed_size_binary[4]": "fixed_size_binary[4]",

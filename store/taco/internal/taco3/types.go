@@ -8,7 +8,7 @@ import (
 )
 
 // plainTypes are the types without parameters that taco:metadata may name, by the names that pyarrow gives them.
-var plainTypes = map[string]string{"date32": "date32[day]", "float16": "halffloat"}
+var plainTypes = map[string]string{"date32": "date32[day]", "date64": "date64[ms]", "float16": "halffloat"}
 
 func init() {
 	for _, name := range strings.Fields("null bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double " +
