@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// TestConcatAnyTypes promises that columns of any two types, nested as they like, are joined or refused, whichever comes
-// first, and that joined values are those of their tables.
+// TestConcatAnyTypes promises that columns of any two types, nested as they like, are joined or refused in both orders,
+// and that joined values are those of their tables.
 func TestConcatAnyTypes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	joined := 0
