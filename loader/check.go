@@ -127,8 +127,13 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 	}
 	draw := shuffle.Draw{Dataset: slices.Index(c.engine.leaves, d), Row: row}
 	for i, f := range d.rasters {
-		if !rows.Lacks(d.table, f.TableColumn, row) && !note(c.asset(ctx, r, d, &draw, i)) {
-			return worst
+		if rows.Lacks(d.table, f.TableColumn, row) {
+			continue
+		}
+		for step := range d.files.count(i) {
+			if !d.files.padding(i, step, row) && !note(c.asset(ctx, r, d, &draw, i, step)) {
+				return worst
+			}
 		}
 	}
 	for _, v := range d.values {
@@ -171,10 +176,10 @@ func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row in
 		})
 }
 
-// asset reads an asset of a row completely.
-func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field int) error {
+// asset reads a step of a raster field of a row completely.
+func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field, step int) error {
 	f := d.rasters[field]
-	a, err := d.table.Asset(ctx, f.TableColumn, draw.Row)
+	a, err := d.table.Asset(ctx, d.column(field, step), draw.Row)
 	if err != nil {
 		return err
 	}

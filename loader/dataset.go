@@ -33,6 +33,7 @@ type dataset struct {
 	table     rows.Table
 	extras    rows.Extras // of the table
 	rasters   []*pixels.Raster
+	files     fileSteps
 	placeless []string // raster fields whose place, or that of the first one, the first sample does not know
 	boxed     []string // raster fields of which the catalog has bounds without transforms
 	values    []valueField
@@ -418,10 +419,15 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 				return rows.InField(f.Name, err)
 			}
 		}
+		steps := rows.StepsOf(d.table, i)
+		if err := d.filesAsSteps(&f, steps); err != nil {
+			return fault.WithFile(err, d.source.Source)
+		}
 		r, err := pixels.NewRaster(f, i, a.Index)
 		if err != nil {
 			return a.Fault(rows.InField(f.Name, err))
 		}
+		d.files = append(d.files, steps)
 		r.Expect(&a)
 		if err := r.CompileParts(&a); err != nil {
 			return rows.InField(f.Name, err)
@@ -449,9 +455,11 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if r.Ground != spec.IgnoreGround && (lead.Place == nil || a.Place == nil) && a.Name() != lead.Name() {
 			d.placeless = append(d.placeless, r.Name)
 		}
-		r.Steps = 0
-		if d.source.Time != nil {
+		switch r.Steps = 0; {
+		case d.source.Time != nil:
 			r.Steps = d.source.Time.Length
+		case steps != nil:
+			r.Steps = len(steps.Columns)
 		}
 		d.rasters = append(d.rasters, r)
 	}
@@ -460,6 +468,36 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	}
 	return d.compileSize(lead.Index)
 }
+
+// filesAsSteps prepares a raster field whose steps of time are files of a sample: the steps that it picks are those
+// files, and its default layout has an axis t.
+func (d *dataset) filesAsSteps(f *Field, steps *rows.Steps) error {
+	switch {
+	case steps == nil:
+		return nil
+	case d.onGround():
+		return rows.Single(d.table, d.fields, "windows on the ground")
+	case d.source.Time != nil:
+		return rows.Single(d.table, d.fields, "the steps of a sequence of rows")
+	}
+	f.Times = nil
+	if f.Layout == spec.DefaultLayout {
+		f.Layout = spec.TimeLayout
+	}
+	return nil
+}
+
+// span returns the number of steps that rows have: of a sequence, or of the field with the most files; 0 without time.
+func (d *dataset) span() int {
+	n := d.steps
+	for _, r := range d.rasters {
+		n = max(n, r.Steps)
+	}
+	return n
+}
+
+// column returns the column of the table that has a step of a raster field.
+func (d *dataset) column(field, step int) int { return d.files.column(field, step, d.rasters[field]) }
 
 // compileSize computes the size of windows in every field. first is the asset of the first raster
 // field, or nil without raster fields.
@@ -725,10 +763,8 @@ func (d *dataset) agrees(first *dataset) error {
 		o := first.rasters[i]
 		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.TimeSteps != o.TimeSteps || r.Steps != o.Steps ||
 			r.H != o.H || r.W != o.W {
-			return fmt.Errorf(
-				"field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: "+
-					"a mixture's batches need one shape",
-				r.Name, len(r.Picked), r.H, r.W, r.To, len(o.Picked), o.H, o.W, o.To)
+			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape", r.Name,
+				shapeText(r), shapeText(o))
 		}
 		if err := r.SameOrder(o); err != nil {
 			return rows.InField(r.Name, err)

@@ -230,6 +230,9 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 		return err
 	}
 	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
+	if err := e.checkValidity(); err != nil {
+		return err
+	}
 	if e.spec.Windows && len(e.rasters) == 0 {
 		return errors.New("spec: windows is true, and no field is a raster")
 	}
@@ -469,7 +472,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	l := &layout{}
 	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
 	// bound. The layout leaves that much room in front of the tensors to account for it.
-	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
+	_, steps := e.validity() // with a byte for each
+	beside := rowBytes + steps + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
 	if e.spec.Windows {
 		beside += windowBytes
 	}
@@ -598,19 +602,41 @@ func (e *Engine) describe(one *layout) {
 		e.infos = append(e.infos, FieldInfo{Name: t.Name, Kind: catalog.Int.String(), DType: t.DType, Shape: t.Shape,
 			Axes: t.Axes})
 	}
-	if t := e.spec.Sequence(); t != nil {
-		shape, axes := e.valueShape(1)
-		e.infos = append(e.infos, FieldInfo{Name: t.Validity, Kind: "mask", DType: chunk.Uint8, Shape: shape,
-			Axes: axes})
+	if name, steps := e.validity(); steps > 0 {
+		shape, axes := stepShape(1, steps)
+		e.infos = append(e.infos, FieldInfo{Name: name, Kind: "mask", DType: chunk.Uint8, Shape: shape, Axes: axes})
 	}
+}
+
+// validity returns the name and the number of steps of the tensor that says which steps exist, or no steps.
+func (e *Engine) validity() (name string, steps int) {
+	if t := e.spec.Sequence(); t != nil {
+		return t.Validity, t.Length
+	}
+	if d := e.sets[0]; d.files.some() {
+		return spec.DefaultValidity, d.span()
+	}
+	return "", 0
+}
+
+// checkValidity checks that no field has the name of the tensor of validity.
+func (e *Engine) checkValidity() error {
+	name, steps := e.validity()
+	if steps == 0 {
+		return nil
+	}
+	for i := range e.spec.Fields {
+		if f := &e.spec.Fields[i]; f.Name == name || f.Validity == name {
+			return fmt.Errorf("spec: %q is the tensor that says which steps of time exist: give the field, or its "+
+				"validity, another name", name)
+		}
+	}
+	return nil
 }
 
 // valueShape returns the shape and axes of a metadata column: (n), or (n, t) for sequences.
 func (e *Engine) valueShape(rows int) ([]int64, []string) {
-	if n := e.sets[0].steps; n > 0 {
-		return []int64{int64(rows), int64(n)}, []string{"n", "t"}
-	}
-	return []int64{int64(rows)}, []string{"n"}
+	return stepShape(rows, e.sets[0].steps)
 }
 
 // inOrder visits raster fields and metadata columns in the order of the spec.

@@ -86,17 +86,20 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
 	var plan chunk.RunPlan
-	for step := range max(d.steps, 1) {
+	for step := range max(d.span(), 1) {
 		pos := e.rowOf(draw, step)
 		for i, f := range d.rasters {
 			if step >= max(f.Steps, 1) {
 				continue
 			}
 			pos := pos
-			if d.ground != nil && f.Steps > 0 {
+			switch {
+			case d.ground != nil && f.Steps > 0:
 				pos = firstOr(d.seen(e.plan, draw, f, step), -1)
-			} else if d.ground != nil {
+			case d.ground != nil:
 				pos = draw.Row
+			case d.files.padding(i, step, pos):
+				pos = -1
 			}
 			p := dryrun.Asset{Field: f.Name, Step: step, Row: pos}
 			read := []dryrun.Asset{p}
@@ -160,7 +163,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 		return e.explainGround(ctx, d, draw, field, p, plan)
 	}
 	f := d.rasters[field]
-	a, err := d.table.Asset(ctx, f.TableColumn, p.Row)
+	a, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
 	if err != nil {
 		return nil, err
 	}

@@ -269,7 +269,8 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		f := d.raster(a.Field)
 		p.noteWorkerMemory(a, d, f, len(r.Assets))
 		if p.cache != nil && d.sampler.Kind == spec.TileWindow {
-			key := pixels.TileKey{Set: d.number, Column: f.TableColumn, Part: a.Stack, Row: a.Row}
+			column := d.column(slices.Index(d.rasters, f), a.Step)
+			key := pixels.TileKey{Set: d.number, Column: column, Part: a.Stack, Row: a.Row}
 			if a.Overview != nil {
 				key.Level = 1 + *a.Overview
 			}

@@ -41,9 +41,12 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 }
 
 // RowAssets returns the rasters of the row of a draw, of the raster fields in their order. The row of a window on the
-// ground is the row of the scene that comes first there.
+// ground is the row of the scene that comes first there. Fields whose steps of time are files are fault.Unsupported.
 func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.Asset, error) {
 	d := e.leaves[draw.Dataset]
+	if d.files.some() {
+		return nil, errSteps
+	}
 	out := make([]catalog.Asset, len(d.rasters))
 	for i, f := range d.rasters {
 		var err error

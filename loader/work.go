@@ -264,7 +264,7 @@ func (p *Pending) hand() {
 // units calls visit for the units of a row, until visit returns false.
 func (p *Pending) units(k int, visit func(unit) bool) {
 	e := p.engine
-	for step := range max(e.sets[0].steps, 1) {
+	for step := range max(e.sets[0].span(), 1) {
 		for f, r := range e.rasters {
 			if step < max(r.Steps, 1) && !visit(unit{p, k, f, step}) {
 				return
@@ -381,7 +381,7 @@ func (p *Pending) fail(u unit, err error) {
 	defer failMu.Unlock()
 	r := &p.errs[u.row]
 	at := &r.all
-	if n := p.engine.sets[0].steps; n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
+	if n := p.engine.sets[0].span(); n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
 		if r.steps == nil {
 			r.steps = make([]error, n)
 		}
@@ -478,9 +478,12 @@ func (p *Pending) fillSteps(k int) {
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
 			Sample: p.refOf(k, pos)})
 		for i, r := range p.engine.rasters {
-			if r.Steps > 0 {
+			if step < r.Steps {
 				p.clearStep(i, k, step)
 			}
+		}
+		if p.set(k).steps == 0 { // values are of the row, not of the step
+			continue
 		}
 		for _, v := range p.values {
 			v[k*len(steps)+step] = catalog.Value{Null: true}
@@ -590,7 +593,7 @@ func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
 		return err
 	}
 	if row := p.engine.rowOf(draw, u.step); row >= 0 {
-		a, failed := d.table.Asset(p.ctx, d.rasters[u.field].TableColumn, row)
+		a, failed := d.table.Asset(p.ctx, d.column(u.field, u.step), row)
 		if failed != nil {
 			return failed
 		}
@@ -606,12 +609,12 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		return u.ground(r, d, draw)
 	}
 	pos := e.rowOf(draw, u.step)
-	if pos < 0 { // padding of a sequence
+	if d.files.padding(u.field, u.step, pos) {
 		p.clearStep(u.field, u.row, u.step)
 		return nil
 	}
-	f := d.rasters[u.field]
-	a, err := d.table.Asset(p.ctx, f.TableColumn, pos)
+	f, column := d.rasters[u.field], d.column(u.field, u.step)
+	a, err := d.table.Asset(p.ctx, column, pos)
 	if err != nil {
 		return err
 	}
@@ -623,7 +626,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
 	if d.sampler.Kind == spec.TileWindow {
-		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: f.TableColumn, Row: pos}}
+		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: pos}}
 	}
 	if a.Parts != nil {
 		return u.stack(r, d, f, &a, win)
@@ -672,7 +675,12 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	fa := a
 	if field > 0 {
 		var err error
-		if fa, err = d.table.Asset(ctx, lead.TableColumn, at); err != nil {
+		if d.files[0] != nil {
+			fa, err = e.begin(ctx, d, draw)
+		} else {
+			fa, err = d.table.Asset(ctx, lead.TableColumn, at)
+		}
+		if err != nil {
 			return shuffle.Box{}, err
 		}
 		if !f.Ratio.Holds(fa.Index, a.Index) {
@@ -687,7 +695,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	first := fa.Index
 	// A window drawn in one size has no meaning in another, so every step needs the size of the
 	// first.
-	if at != draw.Row {
+	if at != draw.Row || field == 0 && d.files[0] != nil {
 		begin, err := e.begin(ctx, d, draw)
 		if err != nil {
 			return shuffle.Box{}, err
@@ -714,9 +722,10 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
 		return a, err
 	}
-	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == spec.BadFill; step++ {
-		if pos := e.rowOf(draw, step); pos >= 0 {
-			a, err = d.table.Asset(ctx, d.rasters[0].TableColumn, pos)
+	fills := e.spec.BadSamples == spec.BadFill
+	for step := 0; step < d.span() && err != nil && fault.KindOf(err) != 0 && fills; step++ {
+		if pos := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, pos) {
+			a, err = d.table.Asset(ctx, d.column(0, step), pos)
 		}
 	}
 	return a, err
@@ -906,20 +915,31 @@ func (p *Pending) extras() (out []Tensor) {
 		shape, axes := e.valueShape(b.Rows)
 		out = append(append(out, geoMembers(p.geo)...), timeTensor(shape, axes, p.times))
 	}
-	if w := e.spec.Sequence(); w != nil {
-		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}
-		t.Shape, t.Axes = e.valueShape(b.Rows)
-		for k, pos := range b.Positions {
-			for step := range w.Length {
-				cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0
-				if pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
-					t.Data[k*w.Length+step] = 1
-				}
-			}
-		}
-		out = append(out, t)
+	if name, steps := e.validity(); steps > 0 {
+		out = append(out, p.stepTensor(name, steps))
 	}
 	return out
+}
+
+// stepTensor returns the tensor of validity, uint8 (n t): 1 for a step that exists and could be read.
+func (p *Pending) stepTensor(name string, steps int) Tensor {
+	e, b := p.engine, p.batch
+	t := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, b.Rows*steps)}
+	t.Shape, t.Axes = stepShape(b.Rows, steps)
+	for k, pos := range b.Positions {
+		files := p.set(k).files
+		for step := range steps {
+			cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0
+			if pos < 0 || cleared {
+				continue
+			}
+			row := e.rowOf(&p.draws[k], step)
+			if row >= 0 && (!files.some() || files.present(step, row)) {
+				t.Data[k*steps+step] = 1
+			}
+		}
+	}
+	return t
 }
 
 // raster returns the tensor of a raster field, and its validity if it has one.

@@ -50,6 +50,10 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 func (m *maker) run(ctx context.Context) error {
 	for i, f := range m.Options.Fields {
 		m.Report.Fields = append(m.Report.Fields, Field{Name: f.Name, Kind: m.table.Kind(i)})
+		if rows.StepsOf(m.table, i) != nil {
+			m.note(fmt.Sprintf("Samples have several files of field %q: its statistics are of all, and all else is of "+
+				"the first of each sample.", f.Name))
+		}
 	}
 	if m.Report.Samples == 0 {
 		return nil

@@ -62,11 +62,13 @@ type member struct {
 	name   string
 	kind   catalog.Kind
 	level  int
-	rows   []int32          // the row of that level for each sample; -1 if the sample has none
+	rows   []int32          // the row of that level for each sample; -1 if the sample has none. See Container.row
 	value  *tables.Vector   // the values of a metadata column; nil for rasters and their paths
 	blobs  []*tables.Vector // columns of chunk indexes: the first that is not null counts
 	ground *ground          // the columns of the places of rasters that have a blob; nil without
 	names  *bandNames       // the names of the bands of rasters that have a blob; nil without
+	files  *sequence        // in place of rows, for rasters that are several files; nil for others
+	number int              // of the file in files
 }
 
 // bandNames is the column of a container's table that has the names of the bands of each raster.
@@ -177,6 +179,7 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 			}
 			c.fields = append(c.fields, m)
 		}
+		c.addSteps()
 	}
 	return c.hash(ctx)
 }
@@ -195,6 +198,37 @@ func partly(err error, part string) error {
 	return fault.WithPart(err, part, base)
 }
 
+// addSteps adds a field for each step of the fields that are sequences, behind all others.
+func (c *Container) addSteps() {
+	for _, m := range slices.Clone(c.fields) {
+		if m.files == nil {
+			continue
+		}
+		for _, k := range m.files.picks {
+			m.number = k
+			m.files.columns = append(m.files.columns, len(c.fields))
+			c.fields = append(c.fields, m)
+		}
+	}
+}
+
+// steps implements Extras.Steps.
+func (c *Container) steps(field int) *Steps {
+	s := c.fields[field].files
+	if s == nil {
+		return nil
+	}
+	return &Steps{s.columns, func(step int, row int64) bool { return s.padding(step, c.rows[row]) }}
+}
+
+// row returns the row of the member's level for a sample, or -1 if it has none.
+func (c *Container) row(m *member, sample int64) int32 {
+	if m.files != nil {
+		return m.files.row(c.rows[sample], m.number)
+	}
+	return m.rows[sample]
+}
+
 // Len implements Table: it returns the number of samples.
 func (c *Container) Len() int64 { return int64(len(c.rows)) }
 
@@ -203,7 +237,8 @@ func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Extras implements Table.
 func (c *Container) Extras() Extras {
-	return Extras{TimeUnit: c.timeUnit, Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected}
+	return Extras{TimeUnit: c.timeUnit, Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
+		Steps: c.steps}
 }
 
 // Columns returns the columns of level 0 of the samples.
@@ -251,7 +286,7 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 // of the raster in the container.
 func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	m := &c.fields[field]
-	at := m.rows[row]
+	at := c.row(m, row)
 	switch {
 	case at < 0:
 		return catalog.Value{Null: true}, nil
@@ -412,10 +447,13 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	if m.kind != catalog.Raster {
 		return catalog.Asset{}, errNoRaster
 	}
-	at := m.rows[row]
+	at := c.row(m, row)
 	if at < 0 {
 		id, err := c.ID(ctx, row)
-		if err == nil {
+		if err == nil && m.files != nil {
+			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset,
+				"has no files for the field %q that are numbered from 0 on", m.name)
+		} else if err == nil {
 			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset, "has nothing for the field %q", m.name)
 		}
 		return catalog.Asset{}, err
@@ -712,7 +750,8 @@ func (c *Container) hash(ctx context.Context) error {
 	for i := range c.fields {
 		m := &c.fields[i]
 		h.text(string(rune(m.kind)))
-		for row, at := range m.rows {
+		for row := range c.rows {
+			at := c.row(m, int64(row))
 			switch {
 			case at < 0:
 				h.number(math.MaxUint64)

@@ -279,6 +279,11 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 		m.name = f.Name
 		return m, err
 	}
+	if f.Kind == "" || f.Kind == spec.RasterField || f.Kind == spec.ArrayField {
+		if m, err := c.sequenceMember(ctx, f); err != nil || m.files != nil {
+			return m, err
+		}
+	}
 	if f.Column == "" {
 		return c.ownMember(ctx, f)
 	}
@@ -293,6 +298,22 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 		return m, verr
 	}
 	return member{}, err
+}
+
+// sequenceMember makes the member of a field that means a sequence of files, whose files is nil for any other field.
+func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (member, error) {
+	name := cmp.Or(f.Column, f.Name)
+	files, err := c.set.Sequence(ctx, name)
+	if err != nil || files == nil {
+		return member{}, err
+	}
+	s, err := newSequence(name, files, f.Times)
+	if err != nil {
+		return member{}, err
+	}
+	m, err := c.raster(ctx, f, s.level, nil)
+	m.files = s
+	return m, err
 }
 
 // ownMember finds a field that names no column, and has no column's name: the sample itself if it is a file, else

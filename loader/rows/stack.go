@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
@@ -15,6 +16,7 @@ import (
 type stacked struct {
 	Table
 	fields []stack
+	steps  map[int]*Steps // of fields that have them, with the numbers of fields behind all others
 }
 
 // stack says which fields of the table below a field is made of.
@@ -47,14 +49,27 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 
 // newStacked returns a table whose fields have the stacks that flatten has found. flat are the fields of t.
 func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
-	for _, s := range stacks {
+	out := &stacked{t, slices.Clone(stacks), map[int]*Steps{}}
+	for i, s := range stacks {
 		for k := s.first; k < s.first+s.n; k++ {
 			if err := flat[k].CheckKind(t.Kind(k)); err != nil {
 				return t, InField(flat[k].Name, err)
 			}
+			if StepsOf(t, k) != nil {
+				return t, InField(flat[k].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+					"it has steps of time, and the rasters of a stack have none"))
+			}
+		}
+		if below := StepsOf(t, s.first); below != nil {
+			steps := &Steps{Padding: below.Padding}
+			for _, column := range below.Columns {
+				steps.Columns = append(steps.Columns, len(out.fields))
+				out.fields = append(out.fields, stack{first: column})
+			}
+			out.steps[i] = steps
 		}
 	}
-	return &stacked{t, stacks}, nil
+	return out, nil
 }
 
 // Kind implements Table.
@@ -68,6 +83,7 @@ func (t *stacked) Value(ctx context.Context, field int, row int64) (catalog.Valu
 // Extras implements Table. The sizes and places of stacks are known where they have the grid of the first raster.
 func (t *stacked) Extras() Extras {
 	x := t.Table.Extras()
+	x.Steps = func(field int) *Steps { return t.steps[field] }
 	size, sizes, misplaced := x.Size, x.Sizes, x.Misplaced
 	for _, s := range t.fields {
 		if s.grid != 0 {

@@ -66,6 +66,8 @@ type Extras struct {
 	// Coordinate returns the coordinate of a row along the axis n of an array, 0 for an array without
 	// n.
 	Coordinate func(row int64) int64
+	// Steps returns the steps of time of a field whose rasters are several files in each sample, or nil.
+	Steps func(field int) *Steps
 	// Selected is true if the rows are those that the conditions and the split of the source leave.
 	Selected bool
 	// Joined is nil unless the table joins several datasets of scenes, one after the other.
@@ -168,4 +170,46 @@ func InField(name string, err error) error {
 		return fault.WithPart(err, "field "+name, fault.NoOffset)
 	}
 	return fmt.Errorf("field %q: %w", name, err)
+}
+
+// StepsOf returns the steps of time of a field that are files of a sample, or nil.
+func StepsOf(t Table, field int) *Steps {
+	if steps := t.Extras().Steps; steps != nil {
+		return steps(field)
+	}
+	return nil
+}
+
+// Assets returns the rasters of a field in a row: one, or all steps of time that it has files for.
+func Assets(ctx context.Context, t Table, field int, row int64) ([]catalog.Asset, error) {
+	columns := []int{field}
+	if steps := StepsOf(t, field); steps != nil {
+		columns = nil
+		for k, column := range steps.Columns {
+			if !steps.Padding(k, row) {
+				columns = append(columns, column)
+			}
+		}
+	}
+	out := make([]catalog.Asset, len(columns))
+	for i, column := range columns {
+		var err error
+		if out[i], err = t.Asset(ctx, column, row); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Single fails with kind unsupported if a field has steps of time that are files. what is what takes one raster of each
+// sample.
+func Single(t Table, fields []spec.Field, what string) error {
+	for i, f := range spec.RowFields(fields) {
+		if StepsOf(t, i) != nil {
+			return InField(f.Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"it has steps of time that are files, and %s take one raster of a sample: name one file, such as the "+
+					"first", what))
+		}
+	}
+	return nil
 }

@@ -404,7 +404,7 @@ func (s Subset) WithDefaults() Subset {
 			f.Stride = f.Length
 		}
 		if f.Validity == "" {
-			f.Validity = defaultValidity
+			f.Validity = DefaultValidity
 		}
 		s.Time = &f
 	}
@@ -514,13 +514,13 @@ func (s *Spec) Sequence() *Time {
 // sequenceOf returns Sequence of one source that is not a mixture.
 func (s *Spec) sequenceOf(src *Source) *Time {
 	if o := cmp.Or(src.Sampler, &s.Sampler); src.Time == nil && o.Kind == GroundWindow && o.Length > 0 {
-		return &Time{Length: o.Length, Validity: defaultValidity}
+		return &Time{Length: o.Length, Validity: DefaultValidity}
 	}
 	return src.Time
 }
 
-// defaultValidity is the default of Time.Validity, and the name that sequences of windows on the ground have.
-const defaultValidity = "steps"
+// DefaultValidity is the default of Time.Validity, and the name that sequences of windows on the ground have.
+const DefaultValidity = "steps"
 
 // SourceColumn is the tensor in the batches of a mixture that holds the dataset of each row.
 const SourceColumn = "source"

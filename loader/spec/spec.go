@@ -109,7 +109,8 @@ type Field struct {
 	Kind string `json:"kind,omitempty"`
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
-	// below the sample ("s2/image"); "PATH@COLUMN" is a column of the row at that path. In an array
+	// below the sample ("s2/image"), which may be a sequence of files ("s2/t*.tif"), the steps of an
+	// axis t; "PATH@COLUMN" is a column of the row at that path. In an array
 	// it is the attribute; in a Zarr group the path of an array, or of a group of arrays as bands.
 	// Directories, globs and catalogs have the column "folder", the name of the folder of a file.
 	// Default for a catalog, directory or glob: its assets. Default for a
@@ -168,10 +169,10 @@ type Field struct {
 	// sample. By default numbers are int64 or float64, and rasters native.
 	DType string `json:"dtype,omitempty"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them (rumi files of
-	// generation 3). A step may be repeated. Default: all.
+	// generation 3), or the files of a sequence of TACO 3 by their numbers. A step may be repeated. Default: all.
 	Times []int `json:"times,omitempty"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
-	// time. Default "n b y x", or "n t b y x" for sequences and for several steps.
+	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps.
 	Layout string `json:"layout,omitempty"`
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`

@@ -19,6 +19,8 @@ type ContainerInfo struct {
 	Title   string      `json:"title,omitempty"`
 	Tasks   []string    `json:"tasks,omitempty"`
 	Extent  *ExtentInfo `json:"extent,omitempty"`
+	// Structure is the files of each sample of TACO 3, of a sequence with how many a sample has.
+	Structure []string `json:"structure,omitempty"`
 	// Partitions is the number of files into which a Tortilla says that it is divided.
 	Partitions int         `json:"partitions,omitempty"`
 	Classes    []string    `json:"classes,omitempty"` // of level 0
@@ -119,6 +121,7 @@ func (i *ContainerInfo) collection(doc json.RawMessage) {
 	}
 	for name, to := range map[string]any{
 		"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent,
+		"taco:version": &i.Version, "taco:structure": &i.Structure,
 	} {
 		if raw, ok := fields[name]; ok {
 			// A wrong type is not an error, because the document only informs people.

@@ -196,6 +196,9 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 
 // pairColumns returns the columns of the fields to compare, the first raster field first.
 func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
+	if err := rows.Single(t, sp.Fields, "pairs"); err != nil {
+		return nil, err
+	}
 	columns, err := rasterColumns(t, sp)
 	if err != nil {
 		return nil, err

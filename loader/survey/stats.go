@@ -207,35 +207,44 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 func (p *pass) read(
 	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, sink func(k int, places []int) tallier,
 ) error {
-	var all []catalog.Asset // of the field
+	var steps []catalog.Asset // of the field; one, but for steps of time that are files
 	for k, from := range p.rasters {
 		if rows.Lacks(p.table, from.field, row) {
 			continue
 		}
 		if from.part == 0 {
-			a, err := p.table.Asset(ctx, from.field, row)
-			if err != nil {
+			var err error
+			if steps, err = rows.Assets(ctx, p.table, from.field, row); err != nil {
 				return err
 			}
-			all = rastersOf(a)
 		}
-		a, i := all[from.part], from.field
-		x := a.Index
-		if f := fields[k]; x.DType != f.DType() || x.StepBands() != f.Bands() {
-			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"it has %d bands of %s: other rasters of the field %q have %d of %s", x.StepBands(), x.DType,
-				p.spec.Fields[i].Name, f.Bands(), f.DType()))
-		}
-		places, err := from.described.places(ctx, p.options.Opener, a)
-		if err != nil {
-			return err
-		}
-		fields[k].NoData(x.NoData, x.NoDataBits)
-		if err := p.whole(ctx, r, a, sink(k, places)); err != nil {
-			return err
+		for _, a := range steps {
+			if err := p.raster(ctx, r, &p.rasters[k], rastersOf(a)[from.part], fields[k], func(places []int) tallier {
+				return sink(k, places)
+			}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// raster reads a raster of a sample into the sink that sink returns for the places of its bands, and checks that it is
+// like the others of f.
+func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, f *stats.Field,
+	sink func(places []int) tallier) error {
+	x := a.Index
+	if x.DType != f.DType() || x.StepBands() != f.Bands() {
+		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"it has %d bands of %s: other rasters of the field %q have %d of %s", x.StepBands(), x.DType,
+			p.spec.Fields[from.field].Name, f.Bands(), f.DType()))
+	}
+	places, err := from.described.places(ctx, p.options.Opener, a)
+	if err != nil {
+		return err
+	}
+	f.NoData(x.NoData, x.NoDataBits)
+	return p.whole(ctx, r, a, sink(places))
 }
 
 // whole reads all rows of an asset. It reads an asset with a mask in parts of some rows, the mask

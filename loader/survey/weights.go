@@ -141,6 +141,9 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 	if p.table.Extras().Joined != nil {
 		return false, errors.New("spec: fields have scenes of several datasets: weights are of the rows of one")
 	}
+	if err := rows.Single(p.table, sp.Fields, "weights"); err != nil {
+		return false, err
+	}
 	assets, err := rows.FirstAssets(ctx, p.table, columns, sp.BadSamples, nil)
 	if err != nil {
 		return false, err

@@ -33,7 +33,7 @@ def data(tmp_path, monkeypatch) -> Path:
 def test_blocks(data, binary):
     calls = []
     names = {"step": lambda *tensors: calls.append([len(t) for t in tensors])}
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 8
     exec(BLOCKS[0], names)
     assert calls and all(sizes == [4, 4, 4] for sizes in calls)
     calls.clear()
@@ -50,7 +50,10 @@ def test_blocks(data, binary):
     calls.clear()
     exec(BLOCKS[4], names)
     assert calls == [[2, 2], [2, 2]]
+    calls.clear()
     exec(BLOCKS[5], names)
+    assert calls == [[2, 2], [2, 2]]
+    exec(BLOCKS[6], names)
     assert names["few"].read("a").read("note").bytes() == b"bytes"
 
 
@@ -59,7 +62,7 @@ def test_training_over_a_network(data, binary):
     calls = []
     names = {"chaski": chaski, "step": lambda t: calls.append(t.shape)}
     with web(ROOT / "testdata/containers/taco-v1") as (url, asked):
-        exec(BLOCKS[6].replace("https://data.example.org", url), names)
+        exec(BLOCKS[7].replace("https://data.example.org", url), names)
     assert calls == [(4, 4, 32, 32)] * 4 + [(1, 32, 32)]
     assert asked
 

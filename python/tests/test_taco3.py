@@ -91,6 +91,55 @@ def test_training(name, way, web):
         assert [None if np.isnan(c) else c for c in cloud] == want["cloud"]
 
 
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("way", ["local", "http"])
+def test_sequences(name, way, web):
+    """The files of a sequence are the steps of a sample in their order, and the rest is padding."""
+    want = EXPECTED[name]
+    source = f"{web}/{name}" if way == "http" else DATA / name
+    options = {"pixels": chaski.Pixels(dtype="native"), "batch_size": 1, "seed": 2}
+    fields = {"seq": "seq/t", "cloud": "ml:cloud", "id": "id"}
+    with chaski.load(source, fields=fields, **options) as loader:
+        batches, states = [], []
+        for batch in loader:
+            batches.append(batch)
+            states.append(loader.state_dict())
+    assert sorted(b["id"][0] for b in batches) == want["ids"]
+    for batch in batches:
+        id = batch["id"][0]
+        files = [f"{id}/seq/t{n}.tif" for n in range(3)]
+        assert batch["seq"].shape == (1, 3, 2, 12, 14)
+        assert batch["steps"].tolist() == [[f in want["files"] for f in files]]
+        for pixels, file in zip(batch["seq"][0], files, strict=True):
+            if file in want["files"]:
+                assert digest(pixels) == want["files"][file][1]
+            else:
+                assert not pixels.any()
+        assert batch["cloud"].shape == (1,)
+    for k, state in enumerate(states):
+        with chaski.load(source, fields=fields, **options) as loader:
+            loader.load_state_dict(state)
+            for batch, same in zip(loader, batches[k + 1 :], strict=False):
+                assert (batch["seq"] == same["seq"]).all() and (batch["id"] == same["id"]).all()
+
+
+def test_steps_of_sequences():
+    """`times` picks files by their numbers, and a container of one sequence needs no field."""
+    seq = chaski.Field("seq/t*.tif", times=[2, 0], layout="n (t b) y x")
+    with chaski.load(
+        DATA / "scenes.zip", fields={"seq": seq}, batch_size=4, shuffle=False
+    ) as loader:
+        batch = next(iter(loader))
+    assert batch["seq"].shape == (4, 4, 12, 14)
+    assert batch["steps"].tolist() == [[0, 1], [0, 1], [1, 1], [0, 1]]
+    with pytest.raises(chaski.NotFoundError, match="no step 3: a sample has up to 3 files"):
+        chaski.load(
+            DATA / "scenes.zip", fields={"x": chaski.Field("seq/t", times=[3])}, batch_size=1
+        )
+    with pytest.raises(chaski.SpecError, match='"steps" is the tensor that says'):
+        chaski.load(DATA / "scenes.zip", fields={"steps": "seq/t"}, batch_size=1)
+
+
 def test_no_arguments():
     with chaski.load(DATA / "scenes.zip", batch_size=4) as loader:
         assert next(iter(loader))["image"].shape == (4, 3, 20, 22)

@@ -48,6 +48,38 @@ func (d *Dataset) FileNamed(name string) string {
 	return cmp.Or(found, name)
 }
 
+// Sequence says where the files of a sequence lie, of which each sample of TACO 3 has some that are numbered from 0.
+type Sequence = model.Sequence
+
+// Sequence returns the sequence of files that a field means by its name: an entry of taco:structure, with or without
+// its bounds and what follows ("before/t" of before/t*[1,3].tif). It returns nil if no sequence is meant.
+func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) {
+	if d.LevelNames() == nil {
+		return nil, nil
+	}
+	var all *Sequence
+	for i, p := range d.parts {
+		s, err := p.(model.Named).Sequence(ctx, name)
+		if err != nil || s == nil {
+			return nil, err
+		}
+		_, bases, err := d.level(ctx, s.Level)
+		if err != nil {
+			return nil, err
+		}
+		for _, rows := range s.Rows {
+			for k := range rows {
+				rows[k] += bases[i]
+			}
+		}
+		if all != nil {
+			s.Rows, s.Most = append(all.Rows, s.Rows...), max(all.Most, s.Most)
+		}
+		all = s
+	}
+	return all, nil
+}
+
 // LevelRows returns the level that holds the rows of a table with a name, and the rows. A container whose tables have
 // no names, or not this one, is fault.NotFound.
 func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows []int, err error) {

@@ -46,6 +46,9 @@ func printContainer(w io.Writer, c *survey.ContainerInfo) error {
 	for _, f := range c.Files {
 		s.line("file", "%s", console.OneLine(f))
 	}
+	for _, path := range c.Structure {
+		s.line("in samples", "%s", console.Printable(path))
+	}
 	for k, l := range c.Levels {
 		histograms := ""
 		if l.Histograms > 0 {

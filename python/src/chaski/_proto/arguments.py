@@ -203,13 +203,14 @@ class Field:
     Attributes:
         column: the column of the table that holds the path of the raster, or the values of a
             metadata column. In a container it is a column of level 0 or, for rasters, the path of
-            ids below the sample ("s2/image"); "PATH@COLUMN" is a column of the row at that path. In
-            an array it is the attribute; in a Zarr group the path of an array, or of a group of
-            arrays as bands. Directories, globs and catalogs have the column "folder", the name of
-            the folder of a file. Default for a catalog, directory or glob: its assets. Default for
-            a container: the column with the name of the field, or the sample itself, or the row of
-            that name below it. Default for an array: the attribute with the name of the field, or
-            the only attribute.
+            ids below the sample ("s2/image"), which may be a sequence of files ("s2/t*.tif"), the
+            steps of an axis t; "PATH@COLUMN" is a column of the row at that path. In an array it is
+            the attribute; in a Zarr group the path of an array, or of a group of arrays as bands.
+            Directories, globs and catalogs have the column "folder", the name of the folder of a
+            file. Default for a catalog, directory or glob: its assets. Default for a container: the
+            column with the name of the field, or the sample itself, or the row of that name below
+            it. Default for an array: the attribute with the name of the field, or the only
+            attribute.
         pattern: finds the files of the field by their paths below the source: "masks/{id}.tif".
             Files with the same {id} form a sample.
         blob: the column that holds the header blob of the raster (rumi or chunk index). Default:
@@ -230,7 +231,8 @@ class Field:
             a bad sample. By default numbers are int64 or float64, and rasters native. Also as
             np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
-            steps of time. Default "n b y x", or "n t b y x" for sequences and for several steps.
+            steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
+            several steps.
         sizes: gives the lengths of names in the layout that are not axes.
         normalize: a `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with
             `stats` of `load`), or False for none whatever `load` says.
@@ -252,7 +254,8 @@ class Field:
         points: makes this a field of points. Such a field has no other members but `name`, and
             comes last in a batch.
         times: picks steps of time by their index from 0, in this order, of files that have them
-            (rumi files of generation 3). A step may be repeated. Default: all.
+            (rumi files of generation 3), or the files of a sequence of TACO 3 by their numbers. A
+            step may be repeated. Default: all.
         ground: says whether the rasters of this field must lie where those of the first raster
             field lie: "match" (default) makes a sample bad whose rasters have different CRSs, or
             corners more than half a pixel of the coarser one apart; "ignore" goes by their sizes
@@ -328,7 +331,8 @@ class Pixels:
             a bad sample. By default numbers are int64 or float64, and rasters native. Also as
             np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
-            steps of time. Default "n b y x", or "n t b y x" for sequences and for several steps.
+            steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
+            several steps.
         sizes: gives the lengths of names in the layout that are not axes.
         fill: the value of nodata and padding, in units of the result. Pixels that the mask of a
             file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0

@@ -107,9 +107,22 @@ type Named interface {
 	NamedRows(ctx context.Context, name string) (t *tables.Table, level, first int, err error)
 	// Files are the paths of files that every sample has.
 	Files() []string
+	// Sequence returns the sequence of files that a name means, with rows of this container, or nil.
+	Sequence(ctx context.Context, name string) (*Sequence, error)
 	// Wide returns a table with a row for each sample: its number counted from first, its columns, and where its files
 	// are: see Subfile. path returns the path under which GDAL opens an object.
 	Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error)
+}
+
+// Sequence says where the files of a sequence lie, of which each sample has some that are numbered from 0.
+type Sequence struct {
+	// Most is how many files a sample may have.
+	Most int
+	// Level is the level of the files.
+	Level int
+	// Rows are the rows of that level for each sample, in the order of their numbers. A sample whose files are not
+	// numbered from 0 on has none.
+	Rows [][]int
 }
 
 // NamesOf returns the names of the tables of a container, or nil if they have none.

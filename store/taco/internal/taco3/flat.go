@@ -128,6 +128,9 @@ func (f *Flat) Names() []string { return []string{"sample"} }
 // Files implements model.Named: a sample is a file.
 func (f *Flat) Files() []string { return nil }
 
+// Sequence implements model.Named: there is none.
+func (f *Flat) Sequence(context.Context, string) (*model.Sequence, error) { return nil, nil }
+
 // NamedRows implements model.Named.
 func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {

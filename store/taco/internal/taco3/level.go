@@ -195,6 +195,32 @@ func (c *Container) Files() (paths []string) {
 	return paths
 }
 
+// Sequence implements model.Named. A name is an entry of taco:structure, as it is or without the bounds
+// ("before/t*.tif"), or what stands in front of the number ("before/t"), if no file is called so. "image", the name of
+// a field that nobody named, means the only entry, too.
+func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence, error) {
+	it := c.coll.structure.sequence(name)
+	if it == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.itemLevel(it)
+	if err := c.read(ctx, l.depth); err != nil {
+		return nil, err
+	}
+	s := &model.Sequence{Most: it.most, Level: l.depth, Rows: c.rowsOf(l, it)}
+	for sample, rows := range s.Rows {
+		for k, row := range rows {
+			if it.number(l.ids[row]) != k {
+				s.Rows[sample] = nil
+			}
+			rows[k] = l.base + row
+		}
+	}
+	return s, nil
+}
+
 // NamedRows implements model.Named.
 func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
 	c.mu.Lock()

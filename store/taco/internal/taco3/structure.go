@@ -2,6 +2,7 @@ package taco3
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -129,6 +130,24 @@ func parseStructure(paths []string) (*structure, error) {
 		}
 	}
 	return s, nil
+}
+
+// sequence returns the sequence of files that a name means: see Container.Sequence.
+func (s *structure) sequence(name string) *item {
+	if len(s.items) == 1 && s.items[0].sequence() && name == "image" {
+		return &s.items[0]
+	}
+	var found *item
+	for i := range s.items {
+		it := &s.items[i]
+		switch {
+		case !it.sequence() && (it.path == name || strings.TrimSuffix(it.path, path.Ext(it.path)) == name):
+			return nil
+		case it.sequence() && (it.entry == name || it.path+"*"+it.suffix == name || it.path == name):
+			found = it
+		}
+	}
+	return found
 }
 
 // parse parses a path of taco:structure.

@@ -62,7 +62,7 @@ func (w *wideTable) add(name string, t tables.Type, load func(context.Context) (
 
 // item adds the columns of an entry of the structure.
 func (w *wideTable) item(it *item) {
-	l := w.c.levels[slices.Index(w.c.coll.structure.levels, levelOf(it.folder))]
+	l := w.c.itemLevel(it)
 	text := tables.Type{Kind: tables.String}
 	w.column(l, it, "location", text, func(context.Context) (*tables.Vector, error) {
 		places := make([]string, l.tbl.Len())
@@ -151,6 +151,11 @@ func single(v *tables.Vector, rows [][]int) (*tables.Vector, error) {
 		}
 	}
 	return v.Take(pick)
+}
+
+// itemLevel returns the level that holds the files of an item.
+func (c *Container) itemLevel(it *item) *level {
+	return c.levels[slices.Index(c.coll.structure.levels, levelOf(it.folder))]
 }
 
 // rowsOf returns for each sample its rows of an item, in the order of their numbers.
