@@ -5,7 +5,8 @@ that install together, which are not pinned. In each, the packages write files b
 they list: geozl's graphs for samples of each width, files of rumi-eo with each of geozl's graphs,
 GDAL's compressions of GeoTIFF, containers of tacotoolbox in each form and compression, of which
 tacoreader has the samples, and arrays of tiledb with each of its filters. chaski reads each and
-compares. taco-eo and cozip write TACO 3 in each form, and zarr both versions with each codec. One
+compares. taco-eo and cozip write TACO 3 in each form, zarr both versions with each codec, and
+geopandas, pyogrio and pyarrow outlines in each format, whose masks are those of rasterio. One
 table at the end has the versions, and how many files are read, refused and read wrongly; above it
 is what is not read, and which packages the writers need that this script knows nothing of: a format
 may have moved there. It ends with 1 if something that is read differs; what is refused as
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -32,6 +34,7 @@ GROUPS = {
     "taco3": ["taco-eo[writer]", "cozip"],
     "taco": ["tacotoolbox", "tacoreader", "duckdb<2"],  # tacoreader 2.4.21 fails with DuckDB 2
     "tiledb": ["tiledb", "numpy"],
+    "vector": ["geopandas", "pyogrio", "pyarrow", "rasterio", "grpcio", "protobuf"],
     "zarr": ["zarr", "numcodecs"],
 }
 # Packages that writers need and that define no format which chaski reads: not listed as unknown.
@@ -221,6 +224,56 @@ for k, ((form, size), codec, page) in enumerate(itertools.product(forms, codecs,
 sys.stdout.flush()
 os._exit(0)  # threads of DuckDB that still run would abort the process
 """,
+    "vector": """
+import geopandas, pyarrow as pa, pyarrow.parquet as pq, rasterio.features, shapely
+from shapely.geometry import MultiPolygon, Polygon
+place = rasterio.transform.from_origin(500000, 8000000, 10, 10)
+with rasterio.open(os.path.join(sys.argv[1], "scene.tif"), "w", driver="GTiff", count=1, height=96,
+                   width=80, dtype="uint8", crs="EPSG:32718", transform=place) as d:
+    d.write(raster("u1", (1, 96, 80)))
+def outline(k, turn):  # in a square of 160 m of its own, with a hole
+    x, y, angle = 500080 + 160 * (k % 5), 7999920 - 160 * (k // 5), np.arange(0, 6.2, 0.7) + turn
+    ring = lambda r: [(x + r * np.cos(a), y + r * np.sin(a)) for a in angle]
+    return Polygon(ring(75.3), [ring(30.1)])
+outlines = [outline(k, rng.random()) for k in range(20)]
+outlines = [*outlines[:16], MultiPolygon(outlines[16:18]), *outlines[18:]]
+values = [int(v) for v in rng.integers(1, 200, len(outlines))]
+table = geopandas.GeoDataFrame({"value": values}, geometry=outlines, crs="EPSG:32718")
+mask = rasterio.features.rasterize(zip(outlines, values), (96, 80), transform=place, dtype="int64")
+class WKB(pa.ExtensionType):  # which pyarrow writes as the type GEOMETRY, without metadata "geo"
+    def __init__(self):
+        super().__init__(pa.binary(), "geoarrow.wkb")
+    def __arrow_ext_serialize__(self):
+        return json.dumps({"crs": "EPSG:32718", "crs_type": "authority_code"}).encode()
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls()
+def typed(path):
+    column = pa.ExtensionArray.from_storage(WKB(), pa.array(shapely.to_wkb(outlines), pa.binary()))
+    pq.write_table(pa.table({"value": values, "outline": column}), path, store_schema=False)
+ways = {"pyarrow, the type GEOMETRY": ("parquet", typed)}
+def parquet(**options):
+    return "parquet", lambda path: table.to_parquet(path, **options)
+for version, codec in itertools.product(["0.4.0", "1.0.0", "1.1.0", None],
+                                        ["snappy", "zstd", "gzip", "brotli", "lz4", None]):
+    ways[f"GeoParquet {version} {codec}"] = parquet(schema_version=version, compression=codec)
+ways["GeoParquet with boxes"] = parquet(write_covering_bbox=True)
+ways["GeoParquet as geoarrow"] = parquet(geometry_encoding="geoarrow")
+def driver(suffix, name, **options):
+    return suffix, lambda path: table.to_file(path, driver=name, engine="pyogrio", **options)
+ways["FlatGeobuf"] = driver("fgb", "FlatGeobuf")
+ways["FlatGeobuf without an index"] = driver("fgb", "FlatGeobuf", SPATIAL_INDEX="NO")
+ways["GeoJSON"] = driver("geojson", "GeoJSON", COORDINATE_PRECISION=15)
+ways["GeoPackage"] = driver("gpkg", "GPKG")
+ways["Shapefile"] = driver("shp", "ESRI Shapefile")
+for k, (recipe, (suffix, write)) in enumerate(ways.items()):
+    name = f"{k}.{suffix}"
+    try:
+        write(os.path.join(sys.argv[1], name))
+        say(name, recipe, mask)
+    except Exception as e:
+        say(name, recipe, mask, f"not written: {e}")
+""",
     "tiledb": """
 import tiledb
 shape = (42, 30)
@@ -294,6 +347,29 @@ def versions(python: str, packages: list[str]) -> tuple[str, list[str]]:
     return ", ".join(f"{n} {version}" for n, (version, _) in found.items()), unknown
 
 
+# Prints the SHA-256 of the mask of the outlines in argv[1] on the raster beside it.
+MASK = """
+import hashlib, pathlib, sys
+import chaski
+path = pathlib.Path(sys.argv[1])
+fields = {"scene": chaski.Field(), "mask": chaski.Vector(path, column="value", dtype="int64")}
+try:
+    with chaski.load(path.parent / "scene.tif", fields=fields, batch_size=1) as loader:
+        mask = next(iter(loader))["mask"]
+except chaski.Error as e:
+    sys.exit(str(e).splitlines()[0])
+print(hashlib.sha256(mask[0].tobytes()).hexdigest())
+"""
+
+
+def read_mask(path: Path, python: str) -> tuple[str, str]:
+    """The SHA-256 of the mask that chaski makes of outlines, or why it does not."""
+    more = {"PYTHONPATH": str(ROOT / "python/src"), "CHASKI_BIN": str(ROOT / "bin/chaski")}
+    run = [python, "-c", MASK, str(path)]
+    p = subprocess.run(run, capture_output=True, text=True, env={**os.environ, **more})
+    return p.stdout.strip(), p.stderr.strip()
+
+
 def read(path: Path) -> tuple[str, str]:
     """The SHA-256 of the samples that chaski reads from a file, or why it does not."""
     leaves = ["ls", "--leaves", "--sha256", "--format", "json"]
@@ -331,7 +407,9 @@ def group(name: str) -> tuple[str, dict[str, int]]:
         counts = {"read": 0, "not written": 0, "not read": 0, "wrong": 0}
         lines = []
         for row in rows:
-            sha, why = ("", row["error"]) if row["error"] else read(Path(folder) / row["file"])
+            path, sha, why = Path(folder) / row["file"], "", row["error"]
+            if not row["error"]:
+                sha, why = read_mask(path, python) if name == "vector" else read(path)
             refused = why.endswith(": unsupported") and not row["error"]
             what = "read" if sha == row["sha256"] else "not read" if refused else "wrong"
             what = "not written" if row["error"] else what
