@@ -136,12 +136,8 @@ func (c *Compute) checkClasses(levels []build.Level, rasters [][]*raster) error 
 
 // reads reports whether a column needs the rasters.
 func (c *Compute) reads() bool {
-	for _, name := range []string{"stac", "istac", "stats", "scaling", "header", "index", "majortom", "spatialgroup"} {
-		if c.names[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom",
+		"spatialgroup"}, func(name string) bool { return c.names[name] })
 }
 
 // paths returns the ids of a row from the one below level 0 on, and from level 0 on.
@@ -266,15 +262,24 @@ func (c *Compute) pixels(set *Set, n int, of func(i int) *raster) {
 	if c.names["header"] {
 		set.Add(tacoHeader, Bytes(n, func(i int) []byte { return of(i).tacoHeader() }))
 	}
+	header := func(name string) {
+		set.Add(name, Bytes(n, func(i int) []byte {
+			if r := of(i); r != nil && r.rumi == (name == rumiHeader) {
+				return r.index
+			}
+			return nil
+		}))
+	}
 	if c.names["index"] {
-		for _, name := range []string{chunkIndex, rumiHeader} {
-			set.Add(name, Bytes(n, func(i int) []byte {
-				if r := of(i); r != nil && r.rumi == (name == rumiHeader) {
-					return r.index
-				}
-				return nil
-			}))
-		}
+		header(chunkIndex)
+	}
+	if c.names["index"] || c.names["rumi"] {
+		header(rumiHeader)
+	}
+	if c.names["rumi"] {
+		set.rumi(n, of)
+	}
+	if c.names["index"] {
 		set.texts(catalog.NamesColumn, n, func(i int) string {
 			if r := of(i); r != nil {
 				return r.names

@@ -52,8 +52,8 @@ func declared(prefix string, t tables.Type, names ...string) (out []tables.Colum
 }
 
 // Extensions are the names that Parse accepts, in the order of the help.
-var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "majortom", "spatialgroup", "split",
-	"geoenrich", "rai"}
+var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom", "spatialgroup",
+	"split", "geoenrich", "rai"}
 
 // defaultKilometres is the spacing of the grid of majortom where none is given; tacotoolbox has the same.
 const defaultKilometres = 100

@@ -58,12 +58,17 @@ const maxRasterBytes = 256 << 20
 
 // readBands reads a raster of bands, y and x.
 func readBands(ctx context.Context, o source.Opener, how loaded.ReadOptions) (*loaded.Array, error) {
-	how.MaxBytes, how.Options.Opener = maxRasterBytes, o
-	a, err := loaded.Read(ctx, []string{name}, how)
+	a, err := readAll(ctx, o, how)
 	if err == nil && len(a.Shape) != 3 {
 		a.Release()
 		err = fault.New(fault.Unsupported, "image", fault.NoOffset,
 			"has axes %v: statistics are of bands, y and x", a.Axes)
 	}
 	return a, err
+}
+
+// readAll reads a raster of any axes.
+func readAll(ctx context.Context, o source.Opener, how loaded.ReadOptions) (*loaded.Array, error) {
+	how.MaxBytes, how.Options.Opener = maxRasterBytes, o
+	return loaded.Read(ctx, []string{name}, how)
 }

@@ -25,6 +25,7 @@ type raster struct {
 	names  string // of the bands, as catalog.NamesText writes them
 	header []byte // taco:header, nil if the file is not a TACOTIFF
 	bands  []tiff.Band
+	pixels []float64 // the statistics of all valid pixels of a rumi file, see Set.rumi; nil without one
 }
 
 // at returns the centre. r may be nil.
@@ -62,10 +63,15 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 	}
 	x := a.Index
 	r := &raster{}
-	if c.names["index"] { // a container may have a million
+	if c.names["index"] || c.names["rumi"] { // a container may have a million
 		r.index = meta.Kept(x)
 		r.rumi = rumi.IsBlob(r.index)
 		r.names = catalog.NamesText(a.Names)
+	}
+	if r.rumi && c.names["rumi"] {
+		if r.pixels, err = s.pooled(ctx, o, x, r.index); err != nil {
+			return nil, bare(err)
+		}
 	}
 	r.Shape, r.EPSG = [3]int{x.Bands, x.Height, x.Width}, meta.EPSG
 	r.lonlat = (*raster)(nil).at()

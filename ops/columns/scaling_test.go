@@ -17,9 +17,9 @@ func TestScaledStatistics(t *testing.T) {
 		}
 		r := &raster{bands: []tiff.Band{{Scale: &of[0], Offset: &of[1]}}}
 		r.Shape[0] = 1
-		r.Stats = [][]float64{summary(slices.Clone(values), len(values))}
+		r.Stats = [][]float64{summary(slices.Clone(values), len(values), bandPercents)}
 		r.scale(false)
-		want := summary(scaled, len(scaled))
+		want := summary(scaled, len(scaled), bandPercents)
 		n := len(want)
 		if of[0] < 0 { // a percentile from below is then one from above
 			n = 5

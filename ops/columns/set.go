@@ -113,6 +113,24 @@ func (c *Set) moments(n int, of func(i int) *Raster) {
 	}
 }
 
+// rumiStatistics are the columns of the extension rumi of TACO 3 with statistics, in the order of space.pooled.
+var rumiStatistics = [...]string{"rumi:minimum", "rumi:maximum", "rumi:mean", "rumi:stddev", "rumi:p2", "rumi:p98"}
+
+// rumi adds the statistics of n rumi files. Another file, and one without a valid pixel, has null.
+func (c *Set) rumi(n int, of func(i int) *raster) {
+	for k, name := range rumiStatistics {
+		values, none := make([]float64, n), make([]bool, n)
+		for i := range n {
+			if r := of(i); r == nil || r.pixels == nil {
+				none[i] = true
+			} else {
+				values[i] = r.pixels[k]
+			}
+		}
+		c.Add(name, tables.NewFloats(float64s, values, none))
+	}
+}
+
 // Centroids adds the column stac:centroid of points of longitude and latitude. NaN gives null.
 func (c *Set) Centroids(points [][2]float64) {
 	c.points(Centroid, len(points), func(i int) [2]float64 { return points[i] })

@@ -3,8 +3,11 @@ package columns
 import (
 	"bytes"
 	"context"
+	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	loaded "github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -56,6 +59,35 @@ func (s *space) read(ctx context.Context, o opened, x *chunk.Index, header []byt
 		return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
 	}
 	return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Alloc: s.alloc})
+}
+
+// pooled returns the statistics of the valid pixels of all bands and steps of time of a raster, whose index is x and
+// header blob header: minimum, maximum, mean, standard deviation, and the percentiles 2 and 98. It returns nil if no
+// pixel is valid.
+func (s *space) pooled(ctx context.Context, o opened, x *chunk.Index, header []byte) ([]float64, error) {
+	a, err := readAll(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
+	if err != nil {
+		return nil, err
+	}
+	defer a.Release()
+	data := a.Data
+	if a.Valid != nil {
+		data = s.valid(data, a.Valid, a.DType.Size())
+	}
+	out := s.bands.summary(data, x.DType, len(a.Data)/a.DType.Size(), []float64{2, 98})
+	switch {
+	case out == nil:
+		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
+	case math.IsNaN(out[0]):
+		return nil, nil
+	}
+	out = slices.Delete(out, 4, 5) // the share of valid pixels
+	if x.DType == chunk.Float32 {
+		for i, v := range out[4:] {
+			out[4+i] = float64(float32(v))
+		}
+	}
+	return out, nil
 }
 
 // alloc implements loaded.ReadOptions.Alloc.

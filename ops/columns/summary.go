@@ -60,32 +60,40 @@ type Summarizer struct {
 	counts *[2][1 << 16]uint32
 }
 
+// bandPercents are the percentiles of geotiff:stats.
+var bandPercents = []float64{25, 50, 75, 95}
+
 // Of returns the statistics of the valid samples of a band as geotiff:stats has them: min, max, mean, std, percentage
 // of valid pixels, and the percentiles 25, 50, 75 and 95. They count the finite samples, of pixels in all.
 // Without one they are NaN. It returns nil for a dtype that AppendValues does not take.
 func (s *Summarizer) Of(valid []byte, d chunk.DType, pixels int) []float64 {
+	return s.summary(valid, d, pixels, bandPercents)
+}
+
+// summary is Of with other percentiles, which ascend.
+func (s *Summarizer) summary(valid []byte, d chunk.DType, pixels int, percents []float64) []float64 {
 	switch d {
 	case chunk.Uint8:
-		return counted(s, cast.Values[uint8](valid), pixels)
+		return counted(s, cast.Values[uint8](valid), pixels, percents)
 	case chunk.Int8:
-		return counted(s, cast.Values[int8](valid), pixels)
+		return counted(s, cast.Values[int8](valid), pixels, percents)
 	case chunk.Uint16:
-		return counted(s, cast.Values[uint16](valid), pixels)
+		return counted(s, cast.Values[uint16](valid), pixels, percents)
 	case chunk.Int16:
-		return counted(s, cast.Values[int16](valid), pixels)
+		return counted(s, cast.Values[int16](valid), pixels, percents)
 	}
 	if s.values = AppendValues(s.values[:0], valid, d); len(s.values) < len(valid)/d.Size() {
 		return nil
 	}
-	return summary(s.values, pixels)
+	return summary(s.values, pixels, percents)
 }
 
 // counted counts how often each number occurs: most rasters have integers of 16 bits, and a chip has some thousand
 // different ones, so that this takes a thirtieth of the time of sorting. A band that fits into maxRasterBytes, or into
 // a chip, has fewer than 2^32 samples.
-func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels int) []float64 {
+func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels int, percents []float64) []float64 {
 	if len(values) == 0 {
-		return summary(nil, pixels)
+		return summary(nil, pixels, percents)
 	}
 	low, high := extremes(values)
 	counts, done := count(s, values, low, high)
@@ -102,7 +110,7 @@ func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels 
 	}
 	out := []float64{float64(low), float64(high), mean, math.Sqrt(squares / n), 100 * n / float64(pixels)}
 	i, below := 0, 0 // below is how many samples are less than low + i
-	return percentiles(out, len(values), func(rank int) float64 {
+	return percentiles(out, len(values), percents, func(rank int) float64 {
 		if rank < below {
 			i, below = 0, 0
 		}
@@ -157,13 +165,13 @@ func extremes[T int8 | uint8 | int16 | uint16](values []T) (low, high T) {
 	return min(low, low1), max(high, high1)
 }
 
-// summary is Summarizer.Of for numbers, which it puts into another order.
-func summary(values []float64, pixels int) []float64 {
+// summary is Summarizer.summary for numbers, which it puts into another order.
+func summary(values []float64, pixels int, percents []float64) []float64 {
 	values = slices.DeleteFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	n := float64(len(values))
 	if n == 0 {
 		nan := math.NaN()
-		return []float64{nan, nan, nan, nan, 0, nan, nan, nan, nan}
+		return append([]float64{nan, nan, nan, nan, 0}, slices.Repeat([]float64{nan}, len(percents))...)
 	}
 	low, high, sum := values[0], values[0], 0.0
 	for _, v := range values {
@@ -176,19 +184,19 @@ func summary(values []float64, pixels int) []float64 {
 	}
 	out := []float64{low, high, mean, math.Sqrt(squares / n), 100 * n / float64(pixels)}
 	var ranks []int
-	percentiles(nil, len(values), func(rank int) float64 {
+	percentiles(nil, len(values), percents, func(rank int) float64 {
 		ranks = append(ranks, rank)
 		return 0
 	})
 	slices.Sort(ranks)
 	arrange(values, 0, ranks, 2*bits.Len(uint(len(values))))
-	return percentiles(out, len(values), func(rank int) float64 { return values[rank] })
+	return percentiles(out, len(values), percents, func(rank int) float64 { return values[rank] })
 }
 
-// percentiles appends the percentiles 25, 50, 75 and 95 of n samples, between two samples by linear interpolation. at
-// returns the sample of a rank, the place that it has when they are sorted.
-func percentiles(out []float64, n int, at func(rank int) float64) []float64 {
-	for _, p := range [...]float64{25, 50, 75, 95} {
+// percentiles appends percentiles of n samples, between two samples by linear interpolation. at returns the sample of a
+// rank, the place that it has when they are sorted.
+func percentiles(out []float64, n int, percents []float64, at func(rank int) float64) []float64 {
+	for _, p := range percents {
 		where := float64(n-1) * p / 100
 		rank := int(where)
 		a, b := at(rank), at(min(rank+1, n-1))

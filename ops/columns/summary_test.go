@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// sorted is Summarizer.Of as its comment says it: the samples are sorted.
-func sorted(values []float64, pixels int) []float64 {
+// sorted is Summarizer.summary as its comment says it: the samples are sorted.
+func sorted(values []float64, pixels int, percents []float64) []float64 {
 	v := slices.Clone(values)
 	v = slices.DeleteFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 	slices.Sort(v)
@@ -24,7 +24,7 @@ func sorted(values []float64, pixels int) []float64 {
 		squares += (x - sum/n) * (x - sum/n)
 	}
 	out := []float64{v[0], v[len(v)-1], sum / n, math.Sqrt(squares / n), 100 * n / float64(pixels)}
-	for _, p := range []float64{25, 50, 75, 95} {
+	for _, p := range percents {
 		low, part := math.Modf((n - 1) * p / 100)
 		a, b := v[int(low)], v[min(int(low)+1, len(v)-1)]
 		out = append(out, a+(b-a)*part)
@@ -63,7 +63,7 @@ func TestSummaries(t *testing.T) {
 			}
 			for d, of := range map[chunk.DType][]byte{chunk.Int8: b8, chunk.Int16: b16, chunk.Float32: b32} {
 				values := map[chunk.DType][]float64{chunk.Int8: bytes, chunk.Int16: ints, chunk.Float32: floats}[d]
-				got, want := s.Of(of, d, 2*n), sorted(values, 2*n)
+				got, want := s.Of(of, d, 2*n), sorted(values, 2*n, bandPercents)
 				for k := range want {
 					if diff := math.Abs(got[k] - want[k]); !(diff <= 1e-9*max(1, math.Abs(want[k]))) ||
 						diff > 0 && k != 2 && k != 3 { // only sums depend on the order
