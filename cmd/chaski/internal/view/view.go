@@ -52,7 +52,8 @@ other.
 
 One band is drawn grey; three are red, green and blue. Each is stretched from its 2nd to its 98th
 percentile. A band of integers with few different values counts as a mask and gets one colour for each
-value. nodata, NaN and pixels that a file's mask excludes are transparent.
+value. nodata, NaN and pixels that a file's mask excludes are transparent. Steps of time of a dataset lie
+side by side.
 
 --histogram draws one panel for each band of PATH, a file or a dataset (directory, table, or a glob in
 quotes). It counts all pixels and shows a histogram of 100 bins, the percentiles 2.5, 50 and 98.5, mean,
@@ -251,13 +252,14 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 	}
 	defer b.Release()
 	var pictures []*image.NRGBA
-	fields := 0
+	fields, steps := 0, 1
 	for i, field := range spec.Fields {
 		t := b.Tensor(field.Name)
-		if t == nil || t.Kind != loader.Dense || len(t.Shape) != 4 || len(t.Data) == 0 {
+		if t == nil || t.Kind != loader.Dense || len(t.Shape) < 4 || len(t.Data) == 0 {
 			continue
 		}
 		fields++
+		steps = max(steps, stepsOf(t))
 		fo := o
 		if i > 0 {
 			fo.Bands = nil // --b selects bands of the first field
@@ -272,21 +274,34 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"),
 			dataset)
 	}
-	if fields > 1 && *columns == 0 {
+	switch {
+	case *columns != 0:
+	case fields > 1:
 		*columns = len(pictures) / fields
+	case steps > 1:
+		*columns = steps
 	}
 	return pictures, nil
 }
 
-// rows draws every valid row of a tensor with the axes n b y x.
+// stepsOf returns the number of steps of time of each row of a tensor with the axes n b y x or n t b y x.
+func stepsOf(t *loader.Tensor) int {
+	if len(t.Shape) == 4 {
+		return 1
+	}
+	return int(t.Shape[1])
+}
+
+// rows draws every valid row of a tensor with the axes n b y x or n t b y x, step by step.
 func rows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
-	samples := int(t.Shape[1] * t.Shape[2] * t.Shape[3])
+	steps, image := stepsOf(t), t.Shape[len(t.Shape)-3:]
+	samples := int(image[0] * image[1] * image[2])
 	size := samples * t.DType.Size()
-	for i := range b.Rows {
-		if !b.Valid[i] {
+	for i := range b.Rows * steps {
+		if !b.Valid[i/steps] {
 			continue
 		}
-		r := draw.Raster{DType: t.DType, Bands: int(t.Shape[1]), Height: int(t.Shape[2]), Width: int(t.Shape[3]),
+		r := draw.Raster{DType: t.DType, Bands: int(image[0]), Height: int(image[1]), Width: int(image[2]),
 			Data: t.Data[i*size:][:size]}
 		if valid != nil {
 			r.Valid = valid.Data[i*samples:][:samples]
