@@ -278,13 +278,13 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 	if w.target.plan != nil && w.target.shape == shape && w.target.dtype == x.DType {
 		return nil
 	}
-	to := x.DType
-	conv := einops.Convert{From: x.DType, To: to}
+	dtype := x.DType
+	conv := einops.Convert{From: x.DType, To: dtype}
 	if w.run.o.Stage == StageFloat32 {
-		to = chunk.Float32
-		conv = einops.Convert{From: x.DType, To: to, Scale: []float32{1e-4}, Offset: []float32{-0.1}}
+		dtype = chunk.Float32
+		conv = einops.Convert{From: x.DType, To: dtype, Scale: []float32{1e-4}, Offset: []float32{-0.1}}
 	}
-	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(to.Size()) {
+	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(dtype.Size()) {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
 	}
 	p, err := einops.Parse("b y x")
@@ -300,7 +300,7 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 		w.target.plan = nil
 		return fault.Wrap(fault.Unsupported, "cast", fault.NoOffset, err)
 	}
-	if n := w.target.plan.Len() * to.Size(); cap(w.out) < n {
+	if n := w.target.plan.Len() * dtype.Size(); cap(w.out) < n {
 		w.out = cast.Aligned(n)
 	} else {
 		w.out = w.out[:n]
@@ -324,11 +324,11 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	box := x.Box(i)
 	s := x.Strides(i)
 	blk := einops.Block{DType: x.DType, StrideB: s.B, StrideY: s.Y, StrideX: s.X}
-	to := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
+	dst := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
 	for b := 0; b < box.B1-box.B0; b += s.Bands { // the planes of one step of time
 		blk.Data = pixels[s.Plane(b)*x.DType.Size():]
-		to.B0, to.B1 = box.B0+b, box.B0+min(b+s.Bands, box.B1-box.B0)
-		w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, to, blk)
+		dst.B0, dst.B1 = box.B0+b, box.B0+min(b+s.Bands, box.B1-box.B0)
+		w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, dst, blk)
 	}
 	w.clock.Lap(resources.StageScatter)
 	return nil

@@ -224,12 +224,12 @@ func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass,
 		}
 		c := &frameClass{name: e.Name(), dir: filepath.Join(dir, e.Name()),
 			decoder: openzl.NewDecoder(openzl.Options{MaxOutput: maxOutput, Custom: geozl.Codecs()})}
-		all := sha256.New()
+		sum := sha256.New()
 		for _, f := range files {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := c.add(f, all, &stored, &decoded); err != nil {
+			if err := c.add(f, sum, &stored, &decoded); err != nil {
 				return nil, fault.WithFile(err, f)
 			}
 		}
@@ -237,7 +237,7 @@ func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass,
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "frames", fault.NoOffset,
 				"no frame has content"), c.dir)
 		}
-		c.sum = hex.EncodeToString(all.Sum(nil))
+		c.sum = hex.EncodeToString(sum.Sum(nil))
 		classes = append(classes, c)
 	}
 	if len(classes) == 0 {

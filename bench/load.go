@@ -169,12 +169,12 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 	var rows, bytes int64
 	cpu, start := cpuTime(), time.Now()
 	for rows == 0 || time.Since(start) < d {
-		asked := time.Now()
+		began := time.Now()
 		r, b, err := take(ctx, l)
 		if err != nil {
 			return err
 		}
-		m.taken = append(m.taken, time.Since(asked))
+		m.taken = append(m.taken, time.Since(began))
 		rows, bytes = rows+r, bytes+b
 	}
 	t := time.Since(start).Seconds()

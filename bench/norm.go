@@ -63,9 +63,9 @@ func readStats(file, field string) (*stats.Report, error) {
 		return nil, fault.New(fault.Corrupt, "stats", fault.NoOffset,
 			"neither \"fields\" nor \"mean\" and \"std\" of one length")
 	}
-	all := make([]stats.Band, len(s.Mean))
-	for i := range all {
-		all[i] = stats.Band{Count: 1, Mean: &s.Mean[i], Std: &s.Std[i]}
+	bands := make([]stats.Band, len(s.Mean))
+	for i := range bands {
+		bands[i] = stats.Band{Count: 1, Mean: &s.Mean[i], Std: &s.Std[i]}
 	}
-	return &stats.Report{Fields: map[string]stats.FieldReport{field: {Bands: all}}}, nil
+	return &stats.Report{Fields: map[string]stats.FieldReport{field: {Bands: bands}}}, nil
 }

@@ -99,12 +99,14 @@ func (r *Report) writeStages(b *strings.Builder) error {
 	line := func(name string, s StageTime) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.1f %%\t\n", name, number(s.PerSample), number(s.Seconds), 100*s.Share)
 	}
-	var all StageTime
+	var total StageTime
 	for _, s := range r.Stages {
 		line(s.Stage, s)
-		all.Seconds, all.Share, all.PerSample = all.Seconds+s.Seconds, all.Share+s.Share, all.PerSample+s.PerSample
+		total.Seconds += s.Seconds
+		total.Share += s.Share
+		total.PerSample += s.PerSample
 	}
-	line("all", all)
+	line("all", total)
 	if r.Send != nil {
 		line("beside them: "+r.Send.Stage, *r.Send)
 	}

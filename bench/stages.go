@@ -43,11 +43,11 @@ type engineStages struct {
 func WriteStages(w io.Writer, s *resources.Stages) error {
 	n := s.Samples()
 	e := engineStages{Stages: stageTimes(make(spent, len(resources.AllStages())), spentIn(s), n)}
-	var all time.Duration
+	var times time.Duration
 	for _, d := range spentIn(s) {
-		all += d
+		times += d
 	}
-	e.Send = newStageTime("send", s.Sent(), all, n)
+	e.Send = newStageTime("send", s.Sent(), times, n)
 	return json.NewEncoder(w).Encode(e)
 }
 
@@ -66,8 +66,8 @@ type waitRounds struct{ p50, p99, max []float64 }
 
 func (w *waitRounds) add(all waits) {
 	slices.Sort(all)
-	at := func(q int) float64 { return float64(all[(len(all)-1)*q/100]) / 1e6 }
-	w.p50, w.p99, w.max = append(w.p50, at(50)), append(w.p99, at(99)), append(w.max, at(100))
+	quantile := func(q int) float64 { return float64(all[(len(all)-1)*q/100]) / 1e6 }
+	w.p50, w.p99, w.max = append(w.p50, quantile(50)), append(w.p99, quantile(99)), append(w.max, quantile(100))
 }
 
 func (w *waitRounds) figures() []Figure {

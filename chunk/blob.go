@@ -306,14 +306,14 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 		time = p.time()
 	}
 	mask := version == blobVersionMask
-	var more *Index
+	var extra *Index
 	if version == blobVersionMore {
 		if mask = p.bool(); p.Err == nil {
-			more = p.more()
+			extra = p.more()
 		}
 	}
 	x := p.head(false)
-	x.take(more)
+	x.take(extra)
 	if time != nil && p.Err == nil {
 		if x.Inner != BYX {
 			p.Fail(fault.Corrupt, "flag 1 in version %d", version)
@@ -321,19 +321,19 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 		x.Times, x.Inner, x.LowBits = time.Times, time.Inner, time.LowBits
 	}
 	p.ranges(x, maxChunk)
-	if p.Err == nil && more != nil && !mask && !x.hasMore() {
+	if p.Err == nil && extra != nil && !mask && !x.hasMore() {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
 	}
 	if !mask || p.Err != nil {
 		return x
 	}
-	if more != nil {
-		more = p.more()
+	if extra != nil {
+		extra = p.more()
 	}
 	x.Mask = p.head(true)
-	x.Mask.take(more)
+	x.Mask.take(extra)
 	p.ranges(x.Mask, maxChunk)
-	if p.Err == nil && more != nil && !x.hasMore() && !x.Mask.hasMore() {
+	if p.Err == nil && extra != nil && !x.hasMore() && !x.Mask.hasMore() {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
 	}
 	if p.Err == nil {

@@ -143,11 +143,11 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 // lowBits checks that the samples of chunk i have zeros above the bits of their type.
 func (d *Decoder) lowBits(dst []byte, x *Index, i int) error {
 	mask := byte(0xff) << x.DType.Bits()
-	var all byte
+	var anyByte byte
 	for _, v := range dst {
-		all |= v
+		anyByte |= v
 	}
-	if all&mask == 0 {
+	if anyByte&mask == 0 {
 		return nil
 	}
 	return fault.New(fault.Corrupt, "chunk "+strconv.Itoa(i), fault.NoOffset,

@@ -281,12 +281,12 @@ func (x *Index) MaxStoredBytes() int {
 // chunk plus 64 KiB, so that the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
 // file, it is 4 MiB in place of 64 KiB, for profiles and previews. The largest chunk must fit in an int (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
-	more := int64(64 << 10)
+	length := int64(64 << 10)
 	if len(x.Ranges) == 1 && (x.Codec == JPEG || x.Codec == PNG) {
-		more = 4 << 20
+		length = 4 << 20
 	}
 	// Capped at 2^61, since twice that and 4 MiB still fit in an int64.
-	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + more
+	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + length
 }
 
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one

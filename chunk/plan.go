@@ -86,12 +86,12 @@ func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
 		o = [3]uint8{1, 2, 0}
 	}
 	across, groups := x.Across(), x.Groups()
-	var at [3]int
-	for at[o[0]] = lo[o[0]]; at[o[0]] < hi[o[0]]; at[o[0]]++ {
-		for at[o[1]] = lo[o[1]]; at[o[1]] < hi[o[1]]; at[o[1]]++ {
-			for at[o[2]] = lo[o[2]]; at[o[2]] < hi[o[2]]; at[o[2]]++ {
-				if len(p.groups) == 0 || p.groups[at[0]] {
-					p.Blocks = append(p.Blocks, (at[1]*across+at[2])*groups+at[0])
+	var pos [3]int
+	for pos[o[0]] = lo[o[0]]; pos[o[0]] < hi[o[0]]; pos[o[0]]++ {
+		for pos[o[1]] = lo[o[1]]; pos[o[1]] < hi[o[1]]; pos[o[1]]++ {
+			for pos[o[2]] = lo[o[2]]; pos[o[2]] < hi[o[2]]; pos[o[2]]++ {
+				if len(p.groups) == 0 || p.groups[pos[0]] {
+					p.Blocks = append(p.Blocks, (pos[1]*across+pos[2])*groups+pos[0])
 				}
 			}
 		}

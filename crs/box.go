@@ -150,14 +150,14 @@ func (b Box) outline() (o outline, err error) {
 		}
 		return o, nil
 	}
-	to := func(p Point) Point {
+	convert := func(p Point) Point {
 		xy := []Point{p}
 		b.crs.Inverse(xy, xy)
 		return xy[0]
 	}
 	// Sampling begins with eighths of a side, because a curve may meet its chord halfway between
 	// two points by chance.
-	o.ring = trace(rectangle(b.West, b.South, b.East, b.North), max(b.East-b.West, b.North-b.South)/8, onMap, to)
+	o.ring = trace(rectangle(b.West, b.South, b.East, b.North), max(b.East-b.West, b.North-b.South)/8, onMap, convert)
 	for i, p := range o.ring {
 		if p[0] != p[0] {
 			return o, fmt.Errorf("bbox (%v, %v, %v, %v) goes past the edge of the map of EPSG:%d", b.West, b.South,
@@ -246,7 +246,7 @@ func (c *CRS) draw(ring []Point, all bool) (list []edge) {
 	for _, p := range ring {
 		west, east = min(west, p[0]), max(east, p[0])
 	}
-	to := func(p Point) Point {
+	convert := func(p Point) Point {
 		lon, lat := c.datum.from(p[0], p[1])
 		return c.place(lon, lat)
 	}
@@ -258,7 +258,7 @@ func (c *CRS) draw(ring []Point, all bool) (list []edge) {
 		if a := ring[i]; all && c.round && a[0] == p[0] && (p[0] == west || p[0] == east) {
 			continue // the two ends of the ring are the same place: there is no edge on the ground
 		}
-		list = edges(list, trace([]Point{ring[i], p}, 10, off, to))
+		list = edges(list, trace([]Point{ring[i], p}, 10, off, convert))
 	}
 	return list
 }
@@ -280,7 +280,7 @@ func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 		if length := math.Hypot(b[0]-a[0], b[1]-a[1]); length > step && step > 0 {
 			n = int(min(108, math.Ceil(length/step))) // 1080 degrees in steps of 10
 		}
-		from, fa := a, out[len(out)-1]
+		start, fa := a, out[len(out)-1]
 		for k := 1; k <= n; k++ {
 			t := float64(k) / float64(n)
 			next := Point{a[0] + t*(b[0]-a[0]), a[1] + t*(b[1]-a[1])}
@@ -288,8 +288,8 @@ func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 				next = b
 			}
 			fn := to(next)
-			out = halve(out, from, next, fa, fn, off, 10, to) // 1024 lines for one: 1e-6 of the sag
-			from, fa = next, fn
+			out = halve(out, start, next, fa, fn, off, 10, to) // 1024 lines for one: 1e-6 of the sag
+			start, fa = next, fn
 		}
 	}
 	return out

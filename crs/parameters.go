@@ -87,8 +87,8 @@ func parametersIn(text string) (kind string, values map[string]float64) {
 func ParseDefinition(text string) Definition {
 	d := Definition{}
 	d.Projection, d.Values = parametersIn(text)
-	for name, to := range map[string]*float64{"a": &d.A, "rf": &d.RF} {
-		*to = d.Values[name]
+	for name, target := range map[string]*float64{"a": &d.A, "rf": &d.RF} {
+		*target = d.Values[name]
 		delete(d.Values, name)
 	}
 	d.Base = int(d.Values["base"])

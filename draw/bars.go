@@ -122,24 +122,24 @@ func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
 	if top == 0 { // all values are 0; their bars would be NaN long
 		top = 1
 	}
-	from, span := x+left+6, width-left-6-right-8
-	at := func(v float64) vg.Length { return from + vg.Length(v/top)*span }
+	start, span := x+left+6, width-left-6-right-8
+	place := func(v float64) vg.Length { return start + vg.Length(v/top)*span }
 	for i, b := range p.Bars {
 		mid := y - vg.Length(i)*barHeight - barHeight/2
-		dc.FillText(name, vg.Point{X: from - 6, Y: mid}, clip(b.Name, name.Font, width/3))
+		dc.FillText(name, vg.Point{X: start - 6, Y: mid}, clip(b.Name, name.Font, width/3))
 		fill := barPlain
 		if b.Marked {
 			fill = barMarked
 		}
-		dc.FillPolygon(fill, []vg.Point{{X: from, Y: mid - 5}, {X: at(b.Value), Y: mid - 5},
-			{X: at(b.Value), Y: mid + 5}, {X: from, Y: mid + 5}})
-		dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, at(b.Low), mid, at(b.High), mid)
+		dc.FillPolygon(fill, []vg.Point{{X: start, Y: mid - 5}, {X: place(b.Value), Y: mid - 5},
+			{X: place(b.Value), Y: mid + 5}, {X: start, Y: mid + 5}})
+		dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, place(b.Low), mid, place(b.High), mid)
 		for _, v := range [...]float64{b.Low, b.High} {
-			dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, at(v), mid-2.5, at(v), mid+2.5)
+			dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, place(v), mid-2.5, place(v), mid+2.5)
 		}
-		dc.FillText(value, vg.Point{X: max(at(b.Value), at(b.High)) + 6, Y: mid}, b.label())
+		dc.FillText(value, vg.Point{X: max(place(b.Value), place(b.High)) + 6, Y: mid}, b.label())
 	}
-	dc.StrokeLine2(draw.LineStyle{Color: pale, Width: 0.6}, from, y+2, from, y-vg.Length(len(p.Bars))*barHeight-2)
+	dc.StrokeLine2(draw.LineStyle{Color: pale, Width: 0.6}, start, y+2, start, y-vg.Length(len(p.Bars))*barHeight-2)
 }
 
 func (b *Bar) label() string {

@@ -272,12 +272,12 @@ func percentile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
-	at := q / 100 * float64(len(sorted)-1)
-	i := int(at)
+	rank := q / 100 * float64(len(sorted)-1)
+	i := int(rank)
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	return sorted[i] + (rank-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 func (p *plane) colour(of func(float64) color.NRGBA) *image.NRGBA {

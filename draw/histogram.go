@@ -209,19 +209,19 @@ func newCanvas(format string, w, h vg.Length) (figure, error) {
 
 // heading draws the title and the legend of the lines.
 func heading(dc draw.Canvas, title string) {
-	at := vg.Point{X: dc.Min.X + 6, Y: dc.Max.Y}
-	dc.FillText(letters(14, true, ink), at, title)
-	at.Y -= 21
+	corner := vg.Point{X: dc.Min.X + 6, Y: dc.Max.Y}
+	dc.FillText(letters(14, true, ink), corner, title)
+	corner.Y -= 21
 	sty := letters(9, false, pale)
 	for _, e := range []struct {
 		text string
 		line draw.LineStyle
 	}{{"percentiles 2.5 and 98.5", percentileLine}, {"median", medianLine}, {"mean", meanLine}} {
-		y := at.Y - 5
-		dc.StrokeLine2(e.line, at.X, y, at.X+18, y)
-		at.X += 23
-		dc.FillText(sty, at, e.text)
-		at.X += sty.Width(e.text) + 16
+		y := corner.Y - 5
+		dc.StrokeLine2(e.line, corner.X, y, corner.X+18, y)
+		corner.X += 23
+		dc.FillText(sty, corner, e.text)
+		corner.X += sty.Width(e.text) + 16
 	}
 }
 
@@ -234,11 +234,11 @@ var (
 // draw draws a panel: name, caption, histogram.
 func (p *Panel) draw(dc draw.Canvas) {
 	width := dc.Max.X - dc.Min.X
-	at := vg.Point{X: dc.Min.X, Y: dc.Max.Y}
-	dc.FillText(letters(10.5, true, ink), at, clip(p.Name, typeface(10.5, true), width))
-	at.Y -= 15
+	corner := vg.Point{X: dc.Min.X, Y: dc.Max.Y}
+	dc.FillText(letters(10.5, true, ink), corner, clip(p.Name, typeface(10.5, true), width))
+	corner.Y -= 15
 	for i, line := range p.captions() {
-		dc.FillText(letters(8, false, pale), vg.Point{X: at.X, Y: at.Y - vg.Length(i)*10.5},
+		dc.FillText(letters(8, false, pale), vg.Point{X: corner.X, Y: corner.Y - vg.Length(i)*10.5},
 			clip(line, typeface(8, false), width))
 	}
 	if p.Histogram == nil {
@@ -253,14 +253,14 @@ func (p *Panel) draw(dc draw.Canvas) {
 // captions returns the two lines below a panel's name.
 func (p *Panel) captions() []string {
 	lines := make([]string, 2)
-	all := p.Count + p.NoData + p.NaN + p.Inf
-	left := fmt.Sprintf("%s pixels · nodata %s", Number(float64(p.Count)), Percent(p.NoData, all))
+	total := p.Count + p.NoData + p.NaN + p.Inf
+	left := fmt.Sprintf("%s pixels · nodata %s", Number(float64(p.Count)), Percent(p.NoData, total))
 	for _, e := range []struct {
 		n    uint64
 		name string
 	}{{p.NaN, "NaN"}, {p.Inf, "infinite"}} {
 		if e.n > 0 {
-			left += fmt.Sprintf(" · %s %s", e.name, Percent(e.n, all))
+			left += fmt.Sprintf(" · %s %s", e.name, Percent(e.n, total))
 		}
 	}
 	lines[0] = left
@@ -360,11 +360,11 @@ func (k ticker) Ticks(lo, hi float64) []plot.Tick {
 	}
 	var t []plot.Tick
 	for _, v := range Ticks(lo, hi, 5) {
-		at := v
+		edge := v
 		if k.scaled {
-			at = share(v, lo, hi)
+			edge = share(v, lo, hi)
 		}
-		t = append(t, plot.Tick{Value: at, Label: Number(v)})
+		t = append(t, plot.Tick{Value: edge, Label: Number(v)})
 	}
 	return t
 }

@@ -92,8 +92,8 @@ func abs32(v float32) float32 { return max(v, -v) }
 func trace(img *image.NRGBA, edges []bool, dy, dx int, c color.NRGBA) {
 	w := img.Rect.Dx()
 	for i, edge := range edges {
-		if at := (image.Point{i%w + dx, i/w + dy}); edge && at.In(img.Rect) {
-			img.SetNRGBA(at.X, at.Y, c)
+		if p := (image.Point{i%w + dx, i/w + dy}); edge && p.In(img.Rect) {
+			img.SetNRGBA(p.X, p.Y, c)
 		}
 	}
 }

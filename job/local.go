@@ -28,7 +28,7 @@ type LocalOptions struct {
 // Local does all shards that have no result.
 func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 	// Once for all: in the folder of a large job, a list for each shard costs the square of their number.
-	all, err := j.results(ctx)
+	results, err := j.results(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 		g.Go(func() error {
 			ro := o.RunOptions
 			ro.Progress = func(done, _ int64) { p.set(shard, done) }
-			err := j.run(gctx, shard, all[shard], ro)
+			err := j.run(gctx, shard, results[shard], ro)
 			if err == nil {
 				p.set(shard, j.Shards[shard].Count)
 			}
@@ -71,13 +71,13 @@ func errFailed(failed map[int]error) error {
 	if len(failed) == 1 {
 		return first
 	}
-	more := fmt.Sprintf(" (%d shards failed, and this is the first)", len(failed))
+	note := fmt.Sprintf(" (%d shards failed, and this is the first)", len(failed))
 	var f *fault.Error
 	if !errors.As(first, &f) {
-		return fmt.Errorf("%w%s", first, more)
+		return fmt.Errorf("%w%s", first, note)
 	}
 	told := *f
-	told.Msg += more
+	told.Msg += note
 	return &told
 }
 

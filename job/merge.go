@@ -28,7 +28,7 @@ type Results struct {
 // Results finds the result of every shard. A shard without one is a fault of kind not found, which says how many have
 // none, and results that differ are one of kind corrupt.
 func (j *Job) Results(ctx context.Context) (*Results, error) {
-	all, err := j.results(ctx)
+	results, err := j.results(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +38,12 @@ func (j *Job) Results(ctx context.Context) (*Results, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		name, err := j.find(ctx, shard, all[shard])
+		name, err := j.find(ctx, shard, results[shard])
 		switch {
 		case errors.Is(err, errMissing):
 			if absent++; absent == 1 {
 				first = shard
-				if len(all[shard]) > 0 {
+				if len(results[shard]) > 0 {
 					torn = ", whose file is damaged"
 				}
 			}
@@ -93,9 +93,9 @@ func (r *Results) merging(ctx context.Context, o MergeOptions) *Merging {
 				yield(nil, err)
 				return
 			}
-			more := yield(&p.Part, nil)
+			goesOn := yield(&p.Part, nil)
 			_ = p.file.Close() // it was read only
-			if !more {
+			if !goesOn {
 				return
 			}
 		}

@@ -79,14 +79,14 @@ func (j *Job) save(ctx context.Context, shard int, tally any, body *scratch) (sk
 	if err != nil {
 		return 0, err
 	}
-	all := func(w io.Writer) error {
+	write := func(w io.Writer) error {
 		if _, err := w.Write(append(head, '\n')); err != nil {
 			return err
 		}
 		return body.copyTo(w)
 	}
 	sum := sha256.New()
-	if err := all(sum); err != nil {
+	if err := write(sum); err != nil {
 		return 0, err
 	}
 	name := resultsName + "/" + resultName(shard, digits(sum))
@@ -94,7 +94,7 @@ func (j *Job) save(ctx context.Context, shard int, tally any, body *scratch) (sk
 	if have, err := j.hashOf(ctx, name); err == nil && have == digits(sum) {
 		return skipped, nil
 	}
-	return skipped, j.folder.write(ctx, name, all)
+	return skipped, j.folder.write(ctx, name, write)
 }
 
 // hashOf returns the hash of a file.

@@ -74,11 +74,11 @@ func (j *Job) Run(ctx context.Context, shard int, o RunOptions) error {
 	}
 	var names []string
 	if !o.Again {
-		all, err := j.resultsThat(ctx, strconv.Itoa(shard)+".")
+		results, err := j.resultsThat(ctx, strconv.Itoa(shard)+".")
 		if err != nil {
 			return err
 		}
-		names = all[shard]
+		names = results[shard]
 	}
 	return j.run(ctx, shard, names, o)
 }

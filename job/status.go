@@ -57,7 +57,7 @@ type Run struct {
 // Status returns how far the job is. With check it reads all results, and damaged ones do not count; otherwise a result
 // counts by its name.
 func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
-	all, err := j.results(ctx)
+	results, err := j.results(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 			return nil, err
 		}
 		r, known := records[i]
-		done := len(all[i]) > 0
+		done := len(results[i]) > 0
 		if done && check {
-			if _, err := j.find(ctx, i, all[i]); errors.Is(err, errMissing) {
+			if _, err := j.find(ctx, i, results[i]); errors.Is(err, errMissing) {
 				done = false
 			} else if err != nil {
 				return nil, err

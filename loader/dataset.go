@@ -112,21 +112,21 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src),
 		overviews: newOverviews()}
 	d.opener, d.names = e.options.Opener, newNames(e.options.Opener)
-	all := d.fields
-	d.fields = spec.RowFields(all)
+	list := d.fields
+	d.fields = spec.RowFields(list)
 	if src.Sampler != nil {
 		d.sampler = *src.Sampler
 	}
 	var err error
-	from := *src
+	template := *src
 	if d.onGround() {
-		from.Sampler = &d.sampler // the table has the column that it orders scenes by
+		template.Sampler = &d.sampler // the table has the column that it orders scenes by
 	}
 	timed := e.spec.Geo || d.nearest()
 	if timed {
-		from.More = src.ClockColumns(&d.sampler)
+		template.More = src.ClockColumns(&d.sampler)
 	}
-	if d.table, err = open(ctx, from, d.fields); err != nil {
+	if d.table, err = open(ctx, template, d.fields); err != nil {
 		return shuffle.Source{}, err
 	}
 	// From here on closeTables closes the table, also after an error below.
@@ -137,11 +137,11 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)
 	}
-	if err := d.openBeside(ctx, all[len(d.fields):], e.options); err != nil {
+	if err := d.openBeside(ctx, list[len(d.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
 	}
 	if timed {
-		if d.clock, err = rows.Times(ctx, d.table, from.More); err != nil {
+		if d.clock, err = rows.Times(ctx, d.table, template.More); err != nil {
 			return shuffle.Source{}, fmt.Errorf("geo: times: %w", err)
 		}
 	}
@@ -207,17 +207,17 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		return empty, err
 	}
 	groups := [][]uint32{rows}
-	one := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
-	if one.Transforms, err = e.spec.Elements(); err != nil {
+	items := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
+	if items.Transforms, err = e.spec.Elements(); err != nil {
 		return empty, err
 	}
-	if one.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
+	if items.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
 		return empty, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment,
 			d.sampler.Height, d.sampler.Width)
 	}
 	switch {
 	case d.source.Time != nil:
-		err = d.compileSeries(ctx, &one, rows)
+		err = d.compileSeries(ctx, &items, rows)
 	case d.source.Strata != nil:
 		groups, err = d.compileStrata(ctx, rows)
 	}
@@ -225,14 +225,14 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		return empty, err
 	}
 	d.leaves = len(groups)
-	if err := d.compileSampler(ctx, e, &one); err != nil {
+	if err := d.compileSampler(ctx, e, &items); err != nil {
 		return empty, err
 	}
 	if d.source.Strata == nil {
 		e.leaves = append(e.leaves, d)
-		return d.leaf(one)
+		return d.leaf(items)
 	}
-	return d.mixture(e, one, groups, batch)
+	return d.mixture(e, items, groups, batch)
 }
 
 // compileSeries makes sequences of rows the items of the dataset. It returns a fault of kind not
@@ -549,18 +549,19 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 // compileSampler compiles the sampler for package shuffle. It measures the assets if the number of
 // windows depends on their sizes.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
-	s, to := &d.sampler, &one.Sampler
-	to.PerItem, to.H, to.W, to.AlignY, to.AlignX = int64(s.PerAsset), s.Height, s.Width, d.alignY, d.alignX
+	s, target := &d.sampler, &one.Sampler
+	target.PerItem, target.H, target.W = int64(s.PerAsset), s.Height, s.Width
+	target.AlignY, target.AlignX = d.alignY, d.alignX
 	switch s.Kind {
 	case spec.WholeChip:
-		to.Kind = shuffle.WholeChip
+		target.Kind = shuffle.WholeChip
 		return nil
 	case spec.RandomWindow:
-		to.Kind = shuffle.RandomWindow
+		target.Kind = shuffle.RandomWindow
 		return nil
 	case spec.GridWindow:
-		to.Kind = shuffle.GridWindow
-		to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY,
+		target.Kind = shuffle.GridWindow
+		target.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY,
 			AlignX: d.alignX, Pad: s.Pad}
 		if s.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
 			return errors.New("spec: sampler: a grid that pads needs fields that do")
@@ -571,7 +572,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		}
 		return d.measure(ctx, e)
 	case spec.TileWindow:
-		to.Kind = shuffle.VisitWindow
+		target.Kind = shuffle.VisitWindow
 		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
 			Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
 		if v.TileH < 1 || v.TileW < 1 || v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
@@ -582,20 +583,20 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 			v.Pool = v.PoolWithin(s.PoolBytes, d.tileBytes())
 			s.Pool = v.Pool
 		}
-		to.Visits = v
+		target.Visits = v
 		if s.PerAsset > 0 {
 			return nil
 		}
 		return d.measure(ctx, e)
 	case spec.GroundWindow:
-		return d.compileGround(ctx, e, to)
+		return d.compileGround(ctx, e, target)
 	case spec.ResizedWindow:
-		to.Kind = shuffle.ResizedWindow
-		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
+		target.Kind = shuffle.ResizedWindow
+		target.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
 			OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
 		return nil
 	}
-	to.Kind = shuffle.WeightedWindow
+	target.Kind = shuffle.WeightedWindow
 	var err error
 	if d.weights, err = rows.OpenWeights(ctx, s.Weights, e.options, d.table); err != nil {
 		return err
@@ -659,8 +660,8 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
 	switch x := d.extras; {
 	case x.Size != nil:
-		one := x.Size(column)
-		d.sizes.one = &one
+		size := x.Size(column)
+		d.sizes.one = &size
 	case x.Sizes != nil:
 		var err error
 		if d.sizes.each, err = x.Sizes(ctx, column); err != nil {

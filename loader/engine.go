@@ -121,11 +121,11 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	}
 	// At least one row must fit into the memory. Whether all rows of a ticket fit is checked when
 	// the ticket comes, because its number of rows is not known before.
-	one, err := e.layout(layoutKey{rows: 1})
+	single, err := e.layout(layoutKey{rows: 1})
 	if err != nil {
 		return e, err
 	}
-	e.describe(one)
+	e.describe(single)
 	if e.spec.BatchSize > 1 { // a layout without n holds one sample only
 		for _, r := range e.rasters {
 			if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
@@ -473,14 +473,14 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
 	// bound. The layout leaves that much room in front of the tensors to account for it.
 	_, steps := e.validity() // with a byte for each
-	beside := rowBytes + steps + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
+	rowSize := rowBytes + steps + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
 	if e.spec.Windows {
-		beside += windowBytes
+		rowSize += windowBytes
 	}
 	if e.spec.Geo {
-		beside += geoBytes + timeBytes*max(e.sets[0].steps, 1)
+		rowSize += geoBytes + timeBytes*max(e.sets[0].steps, 1)
 	}
-	if l.bytes = key.rows * beside; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, beside) < 0 {
+	if l.bytes = key.rows * rowSize; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, rowSize) < 0 {
 		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
 	l.bytes = pixels.Align64(l.bytes)

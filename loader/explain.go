@@ -235,11 +235,11 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
 		in := l.Inside(p.Window)
 		if q.Resampled = !l.Same || d.resamples(field); q.Resampled && !l.Whole() {
-			over, _, m, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
+			overview, _, m, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err
 			}
-			if asset = over; asset.Raster != nil {
+			if asset = overview; asset.Raster != nil {
 				q.Overview = &asset.Overview
 			}
 			in = part.Source(m)
@@ -268,8 +268,8 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 		return p.AddBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
 	}
 	if m := a.Index.Mask; m != nil && masked {
-		in, of := pixels.MaskBands(m, in, bands)
-		p.Add(m, in, of, plan, how, true)
+		in, outBands := pixels.MaskBands(m, in, bands)
+		p.Add(m, in, outBands, plan, how, true)
 	}
 	return nil
 }

@@ -119,12 +119,12 @@ func (p *dryRun) blocks() []stepRange {
 // memory computes the memory of the run.
 func (p *dryRun) memory() error {
 	e, m := p.engine, &p.out.Memory
-	one, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, p.options.World)})
+	batch, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, p.options.World)})
 	if err != nil {
 		return err
 	}
-	fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1 // as NewLoader has it
-	m.Batch, m.Batches = int64(one.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
+	fit := e.options.MemoryBytes/max(int64(batch.bytes), 1) - 1 // as NewLoader has it
+	m.Batch, m.Batches = int64(batch.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
 	if limit := e.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > limit {
 		m.Batches = int(max(limit, 1))
 	}
@@ -158,9 +158,9 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 		defer close(ordered)
 		for s := b.from; s < b.end; s++ {
 			sp := &stepPlan{step: s, done: make(chan struct{})}
-			for _, to := range []chan *stepPlan{ordered, jobs} {
+			for _, list := range []chan *stepPlan{ordered, jobs} {
 				select {
-				case to <- sp:
+				case list <- sp:
 				case <-ctx.Done():
 					return ctx.Err()
 				}
@@ -220,7 +220,7 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 
 // step counts a step.
 func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
-	var all dryrun.Work
+	var total dryrun.Work
 	for i := range s.rows {
 		r := &s.rows[i]
 		if r.Position < 0 {
@@ -230,7 +230,7 @@ func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
 		if err != nil {
 			return err
 		}
-		all.Add(w)
+		total.Add(w)
 		if r.Err != nil && p.out.FirstBad == "" {
 			p.out.FirstBad = r.Error
 		}
@@ -238,8 +238,8 @@ func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
 	}
 	p.done++
 	p.out.Examined++
-	p.out.Total.Add(all)
-	p.out.Most.Max(all)
+	p.out.Total.Add(total)
+	p.out.Most.Max(total)
 	if p.done == p.total-p.total/4 {
 		p.early = p.out.Total
 		p.earlySources = slices.Clone(p.out.Sources)
@@ -382,8 +382,8 @@ func (p *dryRun) scaled(all, early dryrun.Work, factor float64) dryrun.Work {
 	if p.cache == nil || all.Rows == early.Rows {
 		return out
 	}
-	more := float64(all.Rows) * (factor - 1) / float64(all.Rows-early.Rows)
-	on := func(all, early int64) int64 { return all + int64(more*float64(all-early)+0.5) }
+	growth := float64(all.Rows) * (factor - 1) / float64(all.Rows-early.Rows)
+	on := func(all, early int64) int64 { return all + int64(growth*float64(all-early)+0.5) }
 	out.Requests, out.Bytes = on(all.Requests, early.Requests), on(all.Bytes, early.Bytes)
 	out.Chunks, out.Decoded = on(all.Chunks, early.Chunks), on(all.Decoded, early.Decoded)
 	return out

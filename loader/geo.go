@@ -102,12 +102,12 @@ func (c clock) at(row int64) int64 {
 // placeOf returns where a window of an asset lies that becomes height by width pixels and is then turned.
 func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.Element) rowPlace {
 	t := a.Place.Transform(a.Index.Height, a.Index.Width)
-	at := func(x, y float64) crs.Point { return crs.At(&t, x, y) }
+	corner := func(x, y float64) crs.Point { return crs.At(&t, x, y) }
 	x0, y0, x1, y1 := float64(w.X), float64(w.Y), float64(w.X+w.W), float64(w.Y+w.H)
 	g := nowhere()
 	g.epsg = int64(a.Place.EPSG)
 	g.bounds = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, c := range [...]crs.Point{at(x0, y0), at(x1, y0), at(x0, y1), at(x1, y1)} {
+	for _, c := range [...]crs.Point{corner(x0, y0), corner(x1, y0), corner(x0, y1), corner(x1, y1)} {
 		g.bounds = [4]float64{min(g.bounds[0], c[0]), min(g.bounds[1], c[1]), max(g.bounds[2], c[0]),
 			max(g.bounds[3], c[1])}
 	}
@@ -120,12 +120,12 @@ func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.El
 	if turn&shuffle.FlipY != 0 {
 		y0, sy = y1, -sy
 	}
-	first, column, row := at(x0, y0), [2]float64{t[1] * sx, t[4] * sx}, [2]float64{t[2] * sy, t[5] * sy}
+	first, column, row := corner(x0, y0), [2]float64{t[1] * sx, t[4] * sx}, [2]float64{t[2] * sy, t[5] * sy}
 	if turn&shuffle.Transpose != 0 {
 		column, row = row, column
 	}
 	g.transform = [6]float64{first[0], column[0], row[0], first[1], column[1], row[1]}
-	g.ground(at((float64(w.X)+float64(w.X+w.W))/2, (float64(w.Y)+float64(w.Y+w.H))/2))
+	g.ground(corner((float64(w.X)+float64(w.X+w.W))/2, (float64(w.Y)+float64(w.Y+w.H))/2))
 	return g
 }
 

@@ -337,18 +337,18 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 		return nil
 	}
 	type has struct{ time, step bool }
-	of := make([]has, d.extras.Joined.Count())
+	found := make([]has, d.extras.Joined.Count())
 	for i := range list {
 		s := &list[i]
 		if d.nearest() {
 			s.Time = d.clock.at(s.Row)
 			s.Timed = s.Time != rows.NoTime
 		}
-		h := &of[s.Dataset]
+		h := &found[s.Dataset]
 		h.time, h.step = h.time || s.Timed, h.step || s.Step >= 0
 	}
 	for _, r := range d.rasters {
-		for k, h := range of {
+		for k, h := range found {
 			lacks := ""
 			switch {
 			case r.Match == spec.MatchNearest && !h.time:
@@ -398,13 +398,13 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 	})
 	// The row of a window is then of the first dataset that has a scene there. Datasets whose scenes are steps of one
 	// sequence count as one.
-	of := func(s *scenes.Scene) int {
+	dates := func(s *scenes.Scene) int {
 		if d.sampler.Length > 0 && !s.Beside {
 			return 0
 		}
 		return s.Dataset
 	}
-	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(of(&a), of(&b)) })
+	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(dates(&a), dates(&b)) })
 	return nil
 }
 
@@ -453,11 +453,11 @@ func (d *dataset) all(place shuffle.Place, f *pixels.Raster, step int) []int64 {
 	if f.Match == spec.MatchStep {
 		return d.ground.SameStep(place, &steps[step], has)
 	}
-	within := int64(math.MaxInt64)
+	limit := int64(math.MaxInt64)
 	if f.MatchDays > 0 {
-		within = int64(f.MatchDays * day)
+		limit = int64(f.MatchDays * day)
 	}
-	return d.ground.Nearest(place, &steps[step], has, within)
+	return d.ground.Nearest(place, &steps[step], has, limit)
 }
 
 // day is a day in microseconds, as scenes.Scene.Time counts.
@@ -468,13 +468,13 @@ func (d *dataset) of(f *pixels.Raster, seen []int64) []int64 {
 	if d.extras.Joined == nil {
 		return seen
 	}
-	var own []int64
+	var places []int64
 	for _, row := range seen {
 		if k, _ := d.extras.Joined.Dataset(row); d.holds(f, k) {
-			own = append(own, row)
+			places = append(places, row)
 		}
 	}
-	return own
+	return places
 }
 
 // eachScene calls do for the scenes that a draw's window takes pixels of a raster field from, the preferred ones first:
@@ -492,15 +492,15 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if err != nil {
 			return err
 		}
-		of, bands := f, []int(nil)
+		raster, bands := f, []int(nil)
 		if part >= 0 {
 			if a.Parts == nil {
 				return a.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
 			}
-			of, a = f.Parts[part], a.Parts[part]
-			bands = of.Picked
+			raster, a = f.Parts[part], a.Parts[part]
+			bands = raster.Picked
 		}
-		if err := of.Fits(&a); err != nil {
+		if err := raster.Fits(&a); err != nil {
 			return a.Fault(err)
 		}
 		if part < 0 {
@@ -514,10 +514,10 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		if err != nil {
 			return err
 		}
-		if a, m, err = d.coarser(ctx, e, of, window, a, m); err != nil {
+		if a, m, err = d.coarser(ctx, e, raster, window, a, m); err != nil {
 			return err
 		}
-		if more, err := do(row, &a, bands, m, i == len(seen)-1); err != nil || !more {
+		if goesOn, err := do(row, &a, bands, m, i == len(seen)-1); err != nil || !goesOn {
 			return err
 		}
 	}
@@ -585,6 +585,6 @@ func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, wind
 		return a, m, nil
 	}
 	o := pixels.AtOverview(a, levels, level)
-	to, err := pixels.OnGround(window, &o)
-	return o, to, err
+	mapping, err := pixels.OnGround(window, &o)
+	return o, mapping, err
 }

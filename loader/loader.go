@@ -106,7 +106,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 // After any other error the next call tries the same step again. If more samples of an epoch are
 // bad than Spec.BadLimit allows, it returns an error of kind limit.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
-	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
+	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
 	if !ok {
 		return nil, io.EOF
 	}
@@ -122,20 +122,20 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	b, err := l.ahead[0].Wait(ctx)
 	if err != nil {
 		l.drop()
-		l.next = at
+		l.next = next
 		return nil, err
 	}
 	l.ahead = append(l.ahead[:0], l.ahead[1:]...)
 	if err := l.bad.Note(b); err != nil {
 		b.Release()
 		l.drop()
-		l.next = at
+		l.next = next
 		return nil, err
 	}
 	b.Keep()
 	// The state moves only now, so that a step that failed is not counted as yielded.
-	l.state.Epoch = at.epoch
-	l.state.Samples = min((at.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())
+	l.state.Epoch = next.epoch
+	l.state.Samples = min((next.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())
 	return b, nil
 }
 

@@ -68,8 +68,8 @@ func (m *memory) take(n int, owner resources.Owner, filled int64) (b Buffer, ok 
 		m.idle.Keep(b)
 	}
 	// Idle buffers of other sizes and owners would keep the bound full, since they are never returned again.
-	if over := m.taken + int64(n) - m.bound; over > 0 {
-		m.taken -= m.idle.FreeSome(over)
+	if excess := m.taken + int64(n) - m.bound; excess > 0 {
+		m.taken -= m.idle.FreeSome(excess)
 	}
 	if m.taken+int64(n) > m.bound || !m.grant(int64(n), spare) {
 		return nil, false
@@ -208,11 +208,11 @@ func (m *memory) lend(n, whole int64) bool {
 	if need > m.bound {
 		return false
 	}
-	if more := need + m.seats - m.granted; more > 0 {
-		if !m.budget.TryAcquire(more) {
+	if due := need + m.seats - m.granted; due > 0 {
+		if !m.budget.TryAcquire(due) {
 			return false
 		}
-		m.granted += more
+		m.granted += due
 	}
 	m.lent += n
 	m.floor = max(m.opened, need)
@@ -260,8 +260,8 @@ func (m *memory) Reclaim(l budget.Level) (more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	used := m.taken - m.idle.Bytes()
-	if over := m.taken - m.own(); over > 0 && (used == 0 || l >= budget.Idle) {
-		m.taken -= m.idle.FreeSome(over)
+	if excess := m.taken - m.own(); excess > 0 && (used == 0 || l >= budget.Idle) {
+		m.taken -= m.idle.FreeSome(excess)
 	}
 	return false
 }

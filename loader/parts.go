@@ -56,12 +56,12 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 	delete(spec, "sources")
 	flatten(out, "", spec)
 	for _, d := range data.sources {
-		of := ""
+		whose := ""
 		if d.name != "" {
-			of = " of " + d.name
+			whose = " of " + d.name
 		}
-		out["data"+of] = "#" + d.fingerprint
-		out["rows"+of] = d.rows
+		out["data"+whose] = "#" + d.fingerprint
+		out["rows"+whose] = d.rows
 	}
 	if data.digest != "" {
 		out["selected rows, weights or sizes"] = "#" + data.digest
@@ -117,16 +117,16 @@ func flattenSources(out map[string]any, path string, v any, sources []Source) {
 		if !ok {
 			continue
 		}
-		at := path + "sources." + sources[i].Named(i)
+		where := path + "sources." + sources[i].Named(i)
 		var names []string
 		for _, f := range sources[i].Fields {
 			names = append(names, f.Name)
 		}
-		flattenNamed(out, at+".fields", o["fields"], names)
-		flattenSources(out, at+".", o["sources"], sources[i].Sources)
+		flattenNamed(out, where+".fields", o["fields"], names)
+		flattenSources(out, where+".", o["sources"], sources[i].Sources)
 		delete(o, "fields")
 		delete(o, "sources")
-		flatten(out, at, o)
+		flatten(out, where, o)
 	}
 }
 

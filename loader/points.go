@@ -73,12 +73,12 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 		if s.Type(d) == tiledb.StringASCII {
 			return bad(fault.Unsupported, "dimension %q has strings: points have numbers", s.Dims[d].Name)
 		}
-		at, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
-		if !ok || *at >= 0 {
+		axis, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
+		if !ok || *axis >= 0 {
 			return bad(fault.Unsupported, "%q: dimensions of points are called n, y and x, each once",
 				strings.Join(names, " "))
 		}
-		*at = d
+		*axis = d
 	}
 	if p.y < 0 || p.x < 0 {
 		return bad(fault.Unsupported, "%q: y and x are needed", strings.Join(names, " "))
@@ -88,16 +88,17 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 		p.attr = 0
 	}
 	if p.attr < 0 {
-		all := make([]string, len(s.Attrs))
+		list := make([]string, len(s.Attrs))
 		for i := range s.Attrs {
-			all[i] = s.Attrs[i].Name
+			list[i] = s.Attrs[i].Name
 		}
-		return bad(fault.NotFound, "no attribute %q for values; there are %q", q.Values, all)
+		return bad(fault.NotFound, "no attribute %q for values; there are %q", q.Values, list)
 	}
-	at := &s.Attrs[p.attr]
-	if p.dtype = at.Type.Sample(); at.Values != 1 || p.dtype == chunk.Invalid {
-		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(),
-			at.Type)
+	attribute := &s.Attrs[p.attr]
+	if p.dtype = attribute.Type.Sample(); attribute.Values != 1 || p.dtype == chunk.Invalid {
+		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", attribute.Name,
+			attribute.Cells(),
+			attribute.Type)
 	}
 	if q.Transform != nil {
 		var err error
@@ -120,7 +121,7 @@ func newAffine(t [6]float64) (*affine, error) {
 	// other processors and give other points.
 	det := float64(t[1]*t[5]) - float64(t[2]*t[4])
 	// all != all is true for NaN. The sum catches a NaN or infinity in any of its terms.
-	if all := det + t[0] + t[3]; det == 0 || all != all || math.IsInf(all, 0) {
+	if sum := det + t[0] + t[3]; det == 0 || sum != sum || math.IsInf(sum, 0) {
 		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", t)
 	}
 	return &affine{t, [6]float64{t[0], t[5] / det, -t[2] / det, t[3], -t[4] / det, t[1] / det}}, nil
@@ -220,13 +221,13 @@ func wider(lo, hi float64) (float64, float64) {
 // cut narrows dimension d of b to [lo, hi], and reports whether anything is left.
 func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 	t, i := p.array.Schema.Type(d), &b[d]
-	from, to := t.Float(i.Lo), t.Float(i.Hi)
-	if !(lo <= to && hi >= from) {
+	start, end := t.Float(i.Lo), t.Float(i.Hi)
+	if !(lo <= end && hi >= start) {
 		return false
 	}
 	// at returns v, a bound inside of the domain, as a coordinate. A number that the dimension's
 	// type does not hold is rounded outwards, so that no point is lost; read drops those outside.
-	at := func(v, out float64) tiledb.Coord {
+	coord := func(v, out float64) tiledb.Coord {
 		if t.Real() {
 			c := t.CoordOfFloat(v)
 			if f := t.Float(c); f != v && (f > v) == (out > 0) {
@@ -248,11 +249,11 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 		}
 		return t.CoordOf(int64(math.Floor(v)))
 	}
-	if lo > from {
-		i.Lo = max(i.Lo, at(lo, math.Inf(-1)))
+	if lo > start {
+		i.Lo = max(i.Lo, coord(lo, math.Inf(-1)))
 	}
-	if hi < to {
-		i.Hi = min(i.Hi, at(hi, math.Inf(1)))
+	if hi < end {
+		i.Hi = min(i.Hi, coord(hi, math.Inf(1)))
 	}
 	return i.Lo <= i.Hi
 }
@@ -406,19 +407,19 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
 func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box,
 	do func(i int, f *pointsField, at pointWindow) error) error {
-	at := pointWindow{win: win, n: row}
+	w := pointWindow{win: win, n: row}
 	if coordinate := d.extras.Coordinate; coordinate != nil {
-		at.n = coordinate(row)
+		w.n = coordinate(row)
 	}
 	for i, f := range d.points {
-		at.t = nil
+		w.t = nil
 		if f.world {
 			var err error
-			if at.t, err = f.affine(ctx, a); err != nil {
+			if w.t, err = f.affine(ctx, a); err != nil {
 				return a.Fault(err)
 			}
 		}
-		if err := do(i, f, at); err != nil {
+		if err := do(i, f, w); err != nil {
 			return err
 		}
 	}

@@ -171,9 +171,9 @@ func (q *queue) next() *Pending {
 	filled := q.filled()
 	for c := q.all.turns.Front(); c != nil; c = c.Next() {
 		client := c.Value.(*share)
-		own := int64(0)
+		mine := int64(0)
 		if k := q.seats[client.key]; k != nil {
-			own = k.bytes
+			mine = k.bytes
 		}
 		for s := client.turns.Front(); s != nil; s = s.Next() {
 			stream := s.Value.(*share)
@@ -184,21 +184,21 @@ func (q *queue) next() *Pending {
 				return p
 			}
 			n := int64(p.size())
-			if !client.room(n, bound, own) {
+			if !client.room(n, bound, mine) {
 				if bound < q.bound {
-					q.ask(stream, p, own)
+					q.ask(stream, p, mine)
 				}
 				break
 			}
-			if !stream.room(n, max(bound/int64(len(q.all.members)), own), 0) {
+			if !stream.room(n, max(bound/int64(len(q.all.members)), mine), 0) {
 				continue
 			}
-			if !q.reserve(p, filled-min(own, client.held)+min(own, client.held+n)) {
+			if !q.reserve(p, filled-min(mine, client.held)+min(mine, client.held+n)) {
 				if q.memory.full(n) { // smaller tickets of others would hold it up for ever
 					q.head = p
 					return nil
 				}
-				q.ask(stream, p, own)
+				q.ask(stream, p, mine)
 				break
 			}
 			stream.remove()

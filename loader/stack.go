@@ -93,10 +93,10 @@ func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raste
 	stack := *a
 	stack.Parts = slices.Clone(a.Parts)
 	stack.Parts[k] = pixels.AtOverview(asset, levels, level)
-	over, err := part.NewLay(&stack, k)
+	lay, err := part.NewLay(&stack, k)
 	if err != nil {
 		return asset, l, m, err
 	}
-	m, err = over.Warp(win, part.H, part.W)
-	return stack.Parts[k], &over, m, stack.Parts[k].Fault(err)
+	m, err = lay.Warp(win, part.H, part.W)
+	return stack.Parts[k], &lay, m, stack.Parts[k].Fault(err)
 }

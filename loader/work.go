@@ -380,15 +380,15 @@ func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
 	r := &p.errs[u.row]
-	at := &r.all
+	target := &r.all
 	if n := p.engine.sets[0].span(); n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
 		if r.steps == nil {
 			r.steps = make([]error, n)
 		}
-		at = &r.steps[u.step]
+		target = &r.steps[u.step]
 	}
-	if outranks(err, *at) {
-		*at = err
+	if outranks(err, *target) {
+		*target = err
 	}
 }
 

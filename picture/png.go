@@ -95,11 +95,11 @@ func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 	}
 	d.src.Reset(src)
 	defer d.src.Reset(nil)
-	from := io.Reader(&d.src)
+	input := io.Reader(&d.src)
 	if h.color == grey || h.color == greyAlpha {
-		from = withoutPalette(src, from)
+		input = withoutPalette(src, input)
 	}
-	img, err := png.Decode(from)
+	img, err := png.Decode(input)
 	if err != nil {
 		return faultOf(err)
 	}

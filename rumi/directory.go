@@ -80,12 +80,12 @@ func (p *profile) entriesAre(generation int, kind fault.Kind) {
 			p.Err = fault.New(kind, "ifd 0", off, format, args...)
 		}
 	}
-	all := entries(generation)
-	if len(p.Dir.Entries) != len(all) {
-		bad(p.Dir.Off, "%d tags, a rumi file of generation %d has %d", len(p.Dir.Entries), generation, len(all))
+	list := entries(generation)
+	if len(p.Dir.Entries) != len(list) {
+		bad(p.Dir.Off, "%d tags, a rumi file of generation %d has %d", len(p.Dir.Entries), generation, len(list))
 		return
 	}
-	for i, want := range all {
+	for i, want := range list {
 		e := &p.Dir.Entries[i]
 		if e.Tag != want.tag || e.Type != want.typ {
 			bad(e.Off, "tag %d of type %d, where a rumi file of generation %d has %d of type %d", e.Tag, e.Type,
@@ -100,10 +100,10 @@ func (p *profile) places(generation, bands int, frames uint64) {
 	if p.Err != nil {
 		return
 	}
-	all := entries(generation)
+	list := entries(generation)
 	counts := [...]uint64{one: 1, perBand: uint64(bands), perFrame: frames, sixteen: 16}
-	pos := int64(dirAt + 8 + 20*len(all) + 8)
-	for i, want := range all {
+	pos := int64(dirAt + 8 + 20*len(list) + 8)
+	for i, want := range list {
 		e := &p.Dir.Entries[i]
 		if e.Count != counts[want.many] {
 			p.fail(e.Tag, "%d values, %d are needed", e.Count, counts[want.many])

@@ -149,8 +149,8 @@ func (p *trailerParser) times(t *Trailer, steps int) {
 		return
 	}
 	largest := int64(maxTime) / scale
-	within := func(v int64) bool { return -largest <= v && v <= largest }
-	if !within(epoch) || !within(step) {
+	inRange := func(v int64) bool { return -largest <= v && v <= largest }
+	if !inRange(epoch) || !inRange(step) {
 		p.Fail(fault.Corrupt, "times from %d on in steps of %d", epoch, step)
 		return
 	}
@@ -164,7 +164,7 @@ func (p *trailerParser) times(t *Trailer, steps int) {
 		if fits {
 			v += int64(i)*step + residual
 		}
-		if !fits || !within(v) {
+		if !fits || !inRange(v) {
 			p.Fail(fault.Corrupt, "time %d overflows", i)
 			return
 		}

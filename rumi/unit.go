@@ -102,10 +102,10 @@ func (u Unit) indexOrder(x *chunk.Index) {
 	if u != UnitTile || x.Times == 0 {
 		return
 	}
-	from := x.Ranges
-	x.Ranges = make([]chunk.Range, len(from))
+	ranges := x.Ranges
+	x.Ranges = make([]chunk.Range, len(ranges))
 	for i := range x.Ranges {
-		x.Ranges[i] = from[u.frame(x, i)]
+		x.Ranges[i] = ranges[u.frame(x, i)]
 	}
 }
 

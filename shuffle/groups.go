@@ -71,18 +71,18 @@ func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
 // datasets with pools that are drawn at least a quarter as often as the most drawn one, the dataset
 // leads whose pools last longest: groups then cut the pools of the others about once at most.
 func (pl *Plan) Groups() (g Groups, ok bool) {
-	var all []leader
+	var leaders []leader
 	top := leader{share: 1}
 	if pl.take > 0 {
 		top.levels = []Level{{pl.take, pl.nodes[0].n}}
 	}
-	pl.leaders(0, top, &all)
+	pl.leaders(0, top, &leaders)
 	largest := 0.0
-	for _, l := range all {
+	for _, l := range leaders {
 		largest = max(largest, l.share)
 	}
 	longest := -1.0
-	for _, l := range all {
+	for _, l := range leaders {
 		lf := &pl.leaves[l.dataset]
 		pool := lf.Sampler.Visits.PoolLen()
 		lasts := float64(min(pool, lf.n)) / l.share
@@ -92,7 +92,7 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 		longest = lasts
 		g = Groups{Dataset: l.dataset, Pool: pool, Samples: pl.Len(), Levels: l.levels}
 	}
-	return g, len(all) > 0 && pl.Len() > 0
+	return g, len(leaders) > 0 && pl.Len() > 0
 }
 
 // leader is a dataset that has pools.

@@ -74,11 +74,11 @@ func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 		return &word{counts: counts, batch: batch, seed: seed, ends: ends}, nil
 	}
 	w := &word{counts: counts, indices: make([][]uint16, len(counts))}
-	var of [WordLen]uint16
+	var owner [WordLen]uint16
 	pos := 0
 	for i, c := range counts {
 		for range c {
-			of[pos] = uint16(i)
+			owner[pos] = uint16(i)
 			pos++
 		}
 	}
@@ -97,7 +97,7 @@ func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 		for x >= WordLen {
 			x = once[x]
 		}
-		i := of[x]
+		i := owner[x]
 		w.source[j] = i
 		w.rank[j] = uint16(len(w.indices[i]))
 		w.indices[i] = append(w.indices[i], uint16(j))

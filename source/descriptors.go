@@ -55,12 +55,12 @@ func (s *Files) countIdle(by, left int) (tooMany bool) {
 // closeIdle closes all unused files of the process. It returns how many there were.
 func closeIdle() (closed int) {
 	idleFiles.mu.Lock()
-	var all []*Files
+	var found []*Files
 	for s := range idleFiles.of {
-		all = append(all, s)
+		found = append(found, s)
 	}
 	idleFiles.mu.Unlock()
-	for _, s := range all {
+	for _, s := range found {
 		s.mu.Lock()
 		closed += s.lru.Len()
 		_ = s.dropIdle() // they were only read

@@ -139,14 +139,14 @@ func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
 
 // Close closes the openers that have a Close method.
 func (m *Mux) Close() error {
-	all := []Opener{m.Files}
+	openers := []Opener{m.Files}
 	for _, o := range m.Schemes {
-		if !slices.Contains(all, o) { // one opener may serve several schemes
-			all = append(all, o)
+		if !slices.Contains(openers, o) { // one opener may serve several schemes
+			openers = append(openers, o)
 		}
 	}
 	var errs []error
-	for _, o := range all {
+	for _, o := range openers {
 		if c, ok := o.(io.Closer); ok {
 			errs = append(errs, c.Close())
 		}

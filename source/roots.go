@@ -230,14 +230,14 @@ func (w *walker) step(next string) error {
 	if w.links++; w.links > maxLinks {
 		return syscall.ELOOP
 	}
-	to, err := os.Readlink(next)
+	target, err := os.Readlink(next)
 	if err != nil {
 		return err
 	}
-	if filepath.IsAbs(to) {
+	if filepath.IsAbs(target) {
 		w.at = string(filepath.Separator)
 	}
-	w.left = append(pathname.Names(to), w.left...)
+	w.left = append(pathname.Names(target), w.left...)
 	return nil
 }
 

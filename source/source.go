@@ -184,15 +184,15 @@ func IsDenied(err error) bool {
 
 // Error returns "URI: PART at OFFSET: reason, after N attempts", without the secrets of the URI.
 func (e *RequestError) Error() string {
-	at := ""
+	place := ""
 	if e.Off >= 0 {
-		at = fmt.Sprintf(" at %d", e.Off)
+		place = fmt.Sprintf(" at %d", e.Off)
 	}
 	tries := "1 attempt"
 	if e.Attempts != 1 {
 		tries = fmt.Sprintf("%d attempts", e.Attempts)
 	}
-	return fault.WithoutSecrets(fmt.Sprintf("%s: %s%s: %v, after %s", e.URI, e.Part, at, e.Err, tries))
+	return fault.WithoutSecrets(fmt.Sprintf("%s: %s%s: %v, after %s", e.URI, e.Part, place, e.Err, tries))
 }
 
 // Unwrap returns the error of the last attempt.

@@ -76,18 +76,18 @@ func (r *Roots) walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFun
 // follow returns left with the directory of a link appended, or an error if the link leads to one
 // of these directories or to a parent of one.
 func (r *Roots) follow(link string, left []string) ([]string, error) {
-	from, err := r.physical(pathname.Dir(link))
+	folder, err := r.physical(pathname.Dir(link))
 	if err != nil {
 		return nil, err
 	}
-	to, err := r.physical(link)
+	target, err := r.physical(link)
 	if err != nil {
 		return nil, err
 	}
-	left = append(slices.Clip(left), from)
-	above := strings.TrimSuffix(to, string(filepath.Separator)) + string(filepath.Separator)
+	left = append(slices.Clip(left), folder)
+	above := strings.TrimSuffix(target, string(filepath.Separator)) + string(filepath.Separator)
 	for _, l := range left {
-		if l == to || strings.HasPrefix(l, above) {
+		if l == target || strings.HasPrefix(l, above) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset,
 				"the symbolic link leads to a directory that contains it"), link)
 		}

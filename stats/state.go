@@ -326,10 +326,10 @@ func (p *stateParser) checkSums(n uint64, sum, squares, lo, hi *big.Int) {
 		return
 	}
 	count := new(big.Int).SetUint64(n)
-	least, most := new(big.Int).Mul(count, lo), new(big.Int).Mul(count, hi)
+	least, last := new(big.Int).Mul(count, lo), new(big.Int).Mul(count, hi)
 	spread := new(big.Int).Mul(count, squares)
 	spread.Sub(spread, new(big.Int).Mul(sum, sum))
-	if sum.Cmp(least) < 0 || sum.Cmp(most) > 0 || spread.Sign() < 0 {
+	if sum.Cmp(least) < 0 || sum.Cmp(last) > 0 || spread.Sign() < 0 {
 		p.Fail(fault.Corrupt, "sums that %d samples of this range cannot have", n)
 	}
 }

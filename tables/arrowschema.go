@@ -180,9 +180,9 @@ func (t flat) fields(i int, left *arrowLeft, depth int) []arrowField {
 	}
 	var out []arrowField
 	for _, f := range t.tables(i, left) {
-		one := f.field(left)
-		one.children = f.fields(5, left, depth+1)
-		out = append(out, one)
+		field := f.field(left)
+		field.children = f.fields(5, left, depth+1)
+		out = append(out, field)
 	}
 	return out
 }

@@ -75,10 +75,10 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 	switch w.typ.Kind {
 	case Null:
 	case Float64:
-		var to []float64
-		w.floats, to = extend(b, w.floats, n)
+		var out []float64
+		w.floats, out = extend(b, w.floats, n)
 		b.copy(n, func() error {
-			v.FillFloats(to, lo)
+			v.FillFloats(out, lo)
 			return nil
 		})
 	case String, Binary:
@@ -86,11 +86,11 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 	case Decimal:
 		return b.addDecimals(v, lo, hi)
 	default:
-		var to []int64
-		w.ints, to = extend(b, w.ints, n)
+		var out []int64
+		w.ints, out = extend(b, w.ints, n)
 		b.copy(n, func() error {
-			v.FillInts(to, lo)
-			return b.scale(to)
+			v.FillInts(out, lo)
+			return b.scale(out)
 		})
 	}
 	return nil
@@ -179,8 +179,8 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	need := len(values) + n
 	if need > cap(values) {
 		room := max(need, 2*len(values))
-		if all := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= all {
-			room = max(need, min(4*max(need, b.held), all))
+		if whole := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= whole {
+			room = max(need, min(4*max(need, b.held), whole))
 		}
 		b.copying.Wait()
 		values = append(make([]T, 0, room), values...)
@@ -217,11 +217,11 @@ func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 }
 
 func (b *builder) addCodes(v *parquet.Values, lo, hi int) {
-	var to []uint8
-	b.codes.codes, to = extend(b, b.codes.codes, hi-lo)
+	var out []uint8
+	b.codes.codes, out = extend(b, b.codes.codes, hi-lo)
 	codes := b.codes.last
 	b.copy(hi-lo, func() error {
-		v.FillCodes(to, codes, nullCode, lo)
+		v.FillCodes(out, codes, nullCode, lo)
 		return nil
 	})
 }

@@ -178,14 +178,14 @@ func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 		if i < 0 {
 			continue
 		}
-		one := t.cols[i].Type
-		both, ok := common(typ, one)
+		next := t.cols[i].Type
+		both, ok := common(typ, next)
 		if ok && (mode == Strict || mode == Mixed) {
-			ok = !typ.BecomesString(both) && !one.BecomesString(both)
+			ok = !typ.BecomesString(both) && !next.BecomesString(both)
 		}
 		if !ok {
 			return Type{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-				"is %v in one table and %v in another", typ, one)
+				"is %v in one table and %v in another", typ, next)
 		}
 		typ = both
 	}

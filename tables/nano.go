@@ -24,15 +24,15 @@ func NewTimes(t Type, us, ns []int64, nulls []bool) *Vector {
 
 // appendNanos appends the nanoseconds of p, whose microseconds were appended just before.
 func (v *Vector) appendNanos(p *Vector) {
-	from := p.Nanos()
-	if from == nil && v.high == nil {
+	nanos := p.Nanos()
+	if nanos == nil && v.high == nil {
 		return
 	}
 	if have := len(v.ints) - p.n; len(v.high) < have {
 		v.high = append(v.high, make([]int64, have-len(v.high))...)
 	}
-	if from == nil {
-		from = make([]int64, p.n)
+	if nanos == nil {
+		nanos = make([]int64, p.n)
 	}
-	v.high = append(v.high, from...)
+	v.high = append(v.high, nanos...)
 }

@@ -39,19 +39,19 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 		return nil, err
 	}
 	// Where each row begins in each leaf.
-	at := places{}
+	pos := places{}
 	for leaf, s := range a.streams {
 		for i := range s.n {
 			if s.repAt(i) == 0 {
-				at[leaf] = append(at[leaf], int32(i))
+				pos[leaf] = append(pos[leaf], int32(i))
 			}
 		}
-		if len(at[leaf]) != int(p.f.Rows) || s.n > 0 && s.repAt(0) != 0 {
+		if len(pos[leaf]) != int(p.f.Rows) || s.n > 0 && s.repAt(0) != 0 {
 			return nil, fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "%d rows of %d",
-				len(at[leaf]), p.f.Rows)
+				len(pos[leaf]), p.f.Rows)
 		}
 	}
-	v, err := a.node(f, int(p.f.Rows), at)
+	v, err := a.node(f, int(p.f.Rows), pos)
 	if err != nil || p.keep == nil {
 		return v, err
 	}

@@ -67,8 +67,8 @@ func (h *held) rows(leaf int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for at, c := range h.chunks {
-		if at.leaf != leaf {
+	for place, c := range h.chunks {
+		if place.leaf != leaf {
 			continue
 		}
 		for _, v := range c.values {
@@ -85,8 +85,8 @@ func (h *held) drop(leaf int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone[leaf] = true
-	for at, c := range h.chunks {
-		if at.leaf != leaf {
+	for place, c := range h.chunks {
+		if place.leaf != leaf {
 			continue
 		}
 		if c.dict != nil {
@@ -97,7 +97,7 @@ func (h *held) drop(leaf int) {
 				h.bytes -= int64(v.Cost())
 			}
 		}
-		delete(h.chunks, at)
+		delete(h.chunks, place)
 	}
 }
 
@@ -169,10 +169,10 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 	var next *opening
 	defer func() { next.wait() }()
 	for k, g := range groups {
-		group, at := &p.f.Groups[g], place{g, leaf}
+		group, key := &p.f.Groups[g], place{g, leaf}
 		now := next
 		if k == 0 {
-			now = p.opening(ctx, at)
+			now = p.opening(ctx, key)
 		}
 		if next = nil; k+1 < len(groups) {
 			next = p.opening(ctx, place{groups[k+1], leaf})
@@ -194,7 +194,7 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 				}
 				v, err := file.Read(ctx, g, leaf, c.pages, i, c.dict)
 				if err == nil && p.hold {
-					p.held.add(at, c, i, v, p.o.MaxBytes)
+					p.held.add(key, c, i, v, p.o.MaxBytes)
 				}
 				return v, err
 			})

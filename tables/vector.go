@@ -277,8 +277,8 @@ func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0]
 // TakeBytes returns about how much memory Take(rows) needs.
 func (v *Vector) TakeBytes(rows []int) int64 {
 	n, each := int64(len(rows)), int64(1) // whether it is null
-	for _, from := range [][]int64{v.ints, v.high} {
-		if from != nil {
+	for _, words := range [][]int64{v.ints, v.high} {
+		if words != nil {
 			each += 8
 		}
 	}
@@ -359,13 +359,13 @@ func gather[T any](from []T, rows []int) []T {
 	if from == nil {
 		return nil
 	}
-	to := make([]T, len(rows))
+	out := make([]T, len(rows))
 	for i, r := range rows {
 		if r >= 0 {
-			to[i] = from[r]
+			out[i] = from[r]
 		}
 	}
-	return to
+	return out
 }
 
 func (v *Vector) takeBytes(from *Vector, rows []int) error {

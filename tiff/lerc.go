@@ -140,11 +140,11 @@ func (d *lercDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 		if err := s.Fill(head[:]); err != nil {
 			return nil, err
 		}
-		n, of := lerc.BlobSize(head[:])
+		n, size := lerc.BlobSize(head[:])
 		if n < len(head) || n > most-len(d.blob) {
 			return nil, fault.New(fault.Corrupt, "lerc", fault.NoOffset, "a blob of %d bytes, at most %d", n, most)
 		}
-		if len(d.blob) == 0 && of == 1 {
+		if len(d.blob) == 0 && size == 1 {
 			left = bands
 		}
 		pos := len(d.blob)

@@ -46,8 +46,8 @@ func (s *lzwStream) Fill(p []byte) error {
 	n := copy(p, s.pending)
 	s.pending = s.pending[n:]
 	for n < len(p) {
-		got, more := s.decode(p[n:])
-		if n += got; !more {
+		got, goesOn := s.decode(p[n:])
+		if n += got; !goesOn {
 			return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", n, len(p))
 		}
 	}

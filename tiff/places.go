@@ -195,22 +195,23 @@ func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
 	if s.x.CutRight {
 		row = row / uint64(s.x.ChunkW) * uint64(box.X1-box.X0)
 	}
-	all, least := uint64(h)*row, uint64(box.Y1-box.Y0)*row
-	if s.Dir.Find(tagCompression) == nil && n != 0 && n != all && n != least {
+	wanted, least := uint64(h)*row, uint64(box.Y1-box.Y0)*row
+	if s.Dir.Find(tagCompression) == nil && n != 0 && n != wanted && n != least {
 		s.Fail(fault.Unsupported, s.countTag,
-			"no Compression tag, and chunk %d has %d bytes where samples that are not compressed have %d", at, n, all)
+			"no Compression tag, and chunk %d has %d bytes where samples that are not compressed have %d", at, n,
+			wanted)
 		return 0
 	}
 	switch {
-	case n >= all:
+	case n >= wanted:
 		if n > rest {
-			n = all // bytes after the samples are not needed
+			n = wanted // bytes after the samples are not needed
 		}
 	case n == least:
-	case n == 0 || !s.tiled() && !s.overlaps(i, all):
-		n = all
+	case n == 0 || !s.tiled() && !s.overlaps(i, wanted):
+		n = wanted
 	default:
-		s.Fail(fault.Corrupt, s.countTag, "chunk %d has %d bytes, %d needed", at, n, all)
+		s.Fail(fault.Corrupt, s.countTag, "chunk %d has %d bytes, %d needed", at, n, wanted)
 		return 0
 	}
 	if n > rest && least <= rest {
@@ -267,13 +268,13 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 	for i := range cut.Ranges {
 		g, pos := i%groups, i/groups
 		y, col := pos/cut.Across()*rows, pos%cut.Across()
-		of := x.Ranges[(y/h*x.Across()+col)*groups+g]
-		if of.Len == 0 {
+		r := x.Ranges[(y/h*x.Across()+col)*groups+g]
+		if r.Len == 0 {
 			continue
 		}
 		start := int64(y%h) * row
 		_, n, _ := cut.Stored(i)
-		cut.Ranges[i] = chunk.Range{Off: of.Off + start, Len: min(int64(n)*row, of.Len-start)}
+		cut.Ranges[i] = chunk.Range{Off: r.Off + start, Len: min(int64(n)*row, r.Len-start)}
 	}
 	*x = cut
 }

@@ -232,9 +232,9 @@ type layer struct{ image, mask *part }
 
 // layers returns the full image, then the overviews.
 func (o *TOGOptions) layers(pixels []byte) []layer {
-	all := append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
-	layers := make([]layer, len(all))
-	for i, v := range all {
+	levels := append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
+	layers := make([]layer, len(levels))
+	for i, v := range levels {
 		reduced := uint32(0)
 		if i > 0 {
 			reduced = subfileReduced

@@ -209,14 +209,14 @@ func (c *cocoReader) read(ctx context.Context, t *jsonText) error {
 			return list(t, "annotation", func(i int) error { return c.add(ctx, t, i) })
 		case "categories":
 			return list(t, "category", func(int) error {
-				var one struct {
+				var category struct {
 					ID   int64  `json:"id"`
 					Name string `json:"name"`
 				}
-				if err := t.decode(&one); err != nil {
+				if err := t.decode(&category); err != nil {
 					return err
 				}
-				c.categories[one.ID] = one.Name
+				c.categories[category.ID] = category.Name
 				return nil
 			})
 		}
@@ -239,31 +239,31 @@ func list(t *jsonText, what string, read func(i int) error) error {
 const maxSide = 1<<16 - 1
 
 func (c *cocoReader) addImage(t *jsonText, n int) error {
-	var one struct {
+	var img struct {
 		ID     json.RawMessage `json:"id"`
 		Name   string          `json:"file_name"`
 		Height int             `json:"height"`
 		Width  int             `json:"width"`
 	}
-	if err := t.decode(&one); err != nil {
+	if err := t.decode(&img); err != nil {
 		return err
 	}
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Corrupt, "image", fault.NoOffset, format, args...)
 	}
-	id := string(one.ID)
-	if id == "" || one.Name == "" {
+	id := string(img.ID)
+	if id == "" || img.Name == "" {
 		return bad("id or file_name is missing")
 	}
 	if _, twice := c.ids[id]; twice {
 		return bad("id is %.64q: an image above has the same", id)
 	}
-	if one.Height < 1 || one.Width < 1 || one.Height > maxSide || one.Width > maxSide {
-		return bad("%d by %d pixels: sides must be from 1 to %d", one.Height, one.Width, maxSide)
+	if img.Height < 1 || img.Width < 1 || img.Height > maxSide || img.Width > maxSide {
+		return bad("%d by %d pixels: sides must be from 1 to %d", img.Height, img.Width, maxSide)
 	}
 	c.ids[id] = int32(n)
-	c.images = append(c.images, cocoImage{one.Name, one.Height, one.Width})
-	base := path.Base(one.Name)
+	c.images = append(c.images, cocoImage{img.Name, img.Height, img.Width})
+	base := path.Base(img.Name)
 	c.byBase[base] = append(c.byBase[base], int32(n))
 	return nil
 }
@@ -387,27 +387,27 @@ func (c *cocoReader) add(ctx context.Context, t *jsonText, n int) error {
 	if int64(n) == min(c.o.MaxShapes, math.MaxInt32) {
 		return fault.New(fault.Limit, "COCO", t.offset(), "over %d annotations", n)
 	}
-	one := cocoAnnotation{BBox: c.box[:0]}
-	if err := one.read(t); err != nil {
+	item := cocoAnnotation{BBox: c.box[:0]}
+	if err := item.read(t); err != nil {
 		return err
 	}
-	c.box, c.whole = one.BBox, float64(c.r.Size())/float64(t.offset())
-	f := feature{Geometry: one.Segmentation}
+	c.box, c.whole = item.BBox, float64(c.r.Size())/float64(t.offset())
+	f := feature{Geometry: item.Segmentation}
 	if m := f.memory(); m > c.most {
 		if err := c.o.Grow(ctx, m-c.most); err != nil {
 			return err
 		}
 		c.most = m
 	}
-	if len(one.Image) == 0 || string(one.Image) == "null" { // see openCoco: it has fewer bytes of text
+	if len(item.Image) == 0 || string(item.Image) == "null" { // see openCoco: it has fewer bytes of text
 		return fault.New(fault.Corrupt, "image_id", fault.NoOffset, "it is missing")
 	}
-	a := annotation{crowd: string(one.Crowd) == "1" || string(one.Crowd) == "true"}
-	size, err := c.outline(&a, one.Segmentation)
+	a := annotation{crowd: string(item.Crowd) == "1" || string(item.Crowd) == "true"}
+	size, err := c.outline(&a, item.Segmentation)
 	if err != nil {
 		return err
 	}
-	switch b := one.BBox; len(b) {
+	switch b := item.BBox; len(b) {
 	case 0:
 		a.around(c.points, c.rings)
 	case 4:
@@ -419,12 +419,12 @@ func (c *cocoReader) add(ctx context.Context, t *jsonText, n int) error {
 			len(b))
 	}
 	var known bool
-	if a.image, known = c.ids[string(one.Image)]; !known {
+	if a.image, known = c.ids[string(item.Image)]; !known {
 		a.image = ^int32(len(c.later))
-		c.later = append(c.later, string(one.Image))
+		c.later = append(c.later, string(item.Image))
 	}
 	c.list = append(room(c.list, 1, c.whole), a)
-	c.category = append(room(c.category, 1, c.whole), one.Category)
+	c.category = append(room(c.category, 1, c.whole), item.Category)
 	c.sizes = append(room(c.sizes, 1, c.whole), size)
 	return nil
 }
@@ -640,9 +640,9 @@ func (c *cocoReader) link() error {
 		each[a.image]++
 	}
 	c.rows = make([][]uint32, len(c.images))
-	all := make([]uint32, len(c.list))
+	list := make([]uint32, len(c.list))
 	for i, n := range each {
-		c.rows[i], all = all[:0:n], all[n:]
+		c.rows[i], list = list[:0:n], list[n:]
 	}
 	for i := range c.list {
 		pos := c.list[i].image

@@ -62,15 +62,15 @@ func (f *flatBuffer) geometry(t flatTable, kind uint64, depth int) orb.Geometry 
 		}
 		return rings
 	}
-	var all orb.Collection
+	var shapes orb.Collection
 	switch kind {
 	case flatMultiPoint:
 		for _, p := range f.points(t) {
-			all = append(all, p)
+			shapes = append(shapes, p)
 		}
 	case flatMultiLineString:
 		for _, l := range f.lines(t) {
-			all = append(all, orb.LineString(l))
+			shapes = append(shapes, orb.LineString(l))
 		}
 	case flatMultiPolygon:
 		return f.parts(t, flatPolygon, depth)
@@ -79,7 +79,7 @@ func (f *flatBuffer) geometry(t flatTable, kind uint64, depth int) orb.Geometry 
 	default:
 		f.fail(t.at, "a geometry without a type")
 	}
-	return all
+	return shapes
 }
 
 // parts returns the geometries that a table consists of.

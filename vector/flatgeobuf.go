@@ -307,9 +307,9 @@ func (f *flatReader) largest(ctx context.Context, at, size int64) error {
 	if size <= f.most {
 		return nil
 	}
-	more := size - f.most
+	growth := size - f.most
 	f.most = size
-	return f.o.Grow(ctx, 10*more)
+	return f.o.Grow(ctx, 10*growth)
 }
 
 // paginate divides the features into pages.

@@ -229,7 +229,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
 		}
 	}
-	at := boxtree.Nothing
+	bounds := boxtree.Nothing
 	if geometry != nil && !geometry.isEmptyPoint() {
 		shape, err := geometry.shape(0)
 		if err != nil {
@@ -244,20 +244,20 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 			return err
 		}
 		if ok {
-			at = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
+			bounds = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
 		}
 		c.data = append(c.data, b...)
 	}
-	c.boxes, c.ends = append(c.boxes, at), append(c.ends, int64(len(c.data)))
+	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
 	return c.cells.add(f.Properties)
 }
 
 // isEmptyPoint reports whether the geometry is a point without coordinates, which shapely writes of "POINT EMPTY". A
 // point of package orb has coordinates.
 func (g *textGeometry) isEmptyPoint() bool {
-	var all []json.RawMessage
-	return g.Type == "Point" && len(g.Coordinates) > 0 && json.Unmarshal(g.Coordinates, &all) == nil && all != nil &&
-		len(all) == 0
+	var numbers []json.RawMessage
+	return g.Type == "Point" && len(g.Coordinates) > 0 && json.Unmarshal(g.Coordinates, &numbers) == nil &&
+		numbers != nil && len(numbers) == 0
 }
 
 // shape returns the geometry.
@@ -305,16 +305,16 @@ func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
 		out = polygon(rings)
 	case "MultiPolygon":
 		read(&polygons)
-		all := make(orb.MultiPolygon, len(polygons))
+		shapes := make(orb.MultiPolygon, len(polygons))
 		for i := range polygons {
-			all[i] = polygon(polygons[i])
+			shapes[i] = polygon(polygons[i])
 		}
-		out = all
+		out = shapes
 	case "GeometryCollection":
 		if depth == maxNested {
 			return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
 		}
-		all := orb.Collection{} // orb writes nothing for nil
+		shapes := orb.Collection{} // orb writes nothing for nil
 		for i := range g.Geometries {
 			if g.Geometries[i].isEmptyPoint() {
 				continue
@@ -323,9 +323,9 @@ func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, part)
+			shapes = append(shapes, part)
 		}
-		out = all
+		out = shapes
 	default:
 		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "type %q", g.Type)
 	}
@@ -340,17 +340,17 @@ type position [2]float64
 
 // UnmarshalJSON reads a list of two numbers or more.
 func (p *position) UnmarshalJSON(b []byte) error {
-	var all []float64
-	if err := json.Unmarshal(b, &all); err != nil {
+	var numbers []float64
+	if err := json.Unmarshal(b, &numbers); err != nil {
 		return err
 	}
 	switch {
-	case len(all) < 2:
+	case len(numbers) < 2:
 		return errors.New("a position of fewer than two numbers")
 	case bytes.IndexByte(b, 'n') >= 0: // encoding/json takes it for 0
 		return errors.New("a position with null")
 	}
-	copy(p[:], all)
+	copy(p[:], numbers)
 	return nil
 }
 
@@ -378,18 +378,18 @@ func (c *cells) add(properties json.RawMessage) error {
 	if c.column == "" {
 		return nil
 	}
-	var all map[string]json.RawMessage
+	var members map[string]json.RawMessage
 	if len(properties) > 0 {
-		if err := json.Unmarshal(properties, &all); err != nil {
+		if err := json.Unmarshal(properties, &members); err != nil {
 			return fault.New(fault.Corrupt, "properties", fault.NoOffset, "%v", err)
 		}
 	}
 	if c.n++; c.n == 1 {
-		for k := range all {
+		for k := range members {
 			c.names[k] = true
 		}
 	}
-	raw, ok := all[c.column]
+	raw, ok := members[c.column]
 	c.found = c.found || ok
 	text := string(raw)
 	c.v.null = append(c.v.null, text == "" || text == "null")

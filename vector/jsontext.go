@@ -213,7 +213,7 @@ func (t *jsonText) skip(b []byte, at, depth int) int {
 			nest = nest[:len(nest)-1]
 		}
 		// After a value: a comma, or the ends of the lists and objects around it.
-		for more := false; !more; {
+		for done := false; !done; {
 			switch {
 			case at < 0:
 				return at
@@ -226,7 +226,7 @@ func (t *jsonText) skip(b []byte, at, depth int) int {
 			switch last := nest[len(nest)-1]; b[at] {
 			case ',':
 				at++
-				if more = true; last == '}' {
+				if done = true; last == '}' {
 					if at = keyed(b, at); at < 0 {
 						return at
 					}

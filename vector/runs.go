@@ -36,14 +36,14 @@ func unpack(to []uint32, s string) ([]uint32, bool) {
 	first := len(to)
 	for i := 0; i < len(s); {
 		n, shift := int64(0), 0
-		for more := true; more; i++ {
+		for goesOn := true; goesOn; i++ {
 			if i == len(s) || s[i] < '0' || s[i] > '0'+63 || shift > 35 {
 				return to, false
 			}
 			c := int64(s[i] - '0')
 			n |= c & 31 << shift
 			shift += 5
-			if more = c&32 != 0; !more && c&16 != 0 {
+			if goesOn = c&32 != 0; !goesOn && c&16 != 0 {
 				n |= -1 << shift
 			}
 		}

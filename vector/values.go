@@ -109,13 +109,13 @@ func (c *codes) code(b []byte) (uint32, error) {
 // sort gives the strings numbers in their order, because the pages come in any order.
 func (c *codes) sort() {
 	sorted := slices.Sorted(maps.Keys(c.of))
-	to := make([]uint32, len(sorted))
+	numbers := make([]uint32, len(sorted))
 	for k, name := range sorted {
-		to[c.of[name]] = uint32(k)
+		numbers[c.of[name]] = uint32(k)
 	}
 	for i, k := range c.v.Codes {
 		if !c.v.null[i] {
-			c.v.Codes[i] = to[k]
+			c.v.Codes[i] = numbers[k]
 		}
 	}
 	c.v.Names = sorted

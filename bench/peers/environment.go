@@ -170,15 +170,16 @@ pathlib.Path(site.getsitepackages()[0], "chaski-over.pth").write_text(sys.argv[1
 
 // install installs the packages of all peers, then of each peer.
 func (v *venv) install(ctx context.Context, in *Interpreter, o EnvironmentOptions) error {
-	all, peers := byPeer(v.wants)
+	packages, peers := byPeer(v.wants)
 	pip := []string{"-m", "pip", "install", "--disable-pip-version-check", "--quiet"}
-	if len(all) > 0 {
-		if err := try(ctx, in.Path, append(pip, all...)...); err != nil {
+	if len(packages) > 0 {
+		if err := try(ctx, in.Path, append(pip, packages...)...); err != nil {
 			return fmt.Errorf("the packages that all peers need cannot be installed: %w", err)
 		}
 	}
 	for _, peer := range slices.Sorted(maps.Keys(peers)) {
-		err := try(ctx, in.Path, slices.Concat(pip, peers[peer], all)...) // all again, so that pip keeps their versions
+		// All packages again, so that pip keeps their versions.
+		err := try(ctx, in.Path, slices.Concat(pip, peers[peer], packages)...)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -224,8 +225,8 @@ func try(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = 5 * time.Second // for children of a cancelled command that keep its output open
 	out, err := cmd.CombinedOutput()
-	if said := lastLine(out); err != nil && said != "" {
-		return errors.New(said)
+	if message := lastLine(out); err != nil && message != "" {
+		return errors.New(message)
 	}
 	return err
 }

@@ -94,15 +94,15 @@ func (o *Options) script() string { return filepath.Join(o.Work, "peers.py") }
 // command runs a command line with the environment of the peers and returns its output, trimmed.
 func (o *Options) command(ctx context.Context, in Interpreter, engine string, timeout time.Duration,
 	args ...string) ([]byte, error) {
-	within, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(within, args[0], args[1:]...)
+	cmd := exec.CommandContext(limited, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "CHASKI_BIN="+engine, "PYTHONDONTWRITEBYTECODE=1")
 	if o.PythonPath != "" {
 		cmd.Env = append(cmd.Env, "PYTHONPATH="+o.PythonPath+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"))
 	}
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	ownGroup(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	err := cmd.Run()
@@ -110,10 +110,10 @@ func (o *Options) command(ctx context.Context, in Interpreter, engine string, ti
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case within.Err() != nil:
+	case limited.Err() != nil:
 		return nil, &absence{Failed, fmt.Sprintf("not done after %v", timeout)}
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return nil, &absence{Failed, strings.TrimSpace(err.Error() + ": " + lastLine(said.Bytes()))}
+		return nil, &absence{Failed, strings.TrimSpace(err.Error() + ": " + lastLine(errs.Bytes()))}
 	}
 	return bytes.TrimSpace(out.Bytes()), nil
 }

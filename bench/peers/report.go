@@ -249,8 +249,8 @@ func (s *ShapeResult) markdown(b *strings.Builder) {
 	b.WriteString("| peer | samples/s | × | CPU, ms a sample | wait p50 / p99, ms | first batch, s | memory / " +
 		"peak RSS, MB | decoding, MB/s |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
-	with, without := s.ranked()
-	for _, r := range with {
+	ranked, without := s.ranked()
+	for _, r := range ranked {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s | %s |\n", r.Peer, r.Samples.text(1, 0),
 			r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
 			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0),
@@ -294,8 +294,8 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 	for i := range r.Shapes {
 		s := &r.Shapes[i]
 		p := draw.BarPanel{Name: s.Shape.Name, Caption: s.About}
-		with, _ := s.ranked()
-		for _, row := range with {
+		ranked, _ := s.ranked()
+		for _, row := range ranked {
 			bar := draw.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max,
 				Marked: strings.HasPrefix(row.Peer, "chaski")}
 			if row.Ratio != nil {

@@ -461,7 +461,7 @@ func (w *workload) bench(ctx context.Context, p Peer, timeout time.Duration, r *
 
 // fromBench takes the figures from the report of `chaski bench load` or `chaski bench decode`.
 func (r *Round) fromBench(b *bench.Report) error {
-	for name, to := range map[string]struct {
+	for name, target := range map[string]struct {
 		value *float64
 		unit  float64
 	}{
@@ -470,7 +470,7 @@ func (r *Round) fromBench(b *bench.Report) error {
 		"first batch": {&r.FirstBatch, 1e-3}, "decoded": {&r.Decode, 1e6},
 	} {
 		if f := b.Figure(name); f != nil {
-			*to.value = f.Median * to.unit
+			*target.value = f.Median * target.unit
 		}
 	}
 	if f := b.Figure("max rss"); f != nil && r.RSS == 0 {

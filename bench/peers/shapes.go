@@ -50,17 +50,18 @@ func Shapes() []Shape {
 
 // ShapesNamed returns the shapes with these names, or all if there are no names.
 func ShapesNamed(names []string) ([]Shape, error) {
-	all := Shapes()
+	shapes := Shapes()
 	if len(names) == 0 {
-		return all, nil
+		return shapes, nil
 	}
 	var out []Shape
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(s Shape) bool { return s.Name == name })
+		i := slices.IndexFunc(shapes, func(s Shape) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("shape %q does not exist: choose from %s", name, strings.Join(shapeNames(all), ", "))
+			return nil, fmt.Errorf("shape %q does not exist: choose from %s", name,
+				strings.Join(shapeNames(shapes), ", "))
 		}
-		out = append(out, all[i])
+		out = append(out, shapes[i])
 	}
 	return out, nil
 }
@@ -142,21 +143,21 @@ func Peers() []Peer {
 
 // PeersNamed returns the peers with these names, or all if there are no names.
 func PeersNamed(names []string) ([]Peer, error) {
-	all := Peers()
+	peers := Peers()
 	if len(names) == 0 {
-		return all, nil
+		return peers, nil
 	}
 	var out []Peer
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(p Peer) bool { return p.Name == name })
+		i := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == name })
 		if i < 0 {
 			var known []string
-			for _, p := range all {
+			for _, p := range peers {
 				known = append(known, p.Name)
 			}
 			return nil, fmt.Errorf("peer %q does not exist: choose from %s", name, strings.Join(known, ", "))
 		}
-		out = append(out, all[i])
+		out = append(out, peers[i])
 	}
 	return out, nil
 }

@@ -44,7 +44,7 @@ var (
 // Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
 // share it.
 func Codecs() map[uint32]openzl.CustomCodec {
-	one := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
+	register := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
 		return openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
 	}
 	two := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
@@ -54,13 +54,13 @@ func Codecs() map[uint32]openzl.CustomCodec {
 		return openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
 	}
 	return map[uint32]openzl.CustomCodec{
-		DeltaW:               one("delta_w", decodeDeltaW),
-		DeltaN:               one("delta_n", decodeDeltaN),
-		Planar:               one("planar", decodePlanar),
+		DeltaW:               register("delta_w", decodeDeltaW),
+		DeltaN:               register("delta_n", decodeDeltaN),
+		Planar:               register("planar", decodePlanar),
 		Deinterleave:         two("deinterleave", decodeDeinterleave),
-		Med:                  one("med", decodeMed),
-		Average:              one("average", decodeAverage),
-		WPStatic:             one("wp_static", decodeWPStatic),
+		Med:                  register("med", decodeMed),
+		Average:              register("average", decodeAverage),
+		WPStatic:             register("wp_static", decodeWPStatic),
 		BinOffset:            two("binoffset", decodeBinOffset),
 		IntMult:              two("intmult", decodeIntMult),
 		FloatQuant:           two("floatquant", decodeFloatQuant),
@@ -68,13 +68,13 @@ func Codecs() map[uint32]openzl.CustomCodec {
 		Nodata:               two("nodata", decodeNodata),
 		Pfor:                 packed("pfor", decodePfor),
 		BlockedTransposeZstd: packed("blocked_transpose_zstd", decodeBlocked),
-		PlanarZigzag:         one("planar_zigzag", decodePlanarZigzag),
+		PlanarZigzag:         register("planar_zigzag", decodePlanarZigzag),
 		PlanarZigzagPfor:     packed("planar_zigzag_pfor", decodePlanarZigzagPfor),
-		MedZigzag:            one("med_zigzag", decodeMedZigzag),
+		MedZigzag:            register("med_zigzag", decodeMedZigzag),
 		PlanarZigzagPivco: {Name: "geozl.planar_zigzag_pivco", In: numericSerial, Out: numeric,
 			Decode: decodePlanarZigzagPivco},
-		QuantLinear: one("quant_linear", decodeQuantLinear),
-		QuantLog:    one("quant_log", decodeQuantLog),
-		QuantSqrt:   one("quant_sqrt", decodeQuantSqrt),
+		QuantLinear: register("quant_linear", decodeQuantLinear),
+		QuantLog:    register("quant_log", decodeQuantLog),
+		QuantSqrt:   register("quant_sqrt", decodeQuantSqrt),
 	}
 }

@@ -26,9 +26,9 @@ const (
 // odd returns the sums and differences that the coefficients 1, 3, 5 and 7 contribute to the samples 0 to 3
 // (and, negated, to 7 to 4).
 func odd(x1, x3, x5, x7 int32) (o0, o1, o2, o3 int32) {
-	all := (x1 + x3 + x5 + x7) * k1175
+	sum := (x1 + x3 + x5 + x7) * k1175
 	a, b := -k0899*(x7+x1), -k2562*(x5+x3)
-	c, e := all-k1961*(x7+x3), all-k0390*(x5+x1)
+	c, e := sum-k1961*(x7+x3), sum-k0390*(x5+x1)
 	return x1*k1501 + a + e, x3*k3072 + b + c, x5*k2053 + b + e, x7*k0298 + a + c
 }
 

@@ -84,9 +84,9 @@ func (d *Decoder) huffmanTables(own *tableSet, b []byte) error {
 		if class > 1 || id > 3 {
 			return corrupt("a Huffman table of class %d with number %d", class, id)
 		}
-		h, to := &own.dc[id], &d.dc[id]
+		h, target := &own.dc[id], &d.dc[id]
 		if class == 1 {
-			h, to = &own.ac[id], &d.ac[id]
+			h, target = &own.ac[id], &d.ac[id]
 		}
 		n := 0
 		for _, c := range b[1:17] {
@@ -99,7 +99,7 @@ func (d *Decoder) huffmanTables(own *tableSet, b []byte) error {
 			return corrupt("a Huffman table with more codes than fit, or lengths that do not exist")
 		}
 		own.has[1+class][id] = true
-		*to = h
+		*target = h
 		b = b[17+n:]
 	}
 	return nil
@@ -135,9 +135,9 @@ func (h *huffman) build(counts *[16]byte, vals []byte, dc bool) bool {
 				return false
 			}
 			if n <= lutBits {
-				from := code << (lutBits - n)
+				first := code << (lutBits - n)
 				for i := range int32(1) << (lutBits - n) {
-					h.lut[from+i] = uint16(n)<<8 | uint16(vals[k])
+					h.lut[first+i] = uint16(n)<<8 | uint16(vals[k])
 				}
 			}
 			code, k = code+1, k+1

@@ -209,10 +209,10 @@ func (d *Decoder) header(src []byte) {
 	h.valid, h.blockSide = d.i32(), d.i32()
 	size, kind := d.i32(), Type(d.i32())
 	if h.version >= 6 {
-		more := d.i32()
+		count := d.i32()
 		flags := d.bytes(4)
-		if d.err == nil && more != 0 {
-			d.fail(unsupported("%d more blobs", more))
+		if d.err == nil && count != 0 {
+			d.fail(unsupported("%d more blobs", count))
 		}
 		h.passNoData = flags != nil && flags[0] != 0
 	}

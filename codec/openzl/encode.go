@@ -187,36 +187,36 @@ func (e *Encoder) numbers(samples []byte, width, row int) error {
 		e.planarZigzag(samples, width, row)
 		return nil
 	}
-	at, samples := e.predicted(samples, width, row)
+	place, samples := e.predicted(samples, width, row)
 	switch {
 	case g.end == "bitpack":
-		e.bitpack(at, idBitpackInt, samples, width)
+		e.bitpack(place, idBitpackInt, samples, width)
 		return nil
 	case g.end == "pfor":
-		e.pfor(at, idPfor, nil, samples, width)
+		e.pfor(place, idPfor, nil, samples, width)
 		return nil
 	case g.end == "constant":
-		return e.constant(at, samples, width)
+		return e.constant(place, samples, width)
 	case g.transpose && width > 1 && len(samples) > 0:
-		e.planes(at, samples, width)
+		e.planes(place, samples, width)
 		return nil
 	}
 	if (g.end == "entropy" || g.end == "pivco") && width > 1 && len(samples) > 0 {
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
 			"graph %s for numbers of %d bytes, which need transpose", e.Graph(), width)
 	}
-	e.serial(e.chain(at, idNumToSerial, e.w.header(byte(bits.Len(uint(width))-1))), samples)
+	e.serial(e.chain(place, idNumToSerial, e.w.header(byte(bits.Len(uint(width))-1))), samples)
 	return nil
 }
 
 // predicted adds the nodes of the prediction and of zigzag, and returns the residuals.
 func (e *Encoder) predicted(samples []byte, width, row int) (slot, []byte) {
 	g := &e.graph
-	at := slot{-1, 0}
+	place := slot{-1, 0}
 	joined := false
 	switch g.predict {
 	case predictDelta:
-		at = e.chain(at, idDelta, e.w.header(samples[:width]...))
+		place = e.chain(place, idDelta, e.w.header(samples[:width]...))
 		deltas := e.buffer(len(samples) - width)
 		kernel.Differences(deltas, samples, width)
 		samples = deltas
@@ -225,21 +225,21 @@ func (e *Encoder) predicted(samples []byte, width, row int) (slot, []byte) {
 		if joined = g.zigzag && e.opt.Geozl >= Geozl18; joined {
 			id = idPlanarZigzag
 		}
-		at = e.chain(at, id, e.w.header(byte(row), byte(row>>8), byte(row>>16), byte(row>>24)))
+		place = e.chain(place, id, e.w.header(byte(row), byte(row>>8), byte(row>>16), byte(row>>24)))
 		res := e.buffer(len(samples))
 		kernel.PlanarResiduals(res, samples, width, row)
 		samples = res
 	}
 	if g.zigzag {
 		if !joined {
-			at = e.chain(at, idZigzag, nil)
+			place = e.chain(place, idZigzag, nil)
 		}
 		if g.predict == predictNone {
 			samples = append(e.buffer(len(samples))[:0], samples...)
 		}
 		kernel.ZigzagMap(samples, width)
 	}
-	return at, samples
+	return place, samples
 }
 
 // slot is an input of a node. The node of the frame's output is -1.
@@ -319,8 +319,8 @@ func (e *Encoder) bitpack(at slot, id uint32, numbers []byte, width int) {
 	packed := e.buffer((n*nbits + 7) / 8)
 	kernel.Bitpack(packed, numbers, width, nbits)
 	header := e.w.header(byte(bits.Len(uint(width))-1)<<6 | byte(nbits-1))
-	if more := 8*len(packed)/nbits - n; more > 0 {
-		header = e.w.header(header[0], byte(more))
+	if missing := 8*len(packed)/nbits - n; missing > 0 {
+		header = e.w.header(header[0], byte(missing))
 	}
 	e.store(e.chain(at, id, header), packed)
 }
@@ -469,9 +469,9 @@ func (e *Encoder) huffman(at slot, b, weights []byte) bool {
 
 // weights stores Huffman weights: with FSE or in four bits each.
 func (e *Encoder) weights(at slot, weights []byte) {
-	own := append(e.buffer(len(weights))[:0], weights...)
-	counts := kernel.Histogram(own)
-	if len(own) >= 16 {
+	copied := append(e.buffer(len(weights))[:0], weights...)
+	counts := kernel.Histogram(copied)
+	if len(copied) >= 16 {
 		last, kinds := 0, 0
 		for s, c := range counts {
 			if c > 0 {
@@ -480,16 +480,16 @@ func (e *Encoder) weights(at slot, weights []byte) {
 			}
 		}
 		if kinds == 1 {
-			e.bitpack(at, idBitpackInt, own, 1)
+			e.bitpack(at, idBitpackInt, copied, 1)
 			return
 		}
-		norm, n, bits := kernel.FSENormalize(&counts, kernel.FSELog(len(own), last))
-		if int(bits/8)+countBytes(kinds, n)+2*nodeBytes < len(own)*kernel.BitsFor(own, 1)/8 {
-			e.fse(e.chain(at, idNumToSerial, e.w.header(0)), own, norm[:n])
+		norm, n, bits := kernel.FSENormalize(&counts, kernel.FSELog(len(copied), last))
+		if int(bits/8)+countBytes(kinds, n)+2*nodeBytes < len(copied)*kernel.BitsFor(copied, 1)/8 {
+			e.fse(e.chain(at, idNumToSerial, e.w.header(0)), copied, norm[:n])
 			return
 		}
 	}
-	e.bitpack(at, idBitpackInt, own, 1)
+	e.bitpack(at, idBitpackInt, copied, 1)
 }
 
 func (e *Encoder) fse(at slot, b []byte, norm []int16) {

@@ -51,7 +51,7 @@ func (e *Encoder) lanes(grid, numbers []byte, width int) {
 	head := binary.LittleEndian.AppendUint64(nil, uint64(n))
 	head = append(append(head, byte(width)), grid...)
 	head = binary.LittleEndian.AppendUint32(head, pivcoBlock)
-	all := e.buffer(256 * width)[:0]
+	joined := e.buffer(256 * width)[:0]
 	payload := e.buffer(kernel.PforBound(n, 1) * width)[:0]
 	mine := e.used
 	for k := range width {
@@ -66,13 +66,13 @@ func (e *Encoder) lanes(grid, numbers []byte, width int) {
 		head = append(head, mode)
 		head = binary.LittleEndian.AppendUint16(head, uint16(len(weights)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(len(coded)))
-		all, payload = append(all, weights...), append(payload, coded...)
+		joined, payload = append(joined, weights...), append(payload, coded...)
 		e.used = mine // the packed and coded bytes are copied
 	}
 	e.w.newest = pivcoVersion
 	node := e.node(slot{-1, 0}, idPlanarZigzagPivco, e.w.header(head...), 2)
-	if len(all) > 0 {
-		e.weights(slot{node, 0}, all)
+	if len(joined) > 0 {
+		e.weights(slot{node, 0}, joined)
 	} else {
 		e.store(e.chain(slot{node, 0}, idNumToSerial, e.w.header(0)), nil)
 	}
@@ -88,8 +88,8 @@ func (e *Encoder) pivcoCode(b []byte) (weights, coded []byte) {
 		weights = append(weights, make([]byte, b[0])...)
 		return append(weights, 1), nil
 	}
-	all, n, total := kernel.HuffmanWeights(&counts, maxWrittenBits)
-	weights = append(weights, all[:n]...)
+	lengths, n, total := kernel.HuffmanWeights(&counts, maxWrittenBits)
+	weights = append(weights, lengths[:n]...)
 	return weights, e.pivcoBlocks(b, weights, int(total/8))
 }
 

@@ -68,20 +68,20 @@ func (c *code) set(lengths []uint8) bool {
 	if used == 0 {
 		return false
 	}
-	var at [maxLength + 2]int
+	var start [maxLength + 2]int
 	left := 1
 	for n := 1; n <= maxLength; n++ {
 		left = left<<1 - int(c.count[n])
 		if left < 0 {
 			return false
 		}
-		at[n+1] = at[n] + int(c.count[n])
+		start[n+1] = start[n] + int(c.count[n])
 	}
 	c.symbols = make([]uint16, used)
 	for s, n := range lengths {
 		if n > 0 {
-			c.symbols[at[n]] = uint16(s)
-			at[n]++
+			c.symbols[start[n]] = uint16(s)
+			start[n]++
 		}
 	}
 	if used == 1 {

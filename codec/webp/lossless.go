@@ -168,11 +168,11 @@ var lengthOrder = [19]int{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 
 
 // readCode reads a code of n symbols.
 func readCode(r *reader, c *code, n int) error {
-	var all [literals + lengths + 1<<11]uint8
-	lens := all[:n]
+	var codes [literals + lengths + 1<<11]uint8
+	lens := codes[:n]
 	if r.read(1) == 1 {
-		more, long := r.read(1), r.read(1)
-		for k := range more + 1 {
+		extra, long := r.read(1), r.read(1)
+		for k := range extra + 1 {
 			s := int(r.read([...]uint{1, 8}[max(long, k)]))
 			if s >= n {
 				return bad("symbol %d of %d", s, n)
@@ -180,11 +180,11 @@ func readCode(r *reader, c *code, n int) error {
 			lens[s] = 1
 		}
 	} else {
-		var by [len(lengthOrder)]uint8
+		var lengths [len(lengthOrder)]uint8
 		for _, s := range lengthOrder[:r.read(4)+4] {
-			by[s] = uint8(r.read(3))
+			lengths[s] = uint8(r.read(3))
 		}
-		if !c.set(by[:]) {
+		if !c.set(lengths[:]) {
 			return bad("not a code of lengths")
 		}
 		if err := readLengths(r, c, lens); err != nil {

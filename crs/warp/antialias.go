@@ -60,10 +60,10 @@ func newTent[T Number](m *Mapping, src *Plane[T]) (*tent[T], error) {
 
 func (t *tent[T]) row(r *run, out []float32, valid []byte) {
 	h, w := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
-	at := place{r.from.x - half, r.from.y - half}
+	pos := place{r.from.x - half, r.from.y - half}
 	for i := range out {
-		x, wx, sumX := t.x.at(at.x)
-		y, wy, sumY := t.y.at(at.y)
+		x, wx, sumX := t.x.at(pos.x)
+		y, wy, sumY := t.y.at(pos.y)
 		every := x >= 0 && y >= 0 && x+int64(len(wx)) <= w && y+int64(len(wy)) <= h
 		sum := 0.0
 		for j := 0; every && j < len(wy); j++ {
@@ -77,7 +77,7 @@ func (t *tent[T]) row(r *run, out []float32, valid []byte) {
 		} else {
 			out[i], valid[i] = t.valid(x, y, wx, wy)
 		}
-		at.x, at.y = at.x+r.step.x, at.y+r.step.y
+		pos.x, pos.y = pos.x+r.step.x, pos.y+r.step.y
 	}
 }
 
@@ -93,7 +93,7 @@ func dot[T Number](weights []float64, pix []T) (sum float64) {
 // valid is row for one place at an edge, or with missing pixels around.
 func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
 	h, w := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
-	var sum, weight, all float64
+	var sum, weight, total float64
 	for j, v := range wy {
 		row := y + int64(j)
 		if v == 0 || row < 0 || row >= h {
@@ -104,14 +104,14 @@ func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
 			if u == 0 || col < 0 || col >= w {
 				continue
 			}
-			all += float64(u * v)
+			total += float64(u * v)
 			if pos := row*w + col; t.src.Valid == nil || t.src.Valid[pos] != 0 {
 				weight += float64(u * v)
 				sum += float64(float64(u*v) * float64(t.src.Pix[pos]))
 			}
 		}
 	}
-	if !(2*weight >= all && weight > 0) {
+	if !(2*weight >= total && weight > 0) {
 		return 0, 0
 	}
 	return float32(sum / weight), 1

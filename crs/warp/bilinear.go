@@ -7,23 +7,23 @@ func weight(x int64) float32 { return float32(uint32(x)>>8) * (1.0 / (1 << 24)) 
 func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
 	h, w := int64(src.Box.Y1-src.Box.Y0), int64(src.Box.X1-src.Box.X0)
 	// Weights count from the centres of pixels. Where all four neighbours exist no test of an edge is needed.
-	from := place{r.from.x - half, r.from.y - half}
-	lo, hi := inside(from.x, r.step.x, r.n, 0, (w-1)*one)
-	ylo, yhi := inside(from.y, r.step.y, r.n, 0, (h-1)*one)
+	start := place{r.from.x - half, r.from.y - half}
+	lo, hi := inside(start.x, r.step.x, r.n, 0, (w-1)*one)
+	ylo, yhi := inside(start.y, r.step.y, r.n, 0, (h-1)*one)
 	if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
 		lo, hi = 0, 0
 	}
-	at := func(i int) place { return place{from.x + int64(i)*r.step.x, from.y + int64(i)*r.step.y} }
+	pos := func(i int) place { return place{start.x + int64(i)*r.step.x, start.y + int64(i)*r.step.y} }
 	for i := range lo {
-		out[i], valid[i] = blend(src, at(i))
+		out[i], valid[i] = blend(src, pos(i))
 	}
 	for i := hi; i < r.n; i++ {
-		out[i], valid[i] = blend(src, at(i))
+		out[i], valid[i] = blend(src, pos(i))
 	}
 	if src.Valid == nil {
-		blendAll(at(lo), r.step, src.Pix, w, out[lo:hi], valid[lo:hi])
+		blendAll(pos(lo), r.step, src.Pix, w, out[lo:hi], valid[lo:hi])
 	} else {
-		blendValid(at(lo), r.step, src, out[lo:hi], valid[lo:hi])
+		blendValid(pos(lo), r.step, src, out[lo:hi], valid[lo:hi])
 	}
 }
 

@@ -120,15 +120,15 @@ func (m *Mapping) rows(part Box, shift int64, do func(*run)) {
 	for i := range m.cells {
 		c := &m.cells[i]
 		for k := range c.h {
-			from, step := c.row(k)
-			lo, hi := inside(from.x+nudge, step.x, c.w, 0, int64(m.raster.X1)*one)
-			ylo, yhi := inside(from.y+nudge, step.y, c.w, 0, int64(m.raster.Y1)*one)
+			start, step := c.row(k)
+			lo, hi := inside(start.x+nudge, step.x, c.w, 0, int64(m.raster.X1)*one)
+			ylo, yhi := inside(start.y+nudge, step.y, c.w, 0, int64(m.raster.Y1)*one)
 			if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
 				continue
 			}
 			r = run{at: (c.y+k)*m.width + c.x + lo, n: hi - lo, step: step}
-			r.from.x = from.x + int64(lo)*step.x - int64(part.X0)*one + shift
-			r.from.y = from.y + int64(lo)*step.y - int64(part.Y0)*one + shift
+			r.from.x = start.x + int64(lo)*step.x - int64(part.X0)*one + shift
+			r.from.y = start.y + int64(lo)*step.y - int64(part.Y0)*one + shift
 			do(&r)
 		}
 	}

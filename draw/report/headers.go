@@ -100,8 +100,8 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 // a stack has the bytes of its parts.
 func bytesOf(a *catalog.Asset) (size, stored int64) {
 	for i := range a.Parts {
-		n, of := bytesOf(&a.Parts[i])
-		size, stored = size+n, stored+of
+		n, m := bytesOf(&a.Parts[i])
+		size, stored = size+n, stored+m
 	}
 	for _, r := range a.Index.Ranges {
 		stored += max(r.Len, 0)

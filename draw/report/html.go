@@ -79,7 +79,7 @@ type bar struct {
 func newDocument(r *Report) *document {
 	d := &document{Report: r}
 	var stored, decoded, bytes int64
-	var all, valid uint64
+	var total, valid uint64
 	rasters := 0
 	for i := range r.Fields {
 		if r.Samples == 0 {
@@ -93,7 +93,7 @@ func newDocument(r *Report) *document {
 			stored, decoded, bytes = stored+f.Stored, decoded+f.Decoded, bytes+f.Bytes
 			if f.Stats != nil {
 				for _, b := range f.Stats.Bands {
-					all += b.Count + b.NoData + b.NaN + b.Inf
+					total += b.Count + b.NoData + b.NaN + b.Inf
 					valid += b.Count
 				}
 			}
@@ -112,8 +112,8 @@ func newDocument(r *Report) *document {
 		d.Facts = append(d.Facts, fact{"Compression", strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2,
 			64) + " ×", "decoded to stored pixels"})
 	}
-	if all > 0 {
-		d.Facts = append(d.Facts, fact{"Valid pixels", draw.Percent(valid, all), "neither nodata, NaN nor infinite"})
+	if total > 0 {
+		d.Facts = append(d.Facts, fact{"Valid pixels", draw.Percent(valid, total), "neither nodata, NaN nor infinite"})
 	}
 	d.footprints()
 	d.ChipNote = d.chipNote()
@@ -185,9 +185,9 @@ func (s *section) raster() {
 }
 
 func newBandRow(name string, b *stats.Band) bandRow {
-	all := b.Count + b.NoData + b.NaN + b.Inf
+	total := b.Count + b.NoData + b.NaN + b.Inf
 	r := bandRow{Name: clean(name), Count: thousands(int64(min(b.Count, math.MaxInt64))),
-		NoData: draw.Percent(b.NoData, all), NaN: count(b.NaN), Inf: count(b.Inf)}
+		NoData: draw.Percent(b.NoData, total), NaN: count(b.NaN), Inf: count(b.Inf)}
 	for _, p := range []*string{&r.Mean, &r.Std, &r.Min, &r.Low, &r.Median, &r.High, &r.Max} {
 		*p = "–"
 	}
@@ -199,14 +199,14 @@ func newBandRow(name string, b *stats.Band) bandRow {
 }
 
 func (s *section) classBars() {
-	top, all := uint64(1), uint64(0)
+	top, total := uint64(1), uint64(0)
 	for _, c := range s.Classes {
-		top, all = max(top, c.Count), all+c.Count
+		top, total = max(top, c.Count), total+c.Count
 	}
 	for _, c := range s.Classes {
 		colour := s.colours[c.Value]
 		s.Bars = append(s.Bars, bar{
-			Name: minus(strconv.FormatInt(c.Value, 10)), Count: count(c.Count), Share: draw.Percent(c.Count, all),
+			Name: minus(strconv.FormatInt(c.Value, 10)), Count: count(c.Count), Share: draw.Percent(c.Count, total),
 			Width:  strconv.FormatFloat(float64(c.Count)/float64(top)*100, 'f', 2, 64),
 			Colour: fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B),
 		})
@@ -247,8 +247,8 @@ func (s *section) values() {
 			Width: strconv.FormatFloat(float64(c.N)/float64(kinds[0].N)*100, 'f', 2, 64),
 		})
 	}
-	if more := len(kinds) - len(s.Bars); more > 0 {
-		s.BarsNote = fmt.Sprintf("The %d most frequent; %d more are not shown.", maxBars, more)
+	if hidden := len(kinds) - len(s.Bars); hidden > 0 {
+		s.BarsNote = fmt.Sprintf("The %d most frequent; %d more are not shown.", maxBars, hidden)
 	}
 }
 

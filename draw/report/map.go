@@ -65,11 +65,11 @@ func (m *Map) add(epsg int, b Outline) {
 // choose selects what to draw: the boxes in longitude and latitude or, if there are none, the boxes in the most
 // frequent CRS. Ties go to the lower EPSG code, since the order of a map would otherwise change the page.
 func (m *Map) choose() {
-	all := len(m.degrees)
+	total := len(m.degrees)
 	m.Outlines, m.Geographic, m.CRS = m.degrees, true, "longitude and latitude"
 	best := 0
 	for epsg, b := range m.ground {
-		all += len(b)
+		total += len(b)
 		if len(m.degrees) == 0 && (len(b) > len(m.Outlines) || len(b) == len(m.Outlines) && epsg < best) {
 			m.Outlines, m.Geographic, best = b, false, epsg
 			m.CRS = unnamed
@@ -78,7 +78,7 @@ func (m *Map) choose() {
 			}
 		}
 	}
-	m.Elsewhere = int64(all - len(m.Outlines))
+	m.Elsewhere = int64(total - len(m.Outlines))
 	if m.Geographic {
 		joinAntimeridian(m.Outlines)
 	}

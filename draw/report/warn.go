@@ -32,8 +32,8 @@ func (m *maker) warn() {
 	}
 	if m.misplaced > 0 {
 		items := m.elsewhere
-		if more := m.misplaced - int64(len(items)); more > 0 {
-			items = append(items, fmt.Sprintf("and %s more", thousands(more)))
+		if hidden := m.misplaced - int64(len(items)); hidden > 0 {
+			items = append(items, fmt.Sprintf("and %s more", thousands(hidden)))
 		}
 		m.alarm(plural(m.misplaced, "raster lies", "rasters lie")+
 			" at another place on the ground than the first raster of the sample.", items)
@@ -67,7 +67,7 @@ func (m *maker) warnRaster(f *Field) {
 	}
 	var empty, flat, nan, inf []string
 	for i, b := range f.Stats.Bands {
-		name, all := f.BandName(i), b.Count+b.NoData+b.NaN+b.Inf
+		name, total := f.BandName(i), b.Count+b.NoData+b.NaN+b.Inf
 		switch {
 		case b.Count == 0:
 			empty = append(empty, name)
@@ -75,10 +75,10 @@ func (m *maker) warnRaster(f *Field) {
 			flat = append(flat, fmt.Sprintf("%s: %s", name, b.Min))
 		}
 		if b.NaN > 0 {
-			nan = append(nan, fmt.Sprintf("%s: %s", name, draw.Percent(b.NaN, all)))
+			nan = append(nan, fmt.Sprintf("%s: %s", name, draw.Percent(b.NaN, total)))
 		}
 		if b.Inf > 0 {
-			inf = append(inf, fmt.Sprintf("%s: %s", name, draw.Percent(b.Inf, all)))
+			inf = append(inf, fmt.Sprintf("%s: %s", name, draw.Percent(b.Inf, total)))
 		}
 	}
 	for _, e := range []struct {
@@ -120,8 +120,8 @@ func (m *maker) badItems(n int64) (items []string) {
 	for _, row := range slices.Sorted(maps.Keys(m.bad)) {
 		items = append(items, fmt.Sprintf("sample %d: %s", row, m.bad[row]))
 	}
-	if more := n - int64(len(items)); more > 0 && len(items) > 0 {
-		items = append(items, fmt.Sprintf("and %s more", thousands(more)))
+	if hidden := n - int64(len(items)); hidden > 0 && len(items) > 0 {
+		items = append(items, fmt.Sprintf("and %s more", thousands(hidden)))
 	}
 	return items
 }

@@ -111,20 +111,20 @@ func cut(img *raster.Array, out string, size, y0, y1, step int) (int, counts, er
 			corners = append(corners, [2]int{y, x})
 		}
 	}
-	all := make([]counts, len(corners))
+	list := make([]counts, len(corners))
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
-	for i, at := range corners {
+	for i, corner := range corners {
 		g.Go(func() error {
-			c := chip{pixels: crop(img, at[0], at[1], size), size: size}
-			return c.write(out, i, c.mask(&all[i]))
+			c := chip{pixels: crop(img, corner[0], corner[1], size), size: size}
+			return c.write(out, i, c.mask(&list[i]))
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return 0, counts{}, err
 	}
 	var sum counts
-	for _, c := range all {
+	for _, c := range list {
 		for k, v := range c {
 			sum[k] += v
 		}

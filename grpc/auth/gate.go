@@ -60,8 +60,8 @@ func NewGate(o GateOptions) (*Gate, error) {
 	}
 	var err error
 	if o.Tokens != "" {
-		one := func(b [][]byte) (*Tokens, error) { return ParseTokens(b[0]) }
-		if g.tokens, err = reload.Open(one, o.Every, o.Failed, o.Tokens); err != nil {
+		parse := func(b [][]byte) (*Tokens, error) { return ParseTokens(b[0]) }
+		if g.tokens, err = reload.Open(parse, o.Every, o.Failed, o.Tokens); err != nil {
 			return nil, err
 		}
 	}
@@ -70,8 +70,8 @@ func NewGate(o GateOptions) (*Gate, error) {
 			return nil, errors.New("the audience of JSON Web Tokens is missing: without it, tokens for other " +
 				"services of their issuer would be let in")
 		}
-		one := func(b [][]byte) (*Keys, error) { return ParseKeys(b[0]) }
-		if g.keys, err = reload.Open(one, o.Every, o.Failed, o.Keys); err != nil {
+		parse := func(b [][]byte) (*Keys, error) { return ParseKeys(b[0]) }
+		if g.keys, err = reload.Open(parse, o.Every, o.Failed, o.Keys); err != nil {
 			return nil, err
 		}
 	}

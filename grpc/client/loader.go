@@ -107,12 +107,12 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 	if l.closed {
 		return nil, ErrClosed
 	}
-	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.run.spec.BatchSize, false)})
+	next, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.run.spec.BatchSize, false)})
 	if !ok {
 		return nil, io.EOF
 	}
 	if l.session == nil {
-		l.next = at
+		l.next = next
 		l.session = newSession(l.run, l.demand)
 	}
 	l.session.want()
@@ -128,8 +128,8 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 			return nil, err
 		}
 		l.session.taken(r.batch)
-		l.state.Epoch = at.epoch
-		l.state.Samples = min((at.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
+		l.state.Epoch = next.epoch
+		l.state.Samples = min((next.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
 		return r.batch, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -138,12 +138,12 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 
 // step returns the ticket of the next step, and moves on to the one after it.
 func (l *Loader) step() (t shuffle.Ticket, native, ok bool) {
-	at, ok := l.skip(l.next)
+	next, ok := l.skip(l.next)
 	if !ok {
 		return t, false, false
 	}
-	l.next = cursor{at.epoch, at.step + 1}
-	return shuffle.StepTicket(at.epoch, at.step, l.run.spec.BatchSize, l.options.Rank, l.options.World),
+	l.next = cursor{next.epoch, next.step + 1}
+	return shuffle.StepTicket(next.epoch, next.step, l.run.spec.BatchSize, l.options.Rank, l.options.World),
 		l.options.Native, true
 }
 

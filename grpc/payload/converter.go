@@ -85,7 +85,7 @@ func (v *converter) write(p []byte) {
 
 // convert converts whole elements.
 func (v *converter) convert(p []byte) {
-	to, size, row := einops.Target{Data: v.out}, v.from.Size(), v.bands*v.inner
+	dst, size, row := einops.Target{Data: v.out}, v.from.Size(), v.bands*v.inner
 	for len(p) > 0 {
 		n, y, x := len(p)/size, v.done/row, v.done%row
 		box := einops.Box{B1: v.bands, Y0: y, Y1: y + n/row, X1: v.inner} // whole rows
@@ -97,7 +97,7 @@ func (v *converter) convert(p []byte) {
 		} else {
 			n -= n % row
 		}
-		v.plan.Scatter(to, v.cv, box, einops.Block{Data: p[:n*size], DType: v.from, StrideB: v.inner, StrideY: row,
+		v.plan.Scatter(dst, v.cv, box, einops.Block{Data: p[:n*size], DType: v.from, StrideB: v.inner, StrideY: row,
 			StrideX: 1})
 		v.done += n
 		p = p[n*size:]

@@ -143,13 +143,13 @@ func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 		return find(s)
 	}
 	for i := range b.Tensors {
-		t, at := &b.Tensors[i], &d.places[i]
-		t.Data, t.Offsets = bytesOf(at.data), bytesOf(at.offsets)
+		t, place := &b.Tensors[i], &d.places[i]
+		t.Data, t.Offsets = bytesOf(place.data), bytesOf(place.offsets)
 		if t.Convert != nil {
-			t.Convert.Mask = bytesOf(at.mask)
+			t.Convert.Mask = bytesOf(place.mask)
 		}
 		if t.Kind != loader.Dense {
-			d.runs(t, at)
+			d.runs(t, place)
 		}
 	}
 }
@@ -201,11 +201,11 @@ func (d *decoder) bad(t table) loader.Bad {
 		d.fail(t.part, t.pos, "row %d of %d", row, d.rows)
 	}
 	err := errors.New(t.string(badMessage))
-	said := wire.FaultError(&chaskiv1.Fault{Kind: t.string(badKind), File: t.string(badFile),
+	failed := wire.FaultError(&chaskiv1.Fault{Kind: t.string(badKind), File: t.string(badFile),
 		Part: t.string(badPart), Offset: t.int64(badOffset, fault.NoOffset), Message: err.Error()})
 	// Older servers give no kind, and newer ones may give one that this program does not know.
-	if fault.KindOf(said) != 0 {
-		err = said
+	if fault.KindOf(failed) != 0 {
+		err = failed
 	}
 	return loader.Bad{
 		Row: int(row), Position: int64(t.uint64(badPosition)), Err: err,
@@ -236,20 +236,20 @@ func (d *decoder) tensor(t table) loader.Tensor {
 		d.names = map[string]bool{}
 	}
 	d.names[out.Name] = true
-	at := place{pos: t.pos}
-	at.data = d.span(t, tensorData)
+	p := place{pos: t.pos}
+	p.data = d.span(t, tensorData)
 	switch out.Kind {
 	case loader.Dense:
-		d.dense(t, &out, &at)
+		d.dense(t, &out, &p)
 	case loader.Ragged, loader.Text:
-		d.ragged(t, &out, &at)
+		d.ragged(t, &out, &p)
 	default:
 		d.fail(t.part, t.pos, "kind %d", out.Kind)
 	}
 	if c, ok := t.sub(tensorConvert, "convert"); ok {
-		out.Convert = d.convert(c, &out, &at)
+		out.Convert = d.convert(c, &out, &p)
 	}
-	d.places = append(d.places, at)
+	d.places = append(d.places, p)
 	return out
 }
 

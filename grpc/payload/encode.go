@@ -78,7 +78,7 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 		tensors[i] = tensor(f, &b.Tensors[i], places[i])
 	}
 	bad := offsets(f, bads)
-	all := offsets(f, tensors)
+	vector := offsets(f, tensors)
 
 	fbs.BatchStart(f)
 	fbs.BatchAddVersion(f, Version)
@@ -89,7 +89,7 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 	fbs.BatchAddPositions(f, positions)
 	fbs.BatchAddSamples(f, samples)
 	fbs.BatchAddBad(f, bad)
-	fbs.BatchAddTensors(f, all)
+	fbs.BatchAddTensors(f, vector)
 	fbs.BatchAddLength(f, length)
 	fbs.FinishSizePrefixedBatchBuffer(f, fbs.BatchEnd(f))
 	return f.FinishedBytes()
@@ -97,19 +97,19 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 
 func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
 	// The fields of the error travel as fields of a Fault, so that no receiver has to read its text.
-	said := &chaskiv1.Fault{Offset: fault.NoOffset}
+	reason := &chaskiv1.Fault{Offset: fault.NoOffset}
 	if b.Err != nil {
-		said = wire.NewFault(0, b.Err)
+		reason = wire.NewFault(0, b.Err)
 	}
-	if said.Kind == wire.Internal {
-		said.Kind = "" // an error without a kind, which NewFault calls internal
+	if reason.Kind == wire.Internal {
+		reason.Kind = "" // an error without a kind, which NewFault calls internal
 	}
-	message := f.CreateString(said.Message)
+	message := f.CreateString(reason.Message)
 	// Offset 0 leaves a string out.
-	var at [4]flatbuffers.UOffsetT
-	for i, s := range []string{fault.Fit(b.Source), said.Kind, said.File, said.Part} {
+	var parts [4]flatbuffers.UOffsetT
+	for i, s := range []string{fault.Fit(b.Source), reason.Kind, reason.File, reason.Part} {
 		if s != "" {
-			at[i] = f.CreateString(s)
+			parts[i] = f.CreateString(s)
 		}
 	}
 	sample, instead := sampleRef(f, b.Sample), sampleRef(f, b.Instead)
@@ -117,13 +117,13 @@ func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
 	fbs.BadAddRow(f, int32(b.Row))
 	fbs.BadAddPosition(f, b.Position)
 	fbs.BadAddMessage(f, message)
-	fbs.BadAddSource(f, at[0])
+	fbs.BadAddSource(f, parts[0])
 	fbs.BadAddSample(f, sample)
 	fbs.BadAddInstead(f, instead)
-	fbs.BadAddKind(f, at[1])
-	fbs.BadAddFile(f, at[2])
-	fbs.BadAddPart(f, at[3])
-	fbs.BadAddOffset(f, said.Offset)
+	fbs.BadAddKind(f, parts[1])
+	fbs.BadAddFile(f, parts[2])
+	fbs.BadAddPart(f, parts[3])
+	fbs.BadAddOffset(f, reason.Offset)
 	return fbs.BadEnd(f)
 }
 

@@ -119,12 +119,12 @@ func (r *Receiver) place() error {
 	r.batch, r.kept = b, map[uint64]*kept{}
 	rest := m.Bytes()
 	for i := range b.Tensors {
-		t, at := &b.Tensors[i], &r.decoder.places[i]
-		n := finalSize(t, at.data)
+		t, place := &b.Tensors[i], &r.decoder.places[i]
+		n := finalSize(t, place.data)
 		dst := rest[:n:n]
 		rest = rest[roundUp(n):]
 		r.finals = append(r.finals, dst)
-		if err := r.lead(t, at, dst); err != nil {
+		if err := r.lead(t, place, dst); err != nil {
 			return err
 		}
 	}

@@ -123,8 +123,8 @@ func (g *guarded) RecvMsg(m any) error {
 		return err
 	}
 	if g.about.Load() == nil {
-		if about := aboutOf(m); about != "" {
-			g.about.Store(about)
+		if owner := aboutOf(m); owner != "" {
+			g.about.Store(owner)
 		}
 	}
 	if c, ok := g.ctx.Value(guestKey{}).(*guest); ok && !c.Valid() {

@@ -230,21 +230,21 @@ type questionText struct {
 
 // whole returns a text that goes on in the data of further requests.
 func (q *asking) whole(begin []byte) ([]byte, error) {
-	from := chargedReader{q.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1)}
-	all, err := io.ReadAll(from)
-	if err == nil && len(all) > maxText {
+	reader := chargedReader{q.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1)}
+	body, err := io.ReadAll(reader)
+	if err == nil && len(body) > maxText {
 		err = fault.New(fault.Limit, "question", fault.NoOffset, "its text has more than %d bytes", maxText)
 	}
-	return all, err
+	return body, err
 }
 
 // text parses the JSON of a question about containers.
 func (q *asking) text(begin []byte) (t questionText, err error) {
-	all, err := q.whole(begin)
+	body, err := q.whole(begin)
 	if err != nil {
 		return t, err
 	}
-	d := json.NewDecoder(bytes.NewReader(all))
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	err = d.Decode(&t)
 	return t, err
@@ -282,13 +282,13 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 	}
 	o := q.view.asked
 	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
-		from := d.StoredTable
+		tableOf := d.StoredTable
 		if !m.GetStored() {
-			if from, err = containers.Tables(q.ctx, d, text.Where, o); err != nil {
+			if tableOf, err = containers.Tables(q.ctx, d, text.Where, o); err != nil {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), from, charged(o.SQL, o.Budget), o.SQLLimits)
+		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(o.SQL, o.Budget), o.SQLLimits)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, t)
 		}

@@ -32,11 +32,11 @@ func clientOf(ctx context.Context) clientID {
 		return c
 	}
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-		if at, err := netip.ParseAddrPort(p.Addr.String()); err == nil {
-			return clientID("host " + at.Addr().Unmap().WithZone("").String())
+		if addr, err := netip.ParseAddrPort(p.Addr.String()); err == nil {
+			return clientID("host " + addr.Addr().Unmap().WithZone("").String())
 		}
-		if at, ok := p.Addr.(processAddr); ok {
-			return clientID(at.String())
+		if addr, ok := p.Addr.(processAddr); ok {
+			return clientID(addr.String())
 		}
 	}
 	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {

@@ -66,9 +66,9 @@ func (e *entry) heldUntil() (t time.Time) {
 	if e.kept > 0 {
 		t = e.idle
 	}
-	for _, asked := range e.asked {
-		if asked.After(t) {
-			t = asked
+	for _, since := range e.asked {
+		if since.After(t) {
+			t = since
 		}
 	}
 	return t.Add(keptFor)

@@ -135,8 +135,8 @@ var lastConnection atomic.Uint64
 
 func (connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	c := &connection{number: lastConnection.Add(1), leases: map[*lease]struct{}{}}
-	if at, ok := info.LocalAddr.(closableAddr); ok {
-		c.conn, c.in = at.conn, at.inbound
+	if addr, ok := info.LocalAddr.(closableAddr); ok {
+		c.conn, c.in = addr.conn, addr.inbound
 	}
 	return context.WithValue(ctx, connectionKey{}, c)
 }

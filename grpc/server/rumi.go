@@ -175,12 +175,12 @@ func (q *asking) rumiFile(path string) error {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", fault.NoOffset,
 			"not a rumi file, but another TIFF"), path)
 	}
-	said := rumiHeader{Bands: f.TIFF.BandNames, Time: []any{}, PixelIsPoint: &f.Rumi.PixelIsPoint}
+	header := rumiHeader{Bands: f.TIFF.BandNames, Time: []any{}, PixelIsPoint: &f.Rumi.PixelIsPoint}
 	if f.Rumi.TimeKind != "" {
-		said.Kind = &f.Rumi.TimeKind
+		header.Kind = &f.Rumi.TimeKind
 	}
 	if f.TIFF.EPSG > 0 {
-		said.EPSG = &f.TIFF.EPSG
+		header.EPSG = &f.TIFF.EPSG
 	}
 	each := 1
 	if f.Rumi.TimeKind == rumi.Interval.String() {
@@ -188,9 +188,9 @@ func (q *asking) rumiFile(path string) error {
 	}
 	for t := range slices.Chunk(f.Rumi.Times, each) {
 		if each == 1 {
-			said.Time = append(said.Time, t[0])
+			header.Time = append(header.Time, t[0])
 		} else {
-			said.Time = append(said.Time, t)
+			header.Time = append(header.Time, t)
 		}
 	}
 	if t := f.TIFF.Transform; t != nil { // of corners
@@ -198,9 +198,9 @@ func (q *asking) rumiFile(path string) error {
 		if f.Rumi.PixelIsPoint {
 			c, y = c+(t[1]+t[2])/2, y+(t[4]+t[5])/2
 		}
-		said.Transform = []float64{t[1], t[2], c, t[4], t[5], y}
+		header.Transform = []float64{t[1], t[2], c, t[4], t[5], y}
 	}
-	return q.rumiSaid(meta.Blob, said)
+	return q.rumiSaid(meta.Blob, header)
 }
 
 // rumiSaid answers with the content of a header blob, and with the facts about its file in said.

@@ -196,8 +196,8 @@ func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo
 		err = s.handled(func() error { return next(srv, call) })
 	}
 	if !isHealth(i.FullMethod) {
-		about, _ := call.about.Load().(string)
-		s.audit.call(ctx, i.FullMethod, func() string { return about }, begun, err)
+		owner, _ := call.about.Load().(string)
+		s.audit.call(ctx, i.FullMethod, func() string { return owner }, begun, err)
 	}
 	return err
 }

@@ -40,8 +40,8 @@ func newView(key string, o loader.Options, several int64) *view {
 	}
 	// For all datasets, since several may use the same container.
 	o.Members = &resources.Members{MaxBytes: max(1, bound/several)}
-	asked := o.WithDefaults()
-	return &view{key: key, loader: o, asked: asked, containers: containers.NewCache(asked, several)}
+	options := o.WithDefaults()
+	return &view{key: key, loader: o, asked: options, containers: containers.NewCache(options, several)}
 }
 
 // hold adds a user, who must leave. The caller is one already. v may be nil.
@@ -135,12 +135,12 @@ func (v *views) of(log *slog.Logger, roots []string) (*view, error) {
 	key := viewKey(roots...)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if one := v.byKey[key]; one != nil {
-		if one.users++; one.idle != nil {
-			v.idle.Remove(one.idle)
-			one.idle = nil
+	if found := v.byKey[key]; found != nil {
+		if found.users++; found.idle != nil {
+			v.idle.Remove(found.idle)
+			found.idle = nil
 		}
-		return one, nil
+		return found, nil
 	}
 	if len(v.byKey)-v.idle.Len() >= maxViews {
 		return nil, fault.New(fault.Limit, "server", fault.NoOffset, "clients use more than %d sets of roots",
@@ -149,26 +149,26 @@ func (v *views) of(log *slog.Logger, roots []string) (*view, error) {
 	o := v.whole.loader
 	o.Roots = []string{} // nil would allow everything
 	for _, r := range roots {
-		at, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
+		root, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
 		if err != nil {
 			log.Warn("the root of a client is not below a root of this server", "root", r)
 			continue
 		}
-		o.Roots = append(o.Roots, at)
+		o.Roots = append(o.Roots, root)
 	}
 	o.Opener = source.Below(v.base, o.Roots)
-	one := newView(key, o, keptViews)
-	one.of, one.users = v, 1
-	v.byKey[key] = one
-	return one, nil
+	made := newView(key, o, keptViews)
+	made.of, made.users = v, 1
+	v.byKey[key] = made
+	return made, nil
 }
 
 func (v *views) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.closed = true
-	for _, one := range v.byKey {
-		one.close()
+	for _, view := range v.byKey {
+		view.close()
 	}
 	v.whole.close()
 }

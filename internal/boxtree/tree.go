@@ -50,19 +50,19 @@ type Tree struct {
 
 // New returns the tree of boxes. Those that meet nothing are left out.
 func New(boxes []Box) *Tree {
-	all := Nothing
+	extent := Nothing
 	n := 0
 	for i := range boxes {
 		if b := &boxes[i]; b.meets(b) {
-			all.Grow(b)
+			extent.Grow(b)
 			n++
 		}
 	}
 	keys := make([]uint64, 0, n) // place on the curve, then the number: equal places keep the order of the file
 	for i := range boxes {
 		if b := &boxes[i]; b.meets(b) {
-			x := scale(float64(b[0])+float64(b[2]), float64(all[0]), float64(all[2]))
-			y := scale(float64(b[1])+float64(b[3]), float64(all[1]), float64(all[3]))
+			x := scale(float64(b[0])+float64(b[2]), float64(extent[0]), float64(extent[2]))
+			y := scale(float64(b[1])+float64(b[3]), float64(extent[1]), float64(extent[3]))
 			keys = append(keys, uint64(hilbert(x, y))<<32|uint64(i))
 		}
 	}
@@ -88,11 +88,11 @@ func New(boxes []Box) *Tree {
 
 // scale returns where the middle of a box lies between lo and hi, from 0 to 65,535. twice is twice the middle.
 func scale(twice, lo, hi float64) uint32 {
-	at := (twice/2 - lo) / (hi - lo) * math.MaxUint16
-	if !(at >= 0) { // also for a map without a width, where it is not a number
+	place := (twice/2 - lo) / (hi - lo) * math.MaxUint16
+	if !(place >= 0) { // also for a map without a width, where it is not a number
 		return 0
 	}
-	return uint32(min(at, math.MaxUint16))
+	return uint32(min(place, math.MaxUint16))
 }
 
 // hilbert returns the place of a cell on the Hilbert curve through 2^16 by 2^16 cells.

@@ -457,11 +457,11 @@ func (b *Budget) reclaim(most Level, enough func() bool) {
 	b.mu.Unlock()
 	for l := range most + 1 {
 		for _, h := range holders {
-			for more := true; more; {
+			for goesOn := true; goesOn; {
 				if enough() {
 					return
 				}
-				more = h.Reclaim(l)
+				goesOn = h.Reclaim(l)
 			}
 		}
 	}

@@ -170,9 +170,9 @@ func (b *Budget) room(a *Account, settle bool) (all, asked int64) {
 // fits reports whether n bytes are free for an account, and whether there is too little for all, and not for questions
 // alone. It needs the lock.
 func (b *Budget) fits(a *Account, n int64, settle bool) (ok, short bool) {
-	all, asked := b.room(a, settle)
-	short = n > all-b.used
-	return !short && (!a.asks || n <= asked-b.asked), short
+	room, wanted := b.room(a, settle)
+	short = n > room-b.used
+	return !short && (!a.asks || n <= wanted-b.asked), short
 }
 
 // charge needs the lock.
@@ -264,22 +264,22 @@ func (b *Budget) victim(w *want) *want {
 // couldHave returns the bytes that w would find free if all came back that does not wait: of questions, what other
 // accounts hold comes back, too, because they do not wait for questions. It needs the lock.
 func (b *Budget) couldHave(w *want) int64 {
-	all, asked := b.room(w.account, w.settle)
-	if all < b.limit { // what first seats have is not for w, whether they keep it or it is kept for others
-		all = b.common()
+	room, wanted := b.room(w.account, w.settle)
+	if room < b.limit { // what first seats have is not for w, whether they keep it or it is kept for others
+		room = b.common()
 	}
 	for i := range b.lanes {
 		for _, o := range b.lanes[i].waiting {
 			if i == questions {
-				asked -= o.account.grown
+				wanted -= o.account.grown
 			}
 			if i == questions || !w.account.asks {
-				all -= o.account.held
+				room -= o.account.held
 			}
 		}
 	}
 	if w.account.asks {
-		return min(all, asked)
+		return min(room, wanted)
 	}
-	return all
+	return room
 }

@@ -52,10 +52,10 @@ func InjectExchange(swap func(a, b string) error) (restore func()) {
 
 // serial returns a function that Sync may call from several goroutines: one of them calls flush at a time.
 func serial(flush func(*os.File) error) func(*os.File) error {
-	var one sync.Mutex
+	var once sync.Mutex
 	return func(f *os.File) error {
-		one.Lock()
-		defer one.Unlock()
+		once.Lock()
+		defer once.Unlock()
 		return flush(f)
 	}
 }

@@ -107,8 +107,8 @@ func exactly(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return corrupt("%v", err)
 	}
-	var more [1]byte
-	switch n, err := io.ReadFull(r, more[:]); {
+	var rest [1]byte
+	switch n, err := io.ReadFull(r, rest[:]); {
 	case n > 0:
 		return corrupt("more than %d bytes come out", len(dst))
 	case !errors.Is(err, io.EOF):

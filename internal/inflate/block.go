@@ -68,16 +68,16 @@ func (d *Decoder) readCodes() error {
 	if literals > 286 || distances > 30 {
 		return fmt.Errorf("a block has %d codes of literals and %d of distances", literals, distances)
 	}
-	var of [19]uint8
+	var widths [19]uint8
 	for i := range lengths {
 		v, err := d.bits(3)
 		if err != nil {
 			return err
 		}
-		of[sizeOrder[i]] = uint8(v)
+		widths[sizeOrder[i]] = uint8(v)
 	}
 	d.fixed = false
-	if err := build(d.codes[:], sizeBits, of[:], sizeEntries[:]); err != nil {
+	if err := build(d.codes[:], sizeBits, widths[:], sizeEntries[:]); err != nil {
 		return err
 	}
 	if err := d.readSizes(d.sizes[:literals+distances]); err != nil {
@@ -101,19 +101,19 @@ func (d *Decoder) readSizes(sizes []uint8) error {
 		}
 		d.drop(uint(e & 0xff))
 		symbol, value := e>>16, uint8(e>>16)
-		more, times := uint(0), 1
+		extra, times := uint(0), 1
 		switch symbol {
 		case 16:
 			if i == 0 {
 				return errors.New("the first length of a code repeats one before it")
 			}
-			more, times, value = 2, 3, sizes[i-1]
+			extra, times, value = 2, 3, sizes[i-1]
 		case 17:
-			more, times, value = 3, 3, 0
+			extra, times, value = 3, 3, 0
 		case 18:
-			more, times, value = 7, 11, 0
+			extra, times, value = 7, 11, 0
 		}
-		v, err := d.bits(more)
+		v, err := d.bits(extra)
 		if err != nil {
 			return err
 		}
@@ -211,9 +211,9 @@ func errFar(far, out int) error {
 
 // based takes an entry that is a base, and returns its value.
 func (d *Decoder) based(e uint32) int {
-	s, all := uint(e>>8&15), uint(e&0xff)
-	v := int(e>>16) + int(d.buf&(1<<all-1)>>s)
-	d.drop(all)
+	s, total := uint(e>>8&15), uint(e&0xff)
+	v := int(e>>16) + int(d.buf&(1<<total-1)>>s)
+	d.drop(total)
 	return v
 }
 

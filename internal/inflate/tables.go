@@ -51,17 +51,17 @@ func symbols() (lit [maxLiterals]uint32, dist [maxDistances]uint32) {
 	lit[256] = isOdd | isEnd
 	base := uint32(3)
 	for i := range 28 { // RFC 1951 section 3.2.5: four codes for each number of further bits, from the ninth on
-		more := max(0, i/4-1)
-		lit[257+i] = base<<16 | uint32(more)
-		base += 1 << more
+		extra := max(0, i/4-1)
+		lit[257+i] = base<<16 | uint32(extra)
+		base += 1 << extra
 	}
 	lit[285] = 258 << 16 // not as the rule has it
 	lit[286], lit[287] = isOdd, isOdd
 	base = 1
 	for i := range 30 {
-		more := max(0, i/2-1)
-		dist[i] = base<<16 | uint32(more)
-		base += 1 << more
+		extra := max(0, i/2-1)
+		dist[i] = base<<16 | uint32(extra)
+		base += 1 << extra
 	}
 	dist[30], dist[31] = isOdd, isOdd
 	return lit, dist

@@ -73,11 +73,11 @@ func StoreFloat32(dst, src []float32, stride int) {
 func FitUint8(f []float32) bool {
 	// The bits of numbers from 0 up are in the order of the numbers. The bits of -0 and below, and of NaN, are greater.
 	least := math.Float32bits(255.5) // rounds to 256
-	var most uint32
+	var largest uint32
 	for _, v := range f {
-		most = max(most, math.Float32bits(v))
+		largest = max(largest, math.Float32bits(v))
 	}
-	if most < least {
+	if largest < least {
 		return true
 	}
 	for _, v := range f {

@@ -39,12 +39,12 @@ type Files[T any] struct {
 func Open[T any](parse func([][]byte) (T, error), every time.Duration, fail func(error), paths ...string) (
 	*Files[T], error) {
 	f := &Files[T]{parse: parse, paths: paths, every: every, fail: fail}
-	all, err := f.read()
+	contents, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	f.bytes, f.looked = all, time.Now()
-	f.value, err = f.parsed(all)
+	f.bytes, f.looked = contents, time.Now()
+	f.value, err = f.parsed(contents)
 	return f, err
 }
 
@@ -60,15 +60,15 @@ func (f *Files[T]) Get() T {
 }
 
 func (f *Files[T]) again() {
-	all, err := f.read()
+	contents, err := f.read()
 	if err == nil {
-		if slices.EqualFunc(all, f.bytes, bytes.Equal) {
+		if slices.EqualFunc(contents, f.bytes, bytes.Equal) {
 			f.failed = ""
 			return
 		}
 		var v T
-		if v, err = f.parsed(all); err == nil {
-			f.bytes, f.value, f.failed = all, v, ""
+		if v, err = f.parsed(contents); err == nil {
+			f.bytes, f.value, f.failed = contents, v, ""
 			return
 		}
 	}
@@ -89,20 +89,20 @@ func (f *Files[T]) parsed(all [][]byte) (T, error) {
 // read returns the bytes of the files. Contents are compared, not times: a file that is written twice within one tick
 // of the file system's clock, with equal size, would keep its first meaning.
 func (f *Files[T]) read() ([][]byte, error) {
-	all := make([][]byte, len(f.paths))
+	contents := make([][]byte, len(f.paths))
 	for i, p := range f.paths {
 		file, err := os.Open(p)
 		if err != nil {
 			return nil, err
 		}
-		all[i], err = io.ReadAll(io.LimitReader(file, maxBytes+1))
+		contents[i], err = io.ReadAll(io.LimitReader(file, maxBytes+1))
 		file.Close()
 		if err != nil {
 			return nil, err
 		}
-		if len(all[i]) > maxBytes {
+		if len(contents[i]) > maxBytes {
 			return nil, fmt.Errorf("%s: the file has more than %d bytes", p, maxBytes)
 		}
 	}
-	return all, nil
+	return contents, nil
 }

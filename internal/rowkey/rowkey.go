@@ -85,12 +85,12 @@ func (m *Match) Counts(rows int64) (unmatched, unused int) {
 
 // Err returns fault.NotFound if a name has no row.
 func (m *Match) Err() error {
-	more := ""
+	note := ""
 	switch {
 	case m.unmatched == 0:
 		return nil
 	case m.unmatched > 1:
-		more = fmt.Sprintf(", and none for %d more %s", m.unmatched-1, m.x.things)
+		note = fmt.Sprintf(", and none for %d more %s", m.unmatched-1, m.x.things)
 	}
-	return m.x.Missing(m.missing, more)
+	return m.x.Missing(m.missing, note)
 }

@@ -74,8 +74,8 @@ func parse(b []byte) (Message, error) {
 	if len(b) != Size {
 		return Message{}, fmt.Errorf("shm: a message of %d bytes", len(b))
 	}
-	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	m := Message{Kind(at(0)), at(1), at(2), at(3)}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	m := Message{Kind(word(0)), word(1), word(2), word(3)}
 	if m.Kind < Hello || m.Kind > Discard {
 		return Message{}, fmt.Errorf("shm: message of kind %d", m.Kind)
 	}

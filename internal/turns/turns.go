@@ -156,7 +156,7 @@ func (t *Turns) take(ctx context.Context, stop <-chan struct{}, key any, to *Slo
 	defer t.mu.Unlock()
 	select {
 	case <-w.ready: // at the last moment
-		if by := t.slots[to]; to == nil || by != nil { // otherwise unstick was faster
+		if holder := t.slots[to]; to == nil || holder != nil { // otherwise unstick was faster
 			delete(t.slots, to)
 			t.giveBack(w.by)
 		}
@@ -199,14 +199,14 @@ func (t *Turns) unstick() {
 		return
 	}
 	t.looked = now
-	for s, by := range t.slots {
+	for s, holder := range t.slots {
 		if n := s.ticks.Load(); n != s.seen {
 			s.seen = n
 			continue
 		}
 		delete(t.slots, s)
 		s.away.Store(true)
-		t.giveBack(by)
+		t.giveBack(holder)
 	}
 }
 
@@ -234,9 +234,9 @@ func (t *Turns) Taken() int {
 func (t *Turns) leave(s *Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if by := t.slots[s]; by != nil {
+	if holder := t.slots[s]; holder != nil {
 		delete(t.slots, s)
-		t.giveBack(by)
+		t.giveBack(holder)
 	}
 	s.away.Store(false)
 }

@@ -37,8 +37,8 @@ func DecompressSurplus(dst, src []byte) bool {
 	if _, err := io.ReadFull(s, dst); err != nil {
 		return false
 	}
-	var more [1]byte
-	_, err := io.ReadFull(s, more[:])
+	var extra [1]byte
+	_, err := io.ReadFull(s, extra[:])
 	return err == nil || errors.Is(err, zstd.ErrMagicMismatch)
 }
 

@@ -106,14 +106,14 @@ func (k *Convert) apart(each func(context.Context, func(job.Item) error) error) 
 // free refuses an item whose new file exists or is its source.
 func (k *Convert) free(it *convertItem) error {
 	name := k.path(it.File)
-	there, err := os.Stat(name)
+	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	}
-	if st, err := os.Stat(it.Source); err == nil && os.SameFile(st, there) {
+	if st, err := os.Stat(it.Source); err == nil && os.SameFile(st, info) {
 		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"it would replace itself, and a shard that is done again would find the new one"), name)
 	}

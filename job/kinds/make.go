@@ -108,22 +108,22 @@ func (k *Make) Place(ctx context.Context, m *job.Merging) (o job.Outcome, err er
 	}
 	opt := k.options(m.Resource)
 	opt.Output, _ = m.Output.(recipe.Output)
-	pos, within := 0, false
+	pos, inside := 0, false
 	res, err := recipe.Merge(ctx, k.recipe, m.Name, k.Extent, func(yield func(*recipe.Part, error) bool) {
 		for p, err := range m.Parts {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			pos, within = p.Number, true
+			pos, inside = p.Number, true
 			if !yield(&recipe.Part{First: p.Shard.First, Count: p.Shard.Count, Body: p.Body}, nil) {
 				return
 			}
-			within = false
+			inside = false
 		}
 	}, opt)
 	switch {
-	case err != nil && within && fault.KindOf(err) != 0:
+	case err != nil && inside && fault.KindOf(err) != 0:
 		return o, m.Job.InPart(pos, err)
 	case err != nil:
 		return o, err

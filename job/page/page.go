@@ -103,14 +103,14 @@ func newBar(name string, n, all int) bar {
 }
 
 func (d *document) states(s *job.Status) {
-	for _, of := range []struct {
+	for _, item := range []struct {
 		name string
 		n    int
 	}{
 		{"done", s.Done}, {"failed", len(s.Failed)}, {"running", len(s.Running)},
 		{"not begun", len(s.Missing) - len(s.Failed) - len(s.Running)},
 	} {
-		d.States = append(d.States, newBar(of.name, of.n, s.Shards))
+		d.States = append(d.States, newBar(item.name, item.n, s.Shards))
 	}
 }
 

@@ -59,9 +59,9 @@ func (w *Work) Max(o Work) {
 
 // Times returns the work multiplied by a factor, rounded.
 func (w Work) Times(f float64) Work {
-	by := func(n int64) int64 { return int64(float64(n)*f + 0.5) }
-	return Work{by(w.Rows), by(w.Bad), by(w.Opens), by(w.Requests), by(w.Bytes), by(w.Needed), by(w.Chunks),
-		by(w.Decoded)}
+	scaled := func(n int64) int64 { return int64(float64(n)*f + 0.5) }
+	return Work{scaled(w.Rows), scaled(w.Bad), scaled(w.Opens), scaled(w.Requests), scaled(w.Bytes), scaled(w.Needed),
+		scaled(w.Chunks), scaled(w.Decoded)}
 }
 
 // SourceWork is the work for the samples of one source.

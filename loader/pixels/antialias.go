@@ -113,9 +113,9 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 		}
 		s.column(t)
 		for j := range n {
-			sum, weight, all := s.sums[j], s.sums[n+j], float64(t.sum*s.x.spans[j].sum)
+			sum, weight, total := s.sums[j], s.sums[n+j], float64(t.sum*s.x.spans[j].sum)
 			pos := i*n + j
-			if out[pos], outValid[pos] = 0, 0; float64(2*weight) >= all {
+			if out[pos], outValid[pos] = 0, 0; float64(2*weight) >= total {
 				out[pos], outValid[pos] = float32(float64(sum/weight)), 1
 			}
 		}
@@ -135,16 +135,16 @@ func (s *Smoother) column(t *tent) {
 	if whole {
 		sums = s.sums[:n]
 		for j := range s.x.spans {
-			all := float64(t.sum * s.x.spans[j].sum)
-			if s.sums[n+j] = all; all > 1<<53 {
+			total := float64(t.sum * s.x.spans[j].sum)
+			if s.sums[n+j] = total; total > 1<<53 {
 				sums = s.sums
 			}
 		}
 	}
 	clear(sums)
 	for k, weight := range weights {
-		from := s.sumsOf(t.from + k)[:len(sums)]
-		for j, v := range from {
+		line := s.sumsOf(t.from + k)[:len(sums)]
+		for j, v := range line {
 			sums[j] += float64(weight * v)
 		}
 	}

@@ -32,31 +32,31 @@ func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
 	if len(r.arrays) == MaxArrays {
 		r.arrays = r.arrays[:MaxArrays-1]
 	}
-	from := a.Open()
-	if t, ok := from.(chunk.TurnTaker); ok {
+	reader := a.Open()
+	if t, ok := reader.(chunk.TurnTaker); ok {
 		t.SetTurn(r.turn)
 	}
-	r.arrays = slices.Insert(r.arrays, 0, openArray{a, from})
-	return from
+	r.arrays = slices.Insert(r.arrays, 0, openArray{a, reader})
+	return reader
 }
 
 // turn waits for a turn to decode, and measures the stages around it. Readers of arrays call it between
 // reading and decoding, because they do both themselves, inside ReadBox.
 func (r *Reader) turn() (done func()) {
 	r.Clock.Lap(resources.StageRead)
-	over := r.decoding()
+	end := r.decoding()
 	r.Clock.Lap(resources.StageWait)
 	return func() {
 		r.Clock.Lap(resources.StageDecode)
-		over()
+		end()
 	}
 }
 
 // blocks reads the chunks of an index with Blocks, after chunks has made the plan.
 func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to Sink) error {
-	from := r.reader(x.Blocks.Array)
+	reader := r.reader(x.Blocks.Array)
 	if r.Share.Tiles != nil {
-		if err := r.sharedBlocks(ctx, from, x, to); err == nil || fault.KindOf(err) == 0 {
+		if err := r.sharedBlocks(ctx, reader, x, to); err == nil || fault.KindOf(err) == 0 {
 			return err
 		}
 		// A fault is looked for again without sharing, so that the error does not depend on the
@@ -66,11 +66,11 @@ func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to S
 	for _, i := range r.plan.Blocks {
 		r.boxes = append(r.boxes, RowsIn(x.Box(i), box))
 	}
-	if err := r.ahead(ctx, from, x); err != nil {
+	if err := r.ahead(ctx, reader, x); err != nil {
 		return err
 	}
 	for _, i := range r.plan.Blocks {
-		if err := r.block(ctx, from, x, i, box, to); err != nil {
+		if err := r.block(ctx, reader, x, i, box, to); err != nil {
 			return err
 		}
 	}

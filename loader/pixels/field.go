@@ -125,11 +125,11 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	r := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0}
 	if f.DType != "native" {
-		to, err := chunk.ParseDType(f.DType)
+		dtype, err := chunk.ParseDType(f.DType)
 		if err != nil {
 			return nil, err
 		}
-		r.To = to
+		r.To = dtype
 	}
 	if err := r.pick(x); err != nil {
 		return nil, err
@@ -480,9 +480,9 @@ func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 		m.clear(box, blk, samples, 0, len(r.Field.Picked))
 		return
 	}
-	at := r.picked().at
+	places := r.picked().at
 	for b := box.B0; b < box.B1; b++ {
-		for _, j := range at[b] {
+		for _, j := range places[b] {
 			m.clear(box, blk, samples[(b-box.B0)*blk.StrideB:], j, j+1)
 		}
 	}
@@ -508,17 +508,17 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 	}
 	target := einops.Box{N: r.N, T: r.T, B0: b0, B1: b1}
 	for y := y0; y < y1; {
-		here := line(y)
+		dst := line(y)
 		target.Y0, target.Y1 = y-r.Win.Y, y-r.Win.Y+1
 		for pos := 0; ; {
-			start, end := zeros(here, pos)
-			if start == len(here) {
+			start, end := zeros(dst, pos)
+			if start == len(dst) {
 				break
 			}
 			// Rows that are masked as a whole are joined into one box, which avoids a call of MaskBox for
 			// each of them. line may overwrite here, because only its length is still used.
-			for start == 0 && end == len(here) && y+1 < y1 {
-				if f, e := zeros(line(y+1), 0); f != 0 || e != len(here) {
+			for start == 0 && end == len(dst) && y+1 < y1 {
+				if f, e := zeros(line(y+1), 0); f != 0 || e != len(dst) {
 					break
 				}
 				y++

@@ -94,11 +94,11 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	if copied && !m.any && m.all == nil && f.copies(a.Index, in, last) {
 		return m.copy(ctx, a, bands, in)
 	}
-	from := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	size, k := f.resampledAtOnce(from, limit)
+	source := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+	size, k := f.resampledAtOnce(source, limit)
 	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
-			"%d by %d pixels to resample are over %d bytes", from.H, from.W, limit))
+			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
 	}
 	cv, err := f.raw.Get(a.Index)
 	if err != nil {
@@ -154,18 +154,18 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 
 // copy reads box in of a scene, which has all pixels of the window, straight into the row.
 func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chunk.Box) error {
-	f, to := m.to.Field, *m.to
+	f, target := m.to.Field, *m.to
 	cv, err := f.Final.Get(a.Index)
 	if err != nil {
 		return a.Fault(err)
 	}
 	if !slices.Equal(bands, f.Picked) {
-		to.Bands = &PickedBands{Picked: bands}
-		to.Bands.PlaceBands()
+		target.Bands = &PickedBands{Picked: bands}
+		target.Bands.PlaceBands()
 	}
-	to.Cv, to.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: f.H, W: f.W}
+	target.Cv, target.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: f.H, W: f.W}
 	m.left, m.done = 0, true // full: no other scene is read
-	return m.r.Read(ctx, a, in, bands, &to, to.Masked(&f.Final, in))
+	return m.r.Read(ctx, a, in, bands, &target, target.Masked(&f.Final, in))
 }
 
 // bands adds some bands of box in of a scene, from band first of the field on.

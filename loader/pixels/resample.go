@@ -123,12 +123,12 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 		}
 		s := &r.Resample
 		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
-		from := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
+		source := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
 		// Padding comes before the samples: s.In still holds an earlier window, and the chunks write
 		// only pixels in the image.
-		from.Pad(x.Height, x.Width)
+		source.Pad(x.Height, x.Width)
 		in := Inside(win, x.Height, x.Width)
-		if err := r.Read(ctx, a, in, sub.Picked, from, from.Masked(&f.raw, in)); err != nil {
+		if err := r.Read(ctx, a, in, sub.Picked, source, source.Masked(&f.raw, in)); err != nil {
 			return err
 		}
 		if f.smooths {
@@ -149,11 +149,11 @@ func (r *Raster) resampledAtOnce(win shuffle.Box, limit int) (size, bands int) {
 		size = 4 // float32
 	}
 	// One byte more for each sample, for InValid.
-	one := BoundedBytes(int64(limit), win.H, win.W, size+1)
-	if one < 0 {
+	single := BoundedBytes(int64(limit), win.H, win.W, size+1)
+	if single < 0 {
 		return size, 0
 	}
-	return size, min(len(r.Picked), max(1, int(int64(limit)/max(one, 1))))
+	return size, min(len(r.Picked), max(1, int(int64(limit)/max(single, 1))))
 }
 
 // ResampledBytes returns how many bytes of memory a worker needs to resample window win, if it holds at
@@ -236,15 +236,15 @@ func (s *Resampler) blend(plane, w, near int, y, x *tap) float32 {
 	if s.InValid[near] == 0 {
 		return nearest
 	}
-	at := func(row, col int) float32 {
+	pixel := func(row, col int) float32 {
 		i := plane + row*w + col
 		if s.InValid[i] == 0 {
 			return nearest
 		}
 		return s.Float(i)
 	}
-	top := between(at(y.a, x.a), at(y.a, x.b), x.weight)
-	bottom := between(at(y.b, x.a), at(y.b, x.b), x.weight)
+	top := between(pixel(y.a, x.a), pixel(y.a, x.b), x.weight)
+	bottom := between(pixel(y.b, x.a), pixel(y.b, x.b), x.weight)
 	return between(top, bottom, y.weight)
 }
 

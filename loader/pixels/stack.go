@@ -178,10 +178,10 @@ func (l *Lay) Inside(win shuffle.Box) chunk.Box {
 // Warp returns the mapping that makes height by width pixels of window win of the stack.
 func (l *Lay) Warp(win shuffle.Box, height, width int) (*warp.Mapping, error) {
 	w, t := l.stack, &l.stack.Transform
-	at := crs.At(t, float64(win.X), float64(win.Y))
+	corner := crs.At(t, float64(win.X), float64(win.Y))
 	sy, sx := float64(win.H)/float64(height), float64(win.W)/float64(width)
 	w.Height, w.Width = height, width
-	w.Transform = [6]float64{at[0], t[1] * sx, t[2] * sy, at[1], t[4] * sx, t[5] * sy}
+	w.Transform = [6]float64{corner[0], t[1] * sx, t[2] * sy, corner[1], t[4] * sx, t[5] * sy}
 	return warp.NewMapping(w, l.part)
 }
 
@@ -226,11 +226,11 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		to.Clear()
 		return nil
 	}
-	from := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	size, k := f.resampledAtOnce(from, limit)
+	source := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+	size, k := f.resampledAtOnce(source, limit)
 	if k == 0 {
 		return part.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
-			"%d by %d pixels to resample are over %d bytes", from.H, from.W, limit))
+			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
 	}
 	cv, err := f.raw.Get(part.Index)
 	if err != nil {
@@ -243,7 +243,7 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		}
 	}
 	for b := 0; b < len(f.Picked); b += k {
-		sub := &Raster{H: from.H, W: from.W}
+		sub := &Raster{H: source.H, W: source.W}
 		sub.Picked = f.Picked[b:min(b+k, len(f.Picked))]
 		sub.PlaceBands()
 		plan, err := Planes.Plan(sub.Axes(1), nil)
@@ -251,7 +251,7 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 			return err
 		}
 		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
-		sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: from}
+		sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: source}
 		if err := r.Read(ctx, part, in, sub.Picked, sink, sink.Masked(&f.raw, in)); err != nil {
 			return err
 		}

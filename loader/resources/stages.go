@@ -42,11 +42,11 @@ func (s Stage) String() string { return stageNames[s] }
 
 // AllStages lists the stages in the order of the work.
 func AllStages() []Stage {
-	all := make([]Stage, numStages)
-	for i := range all {
-		all[i] = Stage(i)
+	list := make([]Stage, numStages)
+	for i := range list {
+		list[i] = Stage(i)
 	}
-	return all
+	return list
 }
 
 // Stages measures where the time of workers goes. The zero value is ready to use. It is safe for

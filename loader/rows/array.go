@@ -84,15 +84,15 @@ func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
 		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
 			"an array has attributes, not files: name one as column")
 	}
-	at := s.Attr(f.Column)
+	attr := s.Attr(f.Column)
 	switch {
 	case f.Column != "":
 	case s.Attr(f.Name) >= 0:
-		at = s.Attr(f.Name)
+		attr = s.Attr(f.Name)
 	case len(s.Attrs) == 1:
-		at = 0
+		attr = 0
 	}
-	if at < 0 {
+	if attr < 0 {
 		names := make([]string, len(s.Attrs))
 		for i := range s.Attrs {
 			names[i] = s.Attrs[i].Name
@@ -104,7 +104,7 @@ func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
 		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
 			"name the attribute as column; there are %q", names)
 	}
-	return c.array.Images(at, dims)
+	return c.array.Images(attr, dims)
 }
 
 // Len implements Table.

@@ -286,15 +286,15 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 // of the raster in the container.
 func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	m := &c.fields[field]
-	at := c.row(m, row)
+	place := c.row(m, row)
 	switch {
-	case at < 0:
+	case place < 0:
 		return catalog.Value{Null: true}, nil
 	case m.value == nil:
-		e, err := c.set.Entry(ctx, m.level, int(at))
+		e, err := c.set.Entry(ctx, m.level, int(place))
 		return catalog.Value{Text: e.Path}, err
 	}
-	return valueOf(m.value, int(at)), nil
+	return valueOf(m.value, int(place)), nil
 }
 
 // kindOf returns the kind in which a loader hands out the values of a column. Types without one,
@@ -336,10 +336,10 @@ func (c *Container) Scan(
 	if err != nil {
 		return 0, fault.WithFile(err, c.src.Source)
 	}
-	for row, at := range m.rows {
+	for row, place := range m.rows {
 		v := catalog.Value{Null: true}
-		if at >= 0 {
-			v = valueOf(m.value, int(at))
+		if place >= 0 {
+			v = valueOf(m.value, int(place))
 		}
 		if err := visit(int64(row), v); err != nil {
 			return m.kind, err
@@ -406,8 +406,8 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 	if err != nil {
 		return err
 	}
-	for row, at := range c.rows {
-		if err := visit(int64(row), ids.Str(int(at))); err != nil {
+	for row, place := range c.rows {
+		if err := visit(int64(row), ids.Str(int(place))); err != nil {
 			return err
 		}
 	}
@@ -447,8 +447,8 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	if m.kind != catalog.Raster {
 		return catalog.Asset{}, errNoRaster
 	}
-	at := c.row(m, row)
-	if at < 0 {
+	place := c.row(m, row)
+	if place < 0 {
 		id, err := c.ID(ctx, row)
 		if err == nil && m.files != nil {
 			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset,
@@ -458,28 +458,28 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		}
 		return catalog.Asset{}, err
 	}
-	e, err := c.set.Entry(ctx, m.level, int(at))
+	e, err := c.set.Entry(ctx, m.level, int(place))
 	if err != nil {
 		return catalog.Asset{}, err
 	}
 	var x *chunk.Index
 	for _, v := range m.blobs {
-		if v.Null(int(at)) || len(v.Bytes(int(at))) == 0 {
+		if v.Null(int(place)) || len(v.Bytes(int(place))) == 0 {
 			continue
 		}
-		if x, err = catalog.ParseIndex(v.Bytes(int(at)), c.options.MaxChunkBytes); err != nil {
+		if x, err = catalog.ParseIndex(v.Bytes(int(place)), c.options.MaxChunkBytes); err != nil {
 			return catalog.Asset{}, partly(err, "sample "+e.Path)
 		}
 		break
 	}
 	a, err := c.place(ctx, e, x)
 	if err == nil && x != nil { // the header, which has both too, is not read
-		placed := int(at)
+		placed := int(place)
 		if m.ground != nil && m.ground.samples {
 			placed = int(c.rows[row])
 		}
 		a.Place = m.ground.of(placed, x)
-		if a.Names, err = m.names.of(int(at), x.StepBands()); err != nil {
+		if a.Names, err = m.names.of(int(place), x.StepBands()); err != nil {
 			err = partly(err, "sample "+e.Path)
 		}
 	}
@@ -751,24 +751,24 @@ func (c *Container) hash(ctx context.Context) error {
 		m := &c.fields[i]
 		h.text(string(rune(m.kind)))
 		for row := range c.rows {
-			at := c.row(m, int64(row))
+			place := c.row(m, int64(row))
 			switch {
-			case at < 0:
+			case place < 0:
 				h.number(math.MaxUint64)
 			case m.kind == catalog.Raster:
-				e, err := c.set.EntryAt(ctx, m.level, int(at))
+				e, err := c.set.EntryAt(ctx, m.level, int(place))
 				if err != nil {
 					return err
 				}
 				h.number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
 			case m.value == nil: // paths as strings
-				e, err := c.set.EntryAt(ctx, m.level, int(at))
+				e, err := c.set.EntryAt(ctx, m.level, int(place))
 				if err != nil {
 					return err
 				}
 				h.record(e.Path)
 			default:
-				h.value(m.kind, valueOf(m.value, int(at)))
+				h.value(m.kind, valueOf(m.value, int(place)))
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()
@@ -899,13 +899,13 @@ func (c *Container) follow() {
 		return
 	}
 	var keep []int
-	var at []int32
+	var places []int32
 	for i, row := range c.at {
 		if _, ok := slices.BinarySearch(c.rows, row); ok {
-			keep, at = append(keep, i), append(at, row)
+			keep, places = append(keep, i), append(places, row)
 		}
 	}
-	c.data, c.at = c.data.Take(keep), at
+	c.data, c.at = c.data.Take(keep), places
 }
 
 // intersect keeps the samples whose rows of level 0 are in rows, which must ascend.

@@ -26,15 +26,15 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 	// group plus the first row of the group.
 	data, subs := make([]*tables.Table, len(groups)), make([]*Container, len(groups))
 	c.rows, c.at = nil, nil
-	from := 0
+	start := 0
 	for i := range groups {
-		first, sub, err := c.group(ctx, from, &groups[i])
+		first, sub, err := c.group(ctx, start, &groups[i])
 		if err != nil {
 			return err
 		}
-		from += groups[i].Paths
+		start += groups[i].Paths
 		subs[i] = sub
-		t, at := sub.table()
+		t, places := sub.table()
 		// A group without samples still has columns, which count in the join.
 		if sub.level0 == nil {
 			if t, err = sub.columnsAlone(ctx); err != nil {
@@ -44,7 +44,7 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 		// withSources adds this column again, with the names that the whole dataset has for its
 		// files.
 		data[i] = t.Without(taco.SourceColumn)
-		for _, row := range at {
+		for _, row := range places {
 			c.at = append(c.at, int32(first)+row)
 		}
 		for _, row := range sub.rows {

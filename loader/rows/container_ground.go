@@ -32,7 +32,7 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 			continue
 		}
 		g := &ground{}
-		for name, to := range map[string]**tables.Vector{names.crs: &g.crs, names.transform: &g.transform,
+		for name, target := range map[string]**tables.Vector{names.crs: &g.crs, names.transform: &g.transform,
 			names.shape: &g.shape} {
 			if t.Index(name) < 0 {
 				continue
@@ -41,7 +41,7 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 			if err != nil {
 				return nil, err
 			}
-			*to = v
+			*target = v
 		}
 		if g.transform.Kind() != tables.List || g.shape != nil && g.shape.Kind() != tables.List {
 			return nil, nil

@@ -70,12 +70,12 @@ func (c *Container) sql(ctx context.Context, condition string) error {
 		return err
 	}
 	c.data = c.data.Take(rows)
-	at := make([]int32, len(rows))
+	places := make([]int32, len(rows))
 	for i, row := range rows {
-		at[i] = c.at[row]
+		places[i] = c.at[row]
 	}
-	c.at = at
-	c.rows = distinct(at)
+	c.at = places
+	c.rows = distinct(places)
 	return nil
 }
 
@@ -125,9 +125,9 @@ func (c *Container) table() (*tables.Table, []int32) {
 // query keeps the samples that the result of a SELECT names, by the column chaski:row or else by
 // their ids. Later conditions see the result as data.
 func (c *Container) query(ctx context.Context, sql string) error {
-	data, at := c.table()
-	numbers := make([]int64, len(at))
-	for i, row := range at {
+	data, places := c.table()
+	numbers := make([]int64, len(places))
+	for i, row := range places {
 		numbers[i] = int64(row)
 	}
 	data = withRows(data, numbers)
@@ -148,7 +148,7 @@ func (c *Container) query(ctx context.Context, sql string) error {
 // rowsOf returns the row of level 0 for each row of a query's result. A row that is not among the
 // samples so far, or an id that several of them have, is fault.Unsupported.
 func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
-	at := make([]int32, t.Len())
+	places := make([]int32, t.Len())
 	if t.Index(rowColumn) >= 0 {
 		// The numbers come from a query, which may compute anything: a number beyond int32 must not
 		// wrap around to another sample's.
@@ -157,9 +157,9 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 			return ok && row == int64(int32(row))
 		})
 		for i, row := range rows {
-			at[i] = int32(row)
+			places[i] = int32(row)
 		}
-		return at, err
+		return places, err
 	}
 	name := c.set.IDColumn()
 	if t.Index(name) < 0 {
@@ -188,7 +188,7 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 		}
 		rows[id] = row
 	}
-	for i := range at {
+	for i := range places {
 		row, ok := rows[v.Str(i)]
 		if !ok || v.Null(i) {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
@@ -198,9 +198,9 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
 				"several samples have the id %q: select the column %q too", v.Str(i), rowColumn)
 		}
-		at[i] = row
+		places[i] = row
 	}
-	return at, nil
+	return places, nil
 }
 
 // Samples are the samples of a container that meet the conditions and the split of a subset.
@@ -386,16 +386,16 @@ func (c *Container) valueMember(ctx context.Context, name string) (member, error
 		return c.column(ctx, 0, c.rows, name)
 	}
 	// Ids and names of columns may contain "@", so each "@" is tried, from the first on.
-	for at := strings.IndexByte(name, '@'); at > 0; {
-		level, rows, err := c.below(ctx, name[:at])
+	for cut := strings.IndexByte(name, '@'); cut > 0; {
+		level, rows, err := c.below(ctx, name[:cut])
 		if err == nil {
-			return c.column(ctx, level, rows, name[at+1:])
+			return c.column(ctx, level, rows, name[cut+1:])
 		}
-		next := strings.IndexByte(name[at+1:], '@')
+		next := strings.IndexByte(name[cut+1:], '@')
 		if next < 0 {
 			return member{}, err
 		}
-		at += 1 + next
+		cut += 1 + next
 	}
 	return member{}, c.level0.NoColumn(name)
 }

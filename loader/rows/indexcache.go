@@ -278,8 +278,8 @@ func (x *indexFile) writeItems(f *os.File, old *storedIndexes, items []indexItem
 	head.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(x.key))))
 	head.WriteString(x.key)
 	head.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(items))))
-	at := int64(head.Len()) + int64(len(items))*indexEntry
-	body := newBodyWriter(f, at)
+	pos := int64(head.Len()) + int64(len(items))*indexEntry
+	body := newBodyWriter(f, pos)
 	for _, it := range items {
 		blob := blobs[it.extent]
 		if it.at >= 0 {

@@ -45,24 +45,24 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 	leading := spec.Leading(from)
 	for k, p := range paths {
 		j.leads = append(j.leads, slices.Contains(leading, p))
-		var own []spec.Field
+		var mine []spec.Field
 		for i, f := range from {
-			at := -1
-			if of := f.Scenes; slices.Contains(of, p) || of == nil && p == "" {
-				at = len(own)
+			place := -1
+			if listed := f.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
+				place = len(mine)
 				f.Scenes = nil
-				own = append(own, f)
+				mine = append(mine, f)
 			}
-			j.fields[i] = append(j.fields[i], at)
+			j.fields[i] = append(j.fields[i], place)
 		}
-		if len(own) == 0 {
+		if len(mine) == 0 {
 			return nil, errors.New("spec: scenes: no field has rasters of the source itself")
 		}
-		of := src
+		source := src
 		if k > 0 {
-			of = spec.Source{Source: p, Sampler: src.Sampler, More: src.More}
+			source = spec.Source{Source: p, Sampler: src.Sampler, More: src.More}
 		}
-		t, err := Open(ctx, of, own, o)
+		t, err := Open(ctx, source, mine, o)
 		if err != nil {
 			return nil, err
 		}
@@ -112,19 +112,19 @@ func (j *joined) Selected(ctx context.Context, s *spec.Subset, o resources.Optio
 // FirstAsset implements Datasets.
 func (j *joined) FirstAsset(ctx context.Context, field int, policy string, rows []uint32) (catalog.Asset, error) {
 	k := slices.IndexFunc(j.fields[field], func(at int) bool { return at >= 0 })
-	var own []uint32
-	for row := j.first[k]; row < j.first[k+1] && len(own) < firstTries && rows == nil; row++ {
-		own = append(own, uint32(row))
+	var mine []uint32
+	for row := j.first[k]; row < j.first[k+1] && len(mine) < firstTries && rows == nil; row++ {
+		mine = append(mine, uint32(row))
 	}
 	for _, row := range rows {
-		if int64(row) >= j.first[k] && int64(row) < j.first[k+1] && len(own) < firstTries {
-			own = append(own, row)
+		if int64(row) >= j.first[k] && int64(row) < j.first[k+1] && len(mine) < firstTries {
+			mine = append(mine, row)
 		}
 	}
-	if len(own) == 0 {
+	if len(mine) == 0 {
 		return catalog.Asset{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes")
 	}
-	a, err := FirstAssets(ctx, j, []int{field}, policy, own)
+	a, err := FirstAssets(ctx, j, []int{field}, policy, mine)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
@@ -142,32 +142,32 @@ func (j *joined) own(field int) (Table, int) {
 
 // Kind implements Table.
 func (j *joined) Kind(field int) catalog.Kind {
-	t, at := j.own(field)
-	return t.Kind(at)
+	t, column := j.own(field)
+	return t.Kind(column)
 }
 
 // Asset implements Table.
 func (j *joined) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	k, at := j.Dataset(row)
+	k, r := j.Dataset(row)
 	if !j.Has(field, k) {
 		return catalog.Asset{}, fault.New(fault.NotFound, "field", fault.NoOffset, "it has no rasters in this dataset")
 	}
-	return j.tables[k].Asset(ctx, j.fields[field][k], at)
+	return j.tables[k].Asset(ctx, j.fields[field][k], r)
 }
 
 // Value implements Table. It is null in the rows of other datasets.
 func (j *joined) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
-	k, at := j.Dataset(row)
+	k, r := j.Dataset(row)
 	if !j.Has(field, k) {
 		return catalog.Value{Null: true}, nil
 	}
-	return j.tables[k].Value(ctx, j.fields[field][k], at)
+	return j.tables[k].Value(ctx, j.fields[field][k], r)
 }
 
 // ID implements Table.
 func (j *joined) ID(ctx context.Context, row int64) (string, error) {
-	k, at := j.Dataset(row)
-	return j.tables[k].ID(ctx, at)
+	k, r := j.Dataset(row)
+	return j.tables[k].ID(ctx, r)
 }
 
 // Fingerprint implements Table.
@@ -177,8 +177,8 @@ func (j *joined) Fingerprint() string {
 		_, _ = h.WriteString(t.Fingerprint() + "\n")
 	}
 	for _, f := range j.fields {
-		for _, at := range f {
-			_, _ = h.Write([]byte{byte(at), byte(at >> 8)})
+		for _, place := range f {
+			_, _ = h.Write([]byte{byte(place), byte(place >> 8)})
 		}
 	}
 	sum := h.Sum128()
@@ -232,8 +232,8 @@ func eachRow(first, end int64, visit func(row int64, v catalog.Value) error) err
 
 // unitOf returns Extras.TimeUnit of a column.
 func unitOf(ctx context.Context, t Table, column string) time.Duration {
-	if of := t.Extras().TimeUnit; of != nil {
-		return of(ctx, column)
+	if unit := t.Extras().TimeUnit; unit != nil {
+		return unit(ctx, column)
 	}
 	return 0
 }

@@ -73,12 +73,12 @@ var errEnough = errors.New("loader: enough")
 
 // where keeps the rows that meet a comparison of a column with values.
 func (s *selector) where(ctx context.Context, c spec.Condition) error {
-	with, err := c.Operands()
+	operands, err := c.Operands()
 	if err != nil {
 		return err
 	}
-	for i := range with {
-		if err := s.times(ctx, c.Column, &with[i]); err != nil {
+	for i := range operands {
+		if err := s.times(ctx, c.Column, &operands[i]); err != nil {
 			return err
 		}
 	}
@@ -86,13 +86,13 @@ func (s *selector) where(ctx context.Context, c spec.Condition) error {
 	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		// The kind is the same in all rows, so the first row shows whether the values suit it.
 		if row == 0 {
-			for i := range with {
-				if err := with[i].Suits(k, c.Column); err != nil {
+			for i := range operands {
+				if err := operands[i].Suits(k, c.Column); err != nil {
 					return err
 				}
 			}
 		}
-		s.keep[row] = s.keep[row] && c.Meets(k, v, with)
+		s.keep[row] = s.keep[row] && c.Meets(k, v, operands)
 		return nil
 	})
 }
@@ -248,11 +248,11 @@ func (p parts) add(name string) {
 // String lists the first names in alphabetical order.
 func (p parts) String() string {
 	names := slices.Sorted(maps.Keys(p))
-	more := ""
+	note := ""
 	if len(names) > maxParts {
-		names, more = names[:maxParts], ", …"
+		names, note = names[:maxParts], ", …"
 	}
-	return fmt.Sprintf("%q%s", names, more)
+	return fmt.Sprintf("%q%s", names, note)
 }
 
 // number returns a value as float64, NaN for null. A string is an error.
@@ -337,11 +337,11 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 	}
 	sel := selector{table: t, options: o}
 	for _, c := range s.Where {
-		by := sel.where
+		keep := sel.where
 		if !c.Compares() {
-			by = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
+			keep = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
 		}
-		if err := by(ctx, c); err != nil {
+		if err := keep(ctx, c); err != nil {
 			return nil, inPart(err, c.Called())
 		}
 	}
@@ -446,10 +446,10 @@ func GroupsOf(ctx context.Context, t Table, column string, days bool) ([]int64, 
 		if groups == nil && err == nil {
 			err = fault.New(fault.NotFound, "column "+column, fault.NoOffset, "it is not there, or holds no times")
 		}
-		for i, at := range groups {
-			if groups[i] = -1; at != NoTime {
-				groups[i] = at/day + 1<<40 // no day is then negative
-				if at%day < 0 {
+		for i, group := range groups {
+			if groups[i] = -1; group != NoTime {
+				groups[i] = group/day + 1<<40 // no day is then negative
+				if group%day < 0 {
 					groups[i]--
 				}
 			}
@@ -531,11 +531,11 @@ func Ranks(ctx context.Context, t Table, column string) (ranks []int64, present 
 			if !present[i] {
 				continue
 			}
-			at, err := taco.ParseTimes(s)
+			parsed, err := taco.ParseTimes(s)
 			if err != nil {
 				return byBytes(strs)
 			}
-			times[i] = at.First
+			times[i] = parsed.First
 		}
 		return times
 	})
@@ -577,8 +577,8 @@ func byBytes(strs []string) []int64 {
 	sorted = slices.Compact(sorted)
 	ranks := make([]int64, len(strs))
 	for i, s := range strs {
-		at, _ := slices.BinarySearch(sorted, s)
-		ranks[i] = int64(at)
+		place, _ := slices.BinarySearch(sorted, s)
+		ranks[i] = int64(place)
 	}
 	return ranks
 }

@@ -49,9 +49,9 @@ func rowsThat(ctx context.Context, o *resources.Options, t *tables.Table, condit
 	if fullErr != nil {
 		return nil, query.Better(err, fullErr)
 	}
-	at, err := rowNumbers(ctx, found, func(row int64) bool { return row >= 0 && row < int64(t.Len()) })
-	slices.Sort(at)
-	return slices.Compact(at), err
+	kept, err := rowNumbers(ctx, found, func(row int64) bool { return row >= 0 && row < int64(t.Len()) })
+	slices.Sort(kept)
+	return slices.Compact(kept), err
 }
 
 // withRows returns a table with the column chaski:row added.

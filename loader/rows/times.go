@@ -35,8 +35,8 @@ func Times(ctx context.Context, t Table, columns []string) ([]int64, error) {
 // timesIn returns the times of a column, or nil if it holds none.
 func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
 	unit := time.Duration(0)
-	if of := t.Extras().TimeUnit; of != nil {
-		unit = of(ctx, name)
+	if ask := t.Extras().TimeUnit; ask != nil {
+		unit = ask(ctx, name)
 	}
 	if unit == 0 && slices.Contains(spec.TimeColumns, name) {
 		unit = time.Second
@@ -48,8 +48,8 @@ func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
 		switch {
 		case v.Null:
 		case k == catalog.Text:
-			if at, err := taco.ParseTimes(v.Text); err == nil {
-				out[row] = at.First
+			if parsed, err := taco.ParseTimes(v.Text); err == nil {
+				out[row] = parsed.First
 			}
 		case k == catalog.Int:
 			out[row] = micros(v.Int, unit)

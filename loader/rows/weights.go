@@ -164,11 +164,11 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 		return nil, err
 	}
 	b := make([]byte, f.Size())
-	for at := 0; at < len(b); at += weightsPiece {
+	for pos := 0; pos < len(b); pos += weightsPiece {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := f.ReadAt(ctx, b[at:min(at+weightsPiece, len(b))], int64(at)); err != nil {
+		if err := f.ReadAt(ctx, b[pos:min(pos+weightsPiece, len(b))], int64(pos)); err != nil {
 			return nil, err
 		}
 	}

@@ -67,7 +67,7 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	if _, err := w.Write(append(b, head...)); err != nil {
 		return err
 	}
-	for _, of := range []func(*weightsPart) *io.SectionReader{
+	for _, section := range []func(*weightsPart) *io.SectionReader{
 		func(p *weightsPart) *io.SectionReader { return p.sizes },
 		func(p *weightsPart) *io.SectionReader { return p.cells },
 	} {
@@ -79,7 +79,7 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 			if err != nil {
 				return err
 			}
-			if _, err := io.Copy(w, of(p)); err != nil {
+			if _, err := io.Copy(w, section(p)); err != nil {
 				return err
 			}
 		}
@@ -113,8 +113,8 @@ func openWeightsPart(r *io.SectionReader) (*weightsPart, error) {
 	if err := json.Unmarshal(head, &p.WeightsHeader); err != nil {
 		return nil, fault.New(fault.Corrupt, "weights", weightsStart, "header: %v", err)
 	}
-	at := weightsStart + n
-	rest := r.Size() - at
+	pos := weightsStart + n
+	rest := r.Size() - pos
 	switch {
 	case p.Version != 1:
 		return nil, badPart("version %d; this is version 1", p.Version)
@@ -123,8 +123,8 @@ func openWeightsPart(r *io.SectionReader) (*weightsPart, error) {
 	case p.Rows < 0 || p.Rows > rest/8:
 		return nil, badPart("%d rows in %d bytes", p.Rows, rest)
 	}
-	p.sizes = io.NewSectionReader(r, at, 8*p.Rows)
-	p.cells = io.NewSectionReader(r, at+8*p.Rows, rest-8*p.Rows)
+	p.sizes = io.NewSectionReader(r, pos, 8*p.Rows)
+	p.cells = io.NewSectionReader(r, pos+8*p.Rows, rest-8*p.Rows)
 	return p, nil
 }
 

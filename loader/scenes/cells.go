@@ -75,7 +75,7 @@ func (c cells) shrunk(r int32) cells {
 		rows[narrow[start].y] = narrow[start:end]
 		start = end
 	}
-	at := func(list cells, y int32) cells {
+	row := func(list cells, y int32) cells {
 		out := make(cells, len(list))
 		for i, s := range list {
 			out[i] = span{y, s.x0, s.x1}
@@ -88,7 +88,7 @@ func (c cells) shrunk(r int32) cells {
 		left := rows[y]
 		start += len(left)
 		for d := int32(1); d <= r && len(left) > 0; d++ {
-			left = left.both(at(rows[y-d], y)).both(at(rows[y+d], y))
+			left = left.both(row(rows[y-d], y)).both(row(rows[y+d], y))
 		}
 		out = append(out, left...)
 	}

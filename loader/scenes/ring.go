@@ -27,7 +27,7 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 	if t.Same() {
 		return ring, false
 	}
-	to := func(p orb.Point) orb.Point {
+	convert := func(p orb.Point) orb.Point {
 		points := []crs.Point{crs.Point(p)}
 		t.Points(points, points)
 		return orb.Point(points[0])
@@ -35,7 +35,7 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 	var halve func(a, b, ta, tb orb.Point, n int)
 	halve = func(a, b, ta, tb orb.Point, n int) {
 		m := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
-		tm := to(m)
+		tm := convert(m)
 		bend := math.Hypot(tm[0]-(ta[0]+tb[0])/2, tm[1]-(ta[1]+tb[1])/2)
 		flat := bend <= off
 		// A side may bend both ways, and its middle then lies on the chord: each is halved twice at least.
@@ -49,7 +49,7 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 		halve(m, b, tm, tb, n-1)
 	}
 	for i := range ring {
-		p := to(ring[i])
+		p := convert(ring[i])
 		if i == 0 {
 			out = append(out, p)
 			continue
@@ -120,8 +120,8 @@ func (m *Map) on(p orb.Polygon, off float64, shown orb.Bound) (out []orb.Polygon
 		moved := make(orb.Polygon, len(p))
 		for i, ring := range p {
 			moved[i] = make(orb.Ring, len(ring))
-			for k, at := range ring {
-				moved[i][k] = orb.Point{at[0] + turn, at[1]}
+			for k, vertex := range ring {
+				moved[i][k] = orb.Point{vertex[0] + turn, vertex[1]}
 			}
 		}
 		if !moved.Bound().Intersects(shown) {

@@ -200,19 +200,19 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 		dataset int
 	}
 	known := map[key]int{}
-	var all []footprint
+	var prints []footprint
 	for i, s := range scenes {
-		at := key{s.Place, s.Dataset}
-		k, ok := known[at]
+		place := key{s.Place, s.Dataset}
+		k, ok := known[place]
 		if !ok {
-			k = len(all)
-			known[at] = k
-			all = append(all, footprint{place: s.Place, dataset: s.Dataset, beside: s.Beside})
+			k = len(prints)
+			known[place] = k
+			prints = append(prints, footprint{place: s.Place, dataset: s.Dataset, beside: s.Beside})
 		}
-		all[k].scenes = append(all[k].scenes, int32(i))
+		prints[k].scenes = append(prints[k].scenes, int32(i))
 	}
-	for i := range all {
-		f := &all[i]
+	for i := range prints {
+		f := &prints[i]
 		err := f.locate()
 		if err == nil {
 			list = append(list, *f)
@@ -226,11 +226,11 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 // bad decides about the scenes of a footprint that has an error.
 func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
 	for _, i := range f.scenes {
-		of := fault.WithFile(err, scenes[i].Name)
+		named := fault.WithFile(err, scenes[i].Name)
 		if o.Bad == nil {
-			return of
+			return named
 		}
-		if err := o.Bad(&scenes[i], of); err != nil {
+		if err := o.Bad(&scenes[i], named); err != nil {
 			return err
 		}
 	}
@@ -241,11 +241,11 @@ func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
 func (f *footprint) locate() error {
 	c := &f.place.Corners
 	f.ring = orb.Ring{orb.Point(c[0]), orb.Point(c[1]), orb.Point(c[3]), orb.Point(c[2]), orb.Point(c[0])}
-	own, err := crs.Lookup(f.place.EPSG)
+	system, err := crs.Lookup(f.place.EPSG)
 	if err != nil {
 		return err
 	}
-	if f.at, err = lonlat(orb.Polygon{f.ring}, own); err != nil {
+	if f.at, err = lonlat(orb.Polygon{f.ring}, system); err != nil {
 		return err
 	}
 	if f.at == nil {
@@ -389,8 +389,8 @@ func (s *Set) oneMap(name string) error {
 		return fmt.Errorf("spec: sampler: crs: %w", err)
 	}
 	// The ends are left out by 0.1 mm, because a place on them lies at either side of the map.
-	all := orb.Bound{Min: orb.Point{-180 + 1e-9, -90}, Max: orb.Point{180 - 1e-9, 90}}
-	s.Maps = append(s.Maps, &Map{CRS: c, strip: all, shown: all})
+	globe := orb.Bound{Min: orb.Point{-180 + 1e-9, -90}, Max: orb.Point{180 - 1e-9, 90}}
+	s.Maps = append(s.Maps, &Map{CRS: c, strip: globe, shown: globe})
 	return nil
 }
 
@@ -431,7 +431,7 @@ func (s *Set) spans(cell float64) float64 {
 // cells returns the cells of the map, of pixels a side.
 func (m *Map) cells(pixels int, o *Options) (cells, error) {
 	l := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
-	var all, before cells
+	var found, before cells
 	for k := range max(o.All, 1) {
 		var list []span
 		for _, f := range m.feet {
@@ -447,50 +447,50 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 				list = l.draw(list, p)
 			}
 		}
-		own := joined(list)
+		joint := joined(list)
 		if !o.Edge && o.Stride == 0 {
 			// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
-			own = own.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
+			joint = joint.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
 		}
-		if all = own; k > 0 {
-			all = before.both(own)
+		if found = joint; k > 0 {
+			found = before.both(joint)
 		}
-		before = all
+		before = found
 	}
 	var list []span
-	within, own := o.Within, 0
+	areas, used := o.Within, 0
 	if o.CRS == UTM {
-		own = 1
-		within = append([]Area{{CRS: wgs84, Parts: []orb.Polygon{m.outline()}}}, within...)
+		used = 1
+		areas = append([]Area{{CRS: wgs84, Parts: []orb.Polygon{m.outline()}}}, areas...)
 	}
-	for i, area := range within {
-		if len(all) == 0 {
+	for i, area := range areas {
+		if len(found) == 0 {
 			return nil, nil
 		}
-		l.only, list = all.bound(), nil
+		l.only, list = found.bound(), nil
 		for _, p := range area.Parts {
-			at, err := lonlat(p, area.CRS)
+			outline, err := lonlat(p, area.CRS)
 			if err != nil {
 				return nil, err
 			}
-			if at == nil {
+			if outline == nil {
 				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
 					"bounds or roi lie around a pole, or off the map of %v", area.CRS)
 			}
-			pieces, err := m.on(at, o.Resolution/8, m.near(o))
+			pieces, err := m.on(outline, o.Resolution/8, m.near(o))
 			if err != nil {
 				return nil, err
 			}
 			for _, piece := range pieces {
 				n := len(list)
-				if list = l.draw(list, piece); len(list) == n && i >= own {
+				if list = l.draw(list, piece); len(list) == n && i >= used {
 					list = l.drawSmall(list, piece)
 				}
 			}
 		}
-		all = all.both(joined(list))
+		found = found.both(joined(list))
 	}
-	return all, nil
+	return found, nil
 }
 
 // outline returns the longitudes and latitudes of a zone: a cell belongs to the zone of its centre.
@@ -533,9 +533,9 @@ func (s *Set) Place(p shuffle.Place) *catalog.Place {
 
 // bound returns the window at a place in units of its map.
 func (s *Set) bound(p shuffle.Place) orb.Bound {
-	at := func(v int64) float64 { return float64(v) * s.size }
+	coord := func(v int64) float64 { return float64(v) * s.size }
 	side := int64(s.side)
-	return orb.Bound{Min: orb.Point{at(p.X), at(-p.Y - side)}, Max: orb.Point{at(p.X + side), at(-p.Y)}}
+	return orb.Bound{Min: orb.Point{coord(p.X), coord(-p.Y - side)}, Max: orb.Point{coord(p.X + side), coord(-p.Y)}}
 }
 
 // Rows appends the rows of the scenes that the window at a place sees, the preferred ones first.
@@ -569,11 +569,11 @@ func (s *Set) within(m *Map, b orb.Bound, keep func(*foot) bool) []int32 {
 // meets reports whether a footprint has a point in a box.
 func (f *foot) meets(b orb.Bound) bool {
 	for _, p := range f.pieces {
-		at := p.Bound()
-		if !at.Intersects(b) {
+		bounds := p.Bound()
+		if !bounds.Intersects(b) {
 			continue
 		}
-		if b.Contains(at.Min) && b.Contains(at.Max) || len(clip.Ring(b, slices.Clone(p[0]))) > 0 {
+		if b.Contains(bounds.Min) && b.Contains(bounds.Max) || len(clip.Ring(b, slices.Clone(p[0]))) > 0 {
 			return true
 		}
 	}

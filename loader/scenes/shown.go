@@ -81,9 +81,9 @@ func lattices(b orb.Bound, n int, do func(orb.Point) bool) bool {
 
 // point converts one point.
 func point(t *crs.Transform, p orb.Point) orb.Point {
-	at := [1]crs.Point{crs.Point(p)}
-	t.Points(at[:], at[:])
-	return orb.Point(at[0])
+	points := [1]crs.Point{crs.Point(p)}
+	t.Points(points[:], points[:])
+	return orb.Point(points[0])
 }
 
 // offMap returns the error about longitudes and latitudes that a map does not show.

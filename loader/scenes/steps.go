@@ -19,7 +19,7 @@ type Step struct {
 // unless no scene has a pixel.
 func (s *Set) Steps(p shuffle.Place) []Step {
 	var list []Step
-	at := map[int64]int{} // the place in list by Scene.Step
+	places := map[int64]int{} // the place in list by Scene.Step
 	leads := func(f *foot) bool { return !f.beside }
 	seen := s.inside(p, leads)
 	if len(seen) == 0 {
@@ -27,14 +27,14 @@ func (s *Set) Steps(p shuffle.Place) []Step {
 	}
 	for _, i := range seen {
 		c := &s.scenes[i]
-		k, ok := at[c.Step]
+		k, ok := places[c.Step]
 		if c.Step < 0 || !ok {
 			if len(list) == s.length {
 				continue // a scene of a step of the list may follow
 			}
 			k = len(list)
 			list = append(list, Step{first: i})
-			at[c.Step] = k
+			places[c.Step] = k
 		}
 		list[k].Rows = append(list[k].Rows, c.Row)
 	}

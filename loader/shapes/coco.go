@@ -70,16 +70,16 @@ func (v *Field) masked(p *Picture, row uint32, runs vector.Runs, draw func(y, x0
 			"annotation %d has a mask: kind %q takes polygons only", row, v.Vector.Kind)
 	}
 	t := &p.Transform
-	at := func(k int, from, step float64) int { return int(math.Floor(from + float64((float64(k)+0.5)*step))) }
+	pixel := func(k int, from, step float64) int { return int(math.Floor(from + float64((float64(k)+0.5)*step))) }
 	first, last := runs.Columns()
 	for x := range p.Width {
-		ix := at(x, t[0], t[1])
+		ix := pixel(x, t[0], t[1])
 		if ix < first || ix > last {
 			continue
 		}
 		for y := range p.Height {
 			// A window of an image that is padded reaches past it.
-			if iy := at(y, t[3], t[5]); iy >= 0 && iy < p.imageHeight && runs.At(iy, ix) {
+			if iy := pixel(y, t[3], t[5]); iy >= 0 && iy < p.imageHeight && runs.At(iy, ix) {
 				draw(y, x, x+1)
 			}
 		}

@@ -32,15 +32,15 @@ const (
 
 // Cut returns the shapes of a window, cut to it, in the order of the file.
 func (v *Field) Cut(ctx context.Context, p *Picture, bound int64) (out Cut, _ error) {
-	to, ok := p.Pixels()
+	convert, ok := p.Pixels()
 	if !ok {
 		return out, p.noInverse()
 	}
 	size := v.To.Size()
 	err := v.visit(ctx, p, func(row uint32, element [8]byte, shape orb.Geometry) error {
 		shape = each(shape, func(list []orb.Point) {
-			for i, at := range list {
-				list[i] = to(at)
+			for i, vertex := range list {
+				list[i] = convert(vertex)
 			}
 		})
 		found := false
@@ -105,8 +105,8 @@ func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
 		}
 		c.Rings = append(c.Rings, int32(number), int32(part), int32(len(r.Points)), hole)
 		start := len(c.Coords)
-		for _, at := range r.Points {
-			x, y := p.turned(at)
+		for _, vertex := range r.Points {
+			x, y := p.turned(vertex)
 			c.Coords = append(c.Coords, x, y)
 		}
 		if p.mirrors() { // which turns the ring the other way round
@@ -147,15 +147,15 @@ func (p *Picture) grow(b *bounds, shape orb.Geometry) {
 		}
 	case orb.LineString:
 		for i := 1; i < len(s); i++ {
-			if from, to, ok := clip.Segment(s[i-1], s[i], w, h); ok && from != to {
-				add(from)
-				add(to)
+			if first, last, ok := clip.Segment(s[i-1], s[i], w, h); ok && first != last {
+				add(first)
+				add(last)
 			}
 		}
 	case orb.Polygon:
 		for _, r := range clip.Polygon(s, w, h) {
-			for _, at := range r.Points {
-				add(at)
+			for _, vertex := range r.Points {
+				add(vertex)
 			}
 		}
 	case orb.Collection:

@@ -186,9 +186,9 @@ func (p *Picture) convert(list []orb.Point) {
 func each(shape orb.Geometry, change func([]orb.Point)) orb.Geometry {
 	switch s := shape.(type) {
 	case orb.Point:
-		one := []orb.Point{s}
-		change(one)
-		return one[0]
+		points := []orb.Point{s}
+		change(points)
+		return points[0]
 	case orb.LineString:
 		change(s)
 	case orb.Polygon:

@@ -154,11 +154,11 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	list := make([]json.RawMessage, len(names))
 	for i, name := range names {
 		var f object
-		at := place{of: fmt.Sprintf("%sfield %q: ", p.of, brief(name)), depth: p.depth + 1}
+		inner := place{of: fmt.Sprintf("%sfield %q: ", p.of, brief(name)), depth: p.depth + 1}
 		switch v := values[name]; v[0] {
 		case '{':
-			if _, f, err = at.members(v); err == nil && f["name"] != nil {
-				err = at.member("name").wrong(f["name"], "left out, because the field already has one")
+			if _, f, err = inner.members(v); err == nil && f["name"] != nil {
+				err = inner.member("name").wrong(f["name"], "left out, because the field already has one")
 			}
 			if err != nil {
 				return nil, err
@@ -170,7 +170,7 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 			}
 			f = object{member: v}
 		default:
-			return nil, at.wrong(v, "an object, the name of a column, or a pattern with {id}")
+			return nil, inner.wrong(v, "an object, the name of a column, or a pattern with {id}")
 		}
 		f["name"] = textOf(name)
 		list[i] = f.text()

@@ -326,39 +326,39 @@ const maxMatchDays = 366_000
 
 // validateGround returns an error for settings that windows on the ground exclude.
 func (s *Spec) validateGround() error {
-	all := []*Sampler{&s.Sampler}
+	samplers := []*Sampler{&s.Sampler}
 	subsets := []*Subset{&s.Subset}
 	var walk func(list []Source)
 	walk = func(list []Source) {
 		for i := range list {
-			all, subsets = append(all, list[i].Sampler), append(subsets, &list[i].Subset)
+			samplers, subsets = append(samplers, list[i].Sampler), append(subsets, &list[i].Subset)
 			walk(list[i].Sources)
 		}
 	}
 	walk(s.Sources)
 	for i, o := range subsets {
-		if o.Split != nil && !o.Split.OfRows() && cmp.Or(all[i], all[0]).Kind != GroundWindow {
+		if o.Split != nil && !o.Split.OfRows() && cmp.Or(samplers[i], samplers[0]).Kind != GroundWindow {
 			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
 		}
 	}
 	joined := slices.IndexFunc(s.Fields, func(f Field) bool {
 		return f.Scenes != nil || f.Match != "" || f.MatchDays != 0
 	})
-	for _, o := range all {
+	for _, o := range samplers {
 		switch {
 		case joined < 0:
-		case cmp.Or(o, all[0]).Kind != GroundWindow:
+		case cmp.Or(o, samplers[0]).Kind != GroundWindow:
 			name := "scenes"
 			if s.Fields[joined].Scenes == nil {
 				name = "match"
 			}
 			return fmt.Errorf("field %q: %s is for the sampler %q", s.Fields[joined].Name, name, GroundWindow)
 		}
-		if err := cmp.Or(o, all[0]).validateMatches(s.Fields); err != nil {
+		if err := cmp.Or(o, samplers[0]).validateMatches(s.Fields); err != nil {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(all, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
+	if !slices.ContainsFunc(samplers, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
 		return nil
 	}
 	for _, o := range subsets {

@@ -628,9 +628,9 @@ func (s *Spec) validateSources() error {
 			return nil
 		}
 		// A batch has one tensor for all sources, so their sequences need one length and one name.
-		own := s.sequenceOf(&src)
-		if (own == nil) != (steps == nil) ||
-			steps != nil && (own.Length != steps.Length || own.Validity != steps.Validity) {
+		mine := s.sequenceOf(&src)
+		if (mine == nil) != (steps == nil) ||
+			steps != nil && (mine.Length != steps.Length || mine.Validity != steps.Validity) {
 			return errors.New(
 				"time: all sources need sequences of the same length, with the same name for their validity")
 		}
@@ -972,22 +972,22 @@ func (s *Split) rangeNames() (names []string, err error) {
 
 // empty reports whether no value is in a range, because it ends where it begins, or before.
 func (r *Range) empty() bool {
-	from, err1 := OperandOf(r.From)
-	to, err2 := OperandOf(r.To)
-	if err1 != nil || err2 != nil || from.IsText != to.IsText {
+	low, err1 := OperandOf(r.From)
+	high, err2 := OperandOf(r.To)
+	if err1 != nil || err2 != nil || low.IsText != high.IsText {
 		return false // one has no bound, or they are compared with columns of different kinds
 	}
-	begin, end := from, to
-	if from.IsText && begin.Count(time.Microsecond) == nil && end.Count(time.Microsecond) == nil {
+	begin, end := low, high
+	if low.IsText && begin.Count(time.Microsecond) == nil && end.Count(time.Microsecond) == nil {
 		return begin.int >= end.int
 	}
-	if from.IsText {
-		return from.text >= to.text
+	if low.IsText {
+		return low.text >= high.text
 	}
-	if !from.isFloat && !to.isFloat { // float64 would round integers beyond 2^53
-		return from.int >= to.int
+	if !low.isFloat && !high.isFloat { // float64 would round integers beyond 2^53
+		return low.int >= high.int
 	}
-	return from.float >= to.float
+	return low.float >= high.float
 }
 
 // Hash returns the seed and the shares of the split in the types of package shuffle.

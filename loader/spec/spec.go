@@ -853,9 +853,10 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad must pass here, because they may come from settings for
 		// all fields.
-		own := Field{Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, Validity: f.Validity, Resample: f.Resample,
-			Ground: f.Ground}
-		if m := own.rasterMember(); m != "" {
+		allowed := Field{Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, Validity: f.Validity,
+			Resample: f.Resample,
+			Ground:   f.Ground}
+		if m := allowed.rasterMember(); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}
 	}

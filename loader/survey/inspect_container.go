@@ -119,13 +119,13 @@ func (i *ContainerInfo) collection(doc json.RawMessage) {
 	if json.Unmarshal(doc, &fields) != nil {
 		return
 	}
-	for name, to := range map[string]any{
+	for name, target := range map[string]any{
 		"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent,
 		"taco:version": &i.Version, "taco:structure": &i.Structure,
 	} {
 		if raw, ok := fields[name]; ok {
 			// A wrong type is not an error, because the document only informs people.
-			_ = json.Unmarshal(raw, to)
+			_ = json.Unmarshal(raw, target)
 		}
 	}
 	var task string // TACO 0.2 has "task", a string, in place of "tasks"

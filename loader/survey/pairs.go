@@ -108,13 +108,13 @@ func (p *Pair) length() float64 {
 
 // order sorts pairs: those that share no place or cannot be read first, then by length, then by row and field.
 func order(a, b Pair) int {
-	of := func(p *Pair) float64 {
+	score := func(p *Pair) float64 {
 		if l := p.length(); l > 0 {
 			return l
 		}
 		return math.Inf(1)
 	}
-	return cmp.Or(cmp.Compare(of(&b), of(&a)), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Other, b.Other))
+	return cmp.Or(cmp.Compare(score(&b), score(&a)), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Other, b.Other))
 }
 
 // Pairs compares the rasters of each sample with the sample's first raster: their places on the ground, and, unless
@@ -395,8 +395,8 @@ func (s *PixelShift) String() string {
 
 // estimate estimates the shift of b from the middle of both or, where that does not tell, from their quarters.
 func (w *pairWorker) estimate(ctx context.Context, a, b catalog.Asset, g grid) (s shift.Shift, err error) {
-	for _, at := range g.places() {
-		first, other, err := w.window(ctx, a, b, g, at)
+	for _, place := range g.places() {
+		first, other, err := w.window(ctx, a, b, g, place)
 		if err != nil {
 			return s, err
 		}

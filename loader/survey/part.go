@@ -81,11 +81,11 @@ func (p *Part) Merge(q *Part) error {
 		return fmt.Errorf("survey: parts have %d and %d fields", len(p.Fields), len(q.Fields))
 	}
 	for i, f := range q.Fields {
-		to := p.Fields[i]
-		if f.Name != to.Name || !slices.Equal(f.Bands, to.Bands) {
-			return fmt.Errorf("survey: parts have the fields %q and %q, or other bands", to.Name, f.Name)
+		field := p.Fields[i]
+		if f.Name != field.Name || !slices.Equal(f.Bands, field.Bands) {
+			return fmt.Errorf("survey: parts have the fields %q and %q, or other bands", field.Name, f.Name)
 		}
-		if err := to.Stats.Merge(f.Stats); err != nil {
+		if err := field.Stats.Merge(f.Stats); err != nil {
 			return err
 		}
 	}
@@ -100,18 +100,18 @@ func (p *Part) Report() *stats.Report {
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
 	for _, f := range p.Fields {
-		of := f.Stats.Report()
-		if len(f.Bands) == len(of.Bands) {
-			for b := range of.Bands {
-				of.Bands[b].Name = f.Bands[b]
+		report := f.Stats.Report()
+		if len(f.Bands) == len(report.Bands) {
+			for b := range report.Bands {
+				report.Bands[b].Name = f.Bands[b]
 			}
 		}
-		all := r.Fields[f.Name]
-		if all.Bands == nil {
-			all.DType = of.DType // of a stack, that of its first raster
+		whole := r.Fields[f.Name]
+		if whole.Bands == nil {
+			whole.DType = report.DType // of a stack, that of its first raster
 		}
-		all.Bands = append(all.Bands, of.Bands...)
-		r.Fields[f.Name] = all
+		whole.Bands = append(whole.Bands, report.Bands...)
+		r.Fields[f.Name] = whole
 	}
 	return r
 }

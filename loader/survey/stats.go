@@ -113,32 +113,32 @@ func measure(
 	// Each worker has accumulators of its own, so that samples need no lock.
 	var parts [][]*stats.Field
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
-		own := make([]*stats.Field, len(total))
+		mine := make([]*stats.Field, len(total))
 		for k, f := range total {
-			own[k], _ = stats.NewField(f.DType(), f.Bands()) // total was made of the same
+			mine[k], _ = stats.NewField(f.DType(), f.Bands()) // total was made of the same
 		}
-		parts = append(parts, own)
+		parts = append(parts, mine)
 		return func(ctx context.Context, i int64) error {
 			i += first
 			if rows != nil {
 				i = int64(rows[i])
 			}
-			return p.visit(ctx, r, own, i)
+			return p.visit(ctx, r, mine, i)
 		}
 	}
 	if err := pixels.Sweep(ctx, o, p.remote, count, progress, visits); err != nil {
 		return nil, err
 	}
 	for k, f := range total {
-		for _, own := range parts {
-			if err := f.Merge(own[k]); err != nil {
+		for _, mine := range parts {
+			if err := f.Merge(mine[k]); err != nil {
 				return nil, err
 			}
 		}
 	}
 	out := &Part{Samples: count - p.skipped.Load(), Skipped: p.skipped.Load()}
-	for k, from := range p.rasters {
-		out.Fields = append(out.Fields, PartField{sp.Fields[from.field].Name, from.names, total[k]})
+	for k, raster := range p.rasters {
+		out.Fields = append(out.Fields, PartField{sp.Fields[raster.field].Name, raster.names, total[k]})
 	}
 	return out, nil
 }
@@ -208,18 +208,18 @@ func (p *pass) read(
 	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, sink func(k int, places []int) tallier,
 ) error {
 	var steps []catalog.Asset // of the field; one, but for steps of time that are files
-	for k, from := range p.rasters {
-		if rows.Lacks(p.table, from.field, row) {
+	for k, raster := range p.rasters {
+		if rows.Lacks(p.table, raster.field, row) {
 			continue
 		}
-		if from.part == 0 {
+		if raster.part == 0 {
 			var err error
-			if steps, err = rows.Assets(ctx, p.table, from.field, row); err != nil {
+			if steps, err = rows.Assets(ctx, p.table, raster.field, row); err != nil {
 				return err
 			}
 		}
 		for _, a := range steps {
-			if err := p.raster(ctx, r, &p.rasters[k], rastersOf(a)[from.part], fields[k], func(places []int) tallier {
+			if err := p.raster(ctx, r, &p.rasters[k], rastersOf(a)[raster.part], fields[k], func(places []int) tallier {
 				return sink(k, places)
 			}); err != nil {
 				return err
@@ -251,9 +251,9 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 // of each part before its pixels.
 func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to tallier) error {
 	x := a.Index
-	all := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
+	box := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
 	if x.Mask == nil {
-		return r.Read(ctx, a, all, nil, to, nil)
+		return r.Read(ctx, a, box, nil, to, nil)
 	}
 	// A part is at least as tall as the chunks of the mask, and whole chunks of the image tall, so
 	// that a chunk reaches into at most two parts and is decoded at most twice.
@@ -270,14 +270,14 @@ func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to 
 	}
 	mask := a
 	mask.Index = x.Mask
-	for all.Y0 = 0; all.Y0 < x.Height; all.Y0 = all.Y1 {
-		all.Y1 = min(all.Y0+int(rows), x.Height)
-		part := all
+	for box.Y0 = 0; box.Y0 < x.Height; box.Y0 = box.Y1 {
+		box.Y1 = min(box.Y0+int(rows), x.Height)
+		part := box
 		part.B1 = x.Mask.Bands
 		if err := pixels.InMask(r.Read(ctx, mask, part, nil, to.Begin(part), nil)); err != nil {
 			return err
 		}
-		if err := r.Read(ctx, a, all, nil, to, nil); err != nil {
+		if err := r.Read(ctx, a, box, nil, to, nil); err != nil {
 			return err
 		}
 	}

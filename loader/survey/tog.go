@@ -113,8 +113,8 @@ func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
 	}
 	for i, r := range rules {
 		// Several rules may fail for one reason, such as strips; it is listed once.
-		said := i > 0 && r.Why == rules[0].Why && rules[0].Holds == no
-		if r.Holds == no && !said && (len(why) == 0 || why[len(why)-1] != r.Why) {
+		told := i > 0 && r.Why == rules[0].Why && rules[0].Holds == no
+		if r.Holds == no && !told && (len(why) == 0 || why[len(why)-1] != r.Why) {
 			why = append(why, r.Why)
 		}
 	}

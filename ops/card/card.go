@@ -102,15 +102,15 @@ func (c *Card) Write(form string) ([]byte, error) {
 
 // New describes a dataset. A member of an extension that has another form than the extension says is left out.
 func New(ctx context.Context, d *taco.Dataset, o Options) (*Card, error) {
-	about, err := build.CollectionOf(d)
+	collection, err := build.CollectionOf(d)
 	if err != nil {
 		return nil, err
 	}
-	if about.ID == "" {
+	if collection.ID == "" {
 		return nil, fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset,
 			"has no id: a container without a description has no card")
 	}
-	c := &Card{Collection: *about, Options: o}
+	c := &Card{Collection: *collection, Options: o}
 	rows, err := d.Visible(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -150,19 +150,19 @@ func (c *Card) tables(ctx context.Context, d *taco.Dataset) error {
 // descriptions returns what a document says of columns, by table and column: taco:field_schema of TACO 2 and
 // taco:metadata of TACO 3. They are an extra, so that others say nothing.
 func descriptions(doc json.RawMessage) map[string]map[string]string {
-	var said struct {
+	var schema struct {
 		Fields map[string][][3]string                             `json:"taco:field_schema"`
 		Tables map[string]map[string]struct{ Description string } `json:"taco:metadata"`
 	}
-	_ = json.Unmarshal(doc, &said)
+	_ = json.Unmarshal(doc, &schema)
 	told := map[string]map[string]string{}
-	for table, fields := range said.Fields {
+	for table, fields := range schema.Fields {
 		told[table] = map[string]string{}
 		for _, f := range fields {
 			told[table][f[0]] = f[2]
 		}
 	}
-	for table, fields := range said.Tables {
+	for table, fields := range schema.Tables {
 		told[table] = map[string]string{}
 		for name, f := range fields {
 			told[table][name] = f.Description

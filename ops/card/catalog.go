@@ -45,12 +45,12 @@ func croissant(c *Card) ([]byte, error) {
 		"encodingFormat": "application/x-parquet", "sha256": sum}
 	files, source := []any{table}, object{"fileObject": object{"@id": "samples"}}
 	if c.Options.ZIP {
-		at := c.Options.File
+		place := c.Options.File
 		if c.Options.URL != "" {
-			at = c.Options.URL
+			place = c.Options.URL
 		}
 		files = []any{object{"@type": "cr:FileObject", "@id": "container", "name": path.Base(c.Options.File),
-			"contentUrl": at, "encodingFormat": "application/zip", "sha256": sum},
+			"contentUrl": place, "encodingFormat": "application/zip", "sha256": sum},
 			object{"@type": "cr:FileObject", "@id": "samples", "name": "samples",
 				"containedIn": object{"@id": "container"}, "contentUrl": "METADATA/level0.parquet",
 				"encodingFormat": "application/x-parquet"}}
@@ -61,12 +61,12 @@ func croissant(c *Card) ([]byte, error) {
 		if kind == "" {
 			continue
 		}
-		from := object{"extract": object{"column": column.Name}}
+		extract := object{"extract": object{"column": column.Name}}
 		for k, v := range source {
-			from[k] = v
+			extract[k] = v
 		}
 		f := object{"@type": "cr:Field", "@id": "sample/" + column.Name, "name": "sample/" + column.Name,
-			"dataType": kind, "source": from}
+			"dataType": kind, "source": extract}
 		if column.About != "" {
 			f["description"] = column.About
 		}
@@ -131,9 +131,9 @@ func dataCite(c *Card) ([]byte, error) {
 		return out
 	}
 	publisher := c.ID
-	if all := People(c.Providers); len(all) > 0 {
-		if publisher = all[0].Organization; publisher == "" {
-			publisher = all[0].Name
+	if list := People(c.Providers); len(list) > 0 {
+		if publisher = list[0].Organization; publisher == "" {
+			publisher = list[0].Name
 		}
 	}
 	doc := object{"schemaVersion": "http://datacite.org/schema/kernel-4", "version": c.DatasetVersion,

@@ -43,12 +43,12 @@ func (c *Card) sections() (all []section) {
 		add(n.Name, n.Text)
 	}
 	all = append(all, facts)
-	for _, of := range []struct {
+	for _, part := range []struct {
 		title string
 		list  []map[string]any
 	}{{"Providers", c.Providers}, {"Curators", c.Curators}} {
-		s := section{Title: of.title}
-		for _, p := range People(of.list) {
+		s := section{Title: part.title}
+		for _, p := range People(part.list) {
 			s.List = append(s.List, p.String())
 		}
 		all = append(all, s)
@@ -248,9 +248,9 @@ func huggingFace(c *Card) ([]byte, error) {
 // sizeCategory returns Hugging Face's name for a number of samples.
 func sizeCategory(n int) string {
 	names := []string{"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B"}
-	at := 0
-	for limit := 1000; at < len(names)-1 && n >= limit; limit *= 10 {
-		at++
+	i := 0
+	for limit := 1000; i < len(names)-1 && n >= limit; limit *= 10 {
+		i++
 	}
-	return names[at]
+	return names[i]
 }

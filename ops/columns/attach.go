@@ -56,8 +56,8 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 			continue
 		}
 		name := Rename(c.Name)
-		for _, own := range levels[0].Columns {
-			if own.Name == name && !a.Replace {
+		for _, column := range levels[0].Columns {
+			if column.Name == name && !a.Replace {
 				return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
 					"the samples already have a column %q", name)
 			}

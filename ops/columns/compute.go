@@ -112,18 +112,18 @@ func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][
 // checkClasses refuses classes of rasters that are not there: a path with a mistake would leave the categories in all
 // rasters to be averaged like measurements.
 func (c *Compute) checkClasses(levels []build.Level, rasters [][]*raster) error {
-	there := map[string]bool{}
+	found := map[string]bool{}
 	for k := range rasters {
 		for i, r := range rasters[k] {
 			if r != nil && len(c.Classes) > 0 {
 				below, _ := paths(levels, k, i)
-				there[below] = true
+				found[below] = true
 			}
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(c.Classes)) {
 		switch {
-		case there[path]:
+		case found[path]:
 		case path == "":
 			return fault.New(fault.NotFound, "classes", fault.NoOffset,
 				"no sample is a raster itself: name one below the samples, such as label.tif=0-9")
@@ -167,8 +167,8 @@ func inherit(levels []build.Level, rasters [][]*raster) {
 func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*raster, k int) (*Set, error) {
 	set, rows := &Set{}, levels[k].Rows
 	n := len(rows)
-	of := func(i int) *raster { return rasters[k][i] }
-	own := func(i int) *raster { // a folder has no pixels of its own
+	rasterOf := func(i int) *raster { return rasters[k][i] }
+	fileOf := func(i int) *raster { // a folder has no pixels of its own
 		if rows[i].Folder {
 			return nil
 		}
@@ -176,10 +176,10 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	}
 	placed, files := false, false
 	for i := range n {
-		placed, files = placed || of(i) != nil, files || own(i) != nil
+		placed, files = placed || rasterOf(i) != nil, files || fileOf(i) != nil
 	}
 	if placed && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
-		c.places(set, n, of)
+		c.places(set, n, rasterOf)
 	}
 	for _, extension := range []string{"stac", "istac"} {
 		if !c.names[extension] {
@@ -190,12 +190,12 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 		}
 	}
 	if files {
-		c.pixels(set, n, own)
+		c.pixels(set, n, fileOf)
 	}
 	if k > 0 {
 		return set, nil
 	}
-	points, err := centroids(ctx, &levels[0], of)
+	points, err := centroids(ctx, &levels[0], rasterOf)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ const gridLatitude = 85
 // newGrid returns the grid with a spacing.
 func newGrid(kilometres float64) *grid {
 	g := &grid{kilometres: kilometres}
-	all := around(int(math.Ceil(math.Pi*equatorKilometres/kilometres)), 180)
-	for _, lat := range all {
+	circle := around(int(math.Ceil(math.Pi*equatorKilometres/kilometres)), 180)
+	for _, lat := range circle {
 		if math.Abs(lat) <= gridLatitude {
 			g.lats = append(g.lats, lat)
 		}
@@ -40,11 +40,11 @@ func newGrid(kilometres float64) *grid {
 func around(n int, degrees float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
-		at := -degrees/2 + float64(float64(i)*(degrees/float64(n)))
-		if at < 0 {
-			at += degrees
+		start := -degrees/2 + float64(float64(i)*(degrees/float64(n)))
+		if start < 0 {
+			start += degrees
 		}
-		out[i] = at - degrees/2
+		out[i] = start - degrees/2
 	}
 	slices.Sort(out)
 	return out

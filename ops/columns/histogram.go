@@ -54,12 +54,12 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
 		return nil, nil
 	}
-	for _, of := range components(levels, lows) {
-		b, err := c.count(ctx, o, of, lo, hi)
+	for _, part := range components(levels, lows) {
+		b, err := c.count(ctx, o, part, lo, hi)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, build.Histogram{Path: of.path, Bytes: b})
+		out = append(out, build.Histogram{Path: part.path, Bytes: b})
 	}
 	return out, nil
 }
@@ -114,17 +114,17 @@ func bounds(ctx context.Context, l *build.Level) (lows, highs [][]float64, err e
 // Those whose number of bands differs between samples have no histogram.
 func components(levels []build.Level, stats [][]float64) (out []component) {
 	deepest := len(levels) - 1
-	at, bands := map[string]int{}, map[string]int{}
+	places, bands := map[string]int{}, map[string]int{}
 	for i := range levels[deepest].Rows {
 		r := &levels[deepest].Rows[i]
 		if r.Folder || r.Padding || len(stats[i]) == 0 {
 			continue
 		}
 		below, _ := paths(levels, deepest, i)
-		k, known := at[below]
+		k, known := places[below]
 		if !known {
 			k = len(out)
-			at[below], bands[below] = k, len(stats[i])
+			places[below], bands[below] = k, len(stats[i])
 			out = append(out, component{path: below, files: make([]*build.Row, len(levels[0].Rows))})
 		}
 		if bands[below] != len(stats[i]) {
@@ -265,27 +265,27 @@ const (
 
 // tiff returns the image.
 func (s *strips) tiff() []byte {
-	var all [][]byte
+	var lists [][]byte
 	for b := range s.bands {
 		s.end(b)
-		all = append(all, s.stored[b]...)
+		lists = append(lists, s.stored[b]...)
 	}
 	n := len(s.bands)
 	fields := []ifd.Field{
 		ifd.Longs(tagWidth, histogramBins), ifd.Longs(tagLength, uint32(s.rows)),
 		ifd.Shorts(tagBits, slices.Repeat([]uint16{32}, n)...), ifd.Shorts(tagCompression, compressionZstd),
-		ifd.Shorts(tagPhotometric, 1), ifd.Long8s(tagStripOffsets, make([]uint64, len(all))...),
+		ifd.Shorts(tagPhotometric, 1), ifd.Long8s(tagStripOffsets, make([]uint64, len(lists))...),
 		ifd.Shorts(tagSamples, uint16(n)), ifd.Longs(tagRows, stripRows),
-		ifd.Long8s(tagStripBytes, make([]uint64, len(all))...), ifd.Shorts(tagPlanar, 2),
+		ifd.Long8s(tagStripBytes, make([]uint64, len(lists))...), ifd.Shorts(tagPlanar, 2),
 	}
 	if n > 1 {
 		fields = append(fields, ifd.Shorts(tagExtra, make([]uint16, n-1)...))
 	}
 	fields = append(fields, ifd.Shorts(tagFormat, slices.Repeat([]uint16{1}, n)...))
 	const dir = 16 // behind the header of a BigTIFF
-	offs, sizes := make([]uint64, len(all)), make([]uint64, len(all))
+	offs, sizes := make([]uint64, len(lists)), make([]uint64, len(lists))
 	pos := uint64(ifd.End(dir, fields))
-	for i, strip := range all {
+	for i, strip := range lists {
 		offs[i], sizes[i] = pos, uint64(len(strip))
 		pos += sizes[i]
 	}
@@ -298,5 +298,5 @@ func (s *strips) tiff() []byte {
 		}
 	}
 	out := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
-	return append(out, bytes.Join(all, nil)...)
+	return append(out, bytes.Join(lists, nil)...)
 }

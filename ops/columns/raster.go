@@ -158,13 +158,13 @@ func (c *Compute) statistics(ctx context.Context, s *space, o opened, as *catalo
 
 // shares returns the share of each class in the values that are one of them; NaN for each if there is no value.
 func shares(values []float64, classes []int64) ([]float64, error) {
-	at := make(map[float64]int, len(classes))
+	places := make(map[float64]int, len(classes))
 	for i, class := range classes {
-		at[float64(class)] = i
+		places[float64(class)] = i
 	}
 	out, sum := make([]float64, len(classes)), 0
 	for _, v := range values {
-		if i, ok := at[v]; ok {
+		if i, ok := places[v]; ok {
 			out[i]++
 			sum++
 		}

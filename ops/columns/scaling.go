@@ -33,18 +33,18 @@ func (r *raster) scale(classes bool) {
 	if factors == nil || classes {
 		return
 	}
-	for b, of := range r.Stats {
-		for i := range of {
+	for b, band := range r.Stats {
+		for i := range band {
 			switch i {
 			case 3: // standard deviation
-				of[i] *= max(factors[b], -factors[b])
+				band[i] *= max(factors[b], -factors[b])
 			case 4: // percentage of valid pixels
 			default:
-				of[i] = float64(of[i]*factors[b]) + offsets[b]
+				band[i] = float64(band[i]*factors[b]) + offsets[b]
 			}
 		}
 		if factors[b] < 0 {
-			of[0], of[1] = of[1], of[0]
+			band[0], band[1] = band[1], band[0]
 		}
 	}
 }
@@ -68,13 +68,13 @@ func (c *Set) scaling(n int, of func(i int) *raster) {
 			c.Add(column.name, listOf(float32s, n, func(i int) []float64 { return column.values[i] }))
 			continue
 		}
-		one, none := make([]float64, n), make([]bool, n)
+		unit, none := make([]float64, n), make([]bool, n)
 		for i, v := range column.values {
 			if none[i] = v == nil; v != nil {
-				one[i] = v[0]
+				unit[i] = v[0]
 			}
 		}
-		c.Add(column.name, tables.NewFloats(float32Type, one, none))
+		c.Add(column.name, tables.NewFloats(float32Type, unit, none))
 	}
 	int32Type := tables.Type{Kind: tables.Int64, Bits: 32}
 	c.Add(scalePadding, tables.NewNulls(tables.Type{Kind: tables.List, Elem: &int32Type}, n))

@@ -189,13 +189,13 @@ var (
 
 // listOf returns n lists; a nil one is null.
 func listOf[T any](of func([]T) *tables.Vector, n int, values func(i int) []T) *tables.Vector {
-	var all []T
+	var flat []T
 	offs, none := make([]uint32, 1, n+1), make([]bool, n)
 	for i := range n {
 		v := values(i)
 		none[i] = v == nil
-		all = append(all, v...)
-		offs = append(offs, uint32(len(all)))
+		flat = append(flat, v...)
+		offs = append(offs, uint32(len(flat)))
 	}
-	return tables.NewList(of(all), offs, none)
+	return tables.NewList(of(flat), offs, none)
 }

@@ -31,8 +31,8 @@ func newSpaces(workers int) spaces {
 // take waits for an unused space.
 func (s spaces) take(ctx context.Context) (*space, error) {
 	select {
-	case one := <-s:
-		return one, nil
+	case free := <-s:
+		return free, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

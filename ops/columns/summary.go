@@ -214,11 +214,11 @@ func arrange(values []float64, first int, ranks []int, divisions int) {
 			return
 		}
 		divisions--
-		less, more := divide(values)
-		left, _ := slices.BinarySearch(ranks, first+less)
-		right, _ := slices.BinarySearch(ranks, first+more)
-		arrange(values[:less], first, ranks[:left], divisions)
-		values, first, ranks = values[more:], first+more, ranks[right:]
+		below, above := divide(values)
+		left, _ := slices.BinarySearch(ranks, first+below)
+		right, _ := slices.BinarySearch(ranks, first+above)
+		arrange(values[:below], first, ranks[:left], divisions)
+		values, first, ranks = values[above:], first+above, ranks[right:]
 	}
 }
 

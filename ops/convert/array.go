@@ -52,7 +52,7 @@ func ParseDims(text string) ([]string, error) {
 
 // ParseExtents reads extents such as "y=256 x=256". The default is 1 along n and b, and tile along y and x.
 func ParseExtents(text string, dims []string, tile int) ([]int, error) {
-	of := map[string]int{"n": 1, "b": 1, "y": tile, "x": tile}
+	sizes := map[string]int{"n": 1, "b": 1, "y": tile, "x": tile}
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
@@ -60,11 +60,11 @@ func ParseExtents(text string, dims []string, tile int) ([]int, error) {
 			return nil, fmt.Errorf("extent is %q: %q must be DIM=CELLS, with DIM one of %s", text, part,
 				strings.Join(dims, " "))
 		}
-		of[name] = n
+		sizes[name] = n
 	}
 	out := make([]int, len(dims))
 	for i, d := range dims {
-		out[i] = of[d]
+		out[i] = sizes[d]
 	}
 	return out, nil
 }
@@ -100,12 +100,12 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err := c.schema.Validate(); err != nil {
 		return fault.WithFile(err, dir)
 	}
-	at := targetOf(dir)
-	path, err := at.begin(a.Overwrite)
+	target := targetOf(dir)
+	path, err := target.begin(a.Overwrite)
 	if err != nil {
 		return err
 	}
-	defer at.abandon()
+	defer target.abandon()
 	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
 		return fault.WithFile(err, dir)
 	}
@@ -128,7 +128,7 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err != nil {
 		return err
 	}
-	return at.put(path, a.Overwrite)
+	return target.put(path, a.Overwrite)
 }
 
 // measure takes the shape and dtype of all rasters from the first. read checks the others.

@@ -43,7 +43,7 @@ func Stack(ctx context.Context, w io.Writer, paths []string, o Options) (left []
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	var all *holding
+	var whole *holding
 	for _, path := range paths {
 		h, err := o.inspect(ctx, path)
 		if err != nil {
@@ -58,13 +58,13 @@ func Stack(ctx context.Context, w io.Writer, paths []string, o Options) (left []
 				left = append(left, n)
 			}
 		}
-		if all == nil {
-			all = h
-		} else if err := all.stack(h); err != nil {
+		if whole == nil {
+			whole = h
+		} else if err := whole.stack(h); err != nil {
 			return nil, fault.WithFile(err, path)
 		}
 	}
-	return left, o.cube(ctx, w, paths, all)
+	return left, o.cube(ctx, w, paths, whole)
 }
 
 // stack adds what a further raster holds. Either all have times, or none counts.

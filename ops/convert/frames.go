@@ -94,11 +94,11 @@ const (
 func (c *compressor) fill(ctx context.Context, in io.Reader, size int) error {
 	for c.samples = c.samples[:0]; len(c.samples) < size; {
 		if have := cap(c.samples); len(c.samples) == have {
-			more := min(size, max(2*have, firstSamples)) - have
-			if err := budget.Grow(ctx, encoding*int64(more)); err != nil {
+			growth := min(size, max(2*have, firstSamples)) - have
+			if err := budget.Grow(ctx, encoding*int64(growth)); err != nil {
 				return err
 			}
-			c.samples = slices.Grow(c.samples, more)
+			c.samples = slices.Grow(c.samples, growth)
 		}
 		n := len(c.samples)
 		k, err := in.Read(c.samples[n:min(size, cap(c.samples))])

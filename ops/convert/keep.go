@@ -102,14 +102,14 @@ func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error)
 		return err
 	}
 	if x.Generation == 3 {
-		all, err := rumi.TrailerOf(ctx, f)
+		trailer, err := rumi.TrailerOf(ctx, f)
 		if err != nil {
 			return err
 		}
-		h.trailer = &rumi.Trailer{Bands: all.Bands, Kind: all.Kind}
-		each := len(all.Times) / x.Times // 0 without times
+		h.trailer = &rumi.Trailer{Bands: trailer.Bands, Kind: trailer.Kind}
+		each := len(trailer.Times) / x.Times // 0 without times
 		for _, k := range h.steps {
-			h.trailer.Times = append(h.trailer.Times, all.Times[each*k:each*(k+1)]...)
+			h.trailer.Times = append(h.trailer.Times, trailer.Times[each*k:each*(k+1)]...)
 		}
 	}
 	if h.meta, err = rumi.Meta(ctx, f); err != nil || f.Dirs[0].Find(compressionTag) == nil {

@@ -54,11 +54,11 @@ func (l *Losses) Lines() []string {
 	var lines []string
 	for _, k := range keys {
 		v := l.of[k]
-		more := ""
+		note := ""
 		if v.count > 1 {
-			more = fmt.Sprintf(" and %d more", v.count-1)
+			note = fmt.Sprintf(" and %d more", v.count-1)
 		}
-		lines = append(lines, fmt.Sprintf("warning: %s%s: left out: %s", v.path, more, k))
+		lines = append(lines, fmt.Sprintf("warning: %s%s: left out: %s", v.path, note, k))
 	}
 	return lines
 }

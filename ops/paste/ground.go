@@ -86,8 +86,8 @@ func (b *blender) each(in io.Reader) error {
 	r := bufio.NewReaderSize(in, 1<<16)
 	row := make([]byte, 4*b.o.Grid.W)
 	for j := 0; ; j++ {
-		var at [8]byte
-		_, err := io.ReadFull(r, at[:])
+		var corner [8]byte
+		_, err := io.ReadFull(r, corner[:])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -103,7 +103,7 @@ func (b *blender) each(in io.Reader) error {
 		case err != nil:
 			return err
 		}
-		y, x := int32(binary.LittleEndian.Uint32(at[:])), int32(binary.LittleEndian.Uint32(at[4:]))
+		y, x := int32(binary.LittleEndian.Uint32(corner[:])), int32(binary.LittleEndian.Uint32(corner[4:]))
 		b.put(int(y), int(x))
 	}
 }

@@ -59,8 +59,8 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 		if err := read(j, b.window); err != nil {
 			return nil, fmt.Errorf("window %d: %w", j, err)
 		}
-		at := g.At(j, o.Height, o.Width)
-		b.put(at.Y, at.X)
+		window := g.At(j, o.Height, o.Width)
+		b.put(window.Y, window.X)
 	}
 	return b.image(), nil
 }

@@ -105,8 +105,8 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := b.Tensor("geo.lonlat").Float64()
-	c.lonlat = [2]float64{at[0], at[1]}
+	place := b.Tensor("geo.lonlat").Float64()
+	c.lonlat = [2]float64{place[0], place[1]}
 	if c.split, err = m.partOf(c); err != nil {
 		return nil, err
 	}
@@ -161,9 +161,9 @@ func (m *maker) count(c *chip, k int, im image, t *tally) error {
 	if c.judged == nil || m.apart {
 		return t.count(k, len(m.recipe.Fields), im)
 	}
-	own := *im.pixels
-	own.Data = bytes.Clone(own.Data)
-	c.images = append(c.images, image{&own, bytes.Clone(im.valid)})
+	tensor := *im.pixels
+	tensor.Data = bytes.Clone(tensor.Data)
+	c.images = append(c.images, image{&tensor, bytes.Clone(im.valid)})
 	return nil
 }
 
@@ -246,10 +246,10 @@ func (m *maker) image(b *loader.Batch, k int) (im image, _ error) {
 	f := &m.recipe.Fields[k]
 	pixels := b.Tensor(f.Name)
 	if f.Vector != nil {
-		one := *pixels
-		one.Shape = append([]int64{1}, pixels.Shape...)
+		tensor := *pixels
+		tensor.Shape = append([]int64{1}, pixels.Shape...)
 		size := pixels.Shape[1] * pixels.Shape[2]
-		return image{&one, bytes.Repeat([]byte{1}, int(size))}, nil
+		return image{&tensor, bytes.Repeat([]byte{1}, int(size))}, nil
 	}
 	if len(pixels.Shape) != 4 {
 		return im, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
@@ -272,8 +272,8 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	} else {
 		c.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
 	}
-	at := w.Window
-	out := &file{facts: facts{Window: [4]int64{int64(at.Y), int64(at.X), int64(at.H), int64(at.W)},
+	window := w.Window
+	out := &file{facts: facts{Window: [4]int64{int64(window.Y), int64(window.X), int64(window.H), int64(window.W)},
 		Raster: columns.Raster{Shape: shape, EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform}}}
 	if f.Vector == nil {
 		out.Bands = bandsOf(f, meta, shape[0])
@@ -352,7 +352,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	}
 	// Where no scene of a window on the ground has a pixel, it is as past the edge.
 	box := &w.Window
-	past := w.place != nil || box.Y < 0 || box.X < 0 || box.Y+box.H > x.Height || box.X+box.W > x.Width
+	outside := w.place != nil || box.Y < 0 || box.X < 0 || box.Y+box.H > x.Height || box.X+box.W > x.Width
 	if w.place != nil && c.NoData != "" && sample != nil && has(c.Pixels, valid, sample) {
 		// In another scene of the window the nodata value of the first one is a value like others.
 		none := c.NoData
@@ -364,10 +364,10 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 			"is that of one and a value of another, and bands miss other pixels: the field's nodata gives one", none)
 	}
 	switch {
-	case past && native && x.Mask == nil && c.NoData != "" && sample != nil:
+	case outside && native && x.Mask == nil && c.NoData != "" && sample != nil:
 		// The padding is 0 so far. A mask would hide the nodata of single bands from GDAL, and not fit into a rumi.
 		fillMissing(c.Pixels, valid, sample)
-	case x.Mask != nil || past || !native && c.NoData == "":
+	case x.Mask != nil || outside || !native && c.NoData == "":
 		c.Mask = maskOf(valid, c.Shape)
 	}
 	if c.NoData == "" && !whole(c.Mask, valid) {

@@ -118,7 +118,7 @@ func (m *maker) own(name string, container bool) bool {
 // columns returns the columns of the levels.
 func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	t := &m.table
-	one := len(t.files) == 1
+	single := len(t.files) == 1
 	top := &columns.Set{}
 	if err := m.carried(ctx, top); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	first := func(i int) *columns.Raster { return &t.files[0][i].Raster }
 	top.STAC(t.len(), first)
 	top.Centroids(t.lonlats)
-	if one {
+	if single {
 		if *m.recipe.Statistics {
 			top.Stats(t.len(), first)
 		}
@@ -141,14 +141,14 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 		return []*tables.Table{top.Table()}, nil
 	}
 	n := len(t.files)
-	at := func(i int) *facts { return &t.files[i%n][i/n] }
+	factsOf := func(i int) *facts { return &t.files[i%n][i/n] }
 	below := &columns.Set{}
-	rasters := func(i int) *columns.Raster { return &at(i).Raster }
+	rasters := func(i int) *columns.Raster { return &factsOf(i).Raster }
 	below.STAC(n*t.len(), rasters)
 	if *m.recipe.Statistics {
 		below.Stats(n*t.len(), rasters)
 	}
-	m.indexes(below, n*t.len(), at)
+	m.indexes(below, n*t.len(), factsOf)
 	return []*tables.Table{top.Table(), below.Table()}, nil
 }
 

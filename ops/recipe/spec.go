@@ -23,7 +23,7 @@ const validity = "\x00valid"
 
 // spec returns the run whose rows are the chips. base is the directory of relative paths.
 func (r *Recipe) spec(base string) (spec.Spec, error) {
-	at := func(path string) string {
+	place := func(path string) string {
 		return source.ResolveFrom(path, func(name string) string {
 			if base == "" || filepath.IsAbs(name) || source.IsRemote(name) {
 				return name
@@ -31,10 +31,10 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 			return pathname.Join(base, name)
 		})
 	}
-	s := spec.Spec{Source: at(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
+	s := spec.Spec{Source: place(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
 	s.Missing = r.Missing
 	for _, p := range r.Parts {
-		s.Parts = append(s.Parts, at(p))
+		s.Parts = append(s.Parts, place(p))
 	}
 	if r.Where != "" {
 		s.Where = append(s.Where, spec.Condition{SQL: r.Where})
@@ -54,17 +54,17 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 		s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile}
 	case Weighted:
 		s.Sampler = spec.Sampler{Kind: spec.WeightedWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile,
-			Weights: at(w.Weights)}
+			Weights: place(w.Weights)}
 	case Ground:
 		s.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: w.Ground}
 		if g := &s.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(string(g.ROI)), "{") { // GeoJSON
-			g.ROI = spec.GeoJSON(at(string(g.ROI)))
+			g.ROI = spec.GeoJSON(place(string(g.ROI)))
 		}
 		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
 		s.BadSamples = cmp.Or(map[string]string{"error": spec.BadError}[r.BadSamples], s.BadSamples)
 	}
 	for i := range r.Fields {
-		s.Fields = append(s.Fields, r.Fields[i].spec(w.Pad, at))
+		s.Fields = append(s.Fields, r.Fields[i].spec(w.Pad, place))
 	}
 	s = s.WithDefaults()
 	return s, s.Validate()
@@ -72,20 +72,20 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 
 // spec returns the field of the run.
 func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
-	to := spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
+	field := spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
 		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Clip: f.Clip, Resample: f.Resample, Ground: f.Ground}
 	if f.NoData != nil {
 		fill := spec.Float(*f.NoData)
-		to.Fill = &fill
+		field.Fill = &fill
 	}
 	if f.Vector != nil {
 		v := *f.Vector
 		v.Path = at(v.Path)
-		to.Vector = &v
-		return to
+		field.Vector = &v
+		return field
 	}
-	to.Kind, to.Layout, to.Pad, to.Validity = spec.RasterField, spec.DefaultLayout, pad, f.Name+validity
-	return to
+	field.Kind, field.Layout, field.Pad, field.Validity = spec.RasterField, spec.DefaultLayout, pad, f.Name+validity
+	return field
 }
 
 // options returns the options of the codec for a chip of a size, without its time if the recipe does not say it.

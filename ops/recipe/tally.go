@@ -61,10 +61,10 @@ func (t *tally) each(im image, do func(b int, line []byte, missing int)) {
 	bands, size := int(im.pixels.Shape[1]), im.pixels.DType.Size()
 	count := len(im.valid) / bands
 	for b := range bands {
-		line, of := im.pixels.Data[b*count*size:][:count*size], im.valid[b*count:][:count]
-		missing := bytes.Count(of, []byte{0})
+		line, valid := im.pixels.Data[b*count*size:][:count*size], im.valid[b*count:][:count]
+		missing := bytes.Count(valid, []byte{0})
 		if missing > 0 {
-			line = t.valid(line, of, size)
+			line = t.valid(line, valid, size)
 		}
 		do(b, line, missing)
 	}
@@ -145,11 +145,11 @@ func (m *maker) report(res *Result) (*stats.Report, error) {
 			return nil, damaged("statistics of %d bands of field %q, which has %d", f.Bands(), m.recipe.Fields[k].Name,
 				n)
 		}
-		of := f.Report()
+		report := f.Report()
 		for b, name := range m.table.bands[k] {
-			of.Bands[b].Name = name
+			report.Bands[b].Name = name
 		}
-		r.Fields[m.recipe.Fields[k].Name] = of
+		r.Fields[m.recipe.Fields[k].Name] = report
 	}
 	return r, nil
 }

@@ -49,14 +49,14 @@ func wholes(n *yaml.Node, t reflect.Type) error {
 
 func wholesOfMembers(n *yaml.Node, t reflect.Type) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		of := t // a merge key has members of the same struct
+		typ := t // a merge key has members of the same struct
 		if key := n.Content[i].Value; key != "<<" {
-			of = member(t, key)
+			typ = member(t, key)
 		}
-		if of == nil {
+		if typ == nil {
 			continue
 		}
-		if err := wholes(n.Content[i+1], of); err != nil {
+		if err := wholes(n.Content[i+1], typ); err != nil {
 			return err
 		}
 	}

@@ -24,9 +24,9 @@ type File struct {
 // Expand returns what Paths checks, in the order in which it reports faults.
 func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 	if o.Opener == nil {
-		own := &source.Files{}
-		defer own.Close()
-		o.Opener = own
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
 	}
 	return expand(ctx, o.Opener, paths)
 }
@@ -36,9 +36,9 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 func Files(ctx context.Context, some []File, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if o.Opener == nil {
-		own := &source.Files{}
-		defer own.Close()
-		o.Opener = own
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
 	}
 	return files(ctx, some, o)
 }

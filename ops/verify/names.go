@@ -35,27 +35,27 @@ func (l *nameLists) add(file int, row int64, a *catalog.Asset) {
 	if a.Names == nil {
 		return
 	}
-	one := nameList{fmt.Sprint(a.Index.StepBands(), a.Index.DType), catalog.NamesText(a.Names), a.Names, file, row,
+	list := nameList{fmt.Sprint(a.Index.StepBands(), a.Index.DType), catalog.NamesText(a.Names), a.Names, file, row,
 		a.Name()}
-	k := slices.IndexFunc(l.lists, func(o nameList) bool { return o.shape == one.shape && o.text == one.text })
+	k := slices.IndexFunc(l.lists, func(o nameList) bool { return o.shape == list.shape && o.text == list.text })
 	if k >= 0 {
-		if one.compare(l.lists[k]) >= 0 {
+		if list.compare(l.lists[k]) >= 0 {
 			return
 		}
 		l.lists = slices.Delete(l.lists, k, k+1)
 	}
-	k, _ = slices.BinarySearchFunc(l.lists, one, func(o, one nameList) int { return o.compare(one) })
+	k, _ = slices.BinarySearchFunc(l.lists, list, func(o, one nameList) int { return o.compare(one) })
 	// The last ones make room, so that the same stay in whichever order rasters come.
-	l.lists = slices.Insert(l.lists, k, one)
+	l.lists = slices.Insert(l.lists, k, list)
 	l.lists = l.lists[:min(len(l.lists), maxNameLists)]
 }
 
 // notes returns a note for each list that contradicts the first one of its rasters.
 func (l *nameLists) notes() (out []string) {
-	for i, one := range l.lists {
-		first := l.lists[slices.IndexFunc(l.lists[:i+1], func(o nameList) bool { return o.shape == one.shape })]
-		if text := pixels.Disagreement(one.names, first.raster, first.names); text != "" {
-			out = append(out, one.raster+": "+text)
+	for i, list := range l.lists {
+		first := l.lists[slices.IndexFunc(l.lists[:i+1], func(o nameList) bool { return o.shape == list.shape })]
+		if text := pixels.Disagreement(list.names, first.raster, first.names); text != "" {
+			out = append(out, list.raster+": "+text)
 		}
 	}
 	return out

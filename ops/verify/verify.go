@@ -101,9 +101,9 @@ func (r *Report) Err() error { return r.first }
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if o.Opener == nil {
-		own := &source.Files{}
-		defer own.Close()
-		o.Opener = own
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
 	}
 	found, err := expand(ctx, o.Opener, paths)
 	if err != nil {
@@ -466,12 +466,12 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 		return a.Fault(err)
 	}
 	w.sum.Files++
-	own := a.Index
+	index := a.Index
 	// The catalog counts offsets from the start of the container, and the raster was opened by itself.
 	if a.Member != "" {
-		own = own.Shift(-a.Offset)
+		index = index.Shift(-a.Offset)
 	}
-	if string(header.Index.AppendBlob(nil)) != string(own.AppendBlob(nil)) {
+	if string(header.Index.AppendBlob(nil)) != string(index.AppendBlob(nil)) {
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", a.URI)
 	}
 	if a.Names != nil && !slices.Equal(a.Names, header.Names) {

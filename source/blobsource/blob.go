@@ -75,25 +75,25 @@ func (b *backend) bucket(ctx context.Context, name string) (*blob.Bucket, error)
 		return nil, remote.Fail(remote.Refused, errors.New("the URI has no bucket"))
 	}
 	b.mu.Lock()
-	at := b.buckets[name]
-	if at == nil {
+	found := b.buckets[name]
+	if found == nil {
 		if len(b.buckets) == maxBuckets {
 			b.mu.Unlock()
 			return nil, remote.Fail(remote.Denied, fmt.Errorf("more than %d buckets", maxBuckets))
 		}
-		at = &bucket{}
-		b.buckets[name] = at
+		found = &bucket{}
+		b.buckets[name] = found
 	}
 	b.mu.Unlock()
-	at.once.Lock()
-	defer at.once.Unlock()
-	if at.b == nil {
+	found.once.Lock()
+	defer found.once.Unlock()
+	if found.b == nil {
 		var err error
-		if at.b, err = b.driver.Bucket(ctx, name); err != nil {
+		if found.b, err = b.driver.Bucket(ctx, name); err != nil {
 			return nil, b.failure(err)
 		}
 	}
-	return at.b, nil
+	return found.b, nil
 }
 
 // Get implements remote.Backend.
@@ -200,9 +200,9 @@ func (b *backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var errs []error
-	for _, at := range b.buckets {
-		if at.b != nil {
-			errs = append(errs, at.b.Close())
+	for _, opened := range b.buckets {
+		if opened.b != nil {
+			errs = append(errs, opened.b.Close())
 		}
 	}
 	clear(b.buckets)

@@ -151,8 +151,8 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 		// its own.
 		match = ""
 	}
-	if at := b.places.get(uri); at != nil {
-		a, _, err := b.get(ctx, at, r, match, nil)
+	if place := b.places.get(uri); place != nil {
+		a, _, err := b.get(ctx, place, r, match, nil)
 		if !denied(err) && class(err) != remote.Missing && class(err) != remote.Refused {
 			return a, err
 		}
@@ -188,9 +188,9 @@ func denied(err error) bool { return class(err) == remote.Denied }
 func (b *backend) follow(ctx context.Context, uri string, u *url.URL, r remote.Range, match string,
 	s *sign.Signature) (*remote.Answer, error) {
 	signed := s.URL(u)
-	a, at, err := b.get(ctx, signed, r, match, s)
-	if err == nil && at.Host != signed.Host && (s != nil || ctx.Value(onHub{}) != nil) {
-		b.places.put(uri, at)
+	a, address, err := b.get(ctx, signed, r, match, s)
+	if err == nil && address.Host != signed.Host && (s != nil || ctx.Value(onHub{}) != nil) {
+		b.places.put(uri, address)
 	}
 	return a, err
 }

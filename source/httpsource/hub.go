@@ -66,28 +66,28 @@ func parseHub(uri string) (hubParts, error) {
 		return bad()
 	}
 	revision := "main"
-	name, path, more := strings.Cut(rest, "/")
+	name, path, deeper := strings.Cut(rest, "/")
 	if pos := strings.IndexByte(name, '@'); pos >= 0 {
 		after := rest[pos+1:]
 		name = name[:pos]
 		if m := specialRevision.FindStringSubmatch(after); m != nil {
 			revision = m[1]
-			path, more = strings.CutPrefix(after[len(revision):], "/")
+			path, deeper = strings.CutPrefix(after[len(revision):], "/")
 		} else {
-			revision, path, more = strings.Cut(after, "/")
+			revision, path, deeper = strings.Cut(after, "/")
 			var err error
 			if revision, err = url.PathUnescape(revision); err != nil {
 				return hubParts{}, fmt.Errorf("revision: %w", err)
 			}
 		}
 	}
-	if name == "" || revision == "" || more != (path != "") {
+	if name == "" || revision == "" || deeper != (path != "") {
 		return bad()
 	}
 	p := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name),
 		revision: url.PathEscape(revision)}
 	list := []string{owner, name, revision}
-	if more {
+	if deeper {
 		list = append(list, strings.Split(path, "/")...)
 	}
 	for i, part := range list {
@@ -132,11 +132,11 @@ type hubPlace struct {
 func (p *places) get(uri string) *url.URL {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, ok := p.by[uri]
-	if !ok || time.Now().After(at.until) {
+	place, ok := p.by[uri]
+	if !ok || time.Now().After(place.until) {
 		return nil
 	}
-	return at.url
+	return place.url
 }
 
 func (p *places) put(uri string, u *url.URL) {

@@ -215,9 +215,9 @@ func (c *Cache[K, V]) evict(e *entry[K, V]) {
 // trim evicts unused entries, the least recently used first, until the limits hold. The caller closes them. c.mu is
 // held.
 func (c *Cache[K, V]) trim() (unused []*entry[K, V]) {
-	for at := c.lru.Back(); at != nil && c.full(); {
-		e := at.Value.(*entry[K, V])
-		at = at.Prev() // before evict, which takes the element out of the list
+	for elem := c.lru.Back(); elem != nil && c.full(); {
+		e := elem.Value.(*entry[K, V])
+		elem = elem.Prev() // before evict, which takes the element out of the list
 		if e.refs == 0 {
 			c.evict(e)
 			unused = append(unused, e)

@@ -171,7 +171,7 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 		})
 	}
 	run(0, func() {})
-	asked := 1
+	tries := 1
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	for {
@@ -180,15 +180,15 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 			if h.mayHedge() {
 				o.counters.hedges.Add(1)
 				run(1, func() { h.slots.Release(1) })
-				asked++
+				tries++
 			}
 			continue
 		case got := <-results:
-			asked--
-			if got.err != nil && asked > 0 {
+			tries--
+			if got.err != nil && tries > 0 {
 				continue // the other request may still succeed
 			}
-			if asked > 0 {
+			if tries > 0 {
 				cancels[1-got.which]()
 				o.running.Go(func() {
 					if late := <-results; late.a != nil {
@@ -216,8 +216,8 @@ func (o *Opener) readBody(ctx context.Context, a *Answer, p []byte) error {
 		}
 		return Fail(Transient, fmt.Errorf("the response ends after %d of %d bytes: %w", n, len(p), err))
 	}
-	var more [1]byte // reading to the end also lets the connection be reused
-	if n, _ := a.Body.Read(more[:]); n > 0 {
+	var rest [1]byte // reading to the end also lets the connection be reused
+	if n, _ := a.Body.Read(rest[:]); n > 0 {
 		return Fail(Transient, fmt.Errorf("the response has more than the %d requested bytes", len(p)))
 	}
 	o.counters.bytes.Add(int64(len(p)))

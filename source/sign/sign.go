@@ -159,9 +159,9 @@ func (s *Signer) rule(u *url.URL) *rule {
 	if slices.Contains(strings.FieldsFunc(u.Path, separates), "..") {
 		return nil
 	}
-	at := plain(u)
+	text := plain(u)
 	for _, r := range s.rules {
-		if strings.HasPrefix(at, r.Prefix) {
+		if strings.HasPrefix(text, r.Prefix) {
 			return r
 		}
 	}

@@ -94,36 +94,36 @@ func Data(ctx context.Context, r source.Reader, name string, e Entry) (Span, err
 // parseDirectory parses n entries of a central directory at offset base.
 func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool) (map[string]Entry, error) {
 	dir := map[string]Entry{}
-	at := 0
+	pos := 0
 	for i := uint64(0); i < n; i++ {
-		if len(b)-at < 46 || string(b[at:at+4]) != Signature {
+		if len(b)-pos < 46 || string(b[pos:pos+4]) != Signature {
 			if n == UntilEnd {
 				break
 			}
-			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+			return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
 				"it has only %d of %d entries", i, n)
 		}
-		name, extra, comment := int(le16(b, at+28)), int(le16(b, at+30)), int(le16(b, at+32))
-		if len(b)-at-46 < name+extra+comment {
-			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "ends inside an entry")
+		name, extra, comment := int(le16(b, pos+28)), int(le16(b, pos+30)), int(le16(b, pos+32))
+		if len(b)-pos-46 < name+extra+comment {
+			return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos), "ends inside an entry")
 		}
-		id := b[at+46 : at+46+name]
+		id := b[pos+46 : pos+46+name]
 		if want(id) {
-			e := Entry{Local: int64(le32(b, at+42)), Size: int64(le32(b, at+20)), Bytes: int64(le32(b, at+24)),
-				CRC: le32(b, at+16), Method: le16(b, at+10)}
-			e.Encrypted = le16(b, at+8)&1 != 0
+			e := Entry{Local: int64(le32(b, pos+42)), Size: int64(le32(b, pos+20)), Bytes: int64(le32(b, pos+24)),
+				CRC: le32(b, pos+16), Method: le16(b, pos+10)}
+			e.Encrypted = le16(b, pos+8)&1 != 0
 			e.Plain = e.Method == 0 && !e.Encrypted
-			if !e.extend(b[at+46+name:at+46+name+extra]) || e.Local < 0 || e.Size < 0 {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+			if !e.extend(b[pos+46+name:pos+46+name+extra]) || e.Local < 0 || e.Size < 0 {
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
 					"the ZIP64 sizes of an entry are invalid")
 			}
 			if _, twice := dir[string(id)]; twice {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at),
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
 					"there are two entries %q", id)
 			}
 			dir[string(id)] = e
 		}
-		at += 46 + name + extra + comment
+		pos += 46 + name + extra + comment
 	}
 	return dir, nil
 }
@@ -169,9 +169,9 @@ func Find(ctx context.Context, r source.Reader, from int64) (Span, uint64, error
 	if err := r.ReadAt(ctx, b, base); err != nil {
 		return Span{}, 0, fault.WithPart(err, "central directory", 0)
 	}
-	for at := len(b) - 22; at >= 0; at-- {
-		if string(b[at:at+4]) == EndSignature {
-			s, n, ok, err := parseEnd(ctx, r, b, at, base)
+	for pos := len(b) - 22; pos >= 0; pos-- {
+		if string(b[pos:pos+4]) == EndSignature {
+			s, n, ok, err := parseEnd(ctx, r, b, pos, base)
 			if ok || err != nil {
 				return s, n, err
 			}
@@ -185,7 +185,7 @@ func Find(ctx context.Context, r source.Reader, from int64) (Span, uint64, error
 // true if the record directly follows a directory.
 func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s Span, entries uint64,
 	ok bool, err error) {
-	here := base + int64(at)
+	start := base + int64(at)
 	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
 	if n == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
 		if at < 20 || string(b[at-20:at-16]) != Locator64Signature {
@@ -193,7 +193,7 @@ func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64
 		}
 		rec := make([]byte, 56)
 		at64 := le64(b, at-12)
-		if at64 > uint64(here) || uint64(here)-at64 < uint64(len(rec)) {
+		if at64 > uint64(start) || uint64(start)-at64 < uint64(len(rec)) {
 			return Span{}, 0, false, nil
 		}
 		if err := r.ReadAt(ctx, rec, int64(at64)); err != nil {
@@ -202,9 +202,9 @@ func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64
 		if string(rec[:4]) != End64Signature {
 			return Span{}, 0, false, nil
 		}
-		n, size, off, here = le64(rec, 32), le64(rec, 40), le64(rec, 48), int64(at64)
+		n, size, off, start = le64(rec, 32), le64(rec, 40), le64(rec, 48), int64(at64)
 	}
-	if off > uint64(here) || size != uint64(here)-off || n > size/46 {
+	if off > uint64(start) || size != uint64(start)-off || n > size/46 {
 		return Span{}, 0, false, nil
 	}
 	return Span{int64(off), int64(size)}, n, true, nil
@@ -222,8 +222,8 @@ func LocalHeader(ctx context.Context, r source.Reader, name string, data Span) (
 		if err := r.ReadAt(ctx, b, data.Off-int64(len(b))); err != nil {
 			return 0, err
 		}
-		for at := len(b) - int(n); at >= 0; at-- {
-			h := b[at:]
+		for pos := len(b) - int(n); pos >= 0; pos-- {
+			h := b[pos:]
 			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name &&
 				int64(len(h)) == n+int64(le16(h, 28)) {
 				return le32(h, 14), nil
@@ -243,12 +243,12 @@ func CheckSum(ctx context.Context, r source.Reader, name string, data Span, sums
 	}
 	b := make([]byte, min(data.Size, 1<<20))
 	crc := uint32(0)
-	for at := int64(0); at < data.Size; at += int64(len(b)) {
+	for pos := int64(0); pos < data.Size; pos += int64(len(b)) {
 		if err := ctx.Err(); err != nil { // reading local files ignores the context
 			return err
 		}
-		b = b[:min(int64(len(b)), data.Size-at)]
-		if err := r.ReadAt(ctx, b, data.Off+at); err != nil {
+		b = b[:min(int64(len(b)), data.Size-pos)]
+		if err := r.ReadAt(ctx, b, data.Off+pos); err != nil {
 			return err
 		}
 		crc = crc32.Update(crc, crc32.IEEETable, b)

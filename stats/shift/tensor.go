@@ -53,8 +53,8 @@ func (t *tensor) of(r *Raster) {
 func (t *tensor) exclude() {
 	for i, ok := range t.valid {
 		if ok {
-			beside := t.band[i-1] + t.band[i+1] + t.band[i-t.w] + t.band[i+t.w]
-			t.valid[i] = beside == beside
+			around := t.band[i-1] + t.band[i+1] + t.band[i-t.w] + t.band[i+t.w]
+			t.valid[i] = around == around
 		}
 	}
 }

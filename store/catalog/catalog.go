@@ -97,13 +97,13 @@ type assetKey struct {
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
 	given := o.Opener
 	o = o.withDefaults()
-	var own io.Closer
+	var closer io.Closer
 	if given == nil || source.RootsOf(given) != source.RootsOf(o.Opener) {
-		own, _ = o.Opener.(io.Closer)
+		closer, _ = o.Opener.(io.Closer)
 	}
 	t := &Table{
 		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
-		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: own,
+		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
 	}
 	err := t.open(ctx, fields, o)
 	if err == nil {

@@ -42,7 +42,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 // heldData returns the columns of a CSV file, or of items, that were read.
 func heldData(in *columns.Held) *tables.Table {
 	var cols []tables.Column
-	var from []columns.Column
+	var named []columns.Column
 	for _, name := range in.Names {
 		c := in.Columns[name]
 		if c == nil {
@@ -57,10 +57,10 @@ func heldData(in *columns.Held) *tables.Table {
 		case k == Float:
 			typ = tables.Type{Kind: tables.Float64, Bits: 64}
 		}
-		cols, from = append(cols, tables.Column{Name: name, Type: typ}), append(from, c)
+		cols, named = append(cols, tables.Column{Name: name, Type: typ}), append(named, c)
 	}
 	return tables.New(int(in.N), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
-		return vectorOf(ctx, from[i], cols[i].Type, int(in.N))
+		return vectorOf(ctx, named[i], cols[i].Type, int(in.N))
 	})
 }
 

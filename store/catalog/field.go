@@ -116,14 +116,15 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 // catalogColumns finds the other columns that a catalog has for each file. Older catalogs, and catalogs of other
 // programs, lack some.
 func (f *field) catalogColumns(tab columns.Table, prefix string) {
-	of := func(name string, k Kind) columns.Column { return optional(tab, prefix+name, k) }
-	f.size, f.mtime, f.etag = of(layout.Size, Int), of(layout.MTime, Text), of(layout.ETag, Text)
-	f.height, f.width = of(layout.Height, Int), of(layout.Width, Int)
-	if f.offset, f.length = of(layout.Offset, Int), of(layout.Length, Int); f.length == nil {
+	optionalColumn := func(name string, k Kind) columns.Column { return optional(tab, prefix+name, k) }
+	f.size, f.mtime = optionalColumn(layout.Size, Int), optionalColumn(layout.MTime, Text)
+	f.etag = optionalColumn(layout.ETag, Text)
+	f.height, f.width = optionalColumn(layout.Height, Int), optionalColumn(layout.Width, Int)
+	if f.offset, f.length = optionalColumn(layout.Offset, Int), optionalColumn(layout.Length, Int); f.length == nil {
 		f.offset = nil
 	}
 	f.place = placesOf(tab, prefix)
-	if c := of(layout.Names, Text); c != nil {
+	if c := optionalColumn(layout.Names, Text); c != nil {
 		f.names = &nameColumn{column: c}
 	}
 }

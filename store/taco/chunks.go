@@ -83,8 +83,8 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 		return bad("the chunks of the sample are 0 to %d", len(x.Ranges)-1)
 	}
 	i := chunkIndex(x, e.Number)
-	if at := x.Ranges[i]; at.Len != e.Size || at.Len > 0 && at.Off != e.Offset-e.Of.Offset {
-		return bad("%d bytes, the sample's own index has %d at %d", e.Size, at.Len, e.Of.Offset+at.Off)
+	if r := x.Ranges[i]; r.Len != e.Size || r.Len > 0 && r.Off != e.Offset-e.Of.Offset {
+		return bad("%d bytes, the sample's own index has %d at %d", e.Size, r.Len, e.Of.Offset+r.Off)
 	}
 	return i, nil
 }
@@ -146,11 +146,11 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	format, bits := tiff.FormatOf(x.DType)
 	bands := box.B1 - box.B0
 	each := func(v uint16) []uint16 {
-		all := make([]uint16, bands)
-		for k := range all {
-			all[k] = v
+		values := make([]uint16, bands)
+		for k := range values {
+			values[k] = v
 		}
-		return all
+		return values
 	}
 	fields := []ifd.Field{
 		ifd.Longs(tagWidth, uint32(box.X1-box.X0)), ifd.Longs(tagLength, uint32(box.Y1-box.Y0)),
@@ -170,8 +170,8 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	}
 	fields = append(fields, ifd.Long8s(offsets, 0), ifd.Long8s(counts, uint64(size)))
 	const dir = 16
-	at := max(ifd.End(dir, fields), readAhead)
-	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(at))
+	start := max(ifd.End(dir, fields), readAhead)
+	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(start))
 	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 }
 
@@ -195,16 +195,16 @@ func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > h.Size() || int64(len(p)) > h.Size()-off {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the chunk's %d", len(p), h.Size())
 	}
-	at := behind(h.head)
-	if off < at {
-		before := p[:min(int64(len(p)), at-off)]
+	start := behind(h.head)
+	if off < start {
+		before := p[:min(int64(len(p)), start-off)]
 		clear(before[copy(before, h.head[min(off, int64(len(h.head))):]):])
-		p, off = p[len(before):], at
+		p, off = p[len(before):], start
 	}
 	if len(p) == 0 {
 		return ctx.Err()
 	}
-	return h.Reader.ReadAt(ctx, p, off-at)
+	return h.Reader.ReadAt(ctx, p, off-start)
 }
 
 // Chunk is a decoded chunk of a raster: the part of the image that it covers, without the padding
@@ -309,11 +309,11 @@ const imageBytes = 8 << 20
 // ahead returns a reader of a sample with its beginning up to the end of a chunk in memory, if no
 // more than a gap lies between header and chunk.
 func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error) {
-	at := e.Offset - e.Of.Offset
-	if at < 0 || at > readAhead+source.Gap(s) || e.Size > s.Size()-at {
+	start := e.Offset - e.Of.Offset
+	if start < 0 || start > readAhead+source.Gap(s) || e.Size > s.Size()-start {
 		return s, nil
 	}
-	b := make([]byte, min(max(at+e.Size, readAhead), s.Size())) // the reader's size limits it
+	b := make([]byte, min(max(start+e.Size, readAhead), s.Size())) // the reader's size limits it
 	if err := s.ReadAt(ctx, b, 0); err != nil {
 		return nil, err
 	}
@@ -341,9 +341,9 @@ func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, 
 	out := make([]byte, x.Bands*x.Height*x.Width*size) // no larger than the chunk
 	dec := chunk.NewDecoder(tiff.Codecs())
 	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
-	for i, at := range x.Ranges {
-		src := make([]byte, at.Len)
-		if err := r.ReadAt(ctx, src, at.Off); err != nil {
+	for i, span := range x.Ranges {
+		src := make([]byte, span.Len)
+		if err := r.ReadAt(ctx, src, span.Off); err != nil {
 			return nil, err
 		}
 		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
@@ -359,14 +359,14 @@ func place(out, tile []byte, x *chunk.Index, i int) {
 	box, s, size := x.Box(i), x.Strides(i), x.DType.Size()
 	for b := range box.B1 - box.B0 {
 		for y := range box.Y1 - box.Y0 {
-			to := out[((box.B0+b)*x.Height+box.Y0+y)*x.Width*size+box.X0*size:]
-			from, n := tile[(s.Plane(b)+y*s.Y)*size:], box.X1-box.X0
+			dst := out[((box.B0+b)*x.Height+box.Y0+y)*x.Width*size+box.X0*size:]
+			src, n := tile[(s.Plane(b)+y*s.Y)*size:], box.X1-box.X0
 			if s.X == 1 {
-				copy(to[:n*size], from)
+				copy(dst[:n*size], src)
 				continue
 			}
 			for k := range n {
-				copy(to[k*size:(k+1)*size], from[k*s.X*size:])
+				copy(dst[k*size:(k+1)*size], src[k*s.X*size:])
 			}
 		}
 	}

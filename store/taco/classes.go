@@ -26,11 +26,11 @@ var classes = []struct {
 func Classes(t *tables.Table) []string {
 	var names []string
 	for _, c := range classes {
-		all := true
+		equal := true
 		for _, names := range c.columns {
-			all = all && slices.ContainsFunc(names, func(n string) bool { return t.Index(n) >= 0 })
+			equal = equal && slices.ContainsFunc(names, func(n string) bool { return t.Index(n) >= 0 })
 		}
-		if all {
+		if equal {
 			names = append(names, c.name)
 		}
 	}

@@ -417,14 +417,14 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, here, err := d.level(ctx, k)
+	_, bases, err := d.level(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	if len(d.parts) == 1 {
 		return d.parts[0].Parents(ctx, k)
 	}
-	all := make([]int32, 0, here[len(d.parts)])
+	rows := make([]int32, 0, bases[len(d.parts)])
 	for i, p := range d.parts {
 		if k >= p.Levels() {
 			continue
@@ -434,10 +434,10 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 			return nil, err
 		}
 		for _, row := range parents {
-			all = append(all, int32(up[i])+row)
+			rows = append(rows, int32(up[i])+row)
 		}
 	}
-	return all, nil
+	return rows, nil
 }
 
 // AllVisible reports whether a level has neither padding nor histograms of a streaming TACO.
@@ -447,9 +447,9 @@ func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 		return false, err
 	}
 	d.mu.Lock()
-	all := d.unpadded[k]
+	whole := d.unpadded[k]
 	d.mu.Unlock()
-	if all {
+	if whole {
 		return true, nil
 	}
 	for i, p := range d.parts {
@@ -470,12 +470,12 @@ func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 
 // Visible returns the rows of a level that are neither padding nor histograms, in order.
 func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
-	all, err := d.AllVisible(ctx, k)
+	whole, err := d.AllVisible(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := d.samples(ctx, k)
-	if all || err != nil {
+	if whole || err != nil {
 		return rows, err
 	}
 	_, bases, err := d.level(ctx, k)

@@ -420,7 +420,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	var binary []byte
 	keep := rows[:0] // writes behind the row that is read
 	err = t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
-		to, err := systems.of(row)
+		system, err := systems.of(row)
 		if err != nil {
 			return err
 		}
@@ -430,7 +430,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 			}
 			g = binary
 		}
-		ok, err := place.Match(g, f.Rule, to)
+		ok, err := place.Match(g, f.Rule, system)
 		if err != nil {
 			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 		}

@@ -57,7 +57,7 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 	if d.LevelNames() == nil {
 		return nil, nil
 	}
-	var all *Sequence
+	var joined *Sequence
 	for i, p := range d.parts {
 		s, err := p.(model.Named).Sequence(ctx, name)
 		if err != nil || s == nil {
@@ -72,12 +72,12 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 				rows[k] += bases[i]
 			}
 		}
-		if all != nil {
-			s.Rows, s.Most = append(all.Rows, s.Rows...), max(all.Most, s.Most)
+		if joined != nil {
+			s.Rows, s.Most = append(joined.Rows, s.Rows...), max(joined.Most, s.Most)
 		}
-		all = s
+		joined = s
 	}
-	return all, nil
+	return joined, nil
 }
 
 // LevelRows returns the level that holds the rows of a table with a name, and the rows. A container whose tables have

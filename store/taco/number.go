@@ -97,7 +97,7 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 	}
 	for i := lo; i < hi; i++ {
 		_, first, last := bands.List(i)
-		n, to := last-first, &p.bands[i-lo]
+		n, band := last-first, &p.bands[i-lo]
 		if p.at >= 0 && n != geotiffNumbers {
 			return bad(fault.Unsupported, "band %d has %d numbers, but of measurements it has %d", i-lo, n,
 				geotiffNumbers)
@@ -105,10 +105,10 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 		if p.at < 0 && n == geotiffNumbers {
 			return bad(fault.Unsupported, "band %d has %d numbers, which are of measurements, not of classes", i-lo, n)
 		}
-		if *to != nil && p.at < 0 && len(*to) != n {
-			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, n, len(*to))
+		if *band != nil && p.at < 0 && len(*band) != n {
+			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, n, len(*band))
 		}
-		if *to == nil {
+		if *band == nil {
 			if err := budget.Grow(ctx, int64(n)*classBytes); err != nil {
 				return err
 			}
@@ -126,11 +126,11 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 		case p.at >= 0:
 			x = x[p.at : p.at+1]
 		}
-		if *to == nil {
-			*to = make([]weighted, len(x))
+		if *band == nil {
+			*band = make([]weighted, len(x))
 		}
 		for k := range x {
-			(*to)[k].add(w, x[k], s)
+			(*band)[k].add(w, x[k], s)
 		}
 	}
 	return nil

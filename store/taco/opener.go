@@ -121,18 +121,18 @@ func (p *prefixed) Size() int64 { return int64(len(p.head)) + p.Reader.Size() }
 
 // ReadAt implements source.Reader.
 func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
-	at := int64(len(p.head))
+	start := int64(len(p.head))
 	if off < 0 || off > p.Size() || int64(len(b)) > p.Size()-off {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(b), p.Size())
 	}
-	if off < at {
+	if off < start {
 		n := copy(b, p.head[off:])
-		b, off = b[n:], at
+		b, off = b[n:], start
 	}
 	if len(b) == 0 {
 		return ctx.Err()
 	}
-	return p.Reader.ReadAt(ctx, b, off-at)
+	return p.Reader.ReadAt(ctx, b, off-start)
 }
 
 // Gap implements source.Gapped, ETag source.Tagged. Both ask the object.

@@ -103,9 +103,9 @@ func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled,
 		return f, err
 	}
 	for b := range p.Mean {
-		least, most := number(p.Min[b]), number(p.Max[b])
+		least, largest := number(p.Min[b]), number(p.Max[b])
 		band := stats.Band{Count: uint64(math.Round(p.pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b],
-			Min: &least, Max: &most}
+			Min: &least, Max: &largest}
 		if b < len(counts) {
 			fillHistogram(&band, counts[b], lo, hi, p.Min[b], p.Max[b])
 		}
@@ -283,7 +283,7 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 	dec := chunk.NewDecoder(tiff.Codecs())
 	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
 	size := x.DType.Size()
-	for i, at := range x.Ranges {
+	for i, span := range x.Ranges {
 		box := x.Box(i)
 		y := box.Y0
 		for y < box.Y1 && !want(y) {
@@ -292,8 +292,8 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 		if y == box.Y1 {
 			continue
 		}
-		src := make([]byte, at.Len)
-		if err := r.ReadAt(ctx, src, at.Off); err != nil {
+		src := make([]byte, span.Len)
+		if err := r.ReadAt(ctx, src, span.Off); err != nil {
 			return err
 		}
 		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {

@@ -32,15 +32,15 @@ func (s *siblings) node(i int) node {
 
 // roots returns the samples of level 0 by part.
 func (d *Dataset) roots(ctx context.Context) ([]siblings, error) {
-	all := make([]siblings, len(d.parts))
+	list := make([]siblings, len(d.parts))
 	for i, p := range d.parts {
 		t, err := p.Table(ctx, 0)
 		if err != nil {
 			return nil, err
 		}
-		all[i] = siblings{of: node{i, -1, 0}, n: t.Len()}
+		list[i] = siblings{of: node{i, -1, 0}, n: t.Len()}
 	}
-	return all, nil
+	return list, nil
 }
 
 func (d *Dataset) children(ctx context.Context, n node) (siblings, error) {
@@ -182,7 +182,7 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 		return Entry{}, d.missing(e.Path, "no key is given, or an empty one")
 	}
 	for _, key := range keys {
-		for more := true; more; {
+		for goesOn := true; goesOn; {
 			n, rest, err := d.step(ctx, groups, key)
 			if err != nil {
 				// A chunk is not a row of any level, so that its name is tried when no sample has
@@ -200,7 +200,7 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 				return Entry{}, err
 			}
 			groups = []siblings{s}
-			key, more = rest, rest != ""
+			key, goesOn = rest, rest != ""
 		}
 	}
 	return e, nil
@@ -266,22 +266,22 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset,
 			"has type %v, want strings", ids.Type()), p.URI())
 	}
-	at := -1
+	part := -1
 	if index := d.indexOf(s, func(i int) string { return ids.Str(s.node(i).row) }); index != nil {
 		if i, ok := index[id]; ok {
-			at = int(i)
+			part = int(i)
 		}
 	} else {
-		for i := 0; i < s.n && at < 0; i++ {
+		for i := 0; i < s.n && part < 0; i++ {
 			if string(ids.Bytes(s.node(i).row)) == id {
-				at = i
+				part = i
 			}
 		}
 	}
-	if at < 0 {
+	if part < 0 {
 		return node{}, false, nil
 	}
-	n := s.node(at)
+	n := s.node(part)
 	pad, err := p.Padding(ctx, n.level, n.row)
 	return n, !pad && err == nil, err
 }
@@ -402,12 +402,12 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 		return e, true, err
 	}
 	e.Part, e.Path = part, strings.TrimPrefix(folder+"/"+key, "/")
-	of := node{part, e.Of.Level, e.Of.Row}
-	above, err := d.pathAbove(ctx, of)
+	owner := node{part, e.Of.Level, e.Of.Row}
+	above, err := d.pathAbove(ctx, owner)
 	if err != nil {
 		return e, true, err
 	}
-	sample, err := d.entry(ctx, of, above)
+	sample, err := d.entry(ctx, owner, above)
 	e.Of = &sample
 	return e, true, err
 }

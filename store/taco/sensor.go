@@ -137,14 +137,14 @@ func ParseSensor(text string) (Sensor, error) {
 		}
 		return s, nil
 	}
-	at, err := s.Pick(names...)
+	places, err := s.Pick(names...)
 	if err != nil {
 		return s, err
 	}
-	all := s.Bands
+	bands := s.Bands
 	s.Bands = nil
-	for _, i := range at {
-		s.Bands = append(s.Bands, all[i])
+	for _, i := range places {
+		s.Bands = append(s.Bands, bands[i])
 	}
 	return s, nil
 }
@@ -152,20 +152,20 @@ func ParseSensor(text string) (Sensor, error) {
 // Pick returns the positions of bands in the rasters, by their names or common names, ignoring
 // case. An unknown band is fault.NotFound.
 func (s Sensor) Pick(names ...string) ([]int, error) {
-	at := make([]int, len(names))
+	places := make([]int, len(names))
 	for k, name := range names {
-		at[k] = slices.IndexFunc(s.Bands, func(b Band) bool { return strings.EqualFold(b.Name, name) })
-		if at[k] < 0 {
-			at[k] = slices.IndexFunc(s.Bands, func(b Band) bool {
+		places[k] = slices.IndexFunc(s.Bands, func(b Band) bool { return strings.EqualFold(b.Name, name) })
+		if places[k] < 0 {
+			places[k] = slices.IndexFunc(s.Bands, func(b Band) bool {
 				return name != "" && strings.EqualFold(b.CommonName, name)
 			})
 		}
-		if at[k] < 0 {
+		if places[k] < 0 {
 			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q: the bands are %s",
 				name, strings.Join(s.names(), ", "))
 		}
 	}
-	return at, nil
+	return places, nil
 }
 
 func (s Sensor) names() []string {

@@ -109,14 +109,14 @@ func LevelOf(name string) (level int, ok bool) {
 // withParents returns the rows of a level, each after its parents in the levels above.
 func (d *Dataset) withParents(ctx context.Context, level int) (*tables.Table, error) {
 	parts := make([]*tables.Table, level+1)
-	var at []int // row at level k for each row of the level; nil: the same
+	var rows []int // row at level k for each row of the level; nil: the same
 	for k := level; ; k-- {
 		t, err := d.Level(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		if at != nil {
-			t = t.Take(at)
+		if rows != nil {
+			t = t.Take(rows)
 		}
 		parts[k] = t.Rename(func(name string) string { return fmt.Sprintf("l%d:%s", k, name) })
 		if k == 0 {
@@ -129,11 +129,11 @@ func (d *Dataset) withParents(ctx context.Context, level int) (*tables.Table, er
 		next := make([]int, parts[level].Len())
 		for i := range next {
 			row := i
-			if at != nil {
-				row = at[i]
+			if rows != nil {
+				row = rows[i]
 			}
 			next[i] = int(up[row])
 		}
-		at = next
+		rows = next
 	}
 }

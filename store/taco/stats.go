@@ -270,8 +270,8 @@ func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) 
 		if x[4] < 0 || x[4] > 100 {
 			return bad(fault.Corrupt, "%v percent of band %d are valid", x[4], b)
 		}
-		for k, at := range [4]int{2, 3, 0, 1} {
-			v[k] = append(v[k], x[at])
+		for k, place := range [4]int{2, 3, 0, 1} {
+			v[k] = append(v[k], x[place])
 		}
 		valid = append(valid, x[4]/100)
 	}

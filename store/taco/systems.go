@@ -87,13 +87,13 @@ func (s *systems) of(row int) (position, error) {
 		return nil, nil
 	}
 	name := s.names.Str(row)
-	to, ok := s.known[name]
+	system, ok := s.known[name]
 	if !ok {
-		if to, ok = positions(name); !ok {
+		if system, ok = positions(name); !ok {
 			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row), fault.NoOffset,
 				"istac:crs is %.80q, which cannot be compared with bbox; leave such rows out by where", name)
 		}
-		s.known[name] = to
+		s.known[name] = system
 	}
-	return to, nil
+	return system, nil
 }

@@ -73,8 +73,8 @@ func tarsOf(ctx context.Context, o source.Opener, uri string) ([]string, error) 
 		if strings.Contains(uri, "{") {
 			return braces(uri)
 		}
-		at := strings.LastIndexByte(uri, '/') + 1
-		dir, pattern = uri[:at], uri[at:]
+		cut := strings.LastIndexByte(uri, '/') + 1
+		dir, pattern = uri[:cut], uri[cut:]
 	}
 	names, err := namesIn(ctx, o, dir)
 	if err != nil {
@@ -131,15 +131,15 @@ func braces(pattern string) ([]string, error) {
 	}
 	inner, after := pattern[open+1:open+end], pattern[open+end+1:]
 	var each []string
-	if from, to, ok := strings.Cut(inner, ".."); ok {
-		lo, err1 := strconv.ParseUint(from, 10, 31)
-		hi, err2 := strconv.ParseUint(to, 10, 31)
+	if first, last, ok := strings.Cut(inner, ".."); ok {
+		lo, err1 := strconv.ParseUint(first, 10, 31)
+		hi, err2 := strconv.ParseUint(last, 10, 31)
 		if err1 != nil || err2 != nil || lo > hi || hi-lo >= maxTars {
 			return nil, fault.New(fault.NotFound, "braces", fault.NoOffset,
 				"{%s} is not a range such as {000..146} of at most %d files", inner, maxTars)
 		}
 		for n := lo; n <= hi; n++ {
-			each = append(each, fmt.Sprintf("%0*d", len(from), n))
+			each = append(each, fmt.Sprintf("%0*d", len(first), n))
 		}
 	} else {
 		each = strings.Split(inner, ",")
@@ -151,11 +151,11 @@ func braces(pattern string) ([]string, error) {
 	if len(each)*len(rest) > maxTars {
 		return nil, fault.New(fault.Limit, "braces", fault.NoOffset, "%q stands for over %d files", pattern, maxTars)
 	}
-	var all []string
+	var names []string
 	for _, name := range each {
 		for _, tail := range rest {
-			all = append(all, pattern[:open]+name+tail)
+			names = append(names, pattern[:open]+name+tail)
 		}
 	}
-	return all, nil
+	return names, nil
 }

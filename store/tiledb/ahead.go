@@ -195,7 +195,7 @@ func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int)
 	}
 	if f.Dense {
 		w := newDenseWalk(a, i, b, layout{axes: a.axes, stride: make([]int, len(a.axes))})
-		for more := true; more && *left >= 0; more = w.next() {
+		for goesOn := true; goesOn && *left >= 0; goesOn = w.next() {
 			if tile := w.place(); !w.hidden() {
 				add(tile)
 			}

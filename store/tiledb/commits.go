@@ -169,8 +169,8 @@ func (l *lister) ignore(_ string, b []byte) error {
 // update, the length of its content and the content.
 func (l *lister) consolidated(_ string, b []byte) error {
 	const part = "commits"
-	for all := b; len(b) > 0; {
-		pos := int64(len(all) - len(b))
+	for whole := b; len(b) > 0; {
+		pos := int64(len(whole) - len(b))
 		n := bytes.IndexByte(b, '\n')
 		if n < 0 {
 			return fault.New(fault.Corrupt, part, pos, "a line without an end")

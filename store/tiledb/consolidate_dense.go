@@ -44,10 +44,10 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 	fragmentOnly := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
 	// The walk over all tiles copies no cells, so its strides do not matter.
 	noStrides := layout{axes: w.a.axes, stride: make([]int, len(w.s.Dims))}
-	all := newDenseWalk(fragmentOnly, 0, w.f.NonEmpty, noStrides)
-	for more := true; more; more = all.next() {
-		all.place()
-		b := slices.Clone(all.region)
+	walk := newDenseWalk(fragmentOnly, 0, w.f.NonEmpty, noStrides)
+	for goesOn := true; goesOn; goesOn = walk.next() {
+		walk.place()
+		b := slices.Clone(walk.region)
 		shape, _, err := w.a.Shape(b)
 		if err != nil {
 			return err

@@ -73,17 +73,17 @@ type mergeInput struct {
 // order.
 func (m *mergeInput) key(s *Schema, key []uint64, row int) []uint64 {
 	dims := len(s.Dims)
-	at := func(o Order, k int) int {
+	corner := func(o Order, k int) int {
 		if o == ColMajor {
 			k = dims - 1 - k
 		}
 		return k*m.cells + row
 	}
 	for k := range dims {
-		key = append(key, m.space[at(s.TileOrder, k)])
+		key = append(key, m.space[corner(s.TileOrder, k)])
 	}
 	for k := range dims {
-		key = append(key, uint64(m.coords[at(s.CellOrder, k)]))
+		key = append(key, uint64(m.coords[corner(s.CellOrder, k)]))
 	}
 	return key
 }
@@ -168,11 +168,11 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 	var q queue
 	for i, f := range x.w.a.Fragments {
 		m := &mergeInput{number: i, f: f, tile: -1, values: make([]Values, len(x.values))}
-		more, err := x.next(ctx, m)
+		found, err := x.next(ctx, m)
 		if err != nil {
 			return err
 		}
-		if more {
+		if found {
 			q = append(q, m)
 		}
 	}
@@ -187,11 +187,11 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 				return err
 			}
 		}
-		more, err := x.next(ctx, m)
+		found, err := x.next(ctx, m)
 		if err != nil {
 			return err
 		}
-		if more {
+		if found {
 			heap.Fix(&q, 0)
 		} else {
 			heap.Pop(&q)
@@ -260,13 +260,13 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 	s.DimType.loadAll(m.coords, m.planes)
 	m.space = m.space[:0]
 	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
-		at := m.coords[d*cells : (d+1)*cells]
-		if row := outside(at, i); row >= 0 {
+		plane := m.coords[d*cells : (d+1)*cells]
+		if row := outside(plane, i); row >= 0 {
 			return files.fault(d, m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 				"coordinate %s of dimension %d is outside the bounding box of its tile",
-				s.DimType.FormatCoord(at[row]), d))
+				s.DimType.FormatCoord(plane[row]), d))
 		}
-		for _, c := range at {
+		for _, c := range plane {
 			m.space = append(m.space, s.Dims[d].tile(s.DimType, c))
 		}
 	}
@@ -318,16 +318,16 @@ func (x *sparseFiles) add(m *mergeInput) error {
 	}
 	largest := len(x.planes[0]) * len(x.planes)
 	for i := range s.Attrs {
-		v, from := &x.values[i], &m.values[i]
+		v, src := &x.values[i], &m.values[i]
 		if size := s.Attrs[i].CellSize(); !s.Attrs[i].Var() {
-			v.Data = append(v.Data, from.Data[m.row*size:(m.row+1)*size]...)
+			v.Data = append(v.Data, src.Data[m.row*size:(m.row+1)*size]...)
 		} else {
-			end := uint64(len(from.Data))
-			if m.row+1 < len(from.Offsets) {
-				end = from.Offsets[m.row+1]
+			end := uint64(len(src.Data))
+			if m.row+1 < len(src.Offsets) {
+				end = src.Offsets[m.row+1]
 			}
 			v.Offsets = append(v.Offsets, uint64(len(v.Data)))
-			v.Data = append(v.Data, from.Data[from.Offsets[m.row]:end]...)
+			v.Data = append(v.Data, src.Data[src.Offsets[m.row]:end]...)
 		}
 		largest = max(largest, len(v.Data), 8*len(v.Offsets))
 	}

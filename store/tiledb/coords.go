@@ -159,13 +159,13 @@ func (c *tileCells) load(s *Schema) {
 	n := c.cells * len(s.Dims)
 	c.coords = slices.Grow(c.coords[:0], n)[:n]
 	for d := range c.planes {
-		p, to := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
+		p, dst := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
 		if p.size > 0 {
-			s.Type(d).loadAll(to, p.data)
+			s.Type(d).loadAll(dst, p.data)
 			continue
 		}
-		for row := range to {
-			to[row] = textCoord(p.at(row))
+		for row := range dst {
+			dst[row] = textCoord(p.at(row))
 		}
 	}
 }

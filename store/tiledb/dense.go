@@ -54,9 +54,9 @@ func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
-	at := &r.a.Schema.Attrs[attr]
-	size := at.CellSize()
-	if at.Var() {
+	attribute := &r.a.Schema.Attrs[attr]
+	size := attribute.CellSize()
+	if attribute.Var() {
 		size = 24 // bytes of bookkeeping for each cell: a span and an offset
 	}
 	if int64(cells) > r.a.o.MaxResult/int64(size) {
@@ -64,15 +64,15 @@ func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 			"%d cells of %d bytes, at most %d bytes", cells, size, r.a.o.MaxResult)
 	}
 	var v Values
-	if at.Var() {
+	if attribute.Var() {
 		v, err = r.denseVar(ctx, attr, b, cells)
 	} else {
 		v.Data = make([]byte, cells*size)
-		err = r.densePart(ctx, v.Data, at.values(attr), b, r.a.axes)
+		err = r.densePart(ctx, v.Data, attribute.values(attr), b, r.a.axes)
 	}
-	if err == nil && at.Nullable {
+	if err == nil && attribute.Nullable {
 		v.Valid = make([]byte, cells)
-		err = r.densePart(ctx, v.Valid, at.validity(attr), b, r.a.axes)
+		err = r.densePart(ctx, v.Valid, attribute.validity(attr), b, r.a.axes)
 	}
 	return v, err
 }
@@ -84,19 +84,19 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	if axes == nil {
 		axes = r.a.axes
 	}
-	at := &r.a.Schema.Attrs[attr]
-	if at.Var() {
+	attribute := &r.a.Schema.Attrs[attr]
+	if attribute.Var() {
 		panic("tiledb: DenseInto of an attribute of variable length")
 	}
-	if err := r.densePart(ctx, dst, at.values(attr), b, axes); err != nil || !at.Nullable {
+	if err := r.densePart(ctx, dst, attribute.values(attr), b, axes); err != nil || !attribute.Nullable {
 		return err
 	}
-	size := at.CellSize()
+	size := attribute.CellSize()
 	r.valid = slices.Grow(r.valid[:0], len(dst)/size)[:len(dst)/size]
-	if err := r.densePart(ctx, r.valid, at.validity(attr), b, axes); err != nil {
+	if err := r.densePart(ctx, r.valid, attribute.validity(attr), b, axes); err != nil {
 		return err
 	}
-	fill := at.fill()
+	fill := attribute.fill()
 	for i, v := range r.valid {
 		if v == 0 {
 			fillCells(dst[i*size:(i+1)*size], fill)
@@ -249,7 +249,7 @@ func (v *varCells) run(offs, data []byte, size uint64, to, from, n, stride int) 
 func (h *readAhead) tiles(ctx context.Context, a *Array, i int, b Box, to layout,
 	do func(tile int64, next nextTiles, p *copyPlan) error) error {
 	w := newDenseWalk(a, i, b, to)
-	for more := true; more; more = w.next() {
+	for goesOn := true; goesOn; goesOn = w.next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -87,17 +87,17 @@ func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
 		return false, fault.WithFile(err, p.a.uri)
 	}
 	exact = true
-	at := &p.a.Schema.Attrs[attr]
-	parts := []part{at.values(attr)}
-	if at.Nullable {
-		parts = append(parts, at.validity(attr))
+	attribute := &p.a.Schema.Attrs[attr]
+	parts := []part{attribute.values(attr)}
+	if attribute.Nullable {
+		parts = append(parts, attribute.validity(attr))
 	}
-	for _, of := range parts {
+	for _, piece := range parts {
 		err = errors.Join(err, p.a.layers(b, p.h.whole, func(i int) error {
 			if p.a.Fragments[i].Dense {
-				return p.dense(ctx, i, of, b, target, read)
+				return p.dense(ctx, i, piece, b, target, read)
 			}
-			sure, err := p.sparse(ctx, i, of, b, read)
+			sure, err := p.sparse(ctx, i, piece, b, read)
 			exact = exact && sure
 			return err
 		}))
@@ -144,14 +144,14 @@ func (p *DryRun) Sparse(ctx context.Context, attr int, b Box,
 		}
 		exact = exact && sure
 	}
-	at := &p.a.Schema.Attrs[attr]
-	parts := []part{at.values(attr)}
-	if at.Nullable {
-		parts = append(parts, at.validity(attr))
+	attribute := &p.a.Schema.Attrs[attr]
+	parts := []part{attribute.values(attr)}
+	if attribute.Nullable {
+		parts = append(parts, attribute.validity(attr))
 	}
-	for _, of := range parts {
+	for _, piece := range parts {
 		for _, i := range met {
-			if err := p.values(ctx, i, of, b, read); err != nil {
+			if err := p.values(ctx, i, piece, b, read); err != nil {
 				return false, fault.WithFile(err, p.a.uri)
 			}
 		}

@@ -37,10 +37,10 @@ func (f *Fragment) columns() (all, variable uint64) {
 // footerSize returns the size of a footer in bytes, for formats 3 to 9 without string coordinates.
 // There it follows from the numbers of attributes and dimensions.
 func (f *Fragment) footerSize() int64 {
-	all, variable := f.columns()
-	n := 4 + 1 + 1 + 8 + 8 + 8*(2*all+3*variable) + 8
+	fixed, variable := f.columns()
+	n := 4 + 1 + 1 + 8 + 8 + 8*(2*fixed+3*variable) + 8
 	if f.x.nullable {
-		n += 8 * 2 * all
+		n += 8 * 2 * fixed
 	}
 	for _, t := range f.schema.types() {
 		n += 2 * uint64(t.Size())
@@ -141,26 +141,26 @@ func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 // match finds the attributes of the array among those that the fragment was written with, and checks
 // that both schemas have the same cells.
 func (a *Array) match(f *Fragment) error {
-	s, own := a.Schema, f.schema
+	s, schema := a.Schema, f.schema
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, footerPart, fault.NoOffset, format, args...)
 	}
-	if s == own {
+	if s == schema {
 		f.attrs = sequence(len(s.Attrs))
 		return nil
 	}
-	same := s.Dense == own.Dense && len(s.Dims) == len(own.Dims) && s.Capacity == own.Capacity &&
-		(!s.Dense || s.CellOrder == own.CellOrder && s.TileOrder == own.TileOrder)
+	same := s.Dense == schema.Dense && len(s.Dims) == len(schema.Dims) && s.Capacity == schema.Capacity &&
+		(!s.Dense || s.CellOrder == schema.CellOrder && s.TileOrder == schema.TileOrder)
 	for d := 0; same && d < len(s.Dims); d++ {
-		same = s.Type(d) == own.Type(d) && s.Dims[d].Domain == own.Dims[d].Domain &&
-			(!s.Dense || s.Dims[d].Extent == own.Dims[d].Extent)
+		same = s.Type(d) == schema.Type(d) && s.Dims[d].Domain == schema.Dims[d].Domain &&
+			(!s.Dense || s.Dims[d].Extent == schema.Dims[d].Extent)
 	}
 	if !same {
 		return bad("its schema has other dimensions or orders than the array's latest one")
 	}
 	byName := map[string]int{}
-	for i := range own.Attrs {
-		byName[own.Attrs[i].Name] = i
+	for i := range schema.Attrs {
+		byName[schema.Attrs[i].Name] = i
 	}
 	f.attrs = make([]int, len(s.Attrs))
 	for i := range s.Attrs {
@@ -168,7 +168,7 @@ func (a *Array) match(f *Fragment) error {
 		k, ok := byName[attr.Name]
 		if !ok {
 			k = -1
-		} else if o := &own.Attrs[k]; o.Type != attr.Type || o.Values != attr.Values || o.Nullable != attr.Nullable {
+		} else if o := &schema.Attrs[k]; o.Type != attr.Type || o.Values != attr.Values || o.Nullable != attr.Nullable {
 			return bad("attribute %s has %s of type %v in its schema, and %s of type %v in the array's latest one",
 				attr.Name, o.Cells(), o.Type, attr.Cells(), attr.Type)
 		}
@@ -227,20 +227,20 @@ func (f *Fragment) parseLists(c *cursor) {
 	if f.x.deletes {
 		f.foot.deletes = c.flag("whether cells have times of deletion")
 	}
-	all, variable := f.columns()
-	f.foot.sizes, f.foot.varSizes = c.u64s(all, "file sizes"), c.u64s(variable, "var file sizes")
+	fixed, variable := f.columns()
+	f.foot.sizes, f.foot.varSizes = c.u64s(fixed, "file sizes"), c.u64s(variable, "var file sizes")
 	if f.x.nullable {
-		f.foot.nullSizes = c.u64s(all, "validity file sizes")
+		f.foot.nullSizes = c.u64s(fixed, "validity file sizes")
 	}
 	list := c.off
 	f.foot.rtree = c.u64("R-tree offset")
-	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(all, "offsets"), c.u64s(variable, "offsets"),
+	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(fixed, "offsets"), c.u64s(variable, "offsets"),
 		c.u64s(variable, "offsets")
 	if f.x.nullable {
-		f.foot.nullOffsets = c.u64s(all, "offsets")
+		f.foot.nullOffsets = c.u64s(fixed, "offsets")
 	}
 	if f.x.summaries { // smallest and largest values, sums and counts of each column
-		c.u64s(4*all, "offsets")
+		c.u64s(4*fixed, "offsets")
 	}
 	// The same of all cells. The specification has this in format 11 too, but the library does not write it there.
 	if f.x.totals {

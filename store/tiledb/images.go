@@ -36,12 +36,13 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset, format, args...), a.uri)
 	}
 	s := a.Schema
-	at := &s.Attrs[attr]
+	attribute := &s.Attrs[attr]
 	switch {
 	case !s.Dense:
 		return bad("the array is sparse: it has points, not images")
-	case at.Values != 1 || at.Type.Sample() == chunk.Invalid:
-		return bad("attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(), at.Type)
+	case attribute.Values != 1 || attribute.Type.Sample() == chunk.Invalid:
+		return bad("attribute %s has cells of %s of type %v, not one number", attribute.Name, attribute.Cells(),
+			attribute.Type)
 	}
 	names := strings.Fields(dims)
 	if len(names) == 0 {
@@ -71,7 +72,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	if err := m.measure(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
-	if lo, hi := m.Written(); lo < hi && !at.Nullable {
+	if lo, hi := m.Written(); lo < hi && !attribute.Nullable {
 		m.full = a.Covers(m.box(lo, hi))
 	}
 	return m, nil
@@ -178,15 +179,15 @@ func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 // Index returns a chunk index of image i like Grid, with its Blocks. If every cell of the image was
 // written (Array.Covers), it has no nodata: a pixel with the fill value was measured.
 func (m *Images) Index(i int64) *chunk.Index {
-	one := &struct {
+	image := &struct {
 		x chunk.Index
 		b chunk.Blocks
 	}{m.grid, chunk.Blocks{Array: m, Image: i, Order: m.order}}
-	one.x.Blocks = &one.b
-	if at := &m.a.Schema.Attrs[m.attr]; m.full || !at.Nullable && m.a.Covers(m.box(i, i+1)) {
-		one.x.NoData, one.x.NoDataBits = nil, nil
+	image.x.Blocks = &image.b
+	if attribute := &m.a.Schema.Attrs[m.attr]; m.full || !attribute.Nullable && m.a.Covers(m.box(i, i+1)) {
+		image.x.NoData, image.x.NoDataBits = nil, nil
 	}
-	return &one.x
+	return &image.x
 }
 
 // box returns the cells of images lo to hi-1.
@@ -312,8 +313,8 @@ func (m *Images) Written() (lo, hi int64) {
 	case d < 0:
 		return 0, 1
 	default:
-		from := m.a.Schema.area(d).Lo
-		return int64(box[d].Lo - from), int64(box[d].Hi-from) + 1
+		low := m.a.Schema.area(d).Lo
+		return int64(box[d].Lo - low), int64(box[d].Hi-low) + 1
 	}
 }
 

@@ -101,7 +101,7 @@ func (l *listing) hasOthers(other *listing) bool {
 // openAll opens the fragments of a listing. missing is true if a directory that is named like a
 // fragment is not one.
 func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
-	all, errs := make([]*Fragment, len(l.fragments)), make([]error, len(l.fragments))
+	fragments, errs := make([]*Fragment, len(l.fragments)), make([]error, len(l.fragments))
 	var g errgroup.Group
 	g.SetLimit(maxOpens)
 	for i, d := range l.fragments {
@@ -110,7 +110,7 @@ func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err erro
 		}
 		g.Go(func() error {
 			errs[i] = crash.Call(func() (err error) {
-				all[i], err = a.readFragment(ctx, d)
+				fragments[i], err = a.readFragment(ctx, d)
 				return err
 			})
 			return nil
@@ -122,10 +122,10 @@ func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err erro
 		if err != nil {
 			return false, err
 		}
-		missing = missing || all[i] == nil && d.bad == nil && a.counts(d.from, d.to, d.version)
+		missing = missing || fragments[i] == nil && d.bad == nil && a.counts(d.from, d.to, d.version)
 	}
-	all = slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil || f.NonEmpty == nil })
-	a.Fragments, a.Hidden = a.hide(all, l.vacuums)
+	fragments = slices.DeleteFunc(fragments, func(f *Fragment) bool { return f == nil || f.NonEmpty == nil })
+	a.Fragments, a.Hidden = a.hide(fragments, l.vacuums)
 	a.findShadowed()
 	return missing, a.refuseConditions(l.conditions)
 }

@@ -259,11 +259,12 @@ type codec struct {
 // codec returns how the values of a column of a fragment are stored.
 func (f *Fragment) codec(a *Array, column int) codec {
 	if column < len(f.attrs) {
-		at := f.attr(column)
-		c := codec{t: at.Type, p: at.Pipeline, e: f.elem(at.Type, int(at.Values))}
-		if at.Var() {
-			c.e = f.elem(at.Type, 1)
-			c.together = at.Type.text() && at.Pipeline.HoldsOffsets(f.Version, at.Type == StringASCII)
+		attribute := f.attr(column)
+		c := codec{t: attribute.Type, p: attribute.Pipeline, e: f.elem(attribute.Type, int(attribute.Values))}
+		if attribute.Var() {
+			c.e = f.elem(attribute.Type, 1)
+			c.together = attribute.Type.text() &&
+				attribute.Pipeline.HoldsOffsets(f.Version, attribute.Type == StringASCII)
 		}
 		return c
 	}

@@ -5,7 +5,7 @@ import "context"
 // scatter finds the cells of sparse fragment i of a dense array that show in a box, and their
 // places in the result.
 func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*matches, error) {
-	one := &matches{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
+	hits := &matches{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
 	tiles, err := r.a.shownTiles(ctx, i, b)
 	if err != nil {
 		return nil, err
@@ -16,7 +16,7 @@ func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*matches,
 	}
 	err = r.eachTile(ctx, r.a.Fragments[i], tiles, b, func(c *tileCells) error {
 		r.a.dropShadowed(c, i, whole)
-		if err := one.add(0, c); err != nil {
+		if err := hits.add(0, c); err != nil {
 			return err
 		}
 		for _, row := range c.rows {
@@ -24,21 +24,21 @@ func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*matches,
 			for d := range b {
 				end += int(c.coords[d*c.cells+row]-b[d].Lo) * l.stride[d]
 			}
-			one.place = append(one.place, end)
+			hits.place = append(hits.place, end)
 		}
 		return nil
 	})
-	return one, err
+	return hits, err
 }
 
 func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b Box, l layout) error {
-	one, err := r.scatter(ctx, i, b, l)
+	found, err := r.scatter(ctx, i, b, l)
 	if err != nil {
 		return err
 	}
 	f, size := r.a.Fragments[i], p.size
 	if !f.has(p.attr) {
-		for _, pos := range one.place {
+		for _, pos := range found.place {
 			fillCells(dst[pos*size:(pos+1)*size], p.fill)
 		}
 		return nil
@@ -49,7 +49,7 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b 
 		return err
 	}
 	c := p.codec(r.a, f)
-	return one.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
+	return found.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		n, err := r.fixedSize(w, f, tile, size)
 		if err != nil {
 			return err
@@ -66,13 +66,13 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b 
 }
 
 func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box, l layout) error {
-	one, err := r.scatter(ctx, i, b, l)
+	found, err := r.scatter(ctx, i, b, l)
 	if err != nil {
 		return err
 	}
 	f := r.a.Fragments[i]
 	if !f.has(attr) {
-		for _, pos := range one.place {
+		for _, pos := range found.place {
 			v.spans[pos] = span{0, len(r.a.Schema.Attrs[attr].fill())}
 		}
 		return nil
@@ -82,7 +82,7 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 		sizes, err = r.openVar(ctx, 0, f, attr)
 		return err
 	}
-	return one.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
+	return found.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		offs, data, err := r.varTile(ctx, 0, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err

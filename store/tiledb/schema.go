@@ -397,7 +397,7 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	d.Extent = uint64(e - zero)
 	// The last tile may reach past the domain. It must not reach past the type, because the
 	// coordinates of its cells would overflow; TileDB refuses such a domain too.
-	if over := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-over > uint64(t.largest()-hi) {
+	if rest := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-rest > uint64(t.largest()-hi) {
 		c.fail(start+1, "the last tile along dimension %q passes the largest %v", d.Name, t)
 	}
 }

@@ -60,29 +60,29 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 		return nil, err
 	}
 	r.ahead.forget()
-	all := &matches{dims: len(s.Dims), maximum: r.a.o.MaxResult, dups: s.AllowsDups}
+	hits := &matches{dims: len(s.Dims), maximum: r.a.o.MaxResult, dups: s.AllowsDups}
 	if s.hasText() {
 		for d := range s.Dims {
-			all.isText = append(all.isText, s.Type(d) == StringASCII)
+			hits.isText = append(hits.isText, s.Type(d) == StringASCII)
 		}
 	}
 	for i, f := range r.a.Fragments {
 		if f.NonEmpty.intersects(b) {
-			if err := r.find(ctx, all, i, b); err != nil {
+			if err := r.find(ctx, hits, i, b); err != nil {
 				return nil, err
 			}
 		}
 	}
-	order := all.sort()
-	out := &Cells{N: all.n}
-	if all.isText == nil {
-		out.Coords = all.cells(order, s)
+	order := hits.sort()
+	out := &Cells{N: hits.n}
+	if hits.isText == nil {
+		out.Coords = hits.cells(order, s)
 	} else {
-		out.Dims = all.columns(order, s)
+		out.Dims = hits.columns(order, s)
 	}
-	all.raw, all.texts = nil, nil
+	hits.raw, hits.texts = nil, nil
 	for _, attr := range attrs {
-		v, err := r.collect(ctx, all, attr)
+		v, err := r.collect(ctx, hits, attr)
 		if err != nil {
 			return nil, err
 		}
@@ -215,14 +215,14 @@ func (f *matches) sort() []int {
 
 // dropOlder leaves out hits with the coordinates of a later one. Hits are in the order of fragments.
 func (f *matches) dropOlder(order []sortKey) {
-	from := f.fragments()
+	fragment := f.fragments()
 	for i := 0; i < len(order); {
 		end := i + 1
 		for end < len(order) && order[end].first == order[i].first && f.compare(order[i].hit, order[end].hit) == 0 {
 			end++
 		}
 		if end > i+1 {
-			f.keepLatest(order[i:end], from)
+			f.keepLatest(order[i:end], fragment)
 		}
 		i = end
 	}

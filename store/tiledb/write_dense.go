@@ -69,7 +69,7 @@ func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr
 		w.tile = make([]byte, n)
 	}
 	tile := w.tile[:n]
-	for more := true; more; more = walk.next() {
+	for goesOn := true; goesOn; goesOn = walk.next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (w *writer) denseVar(ctx context.Context, walk *denseWalk, attr int, v Valu
 
 // dense appends the tiles of a walk with the cells in v.
 func (t *varFiles) dense(ctx context.Context, walk *denseWalk, v Values) error {
-	for more := true; more; more = walk.next() {
+	for goesOn := true; goesOn; goesOn = walk.next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

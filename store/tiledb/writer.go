@@ -180,14 +180,14 @@ func (w *writer) metadata() (b []byte, err error) {
 	if b, err = w.x.generic(nil, w.tree); err != nil {
 		return nil, err
 	}
-	var at []uint64
+	var starts []uint64
 	for k, lists := range w.lists {
 		n := len(w.s.Attrs)
 		if list(k) == tileOffsets {
 			n++
 		}
 		for _, l := range lists[:n] {
-			at = append(at, uint64(len(b)))
+			starts = append(starts, uint64(len(b)))
 			if b, err = w.x.numbers(b, l); err != nil {
 				return nil, err
 			}
@@ -201,7 +201,7 @@ func (w *writer) metadata() (b []byte, err error) {
 	b = binary.LittleEndian.AppendUint32(b, Version)
 	b = append(b, dense, 0)
 	b = w.s.appendBox(b, w.f.NonEmpty)
-	for _, v := range slices.Concat([]uint64{tiles, uint64(w.f.LastCells)}, w.end, w.varEnd, []uint64{0}, at) {
+	for _, v := range slices.Concat([]uint64{tiles, uint64(w.f.LastCells)}, w.end, w.varEnd, []uint64{0}, starts) {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b, nil

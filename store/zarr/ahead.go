@@ -70,11 +70,11 @@ func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
 	}
 	var list []wanted
 	for _, b := range boxes {
-		more, err := r.want(ctx, list, b)
+		next, err := r.want(ctx, list, b)
 		if err != nil {
 			return err
 		}
-		if list = more; len(r.ahead.at) > maxAheadTile {
+		if list = next; len(r.ahead.at) > maxAheadTile {
 			r.forget()
 			return nil
 		}

@@ -90,19 +90,19 @@ func (c *chain) shuffle(conf object) error {
 // filter adds the filter delta or fixedscaleoffset.
 func (c *chain) filter(id string, conf object) error {
 	s := step{name: id, do: doDelta}
-	to, from := conf.text("dtype"), conf.text("astype")
-	if from == "" {
-		from = to
+	target, source := conf.text("dtype"), conf.text("astype")
+	if source == "" {
+		source = target
 	}
 	var err error
-	if s.to.t, s.to.big, err = parseNumpy(to); err != nil {
+	if s.to.t, s.to.big, err = parseNumpy(target); err != nil {
 		return err
 	}
-	if s.from.t, s.from.big, err = parseNumpy(from); err != nil {
+	if s.from.t, s.from.big, err = parseNumpy(source); err != nil {
 		return err
 	}
 	if c.size < 0 || c.size != max(int(c.cells), 0)*s.to.t.Size() {
-		return corrupt("codec %q of values of type %q in an array of type %s", id, to, c.m.DType)
+		return corrupt("codec %q of values of type %q in an array of type %s", id, target, c.m.DType)
 	}
 	if id == "fixedscaleoffset" {
 		s.do = doScale
@@ -111,7 +111,7 @@ func (c *chain) filter(id string, conf object) error {
 		}
 	}
 	if !s.known() {
-		return unsupported("codec %q from %q to %q", id, from, to)
+		return unsupported("codec %q from %q to %q", id, source, target)
 	}
 	if err := c.add(s); err != nil {
 		return err

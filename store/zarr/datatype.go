@@ -153,9 +153,9 @@ func putBits(to []byte, v uint64) {
 
 // sampleBits returns the bits of a little-endian sample.
 func sampleBits(b []byte) (v uint64) {
-	var all [8]byte
-	copy(all[:], b)
-	return binary.LittleEndian.Uint64(all[:])
+	var padded [8]byte
+	copy(padded[:], b)
+	return binary.LittleEndian.Uint64(padded[:])
 }
 
 // noData returns a sample as a chunk index has nodata: as float64, and as bits if that may be inexact.

@@ -261,14 +261,14 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 	if a.NewReader().ReadInto(ctx, b, []int64{0}, []int64{n}, []int64{size}) != nil {
 		return 0, 0, false
 	}
-	at := func(i int64) float64 { return value(b[i*size:(i+1)*size], a.DType) }
-	first = at(0)
-	step = (at(n-1) - first) / float64(n-1)
+	number := func(i int64) float64 { return value(b[i*size:(i+1)*size], a.DType) }
+	first = number(0)
+	step = (number(n-1) - first) / float64(n-1)
 	if step == 0 || math.IsNaN(step) || math.IsInf(step, 0) {
 		return 0, 0, false
 	}
 	for i := range n {
-		if !(math.Abs(at(i)-first-float64(float64(i)*step)) <= regularWithin*math.Abs(step)) {
+		if !(math.Abs(number(i)-first-float64(float64(i)*step)) <= regularWithin*math.Abs(step)) {
 			return 0, 0, false
 		}
 	}

@@ -140,12 +140,12 @@ func (m *Images) Index(i int64) *chunk.Index { return withBlocks(&m.grid, m, i) 
 
 // withBlocks returns a copy of an index with the blocks of an image.
 func withBlocks(grid *chunk.Index, a chunk.BlockArray, i int64) *chunk.Index {
-	one := &struct {
+	image := &struct {
 		x chunk.Index
 		b chunk.Blocks
 	}{*grid, chunk.Blocks{Array: a, Image: i}}
-	one.x.Blocks = &one.b
-	return &one.x
+	image.x.Blocks = &image.b
+	return &image.x
 }
 
 // Open implements chunk.BlockArray.

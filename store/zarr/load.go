@@ -65,12 +65,13 @@ func (n *Node) load(ctx context.Context) error {
 	if !missing(err) {
 		return err
 	}
-	all, err := n.optional(ctx, Join(uri, consolidated))
+	joined, err := n.optional(ctx, Join(uri, consolidated))
 	if err != nil {
 		return err
 	}
-	if all != nil {
-		return fault.WithFile(firstError(n.consolidated2(ctx, all), n.referRecords(ctx, all)), Join(uri, consolidated))
+	if joined != nil {
+		return fault.WithFile(firstError(n.consolidated2(ctx, joined), n.referRecords(ctx, joined)),
+			Join(uri, consolidated))
 	}
 	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
 		if missing(err) {
@@ -152,12 +153,12 @@ func kind3(v object) (array bool, err error) {
 
 // consolidated2 opens a .zmetadata.
 func (n *Node) consolidated2(ctx context.Context, v object) error {
-	var all map[string]object
-	if err := v.need("metadata", &all); err != nil {
+	var objects map[string]object
+	if err := v.need("metadata", &objects); err != nil {
 		return err
 	}
 	n.Consolidated, n.below = true, map[string]entry{}
-	for key, meta := range all {
+	for key, meta := range objects {
 		dir, name := path.Split(key)
 		dir = strings.TrimSuffix(dir, "/")
 		if dir == "" {

@@ -73,8 +73,8 @@ func (m *memory) reserve(ctx context.Context, arrays []*Array) error {
 	for _, a := range arrays {
 		least += a.leastIndexes()
 	}
-	if more := least - m.paid; more > 0 {
-		if err := m.account.Grow(ctx, more); err != nil {
+	if growth := least - m.paid; growth > 0 {
+		if err := m.account.Grow(ctx, growth); err != nil {
 			return err
 		}
 		m.paid = least

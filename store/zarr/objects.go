@@ -88,15 +88,15 @@ func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	roots, at := source.RootsOf(a.open), source.LocalPath(Join(a.URI, dir))
-	list, err := roots.ReadDir(at)
+	roots, place := source.RootsOf(a.open), source.LocalPath(Join(a.URI, dir))
+	list, err := roots.ReadDir(place)
 	if err != nil {
-		return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), at)
+		return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), place)
 	}
 	for _, e := range list {
 		name, below := path.Join(dir, e.Name()), e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(pathname.Join(at, e.Name()))
+			st, err := roots.Stat(pathname.Join(place, e.Name()))
 			below = err == nil && st.IsDir()
 		}
 		if below && levels > 1 {

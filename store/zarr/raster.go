@@ -113,9 +113,9 @@ func (r *stackReader) SetTurn(turn func() (done func())) {
 func (r *stackReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
 	plane := (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
 	for k := b.B0; k < b.B1; k++ {
-		one := b
-		one.B0, one.B1 = 0, 1
-		if err := r.bands[k].ReadBox(ctx, dst[:plane], image, one); err != nil {
+		band := b
+		band.B0, band.B1 = 0, 1
+		if err := r.bands[k].ReadBox(ctx, dst[:plane], image, band); err != nil {
 			return err
 		}
 		dst = dst[plane:]
@@ -128,9 +128,9 @@ func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 	lists := make([][]chunk.Box, len(r.bands))
 	for _, b := range boxes {
 		for k := b.B0; k < b.B1; k++ {
-			one := b
-			one.B0, one.B1 = 0, 1
-			lists[k] = append(lists[k], one)
+			band := b
+			band.B0, band.B1 = 0, 1
+			lists[k] = append(lists[k], band)
 		}
 	}
 	for k, list := range lists {
@@ -245,11 +245,11 @@ func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 		if m.Array == nil || m.Array.Axes(dims) == nil {
 			continue
 		}
-		one, err := m.Array.Images(dims)
+		image, err := m.Array.Images(dims)
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, one)
+		images = append(images, image)
 	}
 	switch len(images) {
 	case 0:

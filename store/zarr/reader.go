@@ -66,14 +66,14 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 	c := copier{size: a.DType.Size()}
 	off, begin := int64(0), int64(0)
 	whole := true
-	within := a.strides()
+	strides := a.strides()
 	for d := range at {
 		start := at[d] * a.Chunks[d]
 		l, h := max(lo[d], start), min(hi[d], start+a.Chunks[d])
 		off += (l - lo[d]) * stride[d]
-		begin += (l - start) * within[d]
-		whole = whole && l == start && h-l == a.Chunks[d] && (h-l == 1 || stride[d] == within[d])
-		c.add(h-l, stride[d], within[d])
+		begin += (l - start) * strides[d]
+		whole = whole && l == start && h-l == a.Chunks[d] && (h-l == 1 || stride[d] == strides[d])
+		c.add(h-l, stride[d], strides[d])
 	}
 	if whole { // the chunk is as the box: it is decoded where it goes
 		done, err := r.straight(ctx, dst[off:off+int64(a.bytes)], at)

@@ -85,8 +85,8 @@ func parseReferences(ctx context.Context, in io.Reader, grow func(refs int, byte
 			return nil, err
 		}
 		// Templates make long URLs of short ones. Resolving them makes another copy.
-		if more := int64(len(f.uri) - len(u)); more > 0 {
-			if err := p.grow(0, 2*more); err != nil {
+		if extra := int64(len(f.uri) - len(u)); extra > 0 {
+			if err := p.grow(0, 2*extra); err != nil {
 				return nil, err
 			}
 		}

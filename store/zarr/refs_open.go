@@ -70,8 +70,8 @@ const refsHead = 4 << 10
 
 // IsReferences reports whether a local file has references to the objects of a Zarr store.
 func IsReferences(ctx context.Context, o source.Opener, file string) bool {
-	at, ok := referenceFile(o, file)
-	return ok && at == file && isReferences(ctx, o, file)
+	document, ok := referenceFile(o, file)
+	return ok && document == file && isReferences(ctx, o, file)
 }
 
 // isReferences reports whether a file begins as one of references does.

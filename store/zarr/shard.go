@@ -119,11 +119,11 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		if err != nil {
 			return nil, err
 		}
-		at := chunk.Range{Off: -1}
+		span := chunk.Range{Off: -1}
 		if !outer.gone {
-			at = outer.at[inside[level-1]]
+			span = outer.at[inside[level-1]]
 		}
-		if at.Off < 0 {
+		if span.Off < 0 {
 			return &shardIndex{gone: true}, nil
 		}
 		r, err := source.OpenKnown(ctx, a.open, uri, outer.known)
@@ -132,7 +132,7 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		}
 		defer r.Close()
 		x := &shardIndex{known: outer.known}
-		x.at, err = a.shards[level].read(ctx, r, at.Off, at.Len)
+		x.at, err = a.shards[level].read(ctx, r, span.Off, span.Len)
 		return x, err
 	}
 	r, err := a.open.Open(ctx, uri)

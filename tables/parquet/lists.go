@@ -141,7 +141,7 @@ func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages
 		return nil, fault.WithPart(err, "", page.Off)
 	}
 	l := &Lists{}
-	there, err := l.begin(h, rep, def, col, pages.Rows(i))
+	count, err := l.begin(h, rep, def, col, pages.Rows(i))
 	if err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
@@ -149,8 +149,8 @@ func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages
 		return nil, fault.New(fault.Corrupt, "page header", page.Off, "%d rows, not %d", len(l.starts), pages.Rows(i))
 	}
 	l.values = newFew(col, page)
-	l.values.values = &Values{n: there, typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := l.values.decode(data, there, h.encoding, dict); err != nil {
+	l.values.values = &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := l.values.decode(data, count, h.encoding, dict); err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
 	return l, nil

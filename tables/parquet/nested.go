@@ -70,17 +70,17 @@ func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dic
 	if err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
-	there := int(h.values)
+	count := int(h.values)
 	if l.Def != nil {
-		there = 0
+		count = 0
 		for _, d := range l.Def {
 			if int(d) == col.defLevel {
-				there++
+				count++
 			}
 		}
 	}
-	v := &Values{n: there, typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := v.decode(data, there, h.encoding, dict); err != nil {
+	v := &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := v.decode(data, count, h.encoding, dict); err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
 	return l.rows(int(h.values)), visit(int(h.values), l, v)

@@ -47,7 +47,7 @@ func (p *footerParser) describe() {
 		CRS      json.RawMessage `json:"crs,omitempty"` // absent: OGC:CRS84
 		Edges    string          `json:"edges"`
 	}
-	about := struct {
+	geo := struct {
 		Primary string            `json:"primary_column"`
 		Columns map[string]column `json:"columns"`
 	}{Columns: map[string]column{}}
@@ -59,13 +59,13 @@ func (p *footerParser) describe() {
 		if o.spherical {
 			c.Edges = "spherical"
 		}
-		if about.Primary == "" {
-			about.Primary = o.column
+		if geo.Primary == "" {
+			geo.Primary = o.column
 		}
-		about.Columns[o.column] = c
+		geo.Columns[o.column] = c
 	}
-	text, err := json.Marshal(about)
-	if err != nil || about.Primary == "" || !p.spend(len(text), 1) {
+	text, err := json.Marshal(geo)
+	if err != nil || geo.Primary == "" || !p.spend(len(text), 1) {
 		return
 	}
 	if p.f.Meta == nil {

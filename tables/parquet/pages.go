@@ -438,9 +438,9 @@ func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, r
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
 	v := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
-	there, err := v.nulls(levels, col.defLevel, h.defEncoding)
+	count, err := v.nulls(levels, col.defLevel, h.defEncoding)
 	if err == nil {
-		err = decode(v, data, there, h.encoding)
+		err = decode(v, data, count, h.encoding)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)

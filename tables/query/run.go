@@ -237,8 +237,8 @@ func (r *run) star(e *ast.Expr) error {
 				continue
 			}
 			n, err := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
-			if with := pick.with(col.Name); err == nil && with != nil {
-				n, err = r.b.Bind(with)
+			if replacement := pick.with(col.Name); err == nil && replacement != nil {
+				n, err = r.b.Bind(replacement)
 			}
 			if err != nil {
 				return err
@@ -449,25 +449,25 @@ func count(e *ast.Expr, none int) (int, error) {
 // rewriteOverGroups rewrites the expressions that are computed after GROUP BY to read the table of groups, whose
 // columns are the keys and then the aggregates.
 func (r *run) rewriteOverGroups() (err error) {
-	at := map[*plan.Node]int{}
+	number := map[*plan.Node]int{}
 	for i, k := range r.keys {
-		if _, ok := at[k]; !ok {
-			at[k] = i
+		if _, ok := number[k]; !ok {
+			number[k] = i
 		}
 	}
-	all := func(nodes []*plan.Node) []*plan.Node {
+	sorted := func(nodes []*plan.Node) []*plan.Node {
 		for i := range nodes {
 			if err == nil {
-				nodes[i], err = r.overGroups(nodes[i], at)
+				nodes[i], err = r.overGroups(nodes[i], number)
 			}
 		}
 		return nodes
 	}
-	r.items = all(slices.Clone(r.items))
-	r.order = all(r.order)
-	r.firstBy = all(r.firstBy)
+	r.items = sorted(slices.Clone(r.items))
+	r.order = sorted(r.order)
+	r.firstBy = sorted(r.firstBy)
 	if r.having != nil {
-		r.having = all([]*plan.Node{r.having})[0]
+		r.having = sorted([]*plan.Node{r.having})[0]
 	}
 	return err
 }
@@ -566,10 +566,10 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 			cols[i].Type = tables.Type{} // DuckDB gives a bare NULL no type
 		}
 	}
-	all := ev.Tables
+	kept := ev.Tables
 	return tables.New(rel.N, cols, func(ctx context.Context, i int) (v *tables.Vector, err error) {
 		err = r.session.held.limits.Within(ctx, func(ctx context.Context) (err error) {
-			ev := eval.New(ctx, all)
+			ev := eval.New(ctx, kept)
 			ev.Hold = r.session.held.hold
 			v, err = ev.Column(r.items[i], rel)
 			return err
@@ -646,9 +646,9 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 	}
 	t := tables.FromVectors(names, cols)
-	over := eval.New(ev.Ctx, []*tables.Table{t})
-	over.Hold = ev.Hold
-	return over, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
+	inner := eval.New(ev.Ctx, []*tables.Table{t})
+	inner.Hold = ev.Hold
+	return inner, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
 }
 
 // firstOfEach keeps the first of the rows in which the expressions by are equal.
@@ -666,11 +666,11 @@ func (r *run) sorted(ev *eval.Evaluator, rel *vec.Rows, start, end int) (*vec.Ro
 		if start == 0 && end == rel.N {
 			return rel, nil
 		}
-		at := make([]int32, end-start)
-		for i := range at {
-			at[i] = int32(start + i)
+		rows := make([]int32, end-start)
+		for i := range rows {
+			rows[i] = int32(start + i)
 		}
-		return rel.Take(at), nil
+		return rel.Take(rows), nil
 	}
 	keys, err := ev.SortKeys(r.order, r.by, rel)
 	if err != nil {

@@ -174,19 +174,19 @@ func apart(w []byte, b Box) bool {
 	if w = w[13:]; n == 0 || uint64(n)*16 != uint64(len(w)) {
 		return false
 	}
-	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
+	number := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
 	// Is all of it on that side of the box where its first point is?
-	x, y := at(0), at(8)
+	x, y := number(0), number(8)
 	left, right, below, above := x < b.MinX, x > b.MaxX, y < b.MinY, y > b.MaxY
 	for i := 16; i < len(w) && (left || right); i += 16 {
-		x := at(i)
+		x := number(i)
 		left, right = left && x < b.MinX, right && x > b.MaxX
 	}
 	if left || right {
 		return true
 	}
 	for i := 16; i < len(w) && (below || above); i += 16 {
-		y := at(i + 8)
+		y := number(i + 8)
 		below, above = below && y < b.MinY, above && y > b.MaxY
 	}
 	return below || above
@@ -195,9 +195,9 @@ func apart(w []byte, b Box) bool {
 // wide reports whether a polygon for which apart holds has an edge across the antimeridian.
 func wide(w []byte) bool {
 	w = w[13:]
-	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
+	number := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
 	for i := 16; i < len(w); i += 16 {
-		if math.Abs(at(i)-at(i-16)) > 180 {
+		if math.Abs(number(i)-number(i-16)) > 180 {
 			return true
 		}
 	}

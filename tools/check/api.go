@@ -89,7 +89,7 @@ func exported(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var all []string
+	var lines []string
 	set := token.NewFileSet()
 	for _, name := range p.GoFiles {
 		f, err := parser.ParseFile(set, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
@@ -104,11 +104,11 @@ func exported(dir string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			all = append(all, texts...)
+			lines = append(lines, texts...)
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(all, ""), nil
+	slices.Sort(lines)
+	return strings.Join(lines, ""), nil
 }
 
 // declared returns the lines of a declaration: one text for each constant, variable, type or function.

@@ -37,11 +37,11 @@ func checkCircles() (problems []string, err error) {
 			}
 			problems = append(problems, fmt.Sprintf("%s: %d files use each other in a circle, at most %d: %s",
 				p.PkgPath, len(c), maxCircle, strings.Join(c, " ")))
-			for _, from := range c {
-				for _, to := range c {
-					if names := files[from][to]; names != nil {
-						problems = append(problems, fmt.Sprintf("    %s uses %s of %s", from,
-							strings.Join(names, ", "), to))
+			for _, source := range c {
+				for _, target := range c {
+					if names := files[source][target]; names != nil {
+						problems = append(problems, fmt.Sprintf("    %s uses %s of %s", source,
+							strings.Join(names, ", "), target))
 					}
 				}
 			}
@@ -55,8 +55,8 @@ func fileUses(p *packages.Package) uses {
 	base := func(at token.Pos) string { return filepath.Base(p.Fset.Position(at).Filename) }
 	out := uses{}
 	for _, f := range p.Syntax {
-		from := base(f.Pos())
-		out[from] = map[string][]string{}
+		source := base(f.Pos())
+		out[source] = map[string][]string{}
 		ast.Inspect(f, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
 			if !ok {
@@ -70,9 +70,10 @@ func fileUses(p *packages.Package) uses {
 			if fn, ok := o.(*types.Func); ok {
 				method = fn.Signature().Recv() != nil
 			}
-			to := base(o.Pos())
-			if (method || o.Parent() == p.Types.Scope()) && to != from && !slices.Contains(out[from][to], o.Name()) {
-				out[from][to] = append(out[from][to], o.Name())
+			target := base(o.Pos())
+			known := slices.Contains(out[source][target], o.Name())
+			if (method || o.Parent() == p.Types.Scope()) && target != source && !known {
+				out[source][target] = append(out[source][target], o.Name())
 			}
 			return true
 		})
@@ -89,12 +90,12 @@ func circles(files uses) (out [][]string) {
 		number[f] = len(number) + 1
 		low[f] = number[f]
 		open = append(open, f)
-		for to := range files[f] {
-			if number[to] == 0 {
-				visit(to)
-				low[f] = min(low[f], low[to])
-			} else if slices.Contains(open, to) {
-				low[f] = min(low[f], number[to])
+		for target := range files[f] {
+			if number[target] == 0 {
+				visit(target)
+				low[f] = min(low[f], low[target])
+			} else if slices.Contains(open, target) {
+				low[f] = min(low[f], number[target])
 			}
 		}
 		if low[f] == number[f] {

@@ -35,10 +35,10 @@ func checkFunctions(root string) (problems []string, err error) {
 			if !ok {
 				continue
 			}
-			at := set.Position(fn.Pos())
-			if n := set.Position(fn.End()).Line - at.Line + 1; n > functionLines {
+			pos := set.Position(fn.Pos())
+			if n := set.Position(fn.End()).Line - pos.Line + 1; n > functionLines {
 				problems = append(problems, fmt.Sprintf("%s:%d: %s has %d lines, over %d",
-					path, at.Line, fn.Name.Name, n, functionLines))
+					path, pos.Line, fn.Name.Name, n, functionLines))
 			}
 		}
 		return nil

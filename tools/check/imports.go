@@ -61,18 +61,18 @@ func checkImports() (problems []string, err error) {
 			problems = append(problems, p.ImportPath+": its tests import rapid without tools/testkit/seed, "+
 				"and so try other cases each time")
 		}
-		from, ok := folder(p.ImportPath)
+		source, ok := folder(p.ImportPath)
 		if !ok {
 			continue
 		}
-		if _, known := level[from]; !known {
+		if _, known := level[source]; !known {
 			problems = append(problems, fmt.Sprintf("%s: %s is on no floor of tools/check/imports.go",
-				p.ImportPath, from))
+				p.ImportPath, source))
 			continue
 		}
 		for _, i := range p.Imports {
-			to, ok := folder(i)
-			if !ok || to == from || level[to] < level[from] || allowed[[2]string{from, to}] {
+			target, ok := folder(i)
+			if !ok || target == source || level[target] < level[source] || allowed[[2]string{source, target}] {
 				continue
 			}
 			problems = append(problems, fmt.Sprintf("%s imports %s, which is not on a lower floor", p.ImportPath, i))

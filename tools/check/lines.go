@@ -28,7 +28,7 @@ var (
 func checkLines(root string) (problems []string, err error) {
 	err = walkSources(root, func(path string) error {
 		var long []int
-		most := goColumns
+		limit := goColumns
 		switch filepath.Ext(path) {
 		case ".go":
 			src, err := os.ReadFile(path)
@@ -41,10 +41,10 @@ func checkLines(root string) (problems []string, err error) {
 			if err != nil {
 				return err
 			}
-			long, most = longMarkdown(src), markdownColumns
+			long, limit = longMarkdown(src), markdownColumns
 		}
 		for _, line := range long {
-			problems = append(problems, fmt.Sprintf("%s:%d: over %d columns", path, line, most))
+			problems = append(problems, fmt.Sprintf("%s:%d: over %d columns", path, line, limit))
 		}
 		return nil
 	})

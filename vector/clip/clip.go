@@ -224,9 +224,9 @@ func Segment(a, b orb.Point, width, height float64) (from, to orb.Point, ok bool
 	if !(lo <= hi) { // or one is not a number
 		return a, b, false
 	}
-	at := func(t float64) orb.Point {
+	point := func(t float64) orb.Point {
 		p := orb.Point{a[0] + float64(t*(b[0]-a[0])), a[1] + float64(t*(b[1]-a[1]))}
 		return orb.Point{max(0, min(p[0], width)), max(0, min(p[1], height))}
 	}
-	return at(lo), at(hi), true
+	return point(lo), point(hi), true
 }

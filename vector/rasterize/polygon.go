@@ -10,7 +10,7 @@ import (
 
 // polygon fills rings by the even-odd rule.
 func (d *drawer) polygon(rings orb.Polygon) {
-	var at [][]orb.Point
+	var crossings [][]orb.Point
 	top, bottom := math.Inf(1), math.Inf(-1)
 	for _, r := range rings {
 		places, ok := d.places(r)
@@ -23,7 +23,7 @@ func (d *drawer) polygon(rings orb.Polygon) {
 		if !clockwise(r) {
 			slices.Reverse(places)
 		}
-		at = append(at, places)
+		crossings = append(crossings, places)
 		for _, p := range places {
 			top, bottom = min(top, p[1]), max(bottom, p[1])
 		}
@@ -32,10 +32,10 @@ func (d *drawer) polygon(rings orb.Polygon) {
 		return
 	}
 	first, last := max(0, int(math.Floor(top))), min(d.Height-1, int(math.Floor(bottom)))
-	if d.fill(edgesOf(at), first, last); !d.AllTouched {
+	if d.fill(edgesOf(crossings), first, last); !d.AllTouched {
 		return
 	}
-	for _, r := range at {
+	for _, r := range crossings {
 		for i := 1; i < len(r); i++ {
 			d.touch(r[i-1], r[i], true)
 		}
@@ -111,11 +111,11 @@ func clockwise(r orb.Ring) bool {
 			low = i
 		}
 	}
-	at := r[low]
+	first := r[low]
 	turn := func(step int) (dx, dy float64) { // to the next other point
 		for i := 1; i < n; i++ {
-			if p := r[(low+step*i+i*n)%n]; p != at {
-				return p[0] - at[0], p[1] - at[1]
+			if p := r[(low+step*i+i*n)%n]; p != first {
+				return p[0] - first[0], p[1] - first[1]
 			}
 		}
 		return 0, 0

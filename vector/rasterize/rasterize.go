@@ -91,8 +91,8 @@ const limit = 1 << 29
 func (d *drawer) places(points []orb.Point) ([]orb.Point, bool) {
 	list := make([]orb.Point, len(points))
 	for k, p := range points {
-		at := crs.At(&d.inverse, p[0], p[1])
-		x, y := at[0], at[1]
+		pixel := crs.At(&d.inverse, p[0], p[1])
+		x, y := pixel[0], pixel[1]
 		if x != x || y != y || math.IsInf(p[0], 0) || math.IsInf(p[1], 0) {
 			return nil, false
 		}
@@ -132,23 +132,23 @@ func (d *drawer) geometry(shape orb.Geometry) {
 
 func (d *drawer) points(points ...orb.Point) {
 	for _, p := range points {
-		if at, ok := d.places([]orb.Point{p}); ok {
-			x := int(math.Floor(at[0][0]))
-			d.span(int(math.Floor(at[0][1])), x, x+1)
+		if pixels, ok := d.places([]orb.Point{p}); ok {
+			x := int(math.Floor(pixels[0][0]))
+			d.span(int(math.Floor(pixels[0][1])), x, x+1)
 		}
 	}
 }
 
 func (d *drawer) line(l orb.LineString) {
-	at, ok := d.places(l)
+	pixels, ok := d.places(l)
 	if !ok {
 		return
 	}
-	for i := 1; i < len(at); i++ {
+	for i := 1; i < len(pixels); i++ {
 		if d.AllTouched {
-			d.touch(at[i-1], at[i], false)
+			d.touch(pixels[i-1], pixels[i], false)
 		} else {
-			d.bresenham(at[i-1], at[i])
+			d.bresenham(pixels[i-1], pixels[i])
 		}
 	}
 }

@@ -75,19 +75,19 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 	if !r.As(&out) {
 		return nil, remote.Fail(remote.Refused, errors.New("the response is not from GCS"))
 	}
-	at := out.Attrs
-	if at.Decompressed || at.ContentEncoding == "gzip" {
+	attrs := out.Attrs
+	if attrs.Decompressed || attrs.ContentEncoding == "gzip" {
 		return nil, remote.Fail(remote.Refused,
 			errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
 	}
 	n := out.Remain()
-	if at.StartOffset != asked.Off || n > asked.Len {
+	if attrs.StartOffset != asked.Off || n > asked.Len {
 		return nil, remote.Fail(remote.Transient, errors.New("the response has another range than the requested one"))
 	}
-	a := &remote.Answer{Range: remote.Range{Off: at.StartOffset, Len: n}, Size: at.Size}
-	a.Tag.Modified = at.LastModified
-	if at.Generation > 0 {
-		a.Tag.ETag = strconv.FormatInt(at.Generation, 10)
+	a := &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: n}, Size: attrs.Size}
+	a.Tag.Modified = attrs.LastModified
+	if attrs.Generation > 0 {
+		a.Tag.ETag = strconv.FormatInt(attrs.Generation, 10)
 	}
 	return a, nil
 }

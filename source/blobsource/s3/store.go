@@ -166,9 +166,9 @@ func (s *Store) fail(uri string, err error) error {
 		err = errors.New("another run has begun to write it, and has ended this upload")
 	}
 	n := 1
-	var most *retry.MaxAttemptsError
-	if errors.As(err, &most) {
-		n = most.Attempt
+	var attempts *retry.MaxAttemptsError
+	if errors.As(err, &attempts) {
+		n = attempts.Attempt
 	}
 	status, _ := (&driver{}).Status(err)
 	return &source.RequestError{URI: uri, Part: "object", Off: fault.NoOffset, Attempts: n,

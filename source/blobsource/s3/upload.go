@@ -99,13 +99,13 @@ func (u *Upload) clean() error {
 	if err := u.begin(); err != nil {
 		return err
 	}
-	all, err := u.unfinished()
-	own := slices.IndexFunc(all, func(m types.MultipartUpload) bool { return aws.ToString(m.UploadId) == u.id })
-	if err != nil || own < 0 {
+	uploads, err := u.unfinished()
+	mine := slices.IndexFunc(uploads, func(m types.MultipartUpload) bool { return aws.ToString(m.UploadId) == u.id })
+	if err != nil || mine < 0 {
 		return nil //nolint:nilerr // as above
 	}
 	for _, m := range stale {
-		if initiator(m) == initiator(all[own]) {
+		if initiator(m) == initiator(uploads[mine]) {
 			u.store.abort(u.parent, u.key, aws.ToString(m.UploadId))
 		}
 	}
@@ -147,8 +147,8 @@ func (u *Upload) begin() error {
 
 // partSize returns the size of the next part.
 func (u *Upload) partSize() int64 {
-	if over := int64(u.number) - uniformParts; over >= 0 {
-		return u.size << (1 + over/1000)
+	if excess := int64(u.number) - uniformParts; excess >= 0 {
+		return u.size << (1 + excess/1000)
 	}
 	return u.size
 }

@@ -84,7 +84,7 @@ func (j *joined) columns(names []string, on string) error {
 		_, err := j.tab.Column(on)
 		return err
 	}
-	fields, own := rowFields()
+	fields, members := rowFields()
 	for _, name := range names {
 		if name == layout.URI {
 			continue // the catalog's own
@@ -93,7 +93,7 @@ func (j *joined) columns(names []string, on string) error {
 		if err != nil {
 			return err
 		}
-		f, err := j.add(name, c, own)
+		f, err := j.add(name, c, members)
 		if err != nil {
 			return err
 		}
@@ -158,14 +158,14 @@ func (j *joined) Meta() []parquet.WriterOption { return nil }
 
 // Extend implements rowio.Columns: it adds the table's values to the row of file i.
 func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
-	v, from := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
-	own := from.NumField()
-	for k := range own {
-		v.Field(k).Set(from.Field(k))
+	v, src := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
+	count := src.NumField()
+	for k := range count {
+		v.Field(k).Set(src.Field(k))
 	}
 	if j.at[i] < 0 {
 		return v.Interface(), 0, nil
 	}
-	size, err := j.set(v, own, j.at[i])
+	size, err := j.set(v, count, j.at[i])
 	return v.Interface(), size, err
 }

@@ -116,7 +116,7 @@ func (p *paired) columns() error {
 		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d",
 			len(p.fields), layout.MaxFields)
 	}
-	fields, own := rowFields()
+	fields, names := rowFields()
 	for k, s := range p.fields {
 		if err := columnName(s.Field); err != nil {
 			return err
@@ -132,17 +132,17 @@ func (p *paired) columns() error {
 			} else {
 				name = s.Field + layout.FieldSeparator + name
 			}
-			if own[name] || s.Field == p.fields[0].Field {
+			if names[name] || s.Field == p.fields[0].Field {
 				return badField(s, "%q is a column of the catalog already", name)
 			}
-			own[name] = true
+			names[name] = true
 			f.Name = "Field" + strconv.Itoa(k) + f.Name
 			f.Tag = reflect.StructTag(`parquet:"` + name + "," + rest + `"`)
 			f.Index, f.Offset = nil, 0
 			fields = append(fields, f)
 		}
 	}
-	p.types, p.own = fields, own
+	p.types, p.own = fields, names
 	return nil
 }
 
@@ -190,21 +190,21 @@ func (p *paired) Meta() []parquet.WriterOption {
 // Extend implements rowio.Columns: it adds the rows of the fields after the first.
 func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
 	v, size := reflect.New(p.row).Elem(), 0
-	own := Type.NumField()
+	count := Type.NumField()
 	set := func(pos int, r *rowio.Row) {
-		from := reflect.ValueOf(r).Elem()
-		for k := range own {
-			v.Field(pos + k).Set(from.Field(k))
+		src := reflect.ValueOf(r).Elem()
+		for k := range count {
+			v.Field(pos + k).Set(src.Field(k))
 		}
 	}
 	set(0, r)
 	for k := range p.more[i-p.first] {
 		other := &p.more[i-p.first][k]
-		set((k+1)*own, other)
+		set((k+1)*count, other)
 		size += other.Bytes()
 	}
 	if p.added != nil {
-		n, err := p.added.set(v, len(p.fields)*own, p.rows[i])
+		n, err := p.added.set(v, len(p.fields)*count, p.rows[i])
 		return v.Interface(), size + n, err
 	}
 	return v.Interface(), size, nil

@@ -32,11 +32,11 @@ func eachPair(ctx context.Context, paths []string, o Options, add func(File) err
 			return err
 		}
 		for _, files := range p.files[1:] {
-			more, err := files[i].file()
+			next, err := files[i].file()
 			if err != nil {
 				return err
 			}
-			f.More = append(f.More, more)
+			f.More = append(f.More, next)
 		}
 		if err := add(f); err != nil {
 			return err
@@ -158,28 +158,28 @@ func (m *pairMerge) group(ctx context.Context, rows parquet.Rows, schema *parque
 
 // next returns the row of the first field, and hands the rows of the other fields, and of the table, to out.
 func (m *pairMerge) next(v reflect.Value) (*rowio.Row, error) {
-	own := Type.NumField()
-	all := make([]rowio.Row, m.fields)
-	for f := range all {
-		to := reflect.ValueOf(&all[f]).Elem()
-		for k := range own {
-			to.Field(k).Set(v.Field(f*own + k))
+	count := Type.NumField()
+	rows := make([]rowio.Row, m.fields)
+	for f := range rows {
+		target := reflect.ValueOf(&rows[f]).Elem()
+		for k := range count {
+			target.Field(k).Set(v.Field(f*count + k))
 		}
 	}
-	m.out.more[0] = all[1:]
+	m.out.more[0] = rows[1:]
 	if m.table == nil {
-		return &all[0], nil
+		return &rows[0], nil
 	}
 	// Rows that a shard left out because a file of theirs cannot be indexed are passed over.
 	for ; m.at < len(m.rows); m.at++ {
-		if m.isRow(all) {
+		if m.isRow(rows) {
 			m.out.rows[0] = m.rows[m.at]
 			m.at++
-			return &all[0], nil
+			return &rows[0], nil
 		}
 	}
 	return nil, fault.WithFile(fault.New(fault.NotFound, "table", fault.NoOffset,
-		"has no row of %q: it changed since the parts were listed", all[0].URI), m.out.name)
+		"has no row of %q: it changed since the parts were listed", rows[0].URI), m.out.name)
 }
 
 // isRow reports whether the next row of the table has these files.

@@ -164,17 +164,17 @@ func (m *Matching) Close() error { return m.j.tab.Close() }
 // is fault.Corrupt or fault.Unsupported, and so are rows that are not sorted by URI.
 func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], o Options) (n int,
 	err error) {
-	var more rowio.Columns
+	var rest rowio.Columns
 	var join *joined
 	if o.Join != nil {
 		if join, err = openJoin(ctx, o); err != nil {
 			return 0, fault.WithFile(err, o.Join.Table)
 		}
 		defer func() { err = errors.Join(err, join.tab.Close()) }()
-		more = join
+		rest = join
 	}
 	last, first := "", true
-	return rowio.Copy(w, more, func(add func(*rowio.Row) error) error {
+	return rowio.Copy(w, rest, func(add func(*rowio.Row) error) error {
 		for part, err := range parts {
 			if err != nil {
 				return err

@@ -34,7 +34,7 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 		return nil, err
 	}
 	defer d.Close()
-	all := []build.Member{}
+	members := []build.Member{}
 	known := map[string]source.Known{}
 	for e, err := range d.Leaves(ctx, false) {
 		if err != nil {
@@ -53,12 +53,12 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 				return nil, err
 			}
 		}
-		all = append(all, build.Member{
+		members = append(members, build.Member{
 			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object, Head: int64(len(e.Head)),
 			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
 		})
 	}
-	return all, nil
+	return members, nil
 }
 
 // isRaster reports whether a sample is a raster: by its id, or in shards, whose ids are names of columns or extensions,

@@ -98,10 +98,10 @@ func (c *Collection) Set(b []byte) error {
 		"curators": setter(&c.Curators), "keywords": setter(&c.Keywords),
 		"extent": setter(&c.Extent),
 	}
-	more := maps.Clone(c.More)
-	for count, of := range taco2.Counts {
-		if members[of] != nil {
-			delete(more, count) // it is of the old list
+	rest := maps.Clone(c.More)
+	for count, counted := range taco2.Counts {
+		if members[counted] != nil {
+			delete(rest, count) // it is of the old list
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -111,13 +111,13 @@ func (c *Collection) Set(b []byte) error {
 				return err
 			}
 		case !IsComputed(name):
-			if more == nil {
-				more = map[string]json.RawMessage{}
+			if rest == nil {
+				rest = map[string]json.RawMessage{}
 			}
-			more[name] = members[name]
+			rest[name] = members[name]
 		}
 	}
-	c.More = more
+	c.More = rest
 	return nil
 }
 
@@ -275,11 +275,11 @@ func (c Collection) document(more ...member) ([]byte, error) {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(known))
-	all := make([]member, 0, len(names)+len(more))
+	list := make([]member, 0, len(names)+len(more))
 	for _, name := range names {
-		all = append(all, member{name, known[name]})
+		list = append(list, member{name, known[name]})
 	}
-	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(all, more...)); err != nil {
+	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(list, more...)); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
@@ -313,12 +313,12 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 		members["taco_version"] = json.RawMessage(strconv.Quote(Version))
 	}
 	for name, value := range members {
-		one, err := object{{name, value}}.MarshalJSON()
+		text, err := object{{name, value}}.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
 		next := *c
-		if err := next.Set(one); err == nil {
+		if err := next.Set(text); err == nil {
 			*c = next
 		} else if !old {
 			return nil, err

@@ -55,9 +55,9 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 // people returns people or organisations without members that are null, and with no others than allowed, if some are.
 // others reports whether there were others.
 func people(list []map[string]any, allowed ...string) (out []map[string]any, others bool) {
-	for _, one := range list {
+	for _, item := range list {
 		kept := map[string]any{}
-		for name, value := range one {
+		for name, value := range item {
 			switch {
 			case value == nil:
 			case allowed == nil || slices.Contains(allowed, name):

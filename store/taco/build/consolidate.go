@@ -33,10 +33,10 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	var all []string
+	var names []string
 	for _, zip := range zips {
 		if st, err := os.Stat(zip); err != nil || !st.IsDir() {
-			all = append(all, zip)
+			names = append(names, zip)
 			continue
 		}
 		in, err := ZIPsIn(zip)
@@ -46,9 +46,9 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 		if len(in) == 0 {
 			in = []string{zip} // perhaps a container that is a folder, which is refused
 		}
-		all = append(all, in...)
+		names = append(names, in...)
 	}
-	return consolidate(ctx, all, path, o)
+	return consolidate(ctx, names, path, o)
 }
 
 // consolidate is Consolidate without its lock: the caller holds the lock of the folder, or no other process knows the
@@ -212,16 +212,16 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 				x.result.Bytes += l.spans[i].size
 			}
 		}
-		from := make([]string, len(l.ids))
-		for i := range from {
-			from[i] = name
+		sources := make([]string, len(l.ids))
+		for i := range sources {
+			sources[i] = name
 		}
 		if x.pit == nil {
 			x.levels = append(x.levels, nil)
 			x.fields = append(x.fields, member{levelName(k), w.fields(k)})
 		}
 		t := tables.Join(w.consolidated(k), tables.FromVectors([]string{taco.SourceColumn},
-			[]*tables.Vector{tables.NewStrings(from, nil)}))
+			[]*tables.Vector{tables.NewStrings(sources, nil)}))
 		if err := x.sameColumns(k, t); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 		if x.ids == nil {
 			continue
 		}
-		if in, there := x.ids[id]; there {
+		if in, found := x.ids[id]; found {
 			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
 				"%q has one of this id", in)
 		}
@@ -332,12 +332,12 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 
 // document returns the COLLECTION.json of all ZIPs.
 func (x *index) document(form Form) ([]byte, error) {
-	more := []member{{pitMember, x.pit}, {fieldsMember, object(x.fields)}, {sourcesMember, x.sources}}
+	members := []member{{pitMember, x.pit}, {fieldsMember, object(x.fields)}, {sourcesMember, x.sources}}
 	if form == TacocatFile {
-		more = append(more, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
+		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
 			"dataset_sources": x.sources.Files}})
 	}
-	return x.collection.document(more...)
+	return x.collection.document(members...)
 }
 
 // write writes an index of a form.

@@ -89,10 +89,10 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k in
 	if err != nil {
 		return nil, nil, err
 	}
-	first, all := model.Group(up, t.Len())
+	first, list := model.Group(up, t.Len())
 	for i, row := range rows {
 		l.first = append(l.first, int32(len(next)))
-		for _, c := range all[first[row]:first[row+1]] {
+		for _, c := range list[first[row]:first[row+1]] {
 			next, parents = append(next, int(c)), append(parents, int32(i))
 		}
 	}

@@ -157,8 +157,8 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
 		metadata[i] = member{l.Name, declaredColumns(c.cols)}
-		all := w.stored(l).with(c)
-		b, err := all.encoded(ctx, l.Name, all.table())
+		joined := w.stored(l).with(c)
+		b, err := joined.encoded(ctx, l.Name, joined.table())
 		if err != nil {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
@@ -174,22 +174,22 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, e
 	if c, ok := w.columns[l.Name]; ok {
 		return c, nil
 	}
-	depth, from := l.depth, w.levels[l.depth].columns
+	depth, table := l.depth, w.levels[l.depth].columns
 	if w.named.file != "" { // a sample and its file have one row of level 0
 		files := l != w.named.levels[0]
 		var keep []int
-		for i, c := range from.Columns() {
+		for i, c := range table.Columns() {
 			if ofFile(c.Name) == files {
 				keep = append(keep, i)
 			}
 		}
-		from = from.Select(keep)
+		table = table.Select(keep)
 	}
 	rows := make([]int, len(l.rows))
 	for i, row := range l.rows {
 		rows[i] = int(row)
 	}
-	t := from.Take(rows).Rename(func(name string) string { // what the source calls it if other levels have the name
+	t := table.Take(rows).Rename(func(name string) string { // what the source calls it if other levels have the name
 		return strings.TrimPrefix(name, taco3.LevelColumn(l.Name, ""))
 	})
 	shared := 0

@@ -186,17 +186,17 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				return err
 			}
 		default:
-			if said, ok := declared[column.Name]; ok {
-				typ = said.Form(typ)
+			if d, ok := declared[column.Name]; ok {
+				typ = d.Form(typ)
 			}
 		}
 		c.add(column.Name, typ, v)
 	}
-	from := make([]string, t.Len())
-	for row := range from {
-		from[row] = name
+	sources := make([]string, t.Len())
+	for row := range sources {
+		sources[row] = name
 	}
-	c.add(taco.SourceColumn, nameType, tables.NewStrings(from, nil))
+	c.add(taco.SourceColumn, nameType, tables.NewStrings(sources, nil))
 	x.parts[i] = append(x.parts[i], c.table())
 	if x.levels[i] == nil {
 		x.levels[i] = &namedColumns{cols: c.cols}
@@ -234,7 +234,7 @@ func (x *cozips) unique(ids *tables.Vector, name string) error {
 		x.ids = map[string]string{}
 	}
 	for i := range ids.Len() {
-		if in, there := x.ids[ids.Str(i)]; there {
+		if in, found := x.ids[ids.Str(i)]; found {
 			return fault.New(fault.Unsupported, "sample "+strconv.Quote(ids.Str(i)), fault.NoOffset,
 				"%q has one of this id", in)
 		}

@@ -54,19 +54,19 @@ func declare(members map[string]json.RawMessage, into map[string]Declared) (map[
 		return into, nil
 	}
 	delete(members, columnsMember)
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(b, &all); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
 		return nil, badMember("columns is %.100s: it must be an object with a member for each column", b)
 	}
 	into = maps.Clone(into)
 	if into == nil {
 		into = map[string]Declared{}
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		var d Declared
-		if err := json.Unmarshal(all[name], &d); err != nil {
+		if err := json.Unmarshal(fields[name], &d); err != nil {
 			return nil, badMember("columns.%s is %.100s: it must be a description, or an object with type and "+
-				"description", name, all[name])
+				"description", name, fields[name])
 		}
 		if _, known := declaredTypes[d.Type]; !known && d.Type != "" {
 			return nil, badMember("columns.%s.type is %q: it must be one of %s", name, d.Type,
@@ -121,12 +121,12 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 
 // replacedInPlace returns a table with another column at position i.
 func replacedInPlace(t *tables.Table, i int, name string, v *tables.Vector) *tables.Table {
-	at := make([]int, len(t.Columns()))
-	for k := range at {
-		at[k] = k
+	places := make([]int, len(t.Columns()))
+	for k := range places {
+		places[k] = k
 	}
-	at[i] = len(at) // the new one, which Join puts last
-	return tables.Join(t, tables.FromVectors([]string{name}, []*tables.Vector{v})).Select(at)
+	places[i] = len(places) // the new one, which Join puts last
+	return tables.Join(t, tables.FromVectors([]string{name}, []*tables.Vector{v})).Select(places)
 }
 
 // cast returns values as another type. A value that the type cannot have is an error that names its row.
@@ -243,15 +243,15 @@ func saidOf(fields json.RawMessage) map[string]string {
 	if json.Unmarshal(fields, &levels) != nil {
 		return nil
 	}
-	said := map[string]string{}
+	texts := map[string]string{}
 	for k := range taco2.MaxLevels {
 		for _, f := range levels[levelName(k)] {
 			if len(f) == 3 && f[2] != "" {
-				said[keyOf(k, fmt.Sprint(f[0]))] = fmt.Sprint(f[2])
+				texts[keyOf(k, fmt.Sprint(f[0]))] = fmt.Sprint(f[2])
 			}
 		}
 	}
-	return said
+	return texts
 }
 
 // descriptions describe the columns that the specification, its extensions and chaski define.

@@ -121,12 +121,12 @@ func (e *editing) read(ctx context.Context) (err error) {
 	if extent := e.writer.collection.Extent; extent != c.Extent {
 		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
 	}
-	for from, to := range e.changes.Rename {
-		if prefix, _, ok := strings.Cut(from, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
-			to = prefix + ":" + to
+	for oldName, newName := range e.changes.Rename {
+		if prefix, _, ok := strings.Cut(oldName, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
+			newName = prefix + ":" + newName
 		}
-		if c.said[from] != "" {
-			c.said[to] = c.said[from]
+		if c.said[oldName] != "" {
+			c.said[newName] = c.said[oldName]
 		}
 	}
 	if e.columns() {
@@ -200,7 +200,7 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			return err
 		}
 		for row := range t.Len() {
-			at, err := d.EntryAt(ctx, k, row)
+			entry, err := d.EntryAt(ctx, k, row)
 			if err != nil {
 				return err
 			}
@@ -208,11 +208,11 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			if k > 0 {
 				parent = int(parents[row])
 			}
-			c := content{entry: &at}
-			if at.Padding {
+			c := content{entry: &entry}
+			if entry.Padding {
 				c.bytes = []byte{}
 			}
-			l.Rows = append(l.Rows, c.row(at.ID, parent, at.Kind == taco.Folder))
+			l.Rows = append(l.Rows, c.row(entry.ID, parent, entry.Kind == taco.Folder))
 		}
 		levels = append(levels, l)
 	}
@@ -265,9 +265,9 @@ func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
 			t = t.Without(name)
 		}
 	}
-	to := map[string]string{}
-	for from, name := range c.Rename {
-		level, from, err := c.find(t, from, k, n)
+	names := map[string]string{}
+	for oldName, name := range c.Rename {
+		level, column, err := c.find(t, oldName, k, n)
 		if err != nil {
 			return nil, err
 		}
@@ -280,17 +280,17 @@ func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
 		if t.Index(name) >= 0 {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is there already")
 		}
-		if to[from] != "" {
-			return nil, fault.New(fault.Unsupported, "column "+from, fault.NoOffset, "is renamed twice")
+		if names[column] != "" {
+			return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset, "is renamed twice")
 		}
-		if slices.Contains(slices.Collect(maps.Values(to)), name) {
+		if slices.Contains(slices.Collect(maps.Values(names)), name) {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is the new name of two columns")
 		}
-		to[from] = name
+		names[column] = name
 	}
 	return t.Rename(func(name string) string {
-		if to[name] != "" {
-			return to[name]
+		if names[name] != "" {
+			return names[name]
 		}
 		return name
 	}), nil
@@ -339,20 +339,20 @@ func (e *editing) document(ctx context.Context) ([]byte, error) {
 	if err := json.Unmarshal(e.doc, &was); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	var more []member
+	var members []member
 	for _, name := range computed {
-		switch value, there := was[name]; {
+		switch value, found := was[name]; {
 		case name == fieldsMember && e.tables != nil:
 			fields := make([]member, len(e.tables))
 			for k, t := range e.tables {
 				fields[k] = member{levelName(k), fieldsOf(&e.writer.collection, k, t)}
 			}
-			more = append(more, member{name, object(fields)})
-		case there:
-			more = append(more, member{name, value})
+			members = append(members, member{name, object(fields)})
+		case found:
+			members = append(members, member{name, value})
 		}
 	}
-	return e.writer.collection.document(more...)
+	return e.writer.collection.document(members...)
 }
 
 // index writes .tacocat.

@@ -55,8 +55,8 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	if _, err := f.Seek(l.End, io.SeekStart); err != nil {
 		return err
 	}
-	to := &switched{archiveFile: disk(f)}
-	a := newArchive(to)
+	archive := &switched{archiveFile: disk(f)}
+	a := newArchive(archive)
 	a.file.n = l.End
 	a.zip.SetOffset(l.End)
 	places := append([][2]int64(nil), l.Places...)
@@ -66,31 +66,31 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		if err != nil {
 			return err
 		}
-		at, err := a.addNew(collName, doc)
+		place, err := a.addNew(collName, doc)
 		if err != nil {
 			return err
 		}
-		places[last] = [2]int64{at.off, at.size}
+		places[last] = [2]int64{place.off, place.size}
 	} else {
-		all, err := e.metadata(ctx, a)
+		spans, err := e.metadata(ctx, a)
 		if err != nil {
 			return err
 		}
 		places = places[:0]
-		for _, s := range all {
+		for _, s := range spans {
 			places = append(places, [2]int64{s.off, s.size})
 		}
 	}
 	if err := a.out.Flush(); err != nil {
 		return err
 	}
-	at, n := a.at(), a.entries
-	to.directory = &bytes.Buffer{} // what Close writes is taken apart
+	pos, n := a.at(), a.entries
+	archive.directory = &bytes.Buffer{} // what Close writes is taken apart
 	if err := errors.Join(a.zip.Close(), a.out.Flush()); err != nil {
 		return err
 	}
 	replaced := map[string]bool{}
-	fresh := taco2.ParseRecords(to.directory.Bytes(), n)
+	fresh := taco2.ParseRecords(archive.directory.Bytes(), n)
 	for _, r := range fresh {
 		replaced[r.Name] = true
 	}
@@ -101,7 +101,7 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 			records = append(records, r)
 		}
 	}
-	_, err := to.archiveFile.Write(taco2.AppendDirectory(nil, append(records, fresh...), at))
+	_, err := archive.archiveFile.Write(taco2.AppendDirectory(nil, append(records, fresh...), pos))
 	return err
 }
 

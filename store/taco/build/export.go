@@ -22,15 +22,15 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	}
 	defer w.defaults(path)()
 	var err error
-	all := rows
+	order := rows
 	upgraded := d.IDColumn() == tortillaID && !w.o.Form.Older()
 	if rows == nil || upgraded {
-		if all, err = d.Visible(ctx, 0); err != nil {
+		if order, err = d.Visible(ctx, 0); err != nil {
 			return nil, err
 		}
 	}
 	if rows == nil {
-		rows = all
+		rows = order
 	}
 	if w.levels, err = copied(ctx, d, rows, w.o.Form); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	given := w.collection.Extent
 	w.extent = func(ctx context.Context) error {
 		err := w.measure(ctx)
-		if err == nil && upgraded && len(rows) == len(all) && given != nil &&
+		if err == nil && upgraded && len(rows) == len(order) && given != nil &&
 			!slices.Equal(given.Spatial, world().Spatial) {
 			e := *given
 			e.cover(w.collection.Extent)

@@ -50,20 +50,20 @@ func spread(members map[string]json.RawMessage) (namespaces []string, err error)
 // filled adds the members that follow from other members of extensions: the bands of a known sensor, and the numbers of
 // classes and bands.
 func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	more := maps.Clone(members)
+	extra := maps.Clone(members)
 	if s, err := sensorOf(members); err == nil && s.Bands != nil {
-		if more[bandsMember], err = plainJSON(bandsOf(s)); err != nil {
+		if extra[bandsMember], err = plainJSON(bandsOf(s)); err != nil {
 			return nil, err
 		}
-		more[sensorMember] = quoted(s.Name)
+		extra[sensorMember] = quoted(s.Name)
 	}
-	for count, of := range taco2.Counts {
+	for count, counted := range taco2.Counts {
 		var list []json.RawMessage
-		if !taco2.Has(more[count]) && taco2.Has(more[of]) && json.Unmarshal(more[of], &list) == nil {
-			more[count] = fmt.Append(nil, len(list))
+		if !taco2.Has(extra[count]) && taco2.Has(extra[counted]) && json.Unmarshal(extra[counted], &list) == nil {
+			extra[count] = fmt.Append(nil, len(list))
 		}
 	}
-	return more, nil
+	return extra, nil
 }
 
 // sensorOf returns the sensor of members that name one without its bands. An unknown sensor has no bands.
@@ -101,11 +101,11 @@ func checkExtensions(members map[string]json.RawMessage) error {
 	if err != nil {
 		return badMember("%s is %s: %s", sensorMember, members[sensorMember], withoutKind(err))
 	}
-	more, err := filled(members)
+	extra, err := filled(members)
 	if err != nil {
 		return err
 	}
-	return firstOf(taco2.Violations(more))
+	return firstOf(taco2.Violations(extra))
 }
 
 // withoutKind returns the text of an error that becomes one of another kind.

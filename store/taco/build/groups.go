@@ -20,12 +20,12 @@ type group struct {
 // Padding is in none. A value becomes the name of a file or folder.
 func (w *writer) groups(ctx context.Context, column string) (groups []group, err error) {
 	l := w.levels[0]
-	at := l.columns.Index(column)
-	if at < 0 {
+	i := l.columns.Index(column)
+	if i < 0 {
 		return nil, fault.New(fault.NotFound, "column "+column, fault.NoOffset,
 			"the samples have none: they are divided by it")
 	}
-	values, err := l.columns.At(ctx, at)
+	values, err := l.columns.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 		return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
 			"has type %v: samples are divided by strings or integers", values.Type())
 	}
-	of := map[string]int{} // the number of a group, by its name in lower case
+	numbers := map[string]int{} // the number of a group, by its name in lower case
 	for row, id := range l.ids {
 		if isPadding(id) {
 			continue
@@ -54,9 +54,9 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 			return nil, bad("its %s %q cannot be the name of a file: it %s", column, name, what)
 		}
 		// On some systems two names that differ in case only are one file.
-		k, known := of[strings.ToLower(name)]
+		k, known := numbers[strings.ToLower(name)]
 		if !known {
-			k, of[strings.ToLower(name)] = len(groups), len(groups)
+			k, numbers[strings.ToLower(name)] = len(groups), len(groups)
 			groups = append(groups, group{name: name})
 		}
 		if groups[k].name != name {

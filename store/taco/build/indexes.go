@@ -67,15 +67,15 @@ func zipName(folder, zip string, taken []string) (string, error) {
 		}
 		return name, nil
 	}
-	from, err := realPath(folder)
+	base, err := realPath(folder)
 	if err != nil {
 		return "", err
 	}
-	to, err := realPath(zip)
+	file, err := realPath(zip)
 	if err != nil {
 		return "", err
 	}
-	name, err := filepath.Rel(from, to)
+	name, err := filepath.Rel(base, file)
 	if err != nil || name == ".." || strings.HasPrefix(name, ".."+string(filepath.Separator)) {
 		return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
 	}

@@ -130,20 +130,20 @@ func columnsOf(tortillas []*Tortilla, names []string) (*tables.Table, error) {
 	}
 	var parts []*tables.Table
 	for i, t := range tortillas {
-		one, err := t.table(names[i])
+		tbls, err := t.table(names[i])
 		if err != nil {
 			return nil, err
 		}
-		for j, part := range one {
+		for j, part := range tbls {
 			path := names[i]
-			if len(one) > 1 || path == "" {
+			if len(tbls) > 1 || path == "" {
 				path = join(path, t.Samples[j].ID)
 			}
 			if err := s.add(part, path); err != nil {
 				return nil, err
 			}
 		}
-		parts = append(parts, one...)
+		parts = append(parts, tbls...)
 		if n := t.padding(); n > 0 {
 			parts = append(parts, tables.New(n, nil, nil))
 		}
@@ -162,15 +162,15 @@ func (t *Tortilla) table(name string) ([]*tables.Table, error) {
 	if t.Columns != nil && t.Columns.Len() != len(t.Samples) {
 		return nil, bad(name, "%d rows of columns for %d samples", t.Columns.Len(), len(t.Samples))
 	}
-	own := false
+	mine := false
 	for i := range t.Samples {
 		s := &t.Samples[i]
 		if s.Columns != nil && s.Columns.Len() != 1 {
 			return nil, bad(join(name, s.ID), "%d rows of columns: it must be one", s.Columns.Len())
 		}
-		own = own || s.Columns != nil
+		mine = mine || s.Columns != nil
 	}
-	if !own {
+	if !mine {
 		if t.Columns != nil {
 			return []*tables.Table{t.Columns}, nil
 		}

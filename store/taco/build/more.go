@@ -33,7 +33,7 @@ type Row struct {
 func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, error)) func(ctx context.Context,
 	levels []Level) ([]*tables.Table, error) {
 	return func(ctx context.Context, levels []Level) ([]*tables.Table, error) {
-		all := make([]*tables.Table, len(levels))
+		tbls := make([]*tables.Table, len(levels))
 		for _, step := range steps {
 			if step == nil {
 				continue
@@ -47,13 +47,13 @@ func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, 
 					continue
 				}
 				levels[k].Add(t)
-				if all[k] != nil {
-					t = replaced(all[k], t)
+				if tbls[k] != nil {
+					t = replaced(tbls[k], t)
 				}
-				all[k] = t
+				tbls[k] = t
 			}
 		}
-		return all, nil
+		return tbls, nil
 	}
 }
 

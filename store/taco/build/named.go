@@ -210,8 +210,8 @@ func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
 			begin--
 		}
 		s := taco3.Sequence{Folder: folder, Prefix: name[:begin], Suffix: name[end:]}
-		if least, most, ok := counts(s, c); ok && begin > 0 && least < most && least > 0 {
-			s.Least, s.Most = least, most
+		if least, largest, ok := counts(s, c); ok && begin > 0 && least < largest && least > 0 {
+			s.Least, s.Most = least, largest
 			return s, true
 		}
 		end = begin
@@ -295,7 +295,7 @@ func counted32(n int) []int32 {
 
 // fill lists the children of the rows of the level above that have a name, "" for all of them.
 func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, name string) error {
-	up, here := w.levels[above.depth], w.levels[l.depth]
+	up, level := w.levels[above.depth], w.levels[l.depth]
 	for i, row := range above.rows {
 		if name != "" && up.ids[row] != name {
 			continue
@@ -303,8 +303,8 @@ func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, na
 		var names []string
 		var rows []int32
 		for c := up.first[row]; c < up.first[row+1]; c++ {
-			if !isPadding(here.ids[c]) {
-				names, rows = append(names, here.ids[c]), append(rows, c)
+			if !isPadding(level.ids[c]) {
+				names, rows = append(names, level.ids[c]), append(rows, c)
 			}
 		}
 		order, wrong := layout.Order(l.Folder, names)

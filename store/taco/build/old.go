@@ -47,12 +47,12 @@ func (c *Collection) oldDocument() ([]byte, error) {
 	}
 	temporal := []int64{}
 	for i, text := range extent.Temporal {
-		at, err := taco.ParseTimes(text)
+		times, err := taco.ParseTimes(text)
 		if err != nil || strings.Contains(text, "/") {
 			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset,
 				"extent.temporal has %q: it must be a date or a timestamp such as 2024-05-01T10:00:00Z", text)
 		}
-		us := []int64{at.First, at.Last}[i] // a date is its first instant as a start, and its last as an end
+		us := []int64{times.First, times.Last}[i] // a date is its first instant as a start, and its last as an end
 		temporal = append(temporal, (us-(us%1000+1000)%1000)/1000)
 	}
 	if len(temporal) == 0 {
@@ -77,15 +77,15 @@ func (c *Collection) oldDocument() ([]byte, error) {
 	if len(c.Tasks) > 1 || taskName(task) != c.Tasks[0] {
 		members = append(members, member{"tasks", c.Tasks})
 	}
-	more, err := filled(c.More)
+	extra, err := filled(c.More)
 	if err != nil {
 		return nil, err
 	}
-	delete(more, "task") // it is written above
-	members = append(members, oldExtensions(more)...)
-	for _, name := range slices.Sorted(maps.Keys(more)) {
+	delete(extra, "task") // it is written above
+	members = append(members, oldExtensions(extra)...)
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		if !slices.ContainsFunc(members, func(m member) bool { return m.name == name }) {
-			members = append(members, member{name, more[name]})
+			members = append(members, member{name, extra[name]})
 		}
 	}
 	return object(members).MarshalJSON()

@@ -94,15 +94,15 @@ func (w *writer) allColumns(ctx context.Context) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
-	all := map[string]*namedColumns{}
+	byName := map[string]*namedColumns{}
 	for _, l := range w.named.levels {
 		c, err := w.columnsOf(ctx, l)
 		if err != nil {
 			return fault.WithPart(err, l.Name, fault.NoOffset)
 		}
-		all[l.Name] = c
+		byName[l.Name] = c
 	}
-	w.columns = all
+	w.columns = byName
 	return nil
 }
 
@@ -117,11 +117,11 @@ func (w *writer) partOf(part *writer, tops []int) error {
 		number[int(row)] = int32(i)
 	}
 	for _, l := range w.named.levels {
-		first, all := model.Group(l.samples, len(w.named.levels[0].rows))
+		first, list := model.Group(l.samples, len(w.named.levels[0].rows))
 		var rows []int
 		for _, top := range tops {
 			if i, ok := number[top]; ok { // padding has no number
-				for _, row := range all[first[i]:first[i+1]] {
+				for _, row := range list[first[i]:first[i+1]] {
 					rows = append(rows, int(row))
 				}
 			}
@@ -167,19 +167,19 @@ func (w *writer) cuts(ctx context.Context) (groups []group, err error) {
 		}
 		return groups, nil
 	}
-	size, from := int64(0), 0
+	size, first := int64(0), 0
 	for row := range n {
 		bytes, err := w.bytesOf(ctx, 0, row)
 		if err != nil {
 			return nil, err
 		}
 		if size > 0 && bytes > w.o.PartBytes-size {
-			cut(from, row)
-			from, size = row, 0
+			cut(first, row)
+			first, size = row, 0
 		}
 		size += bytes
 	}
-	cut(from, n)
+	cut(first, n)
 	return groups, nil
 }
 

@@ -58,8 +58,8 @@ func (p *patched) finish() error {
 	if err := p.out.Flush(); err != nil {
 		return err
 	}
-	for _, at := range p.patches {
-		if _, err := p.file.WriteAt(at.bytes, at.at); err != nil {
+	for _, patch := range p.patches {
+		if _, err := p.file.WriteAt(patch.bytes, patch.at); err != nil {
 			return err
 		}
 	}

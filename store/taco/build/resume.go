@@ -71,11 +71,11 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 		return nil, errors.New("a container that grows in a store cannot be continued")
 	}
 	if o.Store == nil {
-		there := form
+		existing := form
 		if o.split() {
-			there = Folder
+			existing = Folder
 		}
-		if err := Writable(path, there); err != nil {
+		if err := Writable(path, existing); err != nil {
 			return nil, err
 		}
 	}

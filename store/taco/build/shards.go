@@ -61,13 +61,13 @@ func (w *writer) shardParts(ctx context.Context) ([]group, error) {
 	if w.o.Shards.BySplit {
 		return w.groups(ctx, splitColumn)
 	}
-	all := group{}
+	whole := group{}
 	for row, id := range w.levels[0].ids {
 		if !isPadding(id) {
-			all.rows = append(all.rows, row)
+			whole.rows = append(whole.rows, row)
 		}
 	}
-	return []group{all}, nil
+	return []group{whole}, nil
 }
 
 // write writes the shards of some samples.

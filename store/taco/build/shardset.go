@@ -80,8 +80,8 @@ func (w *writer) shardSet(ctx context.Context) (*shardSet, error) {
 
 // filesOf returns the files of a sample, without padding.
 func (w *writer) filesOf(row int) []place {
-	all := w.leaves(nil, place{0, row, w.levels[0].ids[row]})
-	return slices.DeleteFunc(all, func(p place) bool { return isPadding(w.levels[p.level].ids[p.row]) })
+	leaves := w.leaves(nil, place{0, row, w.levels[0].ids[row]})
+	return slices.DeleteFunc(leaves, func(p place) bool { return isPadding(w.levels[p.level].ids[p.row]) })
 }
 
 // below returns the path of a file below its sample, "" for a sample that is a file.

@@ -72,24 +72,24 @@ func (w *writer) consolidated(k int) *tables.Table {
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
 func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
 	l, below := w.levels[k], w.levels[k+1]
-	all := below.columns
+	joined := below.columns
 	if below.spans != nil {
-		all = tables.Join(all, below.places())
+		joined = tables.Join(joined, below.places())
 	}
 	// One schema for all: units of time must not depend on the rows of a folder (PIT-2).
-	enc, err := encode.NewWriter(encode.Fitted(ctx, all), nil)
+	enc, err := encode.NewWriter(encode.Fitted(ctx, joined), nil)
 	if err != nil {
 		return err
 	}
 	rows := w.folderRows(k)
 	return inorder.Do(ctx, len(rows), w.o.Workers,
 		func(ctx context.Context, i int) ([]byte, error) {
-			var own []int
+			var mine []int
 			for c := l.first[rows[i]]; c < l.first[rows[i]+1]; c++ {
-				own = append(own, int(c))
+				mine = append(mine, int(c))
 			}
 			var b bytes.Buffer
-			err := enc.Write(ctx, &b, all.Take(own))
+			err := enc.Write(ctx, &b, joined.Take(mine))
 			return b.Bytes(), err
 		},
 		func(i int, b []byte) error {

@@ -116,12 +116,12 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 		}
 	}
 	s := span{t.at(), l.size}
-	var from io.Reader = bytes.NewReader(l.bytes)
+	var src io.Reader = bytes.NewReader(l.bytes)
 	if l.r != nil {
-		from = source.Sequential(ctx, l.r, 0)
+		src = source.Sequential(ctx, l.r, 0)
 	}
 	head := make([]byte, min(l.size, headBytes))
-	if _, err := io.ReadFull(from, head); err != nil {
+	if _, err := io.ReadFull(src, head); err != nil {
 		return err
 	}
 	t.formats[p.level][p.row] = formatOf(head)
@@ -133,7 +133,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 	if _, err := t.out.Write(head); err != nil {
 		return err
 	}
-	n, err := io.Copy(t.out, from)
+	n, err := io.Copy(t.out, src)
 	if err == nil && n != s.size-int64(len(head)) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -180,11 +180,11 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	numbers := []int64{footer.off - b.at, footer.size, partitions}
 	if b.level < 0 && t.w.o.Form.old() {
 		copy(head[:2], tacoMagic)
-		at, err := t.describe()
+		place, err := t.describe()
 		if err != nil {
 			return err
 		}
-		numbers = append(numbers, at.off, at.size)
+		numbers = append(numbers, place.off, place.size)
 	}
 	for _, n := range numbers {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))
@@ -215,9 +215,9 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 	if err != nil {
 		return span{}, err
 	}
-	at := t.at()
+	pos := t.at()
 	err = t.encoders[k].Write(ctx, t.out, table)
-	return span{at, t.at() - at}, err
+	return span{pos, t.at() - pos}, err
 }
 
 // encoder returns the encoder of the tables of level k. One schema serves all.
@@ -241,15 +241,15 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 // columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself:
 // readers refuse a table with two columns of one name.
 func (t *tortillaWriter) columns(k int) *tables.Table {
-	own := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot}
+	names := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot}
 	var keep []int
-	all := t.w.levels[k].columns
-	for i, c := range all.Columns() {
-		if !slices.Contains(own, c.Name) {
+	table := t.w.levels[k].columns
+	for i, c := range table.Columns() {
+		if !slices.Contains(names, c.Name) {
 			keep = append(keep, i)
 		}
 	}
-	return all.Select(keep)
+	return table.Select(keep)
 }
 
 // table returns rows of level k with the columns of a Tortilla.
@@ -324,9 +324,9 @@ func (t *tortillaWriter) link(ctx context.Context, table *tables.Table, next spa
 	if err != nil {
 		return span{}, err
 	}
-	at := t.at()
+	pos := t.at()
 	err = enc.Write(ctx, t.out, table)
-	return span{at, t.at() - at}, err
+	return span{pos, t.at() - pos}, err
 }
 
 // describe writes the COLLECTION of a TACO 0.2, and returns its place.
@@ -335,7 +335,7 @@ func (t *tortillaWriter) describe() (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	at := t.at()
+	pos := t.at()
 	_, err = t.out.Write(doc)
-	return span{at, t.at() - at}, err
+	return span{pos, t.at() - pos}, err
 }

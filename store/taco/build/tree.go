@@ -64,11 +64,11 @@ func pit(levels []*level) *taco2.PIT {
 			times++
 		}
 	}
-	at := []int32{0}
+	starts := []int32{0}
 	for k := 1; k < len(levels); k++ {
 		up, l := levels[k-1], levels[k]
 		var below []int32
-		for _, row := range at {
+		for _, row := range starts {
 			if !up.folders[row] {
 				continue
 			}
@@ -81,7 +81,7 @@ func pit(levels []*level) *taco2.PIT {
 			}
 			p.Hierarchy[strconv.Itoa(k)] = append(p.Hierarchy[strconv.Itoa(k)], f)
 		}
-		at = below
+		starts = below
 	}
 	return p
 }

@@ -64,14 +64,14 @@ func (k *work) start(kept bool) error {
 		return nil
 	}
 	k.started = true
-	at := k.kept
+	pos := k.kept
 	if k.zip != nil {
-		if at = k.zip.at(); k.from == 0 {
+		if pos = k.zip.at(); k.from == 0 {
 			return nil // the ZIP holds only the entry TACO_HEADER, which is written again
 		}
 	}
-	if at != k.from {
-		return damaged("its files end at %d, but its journal says %d", at, k.from)
+	if pos != k.from {
+		return damaged("its files end at %d, but its journal says %d", pos, k.from)
 	}
 	return k.sweep()
 }

@@ -51,9 +51,9 @@ func (w *writer) order() []place {
 		w.result.Samples, w.result.Folders = len(w.named.levels[0].rows), len(w.named.levels)-1
 		return w.named.order(w)
 	}
-	var all []place
+	var places []place
 	for i, id := range w.levels[0].ids {
-		all = w.leaves(all, place{0, i, id})
+		places = w.leaves(places, place{0, i, id})
 		if !isPadding(id) {
 			w.result.Samples++
 		}
@@ -61,7 +61,7 @@ func (w *writer) order() []place {
 	if w.histograms {
 		w.result.Samples--
 	}
-	return all
+	return places
 }
 
 // leaves appends the files of a row.

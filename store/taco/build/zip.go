@@ -22,16 +22,16 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 		for len(level.spans) < len(level.ids) {
 			level.spans = append(level.spans, span{})
 		}
-		to := &level.spans[p.row]
+		target := &level.spans[p.row]
 		if l.kept {
-			*to, err = a.skip(dataFolder+p.path, l.size, l.crc, l.size > wholeBytes)
+			*target, err = a.skip(dataFolder+p.path, l.size, l.crc, l.size > wholeBytes)
 			return err
 		}
 		if l.r == nil {
-			*to, err = a.add(dataFolder+p.path, l.bytes, l.crc)
+			*target, err = a.add(dataFolder+p.path, l.bytes, l.crc)
 			return err
 		}
-		*to, err = a.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
+		*target, err = a.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
 		return err
 	})
 	for _, l := range w.levels {
@@ -66,19 +66,19 @@ func (w *writer) metadata(ctx context.Context, a *archive) (places []span, err e
 		if err != nil {
 			return nil, err
 		}
-		at, err := a.addNew("METADATA/"+levelName(k)+".parquet", b)
+		place, err := a.addNew("METADATA/"+levelName(k)+".parquet", b)
 		if err != nil {
 			return nil, err
 		}
-		places = append(places, at)
+		places = append(places, place)
 	}
 	doc, err := w.document(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at, err := a.addNew(collName, doc)
+	place, err := a.addNew(collName, doc)
 	if err != nil {
 		return nil, err
 	}
-	return append(places, at), nil
+	return append(places, place), nil
 }

@@ -45,7 +45,7 @@ func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem, stride int) ([]byte,
 	for first := true; first || len(src) > 0; first = false {
 		piece := src[:min(stride, len(src))]
 		src = src[len(piece):]
-		for more := true; more; more = len(piece) > 0 {
+		for goesOn := true; goesOn; goesOn = len(piece) > 0 {
 			c := piece[:min(limit, len(piece))]
 			piece = piece[len(c):]
 			var err error

@@ -221,17 +221,17 @@ func Rows[T any](t testing.TB, dir string) []T {
 
 // Of returns the rows of a kind and, for bad files, of one of the formats.
 func Of(files []File, kind string, formats ...string) []File {
-	var of []File
+	var picked []File
 	for _, f := range files {
 		ok := f.Kind == kind && len(formats) == 0
 		for _, want := range formats {
 			ok = ok || f.Kind == kind && f.Format == want
 		}
 		if ok {
-			of = append(of, f)
+			picked = append(picked, f)
 		}
 	}
-	return of
+	return picked
 }
 
 // SHA256 returns the hash of b as the manifest writes it.

@@ -115,27 +115,27 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 // linkTo returns the path of a local file or folder from the folder of a document. It begins at the root where there is
 // none, as for standard output or another drive.
 func linkTo(document, name string) string {
-	to, err := pathname.Abs(name)
+	target, err := pathname.Abs(name)
 	if err != nil {
 		return filepath.ToSlash(name)
 	}
-	if real, err := filepath.EvalSymlinks(to); err == nil {
-		to = real
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		target = real
 	}
 	if document == "-" {
-		return filepath.ToSlash(to)
+		return filepath.ToSlash(target)
 	}
-	from, err := filepath.EvalSymlinks(pathname.Dir(document))
+	base, err := filepath.EvalSymlinks(pathname.Dir(document))
 	if err == nil {
-		from, err = filepath.Abs(from)
+		base, err = filepath.Abs(base)
 	}
 	if err != nil {
-		return filepath.ToSlash(to)
+		return filepath.ToSlash(target)
 	}
-	if link, err := filepath.Rel(from, to); err == nil {
-		to = link
+	if link, err := filepath.Rel(base, target); err == nil {
+		target = link
 	}
-	return filepath.ToSlash(to)
+	return filepath.ToSlash(target)
 }
 
 // described returns the file that Croissant describes, its path inside of a container that is a folder, and whether it

@@ -65,11 +65,11 @@ container: the second is refused. The index of a ZIP is not changed with it; wri
 func (f *editFlags) run(ctx context.Context, env console.Env, path string) error {
 	c := build.Changes{Drop: f.dropped, Rename: map[string]string{}}
 	for _, text := range f.renaming {
-		from, to, ok := strings.Cut(text, "=")
-		if !ok || from == "" || to == "" || c.Rename[from] != "" {
+		oldName, newName, ok := strings.Cut(text, "=")
+		if !ok || oldName == "" || newName == "" || c.Rename[oldName] != "" {
 			return console.Usagef("--rename %s: it must be OLD=NEW, once for each column", text)
 		}
-		c.Rename[from] = to
+		c.Rename[oldName] = newName
 	}
 	files := open.NewOpener(true)
 	defer files.Close()

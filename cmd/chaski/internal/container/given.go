@@ -76,6 +76,6 @@ func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tab
 	if err != nil {
 		return nil, err
 	}
-	from, err := containers.Tables(ctx, d, s.Where, loader.Options{SQL: f.sql, SQLLimits: f.limits})
-	return from, console.UsageUnlessFault(err)
+	source, err := containers.Tables(ctx, d, s.Where, loader.Options{SQL: f.sql, SQLLimits: f.limits})
+	return source, console.UsageUnlessFault(err)
 }

@@ -237,7 +237,7 @@ func (f *packFlags) export(
 		return nil, fault.WithFile(err, path)
 	}
 	f.notes = checked.Notes
-	all, err := d.Visible(ctx, 0)
+	visible, err := d.Visible(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (f *packFlags) export(
 	if f.collection != "" && !o.Form.Described() {
 		return nil, console.Usagef("--collection is for containers with a description: a Tortilla and shards have none")
 	}
-	if len(rows) < len(all) {
+	if len(rows) < len(visible) {
 		if err := c.SubsetOf(time.Now()); err != nil {
 			return nil, err
 		}

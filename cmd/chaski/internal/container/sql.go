@@ -99,11 +99,11 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 		return err
 	}
 	defer d.Close()
-	from, err := given.tables(ctx, d)
+	source, err := given.tables(ctx, d)
 	if err != nil {
 		return err
 	}
-	t, err := query.RunOr(ctx, sql, d.SQLTables(), from, env.SQL, given.limits)
+	t, err := query.RunOr(ctx, sql, d.SQLTables(), source, env.SQL, given.limits)
 	if err == nil {
 		w := bufio.NewWriterSize(env.Out, 1<<16)
 		write := writeSQLText

@@ -62,16 +62,16 @@ func (f *replayFlags) do(cmd *cobra.Command, env console.Env, path string) error
 		return err
 	}
 	defer closeAll()
-	at, err := f.step.at(cmd.Flags(), e)
+	step, err := f.step.at(cmd.Flags(), e)
 	if err != nil {
 		return err
 	}
-	b, err := e.Start(ctx, at.Ticket, false).Wait(ctx)
+	b, err := e.Start(ctx, step.Ticket, false).Wait(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.Release()
-	note, err := json.Marshal(Replayed{e.Hash(), e.Fingerprint(), at, badRows(b)})
+	note, err := json.Marshal(Replayed{e.Hash(), e.Fingerprint(), step, badRows(b)})
 	if err != nil {
 		return err
 	}

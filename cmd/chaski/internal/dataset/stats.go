@@ -144,12 +144,12 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 		return err
 	}
 	out := pooledReport{Report: r, Samples: r.Samples}
-	all := f.component
+	key := f.component
 	if len(fields) == 1 {
-		all = componentOf(fields[0])
+		key = componentOf(fields[0])
 	}
 	// Components with different numbers of bands have no common statistics, which is no reason to fail.
-	if out.Pooled, err = d.Pool(ctx, all, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
+	if out.Pooled, err = d.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, out) })
@@ -169,12 +169,12 @@ func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loade
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", x.Name, err)
 		}
-		of, ok := r.Fields[id]
+		report, ok := r.Fields[id]
 		if !ok { // "*"
 			return nil, console.Usagef("--field is \"%s=%s\": the container has no such component", x.Name, id)
 		}
 		out.Samples += r.Samples
-		out.Fields[x.Name] = of
+		out.Fields[x.Name] = report
 	}
 	return out, nil
 }

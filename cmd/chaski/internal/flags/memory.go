@@ -60,9 +60,9 @@ func (m *MemoryTotal) Budget(memory int64) (*resources.Budget, error) {
 		}
 		name = MemoryVariable
 	}
-	all := procs.Memory()
+	total := procs.Memory()
 	if n == 0 {
-		n = max(all/budgetDenominator*budgetNumerator, minMemoryTotal)
+		n = max(total/budgetDenominator*budgetNumerator, minMemoryTotal)
 	}
 	if err := console.AtLeast(name, n, minMemoryTotal); err != nil {
 		return nil, err

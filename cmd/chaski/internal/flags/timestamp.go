@@ -33,12 +33,12 @@ func (f *Timestamp) Type() string { return "time" }
 
 // Set implements pflag.Value.
 func (f *Timestamp) Set(text string) error {
-	from, to, ranged := strings.Cut(text, "..")
+	first, last, ranged := strings.Cut(text, "..")
 	if !ranged {
-		from, to = "0", from
+		first, last = "0", first
 	}
 	var t spec.Timestamp
-	for i, s := range [2]string{from, to} {
+	for i, s := range [2]string{first, last} {
 		var err error
 		if t[i], err = spec.ParseInstant(s); err != nil {
 			if ranged {

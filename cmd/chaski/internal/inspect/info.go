@@ -25,7 +25,7 @@ import (
 
 func NewInfo(env console.Env) *cobra.Command {
 	var asJSON bool
-	var at flags.Timestamp
+	var stamp flags.Timestamp
 	cmd := &cobra.Command{
 		Use:   "info [--json] [--timestamp TIME] PATH...",
 		Short: "Describe files, directories, containers and arrays",
@@ -48,10 +48,10 @@ A PATH may be remote, or a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &at, asJSON) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &stamp, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON for each path")
-	at.Add(cmd.Flags())
+	stamp.Add(cmd.Flags())
 	return cmd
 }
 

@@ -230,7 +230,7 @@ or of pixels of some classes of a field. Rows of a table are counted whatever th
 func planPairs(env console.Env) *cobra.Command {
 	var k kinds.Pairs
 	var src flags.Source
-	var own pflag.FlagSet // the flags that a spec excludes
+	var fs pflag.FlagSet // the flags that a spec excludes
 	return planOf(env, &cobra.Command{
 		Use:   "pairs [flags] -o FOLDER SPEC.json|DATASET",
 		Short: "Plan a check of images and masks: the report that 'chaski verify --pairs' prints",
@@ -240,8 +240,8 @@ is a bad pair.`,
 		Example: `  chaski job plan pairs -o pairs-job/ --shards 200 --field image=images/{id}.tif ` +
 			`--field mask=masks/{id}.tif pairs/`,
 	}, console.ExactlyOne("SPEC.json or DATASET"), func(fl *pflag.FlagSet) {
-		src.Add(&own)
-		fl.AddFlagSet(&own)
+		src.Add(&fs)
+		fl.AddFlagSet(&fs)
 		fl.Float64Var(&k.MaxShift, "max-shift", 1.5, "report estimated shifts of more than this many pixels")
 		fl.IntVar(&k.Worst, "worst", 20, "list at most this many pairs")
 	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
@@ -252,7 +252,7 @@ is a bad pair.`,
 			return nil, err
 		}
 		if flags.IsSpec(paths[0]) {
-			k.Dataset.Spec, err = flags.ReadSpec(paths[0], &own)
+			k.Dataset.Spec, err = flags.ReadSpec(paths[0], &fs)
 		} else {
 			k.Dataset.Spec, err = src.Spec(paths[0])
 		}

@@ -80,16 +80,16 @@ func printStatus(w io.Writer, s *job.Status) error {
 	if s.Slowest >= 0 {
 		rows = append(rows, []string{"slowest shard", fmt.Sprint(s.Slowest)})
 	}
-	for _, of := range []struct {
+	for _, item := range []struct {
 		what   string
 		shards []int
 	}{{"failed", s.Failed}, {"running, or killed", s.Running}, {"without a result", s.Missing}} {
-		if n := len(of.shards); n > 0 {
-			text := fmt.Sprint(slices.Clip(of.shards[:min(n, listed)]))
+		if n := len(item.shards); n > 0 {
+			text := fmt.Sprint(slices.Clip(item.shards[:min(n, listed)]))
 			if n > listed {
 				text += fmt.Sprintf(" and %d more", n-listed)
 			}
-			rows = append(rows, []string{of.what, text})
+			rows = append(rows, []string{item.what, text})
 		}
 	}
 	if err := console.WriteTable(w, rows); err != nil {

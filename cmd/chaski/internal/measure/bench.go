@@ -134,7 +134,7 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err != nil {
 				return err
 			}
-			all, err := total.Budget(memory)
+			budget, err := total.Budget(memory)
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ or SPEC.json, such as Python's loader.spec.`,
 			defer opener.Close()
 			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
 				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener,
-					SQL: env.SQL, Budget: all}, Prefetch: prefetch,
+					SQL: env.SQL, Budget: budget}, Prefetch: prefetch,
 				Rounds: f.rounds, Time: f.time(), Progress: progress,
 			})
 			p.Done()

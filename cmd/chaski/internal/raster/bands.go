@@ -26,14 +26,14 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 		return nil, nil
 	}
 	if name, list, ok := strings.Cut(text, "["); ok {
-		all, err := taco.ParseSensor(name)
-		if err == nil && all.Bands == nil {
+		sensor, err := taco.ParseSensor(name)
+		if err == nil && sensor.Bands == nil {
 			return nil, console.Usagef("--b is %q: there is no sensor %q", text, strings.TrimSpace(name))
 		}
 		if err != nil {
 			return nil, console.Usagef("--b is %q: %w", text, err)
 		}
-		return pickBands(all, strings.TrimSuffix(strings.TrimSpace(list), "]"), paths[0])
+		return pickBands(sensor, strings.TrimSuffix(strings.TrimSpace(list), "]"), paths[0])
 	}
 	container, _, ok := taco.Split(paths[0])
 	if !ok {

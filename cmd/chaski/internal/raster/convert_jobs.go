@@ -93,17 +93,17 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 
 // stacked returns one conversion of all rasters.
 func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
-	one := conversion{src: jobs[0].src, dst: f.out, step: -1}
+	job := conversion{src: jobs[0].src, dst: f.out, step: -1}
 	for _, j := range jobs {
 		if j.images != nil {
 			return nil, console.Usagef("--stack is for rasters: %s is an array", j.src)
 		}
-		one.stack = append(one.stack, j.src)
+		job.stack = append(job.stack, j.src)
 	}
 	if st, err := os.Stat(f.out); err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") {
 		return nil, console.Usagef("-o is %q: --stack writes one file", f.out)
 	}
-	return []conversion{one}, nil
+	return []conversion{job}, nil
 }
 
 // eachStep returns a conversion for each picked step of time of each raster. A raster with one picked step keeps the
@@ -132,12 +132,12 @@ func (f *convertFlags) eachStep(ctx context.Context, files source.Opener, jobs [
 				"at most %d files can be converted", maxImages), j.src)
 		}
 		for _, k := range steps {
-			one := conversion{src: j.src, dst: j.dst, step: k}
+			job := conversion{src: j.src, dst: j.dst, step: k}
 			if len(steps) > 1 {
 				ext := filepath.Ext(j.dst)
-				one.dst = fmt.Sprintf("%s-t%d%s", strings.TrimSuffix(j.dst, ext), k, ext)
+				job.dst = fmt.Sprintf("%s-t%d%s", strings.TrimSuffix(j.dst, ext), k, ext)
 			}
-			out = append(out, one)
+			out = append(out, job)
 		}
 	}
 	return out, nil
@@ -157,14 +157,14 @@ func baseName(p string) string {
 // apart checks that no two rasters would become one file, and that no file exists unless --overwrite is
 // set. It looks before the first conversion, so that hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []conversion) error {
-	from := map[string]string{}
+	sources := map[string]string{}
 	for _, j := range jobs {
 		dst := pathname.Join(j.dst)
-		if src, twice := from[dst]; twice {
+		if src, twice := sources[dst]; twice {
 			return console.Usagef("%s and %s would both become %s: convert them to different directories", src,
 				j.src, j.dst)
 		}
-		from[dst] = j.src
+		sources[dst] = j.src
 		if f.overwrite {
 			continue
 		}

@@ -118,13 +118,13 @@ func (f *pairsFlags) spec(path string) (loader.Spec, error) {
 
 // draw writes the picture of a pair.
 func (f *pairsFlags) draw(p *survey.Pair, first, other *shift.Raster) error {
-	by := p.ByPixels
-	if by == nil {
-		by = p.ByPlace
+	pixels := p.ByPixels
+	if pixels == nil {
+		pixels = p.ByPlace
 	}
 	var s *shift.Shift
-	if by != nil {
-		s = &shift.Shift{Y: by.Y, X: by.X}
+	if pixels != nil {
+		s = &shift.Shift{Y: pixels.Y, X: pixels.X}
 	}
 	img := draw.Pair(first, other, s)
 	p.Picture = pathname.Join(f.pictures, fmt.Sprintf("%d-%s.png", p.Row, fileName(p.Other)))
@@ -163,7 +163,7 @@ func printPairs(out io.Writer, r *survey.PairReport, most float64) error {
 	for i := range r.Worst {
 		printPair(out, &r.Worst[i])
 	}
-	if all := r.Misplaced + r.Shifted + r.Unreadable; int64(len(r.Worst)) < all {
+	if total := r.Misplaced + r.Shifted + r.Unreadable; int64(len(r.Worst)) < total {
 		fmt.Fprintln(out, "\nMore pairs are not listed; see --worst.")
 	}
 	return nil

@@ -70,12 +70,12 @@ func (a *access) asks() bool { return a.clients != "" || a.tokens != "" || a.jwk
 // for listeners on a loopback address, which every user of this machine reaches.
 func (a *access) makes(addresses []net.Addr) (bool, error) {
 	local := false
-	for i, at := range addresses {
+	for i, addr := range addresses {
 		flag := "--listen"
 		if i > 0 {
 			flag = "--metrics"
 		}
-		tcp, ok := at.(*net.TCPAddr)
+		tcp, ok := addr.(*net.TCPAddr)
 		if !ok || a.insecure {
 			continue
 		}

@@ -219,7 +219,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	o := f.serverOptions(env, level, log)
 	o.Loader.Budget = total
 	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
-	l, at, err := listen(ctx, f.listen)
+	l, addr, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
 	}
@@ -255,10 +255,10 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if len(f.roots) == 0 {
 		log.Warn("there is no --root: the server will serve no files")
 	}
-	if err := console.PrintJSON(env.Out, map[string]string{"listen": at}); err != nil {
+	if err := console.PrintJSON(env.Out, map[string]string{"listen": addr}); err != nil {
 		return err
 	}
-	log.Info("listening", "address", at, "roots", f.roots)
+	log.Info("listening", "address", addr, "roots", f.roots)
 	if err := f.serve(ctx, srv, l); err != nil {
 		return err
 	}

@@ -86,18 +86,18 @@ func patch(dst, positions, high []byte, width, nbits, extra, count int, list boo
 		return true
 	}
 	// A bitmap becomes a list. More bits than exceptions would read past high.
-	var at [PforBlock]byte
+	var start [PforBlock]byte
 	n := 0
 	for i := 0; i < len(positions); i += 8 {
 		for m := binary.LittleEndian.Uint64(positions[i:]); m != 0; m &= m - 1 {
-			at[n&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(m))
+			start[n&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(m))
 			n++
 		}
 	}
 	if n != count {
 		return false
 	}
-	patchAll(dst, at[:n], high, width, nbits, extra)
+	patchAll(dst, start[:n], high, width, nbits, extra)
 	return true
 }
 

@@ -47,12 +47,12 @@ func weightedFast[T Unsigned](d, r, up, up2 []T, w *Weights, round int64) int {
 	}
 	s := weightState{n: (len(d) - 2) / 16, wN: int32(w.Of[0]), wNW: int32(w.Of[1]), wNE: int32(w.Of[2]),
 		wNN: int32(w.Of[3]), round: int32(round), shift: uint64(w.Shift)}
-	at := func(s []T) *byte {
+	first := func(s []T) *byte {
 		b, _ := cast.Bytes(s)
 		return &b[0]
 	}
-	s.dst, s.res, s.left = at(d[1:]), at(r[1:]), at(up)
-	s.up, s.right, s.up2 = at(up[1:]), at(up[2:]), at(up2[1:])
+	s.dst, s.res, s.left = first(d[1:]), first(r[1:]), first(up)
+	s.up, s.right, s.up2 = first(up[1:]), first(up[2:]), first(up2[1:])
 	if highest > 1<<8 {
 		weighted16(&s)
 	} else {

@@ -8,18 +8,18 @@ import (
 // decodeDispatchN joins segments of several streams. For each segment, a tag names the stream it comes from,
 // and a number its size in bytes.
 func decodeDispatchN(c *Call) error {
-	tags, sizes, from := c.In[0], c.In[1], c.In[2:]
+	tags, sizes, inputs := c.In[0], c.In[1], c.In[2:]
 	maxStreams, maxTag := 255, 1
 	if c.Version >= 20 {
 		maxStreams, maxTag = 1<<16-1, 2
 	}
-	if tags.Count != sizes.Count || len(from) > maxStreams || tags.Width > maxTag {
+	if tags.Count != sizes.Count || len(inputs) > maxStreams || tags.Width > maxTag {
 		return c.Corrupt("%d tags of %d bytes and %d sizes for %d streams", tags.Count, tags.Width, sizes.Count,
-			len(from))
+			len(inputs))
 	}
 	total := 0
 	c.w.tabs = c.w.tabs[:0]
-	for _, s := range from {
+	for _, s := range inputs {
 		total += s.Count
 		c.w.tabs = append(c.w.tabs, s.Data)
 	}
@@ -29,7 +29,7 @@ func decodeDispatchN(c *Call) error {
 	}
 	for i := range tags.Count {
 		t, n := kernel.LE(tags.Data, i, tags.Width), kernel.LE(sizes.Data, i, sizes.Width)
-		if t >= uint64(len(from)) || n > uint64(len(c.w.tabs[t])) {
+		if t >= uint64(len(inputs)) || n > uint64(len(c.w.tabs[t])) {
 			return c.Corrupt("segment %d of %d bytes of stream %d", i, n, t)
 		}
 		dst = dst[copy(dst, c.w.tabs[t][:n]):]
@@ -44,17 +44,17 @@ func decodeDispatchN(c *Call) error {
 
 // decodeDispatchString joins strings of several streams. For each string, an index names its stream.
 func decodeDispatchString(c *Call) error {
-	indices, from := c.In[0], c.In[1:]
+	indices, inputs := c.In[0], c.In[1:]
 	width, maxStreams := 2, 2048
 	if c.Version < 21 {
 		width, maxStreams = 1, 256
 	}
-	if indices.Width != width || len(from) > maxStreams {
-		return c.Corrupt("indices of %d bytes for %d streams", indices.Width, len(from))
+	if indices.Width != width || len(inputs) > maxStreams {
+		return c.Corrupt("indices of %d bytes for %d streams", indices.Width, len(inputs))
 	}
 	total, count := 0, 0
 	c.w.tabs = c.w.tabs[:0]
-	for _, s := range from {
+	for _, s := range inputs {
 		total += len(s.Data)
 		count += s.Count
 		c.w.tabs = append(c.w.tabs, s.Data)
@@ -70,14 +70,14 @@ func decodeDispatchString(c *Call) error {
 	if err != nil {
 		return err
 	}
-	c.w.wide = memory.Resize(c.w.wide, len(from)) // strings taken of each stream
+	c.w.wide = memory.Resize(c.w.wide, len(inputs)) // strings taken of each stream
 	clear(c.w.wide)
 	for i := range lens {
 		t := kernel.LE(indices.Data, i, width)
-		if t >= uint64(len(from)) || int(c.w.wide[t]) == from[t].Count {
+		if t >= uint64(len(inputs)) || int(c.w.wide[t]) == inputs[t].Count {
 			return c.Corrupt("string %d is of stream %d, which has no more", i, t)
 		}
-		n := from[t].Lens[c.w.wide[t]]
+		n := inputs[t].Lens[c.w.wide[t]]
 		c.w.wide[t]++
 		lens[i] = n
 		dst = dst[copy(dst, c.w.tabs[t][:n]):]

@@ -9,16 +9,16 @@ import (
 func decodeDivideBy(c *Call) error {
 	in := c.In[0]
 	h := wire.Cursor{B: c.Header}
-	by := h.Varint()
+	divisor := h.Varint()
 	highest := ^uint64(0) >> (64 - 8*in.Width)
-	if h.Bad || by == 0 || by > highest {
-		return c.Corrupt("divisor %d of numbers of %d bytes", by, in.Width)
+	if h.Bad || divisor == 0 || divisor > highest {
+		return c.Corrupt("divisor %d of numbers of %d bytes", divisor, in.Width)
 	}
 	dst, err := c.Make(0, in.Width, in.Count)
 	if err != nil {
 		return err
 	}
-	if !kernel.Multiply(dst, in.Data, in.Width, by, highest/by) {
+	if !kernel.Multiply(dst, in.Data, in.Width, divisor, highest/divisor) {
 		return c.Corrupt("product does not fit in %d bytes", in.Width)
 	}
 	return nil

@@ -88,7 +88,7 @@ func decodeHuffmanStruct(c *Call) error {
 // huffman16Streams fills dst with two-byte symbols from one or four streams. In front of each stand the numbers of
 // its symbols and its bytes. It reports whether that takes all of src.
 func huffman16Streams(dst, src []byte, table []uint32, log, streams int) bool {
-	var to, from [4][]byte
+	var out, in [4][]byte
 	for i := range streams {
 		if len(src) < 8 {
 			return false
@@ -98,14 +98,14 @@ func huffman16Streams(dst, src []byte, table []uint32, log, streams int) bool {
 		if 2*symbols > uint64(len(dst)) || size > uint64(len(src)) {
 			return false
 		}
-		to[i], from[i] = dst[:2*symbols], src[:size]
+		out[i], in[i] = dst[:2*symbols], src[:size]
 		dst, src = dst[2*symbols:], src[size:]
 	}
 	if len(dst) > 0 || len(src) > 0 {
 		return false
 	}
 	if streams == 4 {
-		return kernel.DecodeHuffman16x4(&to, &from, table, log)
+		return kernel.DecodeHuffman16x4(&out, &in, table, log)
 	}
-	return kernel.DecodeHuffman16(to[0], from[0], table, log)
+	return kernel.DecodeHuffman16(out[0], in[0], table, log)
 }

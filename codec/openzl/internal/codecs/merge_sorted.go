@@ -28,21 +28,21 @@ func decodeMergeSorted(c *Call) error {
 	if err != nil {
 		return err
 	}
-	at := ends
+	next := ends
 	for i := range sets.Count {
 		v := binary.LittleEndian.Uint32(merged.Data[4*i:])
 		set := kernel.LE(sets.Data, i, sets.Width)
 		for l := range lists {
-			if set>>l&1 == 0 || at[l] == ends[l+1] {
+			if set>>l&1 == 0 || next[l] == ends[l+1] {
 				continue
 			}
-			binary.LittleEndian.PutUint32(dst[4*at[l]:], v)
-			at[l]++
+			binary.LittleEndian.PutUint32(dst[4*next[l]:], v)
+			next[l]++
 		}
 	}
 	for l := range lists {
-		if at[l] != ends[l+1] {
-			return c.Corrupt("list %d lacks %d numbers", l, ends[l+1]-at[l])
+		if next[l] != ends[l+1] {
+			return c.Corrupt("list %d lacks %d numbers", l, ends[l+1]-next[l])
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (c *Call) pivcoCode(weights, src []byte, n int) error {
 	}
 	// A symbol takes at least one bit, so the bytes present bound n. If all symbols are the same they take no
 	// bits, and the memory that the frame may take bounds n.
-	if _, one := c.w.pivco.Constant(); !one && n > 8*len(src) {
+	if _, constant := c.w.pivco.Constant(); !constant && n > 8*len(src) {
 		return c.Corrupt("%d symbols in %d bytes", n, len(src))
 	}
 	return nil
@@ -66,7 +66,7 @@ func (c *Call) pivcoCode(weights, src []byte, n int) error {
 // pivcoDecode fills dst from src by the code that was built last.
 func (c *Call) pivcoDecode(dst, src []byte, block int) error {
 	p := c.w.pivco
-	if v, one := p.Constant(); one {
+	if v, constant := p.Constant(); constant {
 		if len(src) > 0 {
 			return c.Corrupt("%d bytes, but symbols that are all the same take none", len(src))
 		}

@@ -37,10 +37,10 @@ func decodePrefix(c *Call) error {
 	}
 	src, before := in.Data, dst[:0]
 	for i, n := range in.Lens {
-		own := dst[:lens[i]]
-		copy(own, before[:lens[i]-n])
-		copy(own[lens[i]-n:], src[:n])
-		src, before, dst = src[n:], own, dst[lens[i]:]
+		code := dst[:lens[i]]
+		copy(code, before[:lens[i]-n])
+		copy(code[lens[i]-n:], src[:n])
+		src, before, dst = src[n:], code, dst[lens[i]:]
 	}
 	return nil
 }

@@ -220,7 +220,7 @@ func (r *rolzCall) sequences(n int) error {
 		}
 	}
 	r.seq.Kinds = kinds
-	for _, to := range []*[]uint32{&r.seq.Literals, &r.seq.Lengths, &r.seq.Matches} {
+	for _, list := range []*[]uint32{&r.seq.Literals, &r.seq.Lengths, &r.seq.Matches} {
 		if n == 0 {
 			continue
 		}
@@ -229,8 +229,8 @@ func (r *rolzCall) sequences(n int) error {
 		}
 		b := r.w.Memory.Lens.Get(n)
 		r.wide = append(r.wide, b)
-		*to = b.Mem[:n]
-		if err := r.numbers(*to); err != nil {
+		*list = b.Mem[:n]
+		if err := r.numbers(*list); err != nil {
 			return err
 		}
 	}

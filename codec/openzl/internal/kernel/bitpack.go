@@ -94,11 +94,11 @@ func Bitpack(dst, src []byte, width, nbits int) bool {
 		return true
 	}
 	clear(dst)
-	var all uint64
+	var union uint64
 	pos := 0
 	for i := range len(src) / width {
 		v := LE(src, i, width)
-		all |= v
+		union |= v
 		v &= 1<<nbits - 1
 		for got := 0; got < nbits; {
 			p := pos + got
@@ -107,5 +107,5 @@ func Bitpack(dst, src []byte, width, nbits int) bool {
 		}
 		pos += nbits
 	}
-	return all>>nbits == 0
+	return union>>nbits == 0
 }

@@ -4,11 +4,11 @@ package kernel
 // shift on are zero. It reports whether no number has more than nbits bits. dst has as many numbers as src;
 // shift+nbits <= 8*to, from <= 8, 1 <= nbits <= 64.
 func OrShifted(dst, src []byte, to, from, nbits, shift int) bool {
-	var all uint64
+	var union uint64
 	for i := range len(src) / from {
 		v := LE(src, i, from)
-		all |= v
+		union |= v
 		PutLE(dst, i, to, LE(dst, i, to)|v<<shift)
 	}
-	return all>>nbits == 0
+	return union>>nbits == 0
 }

@@ -56,12 +56,12 @@ func (f *FastLZ) extra(n *int) bool {
 		return false
 	}
 	*n, f.Extra = int(f.Extra[0]), f.Extra[1:]
-	for more := *n == 255; more; {
+	for goesOn := *n == 255; goesOn; {
 		if len(f.Extra) < 2 {
 			return false
 		}
 		v := int(binary.LittleEndian.Uint16(f.Extra))
-		*n, f.Extra, more = *n+v, f.Extra[2:], v == 1<<16-1
+		*n, f.Extra, goesOn = *n+v, f.Extra[2:], v == 1<<16-1
 	}
 	return true
 }

@@ -193,17 +193,17 @@ func (w *bitWriter) close() []byte {
 
 // BitsFor returns how many bits hold every number of width bytes in src, at least 1.
 func BitsFor(src []byte, width int) int {
-	var all uint64
+	var total uint64
 	for len(src) >= 8 {
-		all |= binary.LittleEndian.Uint64(src)
+		total |= binary.LittleEndian.Uint64(src)
 		src = src[8:]
 	}
 	for i, v := range src {
-		all |= uint64(v) << (8 * (i % 8))
+		total |= uint64(v) << (8 * (i % 8))
 	}
 	for w := 64; w > 8*width; w >>= 1 {
-		all |= all >> (w / 2)
-		all &= 1<<(w/2) - 1
+		total |= total >> (w / 2)
+		total &= 1<<(w/2) - 1
 	}
-	return max(1, bits.Len64(all))
+	return max(1, bits.Len64(total))
 }

@@ -53,14 +53,14 @@ func SwapBytes(dst, src []byte, w int) {
 // Lengths writes the numbers of width bytes in src to dst and returns their sum. It reports whether all of
 // them fit in 32 bits. dst has one element per number.
 func Lengths(dst []uint32, src []byte, width int) (uint64, bool) {
-	var sum, all uint64
+	var sum, union uint64
 	for i := range dst {
 		v := LE(src, i, width)
 		dst[i] = uint32(v)
 		sum += v & 0xffffffff
-		all |= v
+		union |= v
 	}
-	return sum, all>>32 == 0
+	return sum, union>>32 == 0
 }
 
 // Sum adds up v.

@@ -220,7 +220,7 @@ func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int {
 		s[i] &= 1<<MaxFSELog - 1
 	}
 	end := (r.left + 7) >> 3
-	done, pos, over := fseFour(&f.t[0], &dst[0], len(dst), &r.src[0], end-8, 8*end-r.left, s)
-	r.left = 8*pos + 64 - over
+	done, pos, excess := fseFour(&f.t[0], &dst[0], len(dst), &r.src[0], end-8, 8*end-r.left, s)
+	r.left = 8*pos + 64 - excess
 	return done
 }

@@ -61,7 +61,7 @@ type pivcoLeaf struct {
 // is as large as possible. Such a leaf stands k levels higher, after the existing leaves of that level.
 func (p *Pivco) Build(weights []byte) bool {
 	var sum, used int
-	var of [maxPivcoBits + 1][]byte // symbols by weight
+	var symbols [maxPivcoBits + 1][]byte // symbols by weight
 	if len(weights) > len(p.sorted) {
 		return false
 	}
@@ -78,17 +78,17 @@ func (p *Pivco) Build(weights []byte) bool {
 		return false
 	}
 	for w := 1; w <= maxPivcoBits; w++ {
-		of[w] = p.sorted[used : used+counts[w]]
+		symbols[w] = p.sorted[used : used+counts[w]]
 		used += counts[w]
 	}
-	var at [maxPivcoBits + 1]int
+	var next [maxPivcoBits + 1]int
 	for s, w := range weights {
 		if w > 0 {
-			of[w][at[w]] = byte(s)
-			at[w]++
+			symbols[w][next[w]] = byte(s)
+			next[w]++
 		}
 	}
-	p.lay(&of, log)
+	p.lay(&symbols, log)
 	return true
 }
 
@@ -267,12 +267,12 @@ func pivcoOnes(m []byte, n int) int {
 // pivcoMergeGo fills out with bytes of ones where m has a one, and of zeros elsewhere. Both have as many
 // bytes as that takes.
 func pivcoMergeGo(out, zeros, ones, m []byte) {
-	var from [2]int
+	var source [2]int
 	in := [2][]byte{zeros, ones}
 	for i := range out {
 		bit := m[i>>3] >> (i & 7) & 1
-		out[i] = in[bit][from[bit]]
-		from[bit]++
+		out[i] = in[bit][source[bit]]
+		source[bit]++
 	}
 }
 

@@ -53,11 +53,11 @@ func pivcoFillWords(w *pivcoWords, in *byte, v byte, invert uint64)
 // bit is 0, the next byte of the first vector goes there, and where it is 1, the next one of the second.
 var spreads = func() (s [256]uint64) {
 	for m := range s {
-		var from [2]int
+		var source [2]int
 		for i := range 8 {
 			bit := m >> i & 1
-			s[m] |= uint64(8*bit+from[bit]) << (8 * i)
-			from[bit]++
+			s[m] |= uint64(8*bit+source[bit]) << (8 * i)
+			source[bit]++
 		}
 	}
 	return s

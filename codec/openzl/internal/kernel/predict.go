@@ -57,17 +57,17 @@ func planarResiduals[T unsigned](dst, src []byte, width, row int) {
 		planarRows(d, s, row)
 		return
 	}
-	at := func(i int) uint64 { return LE(src, i, width) }
+	sample := func(i int) uint64 { return LE(src, i, width) }
 	for i := range len(src) / width {
-		v, x, y := at(i), i%row, i/row
+		v, x, y := sample(i), i%row, i/row
 		if x > 0 {
-			v -= at(i - 1)
+			v -= sample(i - 1)
 		}
 		if y > 0 {
-			v -= at(i - row)
+			v -= sample(i - row)
 		}
 		if x > 0 && y > 0 {
-			v += at(i - row - 1)
+			v += sample(i - row - 1)
 		}
 		PutLE(dst, i, width, v)
 	}

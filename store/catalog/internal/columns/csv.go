@@ -84,20 +84,20 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		if err != nil {
 			return nil, csvError(c, err)
 		}
-		for i, to := range into {
-			if to != nil {
-				to.data = append(to.data, rec[i]...)
-				to.ends = append(to.ends, uint64(len(to.data)))
+		for i, column := range into {
+			if column != nil {
+				column.data = append(column.data, rec[i]...)
+				column.ends = append(column.ends, uint64(len(column.data)))
 				held += int64(len(rec[i])) + 8
 			}
 		}
 		// Twice, because a slice that grows is copied into one that is up to twice as long.
-		if more := 2*held - charged; more > 0 {
-			more = max(more, csvStep)
-			if err := budget.Grow(ctx, more); err != nil {
+		if growth := 2*held - charged; growth > 0 {
+			growth = max(growth, csvStep)
+			if err := budget.Grow(ctx, growth); err != nil {
 				return nil, err
 			}
-			charged += more
+			charged += growth
 		}
 		t.N++
 	}

@@ -91,7 +91,7 @@ func (in *items) object(d *json.Decoder) error {
 	case t != json.Delim('{'):
 		return fault.New(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
 	}
-	own := map[string]json.RawMessage{}
+	properties := map[string]json.RawMessage{}
 	collection := false
 	for d.More() {
 		key, err := d.Token()
@@ -114,12 +114,12 @@ func (in *items) object(d *json.Decoder) error {
 		if err := d.Decode(&raw); err != nil {
 			return noEnd(err)
 		}
-		own[key.(string)] = raw
+		properties[key.(string)] = raw
 	}
 	if _, err := d.Token(); err != nil || collection {
 		return noEnd(err)
 	}
-	b, err := json.Marshal(own)
+	b, err := json.Marshal(properties)
 	if err != nil {
 		return err
 	}

@@ -51,11 +51,11 @@ func (c *columns) add(row int, name string, typ tables.Type, v any) {
 func (c *columns) join(of *columns, first int) {
 	for _, k := range of.list {
 		c.add(0, k.name, k.typ, nil)
-		to := c.list[c.at[k.name]]
+		column := c.list[c.at[k.name]]
 		for _, row := range k.rows {
-			to.rows = append(to.rows, row+int32(first))
+			column.rows = append(column.rows, row+int32(first))
 		}
-		to.values = append(to.values, k.values...)
+		column.values = append(column.values, k.values...)
 	}
 }
 

@@ -105,11 +105,11 @@ func (c *Container) Table(_ context.Context, level int) (*tables.Table, error) {
 
 // types returns the column of types: all samples are folders, and all below them are files.
 func types(n int, k model.Kind) *tables.Vector {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = k.String()
+	paths := make([]string, n)
+	for i := range paths {
+		paths[i] = k.String()
 	}
-	return tables.NewStrings(all, nil)
+	return tables.NewStrings(paths, nil)
 }
 
 // Parents implements model.Container.

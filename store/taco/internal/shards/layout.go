@@ -212,7 +212,7 @@ func (a *arrayEncoding) read(w *window, off, size int64) (head string, n int64, 
 	if err != nil {
 		return "", 0, err
 	}
-	all := len(b)
+	total := len(b)
 	d, shape := a.dtype, a.shape
 	if d == chunk.Invalid {
 		if len(b) == 0 || arrayCodes[b[0]] == chunk.Invalid {
@@ -236,7 +236,7 @@ func (a *arrayEncoding) read(w *window, off, size int64) (head string, n int64, 
 			shape, b = append(shape, int(k)), b[each:]
 		}
 	}
-	n = int64(all - len(b))
+	n = int64(total - len(b))
 	room := (size - n) / int64(d.Size())
 	for _, k := range shape {
 		room /= int64(k)

@@ -39,16 +39,16 @@ func (l *indexShards) UnmarshalJSON(b []byte) error {
 		return fault.New(fault.Corrupt, IndexName, fault.NoOffset, "its shards are not a list")
 	}
 	for i := 0; in.More(); i++ {
-		var one json.RawMessage
-		if err := in.Decode(&one); err != nil {
+		var text json.RawMessage
+		if err := in.Decode(&text); err != nil {
 			return err
 		}
-		if len(one) > maxIndexShard {
-			return fault.New(fault.Limit, IndexName, fault.NoOffset, "shard %d has %d bytes, at most %d", i, len(one),
+		if len(text) > maxIndexShard {
+			return fault.New(fault.Limit, IndexName, fault.NoOffset, "shard %d has %d bytes, at most %d", i, len(text),
 				maxIndexShard)
 		}
 		var s *indexShard
-		if err := json.Unmarshal(one, &s); err != nil {
+		if err := json.Unmarshal(text, &s); err != nil {
 			return err
 		}
 		*l = append(*l, s)
@@ -238,8 +238,8 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 		return err
 	}
 	sizes := make([]int64, len(l.encodings))
-	at := from + int64(len(b))
-	end := at
+	pos := from + int64(len(b))
+	end := pos
 	for i, e := range l.encodings {
 		if sizes[i] = e.size; e.size < 0 {
 			sizes[i], b = int64(binary.LittleEndian.Uint32(b)), b[4:]
@@ -256,17 +256,17 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 	for i, e := range l.encodings {
 		name, size := l.names[i], sizes[i]
 		if e.isFile {
-			f := file{name: p.name(name), off: at, size: size, head: -1}
+			f := file{name: p.name(name), off: pos, size: size, head: -1}
 			if e.array != nil {
-				head, n, err := e.array.read(w, at, size)
+				head, n, err := e.array.read(w, pos, size)
 				if err != nil {
 					return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
 				}
-				f.off, f.size, f.head = at+n, size-n, p.head(head)
+				f.off, f.size, f.head = pos+n, size-n, p.head(head)
 			}
 			p.files, count = append(p.files, f), count+1
 		} else {
-			v, err := value(w, e, at, size)
+			v, err := value(w, e, pos, size)
 			if err != nil {
 				return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
 			}
@@ -276,7 +276,7 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 				p.columns.add(row, name, e.typ, v)
 			}
 		}
-		at += size
+		pos += size
 	}
 	p.ids, p.counts = append(p.ids, id), append(p.counts, count)
 	return nil

@@ -112,7 +112,7 @@ func (c *Container) join(parts []*part) error {
 	var cols columns
 	var size int64
 	c.first = []int32{0}
-	names, at := map[string]int32{}, int32(0)
+	names, row := map[string]int32{}, int32(0)
 	for i, p := range parts {
 		if len(ids)+len(p.ids) > maxRows || len(c.files)+len(p.files) > maxRows {
 			return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
@@ -121,10 +121,10 @@ func (c *Container) join(parts []*part) error {
 		ids = append(ids, p.ids...)
 		size += p.size
 		for _, n := range p.counts {
-			at += n
-			c.first = append(c.first, at)
+			row += n
+			c.first = append(c.first, row)
 		}
-		own := make([]int32, len(p.names))
+		rows := make([]int32, len(p.names))
 		for k, name := range p.names {
 			n, ok := names[name]
 			if !ok {
@@ -132,12 +132,12 @@ func (c *Container) join(parts []*part) error {
 				names[name] = n
 				c.names = append(c.names, name)
 			}
-			own[k] = n
+			rows[k] = n
 		}
 		heads := int32(len(c.heads))
 		c.heads = append(c.heads, p.heads...)
 		for _, f := range p.files {
-			f.shard, f.name = int32(i), own[f.name]
+			f.shard, f.name = int32(i), rows[f.name]
 			if f.head >= 0 {
 				f.head += heads
 			}

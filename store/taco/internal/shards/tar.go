@@ -56,13 +56,13 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 	known := map[string]bool{}
 	var s tarSample
 	for n := 0; ; n++ {
-		from := w.at
+		start := w.at
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return tarFault(err, from)
+			return tarFault(err, start)
 		}
 		key, ext, ok := tarName(h.Name)
 		if err := refuse(h, w.at, r.Size()); err != nil {
@@ -74,14 +74,14 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 		if key != s.key || n == 0 {
 			s.end(p)
 			if known[key] {
-				return fault.New(fault.Unsupported, fmt.Sprintf("member %.200q", h.Name), from,
+				return fault.New(fault.Unsupported, fmt.Sprintf("member %.200q", h.Name), start,
 					"the sample %.200q has members at two places: those of a sample follow each other", key)
 			}
 			known[key] = true
 			s = tarSample{key: key, seen: map[string]bool{}}
 		}
 		if s.seen[ext] {
-			return fault.New(fault.Corrupt, fmt.Sprintf("member %.200q", h.Name), from,
+			return fault.New(fault.Corrupt, fmt.Sprintf("member %.200q", h.Name), start,
 				"the sample %.200q has two members %.200q", key, ext)
 		}
 		s.seen[ext] = true

@@ -88,16 +88,16 @@ func (s *indexShard) decompress(ctx context.Context, to io.Writer, name string, 
 	}
 	w := newWindow(ctx, name, r)
 	w.size = hashBytes
-	from, done, err := s.decoder(w)
+	src, done, err := s.decoder(w)
 	if err != nil {
 		return err
 	}
 	defer done()
-	n, err := io.Copy(to, io.LimitReader(from, s.Raw.Bytes))
+	n, err := io.Copy(to, io.LimitReader(src, s.Raw.Bytes))
 	if err == nil && n == s.Raw.Bytes {
 		// The end of the frame has its checksum, and there is nothing behind it.
-		var more [1]byte
-		if n, rerr := io.ReadFull(from, more[:]); n > 0 {
+		var extra [1]byte
+		if n, rerr := io.ReadFull(src, extra[:]); n > 0 {
 			return fault.New(fault.Corrupt, "shard", fault.NoOffset, "over %d bytes when decompressed, as %s says",
 				s.Raw.Bytes, IndexName)
 		} else if !errors.Is(rerr, io.EOF) {

@@ -64,8 +64,8 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 				c.bad("%s is missing: %s needs it", f.name, others[0])
 			}
 		}
-		if of, ok := values[Counts[f.name]].([]any); ok && v != nil && fmt.Sprint(v) != fmt.Sprint(len(of)) {
-			c.bad("%s is %s: %s has %d", f.name, shown(v), Counts[f.name], len(of))
+		if list, ok := values[Counts[f.name]].([]any); ok && v != nil && fmt.Sprint(v) != fmt.Sprint(len(list)) {
+			c.bad("%s is %s: %s has %d", f.name, shown(v), Counts[f.name], len(list))
 		}
 	}
 	return all
@@ -79,13 +79,13 @@ var person = []field{may("name", text), may("organization", text), may("url", te
 func PeopleViolations(name string, people []map[string]any) (all []string) {
 	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
 	for i, p := range people {
-		at := fmt.Sprintf("%s[%d]", name, i)
-		object(c, at, p, person)
+		path := fmt.Sprintf("%s[%d]", name, i)
+		object(c, path, p, person)
 		if empty(p["name"]) && empty(p["organization"]) {
-			c.bad("%s has neither name nor organization: it must have one", at)
+			c.bad("%s has neither name nor organization: it must have one", path)
 		}
 		if mail, ok := p["email"].(string); ok && !strings.Contains(mail, "@") {
-			c.bad("%s.email is %q: it must be an address with @", at, mail)
+			c.bad("%s.email is %q: it must be an address with @", path, mail)
 		}
 	}
 	return all

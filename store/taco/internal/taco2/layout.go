@@ -44,47 +44,47 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		l.End = max(l.End, s.end())
 	}
 	sig := make([]byte, 4)
-	at, size, n := collection.end(), r.Size()-collection.end(), uint64(zipdir.UntilEnd)
-	if at > r.Size()-4 || r.ReadAt(ctx, sig, at) != nil || string(sig) != zipdir.Signature {
+	pos, size, n := collection.end(), r.Size()-collection.end(), uint64(zipdir.UntilEnd)
+	if pos > r.Size()-4 || r.ReadAt(ctx, sig, pos) != nil || string(sig) != zipdir.Signature {
 		where, entries, err := zipdir.Find(ctx, r, 0)
 		if err != nil {
 			return nil, err
 		}
-		at, size, n = where.Off, where.Size, entries
+		pos, size, n = where.Off, where.Size, entries
 	}
 	if size > zipdir.MaxBytes { // without its last records it would be written again without them
-		return nil, fault.New(fault.Limit, "central directory", at, "%d bytes, at most %d", size, zipdir.MaxBytes)
+		return nil, fault.New(fault.Limit, "central directory", pos, "%d bytes, at most %d", size, zipdir.MaxBytes)
 	}
 	b := make([]byte, size)
-	if err := r.ReadAt(ctx, b, at); err != nil {
+	if err := r.ReadAt(ctx, b, pos); err != nil {
 		return nil, fault.WithPart(err, "central directory", 0)
 	}
-	return l, l.directory(b, at, n)
+	return l, l.directory(b, pos, n)
 }
 
 // directory reads n records of the directory in b, which is at offset base, and finds the end of the archive.
 func (l *Layout) directory(b []byte, base int64, n uint64) error {
-	at := 0
-	for i := uint64(0); i < n && len(b)-at >= 46 && string(b[at:at+4]) == zipdir.Signature; i++ {
-		name := int(le16(b, at+28))
-		end := at + 46 + name + int(le16(b, at+30)) + int(le16(b, at+32))
+	pos := 0
+	for i := uint64(0); i < n && len(b)-pos >= 46 && string(b[pos:pos+4]) == zipdir.Signature; i++ {
+		name := int(le16(b, pos+28))
+		end := pos + 46 + name + int(le16(b, pos+30)) + int(le16(b, pos+32))
 		if end > len(b) {
-			return fault.New(fault.Corrupt, "central directory", base+int64(at), "ends inside an entry")
+			return fault.New(fault.Corrupt, "central directory", base+int64(pos), "ends inside an entry")
 		}
-		l.Records = append(l.Records, Record{string(b[at+46 : at+46+name]), b[at:end]})
-		at = end
+		l.Records = append(l.Records, Record{string(b[pos+46 : pos+46+name]), b[pos:end]})
+		pos = end
 	}
 	if n != zipdir.UntilEnd && uint64(len(l.Records)) != n {
-		return fault.New(fault.Corrupt, "central directory", base+int64(at), "it has only %d of %d entries",
+		return fault.New(fault.Corrupt, "central directory", base+int64(pos), "it has only %d of %d entries",
 			len(l.Records), n)
 	}
-	if len(b)-at >= 56+20 && string(b[at:at+4]) == zipdir.End64Signature {
-		at += 56 + 20 // the record of ZIP64, and its locator
+	if len(b)-pos >= 56+20 && string(b[pos:pos+4]) == zipdir.End64Signature {
+		pos += 56 + 20 // the record of ZIP64, and its locator
 	}
-	if len(b)-at >= 22 && string(b[at:at+4]) == zipdir.EndSignature {
-		at = min(at+22+int(le16(b, at+20)), len(b))
+	if len(b)-pos >= 22 && string(b[pos:pos+4]) == zipdir.EndSignature {
+		pos = min(pos+22+int(le16(b, pos+20)), len(b))
 	}
-	l.End = max(l.End, base+int64(at))
+	l.End = max(l.End, base+int64(pos))
 	return nil
 }
 
@@ -116,11 +116,11 @@ func ParseRecords(b []byte, n int) []Record {
 
 // AppendDirectory appends a central directory that begins at offset at of a file, and the records of its end.
 func AppendDirectory(b []byte, records []Record, at int64) []byte {
-	from := len(b)
+	start := len(b)
 	for _, r := range records {
 		b = append(b, r.Raw...)
 	}
-	n, size := len(records), int64(len(b)-from)
+	n, size := len(records), int64(len(b)-start)
 	const full16, full32 = 1<<16 - 1, 1<<32 - 1
 	if n >= full16 || size >= full32 || at >= full32 {
 		end := at + size

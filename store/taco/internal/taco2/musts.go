@@ -47,14 +47,14 @@ func (c *Container) verifyCollection(r *model.Report) {
 	if !ok || len(people) == 0 {
 		note("providers is missing, empty or not a list of objects")
 	}
-	said := PeopleViolations("providers", people)
+	violations := PeopleViolations("providers", people)
 	if Has(doc["curators"]) {
 		if people, ok = as[[]map[string]any](doc["curators"]); !ok {
 			note("curators is not a list of objects")
 		}
-		said = append(said, PeopleViolations("curators", people)...)
+		violations = append(violations, PeopleViolations("curators", people)...)
 	}
-	for _, what := range append(said, Violations(doc)...) {
+	for _, what := range append(violations, Violations(doc)...) {
 		note("%s", what)
 	}
 	if Has(doc["keywords"]) {
@@ -125,10 +125,10 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 				note("taco:field_schema has %s for %s, which is not [name, type]", f, partOf(k))
 			}
 		}
-		var more []string
+		var violations []string
 		for _, col := range c.levels[k].tbl.Columns() {
 			if !names[col.Name] && !strings.HasPrefix(col.Name, "internal:") {
-				more = append(more, col.Name)
+				violations = append(violations, col.Name)
 			}
 			delete(names, col.Name)
 		}
@@ -142,8 +142,8 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 		if len(missing) > 0 {
 			note("taco:field_schema has %q, which the table of %s has not", missing, partOf(k))
 		}
-		if len(more) > 0 {
-			note("taco:field_schema has not %q, which the table of %s has", more, partOf(k))
+		if len(violations) > 0 {
+			note("taco:field_schema has not %q, which the table of %s has", violations, partOf(k))
 		}
 	}
 }
@@ -156,10 +156,10 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 	}
 	folders := []int32{0} // at level k-1, below the first sample
 	for k := 1; k < len(c.places); k++ {
-		said := c.coll.PIT.Hierarchy[strconv.Itoa(k)]
-		if len(said) != len(folders) {
+		declared := c.coll.PIT.Hierarchy[strconv.Itoa(k)]
+		if len(declared) != len(folders) {
 			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d",
-				len(said), k, len(folders))
+				len(declared), k, len(folders))
 			return
 		}
 		up, l := c.levels[k-1], c.levels[k]
@@ -172,9 +172,9 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 					below = append(below, row)
 				}
 			}
-			if !slices.Equal(types, said[i].Type) || !slices.Equal(ids, said[i].ID) {
-				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", said[i].ID,
-					said[i].Type, k, ids, types)
+			if !slices.Equal(types, declared[i].Type) || !slices.Equal(ids, declared[i].ID) {
+				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", declared[i].ID,
+					declared[i].Type, k, ids, types)
 			}
 		}
 		folders = below

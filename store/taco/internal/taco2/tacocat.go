@@ -37,30 +37,30 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 	if deepest >= catLevels {
 		return bad(fault.Corrupt, 12, "deepest level %d, at most %d", deepest, catLevels-1)
 	}
-	all := make([]span, catLevels+1)
-	for i := range all {
-		at, name := 16+16*i, part+" level "+strconv.Itoa(i)
+	spans := make([]span, catLevels+1)
+	for i := range spans {
+		pos, name := 16+16*i, part+" level "+strconv.Itoa(i)
 		if i == catLevels {
 			name = part + " COLLECTION.json"
 		}
-		off, size := le64(b, at), le64(b, at+8)
+		off, size := le64(b, pos), le64(b, pos+8)
 		if off == 0 && size == 0 && i > int(deepest) && i < catLevels {
 			continue
 		}
-		all[i], err = newSpan(off, size, catDataAt, total, name, int64(at))
-		if err == nil && all[i].size == 0 {
-			err = fault.New(fault.Corrupt, name, int64(at), "is empty")
+		spans[i], err = newSpan(off, size, catDataAt, total, name, int64(pos))
+		if err == nil && spans[i].size == 0 {
+			err = fault.New(fault.Corrupt, name, int64(pos), "is empty")
 		}
 		if err != nil {
 			return nil, span{}, err
 		}
 	}
 	for i := int(deepest) + 1; i < catLevels; i++ {
-		if all[i] != (span{}) {
+		if spans[i] != (span{}) {
 			return bad(fault.Corrupt, int64(16+16*i), "level %d exists, below the deepest level %d", i, deepest)
 		}
 	}
-	return all[:deepest+1], all[catLevels], nil
+	return spans[:deepest+1], spans[catLevels], nil
 }
 
 // TacocatHeader returns the header of a __TACOCAT__ with levels and a COLLECTION.json of these lengths, which follow it
@@ -69,11 +69,11 @@ func TacocatHeader(levels []int, collection int) []byte {
 	b := append(make([]byte, 0, catDataAt), catMagic...)
 	b = binary.LittleEndian.AppendUint32(b, catVersion)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(levels)-1))
-	at := catDataAt
+	pos := catDataAt
 	put := func(size int) {
-		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+		b = binary.LittleEndian.AppendUint64(b, uint64(pos))
 		b = binary.LittleEndian.AppendUint64(b, uint64(size))
-		at += size
+		pos += size
 	}
 	for _, size := range levels {
 		put(size)

@@ -468,16 +468,16 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 				"has type %v, but %v in another folder of the level (PIT-2)", col.Type, seen)
 		}
 	}
-	all, err := v.c.Table(ctx, k)
+	table, err := v.c.Table(ctx, k)
 	if err != nil {
 		return err
 	}
 	uneven := false
-	for i, col := range all.Columns() {
+	for i, col := range table.Columns() {
 		if strings.HasPrefix(col.Name, "internal:") || col.Name == "path" || t.Index(col.Name) >= 0 {
 			continue
 		}
-		values, err := all.At(ctx, i)
+		values, err := table.At(ctx, i)
 		if err != nil {
 			return err
 		}

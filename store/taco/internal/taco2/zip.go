@@ -66,18 +66,18 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 	if n < 2 || n > HeaderPairs {
 		return bad(int64(HeaderAt), "%d entries, expected 2 to %d", n, HeaderPairs)
 	}
-	all := make([]span, n)
-	for i := range all {
-		at, part := 4+16*i, HeaderName+" entry "+strconv.Itoa(i)
-		all[i], err = newSpan(le64(b, at), le64(b, at+8), int64(zipDataAt), total, part, int64(HeaderAt+at))
-		if err == nil && all[i].size == 0 {
-			err = fault.New(fault.Corrupt, part, int64(HeaderAt+at), "is empty")
+	spans := make([]span, n)
+	for i := range spans {
+		pos, part := 4+16*i, HeaderName+" entry "+strconv.Itoa(i)
+		spans[i], err = newSpan(le64(b, pos), le64(b, pos+8), int64(zipDataAt), total, part, int64(HeaderAt+pos))
+		if err == nil && spans[i].size == 0 {
+			err = fault.New(fault.Corrupt, part, int64(HeaderAt+pos), "is empty")
 		}
 		if err != nil {
 			return nil, span{}, err
 		}
 	}
-	return all[:n-1], all[n-1], nil
+	return spans[:n-1], spans[n-1], nil
 }
 
 func le16(b []byte, at int) uint16 { return binary.LittleEndian.Uint16(b[at:]) }

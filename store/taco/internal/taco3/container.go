@@ -251,12 +251,12 @@ func (c *Container) Table(ctx context.Context, depth int) (*tables.Table, error)
 
 // joinDepth joins the tables of a depth. c.mu is held.
 func (c *Container) joinDepth(depth int) error {
-	var all []*tables.Table
+	var tbls []*tables.Table
 	var ids, types []string
 	apart := c.apart(depth)
 	for _, l := range c.byDepth[depth] {
 		ids = append(ids, l.ids...)
-		all = append(all, l.tbl.Rename(func(name string) string {
+		tbls = append(tbls, l.tbl.Rename(func(name string) string {
 			if apart[name] {
 				return LevelColumn(l.name, name)
 			}
@@ -266,10 +266,10 @@ func (c *Container) joinDepth(depth int) error {
 			types = append(types, c.kind(l, i).String())
 		}
 	}
-	stored := all[0]
-	if len(all) > 1 {
+	stored := tbls[0]
+	if len(tbls) > 1 {
 		var err error
-		if stored, err = tables.Concat(all, tables.Mixed); err != nil {
+		if stored, err = tables.Concat(tbls, tables.Mixed); err != nil {
 			return err
 		}
 	}

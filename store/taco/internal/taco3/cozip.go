@@ -172,16 +172,16 @@ func parseIndex(b []byte, total int64) (*index, error) {
 		length := le.Uint16(lengths[2*i:])
 		name := string(names[:length])
 		names = names[length:]
-		at := len(b) - len(numbers) + 8*int(i)
+		pos := len(b) - len(numbers) + 8*int(i)
 		off, size := le.Uint64(numbers[8*i:]), le.Uint64(numbers[8*(n+i):])
 		_, twice := x.spans[name]
 		switch {
 		case name == "" || bytes.ContainsFunc([]byte(name), notPrintable) || strings.HasPrefix(name, "__cozip"):
-			return bad(at, "entry %d has the name %.80q", i, name)
+			return bad(pos, "entry %d has the name %.80q", i, name)
 		case twice:
-			return bad(at, "%.80q is there twice", name)
+			return bad(pos, "%.80q is there twice", name)
 		case size == 0 || off < uint64(x.end) || off > uint64(total) || size > uint64(total)-off:
-			return bad(at, "%.80q has %d bytes at %d: the file has %d, and its data begin at %d", name, size, off,
+			return bad(pos, "%.80q has %d bytes at %d: the file has %d, and its data begin at %d", name, size, off,
 				total, x.end)
 		}
 		x.names, x.spans[name] = append(x.names, name), span{int64(off), int64(size)}

@@ -50,9 +50,9 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 	if err != nil {
 		return fault.WithPart(err, metadataName, 0)
 	}
-	if most := fewRows + rowsPerByte*place.size; int64(t.Len()) > most {
+	if limit := fewRows + rowsPerByte*place.size; int64(t.Len()) > limit {
 		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
-			t.Len(), most, place.size)
+			t.Len(), limit, place.size)
 	}
 	f.tbl = t
 	for _, c := range []struct {

@@ -80,9 +80,9 @@ func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, err
 	if err != nil {
 		return nil, err
 	}
-	if most := fewRows + rowsPerByte*place.size; int64(t.Len()) > most {
+	if limit := fewRows + rowsPerByte*place.size; int64(t.Len()) > limit {
 		return nil, fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(),
-			most, place.size)
+			limit, place.size)
 	}
 	return t, nil
 }

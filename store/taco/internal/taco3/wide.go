@@ -129,16 +129,16 @@ func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
 // a condition to decide. c.mu is held.
 func (c *Container) kept(name string, t tables.Type,
 	load func(context.Context) (*tables.Vector, error)) func(context.Context) (*tables.Vector, error) {
-	one := c.locations[name]
-	if one == nil {
-		one = tables.New(c.levels[0].tbl.Len(), []tables.Column{{Name: name, Type: t}},
+	kept := c.locations[name]
+	if kept == nil {
+		kept = tables.New(c.levels[0].tbl.Len(), []tables.Column{{Name: name, Type: t}},
 			func(ctx context.Context, _ int) (*tables.Vector, error) { return load(ctx) })
 		if c.locations == nil {
 			c.locations = map[string]*tables.Table{}
 		}
-		c.locations[name] = one
+		c.locations[name] = kept
 	}
-	return func(ctx context.Context) (*tables.Vector, error) { return one.At(ctx, 0) }
+	return func(ctx context.Context) (*tables.Vector, error) { return kept.At(ctx, 0) }
 }
 
 // single returns the value of the one row of each sample, null for a sample without it.

@@ -147,8 +147,8 @@ func IndexExtra(checksum uint64) []byte {
 func Checksum(index, tail []byte, size int64) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write(index) // a hash takes all bytes
-	from := size - int64(len(tail))
-	_, _ = sum.Write(tail[max(from, indexAt+int64(len(index)))-from:])
+	start := size - int64(len(tail))
+	_, _ = sum.Write(tail[max(start, indexAt+int64(len(index)))-start:])
 	return sum.Sum64()
 }
 

@@ -347,11 +347,11 @@ func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
 		return nil, err
 	}
 	if c.tables[level] == nil {
-		all := make([]*tables.Table, len(blobs))
+		list := make([]*tables.Table, len(blobs))
 		for i, b := range blobs {
-			all[i] = b.tbl
+			list[i] = b.tbl
 		}
-		t, err := tables.Concat(all, tables.Mixed)
+		t, err := tables.Concat(list, tables.Mixed)
 		if err != nil {
 			return nil, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
 		}
@@ -387,11 +387,11 @@ func (c *plain) Parents(ctx context.Context, level int) ([]int32, error) {
 		return nil, err
 	}
 	if c.parents[level] == nil {
-		all := []int32{}
+		rows := []int32{}
 		for _, b := range blobs {
-			all = append(all, slices.Repeat([]int32{b.parent.first + int32(b.row)}, b.len())...)
+			rows = append(rows, slices.Repeat([]int32{b.parent.first + int32(b.row)}, b.len())...)
 		}
-		c.parents[level] = all
+		c.parents[level] = rows
 	}
 	return c.parents[level], nil
 }

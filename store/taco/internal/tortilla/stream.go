@@ -427,7 +427,7 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
-	of, err := owners.of(int(rows[0]))
+	owner, err := owners.of(int(rows[0]))
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
@@ -436,7 +436,7 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 		return model.Entry{}, c.fail(fault.WithPart(err, "chunk", fault.NoOffset))
 	}
 	_, name, _ := cutLast(id, "::")
-	return c.chunk(of, int(rows[0]), name, s)
+	return c.chunk(owner, int(rows[0]), name, s)
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {

@@ -383,9 +383,9 @@ func extreme(sign int) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector,
 
 func bestOf(sign int) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return func(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-		by := in.Args[1]
-		in.Rows = slices.DeleteFunc(in.Rows, func(r int32) bool { return by.Null(int(r)) })
-		return in.Pick(in.Best(by, sign))
+		order := in.Args[1]
+		in.Rows = slices.DeleteFunc(in.Rows, func(r int32) bool { return order.Null(int(r)) })
+		return in.Pick(in.Best(order, sign))
 	}
 }
 
@@ -494,39 +494,39 @@ func (p *paired) corr() (float64, bool) {
 
 func pairsOf(f func(p *paired) (float64, bool)) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-		all := make([]paired, in.Len())
+		pairs := make([]paired, in.Len())
 		y, x := in.Args[0], in.Args[1]
 		for _, r := range in.Rows {
 			if !x.Null(int(r)) {
-				all[in.Groups.Of[r]].add(x.Float(int(r)), y.Float(int(r)))
+				pairs[in.Groups.Of[r]].add(x.Float(int(r)), y.Float(int(r)))
 			}
 		}
 		if a.Function.Names[0] == "corr" { // unlike the others it may be NaN: it is, if all values are the same
-			out, nulls := make([]float64, len(all)), make([]bool, len(all))
-			for id := range all {
-				c, ok := f(&all[id])
+			out, nulls := make([]float64, len(pairs)), make([]bool, len(pairs))
+			for id := range pairs {
+				c, ok := f(&pairs[id])
 				if out[id], nulls[id] = c, !ok; !ok {
 					out[id] = 0
 				}
 			}
 			return tables.NewFloats(sqltype.Double, out, nulls), nil
 		}
-		return finite(a, in, func(id int) (float64, bool) { return f(&all[id]) })
+		return finite(a, in, func(id int) (float64, bool) { return f(&pairs[id]) })
 	}
 }
 
 // quantileDisc returns the values at the fractions: value number ceil(fraction * count), the first for 0.
 func quantileDisc(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	var rows []int
-	for _, of := range in.Sorted() {
+	for _, group := range in.Sorted() {
 		for _, q := range a.Fractions {
-			if len(of) == 0 {
+			if len(group) == 0 {
 				rows = append(rows, -1)
 				continue
 			}
-			at := new(big.Int).Mul(q.Num(), big.NewInt(int64(len(of))))
-			at.Add(at, q.Denom()).Sub(at, big.NewInt(1)).Quo(at, q.Denom())
-			rows = append(rows, int(of[max(at.Int64(), 1)-1]))
+			rank := new(big.Int).Mul(q.Num(), big.NewInt(int64(len(group))))
+			rank.Add(rank, q.Denom()).Sub(rank, big.NewInt(1)).Quo(rank, q.Denom())
+			rows = append(rows, int(group[max(rank.Int64(), 1)-1]))
 		}
 	}
 	v, err := in.Pick(rows)
@@ -548,17 +548,17 @@ func quantileCont(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	}
 	var out []float64
 	var nulls []bool
-	for _, of := range in.Sorted() {
+	for _, group := range in.Sorted() {
 		for _, q := range a.Fractions {
-			nulls = append(nulls, len(of) == 0)
-			if len(of) == 0 {
+			nulls = append(nulls, len(group) == 0)
+			if len(group) == 0 {
 				out = append(out, 0)
 				continue
 			}
 			fraction, _ := q.Float64()
-			at := float64(len(of)-1) * fraction
-			lo, hi := x[of[int(math.Floor(at))]], x[of[int(math.Ceil(at))]]
-			out = append(out, between(lo, hi, at-math.Floor(at), elem.Bits))
+			rank := float64(len(group)-1) * fraction
+			lo, hi := x[group[int(math.Floor(rank))]], x[group[int(math.Ceil(rank))]]
+			out = append(out, between(lo, hi, rank-math.Floor(rank), elem.Bits))
 		}
 	}
 	return listed(a, in, tables.NewFloats(elem, out, nulls)), nil
@@ -614,8 +614,8 @@ func listOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	_, nulls := in.Counts()
 	var rows []int
 	offs := make([]uint32, 1, in.Len()+1)
-	for _, of := range in.ByGroup() {
-		rows = append(rows, vec.ToInts(of)...)
+	for _, group := range in.ByGroup() {
+		rows = append(rows, vec.ToInts(group)...)
 		offs = append(offs, uint32(len(rows)))
 	}
 	v, err := in.Pick(rows)

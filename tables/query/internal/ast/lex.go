@@ -75,12 +75,12 @@ func tokens(q string) ([]token, error) {
 		return nil, &sqlerr.SyntaxError{Msg: "in a query that is not UTF-8", Pos: 0}
 	}
 	var out []token
-	for at := 0; ; {
-		at += blanks(q[at:])
-		if at >= len(q) {
+	for pos := 0; ; {
+		pos += blanks(q[pos:])
+		if pos >= len(q) {
 			return append(out, token{kind: tEnd, pos: len(q)}), nil
 		}
-		t, n, err := next(q, at)
+		t, n, err := next(q, pos)
 		if err != nil {
 			return nil, err
 		}
@@ -89,47 +89,47 @@ func tokens(q string) ([]token, error) {
 				len(t.text), maxName)
 		}
 		out = append(out, t)
-		at += n
+		pos += n
 	}
 }
 
 // blanks returns the length of the leading blanks and comments.
 func blanks(s string) int {
-	at := 0
-	for at < len(s) {
-		switch rest := s[at:]; {
+	pos := 0
+	for pos < len(s) {
+		switch rest := s[pos:]; {
 		case strings.IndexByte(" \t\r\n\f\v", rest[0]) >= 0:
-			at++
+			pos++
 		case strings.HasPrefix(rest, "--"):
 			n := strings.IndexByte(rest, '\n')
 			if n < 0 {
 				return len(s)
 			}
-			at += n
+			pos += n
 		case strings.HasPrefix(rest, "/*"):
-			at += comment(rest)
+			pos += comment(rest)
 		default:
-			return at
+			return pos
 		}
 	}
-	return at
+	return pos
 }
 
 // comment returns the length of a leading comment, which may contain others. One that does not end extends to the end.
 func comment(s string) int {
 	depth := 0
-	for at := 0; at+1 < len(s); {
-		switch s[at : at+2] {
+	for pos := 0; pos+1 < len(s); {
+		switch s[pos : pos+2] {
 		case "/*":
 			depth++
-			at += 2
+			pos += 2
 		case "*/":
-			at += 2
+			pos += 2
 			if depth--; depth == 0 {
-				return at
+				return pos
 			}
 		default:
-			at++
+			pos++
 		}
 	}
 	return len(s)

@@ -125,7 +125,7 @@ func (p *parser) query() (*Select, error) {
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries, or %d inside each other",
 			maxQueries, maxNested)
 	}
-	with, err := p.with()
+	queries, err := p.with()
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +135,14 @@ func (p *parser) query() (*Select, error) {
 	}
 	u := &Union{Parts: []*Select{s}}
 	for p.accept("UNION") {
-		all := p.accept("ALL")
+		every := p.accept("ALL")
 		if p.peek().is("BY") {
 			return nil, sqlerr.Unsupported("UNION BY NAME")
 		}
 		if s, _, err = p.term(); err != nil {
 			return nil, err
 		}
-		if u.Parts, u.All = append(u.Parts, s), append(u.All, all); len(u.Parts) > maxQueries {
+		if u.Parts, u.All = append(u.Parts, s), append(u.All, every); len(u.Parts) > maxQueries {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries", maxQueries)
 		}
 	}
@@ -150,7 +150,7 @@ func (p *parser) query() (*Select, error) {
 	if len(u.All) > 0 || bracketed {
 		s = &Select{Items: []SelectItem{{Expr: &Expr{Op: OpStar}}}, From: []From{{Alias: "union", Union: u}}}
 	}
-	s.With = append(with, s.With...)
+	s.With = append(queries, s.With...)
 	return s, p.tail(s)
 }
 

@@ -386,12 +386,12 @@ func (p *parser) primary() (*Expr, error) {
 // brackets reads an expression or a query in brackets.
 func (p *parser) brackets(pos int) (*Expr, error) {
 	if p.beginsQuery() {
-		from := p.peek().pos
+		start := p.peek().pos
 		s, err := p.query()
 		if err != nil {
 			return nil, err
 		}
-		text := strings.TrimSpace(p.q[from:p.peek().pos])
+		text := strings.TrimSpace(p.q[start:p.peek().pos])
 		return &Expr{Op: OpQuery, Query: s, Name: text[:min(len(text), maxTitle)], pos: pos}, p.expect(")")
 	}
 	e, err := p.expr()
@@ -542,11 +542,11 @@ func (p *parser) trim(t token) (*Expr, error) {
 		}
 	}
 	if p.accept("FROM") {
-		from, err := p.list()
+		operands, err := p.list()
 		if err != nil {
 			return nil, err
 		}
-		args = append(from, args...)
+		args = append(operands, args...)
 	}
 	return p.grammatical(t.pos, name, args...)
 }

@@ -140,11 +140,11 @@ func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
 
 // shifted binds x + INTERVAL … and x - INTERVAL …. It returns nil for other expressions.
 func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
-	x, by := e.Args[0], e.Args[1]
+	x, amount := e.Args[0], e.Args[1]
 	if e.Name == "+" && x.Op == ast.OpInterval {
-		x, by = by, x
+		x, amount = amount, x
 	}
-	if by.Op != ast.OpInterval || e.Name != "+" && e.Name != "-" {
+	if amount.Op != ast.OpInterval || e.Name != "+" && e.Name != "-" {
 		return nil, nil
 	}
 	n, err := b.Bind(x)
@@ -164,7 +164,7 @@ func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
 	default:
 		return nil, sqlerr.Unsupported("%s of type %s and an interval", e.Name, plan.TypeName(n))
 	}
-	s := by.Interval
+	s := amount.Interval
 	if e.Name == "-" {
 		s = clock.Interval{Months: -s.Months, Days: -s.Days, Micros: -s.Micros}
 	}
@@ -214,7 +214,7 @@ var (
 		return r.Int(0) - r.Int(1), nil
 	})}
 	daysAfter = &Function{Names: []string{"+"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-		if by := r.Int(1); by > clock.MaxInterval || by < -clock.MaxInterval {
+		if days := r.Int(1); days > clock.MaxInterval || days < -clock.MaxInterval {
 			return 0, clock.ErrRange
 		}
 		return r.Int(0) + r.Int(1), nil

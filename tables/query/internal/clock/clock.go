@@ -22,9 +22,9 @@ func FloorDiv(x, y int64) int64 {
 // TrimZone cuts the offset off a time of day.
 func TrimZone(s string) string {
 	s = strings.TrimSuffix(s, " UTC")
-	if at := strings.LastIndexAny(s, "+-"); at > 0 {
-		if zone := s[at+1:]; len(zone) >= 2 && len(zone) <= 5 && strings.Trim(zone, "0123456789:") == "" {
-			return s[:at]
+	if sign := strings.LastIndexAny(s, "+-"); sign > 0 {
+		if zone := s[sign+1:]; len(zone) >= 2 && len(zone) <= 5 && strings.Trim(zone, "0123456789:") == "" {
+			return s[:sign]
 		}
 	}
 	return s
@@ -47,9 +47,9 @@ var UnitNames = func() map[string]string {
 		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s",
 		"millisecond milliseconds ms msec", "microsecond microseconds us usec",
 	} {
-		all := strings.Fields(names)
-		for _, n := range all {
-			m[n] = all[0]
+		fields := strings.Fields(names)
+		for _, n := range fields {
+			m[n] = fields[0]
 		}
 	}
 	return m
@@ -122,9 +122,9 @@ func (s Interval) AddTo(us int64) (int64, bool) {
 	if s.Days > mostDays || s.Days < -mostDays {
 		return 0, false
 	}
-	by := s.Days*DayMicros + s.Micros
-	sum := us + by
-	if (sum > us) != (by > 0) && by != 0 { // it overflowed
+	shift := s.Days*DayMicros + s.Micros
+	sum := us + shift
+	if (sum > us) != (shift > 0) && shift != 0 { // it overflowed
 		return 0, false
 	}
 	return sum, sum <= far*2 && sum >= -far*2
@@ -177,8 +177,8 @@ func ParseTimeOfDay(s string) (ns int64, digits int, ok bool) {
 	}
 	for _, layout := range [...]string{"15:04:05.999999999", "15:04"} {
 		if t, err := time.Parse(layout, s); err == nil {
-			if at := strings.IndexAny(s, ".,"); at >= 0 {
-				digits = len(s) - at - 1
+			if point := strings.IndexAny(s, ".,"); point >= 0 {
+				digits = len(s) - point - 1
 			}
 			return int64(t.Sub(t.Truncate(24 * time.Hour))), digits, digits <= 9
 		}

@@ -94,11 +94,11 @@ func (c *caster) shown(k int) string {
 		s := c.x.Bytes(k)
 		return strconv.Quote(string(s[:min(len(s), limit)]))
 	}
-	one := vec.Collector{Type: c.from}
-	if one.Add(c.x.At(k)) != nil {
+	single := vec.Collector{Type: c.from}
+	if single.Add(c.x.At(k)) != nil {
 		return "a value"
 	}
-	return string(one.Vector().AppendCast(nil, 0))
+	return string(single.Vector().AppendCast(nil, 0))
 }
 
 func (c *caster) toBool() error {
@@ -190,8 +190,8 @@ func parseNumber(s []byte) *big.Rat {
 	if len(s) == 0 || len(s) > limit || bytes.ContainsAny(s, "/xXoObBpP_") {
 		return nil
 	}
-	if at := bytes.IndexAny(s, "eE"); at >= 0 {
-		if e, err := strconv.Atoi(string(s[at+1:])); err != nil || e > limit || e < -limit {
+	if exponent := bytes.IndexAny(s, "eE"); exponent >= 0 {
+		if e, err := strconv.Atoi(string(s[exponent+1:])); err != nil || e > limit || e < -limit {
 			return nil
 		}
 	}
@@ -257,13 +257,13 @@ func (c *caster) toBig() error {
 			return c.scaled(k, scale) || put(k, new(big.Int).Mul(big.NewInt(c.x.Ints[k]), sqltype.BigPowersOf10[scale]))
 		})
 	}
-	more := scale - int(c.from.Scale)
+	zeros := scale - int(c.from.Scale)
 	return c.each(func(k int) bool {
 		x := c.big(k)
-		if more >= 0 {
-			return put(k, new(big.Int).Mul(x, sqltype.BigPowersOf10[more]))
+		if zeros >= 0 {
+			return put(k, new(big.Int).Mul(x, sqltype.BigPowersOf10[zeros]))
 		}
-		return put(k, sqltype.DivideRounded(x, -more))
+		return put(k, sqltype.DivideRounded(x, -zeros))
 	})
 }
 
@@ -335,15 +335,15 @@ func parseFloat(s []byte, bitSize int) (float64, bool) {
 }
 
 func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
-	all := vec.Collector{Type: c.from}
-	if err := all.Add(c.x); err != nil {
+	col := vec.Collector{Type: c.from}
+	if err := col.Add(c.x); err != nil {
 		return nil, err
 	}
-	from := all.Vector()
+	source := col.Vector()
 	w := ev.Strings(c.x.N)
 	for k := range c.x.N {
 		if !c.x.IsNull(k) {
-			w.Vec.Data = from.AppendCast(w.Vec.Data, k)
+			w.Vec.Data = source.AppendCast(w.Vec.Data, k)
 		}
 		w.End(k)
 	}

@@ -35,9 +35,9 @@ func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
 	if c != nil && ev.loaded[c] != nil && n.Type.Kind == tables.Bool {
 		codes, values := ev.loaded[c].Coded()
 		if values != nil {
-			of := New(ev.Ctx, nil)
-			of.loaded[c] = values
-			got, err := of.Eval(n, &vec.Batch{N: values.Len(), Tables: make([][]int32, c.Table+1)})
+			inner := New(ev.Ctx, nil)
+			inner.loaded[c] = values
+			got, err := inner.Eval(n, &vec.Batch{N: values.Len(), Tables: make([][]int32, c.Table+1)})
 			if err != nil {
 				return nil, err
 			}

@@ -51,15 +51,15 @@ func (ev *Evaluator) step(bytes int) error {
 	if err := turns.Tick(ev.Ctx); err != nil {
 		return err
 	}
-	more := growth*int64(bytes) - ev.charged
-	if more <= 0 {
+	extra := growth*int64(bytes) - ev.charged
+	if extra <= 0 {
 		return nil
 	}
-	more = max(more, chargedAtOnce)
-	if err := budget.Grow(ev.Ctx, more); err != nil {
+	extra = max(extra, chargedAtOnce)
+	if err := budget.Grow(ev.Ctx, extra); err != nil {
 		return err
 	}
-	ev.charged += more
+	ev.charged += extra
 	return nil
 }
 
@@ -189,9 +189,9 @@ func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, limit int) (*vec.Rows, err
 		}
 	}
 	out := found[0]
-	for _, more := range found[1:] {
-		out.N += more.N
-		for t, l := range more.Tables {
+	for _, next := range found[1:] {
+		out.N += next.N
+		for t, l := range next.Tables {
 			out.Tables[t] = append(out.Tables[t], l...)
 		}
 	}
@@ -232,9 +232,9 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 			return nil, err
 		}
 		for t := range out.Tables {
-			if from := b.List(t); from != nil {
+			if source := b.List(t); source != nil {
 				for _, s := range sel {
-					out.Tables[t] = append(out.Tables[t], from[s])
+					out.Tables[t] = append(out.Tables[t], source[s])
 				}
 			} else {
 				for _, s := range sel {
@@ -304,16 +304,16 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 		return nil, err
 	}
 	defer budget.Of(ev.Ctx).Shrink(numbers)
-	at := make([]int, n)
-	for k := range at {
-		if at[k] = k; rows != nil {
-			at[k] = int(rows[k])
+	places := make([]int, n)
+	for k := range places {
+		if places[k] = k; rows != nil {
+			places[k] = int(rows[k])
 		}
 	}
-	if err := budget.Grow(ev.Ctx, v.TakeBytes(at)); err != nil {
+	if err := budget.Grow(ev.Ctx, v.TakeBytes(places)); err != nil {
 		return nil, err
 	}
-	return v.Take(at)
+	return v.Take(places)
 }
 
 func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {

@@ -131,14 +131,14 @@ func (p *pairs) flush() error {
 // relation returns the rows of r at positions l, each with the row of the table in k.
 func (p *pairs) relation(l, k []int32) *vec.Rows {
 	out := &vec.Rows{N: len(l), Tables: make([][]int32, p.tab+1)}
-	for t, from := range p.r.Tables {
-		to := make([]int32, len(l))
+	for t, source := range p.r.Tables {
+		picked := make([]int32, len(l))
 		for i, x := range l {
-			if to[i] = x; from != nil {
-				to[i] = from[x]
+			if picked[i] = x; source != nil {
+				picked[i] = source[x]
 			}
 		}
-		out.Tables[t] = to
+		out.Tables[t] = picked
 	}
 	out.Tables[p.tab] = append([]int32{}, k...)
 	return out
@@ -234,14 +234,14 @@ func (p *pairs) finish() (*vec.Rows, error) {
 	}
 	if p.left {
 		var l, k []int32
-		at := 0
+		pos := 0
 		for i := range p.r.N {
-			from := at
-			for at < len(p.outL) && p.outL[at] == int32(i) {
-				at++
+			start := pos
+			for pos < len(p.outL) && p.outL[pos] == int32(i) {
+				pos++
 			}
-			l, k = append(l, p.outL[from:at]...), append(k, p.outK[from:at]...)
-			if from == at {
+			l, k = append(l, p.outL[start:pos]...), append(k, p.outK[start:pos]...)
+			if start == pos {
 				l, k = append(l, int32(i)), append(k, -1)
 			}
 		}

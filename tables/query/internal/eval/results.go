@@ -22,15 +22,15 @@ func evalInResults(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	if err := c.Add(x); err != nil {
 		return nil, err
 	}
-	all := c.Vector()
+	values := c.Vector()
 	var key []byte
 	for k := range x.N {
-		if all.Null(k) {
+		if values.Null(k) {
 			out.Nulls[k] = v.N > 0 // NULL IN (no rows) is false
 			out.Bools[k] = n.Not
 			continue
 		}
-		key = vec.AppendKey(key[:0], all, k)
+		key = vec.AppendKey(key[:0], values, k)
 		found := v.Keys.Find(key) >= 0
 		out.Bools[k], out.Nulls[k] = found != n.Not, !found && v.HasNull
 	}

@@ -62,8 +62,8 @@ func sizeAt(texts []*vec.Vec, k int) (n int) {
 // eachRow computes a function row by row. The result is null where an argument is.
 func eachRow[T any](ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T,
 	f func(r Row) (T, error)) (*vec.Vec, error) {
-	nulls, all := Nulls(n, args)
-	if all {
+	nulls, allNull := Nulls(n, args)
+	if allNull {
 		return vec.AllNull(n.Type, b.N), nil
 	}
 	v := &vec.Vec{N: b.N, Nulls: nulls}
@@ -115,8 +115,8 @@ func Bools(f func(n *plan.Node, r Row) bool) plan.Evaluation {
 // Strings makes an evaluation of a function of a row that writes a string.
 func Strings(f func(w *vec.StringWriter, n *plan.Node, r Row) error) plan.Evaluation {
 	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		nulls, all := Nulls(n, args)
-		if all {
+		nulls, allNull := Nulls(n, args)
+		if allNull {
 			return vec.AllNull(n.Type, b.N), nil
 		}
 		w := ev.Strings(b.N)

@@ -57,17 +57,17 @@ func float(name, sig, doc string, f func(x float64) float64, more ...string) *bi
 
 // powers returns the functions of roots, powers and logarithms.
 func powers() []*bind.Function {
-	one, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
+	unary, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
 	logarithm := func(name, doc string, f func(x float64) float64, more ...string) *bind.Function {
 		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)",
-			Doc: doc + "; an error unless x is positive", Params: one, Type: sqltype.Double,
+			Doc: doc + "; an error unless x is positive", Params: unary, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
 				return f(r.Float(0)), positive(r.Float(0))
 			})}
 	}
 	return []*bind.Function{
 		{Names: []string{"sqrt"}, Signature: "sqrt(x)", Doc: "the square root; an error if x is negative",
-			Params: one, Type: sqltype.Double,
+			Params: unary, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
 				if r.Float(0) < 0 {
 					return 0, errors.New("cannot take the square root of a negative number")
@@ -163,7 +163,7 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 	if len(args) == 0 || len(args) > 2 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
 	}
-	by := digits(0)
+	digit := digits(0)
 	if len(args) == 2 {
 		lit := args[1].Literal
 		if lit == nil || lit.Rat == nil || !sqltype.IsInteger(args[1].Type) {
@@ -173,18 +173,18 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 		if !x.IsInt64() || x.Int64() < -400 || x.Int64() > 400 {
 			return nil, sqlerr.Unsupported("round to %s digits", x)
 		}
-		by = digits(x.Int64())
+		digit = digits(x.Int64())
 	}
 	x, t := args[0], args[0].Type
 	switch {
 	case t.Kind == tables.Decimal:
-		t.Scale = uint8(min(max(int(by), 0), int(t.Scale)))
-	case sqltype.IsInteger(t) && (sqltype.RepOf(t) != sqltype.RepInt || x.Literal != nil && by < 0):
+		t.Scale = uint8(min(max(int(digit), 0), int(t.Scale)))
+	case sqltype.IsInteger(t) && (sqltype.RepOf(t) != sqltype.RepInt || x.Literal != nil && digit < 0):
 		return nil, sqlerr.Unsupported("round of type %s", plan.TypeName(x))
-	case sqltype.IsInteger(t) && by >= 0:
+	case sqltype.IsInteger(t) && digit >= 0:
 		return x, nil
 	}
-	number, err := b.Literal(sqltype.Int64, plan.Literal{Int: int64(by), Rat: big.NewRat(int64(by), 1)})
+	number, err := b.Literal(sqltype.Int64, plan.Literal{Int: int64(digit), Rat: big.NewRat(int64(digit), 1)})
 	if err != nil {
 		return nil, err
 	}
@@ -192,25 +192,25 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 }
 
 func evalRound(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	by := int(n.Args[1].Literal.Int)
+	places := int(n.Args[1].Literal.Int)
 	x := args[0]
 	v := &vec.Vec{N: b.N, Nulls: x.Nulls}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepFloat:
 		v.Floats = make([]float64, b.N)
 		for k, f := range x.Floats {
-			v.Floats[k] = roundFloat(f, by)
+			v.Floats[k] = roundFloat(f, places)
 			if n.Type.Bits < 64 {
 				v.Floats[k] = float64(float32(v.Floats[k]))
 			}
 		}
 		return v, nil
 	case sqltype.RepBig:
-		return v, roundDecimals(v, x, int(n.Args[0].Type.Scale), by)
+		return v, roundDecimals(v, x, int(n.Args[0].Type.Scale), places)
 	case sqltype.RepInt:
 		v.Ints = make([]int64, b.N)
 		for k, i := range x.Ints {
-			v.Ints[k] = roundInt(i, -by)
+			v.Ints[k] = roundInt(i, -places)
 		}
 		return v, nil
 	}
@@ -309,10 +309,10 @@ func evalWhole(f func(x float64) float64) plan.Evaluation {
 			return v, nil
 		case sqltype.RepBig:
 			v.Ints, v.High = make([]int64, b.N), make([]int64, b.N)
-			by := sqltype.BigPowersOf10[n.Args[0].Type.Scale]
+			factor := sqltype.BigPowersOf10[n.Args[0].Type.Scale]
 			up, down := f(0.5) > 0.5, f(-0.5) < -0.5
 			for k := range b.N {
-				y, rest := new(big.Int).QuoRem(sqltype.ToBig(x.High[k], x.Ints[k]), by, new(big.Int))
+				y, rest := new(big.Int).QuoRem(sqltype.ToBig(x.High[k], x.Ints[k]), factor, new(big.Int))
 				switch {
 				case rest.Sign() > 0 && up:
 					y.Add(y, big.NewInt(1))

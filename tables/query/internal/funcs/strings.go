@@ -21,7 +21,7 @@ import (
 
 // Strings returns the functions of strings.
 func Strings() []*bind.Function {
-	one, two, three := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam},
+	unary, two, three := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam},
 		[]bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
 	cut := []bind.Param{bind.StringParam, bind.IntParam}
 	pad := []bind.Param{bind.StringParam, bind.IntParam, bind.StringParam}
@@ -49,9 +49,9 @@ func Strings() []*bind.Function {
 			Doc:    "the characters from number from on, counted from 1; also `substring(string FROM from FOR count)`",
 			Params: []bind.Param{bind.StringParam, bind.IntParam, bind.IntParam}, Optional: 1, Type: sqltype.String,
 			Eval: eval.Strings(substring)},
-		{Names: []string{"lower", "lcase"}, Signature: "lower(string)", Doc: "in lower case", Params: one,
+		{Names: []string{"lower", "lcase"}, Signature: "lower(string)", Doc: "in lower case", Params: unary,
 			Type: sqltype.String, Eval: cased(unicode.ToLower)},
-		{Names: []string{"upper", "ucase"}, Signature: "upper(string)", Doc: "in upper case", Params: one,
+		{Names: []string{"upper", "ucase"}, Signature: "upper(string)", Doc: "in upper case", Params: unary,
 			Type: sqltype.String, Eval: cased(toUpper)},
 		{Names: []string{"trim"}, Signature: "trim(string[, characters])",
 			Doc:    "without the characters (default: spaces) at both ends; also `trim(BOTH characters FROM string)`",
@@ -75,7 +75,7 @@ func Strings() []*bind.Function {
 		{Names: []string{"repeat"}, Signature: "repeat(string, count)", Doc: "the string count times", Params: cut,
 			Type: sqltype.String, Eval: eval.Strings(repeat)},
 		{Names: []string{"reverse"}, Signature: "reverse(string)", Doc: "the characters in reverse order",
-			Params: one, Type: sqltype.String, Eval: eval.Strings(reverse)},
+			Params: unary, Type: sqltype.String, Eval: eval.Strings(reverse)},
 		{Names: []string{"split_part"}, Signature: "split_part(string, separator, number)",
 			Doc:    "the part with a number between separators; the first is 1, the last is -1",
 			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam}, Type: sqltype.String,
@@ -94,7 +94,7 @@ func Strings() []*bind.Function {
 				return position(r.Bytes(0), r.Bytes(1)), nil
 			})},
 		{Names: []string{"strlen"}, Signature: "strlen(string)", Doc: "the number of bytes of the string",
-			Params: one, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+			Params: unary, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 				return int64(len(r.Bytes(0))), nil
 			})},
 	}, patterns()...)
@@ -133,12 +133,12 @@ func offset(s []byte, count int64) int {
 	if count >= int64(len(s)) {
 		return len(s) // a character takes a byte at least
 	}
-	at := 0
-	for ; count > 0 && at < len(s); count-- {
-		_, n := utf8.DecodeRune(s[at:])
-		at += n
+	pos := 0
+	for ; count > 0 && pos < len(s); count-- {
+		_, n := utf8.DecodeRune(s[pos:])
+		pos += n
 	}
-	return at
+	return pos
 }
 
 func left(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
@@ -167,16 +167,16 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	s := r.Bytes(0)
 	size := int64(utf8.RuneCount(s))
 	clamp := func(x int64) int64 { return min(max(x, -1<<40), 1<<40) }
-	from, count := clamp(r.Int(1)), int64(1<<41)
+	start, count := clamp(r.Int(1)), int64(1<<41)
 	if r.Has(2) {
 		count = clamp(r.Int(2))
 	}
 	switch {
-	case from > 0:
-		from--
-	case from < 0:
-		if from += size; from < 0 { // characters before the start count
-			from, count = 0, max(min(count, 0), count+from)
+	case start > 0:
+		start--
+	case start < 0:
+		if start += size; start < 0 { // characters before the start count
+			start, count = 0, max(min(count, 0), count+start)
 		}
 	default: // character 0 is before the first
 		if count--; count < 0 {
@@ -184,9 +184,9 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 		}
 	}
 	if count < 0 {
-		from, count = max(0, from+count), min(from, -count)
+		start, count = max(0, start+count), min(start, -count)
 	}
-	lo := offset(s, from)
+	lo := offset(s, start)
 	w.Add(s[lo : lo+offset(s[lo:], count)])
 	return nil
 }
@@ -221,14 +221,14 @@ func trimmed(front, back bool) plan.Evaluation {
 }
 
 func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-	s, old, with := r.Bytes(0), r.Bytes(1), r.Bytes(2)
+	s, old, replacement := r.Bytes(0), r.Bytes(1), r.Bytes(2)
 	for len(old) > 0 {
-		at := bytes.Index(s, old)
-		if at < 0 || !w.Read(at+len(old)) {
+		found := bytes.Index(s, old)
+		if found < 0 || !w.Read(found+len(old)) {
 			break
 		}
-		w.Add(s[:at], with)
-		s = s[at+len(old):]
+		w.Add(s[:found], replacement)
+		s = s[found+len(old):]
 	}
 	w.Add(s)
 	return nil
@@ -285,9 +285,9 @@ func padded(front bool) plan.Evaluation {
 }
 
 func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-	s, by, number := r.Bytes(0), r.Bytes(1), r.Int(2)
-	count := int64(bytes.Count(s, by)) + 1
-	if len(by) == 0 { // characters
+	s, sep, number := r.Bytes(0), r.Bytes(1), r.Int(2)
+	count := int64(bytes.Count(s, sep)) + 1
+	if len(sep) == 0 { // characters
 		count = int64(utf8.RuneCount(s))
 	}
 	if number < 0 {
@@ -296,15 +296,15 @@ func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	if number < 1 || number > count {
 		return nil
 	}
-	if len(by) == 0 {
+	if len(sep) == 0 {
 		lo := offset(s, number-1)
 		w.Add(s[lo : lo+offset(s[lo:], 1)])
 		return nil
 	}
 	for ; number > 1; number-- {
-		s = s[bytes.Index(s, by)+len(by):]
+		s = s[bytes.Index(s, sep)+len(sep):]
 	}
-	if end := bytes.Index(s, by); end >= 0 {
+	if end := bytes.Index(s, sep); end >= 0 {
 		s = s[:end]
 	}
 	w.Add(s)
@@ -312,11 +312,11 @@ func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 }
 
 func position(s, part []byte) int64 {
-	at := bytes.Index(s, part)
-	if at < 0 {
+	found := bytes.Index(s, part)
+	if found < 0 {
 		return 0
 	}
-	return int64(utf8.RuneCount(s[:at])) + 1
+	return int64(utf8.RuneCount(s[:found])) + 1
 }
 
 // toUpper is DuckDB's: it has a capital ß, which Go's table does not.
@@ -456,8 +456,8 @@ func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 		return fmt.Errorf("regexp_extract has no group %d: the pattern has %d", group, p.re.NumSubexp())
 	}
 	s := r.Bytes(0)
-	if at := p.re.FindSubmatchIndex(s); at != nil && at[2*group] >= 0 {
-		w.Add(s[at[2*group]:at[2*group+1]])
+	if match := p.re.FindSubmatchIndex(s); match != nil && match[2*group] >= 0 {
+		w.Add(s[match[2*group]:match[2*group+1]])
 	}
 	return nil
 }
@@ -471,25 +471,25 @@ const maxMatchBytes = 16 << 20
 const matchBytes = 32
 
 func regexpReplace(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
-	p, s, with := n.State.(*pattern), r.Bytes(0), r.Bytes(2)
-	limit, most := 1, 1
+	p, s, replacement := n.State.(*pattern), r.Bytes(0), r.Bytes(2)
+	limit, times := 1, 1
 	if p.global {
-		most = maxMatchBytes / (matchBytes * (2 + p.re.NumSubexp()))
-		limit = most + 1
+		times = maxMatchBytes / (matchBytes * (2 + p.re.NumSubexp()))
+		limit = times + 1
 	}
 	end := 0
-	all := p.re.FindAllSubmatchIndex(s, limit)
-	if len(all) > most {
+	matches := p.re.FindAllSubmatchIndex(s, limit)
+	if len(matches) > times {
 		return fault.New(fault.Limit, "query", fault.NoOffset,
-			"regexp_replace of more than %d matches in a string", most)
+			"regexp_replace of more than %d matches in a string", times)
 	}
-	for _, at := range all {
-		if !w.Read(at[1] - end) {
+	for _, match := range matches {
+		if !w.Read(match[1] - end) {
 			break
 		}
-		w.Add(s[end:at[0]])
-		rewrite(w, with, s, at)
-		end = at[1]
+		w.Add(s[end:match[0]])
+		rewrite(w, replacement, s, match)
+		end = match[1]
 	}
 	w.Add(s[end:])
 	return nil

@@ -127,7 +127,7 @@ type datePart struct {
 
 func (p *datePart) eval(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	day := n.Args[len(n.Args)-1].Type.Kind == tables.Date
-	at := func(x int64) time.Time {
+	instant := func(x int64) time.Time {
 		if day {
 			return time.Unix(x*86400, 0).UTC()
 		}
@@ -141,13 +141,13 @@ func (p *datePart) eval(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.
 	if p.epoch {
 		v.Floats = make([]float64, b.N)
 		for k, t := range x.Ints {
-			v.Floats[k] = float64(at(t).UnixMicro()) / 1e6
+			v.Floats[k] = float64(instant(t).UnixMicro()) / 1e6
 		}
 		return v, nil
 	}
 	v.Ints = make([]int64, b.N)
 	for k, t := range x.Ints {
-		v.Ints[k] = p.of(at(t))
+		v.Ints[k] = p.of(instant(t))
 	}
 	return v, nil
 }
@@ -330,13 +330,13 @@ func cutFormat(s, known, narrow string) (*timeFormat, error) {
 		return nil, sqlerr.Unsupported("a format of %d bytes", len(s))
 	}
 	for s != "" {
-		at := strings.IndexByte(s, '%')
-		if at != 0 {
-			if at < 0 {
-				at = len(s)
+		percent := strings.IndexByte(s, '%')
+		if percent != 0 {
+			if percent < 0 {
+				percent = len(s)
 			}
-			f.parts = append(f.parts, formatPart{text: s[:at]})
-			s = s[at:]
+			f.parts = append(f.parts, formatPart{text: s[:percent]})
+			s = s[percent:]
 			continue
 		}
 		p := formatPart{}
@@ -348,11 +348,11 @@ func cutFormat(s, known, narrow string) (*timeFormat, error) {
 			return nil, sqlerr.Bind("a format that ends in %%")
 		}
 		p.spec, s = s[0], s[1:]
-		switch more := compound[p.spec]; {
+		switch expansion := compound[p.spec]; {
 		case p.spec == '%':
 			f.parts = append(f.parts, formatPart{text: "%"})
-		case more != "" && strings.IndexByte(known, p.spec) >= 0 && !p.narrow:
-			s = more + s
+		case expansion != "" && strings.IndexByte(known, p.spec) >= 0 && !p.narrow:
+			s = expansion + s
 		case strings.IndexByte(known, p.spec) < 0, p.narrow && strings.IndexByte(narrow, p.spec) < 0:
 			return nil, sqlerr.Unsupported("%%%c in a format", p.spec)
 		default:
@@ -538,8 +538,8 @@ func (p *formatPart) read(s string, m *moment) (rest string, ok bool) {
 }
 
 func evalTryParse(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	nulls, all := eval.Nulls(n, args)
-	if all {
+	nulls, allNull := eval.Nulls(n, args)
+	if allNull {
 		return vec.AllNull(n.Type, b.N), nil
 	}
 	v := &vec.Vec{N: b.N, Nulls: make([]bool, b.N), Ints: make([]int64, b.N)}

@@ -201,15 +201,15 @@ func (p *piece) prefix(s []byte) (compared int, ok bool) {
 	if p.runes == nil {
 		return len(p.text), bytes.HasPrefix(s, p.text)
 	}
-	at := 0
+	pos := 0
 	for _, want := range p.runes {
-		r, n := utf8.DecodeRune(s[at:])
+		r, n := utf8.DecodeRune(s[pos:])
 		if n == 0 || want != anyRune && want != r {
-			return at, false
+			return pos, false
 		}
-		at += n
+		pos += n
 	}
-	return at, true
+	return pos, true
 }
 
 // find returns where the piece first matches in s; from is -1 if it does not.
@@ -249,26 +249,26 @@ func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
 		return len(s) == 0
 	}
 	for i := 1; i < len(l.pieces)-1; i++ {
-		from, to := l.pieces[i].find(s, goesOn)
-		if from < 0 {
+		start, end := l.pieces[i].find(s, goesOn)
+		if start < 0 {
 			return false
 		}
-		s = s[to:]
+		s = s[end:]
 	}
 	last := &l.pieces[len(l.pieces)-1]
 	if last.runes == nil {
 		return bytes.HasSuffix(s, last.text)
 	}
-	at := len(s)
+	pos := len(s)
 	for range last.runes {
-		_, n := utf8.DecodeLastRune(s[:at])
+		_, n := utf8.DecodeLastRune(s[:pos])
 		if n == 0 {
 			return false
 		}
-		at -= n
+		pos -= n
 	}
-	n, ok = last.prefix(s[at:])
-	return ok && n == len(s)-at
+	n, ok = last.prefix(s[pos:])
+	return ok && n == len(s)-pos
 }
 
 // Results are the rows of a query inside an expression.

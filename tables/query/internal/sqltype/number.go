@@ -34,13 +34,13 @@ func DivideRounded(x *big.Int, digits int) *big.Int {
 	if digits == 0 {
 		return x
 	}
-	by := BigPowersOf10[digits]
-	half := new(big.Int).Rsh(by, 1)
+	power := BigPowersOf10[digits]
+	half := new(big.Int).Rsh(power, 1)
 	if x.Sign() < 0 {
 		half.Neg(half)
 	}
 	x = new(big.Int).Add(x, half)
-	return x.Quo(x, by)
+	return x.Quo(x, power)
 }
 
 // RoundRat returns r times 10^digits, rounded to an integer, halves away from 0.

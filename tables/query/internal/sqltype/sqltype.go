@@ -12,16 +12,16 @@ import (
 
 // Limits returns the least and the greatest integer of a type.
 func Limits(t tables.Type) (lo, hi *big.Int) {
-	one := big.NewInt(1)
+	unit := big.NewInt(1)
 	if t.Kind == tables.Uint64 {
-		return new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(one, uint(t.Bits)), one)
+		return new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(unit, uint(t.Bits)), unit)
 	}
 	bits := uint(t.Bits)
 	if t.Kind == tables.Huge {
 		bits = 128
 	}
-	hi = new(big.Int).Lsh(one, bits-1)
-	return new(big.Int).Neg(hi), hi.Sub(hi, one)
+	hi = new(big.Int).Lsh(unit, bits-1)
+	return new(big.Int).Neg(hi), hi.Sub(hi, unit)
 }
 
 // IsDay reports whether values of a type have a date.

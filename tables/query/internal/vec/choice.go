@@ -34,21 +34,21 @@ func (c *choice) Take(v *Vec, rows []int32) {
 func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
 	if sqltype.RepOf(c.typ) == sqltype.RepBytes {
 		w := newWriter(len(c.From))
-		for k, from := range c.From {
-			if from == nil {
+		for k, choice := range c.From {
+			if choice == nil {
 				w.AddNull(k)
 				continue
 			}
-			w.Add(from.Bytes(int(c.At[k])))
+			w.Add(choice.Bytes(int(c.At[k])))
 			w.End(k)
 		}
 		return w.Finish()
 	}
 	v := AllNull(c.typ, len(c.From))
-	for k, from := range c.From {
-		if from != nil {
+	for k, choice := range c.From {
+		if choice != nil {
 			v.Nulls[k] = false
-			v.set(k, from, int(c.At[k]), c.typ)
+			v.set(k, choice, int(c.At[k]), c.typ)
 		}
 	}
 	return v, nil

@@ -85,10 +85,10 @@ func (in *Grouped) ByGroup() [][]int32 {
 	counts, _ := in.Counts()
 	rows := make([]int32, len(in.Rows))
 	out := make([][]int32, len(counts))
-	at := 0
+	pos := 0
 	for id, c := range counts {
-		out[id] = rows[at : at : at+int(c)]
-		at += int(c)
+		out[id] = rows[pos : pos : pos+int(c)]
+		pos += int(c)
 	}
 	for _, r := range in.Rows {
 		id := in.Groups.Of[r]

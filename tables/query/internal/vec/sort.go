@@ -57,7 +57,7 @@ func SortRows(keys []SortKey, n, limit int) []int32 {
 	for i := range keys {
 		compare[i] = keys[i].compare()
 	}
-	less := func(a, b int32) int {
+	order := func(a, b int32) int {
 		for _, c := range compare {
 			if o := c(int(a), int(b)); o != 0 {
 				return o
@@ -78,16 +78,16 @@ func SortRows(keys []SortKey, n, limit int) []int32 {
 	worst := int32(-1) // of the kept rows: a row after it can be dropped at once
 	for r := range n {
 		if len(best) == room {
-			slices.SortFunc(best, less)
+			slices.SortFunc(best, order)
 			best = best[:limit]
 			if limit > 0 {
 				worst = best[limit-1]
 			}
 		}
-		if worst < 0 || less(int32(r), worst) < 0 {
+		if worst < 0 || order(int32(r), worst) < 0 {
 			best = append(best, int32(r))
 		}
 	}
-	slices.SortFunc(best, less)
+	slices.SortFunc(best, order)
 	return best[:limit]
 }

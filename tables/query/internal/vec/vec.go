@@ -106,17 +106,17 @@ func (b *Batch) List(tab int) []int32 {
 func (b *Batch) Take(sel []int32) *Batch {
 	out := &Batch{N: len(sel), Tables: make([][]int32, len(b.Tables))}
 	for t := range b.Tables {
-		to := make([]int32, len(sel))
-		if from := b.List(t); from != nil {
+		picked := make([]int32, len(sel))
+		if source := b.List(t); source != nil {
 			for k, s := range sel {
-				to[k] = from[s]
+				picked[k] = source[s]
 			}
 		} else {
 			for k, s := range sel {
-				to[k] = int32(b.Lo) + s
+				picked[k] = int32(b.Lo) + s
 			}
 		}
-		out.Tables[t] = to
+		out.Tables[t] = picked
 	}
 	return out
 }
@@ -291,14 +291,14 @@ func ToInts(s []int32) []int {
 // Take returns the rows at some positions.
 func (r *Rows) Take(at []int32) *Rows {
 	out := &Rows{N: len(at), Tables: make([][]int32, len(r.Tables))}
-	for t, from := range r.Tables {
-		to := make([]int32, len(at))
+	for t, source := range r.Tables {
+		picked := make([]int32, len(at))
 		for i, x := range at {
-			if to[i] = x; from != nil {
-				to[i] = from[x]
+			if picked[i] = x; source != nil {
+				picked[i] = source[x]
 			}
 		}
-		out.Tables[t] = to
+		out.Tables[t] = picked
 	}
 	return out
 }

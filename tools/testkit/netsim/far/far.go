@@ -37,11 +37,11 @@ func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Pl
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var asked []string
+	var wanted []string
 	store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, describe(r))
+		wanted = append(wanted, describe(r))
 		return false
 	})
 	s, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), o)
@@ -58,7 +58,7 @@ func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Pl
 		"s3": {"s3://bucket/" + name, s, func() (all []string) {
 			mu.Lock()
 			defer mu.Unlock()
-			all, asked = asked, nil
+			all, wanted = wanted, nil
 			return all
 		}},
 	}
