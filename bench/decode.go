@@ -98,29 +98,29 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 	if err := d.warm(ctx); err != nil {
 		return nil, err
 	}
-	r := &Report{Workload: "decode: whole files", Machine: ThisMachine()}
-	r.set("stage", "%s", o.Stage)
-	r.set("files", "%d", len(paths))
-	r.set("opening", "%t", !o.Opened)
-	r.set("workers", "%d", o.Workers)
-	r.set("rounds", "%d of %v", o.Rounds, o.Time)
+	report := &Report{Workload: "decode: whole files", Machine: ThisMachine()}
+	report.set("stage", "%s", o.Stage)
+	report.set("files", "%d", len(paths))
+	report.set("opening", "%t", !o.Opened)
+	report.set("workers", "%d", o.Workers)
+	report.set("rounds", "%d of %v", o.Rounds, o.Time)
 	var mb, samples []float64
 	var files int64
 	for i := range o.Rounds {
-		n, bytes, t, err := d.round(ctx)
+		n, bytes, duration, err := d.round(ctx)
 		if err != nil {
 			return nil, err
 		}
 		files += n
-		mb = append(mb, float64(bytes)/1e6/t.Seconds())
-		samples = append(samples, float64(n)/t.Seconds())
+		mb = append(mb, float64(bytes)/1e6/duration.Seconds())
+		samples = append(samples, float64(n)/duration.Seconds())
 		if o.Progress != nil {
 			o.Progress(i+1, o.Rounds)
 		}
 	}
-	r.Figures = []Figure{newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples)}
-	r.Stages = stageTimes(make(spent, len(resources.AllStages())), spentIn(&d.stages), files)
-	return r, nil
+	report.Figures = []Figure{newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples)}
+	report.Stages = stageTimes(make(spent, len(resources.AllStages())), spentIn(&d.stages), files)
+	return report, nil
 }
 
 type decodeRun struct {
@@ -136,12 +136,12 @@ type decodeRun struct {
 func (d *decodeRun) warm(ctx context.Context) error {
 	d.assets = make([]catalog.Asset, len(d.paths))
 	for i, p := range d.paths {
-		a, _, err := catalog.OpenAsset(ctx, d.files, p, d.o.MaxChunk)
+		asset, _, err := catalog.OpenAsset(ctx, d.files, p, d.o.MaxChunk)
 		if err != nil {
 			return err
 		}
-		d.assets[i] = a
-		if _, err := d.workers[0].asset(ctx, a); err != nil {
+		d.assets[i] = asset
+		if _, err := d.workers[0].asset(ctx, asset); err != nil {
 			return fault.WithFile(err, p)
 		}
 	}
@@ -208,62 +208,62 @@ func newDecodeWorker(d *decodeRun) *decodeWorker {
 }
 
 func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {
-	a := w.run.assets[i]
+	asset := w.run.assets[i]
 	if !w.run.o.Opened {
 		var err error
-		if a, _, err = catalog.OpenAsset(ctx, w.run.files, w.run.paths[i], w.run.o.MaxChunk); err != nil {
+		if asset, _, err = catalog.OpenAsset(ctx, w.run.files, w.run.paths[i], w.run.o.MaxChunk); err != nil {
 			return 0, err
 		}
 	}
-	n, err := w.asset(ctx, a)
-	return n, fault.WithFile(err, a.URI)
+	n, err := w.asset(ctx, asset)
+	return n, fault.WithFile(err, asset.URI)
 }
 
 // asset decodes all chunks and returns the bytes of the image.
 func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error) {
-	x := a.Index
-	r, err := w.run.files.Open(ctx, a.URI)
+	index := a.Index
+	file, err := w.run.files.Open(ctx, a.URI)
 	if err != nil {
 		return 0, err
 	}
-	defer r.Close()
-	if err := x.Validate(r.Size(), w.run.o.MaxChunk); err != nil {
+	defer file.Close()
+	if err := index.Validate(file.Size(), w.run.o.MaxChunk); err != nil {
 		return 0, err
 	}
-	if !x.ChunkFits(w.run.o.MaxChunk) { // decoding in pieces would measure something else
-		return 0, x.OverLimit(w.run.o.MaxChunk)
+	if !index.ChunkFits(w.run.o.MaxChunk) { // decoding in pieces would measure something else
+		return 0, index.OverLimit(w.run.o.MaxChunk)
 	}
-	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.pixels) < n {
+	if n := index.MaxStoredBytes() + chunk.Spare; cap(w.pixels) < n {
 		w.pixels = cast.Aligned(n)
 	}
-	if err := w.prepare(x); err != nil {
+	if err := w.prepare(index); err != nil {
 		return 0, err
 	}
 	// The gap and the length of a read are the engine's, since a benchmark of other reads would say little
 	// about a run.
 	const maxRun = 4 << 20
-	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, source.DefaultGap, maxRun)
+	w.plan.Reset(index, chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}, nil, source.DefaultGap, maxRun)
 	for _, run := range w.plan.Runs {
 		w.stored = slices.Grow(w.stored[:0], int(run.Len))[:run.Len]
 		w.clock.Lap(resources.StageOther)
-		err := r.ReadAt(ctx, w.stored, run.Off)
+		err := file.ReadAt(ctx, w.stored, run.Off)
 		w.clock.Lap(resources.StageRead)
 		if err != nil {
 			return 0, err
 		}
 		for _, i := range run.Chunks {
-			p := x.Place(i)
-			if err := w.chunk(x, i, w.stored[p.Off-run.Off:][:p.Len]); err != nil {
+			p := index.Place(i)
+			if err := w.chunk(index, i, w.stored[p.Off-run.Off:][:p.Len]); err != nil {
 				return 0, err
 			}
 		}
 	}
 	for _, i := range w.plan.Sparse {
-		if err := w.chunk(x, i, nil); err != nil {
+		if err := w.chunk(index, i, nil); err != nil {
 			return 0, err
 		}
 	}
-	return int64(x.Bands) * int64(x.Height) * int64(x.Width) * int64(x.DType.Size()), nil
+	return int64(index.Bands) * int64(index.Height) * int64(index.Width) * int64(index.DType.Size()), nil
 }
 
 // maxArray is the largest array that a file is laid out in, in bytes.
@@ -287,13 +287,13 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(dtype.Size()) {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
 	}
-	p, err := einops.Parse("b y x")
+	pattern, err := einops.Parse("b y x")
 	if err != nil {
 		return err
 	}
 	w.target = target{shape: shape, dtype: x.DType}
 	axes := []einops.Axis{{Name: "b", Len: x.Bands}, {Name: "y", Len: x.Height}, {Name: "x", Len: x.Width}}
-	if w.target.plan, err = p.Plan(axes, nil); err != nil {
+	if w.target.plan, err = pattern.Plan(axes, nil); err != nil {
 		return err
 	}
 	if w.target.convert, err = einops.NewConverter(conv); err != nil {
@@ -322,12 +322,12 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 		return nil
 	}
 	box := x.Box(i)
-	s := x.Strides(i)
-	blk := einops.Block{DType: x.DType, StrideB: s.B, StrideY: s.Y, StrideX: s.X}
+	strides := x.Strides(i)
+	blk := einops.Block{DType: x.DType, StrideB: strides.B, StrideY: strides.Y, StrideX: strides.X}
 	dst := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
-	for b := 0; b < box.B1-box.B0; b += s.Bands { // the planes of one step of time
-		blk.Data = pixels[s.Plane(b)*x.DType.Size():]
-		dst.B0, dst.B1 = box.B0+b, box.B0+min(b+s.Bands, box.B1-box.B0)
+	for b := 0; b < box.B1-box.B0; b += strides.Bands { // the planes of one step of time
+		blk.Data = pixels[strides.Plane(b)*x.DType.Size():]
+		dst.B0, dst.B1 = box.B0+b, box.B0+min(b+strides.Bands, box.B1-box.B0)
 		w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, dst, blk)
 	}
 	w.clock.Lap(resources.StageScatter)

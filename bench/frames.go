@@ -152,25 +152,25 @@ func (r *FramesReport) summarise(classes []*frameClass) {
 func (r *FramesReport) WriteText(w io.Writer) error {
 	var b strings.Builder
 	r.writeHead(&b)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	writer := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := "class\tframes\tMB\tratio\tMB/s min\tmedian\tmax\t"
 	peers := slices.ContainsFunc(r.Classes, func(c FrameClass) bool { return c.Original != nil || c.Refused != "" })
 	if peers {
 		head += "original min\tmedian\tmax\ttimes\t"
 	}
-	fmt.Fprintln(t, head)
+	fmt.Fprintln(writer, head)
 	for _, c := range r.Classes {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%s", c.Class, c.Frames, number(float64(c.Bytes)/1e6),
+		fmt.Fprintf(writer, "%s\t%d\t%s\t%.2f\t%s", c.Class, c.Frames, number(float64(c.Bytes)/1e6),
 			c.Ratio, spread(c.Speed))
 		switch {
 		case c.Original != nil:
-			fmt.Fprintf(t, "%s%.3f\t", spread(*c.Original), c.Relative.Median)
+			fmt.Fprintf(writer, "%s%.3f\t", spread(*c.Original), c.Relative.Median)
 		case c.Refused != "":
-			fmt.Fprint(t, "-\t-\t-\t-\t")
+			fmt.Fprint(writer, "-\t-\t-\t-\t")
 		}
-		fmt.Fprintln(t)
+		fmt.Fprintln(writer)
 	}
-	if err := t.Flush(); err != nil {
+	if err := writer.Flush(); err != nil {
 		return err
 	}
 	for _, c := range r.Classes {

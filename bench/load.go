@@ -72,12 +72,12 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	var stages resources.Stages
 	o.Options.Stages = &stages
 	begin := time.Now()
-	e, err := loader.Open(ctx, o.Spec, o.Options)
+	engine, err := loader.Open(ctx, o.Spec, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	defer e.Close()
-	l, err := loader.NewLoader(e, loader.LoaderOptions{Prefetch: o.Prefetch})
+	defer engine.Close()
+	l, err := loader.NewLoader(engine, loader.LoaderOptions{Prefetch: o.Prefetch})
 	if err != nil {
 		return nil, err
 	}
@@ -86,16 +86,16 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		return nil, err
 	}
 	first := time.Since(begin)
-	chunks, err := chunksPerSample(ctx, e.Spec(), o.Options)
+	chunks, err := chunksPerSample(ctx, engine.Spec(), o.Options)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Workload: "load: batches in this process", Machine: ThisMachine()}
-	describeSpec(r, e.Spec(), e.Len())
-	describeShuffle(r, e)
-	r.set("workers", "%d", o.Options.Workers)
-	r.set("prefetch", "%d", o.Prefetch)
-	r.set("rounds", "%d of %v", o.Rounds, o.Time)
+	report := &Report{Workload: "load: batches in this process", Machine: ThisMachine()}
+	describeSpec(report, engine.Spec(), engine.Len())
+	describeShuffle(report, engine)
+	report.set("workers", "%d", o.Options.Workers)
+	report.set("prefetch", "%d", o.Prefetch)
+	report.set("rounds", "%d of %v", o.Rounds, o.Time)
 	// The steady state begins when every batch buffer was used once, because the first use allocates it.
 	for range o.Prefetch + 2 {
 		if _, _, err := take(ctx, l); err != nil {
@@ -112,7 +112,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 			o.Progress(i+1, o.Rounds)
 		}
 	}
-	r.Figures = []Figure{
+	report.Figures = []Figure{
 		newFigure("samples", "samples/s", m.samples), newFigure("tensors", "MB/s", m.mb),
 		newFigure("allocations", "a sample", m.perSample), newFigure("allocations", "a chunk", m.perChunk),
 		newFigure("allocated", "bytes a sample", m.bytesPerSample),
@@ -120,9 +120,9 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("max rss", "MB", []float64{float64(maxRSS(false)) / 1e6}),
 		newFigure("first batch", "ms", []float64{float64(first) / 1e6}),
 	}
-	r.Figures = append(r.Figures, m.waits.figures()...)
-	r.Stages = stageTimes(before, spentIn(&stages), m.rows)
-	return r, nil
+	report.Figures = append(report.Figures, m.waits.figures()...)
+	report.Stages = stageTimes(before, spentIn(&stages), m.rows)
+	return report, nil
 }
 
 // describeSpec adds the parts of a spec that a measurement depends on to the settings.
@@ -145,11 +145,11 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 // permutation.
 func describeShuffle(r *Report, e *loader.Engine) {
 	const most = 200_000 // positions
-	q := e.Plan().Measure(0, 0, most, e.Spec().BatchSize)
-	r.set("shuffle: displacement", "%.3f (1) over %d positions", q.Displacement, q.Positions)
-	r.set("shuffle: assets a batch", "%.1f (%.1f)", q.RowsABatch, q.RowsExpected)
-	r.set("shuffle: neighbours of one asset", "%.4f (%.4f)", q.SameRow, q.SameRowExpected)
-	r.set("shuffle: repeats", "%d (0)", q.Repeats)
+	quality := e.Plan().Measure(0, 0, most, e.Spec().BatchSize)
+	r.set("shuffle: displacement", "%.3f (1) over %d positions", quality.Displacement, quality.Positions)
+	r.set("shuffle: assets a batch", "%.1f (%.1f)", quality.RowsABatch, quality.RowsExpected)
+	r.set("shuffle: neighbours of one asset", "%.4f (%.4f)", quality.SameRow, quality.SameRowExpected)
+	r.set("shuffle: repeats", "%d (0)", quality.Repeats)
 }
 
 type loadRounds struct {
@@ -199,24 +199,24 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 // take takes one batch, reads from every tensor and releases the batch. It returns the number of valid rows and their
 // bytes.
 func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) {
-	b, err := l.Next(ctx)
+	batch, err := l.Next(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer b.Release()
-	for _, ok := range b.Valid {
+	defer batch.Release()
+	for _, ok := range batch.Valid {
 		if ok {
 			rows++
 		}
 	}
-	for _, t := range b.Tensors {
+	for _, t := range batch.Tensors {
 		bytes += int64(len(t.Data))
 		if len(t.Data) > 0 {
 			touched.Add(uint64(t.Data[len(t.Data)/2]))
 		}
 	}
 	// Rows of padding are not counted, because no worker decoded them.
-	return rows, bytes * rows / int64(len(b.Valid)), nil
+	return rows, bytes * rows / int64(len(batch.Valid)), nil
 }
 
 // touched uses what take reads: the compiler would otherwise remove the reads.
@@ -225,21 +225,21 @@ var touched atomic.Uint64
 // chunksPerSample returns how many chunks the windows of a sample touch, judged by the first sample: exactly for whole
 // chips, and the mean over all corners for random windows.
 func chunksPerSample(ctx context.Context, s loader.Spec, o loader.Options) (float64, error) {
-	t, err := rows.OpenTable(ctx, s, o)
+	table, err := rows.OpenTable(ctx, s, o)
 	if err != nil {
 		return 0, err
 	}
-	defer t.Close()
+	defer table.Close()
 	sum := 0.0
-	for i, f := range s.Fields {
-		if t.Kind(i) != catalog.Raster {
+	for i, field := range s.Fields {
+		if table.Kind(i) != catalog.Raster {
 			continue
 		}
-		a, err := t.Asset(ctx, i, 0)
+		asset, err := table.Asset(ctx, i, 0)
 		if err != nil {
 			return 0, err
 		}
-		sum += chunksOf(a.Index, f, s.Sampler)
+		sum += chunksOf(asset.Index, field, s.Sampler)
 	}
 	return sum, nil
 }
@@ -253,14 +253,14 @@ func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
 		}
 		groups = float64(len(distinct))
 	}
-	h, w := s.Height, s.Width
-	if s.Kind == spec.WholeChip || h >= x.Height {
-		h = x.Height
+	height, width := s.Height, s.Width
+	if s.Kind == spec.WholeChip || height >= x.Height {
+		height = x.Height
 	}
-	if s.Kind == spec.WholeChip || w >= x.Width {
-		w = x.Width
+	if s.Kind == spec.WholeChip || width >= x.Width {
+		width = x.Width
 	}
-	return groups * touches(x.Height, h, x.ChunkH) * touches(x.Width, w, x.ChunkW)
+	return groups * touches(x.Height, height, x.ChunkH) * touches(x.Width, width, x.ChunkW)
 }
 
 // touches returns the mean number of chunks of size c that a window of size w touches, on an axis of length n.

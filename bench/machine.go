@@ -30,12 +30,12 @@ func ThisMachine() Machine {
 
 // cpuModel reads Linux's /proc/cpuinfo: "model name" on amd64; other machines may not say.
 func cpuModel() string {
-	f, err := os.Open("/proc/cpuinfo")
+	file, err := os.Open("/proc/cpuinfo")
 	if err != nil {
 		return "unknown"
 	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
+	defer file.Close()
+	s := bufio.NewScanner(file)
 	for s.Scan() {
 		name, value, ok := strings.Cut(s.Text(), ":")
 		if name = strings.TrimSpace(name); ok && (name == "model name" || name == "Model") {
@@ -46,9 +46,9 @@ func cpuModel() string {
 }
 
 func osRelease() string {
-	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	data, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
 		return ""
 	}
-	return " " + strings.TrimSpace(string(b))
+	return " " + strings.TrimSpace(string(data))
 }

@@ -18,20 +18,20 @@ const maxStats = 64 << 20
 // all if bands is nil. The file is the output of `chaski stats` or, for stats.MeanStd, a JSON object with the lists
 // "mean" and "std", one number for each band. Errors have the kind fault.NotFound, fault.Corrupt or fault.Limit.
 func Normalization(file string, field *spec.Field, kind string) (*spec.Normalize, error) {
-	r, err := readStats(file, field.Name)
+	report, err := readStats(file, field.Name)
 	if err != nil {
 		return nil, fault.WithFile(err, file)
 	}
-	f, ok := r.Fields[field.Name]
+	f, ok := report.Fields[field.Name]
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field.Name), file)
 	}
-	n, err := spec.NormalizeByStats(&f, kind, field)
+	normalize, err := spec.NormalizeByStats(&f, kind, field)
 	if err != nil {
 		err = fault.Wrap(fault.NotFound, "stats", fault.NoOffset, fmt.Errorf("field %q: %w", field.Name, err))
 		return nil, fault.WithFile(err, file)
 	}
-	return n, nil
+	return normalize, nil
 }
 
 // readStats reads either form of the file as a report.
@@ -41,11 +41,11 @@ func readStats(file, field string) (*stats.Report, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxStats+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxStats+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxStats {
+	if len(data) > maxStats {
 		return nil, fault.New(fault.Limit, "stats", fault.NoOffset, "over %d bytes", maxStats)
 	}
 	var s struct {
@@ -53,7 +53,7 @@ func readStats(file, field string) (*stats.Report, error) {
 		Mean []float64 `json:"mean"`
 		Std  []float64 `json:"std"`
 	}
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "stats", fault.NoOffset, err)
 	}
 	switch {

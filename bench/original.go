@@ -93,11 +93,11 @@ func (p *original) measure(c *frameClass, o FramesOptions) error {
 }
 
 func (p *original) ask(what map[string]any) (originalAnswer, error) {
-	b, err := json.Marshal(what)
+	buf, err := json.Marshal(what)
 	if err != nil {
 		return originalAnswer{}, err
 	}
-	if _, err := p.in.Write(append(b, '\n')); err != nil { // it has ended
+	if _, err := p.in.Write(append(buf, '\n')); err != nil { // it has ended
 		return originalAnswer{}, p.failed(io.ErrUnexpectedEOF)
 	}
 	return p.answer()

@@ -72,13 +72,13 @@ func (r *Report) Figure(name string) *Figure {
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	r.writeHead(&b)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "figure\tunit\tmin\tmedian\tmax\trounds\t")
+	writer := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(writer, "figure\tunit\tmin\tmedian\tmax\trounds\t")
 	for _, f := range r.Figures {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", f.Name, f.Unit, number(f.Min), number(f.Median),
+		fmt.Fprintf(writer, "%s\t%s\t%s\t%s\t%s\t%d\t\n", f.Name, f.Unit, number(f.Min), number(f.Median),
 			number(f.Max), len(f.Rounds))
 	}
-	if err := t.Flush(); err != nil {
+	if err := writer.Flush(); err != nil {
 		return err
 	}
 	if err := r.writeStages(&b); err != nil {
@@ -94,23 +94,23 @@ func (r *Report) writeStages(b *strings.Builder) error {
 		return nil
 	}
 	b.WriteByte('\n')
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "stage of the workers\tms a sample\tseconds\tshare\t")
+	writer := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(writer, "stage of the workers\tms a sample\tseconds\tshare\t")
 	line := func(name string, s StageTime) {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.1f %%\t\n", name, number(s.PerSample), number(s.Seconds), 100*s.Share)
+		fmt.Fprintf(writer, "%s\t%s\t%s\t%.1f %%\t\n", name, number(s.PerSample), number(s.Seconds), 100*s.Share)
 	}
 	var total StageTime
-	for _, s := range r.Stages {
-		line(s.Stage, s)
-		total.Seconds += s.Seconds
-		total.Share += s.Share
-		total.PerSample += s.PerSample
+	for _, stageTime := range r.Stages {
+		line(stageTime.Stage, stageTime)
+		total.Seconds += stageTime.Seconds
+		total.Share += stageTime.Share
+		total.PerSample += stageTime.PerSample
 	}
 	line("all", total)
 	if r.Send != nil {
 		line("beside them: "+r.Send.Stage, *r.Send)
 	}
-	return t.Flush()
+	return writer.Flush()
 }
 
 // writeHead writes the workload, the machine and the settings.
@@ -120,12 +120,12 @@ func (r *Report) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS,
 		m.OS, m.Arch, m.Go, m.Zstd)
 	b.WriteString("settings:")
-	for i, s := range r.Settings {
+	for i, setting := range r.Settings {
 		sep := ","
 		if i == 0 {
 			sep = ""
 		}
-		fmt.Fprintf(b, "%s %s %s", sep, s.Name, s.Value)
+		fmt.Fprintf(b, "%s %s %s", sep, setting.Name, setting.Value)
 	}
 	b.WriteString("\n\n")
 }

@@ -105,24 +105,24 @@ func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 	if o.Path != "" {
 		cmd.Env = append(cmd.Env, "PYTHONPATH="+o.Path+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"))
 	}
-	r := &Report{Workload: "stream: batches into Python", Machine: ThisMachine()}
-	if err := o.consume(ctx, cmd, r); err != nil {
+	report := &Report{Workload: "stream: batches into Python", Machine: ThisMachine()}
+	if err := o.consume(ctx, cmd, report); err != nil {
 		return nil, err
 	}
-	return r, r.readStages(stages)
+	return report, report.readStages(stages)
 }
 
 // readStages adds the stages that the engine wrote. An engine of another version may have written none.
 func (r *Report) readStages(path string) error {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(b) == 0 { // empty until it has stopped in good order
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(data) == 0 { // empty until it has stopped in good order
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	var e engineStages
-	if err := json.Unmarshal(b, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("the engine's stages: %w", err)
 	}
 	r.Stages, r.Send = e.Stages, &e.Send

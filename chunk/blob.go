@@ -291,12 +291,12 @@ func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
 // It allocates at most 128 bytes for each byte of b. b is not kept.
 func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 	p := blobParser{cursor.Cursor{B: b, Part: "index blob"}}
-	x := p.index(maxChunk, p.version())
+	index := p.index(maxChunk, p.version())
 	p.End()
 	if p.Err != nil {
 		return nil, p.Err
 	}
-	return x, nil
+	return index, nil
 }
 
 // index reads the image, and the mask if the version has one.
@@ -312,34 +312,34 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 			extra = p.more()
 		}
 	}
-	x := p.head(false)
-	x.take(extra)
+	index := p.head(false)
+	index.take(extra)
 	if time != nil && p.Err == nil {
-		if x.Inner != BYX {
+		if index.Inner != BYX {
 			p.Fail(fault.Corrupt, "flag 1 in version %d", version)
 		}
-		x.Times, x.Inner, x.LowBits = time.Times, time.Inner, time.LowBits
+		index.Times, index.Inner, index.LowBits = time.Times, time.Inner, time.LowBits
 	}
-	p.ranges(x, maxChunk)
-	if p.Err == nil && extra != nil && !mask && !x.hasMore() {
+	p.ranges(index, maxChunk)
+	if p.Err == nil && extra != nil && !mask && !index.hasMore() {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
 	}
 	if !mask || p.Err != nil {
-		return x
+		return index
 	}
 	if extra != nil {
 		extra = p.more()
 	}
-	x.Mask = p.head(true)
-	x.Mask.take(extra)
-	p.ranges(x.Mask, maxChunk)
-	if p.Err == nil && extra != nil && !x.hasMore() && !x.Mask.hasMore() {
+	index.Mask = p.head(true)
+	index.Mask.take(extra)
+	p.ranges(index.Mask, maxChunk)
+	if p.Err == nil && extra != nil && !index.hasMore() && !index.Mask.hasMore() {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
 	}
 	if p.Err == nil {
-		p.Err = x.Validate(-1, maxChunk)
+		p.Err = index.Validate(-1, maxChunk)
 	}
-	return x
+	return index
 }
 
 // more reads what version 4 has before the flags.
@@ -349,11 +349,11 @@ func (p *blobParser) more() *Index {
 	if p.Err == nil && (packed > 64 || n > MaxParams) {
 		p.Fail(fault.Corrupt, "samples of %d bits, %d bytes of parameters", packed, n)
 	}
-	x := &Index{Packed: int(packed & 127), Reversed: reversed}
+	index := &Index{Packed: int(packed & 127), Reversed: reversed}
 	if p.Err == nil && n > 0 {
-		x.Params = slices.Clone(p.Bytes(int(n))) // because b is not kept
+		index.Params = slices.Clone(p.Bytes(int(n))) // because b is not kept
 	}
-	return x
+	return index
 }
 
 // take sets the fields that more has read.
@@ -408,33 +408,33 @@ func (p *blobParser) head(mask bool) *Index {
 	if f&flagBits != 0 && !mask {
 		p.Fail(fault.Corrupt, "flags %#x", f)
 	}
-	x := &Index{
+	index := &Index{
 		DType: DType(p.U8()), Codec: Codec(p.U8()), Predictor: Predictor(p.U8()),
 		Bands: p.side("bands"), Height: p.side("height"), Width: p.side("width"),
 		ChunkB: 1, ChunkH: p.side("chunk height"), ChunkW: p.side("chunk width"),
 		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
 		Bits: f&flagBits != 0,
 	}
-	if x.Bands > MaxPlanes {
-		p.Fail(fault.Corrupt, "%d bands", x.Bands)
+	if index.Bands > MaxPlanes {
+		p.Fail(fault.Corrupt, "%d bands", index.Bands)
 	}
 	if f&flagYXB != 0 {
-		x.Inner = YXB
+		index.Inner = YXB
 	}
 	if f&flagAllBands != 0 {
-		if x.ChunkB = x.Bands; x.Bands == 1 && p.Err == nil {
+		if index.ChunkB = index.Bands; index.Bands == 1 && p.Err == nil {
 			p.Fail(fault.Corrupt, "flag 64 with one band")
 		}
 	}
 	if f&flagNoData != 0 {
 		v := math.Float64frombits(p.U64())
-		x.NoData = &v
+		index.NoData = &v
 	}
 	if f&flagNoDataBits != 0 {
 		v := p.U64()
-		x.NoDataBits = &v
+		index.NoDataBits = &v
 	}
-	return x
+	return index
 }
 
 // ranges reads the byte ranges of the chunks into x, and checks all of x but its mask.

@@ -267,14 +267,14 @@ func (x *Index) StoredBytes(i int) int {
 
 // MaxStoredBytes returns the decoded size of the largest chunk in bytes.
 func (x *Index) MaxStoredBytes() int {
-	h, w := x.ChunkH, x.ChunkW
+	height, width := x.ChunkH, x.ChunkW
 	if x.CutEdge {
-		h = min(h, x.Height)
+		height = min(height, x.Height)
 	}
 	if x.CutRight {
-		w = min(w, x.Width)
+		width = min(width, x.Width)
 	}
-	return x.ChunkB * h * w * x.DType.Size()
+	return x.ChunkB * height * width * x.DType.Size()
 }
 
 // MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest decoded
@@ -298,18 +298,19 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
 		return err
 	}
-	m := x.Mask
-	if x.Times != 0 || x.LowBits || m.Times != 0 || m.LowBits {
+	index := x.Mask
+	if x.Times != 0 || x.LowBits || index.Times != 0 || index.LowBits {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
-	if m.DType != Uint8 || m.Bands != 1 && m.Bands != x.Bands || m.Height != x.Height || m.Width != x.Width ||
-		m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
+	if index.DType != Uint8 || index.Bands != 1 && index.Bands != x.Bands || index.Height != x.Height ||
+		index.Width != x.Width ||
+		index.Mask != nil || index.NoData != nil || index.NoDataBits != nil {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
-			m.Bands, m.Height, m.Width, m.DType, x.Bands, x.Height, x.Width)
+			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width)
 	}
-	if err := m.validate(fileSize, maxChunk); err != nil {
+	if err := index.validate(fileSize, maxChunk); err != nil {
 		return fault.WithPart(err, "mask", 0)
 	}
 	return nil
@@ -377,17 +378,17 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 	if x.Codec != Raw {
 		limit = x.MaxCompressed()
 	}
-	for i, r := range x.Ranges {
-		if r.Off < 0 || r.Len < 0 || r.Off > math.MaxInt64-r.Len {
-			return bad(fault.Corrupt, "chunk %d: range of %d bytes at %d", i, r.Len, r.Off)
+	for i, span := range x.Ranges {
+		if span.Off < 0 || span.Len < 0 || span.Off > math.MaxInt64-span.Len {
+			return bad(fault.Corrupt, "chunk %d: range of %d bytes at %d", i, span.Len, span.Off)
 		}
-		if fileSize >= 0 && r.Len > 0 && r.Off+r.Len > fileSize {
-			return fault.New(fault.Corrupt, "chunk index", r.Off,
-				"chunk %d: range of %d bytes ends past the file's %d", i, r.Len, fileSize)
+		if fileSize >= 0 && span.Len > 0 && span.Off+span.Len > fileSize {
+			return fault.New(fault.Corrupt, "chunk index", span.Off,
+				"chunk %d: range of %d bytes ends past the file's %d", i, span.Len, fileSize)
 		}
-		if r.Len > limit {
-			return fault.New(fault.Limit, "chunk index", r.Off,
-				"chunk %d: %d bytes stored, at most %d", i, r.Len, limit)
+		if span.Len > limit {
+			return fault.New(fault.Limit, "chunk index", span.Off,
+				"chunk %d: %d bytes stored, at most %d", i, span.Len, limit)
 		}
 	}
 	return nil
@@ -420,32 +421,32 @@ func (x *Index) Shift(by int64) *Index {
 	if by == 0 {
 		return x
 	}
-	s := *x
-	s.Ranges = make([]Range, len(x.Ranges))
-	for i, r := range x.Ranges {
-		if r.Len > 0 { // a sparse chunk has no place, and its offset must stay 0
-			r.Off += by
+	index := *x
+	index.Ranges = make([]Range, len(x.Ranges))
+	for i, span := range x.Ranges {
+		if span.Len > 0 { // a sparse chunk has no place, and its offset must stay 0
+			span.Off += by
 		}
-		s.Ranges[i] = r
+		index.Ranges[i] = span
 	}
 	if x.Mask != nil {
-		s.Mask = x.Mask.Shift(by)
+		index.Mask = x.Mask.Shift(by)
 	}
-	return &s
+	return &index
 }
 
 // ChunkFits reports whether the largest decoded chunk has at most limit bytes.
 func (x *Index) ChunkFits(limit int) bool {
-	h, w := x.ChunkH, x.ChunkW
+	height, width := x.ChunkH, x.ChunkW
 	if x.CutEdge {
-		h = min(h, x.Height)
+		height = min(height, x.Height)
 	}
 	if x.CutRight {
-		w = min(w, x.Width)
+		width = min(width, x.Width)
 	}
 	n := int64(1)
 	// Dividing before each multiplication avoids overflow.
-	for _, f := range [...]int{h, w, x.ChunkB, x.DType.Size()} {
+	for _, f := range [...]int{height, width, x.ChunkB, x.DType.Size()} {
 		if n > int64(limit)/int64(f) {
 			return false
 		}

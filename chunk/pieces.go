@@ -46,17 +46,17 @@ func (x *Index) InPieces(maxChunk int) *Index {
 	if x.ChunkFits(maxChunk) || !x.ChunkFits(math.MaxInt) || !x.inRows() {
 		return nil
 	}
-	p := *x
-	p.Ranges, p.Mask, p.CutEdge, p.ChunkH = nil, nil, true, 1
-	row := p.MaxStoredBytes()
+	index := *x
+	index.Ranges, index.Mask, index.CutEdge, index.ChunkH = nil, nil, true, 1
+	row := index.MaxStoredBytes()
 	if row > maxChunk {
 		return nil
 	}
-	p.ChunkH = min(max(1, min(pieceBytes, maxChunk)/row), x.ChunkH)
-	for x.Down() > 1 && x.ChunkH%p.ChunkH != 0 { // pieces must not cross the edges of chunks
-		p.ChunkH--
+	index.ChunkH = min(max(1, min(pieceBytes, maxChunk)/row), x.ChunkH)
+	for x.Down() > 1 && x.ChunkH%index.ChunkH != 0 { // pieces must not cross the edges of chunks
+		index.ChunkH--
 	}
-	return &p
+	return &index
 }
 
 // inRows reports whether chunks can be decoded row by row.
@@ -90,25 +90,25 @@ const wasteBytes = 64 << 10
 // for other chunks meanwhile. The caller must call Close.
 func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, error) {
 	b, h, w := x.Stored(i)
-	r := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), left: h}
-	if r.packed = r.row; x.isPacked() {
-		r.packed = x.packedRow(b, w)
+	rows := &Rows{d: d, x: x, i: i, row: b * w * x.DType.Size(), left: h}
+	if rows.packed = rows.row; x.isPacked() {
+		rows.packed = x.packedRow(b, w)
 	}
 	if x.Ranges[i].Len == 0 {
-		return r, nil
+		return rows, nil
 	}
 	codec, err := d.codec(x.Codec)
 	if err != nil {
-		return nil, r.fault(err)
+		return nil, rows.fault(err)
 	}
 	s, ok := codec.(StreamDecompressor)
 	if !ok {
 		panic("chunk: the decompressor of " + x.Codec.String() + " is no StreamDecompressor")
 	}
-	if r.stream, err = s.Stream(src, maxWindow); err != nil {
-		return nil, r.fault(err)
+	if rows.stream, err = s.Stream(src, maxWindow); err != nil {
+		return nil, rows.fault(err)
 	}
-	return r, nil
+	return rows, nil
 }
 
 func (r *Rows) fault(err error) error {

@@ -28,16 +28,16 @@ type RunPlan struct {
 // Place returns the byte range to read for chunk i: its range, or the part of it that an uncompressed
 // chunk needs. Len is 0 for a sparse chunk.
 func (x *Index) Place(i int) Range {
-	r := x.Ranges[i]
+	span := x.Ranges[i]
 	if x.Codec == Raw {
 		need := x.StoredBytes(i)
 		if x.isPacked() {
 			b, h, w := x.Stored(i)
 			need = h * x.packedRow(b, w)
 		}
-		r.Len = min(r.Len, int64(need))
+		span.Len = min(span.Len, int64(need))
 	}
-	return r
+	return span
 }
 
 // Reset plans to read the chunks of x that meet box. bands lists the bands to read, in any order, with
@@ -138,16 +138,16 @@ func (p *RunPlan) merge(x *Index, maxGap, maxRun int64) {
 	start := 0
 	var off, end int64
 	for k, i := range p.chunks {
-		r := x.Place(i)
+		span := x.Place(i)
 		if k > start {
-			grown := max(end, r.Off+r.Len)
-			if r.Off-end <= maxGap && grown-off <= maxRun {
+			grown := max(end, span.Off+span.Len)
+			if span.Off-end <= maxGap && grown-off <= maxRun {
 				end = grown
 				continue
 			}
 			p.Runs = append(p.Runs, Run{off, end - off, p.chunks[start:k:k]})
 		}
-		start, off, end = k, r.Off, r.Off+r.Len
+		start, off, end = k, span.Off, span.Off+span.Len
 	}
 	if n := len(p.chunks); n > 0 {
 		p.Runs = append(p.Runs, Run{off, end - off, p.chunks[start:n:n]})

@@ -25,20 +25,20 @@ func (x *Index) Strides(i int) Strides {
 	if planes > 1 {
 		t, b = x.Steps(), x.StepBands()
 	}
-	s := Strides{Bands: b}
+	strides := Strides{Bands: b}
 	switch x.Inner {
 	case YXB:
-		s.Y, s.X, s.T, s.B = w*planes, planes, b, 1
+		strides.Y, strides.X, strides.T, strides.B = w*planes, planes, b, 1
 	case BTYX:
-		s.B, s.T, s.Y, s.X = t*h*w, h*w, w, 1
+		strides.B, strides.T, strides.Y, strides.X = t*h*w, h*w, w, 1
 	case YXBT:
-		s.Y, s.X, s.B, s.T = w*planes, planes, t, 1
+		strides.Y, strides.X, strides.B, strides.T = w*planes, planes, t, 1
 	case BYXT:
-		s.B, s.Y, s.X, s.T = h*w*t, w*t, t, 1
+		strides.B, strides.Y, strides.X, strides.T = h*w*t, w*t, t, 1
 	case TYXB:
-		s.T, s.Y, s.X, s.B = h*w*b, w*b, b, 1
+		strides.T, strides.Y, strides.X, strides.B = h*w*b, w*b, b, 1
 	default:
-		s.T, s.B, s.Y, s.X = b*h*w, h*w, w, 1
+		strides.T, strides.B, strides.Y, strides.X = b*h*w, h*w, w, 1
 	}
-	return s
+	return strides
 }

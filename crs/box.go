@@ -31,44 +31,44 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 	if epsg == 0 {
 		epsg = 4326
 	}
-	c, ok := ByCode(epsg)
-	b := Box{West: sides[0], South: sides[1], East: sides[2], North: sides[3], code: epsg}
+	system, ok := ByCode(epsg)
+	box := Box{West: sides[0], South: sides[1], East: sides[2], North: sides[3], code: epsg}
 	if ok {
-		b.crs = c
+		box.crs = system
 	}
 	text := fmt.Sprintf("bbox is (%v, %v, %v, %v)", sides[0], sides[1], sides[2], sides[3])
 	for _, v := range sides {
 		if !(math.Abs(v) <= maxExtent) {
-			return b, fmt.Errorf("%s: west, south, east and north must be finite numbers up to 1e12", text)
+			return box, fmt.Errorf("%s: west, south, east and north must be finite numbers up to 1e12", text)
 		}
 	}
-	turns := ok && c.Geographic()
-	if b.South > b.North && b.West > b.East && turns && b.West-b.East <= 180 {
-		b.West, b.South, b.East, b.North = b.East, b.North, b.West, b.South
+	turns := ok && system.Geographic()
+	if box.South > box.North && box.West > box.East && turns && box.West-box.East <= 180 {
+		box.West, box.South, box.East, box.North = box.East, box.North, box.West, box.South
 	}
-	if b.South > b.North {
-		return b, fmt.Errorf("%s: its south, %v, is greater than its north, %v: the order is west, south, "+
-			"east, north", text, b.South, b.North)
+	if box.South > box.North {
+		return box, fmt.Errorf("%s: its south, %v, is greater than its north, %v: the order is west, south, "+
+			"east, north", text, box.South, box.North)
 	}
 	if !turns {
-		if b.West > b.East {
-			return b, fmt.Errorf("%s: its west, %v, is greater than its east, %v; only boxes of longitude and "+
-				"latitude go across the antimeridian", text, b.West, b.East)
+		if box.West > box.East {
+			return box, fmt.Errorf("%s: its west, %v, is greater than its east, %v; only boxes of longitude and "+
+				"latitude go across the antimeridian", text, box.West, box.East)
 		}
-		return b, nil
+		return box, nil
 	}
-	if b.South < -90 || b.North > 90 {
-		return b, fmt.Errorf("%s: latitudes of EPSG:%d are -90 to 90 degrees; say bbox_crs for a box in "+
+	if box.South < -90 || box.North > 90 {
+		return box, fmt.Errorf("%s: latitudes of EPSG:%d are -90 to 90 degrees; say bbox_crs for a box in "+
 			"another CRS", text, epsg)
 	}
-	if min(b.West, b.East) < -180 || max(b.West, b.East) > 360 || b.East-b.West > 360 {
-		return b, fmt.Errorf("%s: longitudes of EPSG:%d are -180 to 180 degrees; say bbox_crs for a box in "+
+	if min(box.West, box.East) < -180 || max(box.West, box.East) > 360 || box.East-box.West > 360 {
+		return box, fmt.Errorf("%s: longitudes of EPSG:%d are -180 to 180 degrees; say bbox_crs for a box in "+
 			"another CRS", text, epsg)
 	}
-	if b.West > b.East {
-		b.East += 360
+	if box.West > box.East {
+		box.East += 360
 	}
-	return b, nil
+	return box, nil
 }
 
 // CRS returns the CRS of the box, or false if the package does not know it.
@@ -104,7 +104,7 @@ func (b Box) In(epsg int) (*Region, error) {
 	if epsg == b.code && !b.turns() {
 		return &Region{parts: [][]edge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
 	}
-	c, ok := ByCode(epsg)
+	system, ok := ByCode(epsg)
 	if !ok {
 		return nil, fmt.Errorf("EPSG:%d is none of the CRSs that a box can be taken to", epsg)
 	}
@@ -116,11 +116,11 @@ func (b Box) In(epsg int) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Region{}
-	for _, piece := range o.cut(c) {
-		r.parts = append(r.parts, c.draw(piece, o.all))
+	region := &Region{}
+	for _, piece := range o.cut(system) {
+		region.parts = append(region.parts, system.draw(piece, o.all))
 	}
-	return r, nil
+	return region, nil
 }
 
 // rectangle returns the corners of a rectangle, closed.
@@ -142,11 +142,11 @@ func (b Box) outline() (o outline, err error) {
 			o.band, east = true, west+360
 		}
 		o.ring = rectangle(west, b.South, east, b.North)
-		for i, p := range o.ring {
+		for i, point := range o.ring {
 			if !o.all { // a shift would open a ring around the Earth
-				p[0], p[1] = b.crs.datum.to(p[0], p[1])
+				point[0], point[1] = b.crs.datum.to(point[0], point[1])
 			}
-			o.ring[i] = Point{p[0], max(-90, min(90, p[1]))}
+			o.ring[i] = Point{point[0], max(-90, min(90, point[1]))}
 		}
 		return o, nil
 	}
@@ -158,13 +158,13 @@ func (b Box) outline() (o outline, err error) {
 	// Sampling begins with eighths of a side, because a curve may meet its chord halfway between
 	// two points by chance.
 	o.ring = trace(rectangle(b.West, b.South, b.East, b.North), max(b.East-b.West, b.North-b.South)/8, onMap, convert)
-	for i, p := range o.ring {
-		if p[0] != p[0] {
+	for i, point := range o.ring {
+		if point[0] != point[0] {
 			return o, fmt.Errorf("bbox (%v, %v, %v, %v) goes past the edge of the map of EPSG:%d", b.West, b.South,
 				b.East, b.North, b.code)
 		}
 		if i > 0 {
-			o.ring[i][0] = o.ring[i-1][0] + math.Remainder(p[0]-o.ring[i-1][0], 360)
+			o.ring[i][0] = o.ring[i-1][0] + math.Remainder(point[0]-o.ring[i-1][0], 360)
 		}
 	}
 	first, last := o.ring[0], o.ring[len(o.ring)-1]
@@ -222,16 +222,16 @@ func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
 		return ring
 	}
 	in := func(p Point) bool { return sign*(p[axis]-bound) >= 0 }
-	for i, p := range ring {
-		if i > 0 && in(p) != in(ring[i-1]) {
+	for i, point := range ring {
+		if i > 0 && in(point) != in(ring[i-1]) {
 			a := ring[i-1]
-			t := (bound - a[axis]) / (p[axis] - a[axis])
-			x := Point{a[0] + t*(p[0]-a[0]), a[1] + t*(p[1]-a[1])}
+			t := (bound - a[axis]) / (point[axis] - a[axis])
+			x := Point{a[0] + t*(point[0]-a[0]), a[1] + t*(point[1]-a[1])}
 			x[axis] = bound
 			out = append(out, x)
 		}
-		if in(p) {
-			out = append(out, p)
+		if in(point) {
+			out = append(out, point)
 		}
 	}
 	if len(out) > 0 && out[0] != out[len(out)-1] {
@@ -254,11 +254,11 @@ func (c *CRS) draw(ring []Point, all bool) (list []edge) {
 	if c.Geographic() {
 		off = onMap
 	}
-	for i, p := range ring[1:] {
-		if a := ring[i]; all && c.round && a[0] == p[0] && (p[0] == west || p[0] == east) {
+	for i, point := range ring[1:] {
+		if a := ring[i]; all && c.round && a[0] == point[0] && (point[0] == west || point[0] == east) {
 			continue // the two ends of the ring are the same place: there is no edge on the ground
 		}
-		list = edges(list, trace([]Point{ring[i], p}, 10, off, convert))
+		list = edges(list, trace([]Point{ring[i], point}, 10, off, convert))
 	}
 	return list
 }
@@ -274,18 +274,18 @@ const (
 // are no further than off from the curve. step is the longest line in units of the corners.
 func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 	out := []Point{to(corners[0])}
-	for i, b := range corners[1:] {
+	for i, point := range corners[1:] {
 		a := corners[i]
 		n := 1
-		if length := math.Hypot(b[0]-a[0], b[1]-a[1]); length > step && step > 0 {
+		if length := math.Hypot(point[0]-a[0], point[1]-a[1]); length > step && step > 0 {
 			n = int(min(108, math.Ceil(length/step))) // 1080 degrees in steps of 10
 		}
 		start, fa := a, out[len(out)-1]
 		for k := 1; k <= n; k++ {
 			t := float64(k) / float64(n)
-			next := Point{a[0] + t*(b[0]-a[0]), a[1] + t*(b[1]-a[1])}
+			next := Point{a[0] + t*(point[0]-a[0]), a[1] + t*(point[1]-a[1])}
 			if k == n {
-				next = b
+				next = point
 			}
 			fn := to(next)
 			out = halve(out, start, next, fa, fn, off, 10, to) // 1024 lines for one: 1e-6 of the sag
@@ -297,13 +297,13 @@ func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 
 // halve appends the points after a, up to b.
 func halve(out []Point, a, b, fa, fb Point, off float64, depth int, to func(Point) Point) []Point {
-	m := Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
-	fm := to(m)
+	point := Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
+	fm := to(point)
 	if far := math.Hypot(fm[0]-(fa[0]+fb[0])/2, fm[1]-(fa[1]+fb[1])/2); depth == 0 || !(far > off) {
 		return append(out, fb)
 	}
-	out = halve(out, a, m, fa, fm, off, depth-1, to)
-	return halve(out, m, b, fm, fb, off, depth-1, to)
+	out = halve(out, a, point, fa, fm, off, depth-1, to)
+	return halve(out, point, b, fm, fb, off, depth-1, to)
 }
 
 // edge is a line from (x0, y0) to (x1, y1).

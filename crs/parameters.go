@@ -85,15 +85,15 @@ func parametersIn(text string) (kind string, values map[string]float64) {
 
 // ParseDefinition reads a text of Definition.String.
 func ParseDefinition(text string) Definition {
-	d := Definition{}
-	d.Projection, d.Values = parametersIn(text)
-	for name, target := range map[string]*float64{"a": &d.A, "rf": &d.RF} {
-		*target = d.Values[name]
-		delete(d.Values, name)
+	definition := Definition{}
+	definition.Projection, definition.Values = parametersIn(text)
+	for name, target := range map[string]*float64{"a": &definition.A, "rf": &definition.RF} {
+		*target = definition.Values[name]
+		delete(definition.Values, name)
 	}
-	d.Base = int(d.Values["base"])
-	delete(d.Values, "base")
-	return d
+	definition.Base = int(definition.Values["base"])
+	delete(definition.Values, "base")
+	return definition
 }
 
 // Described returns what a text says about a CRS, which is a name or well-known text as of ByName: its EPSG code, which

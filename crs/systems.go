@@ -57,11 +57,11 @@ func ByCode(epsg int) (*CRS, bool) {
 	if c, ok := known.Load(epsg); ok {
 		return c.(*CRS), true
 	}
-	c := parse(find(epsg))
-	if c != nil { // Unknown codes are not cached, because files may contain any number.
-		known.Store(epsg, c)
+	system := parse(find(epsg))
+	if system != nil { // Unknown codes are not cached, because files may contain any number.
+		known.Store(epsg, system)
 	}
-	return c, c != nil
+	return system, system != nil
 }
 
 // find returns the line of a code, or "".
@@ -139,32 +139,33 @@ func (q *parameters) radians(name string) float64 { return q.number(name, 0) * m
 
 func (q *parameters) crs(line string) *CRS {
 	l := newEllipsoid(q.a, q.rf)
-	c := &CRS{
+	system := &CRS{
 		code: q.code, line: line, l: l, lon0: q.number("lon_0", 0) + q.number("pm", 0),
 		x0: q.number("x_0", 0), y0: q.number("y_0", 0), unit: q.number("unit", 1),
 		sign: 1, reach: 180, south: -90, north: 90,
 	}
 	if q.text["axis"] == "wsu" {
-		c.sign = -1
+		system.sign = -1
 	}
-	if !q.project(c) {
+	if !q.project(system) {
 		return nil
 	}
-	c.datum, c.frame = datumOf(q), frameOf(q)
-	if c.datum != nil && (q.kind == "aea" || q.kind == "cea" || q.kind == "eqc") {
+	system.datum, system.frame = datumOf(q), frameOf(q)
+	if system.datum != nil && (q.kind == "aea" || q.kind == "cea" || q.kind == "eqc") {
 		// A shift maps all longitudes of a pole to one, but these maps draw the pole as a line: the
 		// outline of a box with the pole would cross the map.
-		c.south, c.north = -89.9, 89.9
+		system.south, system.north = -89.9, 89.9
 	}
-	for _, v := range []float64{c.lon0, c.x0, c.y0} {
+	for _, v := range []float64{system.lon0, system.x0, system.y0} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
 		}
 	}
-	if x, y := c.p.forward(0.1, (c.south+c.north)/2*math.Pi/180+0.1); !(c.unit > 0 && x == x && y == y) {
+	if x, y := system.p.forward(0.1, (system.south+system.north)/2*math.Pi/180+0.1); !(system.unit > 0 && x == x &&
+		y == y) {
 		return nil
 	}
-	return c
+	return system
 }
 
 // project sets the projection of c and where it is usable. It reports false if the method is not supported.
@@ -268,12 +269,12 @@ func (c *CRS) OwnDatum() *CRS {
 // Forward converts longitudes and latitudes to x and y. dst and src must have the same length, and
 // may be the same slice. A point without a place on the map becomes NaN.
 func (c *CRS) Forward(dst, src []Point) {
-	for i, p := range src {
-		if !(math.Abs(p[0]) <= 1e6 && math.Abs(p[1]) <= 90) {
+	for i, point := range src {
+		if !(math.Abs(point[0]) <= 1e6 && math.Abs(point[1]) <= 90) {
 			dst[i] = Point{nan, nan}
 			continue
 		}
-		lon, lat := c.datum.from(p[0], p[1])
+		lon, lat := c.datum.from(point[0], point[1])
 		if !c.Geographic() {
 			lon = c.lon0 + math.Remainder(lon-c.lon0, 360)
 		}
@@ -295,11 +296,11 @@ func (c *CRS) place(lon, lat float64) Point {
 // may be the same slice. Longitudes are within 180 degrees of the central meridian, unless the map
 // continues past that. A point off the map becomes NaN.
 func (c *CRS) Inverse(dst, src []Point) {
-	for i, p := range src {
-		lam, phi := c.p.inverse(c.sign*p[0]*c.unit-c.x0, c.sign*p[1]*c.unit-c.y0)
+	for i, point := range src {
+		lam, phi := c.p.inverse(c.sign*point[0]*c.unit-c.x0, c.sign*point[1]*c.unit-c.y0)
 		lon, lat := lam*180/math.Pi+c.lon0, phi*180/math.Pi
 		if c.Geographic() {
-			lon, lat = p[0]+c.lon0, p[1]
+			lon, lat = point[0]+c.lon0, point[1]
 		}
 		if !(math.Abs(lat) <= 90+1e-9) || c.wide == 0 && !(math.Abs(lam) <= math.Pi+1e-9) || !(math.Abs(lon) <= 1e6) {
 			dst[i] = Point{nan, nan}

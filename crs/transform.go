@@ -11,11 +11,11 @@ import (
 
 // Lookup returns the CRS with an EPSG code. Its error has kind unsupported and the code.
 func Lookup(epsg int) (*CRS, error) {
-	c, ok := ByCode(epsg)
+	system, ok := ByCode(epsg)
 	if !ok {
 		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "EPSG:%d is not known", epsg)
 	}
-	return c, nil
+	return system, nil
 }
 
 // CRS returns the CRS that a definition describes, with code 0: also a CRS without a code, such as the
@@ -46,11 +46,11 @@ func (d *Definition) CRS() (*CRS, error) {
 	if !(q.a >= 1e3 && q.a <= 1e9) || q.rf != 0 && !(math.Abs(q.rf) >= 10) {
 		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", q.a, q.rf)
 	}
-	c := q.crs("")
-	if c == nil {
+	system := q.crs("")
+	if system == nil {
 		return refuse("its projection %q is not supported with these parameters", d.Projection)
 	}
-	return c, nil
+	return system, nil
 }
 
 // frame describes the datum of a CRS.
@@ -118,13 +118,13 @@ type Transform struct {
 // spheres, …). Any other shift is an error of kind unsupported, which names the CRS, because Forward
 // and Inverse would be off by metres.
 func NewTransform(from, to *CRS) (*Transform, error) {
-	t := &Transform{from: from, to: to, same: from == to || from.code != 0 && from.code == to.code}
-	if t.same {
-		return t, nil
+	transform := &Transform{from: from, to: to, same: from == to || from.code != 0 && from.code == to.code}
+	if transform.same {
+		return transform, nil
 	}
 	if from.frame.id != "" && from.frame.id == to.frame.id {
-		t.from, t.to = from.OwnDatum(), to.OwnDatum()
-		return t, nil
+		transform.from, transform.to = from.OwnDatum(), to.OwnDatum()
+		return transform, nil
 	}
 	for _, c := range []*CRS{from, to} {
 		if why := c.why(); why != "" {
@@ -132,12 +132,12 @@ func NewTransform(from, to *CRS) (*Transform, error) {
 				from, to, why, c)
 		}
 	}
-	return t, nil
+	return transform, nil
 }
 
 // Between is NewTransform for two EPSG codes.
 func Between(from, to int) (*Transform, error) {
-	a, err := Lookup(from)
+	system, err := Lookup(from)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func Between(from, to int) (*Transform, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewTransform(a, b)
+	return NewTransform(system, b)
 }
 
 // Points converts x and y of one CRS to x and y of the other; longitudes and latitudes are in degrees.

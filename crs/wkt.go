@@ -22,11 +22,11 @@ func ByWKT(text string) (*CRS, bool) {
 	case "GEOGCS":
 		return matchGeographic(root)
 	case "PROJCS":
-		d, ok := root.definition()
+		definition, ok := root.definition()
 		if !ok {
 			return nil, false
 		}
-		return d.Match()
+		return definition.Match()
 	}
 	return nil, false
 }
@@ -176,12 +176,12 @@ type Definition struct {
 // Definition returns the parameters of the CRS.
 func (c *CRS) Definition() Definition {
 	q, _ := split(c.line)
-	d := Definition{Projection: q.kind, A: q.a, RF: q.rf, Base: 4326, Values: q.num}
+	definition := Definition{Projection: q.kind, A: q.a, RF: q.rf, Base: 4326, Values: q.num}
 	if base, ok := q.num["on"]; ok {
-		d.Base = int(base)
+		definition.Base = int(base)
 	}
-	d.Values["unit"] = q.value("unit")
-	return d
+	definition.Values["unit"] = q.value("unit")
+	return definition
 }
 
 // same is the largest difference of equal values of a parameter: well-known text has 10 digits or
@@ -302,13 +302,13 @@ func ByDatum(name string) (*CRS, bool) {
 	if unknown.has(key) {
 		return nil, false
 	}
-	c, ok := byDatum(name, 0)
+	system, ok := byDatum(name, 0)
 	if ok {
-		byName.Store(key, c)
+		byName.Store(key, system)
 	} else {
 		unknown.add(key)
 	}
-	return c, ok
+	return system, ok
 }
 
 // unknown holds a few names that ByDatum did not find. The search for one takes 0.4 ms, which each file of a dataset

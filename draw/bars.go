@@ -86,15 +86,16 @@ func checkBars(panels []BarPanel) error {
 	if len(panels) == 0 || len(panels) > MaxPanels {
 		return fmt.Errorf("draw: there are %d groups of bars: a figure has 1 to %d", len(panels), MaxPanels)
 	}
-	for _, p := range panels {
-		if len(p.Bars) > MaxBars {
-			return fmt.Errorf("draw: there are %d bars in %q: at most %d fit", len(p.Bars), p.Name, MaxBars)
+	for _, barPanel := range panels {
+		if len(barPanel.Bars) > MaxBars {
+			return fmt.Errorf("draw: there are %d bars in %q: at most %d fit", len(barPanel.Bars), barPanel.Name,
+				MaxBars)
 		}
-		for _, b := range p.Bars {
-			for _, v := range [...]float64{b.Value, b.Low, b.High} {
+		for _, bar := range barPanel.Bars {
+			for _, v := range [...]float64{bar.Value, bar.Low, bar.High} {
 				if !(v >= 0) || math.IsInf(v, 0) {
 					return fmt.Errorf("draw: the bar %q has the value %v: values must be finite and not negative",
-						b.Name, v)
+						bar.Name, v)
 				}
 			}
 		}
@@ -124,20 +125,20 @@ func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
 	}
 	start, span := x+left+6, width-left-6-right-8
 	place := func(v float64) vg.Length { return start + vg.Length(v/top)*span }
-	for i, b := range p.Bars {
+	for i, bar := range p.Bars {
 		mid := y - vg.Length(i)*barHeight - barHeight/2
-		dc.FillText(name, vg.Point{X: start - 6, Y: mid}, clip(b.Name, name.Font, width/3))
+		dc.FillText(name, vg.Point{X: start - 6, Y: mid}, clip(bar.Name, name.Font, width/3))
 		fill := barPlain
-		if b.Marked {
+		if bar.Marked {
 			fill = barMarked
 		}
-		dc.FillPolygon(fill, []vg.Point{{X: start, Y: mid - 5}, {X: place(b.Value), Y: mid - 5},
-			{X: place(b.Value), Y: mid + 5}, {X: start, Y: mid + 5}})
-		dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, place(b.Low), mid, place(b.High), mid)
-		for _, v := range [...]float64{b.Low, b.High} {
+		dc.FillPolygon(fill, []vg.Point{{X: start, Y: mid - 5}, {X: place(bar.Value), Y: mid - 5},
+			{X: place(bar.Value), Y: mid + 5}, {X: start, Y: mid + 5}})
+		dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, place(bar.Low), mid, place(bar.High), mid)
+		for _, v := range [...]float64{bar.Low, bar.High} {
 			dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, place(v), mid-2.5, place(v), mid+2.5)
 		}
-		dc.FillText(value, vg.Point{X: max(place(b.Value), place(b.High)) + 6, Y: mid}, b.label())
+		dc.FillText(value, vg.Point{X: max(place(bar.Value), place(bar.High)) + 6, Y: mid}, bar.label())
 	}
 	dc.StrokeLine2(draw.LineStyle{Color: pale, Width: 0.6}, start, y+2, start, y-vg.Length(len(p.Bars))*barHeight-2)
 }

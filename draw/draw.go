@@ -362,14 +362,14 @@ func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 		columns = int(math.Ceil(math.Sqrt(float64(len(pictures)))))
 	}
 	columns = min(columns, len(pictures))
-	w, h := 0, 0
+	width, height := 0, 0
 	for _, p := range pictures {
-		w, h = max(w, p.Rect.Dx()), max(h, p.Rect.Dy())
+		width, height = max(width, p.Rect.Dx()), max(height, p.Rect.Dy())
 	}
 	rows := (len(pictures) + columns - 1) / columns
-	sheet := image.NewNRGBA(image.Rect(0, 0, columns*(w+gap)-gap, rows*(h+gap)-gap))
+	sheet := image.NewNRGBA(image.Rect(0, 0, columns*(width+gap)-gap, rows*(height+gap)-gap))
 	for i, p := range pictures {
-		x0, y0 := i%columns*(w+gap), i/columns*(h+gap)
+		x0, y0 := i%columns*(width+gap), i/columns*(height+gap)
 		for y := range p.Rect.Dy() {
 			copy(sheet.Pix[sheet.PixOffset(x0, y0+y):][:4*p.Rect.Dx()], p.Pix[y*p.Stride:][:4*p.Rect.Dx()])
 		}

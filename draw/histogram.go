@@ -56,14 +56,14 @@ func (b *Bars) At(v float64) float64 { return share(v, b.Edges[0], b.Edges[len(b
 // more than others, so that a smooth distribution would look like a comb: the heights of bins narrower than 16 are
 // scaled as if all bins had equally many integers.
 func (p *Panel) Bars() Bars {
-	h := p.Histogram
-	edges, counts := h.Edges, h.Counts
+	histogram := p.Histogram
+	edges, counts := histogram.Edges, histogram.Counts
 	n := len(counts)
 	width := (edges[n] - edges[0]) / float64(n)
 	// Beyond 2^52 a float64 cannot tell neighbouring integers apart.
 	whole := p.Integer && math.Abs(edges[0]) < 1<<52 && math.Abs(edges[n]) < 1<<52
 	if whole && width < 1 {
-		edges, counts = perValue(h)
+		edges, counts = perValue(histogram)
 	}
 	a, b, beyond := focus(counts)
 	bars := Bars{Edges: edges[a : b+1], Heights: make([]float64, b-a), Beyond: beyond}
@@ -182,11 +182,11 @@ func WriteHistograms(w io.Writer, title string, panels []Panel, format string) e
 	dc.Fill(dc.Rectangle.Path())
 	dc = draw.Crop(dc, margin, -margin, margin, -margin)
 	heading(dc, clip(title, typeface(14, true), dc.Max.X-dc.Min.X))
-	for i, p := range panels {
+	for i, panel := range panels {
 		x, y := dc.Min.X+vg.Length(i%columns)*pw, dc.Max.Y-head-vg.Length(i/columns)*ph
 		cell := draw.Canvas{Canvas: dc.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - ph},
 			Max: vg.Point{X: x + pw, Y: y}}}
-		p.draw(draw.Crop(cell, 6, -10, 6, -6))
+		panel.draw(draw.Crop(cell, 6, -10, 6, -6))
 	}
 	_, err = canvas.WriteTo(w)
 	return err
@@ -280,13 +280,13 @@ func (p *Panel) plot() *plot.Plot {
 	q.BackgroundColor = color.Transparent
 	s := &steps{p.Bars()}
 	q.Add(s, p.lines(s))
-	for _, a := range []*plot.Axis{&q.X, &q.Y} {
-		a.Label.TextStyle.Font, a.Label.TextStyle.Color = typeface(8, false), pale
-		a.Tick.Label.Font, a.Tick.Label.Color = typeface(8, false), pale
-		a.Color, a.Tick.Color = pale, pale
-		a.Width, a.Tick.Width, a.Tick.Length = 0.5, 0.5, 3
-		a.Padding = 0
-		a.Tick.Marker = ticker{}
+	for _, axis := range []*plot.Axis{&q.X, &q.Y} {
+		axis.Label.TextStyle.Font, axis.Label.TextStyle.Color = typeface(8, false), pale
+		axis.Tick.Label.Font, axis.Tick.Label.Color = typeface(8, false), pale
+		axis.Color, axis.Tick.Color = pale, pale
+		axis.Width, axis.Tick.Width, axis.Tick.Length = 0.5, 0.5, 3
+		axis.Padding = 0
+		axis.Tick.Marker = ticker{}
 	}
 	q.X.Label.Text, q.Y.Label.Text = "value", "pixels"
 	q.X.Tick.Marker = ticker{lo: s.Edges[0], hi: s.Edges[len(s.Edges)-1], scaled: true}

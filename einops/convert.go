@@ -168,40 +168,40 @@ func pick(s []float32, b int, fallback float32) float32 {
 }
 
 func (cv *Converter) setNoData(c Convert) error {
-	t := cv.fromNum
+	num := cv.fromNum
 	switch {
-	case c.NoDataBits != nil && t == kernel.None:
+	case c.NoDataBits != nil && num == kernel.None:
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "nodata bits of %s", c.From)
 	case c.NoDataBits != nil:
-		cv.match, cv.noData = kernel.MatchBits(t, *c.NoDataBits), true
-	case c.NoData != nil && t == kernel.None:
+		cv.match, cv.noData = kernel.MatchBits(num, *c.NoDataBits), true
+	case c.NoData != nil && num == kernel.None:
 		cv.match, cv.noData = kernel.MatchValue(cv.complexParts, *c.NoData)
 		cv.imag, _ = kernel.MatchValue(cv.complexParts, 0)
 	case c.NoData != nil:
-		cv.match, cv.noData = kernel.MatchValue(t, *c.NoData)
+		cv.match, cv.noData = kernel.MatchValue(num, *c.NoData)
 	}
 	return nil
 }
 
 // setFill sets the fill element. The imaginary part of a complex element is 0.
 func (cv *Converter) setFill(v float64) error {
-	t := cv.toNum
-	if t == kernel.None {
-		t = cv.complexParts
+	num := cv.toNum
+	if num == kernel.None {
+		num = cv.complexParts
 	}
 	var bits uint64
-	if t.IsFloat() {
-		bits = kernel.FloatBits(t, v)
+	if num.IsFloat() {
+		bits = kernel.FloatBits(num, v)
 	} else {
 		var ok bool
-		if bits, ok = kernel.IntBits(t, v); !ok {
+		if bits, ok = kernel.IntBits(num, v); !ok {
 			return fmt.Errorf("einops: fill value %v is not a number of type %s", v, cv.to)
 		}
 	}
 	binary.LittleEndian.PutUint64(cv.fill[:], bits)
 	if cv.target() {
 		f := [1]float32{}
-		kernel.Load(f[:], cv.fill[:], t, 1)
+		kernel.Load(f[:], cv.fill[:], num, 1)
 		cv.fillFloat = f[0]
 	}
 	return nil

@@ -128,21 +128,21 @@ func (p *Pattern) Plan(axes []Axis, sizes map[string]int) (*Plan, error) {
 // checkAxes returns the number of samples of the input.
 func checkAxes(axes []Axis) (int, error) {
 	last, elems := -1, 1
-	for _, a := range axes {
-		k := axisIndex(a.Name)
+	for _, axis := range axes {
+		k := axisIndex(axis.Name)
 		if k < 0 {
-			return 0, fmt.Errorf("einops: no input axis can be called %q, only n, t, b, y, x", a.Name)
+			return 0, fmt.Errorf("einops: no input axis can be called %q, only n, t, b, y, x", axis.Name)
 		}
 		if k <= last {
-			return 0, fmt.Errorf("einops: input axis %s is not in the order n t b y x", a.Name)
+			return 0, fmt.Errorf("einops: input axis %s is not in the order n t b y x", axis.Name)
 		}
-		if a.Len < 1 {
-			return 0, fmt.Errorf("einops: input axis %s has length %d", a.Name, a.Len)
+		if axis.Len < 1 {
+			return 0, fmt.Errorf("einops: input axis %s has length %d", axis.Name, axis.Len)
 		}
-		if elems > maxElems/a.Len {
+		if elems > maxElems/axis.Len {
 			return 0, fmt.Errorf("einops: input axes %v have too many samples", axes)
 		}
-		last, elems = k, elems*a.Len
+		last, elems = k, elems*axis.Len
 	}
 	return elems, nil
 }
@@ -224,18 +224,18 @@ func (r *resolver) implied() error {
 			}
 		}
 	}
-	for i, a := range r.axes {
-		col, ok := named[a.Name]
+	for i, axis := range r.axes {
+		col, ok := named[axis.Name]
 		switch {
 		case ok:
-			if err := r.sizeIs(a.Name, a.Len, col); err != nil {
+			if err := r.sizeIs(axis.Name, axis.Len, col); err != nil {
 				return err
 			}
-			r.add(a.Name, i, a.Len)
+			r.add(axis.Name, i, axis.Len)
 		case hasRest:
 			r.addRest(i)
-		case a.Len != 1:
-			return r.p.errorf(end, "input axis %s of length %d is left out", a.Name, a.Len)
+		case axis.Len != 1:
+			return r.p.errorf(end, "input axis %s of length %d is left out", axis.Name, axis.Len)
 		}
 	}
 	return nil
@@ -431,33 +431,33 @@ func (r *resolver) outItems() (axes []string, elems [][]int) {
 // plan lays the elementary axes out in the order of the right side.
 func (r *resolver) plan(elems int) *Plan {
 	names, out := r.outItems()
-	p := &Plan{Axes: names, Shape: make([]int, len(out)), elems: elems, band: -1}
+	plan := &Plan{Axes: names, Shape: make([]int, len(out)), elems: elems, band: -1}
 	stride := 1
 	for i := len(out) - 1; i >= 0; i-- {
-		p.Shape[i] = 1
+		plan.Shape[i] = 1
 		for k := len(out[i]) - 1; k >= 0; k-- {
 			e := &r.elems[out[i][k]]
 			e.stride = stride
 			stride *= e.n
-			p.Shape[i] *= e.n
+			plan.Shape[i] *= e.n
 		}
 		if len(out[i]) == 1 {
 			if e := r.elems[out[i][0]]; e.whole && r.axes[e.axis].Name == "b" {
-				p.band = i
+				plan.band = i
 			}
 		}
 	}
-	for i := range p.axes {
-		p.axes[i].n = 1
+	for i := range plan.axes {
+		plan.axes[i].n = 1
 	}
 	for _, a := range r.axes {
-		p.axes[axisIndex(a.Name)].n = a.Len
+		plan.axes[axisIndex(a.Name)].n = a.Len
 	}
 	for _, e := range r.elems {
-		p.axes[axisIndex(r.axes[e.axis].Name)].push(digit{e.n, e.stride})
+		plan.axes[axisIndex(r.axes[e.axis].Name)].push(digit{e.n, e.stride})
 	}
-	p.runs = p.axes[axisX].runs()
-	return p
+	plan.runs = plan.axes[axisX].runs()
+	return plan
 }
 
 // push adds an inner digit. It skips a digit of length 1, and merges a digit whose steps fill one step of

@@ -107,8 +107,8 @@ func withoutUsers(word string) string {
 	}
 	var out strings.Builder
 	done, mark := 0, 0
-	for _, m := range anyScheme.FindAllStringIndex(word, -1) {
-		first := m[1]
+	for _, numbers := range anyScheme.FindAllStringIndex(word, -1) {
+		first := numbers[1]
 		if first < done { // inside of a password
 			continue
 		}
@@ -122,7 +122,7 @@ func withoutUsers(word string) string {
 			}
 		}
 		last := endOfUser(word, first, mark)
-		if last < 0 || azureScheme.MatchString(word[max(0, m[1]-len("-abfss:/")):m[1]-len(":/")]) &&
+		if last < 0 || azureScheme.MatchString(word[max(0, numbers[1]-len("-abfss:/")):numbers[1]-len(":/")]) &&
 			azureContainer.MatchString(word[first:last]) {
 			continue
 		}
@@ -175,14 +175,14 @@ func withoutEncoded(word string) string {
 	}
 	var out strings.Builder
 	done := 0
-	for _, m := range schemes {
-		authority := word[m[1]:]
+	for _, numbers := range schemes {
+		authority := word[numbers[1]:]
 		if slash := encodedSlash.FindStringIndex(authority); slash != nil {
 			authority = authority[:slash[0]]
 		}
 		if ats := encodedAt.FindAllStringIndex(authority, -1); ats != nil {
-			out.WriteString(word[done:m[1]] + hidden)
-			done = m[1] + ats[len(ats)-1][0]
+			out.WriteString(word[done:numbers[1]] + hidden)
+			done = numbers[1] + ats[len(ats)-1][0]
 		}
 	}
 	out.WriteString(word[done:])

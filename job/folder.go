@@ -86,14 +86,14 @@ func (f localFolder) read(_ context.Context, file string, most int64) ([]byte, e
 		return nil, err
 	}
 	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
 		err = fault.New(fault.Limit, "job", fault.NoOffset, "over %d bytes", most)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	return b, nil
+	return data, nil
 }
 
 func (f localFolder) section(ctx context.Context, file string, off, n int64) ([]byte, error) {
@@ -135,11 +135,11 @@ func openRegular(name string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, missing(name, err)
 	}
-	r, err := os.Open(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, 0, missing(name, err)
 	}
-	return r, st.Size(), nil
+	return file, st.Size(), nil
 }
 
 func (f localFolder) write(_ context.Context, file string, write func(io.Writer) error) error {

@@ -137,12 +137,13 @@ func parseBodies(b []byte, s Shard, most int64) (out []json.RawMessage, err erro
 	if digits(sum) != s.Sum {
 		return nil, bad("the content is not that which the job says")
 	}
-	d, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+	decoder, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	lines := bufio.NewScanner(io.LimitReader(d, maxBodies))
+	defer decoder.Close()
+	lines := bufio.NewScanner(io.LimitReader(decoder, maxBodies))
 	lines.Buffer(nil, maxBody+1)
 	held := int64(0)
 	for lines.Scan() {

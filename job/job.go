@@ -74,17 +74,17 @@ func Open(ctx context.Context, path string, kinds Kinds) (*Job, error) {
 
 // OpenIn is Open for any folder.
 func OpenIn(ctx context.Context, f Folder, kinds Kinds) (*Job, error) {
-	b, err := f.read(ctx, manifestName, maxManifest)
+	data, err := f.read(ctx, manifestName, maxManifest)
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{folder: f}
-	if err := j.parse(b, kinds); err != nil {
+	job := &Job{folder: f}
+	if err := job.parse(data, kinds); err != nil {
 		return nil, fault.WithFile(err, f.name(manifestName))
 	}
-	sum := sha256.Sum256(b)
-	j.ID = hex.EncodeToString(sum[:])
-	return j, nil
+	sum := sha256.Sum256(data)
+	job.ID = hex.EncodeToString(sum[:])
+	return job, nil
 }
 
 func (j *Job) parse(b []byte, kinds Kinds) error {
@@ -121,17 +121,17 @@ func (j *Job) checkShards() error {
 		return corrupt("list %q", j.List)
 	}
 	next, pos := int64(0), int64(0)
-	for i, s := range j.Shards {
+	for i, shard := range j.Shards {
 		switch {
-		case s.First != next || s.Count < 1 || s.Count > j.Items-next:
-			return corrupt("shard %d has the items %d to %d, of %d", i, s.First, s.First+s.Count, j.Items)
-		case s.Bytes < 0 || s.Bytes > j.Bytes:
-			return corrupt("shard %d reads %d of %d bytes", i, s.Bytes, j.Bytes)
-		case s.Offset != pos || s.Length < 0 || s.Length > maxBlock || (s.Length > 0) != (j.List != ""):
-			return corrupt("shard %d has %d bytes of the list at %d", i, s.Length, s.Offset)
+		case shard.First != next || shard.Count < 1 || shard.Count > j.Items-next:
+			return corrupt("shard %d has the items %d to %d, of %d", i, shard.First, shard.First+shard.Count, j.Items)
+		case shard.Bytes < 0 || shard.Bytes > j.Bytes:
+			return corrupt("shard %d reads %d of %d bytes", i, shard.Bytes, j.Bytes)
+		case shard.Offset != pos || shard.Length < 0 || shard.Length > maxBlock || (shard.Length > 0) != (j.List != ""):
+			return corrupt("shard %d has %d bytes of the list at %d", i, shard.Length, shard.Offset)
 		}
-		next += s.Count
-		pos += s.Length
+		next += shard.Count
+		pos += shard.Length
 	}
 	if next != j.Items {
 		return corrupt("%d shards have %d of %d items", len(j.Shards), next, j.Items)

@@ -34,13 +34,13 @@ func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 	}
 	p := &pool{total: j.Items, progress: o.Progress, of: map[int]int64{}}
 	failed := map[int]error{}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, o.Shards))
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, o.Shards))
 	for shard := range j.Shards {
 		if gctx.Err() != nil {
 			break
 		}
-		g.Go(func() error {
+		group.Go(func() error {
 			ro := o.RunOptions
 			ro.Progress = func(done, _ int64) { p.set(shard, done) }
 			err := j.run(gctx, shard, results[shard], ro)
@@ -56,7 +56,7 @@ func (j *Job) Local(ctx context.Context, o LocalOptions) error {
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil || len(failed) == 0 {

@@ -72,17 +72,17 @@ func (j *Job) Places() bool {
 
 // Place joins the results into the file or folder o.Name: see Placing.
 func (r *Results) Place(ctx context.Context, o MergeOptions) (Outcome, error) {
-	k, is := r.job.kind.(Placing)
+	placing, is := r.job.kind.(Placing)
 	if !is || o.Name == "" {
 		return Outcome{}, fmt.Errorf("job: the output of kind %s at %q: it has a name if the kind places it",
 			r.job.Kind, o.Name)
 	}
-	return k.Place(ctx, r.merging(ctx, o))
+	return placing.Place(ctx, r.merging(ctx, o))
 }
 
 func (r *Results) merging(ctx context.Context, o MergeOptions) *Merging {
-	m := &Merging{MergeOptions: o, Job: r.job}
-	m.Parts = func(yield func(*Part, error) bool) {
+	merging := &Merging{MergeOptions: o, Job: r.job}
+	merging.Parts = func(yield func(*Part, error) bool) {
 		for shard, name := range r.names {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
@@ -100,7 +100,7 @@ func (r *Results) merging(ctx context.Context, o MergeOptions) *Merging {
 			}
 		}
 	}
-	return m
+	return merging
 }
 
 // InPart names the result of a shard in an error about it.

@@ -88,12 +88,12 @@ func (f *objects) section(ctx context.Context, file string, off, n int64) (b []b
 
 // get reads at most n bytes. The memory grows with what arrives.
 func (f *objects) get(ctx context.Context, file string, off, n int64) ([]byte, error) {
-	r, err := f.bucket.NewRangeReader(ctx, f.prefix+file, off, n, nil)
+	reader, err := f.bucket.NewRangeReader(ctx, f.prefix+file, off, n, nil)
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(r, n))
-	return b, errors.Join(err, r.Close())
+	b, err := io.ReadAll(io.LimitReader(reader, n))
+	return b, errors.Join(err, reader.Close())
 }
 
 // downloaded is an object in a scratch.
@@ -105,13 +105,13 @@ func (d downloaded) Size() int64 { return d.size }
 // open implements folder: it reads the object once, because results are read whole, and pieces cost a request each.
 func (f *objects) open(ctx context.Context, file string) (c content, err error) {
 	err = f.again(ctx, file, func() (err error) {
-		r, err := f.bucket.NewReader(ctx, f.prefix+file, nil)
+		reader, err := f.bucket.NewReader(ctx, f.prefix+file, nil)
 		if err != nil {
 			return err
 		}
 		s := newScratch()
-		_, err = io.Copy(&limited{s, maxResult}, r)
-		if err = errors.Join(err, r.Close()); err != nil {
+		_, err = io.Copy(&limited{s, maxResult}, reader)
+		if err = errors.Join(err, reader.Close()); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		c = downloaded{s}
@@ -154,15 +154,15 @@ func (f *objects) put(ctx context.Context, file string, write func(io.Writer) er
 	o.ContentType, o.DisableContentTypeDetection = "application/octet-stream", true
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := f.bucket.NewWriter(ctx, f.prefix+file, o)
+	writer, err := f.bucket.NewWriter(ctx, f.prefix+file, o)
 	if err != nil {
 		return err
 	}
-	if err := write(w); err != nil {
+	if err := write(writer); err != nil {
 		cancel() // Close would write what there is
-		return errors.Join(err, w.Close())
+		return errors.Join(err, writer.Close())
 	}
-	return w.Close()
+	return writer.Close()
 }
 
 func (f *objects) create(ctx context.Context, file string, b []byte) error {

@@ -58,43 +58,43 @@ func PlanIn(ctx context.Context, f Folder, k Kind, o PlanOptions, r resources.Op
 	if items.Count < 1 {
 		return nil, fault.New(fault.NotFound, "dataset", fault.NoOffset, "nothing to do")
 	}
-	m := Manifest{Version: Version, Kind: k.Name(), Items: items.Count, Bytes: items.Bytes}
+	manifest := Manifest{Version: Version, Kind: k.Name(), Items: items.Count, Bytes: items.Bytes}
 	list, err := newListWriter()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, list.close()) }()
-	if m.Shards, err = divide(ctx, items, o, list); err != nil {
+	if manifest.Shards, err = divide(ctx, items, o, list); err != nil {
 		return nil, err
 	}
-	if m.Work, err = json.Marshal(k); err != nil {
+	if manifest.Work, err = json.Marshal(k); err != nil {
 		return nil, err
 	}
-	if notText(m.Work) {
+	if notText(manifest.Work) {
 		return nil, fault.New(fault.Unsupported, "job", fault.NoOffset, "a name in the work is not UTF-8")
 	}
 	if items.Lists {
-		m.List = list.name()
+		manifest.List = list.name()
 	}
-	b, err := json.Marshal(m)
+	buf, err := json.Marshal(manifest)
 	if err != nil {
 		return nil, err
 	}
 	kinds := Kinds{k.Name(): func() Kind { return k }}
 	// A job that cannot be opened must not be written.
-	if err := new(Job).parse(b, kinds); err != nil {
+	if err := new(Job).parse(buf, kinds); err != nil {
 		return nil, err
 	}
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if m.List != "" {
-		if err := f.write(ctx, m.List, list.copyTo); err != nil {
+	if manifest.List != "" {
+		if err := f.write(ctx, manifest.List, list.copyTo); err != nil {
 			return nil, err
 		}
 	}
 	// The manifest comes last, and of two plans at once the first one's stays.
-	switch err := f.create(ctx, manifestName, append(b, '\n')); {
+	switch err := f.create(ctx, manifestName, append(buf, '\n')); {
 	case errors.Is(err, fs.ErrExist):
 		return nil, errThere(f.name(manifestName))
 	case err != nil:
@@ -187,13 +187,13 @@ func (d *divider) full(it Item) bool {
 
 // end ends the current shard.
 func (d *divider) end() (err error) {
-	s := d.now
+	shard := d.now
 	if d.items.Lists {
-		if s.Offset, s.Length, s.Sum, err = d.list.cut(); err != nil {
+		if shard.Offset, shard.Length, shard.Sum, err = d.list.cut(); err != nil {
 			return err
 		}
 	}
-	d.shards = append(d.shards, s)
-	d.now = Shard{First: s.First + s.Count}
+	d.shards = append(d.shards, shard)
+	d.now = Shard{First: shard.First + shard.Count}
 	return nil
 }

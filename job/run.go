@@ -129,12 +129,12 @@ func Retryable(err error) bool { return fault.KindOf(err) == 0 }
 
 // note writes the record of a run of a shard.
 func (j *Job) note(ctx context.Context, shard int, r record) error {
-	b, err := json.Marshal(r)
+	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	return j.folder.write(ctx, recordName(shard), func(w io.Writer) error {
-		_, err := w.Write(b)
+		_, err := w.Write(data)
 		return err
 	})
 }
@@ -145,15 +145,15 @@ func (j *Job) do(ctx context.Context, shard int, o RunOptions) (skipped int64, e
 	if err != nil {
 		return 0, err
 	}
-	t := &Task{Shard: j.Shards[shard], Number: shard, Bodies: bodies, Options: o.Resource, Progress: o.Progress}
-	if t.Progress == nil {
-		t.Progress = func(int64, int64) {}
+	task := &Task{Shard: j.Shards[shard], Number: shard, Bodies: bodies, Options: o.Resource, Progress: o.Progress}
+	if task.Progress == nil {
+		task.Progress = func(int64, int64) {}
 	}
 	body := newScratch()
 	defer func() { err = errors.Join(err, body.Close()) }()
 	var tally any
 	err = crash.Call(func() (err error) {
-		tally, err = j.kind.Run(ctx, t, &limited{body, maxResult})
+		tally, err = j.kind.Run(ctx, task, &limited{body, maxResult})
 		return err
 	})
 	if err != nil {

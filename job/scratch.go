@@ -29,12 +29,12 @@ func newScratch() *scratch { return &scratch{most: scratchMemory, sum: sha256.Ne
 // Write implements io.Writer.
 func (s *scratch) Write(p []byte) (int, error) {
 	if s.file == nil && s.size+int64(len(p)) > s.most {
-		f, err := durable.Scratch()
+		file, err := durable.Scratch()
 		if err != nil {
 			return 0, err
 		}
-		s.file = f
-		if _, err := f.Write(s.memory); err != nil {
+		s.file = file
+		if _, err := file.Write(s.memory); err != nil {
 			return 0, err
 		}
 		s.memory = nil

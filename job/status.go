@@ -61,7 +61,7 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Kind: j.Kind, Shards: len(j.Shards), Items: j.Items, Bytes: j.Bytes, Slowest: -1,
+	status := &Status{Kind: j.Kind, Shards: len(j.Shards), Items: j.Items, Bytes: j.Bytes, Slowest: -1,
 		Failed: []int{}, Running: []int{}, Missing: []int{}}
 	records, err := j.records(ctx)
 	if err != nil {
@@ -80,12 +80,12 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 				return nil, err
 			}
 		}
-		s.add(i, shard, done, r, known)
+		status.add(i, shard, done, r, known)
 	}
-	if took := s.lastEnd - float64(s.firstStart); took > 0 {
-		s.ItemsRate = float64(s.ItemsDone) / took
+	if took := status.lastEnd - float64(status.firstStart); took > 0 {
+		status.ItemsRate = float64(status.ItemsDone) / took
 	}
-	return s, nil
+	return status, nil
 }
 
 // readers is how many records are read at a time: each is a request where the folder is in a store.
@@ -99,14 +99,14 @@ func (j *Job) records(ctx context.Context) (map[int]record, error) {
 	}
 	out := map[int]record{}
 	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
 	for _, name := range names {
 		i, err := strconv.Atoi(strings.TrimSuffix(name, ".json"))
 		if err != nil || i < 0 || i >= len(j.Shards) || recordName(i) != runsName+"/"+name {
 			continue
 		}
-		g.Go(func() error {
+		group.Go(func() error {
 			var r record
 			b, err := j.folder.read(gctx, recordName(i), maxRecord)
 			if err == nil && json.Unmarshal(b, &r) == nil && r.possible(j.Shards[i]) {
@@ -117,7 +117,7 @@ func (j *Job) records(ctx context.Context) (map[int]record, error) {
 			return gctx.Err()
 		})
 	}
-	return out, g.Wait()
+	return out, group.Wait()
 }
 
 // add adds a shard, with the record of its last run if that is known.

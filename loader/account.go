@@ -26,13 +26,13 @@ func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, err
 	root := s.Root()
 	n := int64(datasets(&root))
 	o.CacheBytes = max(1, min(o.CacheBytes, total/cachesShare/n))
-	a, err := o.Budget.Open(ctx, openingBytes+n*o.CacheBytes)
+	account, err := o.Budget.Open(ctx, openingBytes+n*o.CacheBytes)
 	if err == nil {
 		if err = turns.Tick(ctx); err != nil { // it may have waited without its turn
-			a.Close()
+			account.Close()
 		}
 	}
-	return a, fault.WithFile(err, s.Source)
+	return account, fault.WithFile(err, s.Source)
 }
 
 // datasets returns how many datasets a source has: one, or as many as its mixture.

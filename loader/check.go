@@ -50,14 +50,14 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	}
 	c := &check{engine: e, options: o}
 	total, remote := int64(0), false
-	for _, d := range e.sets {
-		n := d.table.Len()
-		if d.rows != nil {
-			n = int64(len(d.rows))
+	for _, set := range e.sets {
+		n := set.table.Len()
+		if set.rows != nil {
+			n = int64(len(set.rows))
 		}
 		total += n
 		c.ends = append(c.ends, total)
-		remote = remote || d.remote
+		remote = remote || set.remote
 	}
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) error { return c.visit(ctx, r, i) }
@@ -68,11 +68,11 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	slices.SortFunc(c.list, func(a, b checked) int {
 		return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row))
 	})
-	r := &CheckReport{Samples: total, Bad: int64(c.bad)}
+	checkReport := &CheckReport{Samples: total, Bad: int64(c.bad)}
 	for _, b := range c.list[:min(len(c.list), o.MaxBad)] {
-		r.List = append(r.List, b.BadSample)
+		checkReport.List = append(checkReport.List, b.BadSample)
 	}
-	return r, nil
+	return checkReport, nil
 }
 
 // check is a Check in progress.
@@ -158,11 +158,11 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 
 // points reads all points on the first raster of a row.
 func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row int64) error {
-	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row)
+	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row)
 	if err != nil {
 		return err
 	}
-	return d.eachPoints(ctx, a, row, shuffle.Box{H: a.Index.Height, W: a.Index.Width},
+	return d.eachPoints(ctx, asset, row, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width},
 		func(_ int, f *pointsField, at pointWindow) error {
 			box, ok := f.box(at.win, at.t, at.n)
 			if !ok {
@@ -178,25 +178,25 @@ func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row in
 
 // asset reads a step of a raster field of a row completely.
 func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field, step int) error {
-	f := d.rasters[field]
-	a, err := d.table.Asset(ctx, d.column(field, step), draw.Row)
+	raster := d.rasters[field]
+	asset, err := d.table.Asset(ctx, d.column(field, step), draw.Row)
 	if err != nil {
 		return err
 	}
 	if d.ground != nil {
 		// A window on the ground is not checked per row: the places of all scenes were checked at opening.
-	} else if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
-		return fault.WithFile(err, a.URI)
+	} else if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, asset); err != nil {
+		return fault.WithFile(err, asset.URI)
 	}
-	if a.Parts != nil {
-		return c.stack(ctx, r, f, &a)
+	if asset.Parts != nil {
+		return c.stack(ctx, r, raster, &asset)
 	}
-	picked, err := d.names.bandsOf(ctx, f, a)
+	picked, err := d.names.bandsOf(ctx, raster, asset)
 	if err != nil {
 		return err
 	}
-	whole := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
-	return r.Read(ctx, a, whole, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
+	whole := chunk.Box{B1: asset.Index.Bands, Y1: asset.Index.Height, X1: asset.Index.Width}
+	return r.Read(ctx, asset, whole, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
 }
 
 // stack reads all parts of a stack completely.

@@ -65,13 +65,13 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 	if len(src.Sources) == 0 {
 		return e.addDataset(ctx, src, name, open, batch)
 	}
-	m := &shuffle.Mixture{Until: spec.Untils[src.Until], Length: src.Length}
+	mixture := &shuffle.Mixture{Until: spec.Untils[src.Until], Length: src.Length}
 	total := int64(shuffle.WordLen)
 	if src.PerBatch {
 		if batch == 0 {
 			return shuffle.Source{}, spec.ErrPerBatch
 		}
-		if total, m.Batch = batch, batch; int64(len(src.Sources)) > batch {
+		if total, mixture.Batch = batch, batch; int64(len(src.Sources)) > batch {
 			return shuffle.Source{}, fmt.Errorf("per_batch: %d sources do not fit into the %d samples of a batch",
 				len(src.Sources), batch)
 		}
@@ -95,82 +95,83 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 		if err != nil {
 			return shuffle.Source{}, spec.InSource(s.Named(i), err)
 		}
-		m.Sources = append(m.Sources, c)
+		mixture.Sources = append(mixture.Sources, c)
 	}
-	if err := src.SetCounts(m.Sources, total); err != nil {
+	if err := src.SetCounts(mixture.Sources, total); err != nil {
 		return shuffle.Source{}, err
 	}
 	for _, s := range src.Sources {
-		m.Counts = append(m.Counts, s.Count)
+		mixture.Counts = append(mixture.Counts, s.Count)
 	}
-	return shuffle.Source{Mixture: m}, nil
+	return shuffle.Source{Mixture: mixture}, nil
 }
 
 // addDataset opens a source that is not a mixture. batch is as for addSource.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
-	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src),
+	set := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler,
+		fields:    e.spec.FieldsOf(src),
 		overviews: newOverviews()}
-	d.opener, d.names = e.options.Opener, newNames(e.options.Opener)
-	list := d.fields
-	d.fields = spec.RowFields(list)
+	set.opener, set.names = e.options.Opener, newNames(e.options.Opener)
+	list := set.fields
+	set.fields = spec.RowFields(list)
 	if src.Sampler != nil {
-		d.sampler = *src.Sampler
+		set.sampler = *src.Sampler
 	}
 	var err error
 	template := *src
-	if d.onGround() {
-		template.Sampler = &d.sampler // the table has the column that it orders scenes by
+	if set.onGround() {
+		template.Sampler = &set.sampler // the table has the column that it orders scenes by
 	}
-	timed := e.spec.Geo || d.nearest()
+	timed := e.spec.Geo || set.nearest()
 	if timed {
-		template.More = src.ClockColumns(&d.sampler)
+		template.More = src.ClockColumns(&set.sampler)
 	}
-	if d.table, err = open(ctx, template, d.fields); err != nil {
+	if set.table, err = open(ctx, template, set.fields); err != nil {
 		return shuffle.Source{}, err
 	}
 	// From here on closeTables closes the table, also after an error below.
-	e.sets = append(e.sets, d)
-	d.extras = d.table.Extras()
-	d.names.shared = d.extras.BandNames
-	if d.table.Len() == 0 {
+	e.sets = append(e.sets, set)
+	set.extras = set.table.Extras()
+	set.names.shared = set.extras.BandNames
+	if set.table.Len() == 0 {
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)
 	}
-	if err := d.openBeside(ctx, list[len(d.fields):], e.options); err != nil {
+	if err := set.openBeside(ctx, list[len(set.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
 	}
 	if timed {
-		if d.clock, err = rows.Times(ctx, d.table, template.More); err != nil {
+		if set.clock, err = rows.Times(ctx, set.table, template.More); err != nil {
 			return shuffle.Source{}, fmt.Errorf("geo: times: %w", err)
 		}
 	}
-	out, err := d.compile(ctx, e, batch)
+	out, err := set.compile(ctx, e, batch)
 	if err != nil {
 		return out, err
 	}
 	if src.Sampler != nil {
-		f := d.fill(*src.Sampler)
+		f := set.fill(*src.Sampler)
 		src.Sampler = &f
-	} else if d == e.sets[0] {
-		e.spec.Sampler = d.fill(e.spec.Sampler) // the sources that follow take these values too
+	} else if set == e.sets[0] {
+		e.spec.Sampler = set.fill(e.spec.Sampler) // the sources that follow take these values too
 	}
-	return out, d.agrees(e.sets[0])
+	return out, set.agrees(e.sets[0])
 }
 
 // openBeside opens the arrays of the fields of points, and the files of the fields of shapes.
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
 	for _, f := range fields {
 		if f.Vector != nil {
-			v, err := shapes.Open(ctx, f, d.table, o)
+			field, err := shapes.Open(ctx, f, d.table, o)
 			if err != nil {
 				return rows.InField(f.Name, err)
 			}
-			d.vectors = append(d.vectors, v)
-			if v.Coco && d.onGround() {
+			d.vectors = append(d.vectors, field)
+			if field.Coco && d.onGround() {
 				return fmt.Errorf("field %q: annotations are of images: windows on the ground have none", f.Name)
 			}
-			d.digestRows(v.Fingerprint(), nil)
+			d.digestRows(field.Fingerprint(), nil)
 			continue
 		}
 		p, err := openPoints(ctx, f, d.table, o)
@@ -275,13 +276,13 @@ func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]ui
 
 // mixture makes a source for package shuffle that draws from the strata. batch is as for addSource.
 func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, batch int64) (shuffle.Source, error) {
-	m := &shuffle.Mixture{Until: spec.Untils[d.source.Strata.Until], Length: d.source.Strata.Length}
+	mixture := &shuffle.Mixture{Until: spec.Untils[d.source.Strata.Until], Length: d.source.Strata.Length}
 	parts := int64(shuffle.WordLen)
 	if d.source.Strata.PerBatch {
 		if batch == 0 {
 			return shuffle.Source{}, fmt.Errorf("strata: %w", spec.ErrPerBatch)
 		}
-		if parts, m.Batch = batch, batch; int64(len(groups)) > batch {
+		if parts, mixture.Batch = batch, batch; int64(len(groups)) > batch {
 			return shuffle.Source{}, fmt.Errorf(
 				"strata: per_batch: the %d values of column %q do not fit into the %d samples of a batch",
 				len(groups), d.source.Strata.Column, batch)
@@ -294,10 +295,10 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 		if err != nil {
 			return shuffle.Source{}, err
 		}
-		m.Sources = append(m.Sources, leaf)
+		mixture.Sources = append(mixture.Sources, leaf)
 		e.leaves = append(e.leaves, d)
 	}
-	sizes, err := spec.Lengths(m.Sources)
+	sizes, err := spec.Lengths(mixture.Sources)
 	if err != nil {
 		return shuffle.Source{}, err
 	}
@@ -314,15 +315,15 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 	}
 	// The default length is the length of all strata together. With per_batch every batch must be whole, so it is
 	// rounded down to batches, but to one at least.
-	if m.Until == shuffle.Given && m.Length == 0 {
-		if m.Length = total; m.Batch > 0 {
-			m.Length = max(total/m.Batch, 1) * m.Batch
+	if mixture.Until == shuffle.Given && mixture.Length == 0 {
+		if mixture.Length = total; mixture.Batch > 0 {
+			mixture.Length = max(total/mixture.Batch, 1) * mixture.Batch
 		}
 	}
-	if m.Counts, err = shuffle.Apportion(parts, weights); err != nil {
+	if mixture.Counts, err = shuffle.Apportion(parts, weights); err != nil {
 		return shuffle.Source{}, fmt.Errorf("strata: %w", err)
 	}
-	return shuffle.Source{Mixture: m}, nil
+	return shuffle.Source{Mixture: mixture}, nil
 }
 
 // leaf adds the number of windows of every item to a dataset of the plan.
@@ -336,26 +337,26 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 		items, row = int64(len(one.Rows)), func(i int64) int64 { return int64(one.Rows[i]) }
 	}
 	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
-	s := &one.Sampler
+	sampler := &one.Sampler
 	if d.sizes.known() {
 		count = func(i int64) int64 {
-			z := d.sizes.of(row(i))
+			size := d.sizes.of(row(i))
 			switch {
-			case z.Height < 1 || z.Width < 1:
+			case size.Height < 1 || size.Width < 1:
 				return 1 // the asset cannot be read; the run meets the error when it reads it
-			case s.Kind == shuffle.GridWindow:
-				return s.Grid.Count(int(z.Height), int(z.Width))
+			case sampler.Kind == shuffle.GridWindow:
+				return sampler.Grid.Count(int(size.Height), int(size.Width))
 			}
-			return s.Visits.Tiles(int(z.Height), int(z.Width))
+			return sampler.Visits.Tiles(int(size.Height), int(size.Width))
 		}
 	}
 	var err error
 	switch {
-	case s.Kind != shuffle.GridWindow && s.Kind != shuffle.VisitWindow:
+	case sampler.Kind != shuffle.GridWindow && sampler.Kind != shuffle.VisitWindow:
 	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
-		s.Runs, err = shuffle.EqualRuns(items, count(0))
+		sampler.Runs, err = shuffle.EqualRuns(items, count(0))
 	default:
-		s.Runs, err = shuffle.NewRuns(items, count)
+		sampler.Runs, err = shuffle.NewRuns(items, count)
 	}
 	return shuffle.Source{Dataset: &one}, err
 }
@@ -364,13 +365,13 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 func (d *dataset) digestRows(what string, rows []uint32) {
 	d.hasDigest = true
 	// Both lengths come first, otherwise two lists could be joined into the bytes of one.
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(what)))
-	b = append(b, what...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(rows)))
+	buf := binary.LittleEndian.AppendUint64(nil, uint64(len(what)))
+	buf = append(buf, what...)
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(len(rows)))
 	for _, r := range rows {
-		b = binary.LittleEndian.AppendUint32(b, r)
+		buf = binary.LittleEndian.AppendUint32(buf, r)
 	}
-	_, _ = d.digest.Write(b)
+	_, _ = d.digest.Write(buf)
 }
 
 // digestSeries adds the rows of all sequences to the digest of the data.
@@ -411,11 +412,11 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	}
 	var lead *catalog.Asset
 	for k, i := range columns {
-		f, a := d.fields[i], assets[k]
-		d.remote = d.remote || source.IsRemote(a.URI) ||
-			slices.ContainsFunc(a.Parts, func(p catalog.Asset) bool { return source.IsRemote(p.URI) })
+		f, asset := d.fields[i], assets[k]
+		d.remote = d.remote || source.IsRemote(asset.URI) ||
+			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return source.IsRemote(p.URI) })
 		if f.BandNames != nil {
-			if f.Bands, err = d.names.pick(ctx, &f, a); err != nil {
+			if f.Bands, err = d.names.pick(ctx, &f, asset); err != nil {
 				return rows.InField(f.Name, err)
 			}
 		}
@@ -423,45 +424,46 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := d.filesAsSteps(&f, steps); err != nil {
 			return fault.WithFile(err, d.source.Source)
 		}
-		r, err := pixels.NewRaster(f, i, a.Index)
+		field, err := pixels.NewRaster(f, i, asset.Index)
 		if err != nil {
-			return a.Fault(rows.InField(f.Name, err))
+			return asset.Fault(rows.InField(f.Name, err))
 		}
 		d.files = append(d.files, steps)
-		r.Expect(&a)
-		if err := r.CompileParts(&a); err != nil {
+		field.Expect(&asset)
+		if err := field.CompileParts(&asset); err != nil {
 			return rows.InField(f.Name, err)
 		}
 		if lead == nil {
 			lead = &assets[k]
 		}
-		if a.Place != nil && a.Place.Boxed {
-			d.boxed = append(d.boxed, r.Name)
+		if asset.Place != nil && asset.Place.Boxed {
+			d.boxed = append(d.boxed, field.Name)
 		}
 		if d.onGround() { // each field finds its pixels by its own place
-			if r.Steps = d.sampler.Length; f.Still(d.fields) {
-				r.Steps = 0
+			if field.Steps = d.sampler.Length; f.Still(d.fields) {
+				field.Steps = 0
 			}
-			d.rasters = append(d.rasters, r)
+			d.rasters = append(d.rasters, field)
 			continue
 		}
-		if r.Ratio, err = pixels.NewRatio(lead.Index, a.Index); err == nil && policy == spec.BadError {
-			err = r.SameGround(lead, &a)
+		if field.Ratio, err = pixels.NewRatio(lead.Index, asset.Index); err == nil && policy == spec.BadError {
+			err = field.SameGround(lead, &asset)
 		}
 		if err != nil {
-			return a.Fault(rows.InField(f.Name, err))
+			return asset.Fault(rows.InField(f.Name, err))
 		}
 		// Fields of one file lie together.
-		if r.Ground != spec.IgnoreGround && (lead.Place == nil || a.Place == nil) && a.Name() != lead.Name() {
-			d.placeless = append(d.placeless, r.Name)
+		if field.Ground != spec.IgnoreGround && (lead.Place == nil || asset.Place == nil) &&
+			asset.Name() != lead.Name() {
+			d.placeless = append(d.placeless, field.Name)
 		}
-		switch r.Steps = 0; {
+		switch field.Steps = 0; {
 		case d.source.Time != nil:
-			r.Steps = d.source.Time.Length
+			field.Steps = d.source.Time.Length
 		case steps != nil:
-			r.Steps = len(steps.Columns)
+			field.Steps = len(steps.Columns)
 		}
-		d.rasters = append(d.rasters, r)
+		d.rasters = append(d.rasters, field)
 	}
 	if lead == nil {
 		return d.compileSize(nil)
@@ -573,17 +575,18 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		return d.measure(ctx, e)
 	case spec.TileWindow:
 		target.Kind = shuffle.VisitWindow
-		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
+		visits := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
 			Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
-		if v.TileH < 1 || v.TileW < 1 || v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
-			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", v.TileH, v.TileW,
-				v.AlignY, v.AlignX)
+		if visits.TileH < 1 || visits.TileW < 1 || visits.TileH%visits.AlignY != 0 || visits.TileW%visits.AlignX != 0 {
+			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", visits.TileH,
+				visits.TileW,
+				visits.AlignY, visits.AlignX)
 		}
-		if v.Pool == 0 {
-			v.Pool = v.PoolWithin(s.PoolBytes, d.tileBytes())
-			s.Pool = v.Pool
+		if visits.Pool == 0 {
+			visits.Pool = visits.PoolWithin(s.PoolBytes, d.tileBytes())
+			s.Pool = visits.Pool
 		}
-		target.Visits = v
+		target.Visits = visits
 		if s.PerAsset > 0 {
 			return nil
 		}
@@ -658,13 +661,13 @@ func (z *assetSizes) of(row int64) catalog.Size {
 // none, from the headers of the files.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
-	switch x := d.extras; {
-	case x.Size != nil:
-		size := x.Size(column)
+	switch extras := d.extras; {
+	case extras.Size != nil:
+		size := extras.Size(column)
 		d.sizes.one = &size
-	case x.Sizes != nil:
+	case extras.Sizes != nil:
 		var err error
-		if d.sizes.each, err = x.Sizes(ctx, column); err != nil {
+		if d.sizes.each, err = extras.Sizes(ctx, column); err != nil {
 			return err
 		}
 	}
@@ -697,14 +700,14 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 	// At least 4, because reading a header is mostly waiting.
 	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		row := rowOf(i)
-		a, err := d.table.Asset(ctx, column, row)
+		asset, err := d.table.Asset(ctx, column, row)
 		if err != nil {
 			if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {
 				return nil // the run meets the error when it reads the sample
 			}
 			return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
 		}
-		d.sizes.each[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
+		d.sizes.each[row] = catalog.Size{Height: int32(asset.Index.Height), Width: int32(asset.Index.Width)}
 		return nil
 	})
 }
@@ -715,20 +718,20 @@ func (d *dataset) digestSizes(ctx context.Context) error {
 	d.hasDigest = true
 	// Blocks of 65,536 rows keep the buffer at 512 KiB.
 	const block = 1 << 16
-	b := make([]byte, 0, 8*min(d.table.Len(), block))
+	buf := make([]byte, 0, 8*min(d.table.Len(), block))
 	for row := range d.table.Len() {
 		s := d.sizes.of(row)
-		b = binary.LittleEndian.AppendUint32(b, uint32(s.Height))
-		b = binary.LittleEndian.AppendUint32(b, uint32(s.Width))
-		if len(b) == cap(b) {
-			_, _ = d.digest.Write(b)
-			b = b[:0]
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(s.Height))
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(s.Width))
+		if len(buf) == cap(buf) {
+			_, _ = d.digest.Write(buf)
+			buf = buf[:0]
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
 	}
-	_, _ = d.digest.Write(b)
+	_, _ = d.digest.Write(buf)
 	return nil
 }
 
@@ -750,25 +753,28 @@ func (d *dataset) agrees(first *dataset) error {
 				p.maxPoints, p.dtype, o.maxPoints, o.dtype)
 		}
 	}
-	for i, v := range d.vectors {
+	for i, field := range d.vectors {
 		o := first.vectors[i]
-		if v.To != o.To {
-			return fmt.Errorf("field %q is of %s, and in the first source of %s", v.Name, v.To, o.To)
+		if field.To != o.To {
+			return fmt.Errorf("field %q is of %s, and in the first source of %s", field.Name, field.To, o.To)
 		}
-		if (v.Ragged() || o.Ragged()) && v.Vector.Kind != o.Vector.Kind {
-			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", v.Name, v.Vector.Kind,
+		if (field.Ragged() || o.Ragged()) && field.Vector.Kind != o.Vector.Kind {
+			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", field.Name,
+				field.Vector.Kind,
 				o.Vector.Kind)
 		}
 	}
-	for i, r := range d.rasters {
-		o := first.rasters[i]
-		if r.To != o.To || len(r.Picked) != len(o.Picked) || r.TimeSteps != o.TimeSteps || r.Steps != o.Steps ||
-			r.H != o.H || r.W != o.W {
-			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape", r.Name,
-				shapeText(r), shapeText(o))
+	for i, field := range d.rasters {
+		raster := first.rasters[i]
+		if field.To != raster.To || len(field.Picked) != len(raster.Picked) || field.TimeSteps != raster.TimeSteps ||
+			field.Steps != raster.Steps ||
+			field.H != raster.H || field.W != raster.W {
+			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape",
+				field.Name,
+				shapeText(field), shapeText(raster))
 		}
-		if err := r.SameOrder(o); err != nil {
-			return rows.InField(r.Name, err)
+		if err := field.SameOrder(raster); err != nil {
+			return rows.InField(field.Name, err)
 		}
 	}
 	return nil
@@ -779,18 +785,19 @@ func (d *dataset) agrees(first *dataset) error {
 // changed during the run is corrupt.
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	s := &d.sampler
-	w := shuffle.Box{H: s.Height, W: s.Width}
-	if s.Kind != spec.ResizedWindow && (height < w.H || width < w.W) && !pad {
-		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.H, w.W)
+	window := shuffle.Box{H: s.Height, W: s.Width}
+	if s.Kind != spec.ResizedWindow && (height < window.H || width < window.W) && !pad {
+		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
+			window.W)
 	}
 	switch s.Kind {
 	case spec.WholeChip:
-		if height > w.H || width > w.W {
-			return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.H, w.W)
+		if height > window.H || width > window.W {
+			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
+				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)
 		}
-		return w, nil
+		return window, nil
 	case spec.GridWindow, spec.TileWindow:
 		if !d.sizes.known() {
 			break
@@ -798,7 +805,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		// The plan has counted the windows of the measured size, so another size would put windows
 		// where no pixels are.
 		if z := d.sizes.of(draw.Row); int(z.Height) != height || int(z.Width) != width {
-			return w, fault.New(fault.Corrupt, "window", fault.NoOffset,
+			return window, fault.New(fault.Corrupt, "window", fault.NoOffset,
 				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height,
 				z.Width)
 		}
@@ -807,7 +814,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	if d.weights != nil {
 		var err error
 		if weights, err = d.weights.Of(draw.Row, height, width); err != nil {
-			return w, err
+			return window, err
 		}
 	}
 	b, _ := p.Window(draw, height, width, weights)
@@ -841,12 +848,12 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		return nil
 	}
 	lead := d.rasters[0]
-	for _, r := range d.rasters[1:] {
-		if r.Ground == spec.IgnoreGround {
+	for _, field := range d.rasters[1:] {
+		if field.Ground == spec.IgnoreGround {
 			continue
 		}
 		n, first := 0, error(nil)
-		err := d.extras.Misplaced(ctx, lead.TableColumn, r.TableColumn, d.rows, func(_ int64, err error) {
+		err := d.extras.Misplaced(ctx, lead.TableColumn, field.TableColumn, d.rows, func(_ int64, err error) {
 			if n++; first == nil {
 				first = err
 			}
@@ -858,9 +865,9 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 			continue
 		}
 		e.options.Logger.Warn("rasters of samples lie at different places on the ground", "source", d.source.Source,
-			"field", r.Name, "samples", n, "first", fault.Line(first))
+			"field", field.Name, "samples", n, "first", fault.Line(first))
 		if e.spec.BadSamples == spec.BadError {
-			return rows.InField(r.Name, first)
+			return rows.InField(field.Name, first)
 		}
 	}
 	return nil

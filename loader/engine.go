@@ -91,58 +91,58 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		o.CloseOpener()
 		return nil, err
 	}
-	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (rows.Table, error) {
+	engine, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (rows.Table, error) {
 		return rows.Open(ctx, src, fields, o)
 	})
 	if err != nil {
 		crash.Report(o.Logger, err)
 		o.CloseOpener()
 		defer account.Close()
-		return nil, errors.Join(err, e.closeTables())
+		return nil, errors.Join(err, engine.closeTables())
 	}
-	return e, nil
+	return engine, nil
 }
 
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
-	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
+	engine := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
 	// A panic becomes an error here, so that the caller still closes the tables.
-	if err := crash.Call(func() error { return e.compile(ctx, open) }); err != nil {
-		return e, err
+	if err := crash.Call(func() error { return engine.compile(ctx, open) }); err != nil {
+		return engine, err
 	}
-	e.account = budget.Of(ctx)
-	e.setMemory()
-	if err := e.makeTiles(ctx); err != nil {
-		return e, err
+	engine.account = budget.Of(ctx)
+	engine.setMemory()
+	if err := engine.makeTiles(ctx); err != nil {
+		return engine, err
 	}
-	if err := e.setHash(); err != nil {
-		return e, err
+	if err := engine.setHash(); err != nil {
+		return engine, err
 	}
 	// At least one row must fit into the memory. Whether all rows of a ticket fit is checked when
 	// the ticket comes, because its number of rows is not known before.
-	single, err := e.layout(layoutKey{rows: 1})
+	single, err := engine.layout(layoutKey{rows: 1})
 	if err != nil {
-		return e, err
+		return engine, err
 	}
-	e.describe(single)
-	if e.spec.BatchSize > 1 { // a layout without n holds one sample only
-		for _, r := range e.rasters {
+	engine.describe(single)
+	if engine.spec.BatchSize > 1 { // a layout without n holds one sample only
+		for _, r := range engine.rasters {
 			if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
-				return e, rows.InField(r.Name, err)
+				return engine, rows.InField(r.Name, err)
 			}
 		}
 	}
-	floor, err := chargeFloor(ctx, e.account, &e.options, e.BatchBytes())
+	floor, err := chargeFloor(ctx, engine.account, &engine.options, engine.BatchBytes())
 	if err != nil {
-		return e, err
+		return engine, err
 	}
 	// makeTiles has already subtracted the decoded tiles.
-	e.queue = newQueue(e.options.MemoryBytes, e.spec.BatchSize)
-	e.memory = newMemory(e.options.MemoryBytes, o.Alloc, o.Budget, floor, e.queue.poke)
-	e.queue.memory, e.queue.now = e.memory, e.memory.now
-	e.start()
-	return e, nil
+	engine.queue = newQueue(engine.options.MemoryBytes, engine.spec.BatchSize)
+	engine.memory = newMemory(engine.options.MemoryBytes, o.Alloc, o.Budget, floor, engine.queue.poke)
+	engine.queue.memory, engine.queue.now = engine.memory, engine.memory.now
+	engine.start()
+	return engine, nil
 }
 
 // setMemory chooses the memory if the user did not. A file declares the size of its chips and so
@@ -246,12 +246,13 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 		e.perRow += max(r.Steps, 1)
 	}
 	e.native = make([]bool, len(e.rasters))
-	for i, r := range e.rasters {
+	for i, field := range e.rasters {
 		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
 		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
 		e.native[i] = true
 		for _, d := range e.sets {
-			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(r) && !d.resamples(i) && d.rasters[i].CopiesParts()
+			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples(i) &&
+				d.rasters[i].CopiesParts()
 		}
 	}
 	return nil
@@ -261,24 +262,24 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 // that a string has one value in a batch.
 func (e *Engine) setClasses(ctx context.Context) error {
 	for i := range spec.RowFields(e.spec.Fields) {
-		f := &e.spec.Fields[i]
-		if f.Kind != spec.ClassField {
+		field := &e.spec.Fields[i]
+		if field.Kind != spec.ClassField {
 			continue
 		}
-		if f.Classes == nil {
+		if field.Classes == nil {
 			var sources []classSource
 			for _, d := range e.sets {
 				sources = append(sources, classSource{d.table, &d.source, d.extras.Selected})
 			}
-			found, err := findClasses(ctx, i, f.DType, sources)
+			found, err := findClasses(ctx, i, field.DType, sources)
 			if err != nil {
-				return rows.InField(f.Name, err)
+				return rows.InField(field.Name, err)
 			}
-			f.Classes = found
+			field.Classes = found
 		}
 		for _, d := range e.sets {
 			pos := slices.IndexFunc(d.values, func(v valueField) bool { return v.column == i })
-			for n, c := range f.Classes {
+			for n, c := range field.Classes {
 				d.values[pos].classes[c] = int64(n)
 			}
 		}
@@ -508,21 +509,21 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native, checked bool, boun
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
 		return pixels.OverMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
 	}
-	p, err := r.LayoutPattern.Plan(r.Axes(key.rows), r.Sizes)
+	plan, err := r.LayoutPattern.Plan(r.Axes(key.rows), r.Sizes)
 	if err != nil {
 		return rows.InField(r.Name, err)
 	}
-	rl := rasterLayout{plan: p, dtype: r.To, mask: -1}
-	rl.native = key.native && native && r.WireNative(p)
+	rl := rasterLayout{plan: plan, dtype: r.To, mask: -1}
+	rl.native = key.native && native && r.WireNative(plan)
 	if rl.native {
 		rl.dtype = r.Native
 	}
 	rl.data = l.bytes
-	rl.end = rl.data + p.Len()*rl.dtype.Size()
+	rl.end = rl.data + plan.Len()*rl.dtype.Size()
 	l.bytes = pixels.Align64(rl.end)
 	if r.Validity != "" || rl.native || checked {
 		rl.mask = l.bytes
-		l.bytes = pixels.Align64(rl.mask + p.Len())
+		l.bytes = pixels.Align64(rl.mask + plan.Len())
 	}
 	if int64(l.bytes) > bound {
 		return pixels.OverMemory("batch", key.rows, "", bound)
@@ -566,12 +567,13 @@ func (e *Engine) BatchBytes() int64 {
 // describe fills infos with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(one *layout) {
 	e.inOrder(func(i int) {
-		r, p := e.rasters[i], one.rasters[i].plan
-		info := FieldInfo{Name: r.Name, Kind: catalog.Raster.String(), DType: r.To, Shape: pixels.Int64s(p.Shape),
-			Axes: p.Axes}
+		field, p := e.rasters[i], one.rasters[i].plan
+		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
+			Shape: pixels.Int64s(p.Shape),
+			Axes:  p.Axes}
 		e.infos = append(e.infos, info)
-		if r.Validity != "" {
-			info.Name, info.Kind, info.DType = r.Validity, "mask", chunk.Uint8
+		if field.Validity != "" {
+			info.Name, info.Kind, info.DType = field.Validity, "mask", chunk.Uint8
 			e.infos = append(e.infos, info)
 		}
 	}, func(i int) {
@@ -590,12 +592,13 @@ func (e *Engine) describe(one *layout) {
 	}
 	if e.spec.Geo {
 		for i := range geoTensors {
-			t, kind := geoInfo(i, 1), catalog.Float
-			if t.DType == chunk.Int64 {
+			tensor, kind := geoInfo(i, 1), catalog.Float
+			if tensor.DType == chunk.Int64 {
 				kind = catalog.Int
 			}
-			e.infos = append(e.infos, FieldInfo{Name: t.Name, Kind: kind.String(), DType: t.DType, Shape: t.Shape,
-				Axes: t.Axes})
+			e.infos = append(e.infos, FieldInfo{Name: tensor.Name, Kind: kind.String(), DType: tensor.DType,
+				Shape: tensor.Shape,
+				Axes:  tensor.Axes})
 		}
 		shape, axes := e.valueShape(1)
 		t := timeTensor(shape, axes, nil)

@@ -26,12 +26,12 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 			continue
 		}
 		draw := e.plan.At(t.Epoch, rows[k].Position)
-		r, err := e.ExplainDraw(ctx, draw)
+		row, err := e.ExplainDraw(ctx, draw)
 		if err != nil {
 			return nil, err
 		}
-		r.Row, r.Position = k, rows[k].Position
-		rows[k] = r
+		row.Row, row.Position = k, rows[k].Position
+		rows[k] = row
 	}
 	return rows, nil
 }
@@ -39,44 +39,44 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 // ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of the sample are in
 // the result; it returns only errors that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row, error) {
-	d := e.leaves[draw.Dataset]
-	r := dryrun.Row{Draw: draw, Source: d.name, Dataset: d.source.Source}
+	set := e.leaves[draw.Dataset]
+	row := dryrun.Row{Draw: draw, Source: set.name, Dataset: set.source.Source}
 	var err error
-	if r.ID, err = d.table.ID(ctx, draw.Row); err != nil {
-		_, err = r.Note(err)
-		return r, err
+	if row.ID, err = set.table.ID(ctx, draw.Row); err != nil {
+		_, err = row.Note(err)
+		return row, err
 	}
 	// It goes on in the order of a run, which reads all fields of a sample even if one is bad, but stops at
 	// the first fault of a substitute. Otherwise the forecast would count other requests.
-	if stop, err := e.explainRasters(ctx, d, &draw, &r); stop {
-		return r, err
+	if stop, err := e.explainRasters(ctx, set, &draw, &row); stop {
+		return row, err
 	}
-	if stop, err := e.explainValues(ctx, d, &draw, &r); stop {
-		return r, err
+	if stop, err := e.explainValues(ctx, set, &draw, &row); stop {
+		return row, err
 	}
-	if len(d.points) > 0 {
-		if r.Points, err = e.explainPoints(ctx, d, &draw); err != nil {
-			_, err = r.Note(err)
+	if len(set.points) > 0 {
+		if row.Points, err = e.explainPoints(ctx, set, &draw); err != nil {
+			_, err = row.Note(err)
 		}
 	}
-	if len(d.vectors) > 0 && err == nil {
-		if err = e.explainVectors(ctx, d, &draw); err != nil {
-			_, err = r.Note(err)
+	if len(set.vectors) > 0 && err == nil {
+		if err = e.explainVectors(ctx, set, &draw); err != nil {
+			_, err = row.Note(err)
 		}
 	}
-	return r, err
+	return row, err
 }
 
 // explainVectors finds out whether shapes can be drawn into the window of a draw. Their reads are not counted: the
 // files are open, and most of the shapes that a run reads are soon in memory.
 func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
-	a, _, err := e.shown(ctx, d, draw)
+	asset, _, err := e.shown(ctx, d, draw)
 	if err != nil {
 		return err
 	}
 	for _, v := range d.vectors {
-		if _, err := v.Picture(&a, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity); err != nil {
-			return a.Fault(err)
+		if _, err := v.Picture(&asset, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity); err != nil {
+			return asset.Fault(err)
 		}
 	}
 	return nil
@@ -88,24 +88,24 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	var plan chunk.RunPlan
 	for step := range max(d.span(), 1) {
 		pos := e.rowOf(draw, step)
-		for i, f := range d.rasters {
-			if step >= max(f.Steps, 1) {
+		for i, field := range d.rasters {
+			if step >= max(field.Steps, 1) {
 				continue
 			}
 			pos := pos
 			switch {
-			case d.ground != nil && f.Steps > 0:
-				pos = firstOr(d.seen(e.plan, draw, f, step), -1)
+			case d.ground != nil && field.Steps > 0:
+				pos = firstOr(d.seen(e.plan, draw, field, step), -1)
 			case d.ground != nil:
 				pos = draw.Row
 			case d.files.padding(i, step, pos):
 				pos = -1
 			}
-			p := dryrun.Asset{Field: f.Name, Step: step, Row: pos}
-			read := []dryrun.Asset{p}
+			asset := dryrun.Asset{Field: field.Name, Step: step, Row: pos}
+			read := []dryrun.Asset{asset}
 			if pos >= 0 {
 				var err error
-				if read, err = e.explainAsset(ctx, d, draw, i, p, &plan); err != nil {
+				if read, err = e.explainAsset(ctx, d, draw, i, asset, &plan); err != nil {
 					if stop, err := r.Note(err); stop {
 						return true, err
 					}
@@ -162,26 +162,26 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	if d.ground != nil {
 		return e.explainGround(ctx, d, draw, field, p, plan)
 	}
-	f := d.rasters[field]
-	a, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
+	raster := d.rasters[field]
+	asset, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
 	if err != nil {
 		return nil, err
 	}
-	win, err := e.windowOf(ctx, d, draw, field, p.Row, a)
+	win, err := e.windowOf(ctx, d, draw, field, p.Row, asset)
 	if err != nil {
-		return nil, a.Fault(err)
+		return nil, asset.Fault(err)
 	}
-	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
+	p.URI, p.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
 	p.Window = win
-	if a.Parts != nil {
-		return e.explainStack(ctx, d, field, &a, p, plan)
+	if asset.Parts != nil {
+		return e.explainStack(ctx, d, field, &asset, p, plan)
 	}
-	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	picked, err := d.names.bandsOf(ctx, f, a)
+	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
+	picked, err := d.names.bandsOf(ctx, raster, asset)
 	if err != nil {
 		return nil, err
 	}
-	err = e.explainReads(ctx, d, a, picked.Picked, f.Final.Nodata, in, &p, plan)
+	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, in, &p, plan)
 	return []dryrun.Asset{p}, err
 }
 
@@ -191,11 +191,11 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
 		return source.DefaultGap, nil
 	}
-	f, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
+	file, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
 	if err != nil {
 		return 0, err
 	}
-	return source.Gap(f), f.Close()
+	return source.Gap(file), file.Close()
 }
 
 // SourceInfo is a source of a spec that is not a mixture.
@@ -235,14 +235,14 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
 		in := l.Inside(p.Window)
 		if q.Resampled = !l.Same || d.resamples(field); q.Resampled && !l.Whole() {
-			overview, _, m, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
+			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err
 			}
 			if asset = overview; asset.Raster != nil {
 				q.Overview = &asset.Overview
 			}
-			in = part.Source(m)
+			in = part.Source(mapping)
 		}
 		q.URI, q.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
 		q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}

@@ -26,20 +26,20 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
 				return true, nil
 			}
-			q := p
-			q.Row, q.URI, q.Resampled = row, a.URI, !copied
+			asset := p
+			asset.Row, asset.URI, asset.Resampled = row, a.URI, !copied
 			if a.Raster != nil {
-				q.Overview = &a.Overview
+				asset.Overview = &a.Overview
 			}
 			if part >= 0 {
-				q.Part, q.Stack = names[part].Column+names[part].Pattern, part
+				asset.Part, asset.Stack = names[part].Column+names[part].Pattern, part
 			}
-			q.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
-			q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-			if err := e.explainReads(ctx, d, *a, bands, true, in, &q, plan); err != nil {
+			asset.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
+			asset.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+			if err := e.explainReads(ctx, d, *a, bands, true, in, &asset, plan); err != nil {
 				return false, err
 			}
-			out = append(out, q)
+			out = append(out, asset)
 			left -= m.Cover(seen)
 			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), nil
 		})

@@ -91,13 +91,13 @@ type stepRange struct{ from, end int64 }
 
 // blocks returns the steps to examine: all, or evenly spread ranges of at least two pools each.
 func (p *dryRun) blocks() []stepRange {
-	e, steps := p.engine, p.out.Steps
-	g := int64(e.spec.BatchSize)
+	engine, steps := p.engine, p.out.Steps
+	g := int64(engine.spec.BatchSize)
 	out := []stepRange{{0, steps}}
 	if p.options.Samples >= 0 && (p.options.Samples-1)/g+1 < steps {
 		n := max(p.options.Samples/g, 1)
 		blocks := int64(forecastBlocks)
-		for _, d := range e.sets {
+		for _, d := range engine.sets {
 			if d.sampler.Kind == spec.TileWindow {
 				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + g - 1) / g
 				blocks = min(blocks, n/(2*pool))
@@ -118,24 +118,24 @@ func (p *dryRun) blocks() []stepRange {
 
 // memory computes the memory of the run.
 func (p *dryRun) memory() error {
-	e, m := p.engine, &p.out.Memory
-	batch, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, p.options.World)})
+	engine, m := p.engine, &p.out.Memory
+	batch, err := engine.layout(layoutKey{rows: shuffle.LocalRows(engine.spec.BatchSize, p.options.World)})
 	if err != nil {
 		return err
 	}
-	fit := e.options.MemoryBytes/max(int64(batch.bytes), 1) - 1 // as NewLoader has it
+	fit := engine.options.MemoryBytes/max(int64(batch.bytes), 1) - 1 // as NewLoader has it
 	m.Batch, m.Batches = int64(batch.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
-	if limit := e.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > limit {
+	if limit := engine.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > limit {
 		m.Batches = int(max(limit, 1))
 	}
-	if e.tiles != nil {
-		m.Tiles = e.tiles.Bound
+	if engine.tiles != nil {
+		m.Tiles = engine.tiles.Bound
 	}
-	m.Workers = e.options.Workers
-	if slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote }) {
-		m.Workers = max(m.Workers, e.options.Fetchers)
+	m.Workers = engine.options.Workers
+	if slices.ContainsFunc(engine.sets, func(d *dataset) bool { return d.remote }) {
+		m.Workers = max(m.Workers, engine.options.Fetchers)
 	}
-	m.Catalog = e.options.CacheBytes * int64(len(e.sets))
+	m.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
 	return nil
 }
 
@@ -149,11 +149,11 @@ type stepPlan struct {
 // block examines some steps. It plans them in parallel and counts them in their order, because the chunks to
 // decode depend on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
-	g, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
 	ordered := make(chan *stepPlan, 2*workers)
 	jobs := make(chan *stepPlan)
-	g.Go(func() error {
+	group.Go(func() error {
 		defer close(jobs)
 		defer close(ordered)
 		for s := b.from; s < b.end; s++ {
@@ -169,7 +169,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 		return nil
 	})
 	for range workers {
-		g.Go(crash.Guard(func() error {
+		group.Go(crash.Guard(func() error {
 			for sp := range jobs {
 				var err error
 				if sp.rows, err = p.planStep(ctx, sp.step); err != nil {
@@ -180,7 +180,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 			return nil
 		}))
 	}
-	g.Go(crash.Guard(func() error {
+	group.Go(crash.Guard(func() error {
 		for sp := range ordered {
 			select {
 			case <-sp.done:
@@ -193,24 +193,24 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 		}
 		return nil
 	}))
-	return g.Wait()
+	return group.Wait()
 }
 
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
-	e, o := p.engine, p.options
-	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
-	if err != nil || e.spec.BadSamples != spec.BadReplace {
+	engine, o := p.engine, p.options
+	rows, err := engine.Explain(ctx, shuffle.StepTicket(o.Epoch, step, engine.spec.BatchSize, o.Rank, o.World))
+	if err != nil || engine.spec.BadSamples != spec.BadReplace {
 		return rows, err
 	}
 	for _, r := range rows {
 		for attempt := 1; r.Err != nil && attempt <= shuffle.MaxAttempts; attempt++ {
-			s, err := e.ExplainDraw(ctx, e.plan.Substitute(r.Draw, attempt))
+			row, err := engine.ExplainDraw(ctx, engine.plan.Substitute(r.Draw, attempt))
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, s)
-			if s.Err == nil {
+			rows = append(rows, row)
+			if row.Err == nil {
 				break
 			}
 		}
@@ -222,19 +222,19 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
 	var total dryrun.Work
 	for i := range s.rows {
-		r := &s.rows[i]
-		if r.Position < 0 {
+		row := &s.rows[i]
+		if row.Position < 0 {
 			continue
 		}
-		w, err := p.row(ctx, r)
+		work, err := p.row(ctx, row)
 		if err != nil {
 			return err
 		}
-		total.Add(w)
-		if r.Err != nil && p.out.FirstBad == "" {
-			p.out.FirstBad = r.Error
+		total.Add(work)
+		if row.Err != nil && p.out.FirstBad == "" {
+			p.out.FirstBad = row.Error
 		}
-		p.out.Sources[p.engine.leaves[r.Draw.Dataset].number].Add(w)
+		p.out.Sources[p.engine.leaves[row.Draw.Dataset].number].Add(work)
 	}
 	p.done++
 	p.out.Examined++
@@ -258,45 +258,45 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			w.Bad = 1
 		}
 	}
-	d := p.engine.leaves[r.Draw.Dataset]
+	set := p.engine.leaves[r.Draw.Dataset]
 	for i := range r.Assets {
-		a := &r.Assets[i]
-		if a.Row < 0 {
+		asset := &r.Assets[i]
+		if asset.Row < 0 {
 			continue
 		}
 		w.Opens++
-		w.Needed += int64(len(a.Chunks))
-		f := d.raster(a.Field)
-		p.noteWorkerMemory(a, d, f, len(r.Assets))
-		if p.cache != nil && d.sampler.Kind == spec.TileWindow {
-			column := d.column(slices.Index(d.rasters, f), a.Step)
-			key := pixels.TileKey{Set: d.number, Column: column, Part: a.Stack, Row: a.Row}
-			if a.Overview != nil {
-				key.Level = 1 + *a.Overview
+		w.Needed += int64(len(asset.Chunks))
+		f := set.raster(asset.Field)
+		p.noteWorkerMemory(asset, set, f, len(r.Assets))
+		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
+			column := set.column(slices.Index(set.rasters, f), asset.Step)
+			key := pixels.TileKey{Set: set.number, Column: column, Part: asset.Stack, Row: asset.Row}
+			if asset.Overview != nil {
+				key.Level = 1 + *asset.Overview
 			}
-			mine := p.cache.Asset(a, key, &w)
+			mine := p.cache.Asset(asset, key, &w)
 			p.out.Evicted = p.cache.Evicted
-			if err := p.arrayReads(ctx, a, mine, &w); err != nil {
+			if err := p.arrayReads(ctx, asset, mine, &w); err != nil {
 				return w, err
 			}
-			p.countRuns(a, &w, true)
+			p.countRuns(asset, &w, true)
 			continue
 		}
-		if err := p.arrayReads(ctx, a, a.Chunks, &w); err != nil {
+		if err := p.arrayReads(ctx, asset, asset.Chunks, &w); err != nil {
 			return w, err
 		}
-		p.countRuns(a, &w, false)
-		for _, c := range a.Chunks {
+		p.countRuns(asset, &w, false)
+		for _, c := range asset.Chunks {
 			w.Chunks++
 			w.Decoded += int64(c.Decoded)
 		}
 	}
 	for i := range r.Points {
-		q := r.Points[i]
-		if err := p.arrays.Points(ctx, &q, w.Read); err != nil {
+		points := r.Points[i]
+		if err := p.arrays.Points(ctx, &points, w.Read); err != nil {
 			return w, err
 		}
-		p.out.Loose = p.out.Loose || !q.Exact
+		p.out.Loose = p.out.Loose || !points.Exact
 	}
 	return w, nil
 }
@@ -360,18 +360,18 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 
 // finish scales the sums up to the epoch.
 func (p *dryRun) finish() {
-	f := &p.out
-	f.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.arrays.Held
-	if f.Examined < f.Steps {
+	forecast := &p.out
+	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.arrays.Held
+	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
-		rows := shuffle.RankRows(f.Samples, spec.BatchSize, f.Rank, f.World, spec.DropLast)
-		factor := float64(rows) / float64(max(f.Total.Rows, 1))
-		for i := range f.Sources {
-			f.Sources[i].Work = p.scaled(f.Sources[i].Work, p.earlySources[i].Work, factor)
+		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.DropLast)
+		factor := float64(rows) / float64(max(forecast.Total.Rows, 1))
+		for i := range forecast.Sources {
+			forecast.Sources[i].Work = p.scaled(forecast.Sources[i].Work, p.earlySources[i].Work, factor)
 		}
-		f.Total = p.scaled(f.Total, p.early, factor)
+		forecast.Total = p.scaled(forecast.Total, p.early, factor)
 	}
-	f.Mean = f.Total.Times(1 / float64(f.Steps))
+	forecast.Mean = forecast.Total.Times(1 / float64(forecast.Steps))
 }
 
 // scaled returns the work of an epoch that has factor times the rows. A run starts without tiles in

@@ -50,42 +50,43 @@ func nowhere() (g rowPlace) {
 // geoInfo returns a tensor of Spec.Geo without its data.
 func geoInfo(i, rowCount int) Tensor {
 	g := &geoTensors[i]
-	t := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"}, Shape: []int64{int64(rowCount)}}
+	tensor := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
+		Shape: []int64{int64(rowCount)}}
 	if g.axis != "" {
-		t.Axes, t.Shape = append(t.Axes, g.axis), append(t.Shape, g.length)
+		tensor.Axes, tensor.Shape = append(tensor.Axes, g.axis), append(tensor.Shape, g.length)
 	}
 	if g.of == nil {
-		t.DType = chunk.Int64
+		tensor.DType = chunk.Int64
 	}
-	return t
+	return tensor
 }
 
 // geoMembers returns the tensors of the places of all rows.
 func geoMembers(places []rowPlace) (out []Tensor) {
 	for i, g := range geoTensors {
-		t := geoInfo(i, len(places))
+		tensor := geoInfo(i, len(places))
 		for k := range places {
 			if g.of == nil {
-				t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(places[k].epsg))
+				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(places[k].epsg))
 				continue
 			}
 			for _, v := range g.of(&places[k]) {
-				t.Data = binary.LittleEndian.AppendUint64(t.Data, math.Float64bits(v))
+				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, math.Float64bits(v))
 			}
 		}
-		out = append(out, t)
+		out = append(out, tensor)
 	}
 	return out
 }
 
 // timeTensor returns the tensor of times of a shape.
 func timeTensor(shape []int64, axes []string, times []int64) Tensor {
-	t := Tensor{Name: spec.GeoTime, DType: chunk.Int64, Axes: axes, Shape: shape,
+	tensor := Tensor{Name: spec.GeoTime, DType: chunk.Int64, Axes: axes, Shape: shape,
 		Data: make([]byte, 0, timeBytes*len(times))}
 	for _, pos := range times {
-		t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(pos))
+		tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(pos))
 	}
-	return t
+	return tensor
 }
 
 // clock has the time of each row of a table; nil for a table without times.
@@ -145,19 +146,19 @@ func degree(lat float64) (wide, high float64) {
 
 // ground sets the longitude and latitude of the centre, and the ground sampling distance, if the CRS is known.
 func (g *rowPlace) ground(centre crs.Point) {
-	c, ok := crs.ByCode(int(g.epsg))
+	system, ok := crs.ByCode(int(g.epsg))
 	if !ok {
 		return
 	}
 	points := []crs.Point{centre}
-	c.Inverse(points, points)
+	system.Inverse(points, points)
 	// Package crs may differ in the last bits from one machine to the next: 1e-9 degrees are 0.1 mm.
 	for i, v := range points[0] {
 		g.lonlat[i] = math.Round(v*1e9) / 1e9
 	}
-	t, unit := &g.transform, c.Definition().Values["unit"]
+	t, unit := &g.transform, system.Definition().Values["unit"]
 	wide, high := unit, unit
-	if c.Geographic() {
+	if system.Geographic() {
 		wide, high = degree(g.lonlat[1])
 	}
 	area := math.Abs(float64(t[1]*t[5])-float64(t[2]*t[4])) * wide * high

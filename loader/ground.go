@@ -40,12 +40,12 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
 	}
-	for _, r := range d.rasters {
-		if r.TimeAxis {
-			return fault.New(fault.Unsupported, "field "+r.Name, fault.NoOffset,
+	for _, field := range d.rasters {
+		if field.TimeAxis {
+			return fault.New(fault.Unsupported, "field "+field.Name, fault.NoOffset,
 				"it has steps of time: windows on the ground are for rasters without them")
 		}
-		r.OnGround()
+		field.OnGround()
 	}
 	list, err := d.scenes(ctx, e)
 	if err != nil {
@@ -60,18 +60,18 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if err := d.matchable(list); err != nil {
 		return err
 	}
-	o := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: string(s.Ground.CRS),
+	options := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: string(s.Ground.CRS),
 		Length: s.Length}
 	if j := d.extras.Joined; j != nil && s.Cover != spec.CoverAny {
-		o.All = j.Count()
+		options.All = j.Count()
 	}
-	o.Side, o.Stride = s.Side()
-	if o.Within, err = d.within(ctx, e); err != nil {
+	options.Side, options.Stride = s.Side()
+	if options.Within, err = d.within(ctx, e); err != nil {
 		return err
 	}
-	o.Part = partOf(&d.source.Subset)
-	o.Bad = func(_ *scenes.Scene, err error) error { return d.left.add(e, err) }
-	set, err := scenes.New(list, o)
+	options.Part = partOf(&d.source.Subset)
+	options.Bad = func(_ *scenes.Scene, err error) error { return d.left.add(e, err) }
+	set, err := scenes.New(list, options)
 	if err != nil {
 		if d.left.first != nil && d.left.n == d.left.of {
 			err = d.left.first
@@ -110,16 +110,16 @@ func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ 
 		if code == 0 {
 			code = 4326
 		}
-		c, err := crs.Lookup(code)
+		system, err := crs.Lookup(code)
 		if err != nil {
 			return nil, fmt.Errorf("spec: sampler: bounds_crs: %w", err)
 		}
-		b, err := crs.NewBox([4]float64(s.Bounds), code)
+		box, err := crs.NewBox([4]float64(s.Bounds), code)
 		if err != nil {
 			return nil, fmt.Errorf("spec: sampler: bounds: %w", err)
 		}
-		list = append(list, scenes.Area{CRS: c, Parts: []orb.Polygon{
-			orb.Bound{Min: orb.Point{b.West, b.South}, Max: orb.Point{b.East, b.North}}.ToPolygon(),
+		list = append(list, scenes.Area{CRS: system, Parts: []orb.Polygon{
+			orb.Bound{Min: orb.Point{box.West, box.South}, Max: orb.Point{box.East, box.North}}.ToPolygon(),
 		}})
 	}
 	if s.ROI == "" {
@@ -156,16 +156,16 @@ func regionOf(ctx context.Context, roi string, e *Engine) (area scenes.Area, err
 			return area, err
 		}
 	}
-	l, err := vector.Open(ctx, opener, path, vector.Options{Grow: budget.Grow})
+	layer, err := vector.Open(ctx, opener, path, vector.Options{Grow: budget.Grow})
 	if err != nil {
 		return area, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	if area.CRS = l.CRS; area.CRS == nil {
+	defer func() { err = errors.Join(err, layer.Close()) }()
+	if area.CRS = layer.CRS; area.CRS == nil {
 		return area, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s does not say which", path)
 	}
-	for row := range l.Len() {
-		shape, err := l.Shape(ctx, uint32(row))
+	for row := range layer.Len() {
+		shape, err := layer.Shape(ctx, uint32(row))
 		if err != nil {
 			return area, err
 		}
@@ -207,12 +207,12 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	// At least 4, because reading a header is mostly waiting.
 	err := each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		dataset, lead := d.leads(row(i))
-		a, err := d.table.Asset(ctx, lead, row(i))
+		asset, err := d.table.Asset(ctx, lead, row(i))
 		if err == nil {
-			err = knowsPlace(&a)
+			err = knowsPlace(&asset)
 		}
 		if err == nil {
-			list[i] = scenes.Scene{Row: row(i), Name: a.Name(), Place: *a.Place, Dataset: dataset,
+			list[i] = scenes.Scene{Row: row(i), Name: asset.Name(), Place: *asset.Place, Dataset: dataset,
 				Beside: d.extras.Joined != nil && !d.extras.Joined.Leads(dataset)}
 			return nil
 		}
@@ -339,32 +339,32 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 	type has struct{ time, step bool }
 	found := make([]has, d.extras.Joined.Count())
 	for i := range list {
-		s := &list[i]
+		scene := &list[i]
 		if d.nearest() {
-			s.Time = d.clock.at(s.Row)
-			s.Timed = s.Time != rows.NoTime
+			scene.Time = d.clock.at(scene.Row)
+			scene.Timed = scene.Time != rows.NoTime
 		}
-		h := &found[s.Dataset]
-		h.time, h.step = h.time || s.Timed, h.step || s.Step >= 0
+		h := &found[scene.Dataset]
+		h.time, h.step = h.time || scene.Timed, h.step || scene.Step >= 0
 	}
-	for _, r := range d.rasters {
+	for _, field := range d.rasters {
 		for k, h := range found {
 			lacks := ""
 			switch {
-			case r.Match == spec.MatchNearest && !h.time:
+			case field.Match == spec.MatchNearest && !h.time:
 				lacks = "has a time in a column of one name for both, such as datetime"
-			case r.Match == spec.MatchStep && !h.step:
+			case field.Match == spec.MatchStep && !h.step:
 				lacks = fmt.Sprintf("has a value of the step %q", d.sampler.Step)
 			}
-			if lacks == "" || !d.extras.Joined.Leads(k) && !d.holds(r, k) {
+			if lacks == "" || !d.extras.Joined.Leads(k) && !d.holds(field, k) {
 				continue
 			}
 			what := "the dataset of the steps"
 			if !d.extras.Joined.Leads(k) {
 				what = "its dataset"
 			}
-			return rows.InField(r.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
-				"it is %q, and no scene of %s %s", r.Match, what, lacks))
+			return rows.InField(field.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
+				"it is %q, and no scene of %s %s", field.Match, what, lacks))
 		}
 	}
 	return nil
@@ -378,11 +378,11 @@ func (d *dataset) holds(f *pixels.Raster, dataset int) bool {
 
 // preferred sorts scenes by a rule such as Pick. Equal ones stay in their order, and those without a value come last.
 func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule string) error {
-	p, err := spec.ParsePick(rule)
-	if err != nil || p.Column == "" {
+	pick, err := spec.ParsePick(rule)
+	if err != nil || pick.Column == "" {
 		return err
 	}
-	ranks, present, err := rows.Ranks(ctx, d.table, p.Column)
+	ranks, present, err := rows.Ranks(ctx, d.table, pick.Column)
 	if err != nil {
 		return fmt.Errorf("spec: sampler: pick or order is %q: %w", rule, err)
 	}
@@ -391,7 +391,7 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 			return boolInt(present[b.Row]) - boolInt(present[a.Row])
 		}
 		c := cmp.Compare(ranks[a.Row], ranks[b.Row])
-		if p.Greatest {
+		if pick.Greatest {
 			c = -c
 		}
 		return c
@@ -488,36 +488,36 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	f := d.rasters[field]
 	seen := d.seen(e.plan, draw, f, step)
 	for i, row := range seen {
-		a, err := d.table.Asset(ctx, f.TableColumn, row)
+		asset, err := d.table.Asset(ctx, f.TableColumn, row)
 		if err != nil {
 			return err
 		}
 		raster, bands := f, []int(nil)
 		if part >= 0 {
-			if a.Parts == nil {
-				return a.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
+			if asset.Parts == nil {
+				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
 			}
-			raster, a = f.Parts[part], a.Parts[part]
+			raster, asset = f.Parts[part], asset.Parts[part]
 			bands = raster.Picked
 		}
-		if err := raster.Fits(&a); err != nil {
-			return a.Fault(err)
+		if err := raster.Fits(&asset); err != nil {
+			return asset.Fault(err)
 		}
 		if part < 0 {
-			picked, err := d.names.bandsOf(ctx, f, a)
+			picked, err := d.names.bandsOf(ctx, f, asset)
 			if err != nil {
 				return err
 			}
 			bands = picked.Picked
 		}
-		m, err := pixels.OnGround(window, &a)
+		mapping, err := pixels.OnGround(window, &asset)
 		if err != nil {
 			return err
 		}
-		if a, m, err = d.coarser(ctx, e, raster, window, a, m); err != nil {
+		if asset, mapping, err = d.coarser(ctx, e, raster, window, asset, mapping); err != nil {
 			return err
 		}
-		if goesOn, err := do(row, &a, bands, m, i == len(seen)-1); err != nil || !goesOn {
+		if goesOn, err := do(row, &asset, bands, mapping, i == len(seen)-1); err != nil || !goesOn {
 			return err
 		}
 	}
@@ -542,10 +542,10 @@ func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) err
 
 // ground decodes the window of a raster field out of the scenes that it sees.
 func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	e, p := u.p.engine, u.p
+	engine, pending := u.p.engine, u.p
 	r.Share = pixels.Shared{}
-	if f := d.rasters[u.field]; f.Steps > 0 && len(d.seen(e.plan, draw, f, u.step)) == 0 { // padding of a sequence
-		p.clearStep(u.field, u.row, u.step)
+	if f := d.rasters[u.field]; f.Steps > 0 && len(d.seen(engine.plan, draw, f, u.step)) == 0 { // padding of a sequence
+		pending.clearStep(u.field, u.row, u.step)
 		return nil
 	}
 	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
@@ -553,18 +553,18 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		if err != nil {
 			return err
 		}
-		target := p.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
+		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
 		target.Field = of
-		m := r.Mosaic(target, d.sampler.Mosaic)
-		err = e.eachScene(p.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset, bands []int,
+		mosaic := r.Mosaic(target, d.sampler.Mosaic)
+		err = engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset, bands []int,
 			at *warp.Mapping, last bool) (bool, error) {
-			err := m.Add(p.ctx, *a, bands, at, last, e.options.MaxChunkBytes)
-			return !m.Full(), err
+			err := mosaic.Add(pending.ctx, *a, bands, at, last, engine.options.MaxChunkBytes)
+			return !mosaic.Full(), err
 		})
 		if err != nil {
 			return err
 		}
-		m.End()
+		mosaic.End()
 		return nil
 	})
 }

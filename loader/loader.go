@@ -83,22 +83,22 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 			"memory bytes", e.options.MemoryBytes, "batches", fit, "prefetch", o.Prefetch, "prefetched", ahead)
 		o.Prefetch = int(ahead)
 	}
-	l := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.Rank, o.World)}
-	l.state = e.State()
+	loader := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.Rank, o.World)}
+	loader.state = e.State()
 	if o.State != nil {
 		var note string
-		if l.state, note, err = o.State.Resume(l.state, e.Len(), e.spec.BatchSize, e.spec.DropLast,
+		if loader.state, note, err = o.State.Resume(loader.state, e.Len(), e.spec.BatchSize, e.spec.DropLast,
 			!o.AnyState); err != nil {
 			return nil, err
 		}
 		if note != "" {
 			e.options.Logger.Warn(note)
 		}
-		l.next = cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, e.spec.BatchSize, false)}
+		loader.next = cursor{loader.state.Epoch, shuffle.Steps(loader.state.Samples, e.spec.BatchSize, false)}
 	}
-	ctx := resources.WithTurn(context.Background(), resources.Turn{Stream: l})
-	l.ctx, l.cancel = context.WithCancel(ctx)
-	return l, nil
+	ctx := resources.WithTurn(context.Background(), resources.Turn{Stream: loader})
+	loader.ctx, loader.cancel = context.WithCancel(ctx)
+	return loader, nil
 }
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The caller holds the
@@ -119,24 +119,24 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	b, err := l.ahead[0].Wait(ctx)
+	batch, err := l.ahead[0].Wait(ctx)
 	if err != nil {
 		l.drop()
 		l.next = next
 		return nil, err
 	}
 	l.ahead = append(l.ahead[:0], l.ahead[1:]...)
-	if err := l.bad.Note(b); err != nil {
-		b.Release()
+	if err := l.bad.Note(batch); err != nil {
+		batch.Release()
 		l.drop()
 		l.next = next
 		return nil, err
 	}
-	b.Keep()
+	batch.Keep()
 	// The state moves only now, so that a step that failed is not counted as yielded.
 	l.state.Epoch = next.epoch
 	l.state.Samples = min((next.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())
-	return b, nil
+	return batch, nil
 }
 
 // skip moves a cursor past the end of an epoch to the next epoch. It reports false if there is
@@ -197,12 +197,12 @@ type BadCounter struct {
 // Each loader counts its own rows: the rate applies to the rows that it gets of an epoch, the count
 // is the same for every loader.
 func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
-	c := BadCounter{limit: -1, rank: rank, world: world}
+	badCounter := BadCounter{limit: -1, rank: rank, world: world}
 	if s.BadLimit == nil {
-		return c
+		return badCounter
 	}
 	if s.BadLimit.Count != nil {
-		c.limit = *s.BadLimit.Count
+		badCounter.limit = *s.BadLimit.Count
 	}
 	if s.BadLimit.Rate != nil {
 		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropLast))
@@ -210,11 +210,11 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 		if float64(bound+1) <= rows && float64(bound+1)/rows <= *s.BadLimit.Rate {
 			bound++ // the product was rounded down: 0.29 of 100 is 29
 		}
-		if c.limit < 0 || bound < c.limit {
-			c.limit = bound
+		if badCounter.limit < 0 || bound < badCounter.limit {
+			badCounter.limit = bound
 		}
 	}
-	return c
+	return badCounter
 }
 
 // Limit returns how many bad rows a loader may meet in an epoch, or -1 if there is no limit.
@@ -259,15 +259,15 @@ func (c *BadCounter) Note(b *Batch) error {
 func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		for {
-			b, err := next(ctx)
+			batch, err := next(ctx)
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			goOn := yield(b, err)
+			goOn := yield(batch, err)
 			if err != nil {
 				return
 			}
-			b.Release()
+			batch.Release()
 			if !goOn {
 				return
 			}

@@ -60,12 +60,12 @@ func (m *memory) take(n int, owner resources.Owner, filled int64) (b Buffer, ok 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	spare := m.seats - filled
-	if b := m.idle.Take(n, owner); b != nil {
+	if buffer := m.idle.Take(n, owner); buffer != nil {
 		if m.grant(0, spare) {
 			m.filled = filled
-			return b, true
+			return buffer, true
 		}
-		m.idle.Keep(b)
+		m.idle.Keep(buffer)
 	}
 	// Idle buffers of other sizes and owners would keep the bound full, since they are never returned again.
 	if excess := m.taken + int64(n) - m.bound; excess > 0 {

@@ -90,11 +90,11 @@ func flatten(out map[string]any, path string, v any) {
 		}
 	case nil:
 	default:
-		b, err := json.Marshal(v)
+		data, err := json.Marshal(v)
 		if err != nil {
-			b = fmt.Append(nil, v)
+			data = fmt.Append(nil, v)
 		}
-		out[path] = textOrHash(string(b))
+		out[path] = textOrHash(string(data))
 	}
 }
 

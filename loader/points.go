@@ -37,15 +37,16 @@ type pointsField struct {
 
 // openPoints opens the array of a field.
 func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsField, error) {
-	q := f.Points
-	a, err := rows.OpenArrayAt(ctx, q.Array, q.Timestamp, o)
+	points := f.Points
+	array, err := rows.OpenArrayAt(ctx, points.Array, points.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}
-	p := &pointsField{name: f.Name, maxPoints: q.Most, world: q.In == spec.WorldPoints, array: a, n: -1, y: -1, x: -1,
+	p := &pointsField{name: f.Name, maxPoints: points.Most, world: points.In == spec.WorldPoints, array: array, n: -1,
+		y: -1, x: -1,
 		opener: o}
-	if err := p.resolve(q, t); err != nil {
-		return nil, fault.WithFile(err, q.Array)
+	if err := p.resolve(points, t); err != nil {
+		return nil, fault.WithFile(err, points.Array)
 	}
 	return p, nil
 }
@@ -53,25 +54,25 @@ func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsF
 // resolve finds the dimensions and the attribute of the field in the array's schema. It returns
 // faults of kind unsupported or not found if they do not fit.
 func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
-	s := p.array.Schema
+	schema := p.array.Schema
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "array schema", fault.NoOffset, format, args...)
 	}
-	if s.Dense {
+	if schema.Dense {
 		return bad(fault.Unsupported, "the array is dense: points come from sparse ones")
 	}
 	names := strings.Fields(q.Dims)
 	if len(names) == 0 {
-		for i := range s.Dims {
-			names = append(names, s.Dims[i].Name)
+		for i := range schema.Dims {
+			names = append(names, schema.Dims[i].Name)
 		}
 	}
-	if len(names) != len(s.Dims) {
-		return bad(fault.Unsupported, "%q names %d dimensions, the array has %d", q.Dims, len(names), len(s.Dims))
+	if len(names) != len(schema.Dims) {
+		return bad(fault.Unsupported, "%q names %d dimensions, the array has %d", q.Dims, len(names), len(schema.Dims))
 	}
 	for d, name := range names {
-		if s.Type(d) == tiledb.StringASCII {
-			return bad(fault.Unsupported, "dimension %q has strings: points have numbers", s.Dims[d].Name)
+		if schema.Type(d) == tiledb.StringASCII {
+			return bad(fault.Unsupported, "dimension %q has strings: points have numbers", schema.Dims[d].Name)
 		}
 		axis, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
 		if !ok || *axis >= 0 {
@@ -83,18 +84,18 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 	if p.y < 0 || p.x < 0 {
 		return bad(fault.Unsupported, "%q: y and x are needed", strings.Join(names, " "))
 	}
-	p.attr = s.Attr(q.Values)
-	if q.Values == "" && len(s.Attrs) == 1 {
+	p.attr = schema.Attr(q.Values)
+	if q.Values == "" && len(schema.Attrs) == 1 {
 		p.attr = 0
 	}
 	if p.attr < 0 {
-		list := make([]string, len(s.Attrs))
-		for i := range s.Attrs {
-			list[i] = s.Attrs[i].Name
+		list := make([]string, len(schema.Attrs))
+		for i := range schema.Attrs {
+			list[i] = schema.Attrs[i].Name
 		}
 		return bad(fault.NotFound, "no attribute %q for values; there are %q", q.Values, list)
 	}
-	attribute := &s.Attrs[p.attr]
+	attribute := &schema.Attrs[p.attr]
 	if p.dtype = attribute.Type.Sample(); attribute.Values != 1 || p.dtype == chunk.Invalid {
 		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", attribute.Name,
 			attribute.Cells(),
@@ -170,15 +171,15 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	}
 	// The lock is not held during the read, so two workers may read the same header; both get the
 	// same transform.
-	_, m, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
+	_, meta, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
 	}
-	if m.Transform == nil {
+	if meta.Transform == nil {
 		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset,
 			"the file says not where it lies, which points in %q need", spec.WorldPoints)
 	}
-	if t, err = newAffine(*m.Transform); err != nil {
+	if t, err = newAffine(*meta.Transform); err != nil {
 		return nil, err
 	}
 	p.known.mu.Lock()
@@ -192,7 +193,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 
 // box returns the box of cells that may lie in a window. It returns false if none does.
 func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) {
-	b := p.array.Schema.Domain()
+	box := p.array.Schema.Domain()
 	y0, y1, x0, x1 := float64(w.Y), float64(w.Y+w.H), float64(w.X), float64(w.X+w.W)
 	if p.world {
 		var xs, ys [4]float64
@@ -204,11 +205,11 @@ func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) 
 		x0, x1 = wider(slices.Min(xs[:]), slices.Max(xs[:]))
 		y0, y1 = wider(slices.Min(ys[:]), slices.Max(ys[:]))
 	}
-	ok := p.cut(b, p.y, y0, y1) && p.cut(b, p.x, x0, x1)
+	ok := p.cut(box, p.y, y0, y1) && p.cut(box, p.x, x0, x1)
 	if p.n >= 0 {
-		ok = ok && p.cutRow(b, n)
+		ok = ok && p.cutRow(box, n)
 	}
-	return b, ok
+	return box, ok
 }
 
 // wider widens an interval by a relative 1e-12, which is 9,000 times the rounding of a float64
@@ -220,60 +221,60 @@ func wider(lo, hi float64) (float64, float64) {
 
 // cut narrows dimension d of b to [lo, hi], and reports whether anything is left.
 func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
-	t, i := p.array.Schema.Type(d), &b[d]
-	start, end := t.Float(i.Lo), t.Float(i.Hi)
+	typ, interval := p.array.Schema.Type(d), &b[d]
+	start, end := typ.Float(interval.Lo), typ.Float(interval.Hi)
 	if !(lo <= end && hi >= start) {
 		return false
 	}
 	// at returns v, a bound inside of the domain, as a coordinate. A number that the dimension's
 	// type does not hold is rounded outwards, so that no point is lost; read drops those outside.
 	coord := func(v, out float64) tiledb.Coord {
-		if t.Real() {
-			c := t.CoordOfFloat(v)
-			if f := t.Float(c); f != v && (f > v) == (out > 0) {
+		if typ.Real() {
+			c := typ.CoordOfFloat(v)
+			if f := typ.Float(c); f != v && (f > v) == (out > 0) {
 				return c
 			}
-			if t == tiledb.Float32 {
-				return t.CoordOfFloat(float64(math.Nextafter32(float32(v), float32(out))))
+			if typ == tiledb.Float32 {
+				return typ.CoordOfFloat(float64(math.Nextafter32(float32(v), float32(out))))
 			}
 			return c
 		}
 		switch { // the box may be wider than the window, since read tests every point
 		case math.Abs(v) >= 1<<62:
 			if out > 0 {
-				return i.Hi
+				return interval.Hi
 			}
-			return i.Lo
+			return interval.Lo
 		case out > 0:
-			return t.CoordOf(int64(math.Ceil(v)))
+			return typ.CoordOf(int64(math.Ceil(v)))
 		}
-		return t.CoordOf(int64(math.Floor(v)))
+		return typ.CoordOf(int64(math.Floor(v)))
 	}
 	if lo > start {
-		i.Lo = max(i.Lo, coord(lo, math.Inf(-1)))
+		interval.Lo = max(interval.Lo, coord(lo, math.Inf(-1)))
 	}
 	if hi < end {
-		i.Hi = min(i.Hi, coord(hi, math.Inf(1)))
+		interval.Hi = min(interval.Hi, coord(hi, math.Inf(1)))
 	}
-	return i.Lo <= i.Hi
+	return interval.Lo <= interval.Hi
 }
 
 // cutRow narrows dimension n of b to one coordinate, and reports whether it is in the domain. It
 // must be exact, unlike y and x: read does not test n again, and a float64 cannot tell apart times
 // in nanoseconds.
 func (p *pointsField) cutRow(b tiledb.Box, n int64) bool {
-	t, i := p.array.Schema.Type(p.n), &b[p.n]
-	c := t.CoordOf(n)
-	if t.Real() {
-		c = t.CoordOfFloat(float64(n))
-		if f := t.Float(c); f >= 1<<63 || int64(f) != n {
+	typ, interval := p.array.Schema.Type(p.n), &b[p.n]
+	coord := typ.CoordOf(n)
+	if typ.Real() {
+		coord = typ.CoordOfFloat(float64(n))
+		if f := typ.Float(coord); f >= 1<<63 || int64(f) != n {
 			return false
 		}
 	}
-	if c < i.Lo || c > i.Hi {
+	if coord < interval.Lo || coord > interval.Hi {
 		return false
 	}
-	*i = tiledb.Interval{Lo: c, Hi: c}
+	*interval = tiledb.Interval{Lo: coord, Hi: coord}
 	return true
 }
 
@@ -313,21 +314,21 @@ func (p *pointsField) clear(r *pointRows, k int) {
 func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows, k int, win shuffle.Box, t *affine,
 	n int64, height, width int, turn shuffle.Element) (left int64, err error) {
 	p.clear(to, k)
-	b, ok := p.box(win, t, n)
+	box, ok := p.box(win, t, n)
 	if !ok {
 		return 0, nil
 	}
-	cells, err := r.Sparse(ctx, []int{p.attr}, b)
+	cells, err := r.Sparse(ctx, []int{p.attr}, box)
 	if err != nil {
 		return 0, err
 	}
-	s := p.array.Schema
+	schema := p.array.Schema
 	size := p.dtype.Size()
-	cell, offsets := 0, make([]int, len(s.Dims)) // bytes of a cell's coordinates, and where each begins
-	for d := range s.Dims {
-		offsets[d], cell = cell, cell+s.Type(d).Size()
+	cell, offsets := 0, make([]int, len(schema.Dims)) // bytes of a cell's coordinates, and where each begins
+	for d := range schema.Dims {
+		offsets[d], cell = cell, cell+schema.Type(d).Size()
 	}
-	yt, xt := s.Type(p.y), s.Type(p.x)
+	yt, xt := schema.Type(p.y), schema.Type(p.x)
 	count := 0
 	for i := range cells.N {
 		place := cells.Coords[i*cell:]
@@ -356,7 +357,7 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 			binary.LittleEndian.PutUint32(to.coords[o+4:], math.Float32bits(float32(x)))
 			value := cells.Values[0].Data[i*size:]
 			if valid := cells.Values[0].Valid; valid != nil && valid[i] == 0 {
-				value = s.Attrs[p.attr].FillValue()
+				value = schema.Attrs[p.attr].FillValue()
 			}
 			copy(to.values[(k*p.maxPoints+count)*size:][:size], value)
 		}
@@ -393,15 +394,15 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	if len(d.points) == 0 {
 		return nil
 	}
-	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
 	if err != nil {
 		return err
 	}
-	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, a)
+	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, asset)
 	if err != nil {
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
-	return d.eachPoints(ctx, a, draw.Row, win, do)
+	return d.eachPoints(ctx, asset, draw.Row, win, do)
 }
 
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
@@ -428,16 +429,16 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 
 // points reads the points of a row, of all fields.
 func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	p, e := u.p, u.p.engine
-	return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
+	p, engine := u.p, u.p.engine
+	return engine.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
 		left, err := f.read(p.ctx, r.PointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height,
 			d.sampler.Width, draw.Transform)
 		if err != nil {
 			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
 		}
 		// Only the first loss is logged, because a warning for each row would flood the log.
-		if left > 0 && e.sets[0].points[i].leftOut.Add(left) == left {
-			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field",
+		if left > 0 && engine.sets[0].points[i].leftOut.Add(left) == left {
+			engine.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field",
 				f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
 		}
 		return nil

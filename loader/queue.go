@@ -140,12 +140,12 @@ func (s *share) wait(turn int) {
 func (q *queue) take(ctx context.Context) *Pending {
 	for ctx.Err() == nil {
 		q.mu.Lock()
-		p := q.next()
-		q.blocked = p == nil && q.all.turns.Len() > 0
+		pending := q.next()
+		q.blocked = pending == nil && q.all.turns.Len() > 0
 		head := q.head
 		q.mu.Unlock()
-		if p != nil {
-			return p
+		if pending != nil {
+			return pending
 		}
 		stop := func() bool { return true }
 		if head != nil { // others wait behind it, so they must not wait for a ticket that is cancelled
@@ -177,37 +177,37 @@ func (q *queue) next() *Pending {
 		}
 		for s := client.turns.Front(); s != nil; s = s.Next() {
 			stream := s.Value.(*share)
-			p := stream.first
-			if p.ctx.Err() != nil {
+			pending := stream.first
+			if pending.ctx.Err() != nil {
 				stream.remove()
 				q.end(stream)
-				return p
+				return pending
 			}
-			n := int64(p.size())
+			n := int64(pending.size())
 			if !client.room(n, bound, mine) {
 				if bound < q.bound {
-					q.ask(stream, p, mine)
+					q.ask(stream, pending, mine)
 				}
 				break
 			}
 			if !stream.room(n, max(bound/int64(len(q.all.members)), mine), 0) {
 				continue
 			}
-			if !q.reserve(p, filled-min(mine, client.held)+min(mine, client.held+n)) {
+			if !q.reserve(pending, filled-min(mine, client.held)+min(mine, client.held+n)) {
 				if q.memory.full(n) { // smaller tickets of others would hold it up for ever
-					q.head = p
+					q.head = pending
 					return nil
 				}
-				q.ask(stream, p, mine)
+				q.ask(stream, pending, mine)
 				break
 			}
 			stream.remove()
 			for _, m := range []*share{stream, client} {
-				m.spend(p.ticket.Rows(), q.turn)
+				m.spend(pending.ticket.Rows(), q.turn)
 				m.held += n
 			}
-			p.claim = &claim{q, stream, n}
-			return p
+			pending.claim = &claim{q, stream, n}
+			return pending
 		}
 	}
 	return nil

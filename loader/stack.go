@@ -21,11 +21,11 @@ func eachPart(f *pixels.Raster, a *catalog.Asset,
 		if err := part.Fits(&a.Parts[k]); err != nil {
 			return a.Parts[k].Fault(err)
 		}
-		l, err := part.NewLay(a, k)
+		lay, err := part.NewLay(a, k)
 		if err != nil {
 			return err
 		}
-		if err := do(k, part, &l); err != nil {
+		if err := do(k, part, &lay); err != nil {
 			return err
 		}
 	}
@@ -34,30 +34,30 @@ func eachPart(f *pixels.Raster, a *catalog.Asset,
 
 // stack decodes window win of a stack, part by part, into its place in the batch.
 func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.Asset, win shuffle.Box) error {
-	e, p := u.p.engine, u.p
+	engine, pending := u.p.engine, u.p
 	share := r.Share
 	return eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		asset := a.Parts[k]
 		convs := &part.Final
-		if p.layout.rasters[u.field].native {
+		if pending.layout.rasters[u.field].native {
 			convs = &part.Wire
 		}
 		cv, err := convs.Get(asset.Index)
 		if err != nil {
 			return asset.Fault(err)
 		}
-		target := p.sink(u.field, u.row, u.step, cv, win, true)
+		target := pending.sink(u.field, u.row, u.step, cv, win, true)
 		target.Field = part
 		r.Share = share
 		r.Share.Key.Part = k
 		switch {
 		case !d.resamples(u.field) && l.Same:
-			return r.Aligned(p.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
+			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
 		case l.Whole():
 			target.Win = shuffle.Box{H: part.H, W: part.W}
-			return r.Resampled(p.ctx, asset, win, target, e.options.MaxChunkBytes)
+			return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
 		}
-		asset, l, m, err := e.coarserPart(p.ctx, d, part, a, k, l, win)
+		asset, l, mapping, err := engine.coarserPart(pending.ctx, d, part, a, k, l, win)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 			r.Share.Key.Level = 1 + asset.Overview
 		}
 		target.Win = shuffle.Box{H: part.H, W: part.W}
-		return r.Warped(p.ctx, asset, l, m, win, target, e.options.MaxChunkBytes)
+		return r.Warped(pending.ctx, asset, l, mapping, win, target, engine.options.MaxChunkBytes)
 	})
 }
 
@@ -75,28 +75,28 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raster, a *catalog.Asset, k int,
 	l *pixels.Lay, win shuffle.Box) (catalog.Asset, *pixels.Lay, *warp.Mapping, error) {
 	asset := a.Parts[k]
-	m, err := l.Warp(win, part.H, part.W)
+	mapping, err := l.Warp(win, part.H, part.W)
 	if err != nil {
-		return asset, l, m, asset.Fault(err)
+		return asset, l, mapping, asset.Fault(err)
 	}
-	if !part.WantsOverview(spec.AutoOverviews, m) {
-		return asset, l, m, nil
+	if !part.WantsOverview(spec.AutoOverviews, mapping) {
+		return asset, l, mapping, nil
 	}
 	levels, err := d.overviews.of(ctx, e.options, asset)
 	if err != nil {
-		return asset, l, m, err
+		return asset, l, mapping, err
 	}
-	level := pixels.Coarsest(levels.Indexes, m)
+	level := pixels.Coarsest(levels.Indexes, mapping)
 	if level < 0 {
-		return asset, l, m, nil
+		return asset, l, mapping, nil
 	}
 	stack := *a
 	stack.Parts = slices.Clone(a.Parts)
 	stack.Parts[k] = pixels.AtOverview(asset, levels, level)
 	lay, err := part.NewLay(&stack, k)
 	if err != nil {
-		return asset, l, m, err
+		return asset, l, mapping, err
 	}
-	m, err = lay.Warp(win, part.H, part.W)
-	return stack.Parts[k], &lay, m, stack.Parts[k].Fault(err)
+	mapping, err = lay.Warp(win, part.H, part.W)
+	return stack.Parts[k], &lay, mapping, stack.Parts[k].Fault(err)
 }

@@ -100,11 +100,11 @@ func (v valueField) check(val catalog.Value) error {
 // even, and null is NaN; an integer must be exact. A number that would wrap, be cut or become
 // infinite is corrupt, and so is a null in an integer tensor.
 func (v valueField) bits(val catalog.Value) (uint64, error) {
-	t := nums[v.to]
+	num := nums[v.to]
 	bad := func(format string, args ...any) (uint64, error) {
 		return 0, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, format, args...)
 	}
-	if t.IsFloat() {
+	if num.IsFloat() {
 		f := val.Float
 		switch {
 		case val.Null:
@@ -112,8 +112,8 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 		case v.kind == catalog.Int:
 			f = float64(val.Int)
 		}
-		bits := kernel.FloatBits(t, f)
-		if !math.IsInf(f, 0) && infinite(t, bits) {
+		bits := kernel.FloatBits(num, f)
+		if !math.IsInf(f, 0) && infinite(num, bits) {
 			return bad("%s is over what %s has", v.text(val), v.to)
 		}
 		return bits, nil
@@ -127,9 +127,9 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 	case v.kind == catalog.Float:
 		n = int64(val.Float)
 	}
-	free := 64 - 8*t.Size() // bits of an int64 that the element lacks
+	free := 64 - 8*num.Size() // bits of an int64 that the element lacks
 	signed := n << free >> free
-	if t == kernel.U8 || t == kernel.U16 || t == kernel.U32 || t == kernel.U64 {
+	if num == kernel.U8 || num == kernel.U16 || num == kernel.U32 || num == kernel.U64 {
 		signed = int64(uint64(n) << free >> free)
 		if n < 0 {
 			signed = 0
@@ -172,20 +172,20 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 			valid[i] = rowValid[i/steps]
 		}
 	}
-	t := Tensor{Name: v.name, DType: v.to, Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
+	tensor := Tensor{Name: v.name, DType: v.to, Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
 	if v.kind == catalog.Text {
-		t.Kind = Text
-		t.Offsets = binary.LittleEndian.AppendUint64(nil, 0)
+		tensor.Kind = Text
+		tensor.Offsets = binary.LittleEndian.AppendUint64(nil, 0)
 		for i, val := range rows {
 			if valid[i] && !val.Null {
-				t.Data = append(t.Data, val.Text...)
+				tensor.Data = append(tensor.Data, val.Text...)
 			}
-			t.Offsets = binary.LittleEndian.AppendUint64(t.Offsets, uint64(len(t.Data)))
+			tensor.Offsets = binary.LittleEndian.AppendUint64(tensor.Offsets, uint64(len(tensor.Data)))
 		}
-		return t
+		return tensor
 	}
 	size := v.to.Size()
-	t.Data = make([]byte, 0, size*len(rows))
+	tensor.Data = make([]byte, 0, size*len(rows))
 	var e [8]byte
 	for i, val := range rows {
 		if !valid[i] {
@@ -193,7 +193,7 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 		}
 		bits, _ := v.bits(val) // 0 for the null of an integer; the others were checked
 		binary.LittleEndian.PutUint64(e[:], bits)
-		t.Data = append(t.Data, e[:size]...)
+		tensor.Data = append(tensor.Data, e[:size]...)
 	}
-	return t
+	return tensor
 }

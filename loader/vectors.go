@@ -21,12 +21,12 @@ func (e *Engine) shown(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 		a := d.windowAsset(e.plan, draw)
 		return a, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, nil
 	}
-	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
 	if err != nil {
-		return a, shuffle.Box{}, err
+		return asset, shuffle.Box{}, err
 	}
-	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, a)
-	return a, win, a.Fault(err)
+	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, asset)
+	return asset, win, asset.Fault(err)
 }
 
 // vectors draws the shapes of a row, of all fields.
@@ -34,26 +34,26 @@ func (u unit) vectors(d *dataset, draw *shuffle.Draw) error {
 	if len(d.vectors) == 0 {
 		return nil
 	}
-	p, e := u.p, u.p.engine
-	a, win, err := e.shown(p.ctx, d, draw)
+	pending, engine := u.p, u.p.engine
+	asset, win, err := engine.shown(pending.ctx, d, draw)
 	if err != nil {
 		return err
 	}
-	for i, v := range d.vectors {
-		pic, err := v.Picture(&a, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
+	for i, field := range d.vectors {
+		pic, err := field.Picture(&asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
 		if err != nil {
-			return a.Fault(err)
+			return asset.Fault(err)
 		}
-		if v.Ragged() {
-			if p.cut[i][u.row], err = v.Cut(p.ctx, pic, e.options.MemoryBytes); err != nil {
-				return a.Fault(rows.InField(v.Name, err))
+		if field.Ragged() {
+			if pending.cut[i][u.row], err = field.Cut(pending.ctx, pic, engine.options.MemoryBytes); err != nil {
+				return asset.Fault(rows.InField(field.Name, err))
 			}
 			continue
 		}
-		dst := p.vector(i, u.row)
+		dst := pending.vector(i, u.row)
 		clear(dst) // a bad sample that this one replaces may have been drawn here
-		if err := v.Draw(p.ctx, pic, dst); err != nil {
-			return a.Fault(rows.InField(v.Name, err))
+		if err := field.Draw(pending.ctx, pic, dst); err != nil {
+			return asset.Fault(rows.InField(field.Name, err))
 		}
 	}
 	return nil
@@ -97,32 +97,32 @@ var vectorAxes = []string{"n", "y", "x"}
 
 // vectorTensors returns the tensors of the fields of shapes.
 func (p *Pending) vectorTensors() (out []Tensor) {
-	d, n := p.engine.sets[0], p.batch.Rows
-	for i, v := range d.vectors {
-		if v.Ragged() {
-			out = append(out, cutTensors(v, p.cut[i])...)
+	set, n := p.engine.sets[0], p.batch.Rows
+	for i, field := range set.vectors {
+		if field.Ragged() {
+			out = append(out, cutTensors(field, p.cut[i])...)
 			continue
 		}
 		pos := p.layout.vectors[i]
-		end := pos + n*d.vectorBytes(i)
-		out = append(out, Tensor{Name: v.Name, DType: v.To, Axes: vectorAxes, Data: p.buf[pos:end:end],
-			Shape: []int64{int64(n), int64(d.rasters[0].H), int64(d.rasters[0].W)}})
+		end := pos + n*set.vectorBytes(i)
+		out = append(out, Tensor{Name: field.Name, DType: field.To, Axes: vectorAxes, Data: p.buf[pos:end:end],
+			Shape: []int64{int64(n), int64(set.rasters[0].H), int64(set.rasters[0].W)}})
 	}
 	return out
 }
 
 // vectorInfos describes the tensors of vectorTensors, for a batch of one row.
 func (e *Engine) vectorInfos() (out []FieldInfo) {
-	d := e.sets[0]
-	for _, v := range d.vectors {
-		if v.Ragged() {
-			for _, t := range cutTensors(v, make([]shapes.Cut, 1)) {
-				out = append(out, FieldInfo{t.Name, v.Vector.Kind, t.DType, t.Shape, t.Axes})
+	set := e.sets[0]
+	for _, field := range set.vectors {
+		if field.Ragged() {
+			for _, t := range cutTensors(field, make([]shapes.Cut, 1)) {
+				out = append(out, FieldInfo{t.Name, field.Vector.Kind, t.DType, t.Shape, t.Axes})
 			}
 			continue
 		}
-		shape := []int64{1, int64(d.rasters[0].H), int64(d.rasters[0].W)}
-		out = append(out, FieldInfo{v.Name, vectorKind, v.To, shape, vectorAxes})
+		shape := []int64{1, int64(set.rasters[0].H), int64(set.rasters[0].W)}
+		out = append(out, FieldInfo{field.Name, vectorKind, field.To, shape, vectorAxes})
 	}
 	return out
 }
@@ -132,14 +132,14 @@ const vectorKind = "vector"
 
 // addVectors places the tensors of shapes.
 func (l *layout) addVectors(d *dataset, rows int, bound int64) error {
-	for _, v := range d.vectors {
-		if v.Ragged() { // counted when the batch is complete, as strings are
+	for _, field := range d.vectors {
+		if field.Ragged() { // counted when the batch is complete, as strings are
 			l.vectors = append(l.vectors, l.bytes)
 			continue
 		}
-		n := pixels.BoundedBytes(bound, rows, d.rasters[0].H, d.rasters[0].W, v.To.Size())
+		n := pixels.BoundedBytes(bound, rows, d.rasters[0].H, d.rasters[0].W, field.To.Size())
 		if n < 0 || int64(l.bytes)+n > bound {
-			return pixels.OverMemory(fmt.Sprintf("field %q", v.Name), rows, "", bound)
+			return pixels.OverMemory(fmt.Sprintf("field %q", field.Name), rows, "", bound)
 		}
 		l.vectors = append(l.vectors, l.bytes)
 		l.bytes = pixels.Align64(l.bytes + int(n))
@@ -153,14 +153,14 @@ func cutTensors(v *shapes.Field, list []shapes.Cut) []Tensor {
 	coords, rings := newRagged(v, "", n), newRagged(v, spec.RingsMember, n)
 	values := newRagged(v, spec.VectorValues, n)
 	for i := range list {
-		c := &list[i]
-		for _, x := range c.Coords {
+		cut := &list[i]
+		for _, x := range cut.Coords {
 			coords.Data = binary.LittleEndian.AppendUint32(coords.Data, math.Float32bits(x))
 		}
-		for _, x := range c.Rings {
+		for _, x := range cut.Rings {
 			rings.Data = binary.LittleEndian.AppendUint32(rings.Data, uint32(x))
 		}
-		values.Data = append(values.Data, c.Values...)
+		values.Data = append(values.Data, cut.Values...)
 		coords.Offsets = binary.LittleEndian.AppendUint64(coords.Offsets, uint64(len(coords.Data)/4))
 		rings.Offsets = binary.LittleEndian.AppendUint64(rings.Offsets, uint64(len(rings.Data)/4))
 		values.Offsets = binary.LittleEndian.AppendUint64(values.Offsets, uint64(len(values.Data)/size))
@@ -173,16 +173,16 @@ func cutTensors(v *shapes.Field, list []shapes.Cut) []Tensor {
 
 // newRagged returns one of the tensors of a field of boxes or polygons, for n rows.
 func newRagged(v *shapes.Field, suffix string, n int64) Tensor {
-	t := Tensor{Name: v.Name + suffix, Kind: Ragged, DType: chunk.Float32, Offsets: make([]byte, 8, 8*(n+1))}
+	tensor := Tensor{Name: v.Name + suffix, Kind: Ragged, DType: chunk.Float32, Offsets: make([]byte, 8, 8*(n+1))}
 	switch {
 	case suffix == spec.VectorValues:
-		t.DType, t.Axes, t.Shape = v.To, []string{"n"}, []int64{n}
+		tensor.DType, tensor.Axes, tensor.Shape = v.To, []string{"n"}, []int64{n}
 	case suffix == spec.RingsMember:
-		t.DType, t.Axes, t.Shape = chunk.Int32, []string{"n", "ring"}, []int64{n, shapes.RingWidth}
+		tensor.DType, tensor.Axes, tensor.Shape = chunk.Int32, []string{"n", "ring"}, []int64{n, shapes.RingWidth}
 	case v.Vector.Kind == spec.BoxVector:
-		t.Axes, t.Shape = []string{"n", "xyxy"}, []int64{n, shapes.BoxWidth}
+		tensor.Axes, tensor.Shape = []string{"n", "xyxy"}, []int64{n, shapes.BoxWidth}
 	default:
-		t.Axes, t.Shape = []string{"n", "xy"}, []int64{n, shapes.VertexWidth}
+		tensor.Axes, tensor.Shape = []string{"n", "xy"}, []int64{n, shapes.VertexWidth}
 	}
-	return t
+	return tensor
 }

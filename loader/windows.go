@@ -20,8 +20,8 @@ type RasterWindow struct {
 // RasterWindows returns the windows that a draw takes of the raster fields, in their order, without reading a pixel.
 // Windows on the ground (spec.GroundWindow) are fault.Unsupported: they are made of several rasters.
 func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]RasterWindow, error) {
-	d := e.leaves[draw.Dataset]
-	if d.ground != nil {
+	set := e.leaves[draw.Dataset]
+	if set.ground != nil {
 		return nil, fault.New(fault.Unsupported, "sampler", fault.NoOffset,
 			"windows on the ground are made of several rasters, and are not windows of one")
 	}
@@ -29,13 +29,13 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 	if err != nil {
 		return nil, err
 	}
-	out := make([]RasterWindow, len(d.rasters))
-	for i, f := range d.rasters {
-		w, err := e.windowOf(ctx, d, &draw, i, draw.Row, assets[i])
+	out := make([]RasterWindow, len(set.rasters))
+	for i, field := range set.rasters {
+		window, err := e.windowOf(ctx, set, &draw, i, draw.Row, assets[i])
 		if err != nil {
 			return nil, assets[i].Fault(err)
 		}
-		out[i] = RasterWindow{Field: f.Name, Asset: assets[i], Window: w}
+		out[i] = RasterWindow{Field: field.Name, Asset: assets[i], Window: window}
 	}
 	return out, nil
 }
@@ -43,14 +43,14 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 // RowAssets returns the rasters of the row of a draw, of the raster fields in their order. The row of a window on the
 // ground is the row of the scene that comes first there. Fields whose steps of time are files are fault.Unsupported.
 func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.Asset, error) {
-	d := e.leaves[draw.Dataset]
-	if d.files.some() {
+	set := e.leaves[draw.Dataset]
+	if set.files.some() {
 		return nil, errSteps
 	}
-	out := make([]catalog.Asset, len(d.rasters))
-	for i, f := range d.rasters {
+	out := make([]catalog.Asset, len(set.rasters))
+	for i, f := range set.rasters {
 		var err error
-		if out[i], err = d.table.Asset(ctx, f.TableColumn, draw.Row); err != nil {
+		if out[i], err = set.table.Asset(ctx, f.TableColumn, draw.Row); err != nil {
 			return nil, err
 		}
 	}

@@ -82,23 +82,23 @@ type unit struct {
 // native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
 // with an error of kind not found, unsupported or limit.
 func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pending {
-	p := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
-	p.ctx, p.cancel = context.WithCancel(ctx)
+	pending := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
+	pending.ctx, pending.cancel = context.WithCancel(ctx)
 	err := crash.Call(func() (err error) {
 		if err = e.check(t); err == nil {
-			p.layout, err = e.layout(layoutKey{t.Rows(), native})
+			pending.layout, err = e.layout(layoutKey{t.Rows(), native})
 		}
 		return err
 	})
 	if err != nil {
 		crash.Report(e.options.Logger, err)
-		p.finish(err)
-		return p
+		pending.finish(err)
+		return pending
 	}
-	if !e.queue.put(p) {
-		p.finish(ErrClosed)
+	if !e.queue.put(pending) {
+		pending.finish(ErrClosed)
 	}
-	return p
+	return pending
 }
 
 // check returns an error if a ticket asks for positions or rows that do not exist.
@@ -172,29 +172,29 @@ func (e *Engine) start() {
 func (e *Engine) dispatch(ctx context.Context) {
 	defer close(e.units)
 	for {
-		p := e.queue.take(ctx)
-		if p == nil {
+		pending := e.queue.take(ctx)
+		if pending == nil {
 			e.queue.failAll()
 			return
 		}
-		if err := crash.Call(p.prepare); err != nil {
+		if err := crash.Call(pending.prepare); err != nil {
 			crash.Report(e.options.Logger, err)
-			p.finish(err)
+			pending.finish(err)
 			continue
 		}
-		p.hand()
+		pending.hand()
 	}
 }
 
 // prepare lays out the batch in the ticket's memory, which next has reserved.
 func (p *Pending) prepare() error {
-	e := p.engine
+	engine := p.engine
 	rows := p.ticket.Rows()
 	if p.claim == nil {
 		return p.ctx.Err() // it was cancelled while it waited
 	}
 	if p.memory == nil {
-		p.memory = e.memory.alloc(p.size())
+		p.memory = engine.memory.alloc(p.size())
 	}
 	memory := p.memory
 	p.buf = memory.Bytes()
@@ -209,30 +209,30 @@ func (p *Pending) prepare() error {
 	// padding too.
 	p.draws = make([]shuffle.Draw, rows)
 	for k := range rows {
-		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, e.samples), -1
+		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, engine.samples), -1
 		if pos := p.batch.Positions[k]; pos >= 0 {
-			p.draws[k] = e.plan.At(p.ticket.Epoch, pos)
+			p.draws[k] = engine.plan.At(p.ticket.Epoch, pos)
 			p.batch.Samples[k], p.batch.Valid[k] = p.draws[k].Sample, true
 		}
 	}
 	p.errs = make([]rowErrors, rows)
-	p.masks, p.masked = make([]sync.Once, len(e.rasters)), make([]atomic.Bool, len(e.rasters))
-	for _, f := range e.sets[0].points {
+	p.masks, p.masked = make([]sync.Once, len(engine.rasters)), make([]atomic.Bool, len(engine.rasters))
+	for _, f := range engine.sets[0].points {
 		p.points = append(p.points, f.make(rows))
 	}
-	for range e.sets[0].vectors {
+	for range engine.sets[0].vectors {
 		p.cut = append(p.cut, make([]shapes.Cut, rows))
 	}
-	if e.spec.Windows {
+	if engine.spec.Windows {
 		p.window = bytes.Repeat([]byte{0xff}, rows*windowBytes) // -1
 	}
-	if e.spec.Geo {
+	if engine.spec.Geo {
 		p.geo = slices.Repeat([]rowPlace{nowhere()}, rows)
-		p.times = slices.Repeat([]int64{rowspkg.NoTime}, rows*max(e.sets[0].steps, 1))
+		p.times = slices.Repeat([]int64{rowspkg.NoTime}, rows*max(engine.sets[0].steps, 1))
 	}
-	p.values = make([][]catalog.Value, len(e.values))
+	p.values = make([][]catalog.Value, len(engine.values))
 	for i := range p.values {
-		p.values[i] = make([]catalog.Value, rows*max(e.sets[0].steps, 1))
+		p.values[i] = make([]catalog.Value, rows*max(engine.sets[0].steps, 1))
 	}
 	return nil
 }
@@ -263,29 +263,29 @@ func (p *Pending) hand() {
 
 // units calls visit for the units of a row, until visit returns false.
 func (p *Pending) units(k int, visit func(unit) bool) {
-	e := p.engine
-	for step := range max(e.sets[0].span(), 1) {
-		for f, r := range e.rasters {
+	engine := p.engine
+	for step := range max(engine.sets[0].span(), 1) {
+		for f, r := range engine.rasters {
 			if step < max(r.Steps, 1) && !visit(unit{p, k, f, step}) {
 				return
 			}
 		}
 	}
-	if e.hasMetadataUnit() {
+	if engine.hasMetadataUnit() {
 		visit(unit{p, k, -1, 0})
 	}
 }
 
 // work runs units until the dispatcher closes the channel.
 func (e *Engine) work(ctx context.Context) {
-	r := e.newReader()
-	defer func() { endReader(r) }() // the last one
+	reader := e.newReader()
+	defer func() { endReader(reader) }() // the last one
 	for {
-		u, ok := e.nextUnit(r)
+		u, ok := e.nextUnit(reader)
 		if !ok {
 			break
 		}
-		r.Clock.Lap(resources.StageWait)
+		reader.Clock.Lap(resources.StageWait)
 		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
 		// the ticket's memory would never come back.
 		err := u.p.ctx.Err()
@@ -293,20 +293,20 @@ func (e *Engine) work(ctx context.Context) {
 			err = ErrClosed
 		}
 		if err == nil {
-			err = crash.Call(func() error { return u.do(r) })
+			err = crash.Call(func() error { return u.do(reader) })
 		}
 		if err != nil {
 			crash.Report(e.options.Logger, err)
 			u.p.fail(u, err)
 		}
-		if crash.Is(u.p.complete(r)) || crash.Is(err) {
+		if crash.Is(u.p.complete(reader)) || crash.Is(err) {
 			// The panic may have left the buffers and decoders of the reader half changed.
-			endReader(r)
-			r = e.newReader()
+			endReader(reader)
+			reader = e.newReader()
 		}
-		r.Clock.Lap(resources.StageOther)
+		reader.Clock.Lap(resources.StageOther)
 	}
-	r.Clock.Lap(resources.StageWait)
+	reader.Clock.Lap(resources.StageWait)
 }
 
 // nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the
@@ -501,22 +501,22 @@ func (p *Pending) ref(k int) *SampleRef { return p.refOf(k, p.draws[k].Row) }
 // refOf is ref for another row of the table that belongs to the sample, such as a step of a
 // sequence.
 func (p *Pending) refOf(k int, row int64) *SampleRef {
-	d := &p.draws[k]
-	id, err := p.engine.ID(p.ctx, d.Dataset, row)
+	draw := &p.draws[k]
+	id, err := p.engine.ID(p.ctx, draw.Dataset, row)
 	if err != nil {
 		id = "" // the number of the row still names it
 	}
-	return &SampleRef{d.Sample, row, id[:min(len(id), maxID)]}
+	return &SampleRef{draw.Sample, row, id[:min(len(id), maxID)]}
 }
 
 // atRow wraps the error of a row with its sample. If no substitute could be read, that is the last
 // substitute.
 func (p *Pending) atRow(k int, err error) error {
-	d := p.draws[k]
+	draw := p.draws[k]
 	return &SampleError{
-		Source: p.engine.leaves[d.Dataset].name, Draw: d, Epoch: p.ticket.Epoch,
+		Source: p.engine.leaves[draw.Dataset].name, Draw: draw, Epoch: p.ticket.Epoch,
 		Position: p.batch.Positions[k], Sample: *p.ref(k), Err: err,
-		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), d.Sample,
+		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&draw), draw.Sample,
 			p.batch.Positions[k], p.ticket.Epoch, err),
 	}
 }
@@ -559,105 +559,106 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 // do decodes one field of one row, or of one step of it, into its place in the batch.
 func (u unit) do(r *pixels.Reader) error {
 	draw := &u.p.draws[u.row]
-	d := u.p.engine.leaves[draw.Dataset]
+	set := u.p.engine.leaves[draw.Dataset]
 	if u.field < 0 {
-		if err := u.values(d, draw); err != nil {
+		if err := u.values(set, draw); err != nil {
 			return err
 		}
-		if err := u.window(d, draw); err != nil {
+		if err := u.window(set, draw); err != nil {
 			return err
 		}
-		if err := u.geo(d, draw); err != nil {
+		if err := u.geo(set, draw); err != nil {
 			return err
 		}
-		if err := u.points(r, d, draw); err != nil {
+		if err := u.points(r, set, draw); err != nil {
 			return err
 		}
-		return u.vectors(d, draw)
+		return u.vectors(set, draw)
 	}
-	if err := u.pixels(r, d, draw); err != nil || !d.rasters[u.field].Checked() {
+	if err := u.pixels(r, set, draw); err != nil || !set.rasters[u.field].Checked() {
 		return err
 	}
-	return u.fits(d, draw)
+	return u.fits(set, draw)
 }
 
 // fits checks that the pixels of a raster field have no value that its tensor cannot hold.
 func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
-	p := u.p
-	cv, err := p.converters(u.row, u.field).Get(&chunk.Index{})
+	pending := u.p
+	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{})
 	if err != nil {
 		return err
 	}
-	err = p.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
+	err = pending.sink(u.field, u.row, u.step, cv, shuffle.Box{}, true).Fits()
 	if err == nil || d.ground != nil {
 		return err
 	}
-	if row := p.engine.rowOf(draw, u.step); row >= 0 {
-		a, failed := d.table.Asset(p.ctx, d.column(u.field, u.step), row)
+	if row := pending.engine.rowOf(draw, u.step); row >= 0 {
+		asset, failed := d.table.Asset(pending.ctx, d.column(u.field, u.step), row)
 		if failed != nil {
 			return failed
 		}
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
 	return err
 }
 
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
 func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	e, p := u.p.engine, u.p
+	engine, pending := u.p.engine, u.p
 	if d.ground != nil {
 		return u.ground(r, d, draw)
 	}
-	pos := e.rowOf(draw, u.step)
+	pos := engine.rowOf(draw, u.step)
 	if d.files.padding(u.field, u.step, pos) {
-		p.clearStep(u.field, u.row, u.step)
+		pending.clearStep(u.field, u.row, u.step)
 		return nil
 	}
-	f, column := d.rasters[u.field], d.column(u.field, u.step)
-	a, err := d.table.Asset(p.ctx, column, pos)
+	field, column := d.rasters[u.field], d.column(u.field, u.step)
+	asset, err := d.table.Asset(pending.ctx, column, pos)
 	if err != nil {
 		return err
 	}
-	win, err := e.windowOf(p.ctx, d, draw, u.field, pos, a)
+	win, err := engine.windowOf(pending.ctx, d, draw, u.field, pos, asset)
 	if err != nil {
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
 	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
 	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
 	if d.sampler.Kind == spec.TileWindow {
-		r.Share = pixels.Shared{Tiles: e.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: pos}}
+		r.Share = pixels.Shared{Tiles: engine.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: pos}}
 	}
-	if a.Parts != nil {
-		return u.stack(r, d, f, &a, win)
+	if asset.Parts != nil {
+		return u.stack(r, d, field, &asset, win)
 	}
-	target, err := p.row(u, a.Index, win)
+	target, err := pending.row(u, asset.Index, win)
 	if err != nil {
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
-	if target.Bands, err = d.names.bandsOf(p.ctx, f, a); err != nil {
+	if target.Bands, err = d.names.bandsOf(pending.ctx, field, asset); err != nil {
 		return err
 	}
 	if d.resamples(u.field) {
 		// The sink is the resampled window, which has the field's size and begins at 0, 0.
-		target.Win = shuffle.Box{H: f.H, W: f.W}
-		return r.Resampled(p.ctx, a, win, target, e.options.MaxChunkBytes)
+		target.Win = shuffle.Box{H: field.H, W: field.W}
+		return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
 	}
-	target.Pad(a.Index.Height, a.Index.Width)
-	in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-	return r.Read(p.ctx, a, in, target.Bands.Picked, target, target.Masked(p.converters(u.row, u.field), in))
+	target.Pad(asset.Index.Height, asset.Index.Width)
+	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
+	return r.Read(pending.ctx, asset, in, target.Bands.Picked, target, target.Masked(pending.converters(u.row, u.field),
+		in))
 }
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
 func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
-	d := e.leaves[draw.Dataset]
+	set := e.leaves[draw.Dataset]
 	switch {
-	case d.steps == 0:
+	case set.steps == 0:
 		return draw.Row
-	case d.ground == nil:
+	case set.ground == nil:
 		return e.plan.Row(draw, step)
 	}
-	if steps := d.ground.Steps(e.plan.Place(draw)); step < len(steps) {
+	if steps := set.ground.Steps(e.plan.Place(draw)); step < len(steps) {
 		return steps[step].Rows[0]
 	}
 	return -1
@@ -668,8 +669,8 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 // a grid are unsupported.
 func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64,
 	a catalog.Asset) (shuffle.Box, error) {
-	f, lead := d.rasters[field], d.rasters[0]
-	if err := f.Fits(&a); err != nil {
+	raster, lead := d.rasters[field], d.rasters[0]
+	if err := raster.Fits(&a); err != nil {
 		return shuffle.Box{}, err
 	}
 	fa := a
@@ -683,12 +684,12 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		if err != nil {
 			return shuffle.Box{}, err
 		}
-		if !f.Ratio.Holds(fa.Index, a.Index) {
+		if !raster.Ratio.Holds(fa.Index, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d",
 				a.Index.Height, a.Index.Width, fa.Index.Height, fa.Index.Width)
 		}
-		if err := f.SameGround(&fa, &a); err != nil {
+		if err := raster.SameGround(&fa, &a); err != nil {
 			return shuffle.Box{}, err
 		}
 	}
@@ -709,8 +710,8 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 			return shuffle.Box{}, err
 		}
 	}
-	w, err := d.window(e.plan, draw, first.Height, first.Width, f.Pad)
-	return f.Ratio.Scale(w), err
+	w, err := d.window(e.plan, draw, first.Height, first.Width, raster.Pad)
+	return raster.Ratio.Scale(w), err
 }
 
 // begin returns the asset of the first raster field whose size decides the window of a sequence:
@@ -718,17 +719,17 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 // measured before the run (GridWindow, TileWindow) the first step must have one: otherwise the
 // sequence has no window, and all its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
-	a, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
 	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
-		return a, err
+		return asset, err
 	}
 	fills := e.spec.BadSamples == spec.BadFill
 	for step := 0; step < d.span() && err != nil && fault.KindOf(err) != 0 && fills; step++ {
 		if pos := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, pos) {
-			a, err = d.table.Asset(ctx, d.column(0, step), pos)
+			asset, err = d.table.Asset(ctx, d.column(0, step), pos)
 		}
 	}
-	return a, err
+	return asset, err
 }
 
 // row returns the sink for a unit of a raster field. It writes the mask only if the spec asks for
@@ -751,11 +752,11 @@ func (p *Pending) set(k int) *dataset { return p.engine.leaves[p.draws[k].Datase
 // converters returns the casts from a field's stored pixels to the dtype of its tensor in this
 // batch.
 func (p *Pending) converters(k, field int) *pixels.Converters {
-	f := p.set(k).rasters[field]
+	raster := p.set(k).rasters[field]
 	if p.layout.rasters[field].native {
-		return &f.Wire
+		return &raster.Wire
 	}
-	return &f.Final
+	return &raster.Final
 }
 
 // sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
@@ -825,18 +826,18 @@ func (p *Pending) clearValues(k int) {
 
 // values reads the metadata columns of a row, for all its steps.
 func (u unit) values(d *dataset, draw *shuffle.Draw) error {
-	p, steps := u.p, max(d.steps, 1)
+	pending, steps := u.p, max(d.steps, 1)
 	for i, v := range d.values {
 		for step := range steps {
-			pos := p.engine.rowOf(draw, step)
+			pos := pending.engine.rowOf(draw, step)
 			val := catalog.Value{Null: true}
 			if pos >= 0 {
 				var err error
-				if val, err = v.read(p.ctx, d.table, pos); err != nil {
+				if val, err = v.read(pending.ctx, d.table, pos); err != nil {
 					return err
 				}
 			}
-			p.values[i][u.row*steps+step] = val
+			pending.values[i][u.row*steps+step] = val
 		}
 	}
 	return nil
@@ -844,20 +845,20 @@ func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 
 // window writes the window of the row's asset: y, x, height, width.
 func (u unit) window(d *dataset, draw *shuffle.Draw) error {
-	p := u.p
-	if p.window == nil {
+	pending := u.p
+	if pending.window == nil {
 		return nil
 	}
-	a, err := p.engine.begin(p.ctx, d, draw)
+	asset, err := pending.engine.begin(pending.ctx, d, draw)
 	if err != nil {
 		return err
 	}
-	w, err := d.window(p.engine.plan, draw, a.Index.Height, a.Index.Width, d.rasters[0].Pad)
+	window, err := d.window(pending.engine.plan, draw, asset.Index.Height, asset.Index.Width, d.rasters[0].Pad)
 	if err != nil {
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
-	for i, v := range [...]int{w.Y, w.X, w.H, w.W} {
-		binary.LittleEndian.PutUint64(p.window[u.row*windowBytes+8*i:], uint64(v))
+	for i, v := range [...]int{window.Y, window.X, window.H, window.W} {
+		binary.LittleEndian.PutUint64(pending.window[u.row*windowBytes+8*i:], uint64(v))
 	}
 	return nil
 }
@@ -868,15 +869,15 @@ var windowAxes = []string{"n", "yxhw"}
 // tensors adds the tensors to the filled batch, in the order of the spec's fields. It fails with
 // kind limit if the strings are over the batch memory.
 func (p *Pending) tensors() error {
-	e, b := p.engine, p.batch
+	engine, batch := p.engine, p.batch
 	text := int64(0)
-	e.inOrder(func(i int) {
-		b.Tensors = append(b.Tensors, p.raster(i)...)
+	engine.inOrder(func(i int) {
+		batch.Tensors = append(batch.Tensors, p.raster(i)...)
 	}, func(i int) {
-		t := e.values[i].tensor(p.values[i], b.Valid)
-		t.Shape, t.Axes = e.valueShape(b.Rows)
+		t := engine.values[i].tensor(p.values[i], batch.Valid)
+		t.Shape, t.Axes = engine.valueShape(batch.Rows)
 		text += int64(len(t.Data))
-		b.Tensors = append(b.Tensors, t)
+		batch.Tensors = append(batch.Tensors, t)
 	})
 	for _, list := range p.cut {
 		for i := range list {
@@ -884,38 +885,39 @@ func (p *Pending) tensors() error {
 		}
 	}
 	// Strings, boxes and polygons have no length before they are read, so the layout cannot count them.
-	if text > e.options.MemoryBytes {
+	if text > engine.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
-			text, e.options.MemoryBytes)
+			text, engine.options.MemoryBytes)
 	}
-	b.Tensors = slices.Concat(b.Tensors, p.pointTensors(), p.vectorTensors(), p.extras())
+	batch.Tensors = slices.Concat(batch.Tensors, p.pointTensors(), p.vectorTensors(), p.extras())
 	return nil
 }
 
 // extras returns the tensors that are not fields: the source of each row, its window, and the validity of its steps.
 func (p *Pending) extras() (out []Tensor) {
-	e, b := p.engine, p.batch
-	if len(e.spec.Sources) > 0 {
-		t := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(b.Rows)},
-			Data: make([]byte, 0, 8*b.Rows)}
-		for k, pos := range b.Positions {
+	engine, batch := p.engine, p.batch
+	if len(engine.spec.Sources) > 0 {
+		tensor := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"},
+			Shape: []int64{int64(batch.Rows)},
+			Data:  make([]byte, 0, 8*batch.Rows)}
+		for k, pos := range batch.Positions {
 			source := int64(-1) // padding has no source
 			if pos >= 0 {
 				source = int64(p.set(k).number)
 			}
-			t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(source))
+			tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(source))
 		}
-		out = append(out, t)
+		out = append(out, tensor)
 	}
 	if p.window != nil {
 		out = append(out, Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: windowAxes,
-			Shape: []int64{int64(b.Rows), 4}, Data: p.window})
+			Shape: []int64{int64(batch.Rows), 4}, Data: p.window})
 	}
 	if p.geo != nil {
-		shape, axes := e.valueShape(b.Rows)
+		shape, axes := engine.valueShape(batch.Rows)
 		out = append(append(out, geoMembers(p.geo)...), timeTensor(shape, axes, p.times))
 	}
-	if name, steps := e.validity(); steps > 0 {
+	if name, steps := engine.validity(); steps > 0 {
 		out = append(out, p.stepTensor(name, steps))
 	}
 	return out
@@ -923,9 +925,9 @@ func (p *Pending) extras() (out []Tensor) {
 
 // stepTensor returns the tensor of validity, uint8 (n t): 1 for a step that exists and could be read.
 func (p *Pending) stepTensor(name string, steps int) Tensor {
-	e, b := p.engine, p.batch
-	t := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, b.Rows*steps)}
-	t.Shape, t.Axes = stepShape(b.Rows, steps)
+	engine, b := p.engine, p.batch
+	tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, b.Rows*steps)}
+	tensor.Shape, tensor.Axes = stepShape(b.Rows, steps)
 	for k, pos := range b.Positions {
 		files := p.set(k).files
 		for step := range steps {
@@ -933,72 +935,73 @@ func (p *Pending) stepTensor(name string, steps int) Tensor {
 			if pos < 0 || cleared {
 				continue
 			}
-			row := e.rowOf(&p.draws[k], step)
+			row := engine.rowOf(&p.draws[k], step)
 			if row >= 0 && (!files.some() || files.present(step, row)) {
-				t.Data[k*steps+step] = 1
+				tensor.Data[k*steps+step] = 1
 			}
 		}
 	}
-	return t
+	return tensor
 }
 
 // raster returns the tensor of a raster field, and its validity if it has one.
 func (p *Pending) raster(i int) []Tensor {
-	f, l := p.engine.rasters[i], p.layout.rasters[i]
-	t := Tensor{Name: f.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: pixels.Int64s(l.plan.Shape),
+	field, l := p.engine.rasters[i], p.layout.rasters[i]
+	tensor := Tensor{Name: field.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: pixels.Int64s(l.plan.Shape),
 		Data: p.buf[l.data:l.end:l.end]}
 	if l.native {
-		t.Convert = convertOf(f, l.plan)
+		tensor.Convert = convertOf(field, l.plan)
 		if p.masked[i].Load() {
-			t.Convert.Mask = p.mask(i)
+			tensor.Convert.Mask = p.mask(i)
 		}
-		return []Tensor{t}
+		return []Tensor{tensor}
 	}
-	if f.Validity == "" {
-		return []Tensor{t}
+	if field.Validity == "" {
+		return []Tensor{tensor}
 	}
-	m := t
-	m.Name, m.DType, m.Data = f.Validity, chunk.Uint8, p.mask(i)
-	return []Tensor{t, m}
+	m := tensor
+	m.Name, m.DType, m.Data = field.Validity, chunk.Uint8, p.mask(i)
+	return []Tensor{tensor, m}
 }
 
 // convertOf returns the arithmetic that a native tensor leaves to the receiver.
 func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 	base := r.Final.Base
-	c := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo, Hi: base.Hi,
+	convert := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
+		Hi:   base.Hi,
 		Fill: r.FillValue}
 	if len(r.Scale) > 1 {
-		c.BandAxis = p.BandAxis()
+		convert.BandAxis = p.BandAxis()
 	}
-	return c
+	return convert
 }
 
 // geo writes the place of the row's window, as it lies in the tensor.
 func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
-	p := u.p
-	if p.geo == nil {
+	pending := u.p
+	if pending.geo == nil {
 		return nil
 	}
-	p.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
+	pending.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
 	steps := max(d.steps, 1)
 	for step := range steps {
-		p.times[u.row*steps+step] = d.clock.at(p.engine.rowOf(draw, step))
+		pending.times[u.row*steps+step] = d.clock.at(pending.engine.rowOf(draw, step))
 	}
 	if d.ground != nil {
-		a := d.windowAsset(p.engine.plan, draw)
+		a := d.windowAsset(pending.engine.plan, draw)
 		h, w := a.Index.Height, a.Index.Width
-		p.geo[u.row] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
+		pending.geo[u.row] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
 		return nil
 	}
-	a, err := p.engine.begin(p.ctx, d, draw)
-	if err != nil || a.Place == nil {
+	asset, err := pending.engine.begin(pending.ctx, d, draw)
+	if err != nil || asset.Place == nil {
 		return err
 	}
 	lead := d.rasters[0]
-	w, err := d.window(p.engine.plan, draw, a.Index.Height, a.Index.Width, lead.Pad)
+	window, err := d.window(pending.engine.plan, draw, asset.Index.Height, asset.Index.Width, lead.Pad)
 	if err != nil {
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
-	p.geo[u.row] = placeOf(&a, w, lead.H, lead.W, draw.Transform)
+	pending.geo[u.row] = placeOf(&asset, window, lead.H, lead.W, draw.Transform)
 	return nil
 }

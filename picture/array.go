@@ -19,54 +19,54 @@ func (h *header) numpy() (*chunk.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, big, ok := a.DType()
+	dtype, big, ok := a.DType()
 	if !ok || a.Fortran && len(a.Shape) > 1 {
 		return nil, fault.New(fault.Unsupported, "npy header", 0,
 			"an array of dtype %q, in Fortran order: %t: samples are numbers, in C order", a.Descr, a.Fortran)
 	}
-	x, err := array(d, a.Shape, int64(a.Size), h.r.Size())
-	if x != nil {
-		x.BigEndian = big && d.Size() > 1
+	index, err := array(dtype, a.Shape, int64(a.Size), h.r.Size())
+	if index != nil {
+		index.BigEndian = big && dtype.Size() > 1
 	}
-	return x, err
+	return index, err
 }
 
 // array makes the index of an array whose samples begin at an offset of a file of size bytes.
 func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
-	x := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, Bands: 1, CutEdge: true}
+	index := &chunk.Index{DType: d, Codec: chunk.Raw, Predictor: chunk.NoPredictor, Bands: 1, CutEdge: true}
 	planes := 1
 	switch {
 	case len(shape) == 2:
-		x.Height, x.Width = shape[0], shape[1]
+		index.Height, index.Width = shape[0], shape[1]
 	case len(shape) == 3 && shape[2] < shape[0]:
-		x.Height, x.Width, x.Bands, x.Inner = shape[0], shape[1], shape[2], chunk.YXB
+		index.Height, index.Width, index.Bands, index.Inner = shape[0], shape[1], shape[2], chunk.YXB
 	case len(shape) == 3:
-		x.Bands, x.Height, x.Width, planes = shape[0], shape[1], shape[2], shape[0]
+		index.Bands, index.Height, index.Width, planes = shape[0], shape[1], shape[2], shape[0]
 	default:
 		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset,
 			"its shape is %d: rasters have two axes, or three with bands", shape)
 	}
 	line := int64(d.Size())
-	for _, n := range []int{x.Bands / planes, x.Width} {
+	for _, n := range []int{index.Bands / planes, index.Width} {
 		if n < 1 || int64(n) > math.MaxInt32 || line > math.MaxInt32 {
 			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
 		}
 		line *= int64(n) // of three numbers below 2^31, of which the first two make one below 2^62
 	}
 	// Sizes are compared before they are multiplied: a header may claim any shape.
-	if room := (size - off) / line; x.Height < 1 || planes < 1 || off > size || int64(x.Height) > room ||
-		int64(planes) > room/int64(x.Height) {
+	if room := (size - off) / line; index.Height < 1 || planes < 1 || off > size || int64(index.Height) > room ||
+		int64(planes) > room/int64(index.Height) {
 		return nil, fault.New(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
 			size-off)
 	}
-	x.ChunkB, x.ChunkW = x.Bands/planes, x.Width
-	x.ChunkH = int(min(max(stripBytes/line, 1), int64(x.Height)))
-	for row := 0; row < x.Height; row += x.ChunkH {
-		rows := int64(min(x.ChunkH, x.Height-row))
+	index.ChunkB, index.ChunkW = index.Bands/planes, index.Width
+	index.ChunkH = int(min(max(stripBytes/line, 1), int64(index.Height)))
+	for row := 0; row < index.Height; row += index.ChunkH {
+		rows := int64(min(index.ChunkH, index.Height-row))
 		for p := range planes {
-			before := int64(p)*int64(x.Height) + int64(row)
-			x.Ranges = append(x.Ranges, chunk.Range{Off: off + line*before, Len: line * rows})
+			before := int64(p)*int64(index.Height) + int64(row)
+			index.Ranges = append(index.Ranges, chunk.Range{Off: off + line*before, Len: line * rows})
 		}
 	}
-	return x, nil
+	return index, nil
 }

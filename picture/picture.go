@@ -101,16 +101,16 @@ func (h *header) at(off int64, n int) ([]byte, error) {
 
 // png reads the header of a PNG file, and the transparent value that may stand between it and the pixels.
 func (h *header) png() (*chunk.Index, error) {
-	b, err := h.at(0, pngHeaderSize)
+	data, err := h.at(0, pngHeaderSize)
 	if err != nil {
 		return nil, err
 	}
-	f, err := parsePNG(b)
+	f, err := parsePNG(data)
 	if err != nil {
 		return nil, err
 	}
-	x := &chunk.Index{Bands: f.bands, Height: f.height, Width: f.width, DType: f.dtype, Codec: chunk.PNG}
-	grey := f.bands == 1 && b[25] == 0
+	index := &chunk.Index{Bands: f.bands, Height: f.height, Width: f.width, DType: f.dtype, Codec: chunk.PNG}
+	grey := f.bands == 1 && data[25] == 0
 	off := int64(pngHeaderSize)
 	for range maxParts {
 		b, err := h.at(off, 8)
@@ -120,14 +120,14 @@ func (h *header) png() (*chunk.Index, error) {
 		n, kind := int64(binary.BigEndian.Uint32(b)), string(b[4:8])
 		switch {
 		case kind == "IDAT" || kind == "IEND":
-			return x, nil
+			return index, nil
 		case kind == "tRNS" && grey && n == 2:
 			if b, err = h.at(off+8, 2); err != nil {
 				return nil, err
 			}
 			if v := binary.BigEndian.Uint16(b); int(v)>>f.depth == 0 { // no sample has a larger one
 				value := float64(v)
-				x.NoData = &value
+				index.NoData = &value
 			}
 		}
 		off += 8 + n + 4 // a checksum follows
@@ -159,13 +159,13 @@ func (h *header) jpeg() (*chunk.Index, error) {
 	off := int64(2)
 	jfif, adobe := false, -1
 	for range maxParts {
-		b, err := h.at(off, 2)
+		data, err := h.at(off, 2)
 		if err != nil {
 			return nil, err
 		}
-		m := b[1]
+		m := data[1]
 		switch {
-		case b[0] != 0xff:
+		case data[0] != 0xff:
 			return nil, bad(off, "no marker")
 		case m == 0xff:
 			off++ // a marker may have any number of these before it
@@ -176,10 +176,10 @@ func (h *header) jpeg() (*chunk.Index, error) {
 		case m == markSOS || m == markEOI:
 			return nil, bad(off, "no frame before the pixels")
 		}
-		if b, err = h.at(off+2, 2); err != nil {
+		if data, err = h.at(off+2, 2); err != nil {
 			return nil, err
 		}
-		n := int64(binary.BigEndian.Uint16(b))
+		n := int64(binary.BigEndian.Uint16(data))
 		if n < 2 {
 			return nil, bad(off, "a segment of %d bytes", n)
 		}
@@ -191,16 +191,16 @@ func (h *header) jpeg() (*chunk.Index, error) {
 			}
 			return frame(body, m, jfif, adobe, off)
 		case m == markAPP0 && n >= 7:
-			if b, err = h.at(off+4, 5); err != nil {
+			if data, err = h.at(off+4, 5); err != nil {
 				return nil, err
 			}
-			jfif = jfif || string(b) == "JFIF\x00"
+			jfif = jfif || string(data) == "JFIF\x00"
 		case m == markAPP14 && n >= 14:
-			if b, err = h.at(off+4, 12); err != nil {
+			if data, err = h.at(off+4, 12); err != nil {
 				return nil, err
 			}
-			if string(b[:5]) == "Adobe" {
-				adobe = int(b[11])
+			if string(data[:5]) == "Adobe" {
+				adobe = int(data[11])
 			}
 		}
 		off += 2 + n

@@ -126,12 +126,12 @@ func (p *profile) places(generation, bands int, frames uint64) {
 // geo checks the form of the georeferencing: a matrix without a third row, and three keys with their
 // values beside them.
 func (p *profile) geo() {
-	m, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	value, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
 	if p.Err != nil {
 		return
 	}
 	for i := 8; i < 12; i++ {
-		if m.Float(i) != 0 {
+		if value.Float(i) != 0 {
 			p.fail(tagMatrix, "a third row that is not 0")
 		}
 	}

@@ -53,54 +53,54 @@ func generationOf(ctx context.Context, f *ifd.File) int {
 // Meta reads the metadata of a rumi file: its georeferencing and, in generation 3, the names of its bands.
 // A file of generation 2 or 3 has a matrix and keys even without georeferencing; the result then has neither.
 func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
-	m, err := tiff.ReadMeta(ctx, f)
+	meta, err := tiff.ReadMeta(ctx, f)
 	if err != nil || !is2(f) && !is3(f) {
-		return m, err
+		return meta, err
 	}
-	m.Compression, m.Planar = Compression, 2
-	if k := m.GeoKeys; len(k) < 8 || k[7] == 0 { // the first key is the model type
-		m.Geo = tiff.Geo{}
+	meta.Compression, meta.Planar = Compression, 2
+	if k := meta.GeoKeys; len(k) < 8 || k[7] == 0 { // the first key is the model type
+		meta.Geo = tiff.Geo{}
 	}
 	if is3(f) {
-		t, err := TrailerOf(ctx, f)
+		trailer, err := TrailerOf(ctx, f)
 		if err != nil {
-			return m, err
+			return meta, err
 		}
-		m.BigTIFF, m.BandNames = false, t.Bands
+		meta.BigTIFF, meta.BandNames = false, trailer.Bands
 	}
-	return m, nil
+	return meta, nil
 }
 
 // IndexFile reads a rumi file's directory and returns its header blob. It usually costs one read. A
 // TIFF that is not a rumi file is Unsupported; one that claims to be and is broken, Corrupt.
 func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
-	f, err := Open(ctx, r, ifd.Limits{})
+	file, err := Open(ctx, r, ifd.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	return Index(ctx, f)
+	return Index(ctx, file)
 }
 
 // Index is IndexFile for a file whose directories are read already, by Open.
 func Index(ctx context.Context, f *ifd.File) ([]byte, error) {
-	x, generation, unit, err := indexOf(ctx, f)
+	index, generation, unit, err := indexOf(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	return blobOf(x, generation, unit), nil
+	return blobOf(index, generation, unit), nil
 }
 
 // HeaderOf returns the header of a file whose directories are read already, by Open. maxChunk is as in
 // ParseLimit.
 func HeaderOf(ctx context.Context, f *ifd.File, maxChunk int) (*Header, error) {
-	x, generation, unit, err := indexOf(ctx, f)
+	index, generation, unit, err := indexOf(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.Validate(-1, maxChunk); err != nil {
+	if err := index.Validate(-1, maxChunk); err != nil {
 		return nil, err
 	}
-	return newHeader(*x, generation, unit), nil
+	return newHeader(*index, generation, unit), nil
 }
 
 func indexOf(ctx context.Context, f *ifd.File) (x *chunk.Index, generation int, unit Unit, err error) {
@@ -129,11 +129,11 @@ func index1(ctx context.Context, f *ifd.File) (*chunk.Index, error) {
 	p.want(tagPlanar, 1, 2)
 	p.want(tagPredictor, 1, 1)
 	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat)
-	x := newIndex(1)
-	p.sizes(x)
-	x.DType = p.dtype(1, x.Bands)
-	p.frames(x)
-	return x, p.Err
+	index := newIndex(1)
+	p.sizes(index)
+	index.DType = p.dtype(1, index.Bands)
+	p.frames(index)
+	return index, p.Err
 }
 
 // oneDirectory reports whether the chain of directories ends with the first.
@@ -167,30 +167,30 @@ func (p *profile) sizes(x *chunk.Index) {
 // dtype reads the type of the samples, which all bands share.
 func (p *profile) dtype(generation, bands int) chunk.DType {
 	bits, format := p.perBand(tagBits, bands), p.perBand(tagFormat, bands)
-	d := dtypeOf(generation, format, bits)
-	if d == chunk.Invalid {
+	dtype := dtypeOf(generation, format, bits)
+	if dtype == chunk.Invalid {
 		p.fail(tagBits, "samples of %d bits with SampleFormat %d", bits, format)
 	}
-	return d
+	return dtype
 }
 
 // perBand reads a tag with one value a band, which must all be equal.
 func (p *profile) perBand(tag uint16, bands int) uint64 {
-	v := p.Uints(tag)
+	value := p.Uints(tag)
 	if p.Err != nil {
 		return 0
 	}
-	if v.Len() != bands {
-		p.fail(tag, "%d values for %d bands", v.Len(), bands)
+	if value.Len() != bands {
+		p.fail(tag, "%d values for %d bands", value.Len(), bands)
 		return 0
 	}
 	for i := range bands {
-		if v.Uint(i) != v.Uint(0) {
+		if value.Uint(i) != value.Uint(0) {
 			p.fail(tag, "bands differ")
 			return 0
 		}
 	}
-	return v.Uint(0)
+	return value.Uint(0)
 }
 
 // frames reads the tile arrays, which hold all of band 0, then all of band 1, …, and checks that the frames

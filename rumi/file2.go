@@ -26,21 +26,22 @@ func index2(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, error) {
 			"no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
 	}
 	p.entriesAre(2, fault.Unsupported)
-	x := newIndex(2)
-	p.sizes(x)
-	unit := p.unit2(x)
+	index := newIndex(2)
+	p.sizes(index)
+	unit := p.unit2(index)
 	if p.Err != nil {
 		return nil, 0, p.Err
 	}
-	p.places(2, x.Bands, uint64(x.Across())*uint64(x.Down())*uint64(x.Groups())) // entries of TileOffsets, by unit2
+	// Entries of TileOffsets, by unit2.
+	p.places(2, index.Bands, uint64(index.Across())*uint64(index.Down())*uint64(index.Groups()))
 	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
-	x.DType = p.dtype(2, x.Bands)
+	index.DType = p.dtype(2, index.Bands)
 	p.geo()
-	end := p.ranges(2, x, x.Bands)
+	end := p.ranges(2, index, index.Bands)
 	if p.Err == nil && end != uint64(f.Size()) {
 		p.fail(tagCounts, "frames end at %d, the file at %d", end, f.Size())
 	}
-	return x, unit, p.Err
+	return index, unit, p.Err
 }
 
 // unit2 finds the frame unit by the number of frames, and sets the bands of a chunk. Where there is

@@ -51,26 +51,26 @@ func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, err
 	}
 	p.entriesAre(3, fault.Corrupt)
 	p.restOfEntries()
-	x := newIndex(3)
-	p.sizes(x)
-	bands := x.Bands
-	unit := p.unit3(x)
+	index := newIndex(3)
+	p.sizes(index)
+	bands := index.Bands
+	unit := p.unit3(index)
 	if p.Err != nil {
 		return nil, 0, nil, p.Err
 	}
-	p.places(3, bands, p.frames3(x))
+	p.places(3, bands, p.frames3(index))
 	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
-	x.DType = p.dtype(3, bands)
-	x.LowBits = x.DType.Bits() < 8
+	index.DType = p.dtype(3, bands)
+	index.LowBits = index.DType.Bits() < 8
 	p.geo()
 	p.geo3()
-	end := p.ranges(3, x, bands)
+	end := p.ranges(3, index, bands)
 	if p.Err != nil {
 		return nil, 0, nil, p.Err
 	}
-	unit.indexOrder(x)
-	t, err := readTrailer(ctx, f, int64(end), bands, x.Steps())
-	return x, unit, t, err
+	unit.indexOrder(index)
+	t, err := readTrailer(ctx, f, int64(end), bands, index.Steps())
+	return index, unit, t, err
 }
 
 // frames3 returns the number of frames of x. The product of sides and planes may overflow, so that it is
@@ -135,12 +135,12 @@ func setTimes(x *chunk.Index, times int64) error {
 // geo3 checks what generation 3 asks of the georeferencing beside what geo checks: the matrix of a plane,
 // and keys that agree.
 func (p *profile) geo3() {
-	m, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	value, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
 	if p.Err != nil {
 		return
 	}
 	for i := range 16 {
-		v := m.Float(i)
+		v := value.Float(i)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			p.fail(tagMatrix, "a number that is not finite")
 		}
@@ -158,7 +158,7 @@ func (p *profile) geo3() {
 	}
 	if unit := [...]float64{0: 1, 5: 1, 7: 0}; model == 0 { // the identity
 		for i := range 8 {
-			if v := m.Float(i); v != unit[i] {
+			if v := value.Float(i); v != unit[i] {
 				p.fail(tagMatrix, "%g at %d, without a CRS", v, i)
 			}
 		}

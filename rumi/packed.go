@@ -41,21 +41,21 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 	if v := le.Uint16(b[4:]); v != blobVersion {
 		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d of generation %d", v, generation)
 	}
-	x, err := blobGrid(b, generation)
+	index, err := blobGrid(b, generation)
 	if err != nil {
 		return nil, err
 	}
-	bands, times, unit := x.Bands, int64(1), Unit(b[pos+22])
+	bands, times, unit := index.Bands, int64(1), Unit(b[pos+22])
 	if generation == 3 {
 		times = int64(le.Uint32(b[14:]))
 	}
 	if times == 0 || generation == 2 && unit > UnitPlanes || generation == 3 && !unit.fits(bands, int(times)) {
 		return bad(pos+22, "frame unit %d of %d bands and %d steps of time", unit, bands, times)
 	}
-	if err := setTimes(x, times); err != nil {
+	if err := setTimes(index, times); err != nil {
 		return nil, err
 	}
-	unit.apply(x)
+	unit.apply(index)
 	least, width := int64(le.Uint32(b[pos+23:])), int(b[pos+27])
 	if least == 0 {
 		return bad(pos+23, "a frame is empty")
@@ -64,23 +64,23 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 		return bad(pos+27, "counts of %d bits", width)
 	}
 	packed := b[pos+blob2Head:]
-	n, ok := framesPacked(x, 8*int64(len(packed)), width)
+	n, ok := framesPacked(index, 8*int64(len(packed)), width)
 	if !ok {
 		if width == 0 && len(packed) == 0 {
 			return nil, fault.New(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
 		}
 		return bad(pos+blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
-			width, x.Down(), x.Across(), x.Bands)
+			width, index.Down(), index.Across(), index.Bands)
 	}
-	x.Ranges = make([]chunk.Range, n)
-	if err := unpack(x, packed, least, width, firstFrame(generation, int64(bands), n)); err != nil {
+	index.Ranges = make([]chunk.Range, n)
+	if err := unpack(index, packed, least, width, firstFrame(generation, int64(bands), n)); err != nil {
 		return nil, err
 	}
-	unit.indexOrder(x)
-	if err := x.Validate(-1, maxChunk); err != nil {
+	unit.indexOrder(index)
+	if err := index.Validate(-1, maxChunk); err != nil {
 		return nil, err
 	}
-	return newHeader(*x, generation, unit), nil
+	return newHeader(*index, generation, unit), nil
 }
 
 // framesPacked returns the number of frames of x, and whether that many, of width bits each, fill the n bits of a

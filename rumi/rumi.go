@@ -133,30 +133,30 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	if v := le.Uint16(b[4:]); v != blobVersion {
 		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d", v)
 	}
-	x, err := blobGrid(b, 1)
+	index, err := blobGrid(b, 1)
 	if err != nil {
 		return nil, err
 	}
 	counts := b[blobHead:]
-	tiles := int64(x.Across()) * int64(x.Down()) // below 2^62
-	if n := len(counts) / 4; len(counts)%4 != 0 || tiles > int64(n) || tiles*int64(x.Bands) != int64(n) {
-		return bad(blobHead, "%d bytes of counts for %d positions with %d bands", len(counts), tiles, x.Bands)
+	tiles := int64(index.Across()) * int64(index.Down()) // below 2^62
+	if n := len(counts) / 4; len(counts)%4 != 0 || tiles > int64(n) || tiles*int64(index.Bands) != int64(n) {
+		return bad(blobHead, "%d bytes of counts for %d positions with %d bands", len(counts), tiles, index.Bands)
 	}
-	x.Ranges = make([]chunk.Range, len(counts)/4)
+	index.Ranges = make([]chunk.Range, len(counts)/4)
 	off := int64(le.Uint32(b[22:]))
 	// No overflow of off, since there are fewer than 2^31 frames of less than 4 GiB.
-	for i := range x.Ranges {
+	for i := range index.Ranges {
 		n := int64(le.Uint32(counts[4*i:]))
 		if n == 0 {
 			return bad(int64(blobHead+4*i), "frame %d is empty", i)
 		}
-		x.Ranges[i] = chunk.Range{Off: off, Len: n}
+		index.Ranges[i] = chunk.Range{Off: off, Len: n}
 		off += n
 	}
-	if err := x.Validate(-1, maxChunk); err != nil {
+	if err := index.Validate(-1, maxChunk); err != nil {
 		return nil, err
 	}
-	return newHeader(*x, 1, UnitTile), nil
+	return newHeader(*index, 1, UnitTile), nil
 }
 
 // ErrEither is the error for a blob that is one of generation 2 and one of generation 3.
@@ -168,7 +168,7 @@ func parseEither(b []byte, maxChunk int) (*Header, error) {
 	if len(b) >= 18 && binary.LittleEndian.Uint16(b[16:]) == 0 {
 		return parsePacked(b, 3, maxChunk) // in generation 2 tiles without height
 	}
-	h, err := parsePacked(b, 2, maxChunk)
+	header, err := parsePacked(b, 2, maxChunk)
 	later, err3 := parsePacked(b, 3, maxChunk)
 	switch {
 	case err == nil && err3 == nil:
@@ -176,7 +176,7 @@ func parseEither(b []byte, maxChunk int) (*Header, error) {
 	case err3 == nil:
 		return later, nil
 	}
-	return h, err
+	return header, err
 }
 
 // ParseAs is ParseLimit for a blob of a file whose generation, 1 to 3, is known.
@@ -197,21 +197,22 @@ func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	if w < 1 || w > chunk.MaxSide || h < 1 || h > chunk.MaxSide {
 		return bad(6, "image of %d by %d pixels", h, w)
 	}
-	x := newIndex(generation)
-	x.Width, x.Height = int(w), int(h)
+	index := newIndex(generation)
+	index.Width, index.Height = int(w), int(h)
 	pos := shift(generation)
-	x.ChunkW, x.ChunkH, x.Bands = int(le.Uint16(b[pos+14:])), int(le.Uint16(b[pos+16:])), int(le.Uint16(b[pos+18:]))
-	if x.ChunkW < 1 || x.ChunkH < 1 {
-		return bad(int64(pos+14), "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
+	index.ChunkW, index.ChunkH, index.Bands = int(le.Uint16(b[pos+14:])), int(le.Uint16(b[pos+16:])),
+		int(le.Uint16(b[pos+18:]))
+	if index.ChunkW < 1 || index.ChunkH < 1 {
+		return bad(int64(pos+14), "tiles of %d by %d pixels", index.ChunkH, index.ChunkW)
 	}
-	if x.Bands < 1 {
+	if index.Bands < 1 {
 		return bad(int64(pos+18), "no bands")
 	}
-	if x.DType = dtypeOf(generation, uint64(b[pos+21]), uint64(b[pos+20])); x.DType == chunk.Invalid {
+	if index.DType = dtypeOf(generation, uint64(b[pos+21]), uint64(b[pos+20])); index.DType == chunk.Invalid {
 		return bad(int64(pos+20), "samples of %d bits with sample format %d", b[pos+20], b[pos+21])
 	}
-	x.LowBits = generation == 3 && x.DType.Bits() < 8
-	return x, nil
+	index.LowBits = generation == 3 && index.DType.Bits() < 8
+	return index, nil
 }
 
 // newIndex returns an index with the properties that all files of a generation share. Chunks are tiles.

@@ -69,27 +69,27 @@ func TrailerOf(ctx context.Context, f *ifd.File) (*Trailer, error) {
 
 // readTrailer reads the trailer at off, of a file with those bands and steps of time.
 func readTrailer(ctx context.Context, f *ifd.File, off int64, bands, steps int) (*Trailer, error) {
-	b, err := f.Bytes(ctx, "trailer", off, f.Size()-off)
+	data, err := f.Bytes(ctx, "trailer", off, f.Size()-off)
 	if err != nil {
 		return nil, err
 	}
-	t, err := parseTrailer(b, bands, steps)
+	t, err := parseTrailer(data, bands, steps)
 	return t, fault.WithPart(err, "", off)
 }
 
 // parseTrailer reads a trailer. Any other form than append writes is corrupt.
 func parseTrailer(b []byte, bands, steps int) (*Trailer, error) {
 	p := trailerParser{cursor.Cursor{B: b, Part: "trailer"}}
-	t := p.trailer(bands, steps)
+	trailer := p.trailer(bands, steps)
 	p.End()
 	if p.Err != nil {
 		return nil, p.Err
 	}
-	again, err := t.append(nil, bands, steps)
+	again, err := trailer.append(nil, bands, steps)
 	if err != nil || !bytes.Equal(again, b) {
 		return nil, fault.New(fault.Corrupt, "trailer", 0, "not the shortest form of its names and times")
 	}
-	return t, nil
+	return trailer, nil
 }
 
 type trailerParser struct{ cursor.Cursor }
@@ -109,7 +109,7 @@ func (p *trailerParser) u32() uint32 {
 }
 
 func (p *trailerParser) trailer(bands, steps int) *Trailer {
-	t := &Trailer{}
+	trailer := &Trailer{}
 	magic := p.u32()
 	if p.Err == nil && magic != tailMagic && magic != timeMagic {
 		p.Fail(fault.Corrupt, "magic %#x", magic)
@@ -122,13 +122,13 @@ func (p *trailerParser) trailer(bands, steps int) *Trailer {
 		for range bands {
 			name := string(p.Bytes(p.u16()))
 			if p.Err != nil {
-				return t
+				return trailer
 			}
-			t.Bands = append(t.Bands, name)
+			trailer.Bands = append(trailer.Bands, name)
 		}
 	}
-	p.times(t, steps)
-	return t
+	p.times(trailer, steps)
+	return trailer
 }
 
 // times reads the times, for which append knows the one form that they may have.
@@ -285,14 +285,14 @@ func nearest(v, n int64) int64 {
 func ParseTimes(texts []string) (kind TimeKind, seconds []int64, err error) {
 	for i, text := range texts {
 		ends := strings.Split(text, "/")
-		k := Instant
+		timeKind := Instant
 		if len(ends) == 2 {
-			k = Interval
+			timeKind = Interval
 		}
-		if len(ends) > 2 || i > 0 && k != kind {
+		if len(ends) > 2 || i > 0 && timeKind != kind {
 			return 0, nil, fmt.Errorf("time is %q: times must be all instants or all intervals, begin/end", text)
 		}
-		kind = k
+		kind = timeKind
 		for _, end := range ends {
 			when, err := parseTime(end)
 			if err != nil {
@@ -301,7 +301,7 @@ func ParseTimes(texts []string) (kind TimeKind, seconds []int64, err error) {
 			}
 			seconds = append(seconds, when.Unix())
 		}
-		if n := len(seconds); k == Interval && seconds[n-1] < seconds[n-2] {
+		if n := len(seconds); timeKind == Interval && seconds[n-1] < seconds[n-2] {
 			return 0, nil, fmt.Errorf("time is %q: it ends before it begins", text)
 		}
 	}

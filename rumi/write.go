@@ -74,49 +74,50 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 	if err := l.options(); err != nil {
 		return nil, 0, err
 	}
-	x := newIndex(l.generation())
-	x.Bands, x.Height, x.Width = l.Shape[0], l.Shape[1], l.Shape[2]
-	x.ChunkH, x.ChunkW, x.DType = l.TileH, l.TileW, l.DType
+	index := newIndex(l.generation())
+	index.Bands, index.Height, index.Width = l.Shape[0], l.Shape[1], l.Shape[2]
+	index.ChunkH, index.ChunkW, index.DType = l.TileH, l.TileW, l.DType
 	if format, _ := encodingOf(l.generation(), l.DType); format == 0 {
 		return nil, 0, fmt.Errorf("rumi: %v samples cannot be stored", l.DType)
 	}
-	x.LowBits = l.Generation == 3 && x.DType.Bits() < 8
-	for _, side := range [...]int{x.Height, x.Width} {
+	index.LowBits = l.Generation == 3 && index.DType.Bits() < 8
+	for _, side := range [...]int{index.Height, index.Width} {
 		if side < 1 || side > chunk.MaxSide {
 			return nil, 0, fmt.Errorf("rumi: image of shape %v", l.Shape)
 		}
 	}
-	for _, small := range [...]int{x.Bands, x.ChunkH, x.ChunkW} {
+	for _, small := range [...]int{index.Bands, index.ChunkH, index.ChunkW} {
 		if small < 1 || small > math.MaxUint16 {
-			return nil, 0, fmt.Errorf("rumi: %d bands in tiles of %d by %d pixels", x.Bands, x.ChunkH, x.ChunkW)
+			return nil, 0, fmt.Errorf("rumi: %d bands in tiles of %d by %d pixels", index.Bands, index.ChunkH,
+				index.ChunkW)
 		}
 	}
-	if err := setTimes(x, int64(max(l.Times, 1))); err != nil {
+	if err := setTimes(index, int64(max(l.Times, 1))); err != nil {
 		return nil, 0, err
 	}
-	l.unit().apply(x)
-	if n := int64(x.Across()) * int64(x.Down()); n > math.MaxInt32/int64(x.Groups()) {
+	l.unit().apply(index)
+	if n := int64(index.Across()) * int64(index.Down()); n > math.MaxInt32/int64(index.Groups()) {
 		return nil, 0, fmt.Errorf("rumi: too many tiles")
 	}
-	if !x.ChunkFits(math.MaxInt) {
-		return nil, 0, fmt.Errorf("rumi: tiles of %d by %d pixels with %d bands are too large", x.ChunkH,
-			x.ChunkW, x.ChunkB)
+	if !index.ChunkFits(math.MaxInt) {
+		return nil, 0, fmt.Errorf("rumi: tiles of %d by %d pixels with %d bands are too large", index.ChunkH,
+			index.ChunkW, index.ChunkB)
 	}
-	return x, x.Across() * x.Down() * x.Groups(), nil
+	return index, index.Across() * index.Down() * index.Groups(), nil
 }
 
 // check checks that an image of the layout has n bytes, and returns its index and the number of frames.
 func (l *Layout) check(n int) (*chunk.Index, int, error) {
-	x, frames, err := l.index()
+	index, frames, err := l.index()
 	if err != nil {
 		return nil, 0, err
 	}
 	// The first condition must come first, otherwise the product of the second could overflow.
-	if want := int64(x.Height) * int64(x.Width); want > math.MaxInt64/(16*math.MaxUint16) ||
-		int64(n) != want*int64(x.Bands)*int64(x.DType.Size()) {
+	if want := int64(index.Height) * int64(index.Width); want > math.MaxInt64/(16*math.MaxUint16) ||
+		int64(n) != want*int64(index.Bands)*int64(index.DType.Size()) {
 		return nil, 0, fmt.Errorf("rumi: %d bytes for an image of shape %v of %v", n, l.Shape, l.DType)
 	}
-	return x, frames, nil
+	return index, frames, nil
 }
 
 // Cuts are the frames that an image of a layout is cut into. They are safe for concurrent use.
@@ -128,11 +129,11 @@ type Cuts struct {
 
 // NewCuts returns the frames of a layout.
 func NewCuts(l Layout) (*Cuts, error) {
-	x, n, err := l.index()
+	index, n, err := l.index()
 	if err != nil {
 		return nil, err
 	}
-	return &Cuts{x, n, l.unit()}, nil
+	return &Cuts{index, n, l.unit()}, nil
 }
 
 // Len returns the number of frames.
@@ -172,15 +173,15 @@ type Tiler struct {
 // NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order, its
 // steps of time one after the other. pixels are kept. A sample of fewer than 8 bits must have zeros above them.
 func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
-	x, n, err := l.check(len(pixels))
+	index, n, err := l.check(len(pixels))
 	if err != nil {
 		return nil, err
 	}
-	t := &Tiler{Cuts{x, n, l.unit()}, pixels}
-	if err := t.Check(pixels); err != nil {
+	tiler := &Tiler{Cuts{index, n, l.unit()}, pixels}
+	if err := tiler.Check(pixels); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return tiler, nil
 }
 
 // AppendTile appends the samples of frame i, in the order of axes of the unit. Edge tiles are padded with
@@ -208,30 +209,30 @@ func Tile2(pixels []byte, shape [3]int, dtype chunk.DType, size int, cells bool)
 }
 
 func tiles2(pixels []byte, l Layout) ([][]byte, Layout, error) {
-	t, err := NewTiler(pixels, l)
+	tiler, err := NewTiler(pixels, l)
 	if err != nil {
 		return nil, l, err
 	}
-	tiles := make([][]byte, t.Len())
+	tiles := make([][]byte, tiler.Len())
 	for i := range tiles {
-		tiles[i] = t.AppendTile(nil, i)
+		tiles[i] = tiler.AppendTile(nil, i)
 	}
 	return tiles, l, nil
 }
 
 // cut copies the box of chunk i to the upper left of its planes.
 func cut(tile, pixels []byte, x *chunk.Index, i int) {
-	box, size, s := x.Box(i), x.DType.Size(), x.Strides(i)
+	box, size, strides := x.Box(i), x.DType.Size(), x.Strides(i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
 			row := pixels[((b*x.Height+y)*x.Width+box.X0)*size:][:(box.X1-box.X0)*size]
-			dst := tile[(s.Plane(b-box.B0)+(y-box.Y0)*s.Y)*size:]
-			if s.X == 1 {
+			dst := tile[(strides.Plane(b-box.B0)+(y-box.Y0)*strides.Y)*size:]
+			if strides.X == 1 {
 				copy(dst, row)
 				continue
 			}
 			for k := 0; k < len(row); k += size {
-				copy(dst[k*s.X:k*s.X+size], row[k:k+size])
+				copy(dst[k*strides.X:k*strides.X+size], row[k:k+size])
 			}
 		}
 	}
@@ -283,7 +284,7 @@ const maxUnequal = 64 << 20 / 12
 // the frames, in the order of a Tiler: a caller that appends frames of these sizes to head, and then Tail, writes what
 // Write does.
 func Head(counts []int64, l Layout) (head, blob []byte, err error) {
-	x, n, err := l.index()
+	index, n, err := l.index()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -291,32 +292,32 @@ func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 		return nil, nil, fmt.Errorf("rumi: %d frames for %d tiles", len(counts), n)
 	}
 	const dir = 16
-	fields, err := l.fields(x, n)
+	fields, err := l.fields(index, n)
 	if err != nil {
 		return nil, nil, err
 	}
 	off := ifd.End(dir, fields)
-	x.Ranges = make([]chunk.Range, n)
+	index.Ranges = make([]chunk.Range, n)
 	for i, count := range counts {
 		if count <= 0 || count > math.MaxUint32 {
 			return nil, nil, fmt.Errorf("rumi: frame %d of %d bytes", i, count)
 		}
-		x.Ranges[i] = chunk.Range{Off: off, Len: count}
+		index.Ranges[i] = chunk.Range{Off: off, Len: count}
 		off += count
 	}
-	if x.Ranges[0].Off > math.MaxUint32 {
+	if index.Ranges[0].Off > math.MaxUint32 {
 		return nil, nil, fmt.Errorf("rumi: the directory is too large")
 	}
 	if l.Generation == 3 && n > maxUnequal && slices.Max(counts) != slices.Min(counts) {
 		return nil, nil, fmt.Errorf("rumi: %d frames of unequal size: at most %d", n, maxUnequal)
 	}
-	setArrays(fields, x, l.generation())
+	setArrays(fields, index, l.generation())
 	head = ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 	if l.Generation == 3 {
 		copy(head, Magic+"\x01\x00\x00\x00")
 	}
-	l.unit().indexOrder(x)
-	return head, blobOf(x, l.generation(), l.unit()), nil
+	l.unit().indexOrder(index)
+	return head, blobOf(index, l.generation(), l.unit()), nil
 }
 
 // fields returns the tags of the file, with tile arrays of zeros for n frames. Their size must be known before the
@@ -429,12 +430,12 @@ func setArrays(fields []ifd.Field, x *chunk.Index, generation int) {
 	n := len(x.Ranges)
 	positions := n / x.Groups()
 	offs, counts := make([]uint64, n), make([]uint32, n)
-	for i, r := range x.Ranges {
+	for i, span := range x.Ranges {
 		pos := i
 		if generation == 1 {
 			pos = i%x.Bands*positions + i/x.Bands
 		}
-		offs[pos], counts[pos] = uint64(r.Off), uint32(r.Len)
+		offs[pos], counts[pos] = uint64(span.Off), uint32(span.Len)
 	}
 	for i := range fields {
 		switch fields[i].Tag {

@@ -46,11 +46,12 @@ func (g *Ground) compile() error {
 	}
 	total := int64(0)
 	g.ends = make([]int64, len(g.Runs))
-	for i, r := range g.Runs {
-		if r.N < 1 || r.Map < 0 || r.N > maxCells || max(r.Y, -r.Y, r.X, -r.X) > maxCells {
-			return fmt.Errorf("ground windows: run %d of cells is %v", i, r)
+	for i, cellRun := range g.Runs {
+		if cellRun.N < 1 || cellRun.Map < 0 || cellRun.N > maxCells || max(cellRun.Y, -cellRun.Y, cellRun.X,
+			-cellRun.X) > maxCells {
+			return fmt.Errorf("ground windows: run %d of cells is %v", i, cellRun)
 		}
-		total += int64(r.N)
+		total += int64(cellRun.N)
 		g.ends[i] = total
 	}
 	if total == 0 {
@@ -90,11 +91,11 @@ func (g *Ground) place(d *Draw) Place {
 		return Place{int(r.Map), int64(r.Y) * int64(g.Cell), x * int64(g.Cell)}
 	}
 	h := Hash(d.Seed, domainGround, d.Epoch, uint64(d.Position))
-	r, x := g.at(below(further(h, 0), g.ends[len(g.ends)-1]))
+	cellRun, x := g.at(below(further(h, 0), g.ends[len(g.ends)-1]))
 	half := int64(g.Side / 2)
 	return Place{
-		Map: int(r.Map),
-		Y:   int64(r.Y)*int64(g.Cell) + below(further(h, 1), int64(g.Cell)) - half,
+		Map: int(cellRun.Map),
+		Y:   int64(cellRun.Y)*int64(g.Cell) + below(further(h, 1), int64(g.Cell)) - half,
 		X:   x*int64(g.Cell) + below(further(h, 2), int64(g.Cell)) - half,
 	}
 }

@@ -31,11 +31,11 @@ func (g *Groups) Check() error {
 			g.Pool, g.Dataset, len(g.Levels), g.Samples)
 	}
 	n := g.Samples
-	for _, l := range g.Levels {
-		if l.Drawn < 0 || l.Drawn > n || l.Samples < 1 {
-			return fmt.Errorf("groups: %d draws of %d in an epoch of %d", l.Drawn, l.Samples, n)
+	for _, level := range g.Levels {
+		if level.Drawn < 0 || level.Drawn > n || level.Samples < 1 {
+			return fmt.Errorf("groups: %d draws of %d in an epoch of %d", level.Drawn, level.Samples, n)
 		}
-		n = l.Samples
+		n = level.Samples
 	}
 	return nil
 }
@@ -57,11 +57,11 @@ func (g *Groups) Turn(t Ticket) uint64 {
 // positions of that epoch.
 func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
 	epoch, p, n := t.Epoch, uint64(min(max(t.First, 0), g.Samples)), uint64(g.Samples)
-	for _, l := range g.Levels {
-		hi, lo := bits.Mul64(p, uint64(l.Drawn))
-		before, _ := bits.Div64(hi, lo, n) // p <= n and l.Drawn <= n, so it is at most l.Drawn
-		draw := epoch*uint64(l.Drawn) + before
-		n = uint64(l.Samples)
+	for _, level := range g.Levels {
+		hi, lo := bits.Mul64(p, uint64(level.Drawn))
+		before, _ := bits.Div64(hi, lo, n) // p <= n and level.Drawn <= n, so it is at most level.Drawn
+		draw := epoch*uint64(level.Drawn) + before
+		n = uint64(level.Samples)
 		epoch, p = draw/n, draw%n
 	}
 	return epoch, p / uint64(g.Pool), n

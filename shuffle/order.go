@@ -36,17 +36,17 @@ func NewOrder(seed, epoch uint64, n int64, shuffled bool) Order {
 
 // permutation returns the network of n with the keys hash(..., i), where h is hash(...).
 func permutation(h uint64, n int64) Order {
-	o := Order{n: uint64(n), shuffled: n > 1}
-	if !o.shuffled {
-		return o
+	order := Order{n: uint64(n), shuffled: n > 1}
+	if !order.shuffled {
+		return order
 	}
 	k := max(uint(bits.Len64(uint64(n-1))), minBits)
-	o.low = k / 2
-	o.top = k - o.low
-	for i := range o.keys {
-		o.keys[i] = further(h, uint64(i))
+	order.low = k / 2
+	order.top = k - order.low
+	for i := range order.keys {
+		order.keys[i] = further(h, uint64(i))
 	}
-	return o
+	return order
 }
 
 // Len returns N.

@@ -202,13 +202,13 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 		return node{}, err
 	}
 	sizes := make([]int64, len(m.Sources))
-	for i, s := range m.Sources {
-		if s.Mixture != nil && s.Mixture.Batch > 0 && (m.Batch == 0 || s.Mixture.Batch != m.Counts[i]) {
+	for i, source := range m.Sources {
+		if source.Mixture != nil && source.Mixture.Batch > 0 && (m.Batch == 0 || source.Mixture.Batch != m.Counts[i]) {
 			return node{},
 				fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i,
-					s.Mixture.Batch, m.Counts[i], m.Batch)
+					source.Mixture.Batch, m.Counts[i], m.Batch)
 		}
-		child, err := pl.add(s, Hash(seed, domainSource, uint64(i)), append(path[:len(path):len(path)], i))
+		child, err := pl.add(source, Hash(seed, domainSource, uint64(i)), append(path[:len(path):len(path)], i))
 		if err != nil {
 			return node{}, fmt.Errorf("source %d: %w", i, err)
 		}
@@ -232,48 +232,51 @@ func (lf *leaf) compile() error {
 	if err := lf.checkItems(); err != nil {
 		return err
 	}
-	s := &lf.Sampler
-	s.AlignY, s.AlignX, s.PerItem = max(s.AlignY, 1), max(s.AlignX, 1), max(s.PerItem, 1)
-	h, w := s.H, s.W
+	sampler := &lf.Sampler
+	sampler.AlignY, sampler.AlignX, sampler.PerItem = max(sampler.AlignY, 1), max(sampler.AlignX, 1),
+		max(sampler.PerItem, 1)
+	height, width := sampler.H, sampler.W
 	var err error
-	switch s.Kind {
+	switch sampler.Kind {
 	case WholeChip:
-		h, w = 1, 1 // only the reader knows sizes, so the check for square windows below must pass
+		height, width = 1, 1 // only the reader knows sizes, so the check for square windows below must pass
 		lf.runs, err = EqualRuns(lf.items(), 1)
 	case RandomWindow, WeightedWindow:
-		if !sides(s.H, s.W, s.AlignY, s.AlignX) {
-			return fmt.Errorf("sampler: windows of %d by %d pixels, aligned to %d by %d", s.H, s.W, s.AlignY, s.AlignX)
+		if !sides(sampler.H, sampler.W, sampler.AlignY, sampler.AlignX) {
+			return fmt.Errorf("sampler: windows of %d by %d pixels, aligned to %d by %d", sampler.H, sampler.W,
+				sampler.AlignY, sampler.AlignX)
 		}
-		lf.runs, err = EqualRuns(lf.items(), s.PerItem)
+		lf.runs, err = EqualRuns(lf.items(), sampler.PerItem)
 	case ResizedWindow:
-		h, w = s.Resized.H, s.Resized.W
-		if err = s.Resized.check(); err == nil {
-			lf.runs, err = EqualRuns(lf.items(), s.PerItem)
+		height, width = sampler.Resized.H, sampler.Resized.W
+		if err = sampler.Resized.check(); err == nil {
+			lf.runs, err = EqualRuns(lf.items(), sampler.PerItem)
 		}
 	case GridWindow:
-		h, w, lf.runs = s.Grid.H, s.Grid.W, s.Runs
-		err = s.Grid.check()
+		height, width, lf.runs = sampler.Grid.H, sampler.Grid.W, sampler.Runs
+		err = sampler.Grid.check()
 	case VisitWindow:
-		h, w, lf.runs = s.Visits.H, s.Visits.W, s.Runs
-		err = s.Visits.check()
+		height, width, lf.runs = sampler.Visits.H, sampler.Visits.W, sampler.Runs
+		err = sampler.Visits.check()
 	case GroundWindow:
-		if s.Ground == nil || lf.Series != nil {
+		if sampler.Ground == nil || lf.Series != nil {
 			return errors.New("sampler: ground windows without a ground, or of sequences")
 		}
-		h, w = s.Ground.Side, s.Ground.Side
-		if err = s.Ground.compile(); err == nil {
+		height, width = sampler.Ground.Side, sampler.Ground.Side
+		if err = sampler.Ground.compile(); err == nil {
 			lf.runs, err = EqualRuns(lf.items(), 0)
 		}
 	default:
-		err = fmt.Errorf("no kind %d", s.Kind)
+		err = fmt.Errorf("no kind %d", sampler.Kind)
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("sampler: %w", err)
 	case lf.runs.Items() != lf.items():
 		return fmt.Errorf("sampler: windows of %d items, for %d", lf.runs.Items(), lf.items())
-	case h != w && lf.Transforms.Swaps():
-		return fmt.Errorf("sampler: windows of %d by %d pixels are not square, and a transform swaps their sides", h, w)
+	case height != width && lf.Transforms.Swaps():
+		return fmt.Errorf("sampler: windows of %d by %d pixels are not square, and a transform swaps their sides",
+			height, width)
 	}
 	return lf.size()
 }
@@ -325,16 +328,16 @@ func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
 
 // At returns what stands at position p of an epoch. It panics unless 0 <= p < Len().
 func (pl *Plan) At(epoch uint64, p int64) Draw {
-	d := pl.locate(epoch, p)
-	lf := &pl.leaves[d.Dataset]
+	draw := pl.locate(epoch, p)
+	lf := &pl.leaves[draw.Dataset]
 	if lf.Sampler.Kind == VisitWindow {
-		d.Sample = lf.pooled(&d, pl.shuffle)
+		draw.Sample = lf.pooled(&draw, pl.shuffle)
 	} else {
-		o := NewOrder(d.Seed, d.Epoch, lf.n, pl.shuffle)
-		d.Sample = o.At(d.Position)
+		o := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
+		draw.Sample = o.At(draw.Position)
 	}
-	lf.fill(&d)
-	return d
+	lf.fill(&draw)
+	return draw
 }
 
 // locate walks through the mixtures to a dataset, its epoch and its position.
@@ -405,19 +408,19 @@ func (lf *leaf) poolOrder(d *Draw, pool, n int64) Order {
 // does below the mixtures. It panics unless 0 <= sample < DatasetLen(dataset).
 func (pl *Plan) Position(dataset int, epoch uint64, sample int64) int64 {
 	lf := &pl.leaves[dataset]
-	d := Draw{Seed: lf.seed, Epoch: epoch}
+	draw := Draw{Seed: lf.seed, Epoch: epoch}
 	if lf.Sampler.Kind != VisitWindow {
-		o := NewOrder(d.Seed, d.Epoch, lf.n, pl.shuffle)
+		o := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
 		return o.Position(sample)
 	}
 	v := &lf.Sampler.Visits
 	k, visits := int64(v.PerVisit), lf.runs.Len()
-	order := NewOrder(d.Seed, d.Epoch, visits, pl.shuffle)
+	order := NewOrder(draw.Seed, draw.Epoch, visits, pl.shuffle)
 	pos := order.Position(sample / k)
 	first := pos / int64(v.Pool) * int64(v.Pool)
 	o := (pos-first)*k + sample%k
 	if pl.shuffle {
-		inPool := lf.poolOrder(&d, first/int64(v.Pool), min(int64(v.Pool), visits-first)*k)
+		inPool := lf.poolOrder(&draw, first/int64(v.Pool), min(int64(v.Pool), visits-first)*k)
 		o = inPool.Position(o)
 	}
 	return first*k + o
@@ -426,12 +429,12 @@ func (pl *Plan) Position(dataset int, epoch uint64, sample int64) int64 {
 // PoolOf returns the pool of position p of an epoch, and whether there is one: tickets whose
 // positions share a pool are best served by one server. It panics unless 0 <= p < Len().
 func (pl *Plan) PoolOf(epoch uint64, p int64) (Pool, bool) {
-	d := pl.locate(epoch, p)
-	s := &pl.leaves[d.Dataset].Sampler
-	if s.Kind != VisitWindow {
+	draw := pl.locate(epoch, p)
+	sampler := &pl.leaves[draw.Dataset].Sampler
+	if sampler.Kind != VisitWindow {
 		return Pool{}, false
 	}
-	return Pool{d.Dataset, d.Epoch, s.Visits.PoolOf(d.Position)}, true
+	return Pool{draw.Dataset, draw.Epoch, sampler.Visits.PoolOf(draw.Position)}, true
 }
 
 // Key returns a uniform word of the pool, for choosing a server by rendezvous hashing.
@@ -497,23 +500,23 @@ func (s *Sampler) crop(d *Draw, height, width int) Crop {
 // window is a plain random one.
 func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
 	lf := &pl.leaves[d.Dataset]
-	s := &lf.Sampler
-	switch s.Kind {
+	sampler := &lf.Sampler
+	switch sampler.Kind {
 	case RandomWindow:
-		return Window(s.crop(d, height, width)), false
+		return Window(sampler.crop(d, height, width)), false
 	case WeightedWindow:
 		if w == nil {
 			w = &Weights{}
 		}
-		b, weighted := w.Window(s.crop(d, height, width))
+		b, weighted := w.Window(sampler.crop(d, height, width))
 		return b, !weighted
 	case GridWindow:
-		return s.Grid.At(d.Sub, height, width), false
+		return sampler.Grid.At(d.Sub, height, width), false
 	case ResizedWindow:
-		return s.Resized.At(d.Seed, d.Epoch, d.Position, height, width), false
+		return sampler.Resized.At(d.Seed, d.Epoch, d.Position, height, width), false
 	case VisitWindow:
-		ty, tx := s.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
-		return s.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
+		ty, tx := sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
+		return sampler.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
 	default:
 		return Box{H: height, W: width}, false
 	}

@@ -36,9 +36,9 @@ type drawnRow struct {
 func (pl *Plan) Measure(epoch uint64, first, count int64, batch int) Quality {
 	first = min(max(first, 0), pl.Len())
 	count = max(min(count, pl.Len()-first), 0)
-	q := Quality{Positions: count}
+	quality := Quality{Positions: count}
 	if count == 0 || batch < 1 {
-		return q
+		return quality
 	}
 	seen := make(map[drawn]struct{}, count)
 	rows := make(map[drawnRow]struct{}, batch)
@@ -46,36 +46,36 @@ func (pl *Plan) Measure(epoch uint64, first, count int64, batch int) Quality {
 	moved, expected, batches := 0.0, 0.0, 0
 	var before drawnRow
 	for i := range count {
-		d := pl.At(epoch, first+i)
-		share[d.Dataset]++
-		n := pl.leaves[d.Dataset].n
-		moved += math.Abs(float64(d.Sample - d.Position))
-		expected += uniformDistance(d.Position, n)
-		key := drawn{d.Dataset, d.Sample}
+		draw := pl.At(epoch, first+i)
+		share[draw.Dataset]++
+		n := pl.leaves[draw.Dataset].n
+		moved += math.Abs(float64(draw.Sample - draw.Position))
+		expected += uniformDistance(draw.Position, n)
+		key := drawn{draw.Dataset, draw.Sample}
 		if _, ok := seen[key]; ok {
-			q.Repeats++
+			quality.Repeats++
 		}
 		seen[key] = struct{}{}
-		row := drawnRow{d.Dataset, d.Item}
+		row := drawnRow{draw.Dataset, draw.Item}
 		if i > 0 && row == before {
-			q.SameRow++
+			quality.SameRow++
 		}
 		before = row
 		rows[row] = struct{}{}
 		if (i+1)%int64(batch) == 0 || i+1 == count {
-			q.RowsABatch += float64(len(rows))
+			quality.RowsABatch += float64(len(rows))
 			batches++
 			clear(rows)
 		}
 	}
-	q.Displacement = 1
+	quality.Displacement = 1
 	if expected > 0 {
-		q.Displacement = moved / expected
+		quality.Displacement = moved / expected
 	}
-	q.RowsABatch /= float64(batches)
-	q.SameRow /= float64(max(count-1, 1))
-	q.RowsExpected, q.SameRowExpected = pl.expect(share, count, min(int64(batch), count))
-	return q
+	quality.RowsABatch /= float64(batches)
+	quality.SameRow /= float64(max(count-1, 1))
+	quality.RowsExpected, quality.SameRowExpected = pl.expect(share, count, min(int64(batch), count))
+	return quality
 }
 
 // uniformDistance is the mean of |i - p| over all i below n.

@@ -34,20 +34,20 @@ func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, str
 			rows[i] = uint32(i)
 		}
 	}
-	s := &Series{length: length, stride: stride}
-	if err := groupRows(s, keys, rows); err != nil {
+	series := &Series{length: length, stride: stride}
+	if err := groupRows(series, keys, rows); err != nil {
 		return nil, err
 	}
-	for g := range len(s.starts) - 1 {
-		slices.SortFunc(s.rows[s.starts[g]:s.starts[g+1]], func(a, b uint32) int {
+	for g := range len(series.starts) - 1 {
+		slices.SortFunc(series.rows[series.starts[g]:series.starts[g+1]], func(a, b uint32) int {
 			return cmp.Or(cmp.Compare(times[a], times[b]), cmp.Compare(a, b))
 		})
 	}
 	var err error
-	s.runs, err = NewRuns(int64(len(s.starts)-1), func(g int64) int64 {
-		return sequences(s.starts[g+1]-s.starts[g], int64(length), int64(stride), cut)
+	series.runs, err = NewRuns(int64(len(series.starts)-1), func(g int64) int64 {
+		return sequences(series.starts[g+1]-series.starts[g], int64(length), int64(stride), cut)
 	})
-	return s, err
+	return series, err
 }
 
 // maxLength bounds the rows of a sequence: a million steps, 100 times a daily series of 28 years.

@@ -31,21 +31,22 @@ func NewSplit(seed uint64, names []string, weights []float64) (Split, error) {
 	if len(names) != len(weights) {
 		return Split{}, fmt.Errorf("split: %d names for %d weights", len(names), len(weights))
 	}
-	s := Split{Seed: seed, Shares: make([]Share, len(names))}
+	split := Split{Seed: seed, Shares: make([]Share, len(names))}
 	for i := range names {
-		s.Shares[i] = Share{names[i], parts[i]}
+		split.Shares[i] = Share{names[i], parts[i]}
 	}
-	return s, nil
+	return split, nil
 }
 
 // Check returns an error unless all shares are positive and sum to SplitTotal.
 func (s *Split) Check() error {
 	sum := int64(0)
-	for _, h := range s.Shares {
-		if h.Parts < 1 || h.Parts > SplitTotal-sum {
-			return fmt.Errorf("split: share %q of %d parts, after %d of %d", h.Name, h.Parts, sum, int64(SplitTotal))
+	for _, share := range s.Shares {
+		if share.Parts < 1 || share.Parts > SplitTotal-sum {
+			return fmt.Errorf("split: share %q of %d parts, after %d of %d", share.Name, share.Parts, sum,
+				int64(SplitTotal))
 		}
-		sum += h.Parts
+		sum += share.Parts
 	}
 	if sum != SplitTotal {
 		return fmt.Errorf("split: %d parts of %d", sum, int64(SplitTotal))

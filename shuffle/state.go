@@ -137,21 +137,21 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		a, b := is[name], was[name]
-		if name == "seed" || bytes.Equal(a, b) {
+		raw, b := is[name], was[name]
+		if name == "seed" || bytes.Equal(raw, b) {
 			continue
 		}
 		otherOrder = otherOrder || !slices.ContainsFunc(sameSamples,
 			func(p string) bool { return strings.HasPrefix(name, p) })
 		switch {
-		case a == nil:
+		case raw == nil:
 			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, shown(b)))
 		case b == nil:
-			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, shown(a)))
-		case bytes.HasPrefix(a, []byte(`"#`)) && bytes.HasPrefix(b, []byte(`"#`)):
+			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, shown(raw)))
+		case bytes.HasPrefix(raw, []byte(`"#`)) && bytes.HasPrefix(b, []byte(`"#`)):
 			out = append(out, name+" differs")
 		default:
-			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, shown(a), shown(b)))
+			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, shown(raw), shown(b)))
 		}
 	}
 	if len(out) == 0 {
@@ -232,12 +232,12 @@ func (s State) ended() bool {
 // added one that changes the order.
 func ParseState(b []byte) (State, error) {
 	var s State
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
 		return s, fmt.Errorf("state: %w", err)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := decoder.Token(); err != io.EOF {
 		return s, errors.New("state: more follows the JSON value")
 	}
 	return s, nil

@@ -93,12 +93,12 @@ func (g *Grid) Count(height, width int) int64 {
 // table says has fewer windows.
 func (g *Grid) At(j int64, height, width int) Box {
 	_, across := g.Shape(height, width)
-	b := Box{Y: int(j/int64(across)) * g.StrideY, X: int(j%int64(across)) * g.StrideX, H: g.H, W: g.W}
+	window := Box{Y: int(j/int64(across)) * g.StrideY, X: int(j%int64(across)) * g.StrideX, H: g.H, W: g.W}
 	if !g.Pad {
-		b.Y = min(b.Y, g.AlignY*(corners(height, g.H, g.AlignY)-1))
-		b.X = min(b.X, g.AlignX*(corners(width, g.W, g.AlignX)-1))
+		window.Y = min(window.Y, g.AlignY*(corners(height, g.H, g.AlignY)-1))
+		window.X = min(window.X, g.AlignX*(corners(width, g.W, g.AlignX)-1))
 	}
-	return b
+	return window
 }
 
 func (g *Grid) check() error {

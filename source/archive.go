@@ -141,17 +141,17 @@ func (a *archive) find(ctx context.Context, r Reader, name string) (off, size in
 	case m.cannot != "":
 		return 0, 0, fault.New(fault.Unsupported, part, fault.NoOffset, "%s", m.cannot)
 	case m.data.Load() == 0:
-		b := make([]byte, localHeader)
+		data := make([]byte, localHeader)
 		if m.header < 0 || m.header > r.Size()-localHeader {
 			return 0, 0, fault.New(fault.Corrupt, part, fault.NoOffset, "its local header is outside of the ZIP")
 		}
-		if err := r.ReadAt(ctx, b, m.header); err != nil {
+		if err := r.ReadAt(ctx, data, m.header); err != nil {
 			return 0, 0, fault.WithPart(err, part, 0)
 		}
-		if string(b[:4]) != "PK\x03\x04" {
+		if string(data[:4]) != "PK\x03\x04" {
 			return 0, 0, fault.New(fault.Corrupt, part, m.header, "it has no local header")
 		}
-		nameBytes, extraBytes := binary.LittleEndian.Uint16(b[26:]), binary.LittleEndian.Uint16(b[28:])
+		nameBytes, extraBytes := binary.LittleEndian.Uint16(data[26:]), binary.LittleEndian.Uint16(data[28:])
 		m.data.Store(m.header + localHeader + int64(nameBytes) + int64(extraBytes))
 	}
 	return m.data.Load(), m.size, nil

@@ -60,11 +60,11 @@ func closeIdle() (closed int) {
 		found = append(found, s)
 	}
 	idleFiles.mu.Unlock()
-	for _, s := range found {
-		s.mu.Lock()
-		closed += s.lru.Len()
-		_ = s.dropIdle() // they were only read
-		s.mu.Unlock()
+	for _, files := range found {
+		files.mu.Lock()
+		closed += files.lru.Len()
+		_ = files.dropIdle() // they were only read
+		files.mu.Unlock()
 	}
 	return closed
 }

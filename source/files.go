@@ -111,11 +111,11 @@ func systemError(err error) error {
 func (s *Files) take(path string) *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.idle[path]
-	if e == nil {
+	elem := s.idle[path]
+	if elem == nil {
 		return nil
 	}
-	return s.remove(e)
+	return s.remove(elem)
 }
 
 // remove takes a file out of the unused ones. The caller holds mu.

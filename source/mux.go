@@ -101,14 +101,14 @@ func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error
 	if err != nil || p != nil {
 		return openPart(ctx, m, p, k, err)
 	}
-	o, err := m.opener(uri)
+	opener, err := m.opener(uri)
 	if err != nil {
 		return nil, err
 	}
 	if k == (Known{}) {
-		return o.Open(ctx, uri)
+		return opener.Open(ctx, uri)
 	}
-	return OpenKnown(ctx, o, uri, k)
+	return OpenKnown(ctx, opener, uri, k)
 }
 
 // List implements Lister.
@@ -117,11 +117,11 @@ func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) e
 	if err != nil || p != nil {
 		return listPart(ctx, m, p, each, err)
 	}
-	o, err := m.opener(folder)
+	opener, err := m.opener(folder)
 	if err != nil {
 		return err
 	}
-	return List(ctx, o, folder, each)
+	return List(ctx, opener, folder, each)
 }
 
 // Names implements Namer.
@@ -130,11 +130,11 @@ func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
 	if err != nil || p != nil {
 		return namesOf(ctx, m, p, err)
 	}
-	o, err := m.opener(folder)
+	opener, err := m.opener(folder)
 	if err != nil {
 		return nil, err
 	}
-	return Names(ctx, o, folder)
+	return Names(ctx, opener, folder)
 }
 
 // Close closes the openers that have a Close method.

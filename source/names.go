@@ -220,11 +220,11 @@ const (
 // String returns the name, which partOf reads.
 func (p part) String() string {
 	if !p.zip {
-		b := strconv.AppendInt([]byte(subfilePrefix), p.off, 10)
+		buf := strconv.AppendInt([]byte(subfilePrefix), p.off, 10)
 		if p.size != untilEnd {
-			b = strconv.AppendInt(append(b, '_'), p.size, 10)
+			buf = strconv.AppendInt(append(buf, '_'), p.size, 10)
 		}
-		return string(append(append(b, ','), p.file...))
+		return string(append(append(buf, ','), p.file...))
 	}
 	name := zipPrefix + "{" + p.file + "}"
 	if p.member != "" {

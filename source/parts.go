@@ -54,14 +54,14 @@ func openPart(ctx context.Context, o Opener, p *part, k Known, err error) (Reade
 
 // partReader returns a reader of size bytes of r from offset off on, which is Timed if r is. It closes r if it fails.
 func partReader(r Reader, off, size int64) (Reader, error) {
-	s, err := SectionOf(r, off, size)
+	reader, err := SectionOf(r, off, size)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	if t, ok := r.(Timed); ok {
-		return &timedPart{s, t}, nil
+		return &timedPart{reader, t}, nil
 	}
-	return s, nil
+	return reader, nil
 }
 
 // timedPart is a part of a file that knows when it was last modified.

@@ -32,13 +32,13 @@ func NewRoots(dirs []string) *Roots {
 	if dirs == nil {
 		return nil
 	}
-	r := &Roots{dirs: []string{}}
+	roots := &Roots{dirs: []string{}}
 	for _, d := range dirs {
 		if resolved, err := Resolve(d); err == nil {
 			d = resolved
 		}
 		if IsRemote(d) {
-			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
+			roots.dirs = append(roots.dirs, strings.TrimSuffix(d, "/"))
 			continue
 		}
 		abs, err := pathname.Abs(LocalPath(d))
@@ -46,11 +46,11 @@ func NewRoots(dirs []string) *Roots {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
 		if err == nil {
-			r.dirs = append(r.dirs, abs)
-			r.all = r.all || abs == string(filepath.Separator)
+			roots.dirs = append(roots.dirs, abs)
+			roots.all = roots.all || abs == string(filepath.Separator)
 		}
 	}
-	return r
+	return roots
 }
 
 // Bounded reports whether some local files may not be opened.

@@ -137,7 +137,7 @@ func (c *counted) value(p int) float64 {
 }
 
 func (c *counted) report() Band {
-	r := Band{NoData: c.nodata}
+	band := Band{NoData: c.nodata}
 	float := c.dtype == chunk.Float16 || c.dtype == chunk.BFloat16
 	m := moments{unit: 0}
 	if float {
@@ -150,9 +150,9 @@ func (c *counted) report() Band {
 		}
 		if float && uint16(p)&0x7fff >= c.infinity() {
 			if uint16(p)&0x7fff == c.infinity() {
-				r.Inf += n
+				band.Inf += n
 			} else {
-				r.NaN += n
+				band.NaN += n
 			}
 			continue
 		}
@@ -166,6 +166,6 @@ func (c *counted) report() Band {
 	}
 	slices.SortFunc(d.values, weighted.compare)
 	d.exact = true
-	r.fill(&m, &d)
-	return r
+	band.fill(&m, &d)
+	return band
 }

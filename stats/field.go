@@ -53,20 +53,20 @@ func NewField(dtype chunk.DType, bands int) (*Field, error) {
 	if bands < 1 || bands > chunk.MaxBands {
 		return nil, fmt.Errorf("stats: %d bands", bands)
 	}
-	f := &Field{dtype: dtype, bands: make([]accumulator, bands)}
-	for i := range f.bands {
+	field := &Field{dtype: dtype, bands: make([]accumulator, bands)}
+	for i := range field.bands {
 		switch dtype {
 		case chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Float16, chunk.BFloat16:
-			f.bands[i] = newCounted(dtype)
+			field.bands[i] = newCounted(dtype)
 		case chunk.Int32, chunk.Uint32, chunk.Int64, chunk.Uint64:
-			f.bands[i] = &integers{dtype: dtype}
+			field.bands[i] = &integers{dtype: dtype}
 		case chunk.Float32, chunk.Float64:
-			f.bands[i] = newFloats(dtype)
+			field.bands[i] = newFloats(dtype)
 		default:
 			return nil, fmt.Errorf("stats: samples of type %s cannot be measured", dtype)
 		}
 	}
-	return f, nil
+	return field, nil
 }
 
 // DType returns the type of the samples.
@@ -118,11 +118,11 @@ func (f *Field) Merge(g *Field) error {
 
 // Report returns the statistics so far.
 func (f *Field) Report() FieldReport {
-	r := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
+	report := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
 	for i, a := range f.bands {
-		r.Bands[i] = a.report()
+		report.Bands[i] = a.report()
 	}
-	return r
+	return report
 }
 
 // noData is a nodata value in the type of the samples.

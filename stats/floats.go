@@ -236,7 +236,7 @@ func (a *floats) moments() *moments {
 }
 
 func (a *floats) report() Band {
-	r := Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
+	band := Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
 	m := a.moments()
 	var d distribution
 	if a.n > 0 {
@@ -250,6 +250,6 @@ func (a *floats) report() Band {
 			d.exact = true
 		}
 	}
-	r.fill(m, &d)
-	return r
+	band.fill(m, &d)
+	return band
 }

@@ -144,7 +144,7 @@ func (a *integers) merge(acc accumulator) {
 }
 
 func (a *integers) report() Band {
-	r := Band{NoData: a.nodata}
+	band := Band{NoData: a.nodata}
 	m := moments{n: a.n, sum: *bigOf(a.sum[:], true), squares: *bigOf(a.squares[:], false)}
 	offset := int64(0)
 	if a.dtype == chunk.Uint64 { // v = key + c: Σv² = Σk² + 2cΣk + nc²
@@ -180,11 +180,11 @@ func (a *integers) report() Band {
 			}
 		}
 	}
-	r.fill(&m, &d)
+	band.fill(&m, &d)
 	if a.n > 0 {
-		r.setRange(a.decimal(a.min), a.decimal(a.max))
+		band.setRange(a.decimal(a.min), a.decimal(a.max))
 	}
-	return r
+	return band
 }
 
 // decimal writes a key's value.
@@ -197,13 +197,13 @@ func (a *integers) decimal(key int64) string {
 
 // bigOf returns a number of 64-bit words, least significant first.
 func bigOf(words []uint64, signed bool) *big.Int {
-	v := new(big.Int)
+	number := new(big.Int)
 	for i := len(words) - 1; i >= 0; i-- {
-		v.Lsh(v, 64)
-		v.Or(v, new(big.Int).SetUint64(words[i]))
+		number.Lsh(number, 64)
+		number.Or(number, new(big.Int).SetUint64(words[i]))
 	}
 	if signed && words[len(words)-1]>>63 == 1 {
-		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(64*len(words))))
+		number.Sub(number, new(big.Int).Lsh(big.NewInt(1), uint(64*len(words))))
 	}
-	return v
+	return number
 }

@@ -21,11 +21,11 @@ const (
 //
 // A band without valid samples is an error, and so is a scale that is not finite.
 func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []float64, clip *[2]float64, err error) {
-	f, ok := r.Fields[field]
+	report, ok := r.Fields[field]
 	if !ok {
 		return nil, nil, nil, fmt.Errorf("stats: no field %q", field)
 	}
-	scale, offset, clip, err = f.Normalizer(kind, bands)
+	scale, offset, clip, err = report.Normalizer(kind, bands)
 	if err != nil {
 		err = fmt.Errorf("stats: field %q: %w", field, err)
 	}

@@ -108,21 +108,21 @@ func (m *moments) meanStd() (mean, std float64) {
 		return mean, 0
 	}
 	// sqrt(num)/n·2^unit; the quotient has 256 bits more than a float64 keeps.
-	f := new(big.Float).SetPrec(320).SetInt(num)
-	f.Sqrt(f)
-	f.Quo(f, new(big.Float).SetPrec(320).SetInt(n))
-	f.SetMantExp(f, m.unit)
-	std, _ = f.Float64()
+	float := new(big.Float).SetPrec(320).SetInt(num)
+	float.Sqrt(float)
+	float.Quo(float, new(big.Float).SetPrec(320).SetInt(n))
+	float.SetMantExp(float, m.unit)
+	std, _ = float.Float64()
 	return mean, std
 }
 
 // scaled returns r·2^k.
 func scaled(r *big.Rat, k int) *big.Rat {
-	p := new(big.Int).Lsh(big.NewInt(1), uint(max(k, -k)))
+	number := new(big.Int).Lsh(big.NewInt(1), uint(max(k, -k)))
 	if k < 0 {
-		return r.Quo(r, new(big.Rat).SetInt(p))
+		return r.Quo(r, new(big.Rat).SetInt(number))
 	}
-	return r.Mul(r, new(big.Rat).SetInt(p))
+	return r.Mul(r, new(big.Rat).SetInt(number))
 }
 
 // weighted is a group of n values from lo to hi.
@@ -191,30 +191,30 @@ func (d *distribution) percentile(p float64, n uint64) float64 {
 
 // histogram puts every value into one of 100 bins, and the values of a fine bin at its middle.
 func (d *distribution) histogram() *Histogram {
-	h := &Histogram{Edges: make([]float64, histogramBins+1), Counts: make([]uint64, histogramBins)}
+	histogram := &Histogram{Edges: make([]float64, histogramBins+1), Counts: make([]uint64, histogramBins)}
 	lo, hi := d.min, d.max
 	if lo == hi {
 		lo, hi = lo-0.5, hi+0.5
 	}
 	step := (hi - lo) / histogramBins
-	for i := range h.Edges {
+	for i := range histogram.Edges {
 		t := float64(i) / histogramBins
 		switch {
 		case step > math.MaxFloat64: // hi-lo exceeds the largest float64
-			h.Edges[i] = float64(lo*(1-t)) + float64(hi*t)
+			histogram.Edges[i] = float64(lo*(1-t)) + float64(hi*t)
 		case step < 0x1p-1000: // step is so small that it has lost bits
-			h.Edges[i] = lo + float64((hi-lo)*t)
+			histogram.Edges[i] = lo + float64((hi-lo)*t)
 		default: // like numpy.linspace
-			h.Edges[i] = lo + float64(float64(i)*step)
+			histogram.Edges[i] = lo + float64(float64(i)*step)
 		}
 	}
-	h.Edges[histogramBins] = hi
+	histogram.Edges[histogramBins] = hi
 	for _, v := range d.values {
 		mid := min(max(float64(v.lo/2)+float64(v.hi/2), d.min), d.max)
-		i := sort.Search(histogramBins, func(i int) bool { return h.Edges[i+1] > mid })
-		h.Counts[min(i, histogramBins-1)] += v.n
+		i := sort.Search(histogramBins, func(i int) bool { return histogram.Edges[i+1] > mid })
+		histogram.Counts[min(i, histogramBins-1)] += v.n
 	}
-	return h
+	return histogram
 }
 
 // fill sets all fields except the counts of samples that were left out.

@@ -71,11 +71,11 @@ func ParseStates(states [][]byte) ([]*Field, error) {
 	fields := make([]*Field, len(states))
 	left := uint64(maxState)
 	for i, b := range states {
-		f, size, err := parseState(b, left)
+		field, size, err := parseState(b, left)
 		if err != nil {
 			return nil, err
 		}
-		fields[i] = f
+		fields[i] = field
 		left -= size
 	}
 	return fields, nil
@@ -87,14 +87,14 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	if v := p.Magic(stateMagic, "a state of statistics"); p.Err == nil && v != stateVersion {
 		p.Fail(fault.Unsupported, "version %d", v)
 	}
-	d := chunk.DType(p.U8())
+	dtype := chunk.DType(p.U8())
 	bands := p.Uvarint()
 	perBand := uint64(histBins*8 + 2048*40)
-	if d.Size() <= 2 {
-		perBand = 8 << (8 * d.Size())
+	if dtype.Size() <= 2 {
+		perBand = 8 << (8 * dtype.Size())
 	}
 	if p.Err == nil && bands > most/perBand {
-		p.Fail(fault.Limit, "%d bands of %s", bands, d)
+		p.Fail(fault.Limit, "%d bands of %s", bands, dtype)
 	}
 	if p.Err == nil && bands > uint64(len(b)) {
 		p.Fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
@@ -102,7 +102,7 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	if p.Err != nil {
 		return nil, 0, p.Err
 	}
-	if f, err = NewField(d, int(bands)); err != nil {
+	if f, err = NewField(dtype, int(bands)); err != nil {
 		return nil, 0, fault.Wrap(fault.Corrupt, "state", int64(p.At), err)
 	}
 	for i := range f.bands {

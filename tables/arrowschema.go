@@ -53,29 +53,30 @@ type arrowField struct {
 // arrowFields parses the schema in Arrow's words. It returns nil if the text is empty or broken, or if it or has other
 // columns than the file: the schema of Parquet alone then says what the columns are, and all values can be read by it.
 func arrowFields(encoded string, columns int) (fields []arrowField) {
-	b, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || len(b) < 8 {
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(data) < 8 {
 		return nil
 	}
-	if binary.LittleEndian.Uint32(b) == 0xFFFFFFFF { // before version 0.15 of Arrow, messages began with their length
-		b = b[4:]
+	// Before version 0.15 of Arrow, messages began with their length.
+	if binary.LittleEndian.Uint32(data) == 0xFFFFFFFF {
+		data = data[4:]
 	}
-	b = b[4:]
-	if len(b) < 8 {
+	data = data[4:]
+	if len(data) < 8 {
 		return nil
 	}
-	// FlatBuffers of Go has no verifier. Offsets beyond b panic, and nothing is allocated by a length.
+	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length.
 	defer func() {
 		if recover() != nil {
 			fields = nil
 		}
 	}()
-	message := table(b, flatbuffers.GetUOffsetT(b))
+	message := table(data, flatbuffers.GetUOffsetT(data))
 	schema, ok := message.below(2)
 	if !ok {
 		return nil
 	}
-	left := arrowLeft{fields: maxArrowFields, text: len(b)}
+	left := arrowLeft{fields: maxArrowFields, text: len(data)}
 	fields = schema.fields(1, &left, 0)
 	if left.over() || len(fields) != columns {
 		return nil
@@ -150,11 +151,11 @@ func (t flat) bytes(i int) []byte {
 
 // text returns a copy of a text, or "" if the schema may not have that much.
 func (t flat) text(i int, left *arrowLeft) string {
-	b := t.bytes(i)
-	if left.text -= len(b); left.text < 0 {
+	data := t.bytes(i)
+	if left.text -= len(data); left.text < 0 {
 		return ""
 	}
-	return string(b)
+	return string(data)
 }
 
 // tables returns the tables of a vector.
@@ -227,31 +228,31 @@ func (t flat) field(left *arrowLeft) (f arrowField) {
 // inArrow returns a type of Parquet with the forms that its field of Arrow's schema adds. A field that does not fit the
 // type adds nothing.
 func (t Type) inArrow(a *arrowField) Type {
-	f := t.Stored()
+	form := t.Stored()
 	store := arrowStores[a.kind]
 	switch {
 	case t.Kind == Int64 && t.Bits == 64 && store == Duration:
-		f.Store, f.Unit = Duration, a.unit
-	case (t.Kind == String || t.Kind == Binary) && f.Store == Default &&
+		form.Store, form.Unit = Duration, a.unit
+	case (t.Kind == String || t.Kind == Binary) && form.Store == Default &&
 		(a.coded == 8 || a.coded == 16 || a.coded == 32 || a.coded == 64):
-		f.Store, f.Size, f.Unsigned, f.Ordered = Coded, a.coded, a.unsigned, a.ordered
+		form.Store, form.Size, form.Unsigned, form.Ordered = Coded, a.coded, a.unsigned, a.ordered
 	case t.Kind == String && (a.kind == arrowLargeUtf8 || a.kind == arrowUtf8View),
-		t.Kind == Binary && f.Store == Default && (a.kind == arrowLargeBinary || a.kind == arrowBinaryView):
-		f.Store = store
-	case t.Kind == List && f.Store == Default && store == FixedList && a.size > 0:
-		f.Store, f.Size = FixedList, a.size
-	case t.Kind == List && f.Store == Default && (store == LargeList || store == ListView || store == LargeListView):
-		f.Store = store
+		t.Kind == Binary && form.Store == Default && (a.kind == arrowLargeBinary || a.kind == arrowBinaryView):
+		form.Store = store
+	case t.Kind == List && form.Store == Default && store == FixedList && a.size > 0:
+		form.Store, form.Size = FixedList, a.size
+	case t.Kind == List && form.Store == Default && (store == LargeList || store == ListView || store == LargeListView):
+		form.Store = store
 	case t.Kind == Timestamp && t.UTC && a.zone != "UTC":
-		f.Zone = a.zone
+		form.Zone = a.zone
 	case t.Kind == Decimal && a.kind == arrowDecimal &&
 		(a.size == 32 && t.Precision <= 9 || a.size == 64 && t.Precision <= 18 || a.size == 256):
-		f.Store, f.Size = Decimals, a.size
+		form.Store, form.Size = Decimals, a.size
 	}
 	if a.extension[0] != "" {
-		f.Extension, f.Metadata = a.extension[0], a.extension[1]
+		form.Extension, form.Metadata = a.extension[0], a.extension[1]
 	}
-	t = t.formed(f)
+	t = t.formed(form)
 	switch {
 	case t.Kind == List && len(a.children) == 1:
 		elem := t.Elem.inArrow(&a.children[0])

@@ -28,11 +28,11 @@ type builder struct {
 }
 
 func newBuilder(p *parquetTable, leaf int) *builder {
-	c := &p.f.Columns[leaf]
-	b := &builder{p: p, name: c.Name, unit: 6, v: Vector{typ: leafType(c)}}
+	column := &p.f.Columns[leaf]
+	b := &builder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
 	b.slots = make(chan struct{}, min(runtime.GOMAXPROCS(0), maxAhead)-1)
-	if (c.Note.Kind == parquet.Timestamp || c.Note.Kind == parquet.Time) && c.Type != parquet.Int96 {
-		b.unit = c.Note.Unit
+	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
+		b.unit = column.Note.Unit
 	}
 	if p.keep == nil {
 		b.held = p.held.rows(leaf)
@@ -63,20 +63,20 @@ func (b *builder) add(v *parquet.Values, first int64) error {
 }
 
 func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
-	w := &b.v
+	values := &b.v
 	n := hi - lo
-	if int64(w.n+n) > b.p.o.MaxRows {
+	if int64(values.n+n) > b.p.o.MaxRows {
 		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
 	}
-	if w.typ.Kind != Null {
+	if values.typ.Kind != Null {
 		b.addNulls(v, lo, hi)
 	}
-	w.n += n
-	switch w.typ.Kind {
+	values.n += n
+	switch values.typ.Kind {
 	case Null:
 	case Float64:
 		var out []float64
-		w.floats, out = extend(b, w.floats, n)
+		values.floats, out = extend(b, values.floats, n)
 		b.copy(n, func() error {
 			v.FillFloats(out, lo)
 			return nil
@@ -87,7 +87,7 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 		return b.addDecimals(v, lo, hi)
 	default:
 		var out []int64
-		w.ints, out = extend(b, w.ints, n)
+		values.ints, out = extend(b, values.ints, n)
 		b.copy(n, func() error {
 			v.FillInts(out, lo)
 			return b.scale(out)
@@ -158,19 +158,19 @@ func (b *builder) tooLarge() error {
 // reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
 // fourfold, so that a wrong row count in a file cannot allocate more than a multiple of the decoded bytes.
 func (b *builder) reserve(n int) {
-	w := &b.v
-	need := len(w.data) + n
-	if need <= cap(w.data) {
+	values := &b.v
+	need := len(values.data) + n
+	if need <= cap(values.data) {
 		return
 	}
 	expect := int64(0)
-	if w.n > 0 && b.p.keep == nil {
-		expect = min(int64(float64(need)/float64(w.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
+	if values.n > 0 && b.p.keep == nil {
+		expect = min(int64(float64(need)/float64(values.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
 	}
 	b.copying.Wait()
-	grown := make([]byte, len(w.data), max(need, 2*len(w.data), int(min(expect, 4*int64(need)))))
-	copy(grown, w.data)
-	w.data = grown
+	grown := make([]byte, len(values.data), max(need, 2*len(values.data), int(min(expect, 4*int64(need)))))
+	copy(grown, values.data)
+	values.data = grown
 }
 
 // extend appends n zeros to values and returns all of them and the new ones. It makes room for all rows of the table at
@@ -189,26 +189,26 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 }
 
 func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
-	w := &b.v
+	values := &b.v
 	if b.codes != nil {
-		if b.codes.admits(v, w.n, b.p.o.MaxBytes) {
+		if b.codes.admits(v, values.n, b.p.o.MaxBytes) {
 			b.addCodes(v, lo, hi)
 			return nil
 		}
 		b.copying.Wait()
-		w.data, w.offs = b.codes.coded().flat()
+		values.data, values.offs = b.codes.coded().flat()
 		b.codes = nil
 	}
 	size := v.Size(lo, hi)
-	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
+	if total := int64(len(values.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
 		return b.tooLarge()
 	}
 	b.reserve(size)
-	pos := len(w.data)
-	w.data = w.data[:pos+size]
+	pos := len(values.data)
+	values.data = values.data[:pos+size]
 	var offs []uint32
-	w.offs, offs = extend(b, w.offs, hi-lo)
-	data := w.data[pos:]
+	values.offs, offs = extend(b, values.offs, hi-lo)
+	data := values.data[pos:]
 	b.copy(hi-lo, func() error {
 		v.FillBytes(data, offs, uint32(pos), lo)
 		return nil
@@ -228,7 +228,7 @@ func (b *builder) addCodes(v *parquet.Values, lo, hi int) {
 
 // addDecimals appends decimals that the file stores as integers or as big-endian two's complement of up to 16 bytes.
 func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
-	w := &b.v
+	values := &b.v
 	for i := lo; i < hi; i++ {
 		var l, h int64
 		if !v.Null(i) {
@@ -250,7 +250,7 @@ func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
 				}
 			}
 		}
-		w.ints, w.high = append(w.ints, l), append(w.high, h)
+		values.ints, values.high = append(values.ints, l), append(values.high, h)
 	}
 	return nil
 }

@@ -92,14 +92,14 @@ func newCoder() *coder { return &coder{known: map[string]uint8{}} }
 // more than limit: a dictionary may hold many that no row uses.
 func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	limit = min(limit, math.MaxUint32)
-	d := v.Dictionary()
-	if d == nil || d.Len() > nullCode {
+	values := v.Dictionary()
+	if values == nil || values.Len() > nullCode {
 		return false
 	}
-	if d != c.dict {
-		last := make([]uint8, d.Len())
+	if values != c.dict {
+		last := make([]uint8, values.Len())
 		for i := range last {
-			s := string(d.Raw(i))
+			s := string(values.Raw(i))
 			k, ok := c.known[s]
 			if !ok {
 				if len(c.strings) == nullCode {
@@ -115,18 +115,18 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 			}
 			last[i] = k
 		}
-		c.dict, c.last = d, last
+		c.dict, c.last = values, last
 	}
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 
 // coded returns the rows that were coded.
 func (c *coder) coded() *coded {
-	v := NewStrings(c.strings, make([]bool, nullCode+1))
+	values := NewStrings(c.strings, make([]bool, nullCode+1))
 	for i := len(c.strings); i <= nullCode; i++ {
-		v.nulls[i] = true
-		v.offs = append(v.offs, uint32(len(v.data)))
+		values.nulls[i] = true
+		values.offs = append(values.offs, uint32(len(values.data)))
 	}
-	v.n = nullCode + 1
-	return &coded{codes: c.codes, values: v}
+	values.n = nullCode + 1
+	return &coded{codes: c.codes, values: values}
 }

@@ -106,14 +106,14 @@ func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
 		return nil, j.mixed[k]
 	}
 	parts := make([]*Vector, len(j.tables))
-	for i, t := range j.tables {
-		pos := t.Index(j.cols[k].Name)
+	for i, tbl := range j.tables {
+		pos := tbl.Index(j.cols[k].Name)
 		if pos < 0 {
-			parts[i] = NewNulls(Type{}, t.n)
+			parts[i] = NewNulls(Type{}, tbl.n)
 			continue
 		}
 		var err error
-		if parts[i], err = t.At(ctx, pos); err != nil {
+		if parts[i], err = tbl.At(ctx, pos); err != nil {
 			return nil, err
 		}
 	}
@@ -125,18 +125,18 @@ func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
 // how many more there are. nil tables are skipped: they stand for inputs without columns.
 func MissingColumns(tables []*Table, names []string) (columns, without []string) {
 	seen := map[string]bool{}
-	for _, t := range tables {
-		if t == nil {
+	for _, tbl := range tables {
+		if tbl == nil {
 			continue
 		}
-		for _, c := range t.cols {
-			if seen[c.Name] {
+		for _, column := range tbl.cols {
+			if seen[column.Name] {
 				continue
 			}
-			seen[c.Name] = true
+			seen[column.Name] = true
 			var lack []string
 			for i, u := range tables {
-				if u != nil && u.Index(c.Name) < 0 {
+				if u != nil && u.Index(column.Name) < 0 {
 					lack = append(lack, names[i])
 				}
 			}
@@ -145,7 +145,7 @@ func MissingColumns(tables []*Table, names []string) (columns, without []string)
 				lack = append(lack[:shown], fmt.Sprintf("%d more", n-shown))
 			}
 			if len(lack) > 0 {
-				columns, without = append(columns, c.Name), append(without, strings.Join(lack, ", "))
+				columns, without = append(columns, column.Name), append(without, strings.Join(lack, ", "))
 			}
 		}
 	}
@@ -155,14 +155,14 @@ func MissingColumns(tables []*Table, names []string) (columns, without []string)
 // JoinedAsStrings returns a message for each column that Concat joined as strings although one of the tables has
 // another type there. names has the names of the tables; nil tables are skipped.
 func JoinedAsStrings(joined *Table, tables []*Table, names []string) (messages []string) {
-	for _, c := range joined.cols {
-		for i, t := range tables {
-			if t == nil {
+	for _, column := range joined.cols {
+		for i, tbl := range tables {
+			if tbl == nil {
 				continue
 			}
-			if k := t.Index(c.Name); k >= 0 && t.cols[k].Type.BecomesString(c.Type) {
-				messages = append(messages, fmt.Sprintf("column %q is joined as strings: it is %v in %s", c.Name,
-					t.cols[k].Type, names[i]))
+			if k := tbl.Index(column.Name); k >= 0 && tbl.cols[k].Type.BecomesString(column.Type) {
+				messages = append(messages, fmt.Sprintf("column %q is joined as strings: it is %v in %s", column.Name,
+					tbl.cols[k].Type, names[i]))
 				break
 			}
 		}
@@ -173,12 +173,12 @@ func JoinedAsStrings(joined *Table, tables []*Table, names []string) (messages [
 // joinedType returns the type that holds a column's values of all tables.
 func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 	var typ Type
-	for _, t := range tables {
-		i := t.Index(name)
+	for _, tbl := range tables {
+		i := tbl.Index(name)
 		if i < 0 {
 			continue
 		}
-		next := t.cols[i].Type
+		next := tbl.cols[i].Type
 		both, ok := common(typ, next)
 		if ok && (mode == Strict || mode == Mixed) {
 			ok = !typ.BecomesString(both) && !next.BecomesString(both)
@@ -272,15 +272,15 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 			return nil, overOffsets()
 		}
 	}
-	for _, p := range parts {
-		if p.nulls != nil || p.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
-			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+p.n)...)
-			for i := range p.n {
-				out.nulls[out.n+i] = p.Null(i)
+	for _, values := range parts {
+		if values.nulls != nil || values.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
+			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+values.n)...)
+			for i := range values.n {
+				out.nulls[out.n+i] = values.Null(i)
 			}
 		}
-		out.n += p.n
-		if err := out.append(p); err != nil {
+		out.n += values.n
+		if err := out.append(values); err != nil {
 			return nil, err
 		}
 	}
@@ -375,19 +375,19 @@ func (v *Vector) appendChildren(parts []*Vector) error {
 	}
 	for k := range types {
 		var kids []*Vector
-		for _, p := range parts {
+		for _, values := range parts {
 			switch {
-			case p.children != nil:
-				kids = append(kids, p.children[k])
+			case values.children != nil:
+				kids = append(kids, values.children[k])
 			case v.typ.Kind == Struct:
-				kids = append(kids, NewNulls(types[k].Type, p.n))
+				kids = append(kids, NewNulls(types[k].Type, values.n))
 			}
 		}
-		c, err := Append(types[k].Type, kids...)
+		vector, err := Append(types[k].Type, kids...)
 		if err != nil {
 			return err
 		}
-		v.children = append(v.children, c)
+		v.children = append(v.children, vector)
 	}
 	return nil
 }

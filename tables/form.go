@@ -146,9 +146,9 @@ var unitNames = map[uint8]string{0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 // ArrowName returns the name of the type as pyarrow writes it.
 func (t Type) ArrowName() string {
-	f := t.Stored()
+	form := t.Stored()
 	large := ""
-	if f.Store == LargeText || f.Store == LargeList || f.Store == LargeListView {
+	if form.Store == LargeText || form.Store == LargeList || form.Store == LargeListView {
 		large = "large_"
 	}
 	switch t.Kind {
@@ -160,8 +160,8 @@ func (t Type) ArrowName() string {
 	case String, Binary:
 		return t.textName(large)
 	case Int64, Uint64:
-		if f.Store == Duration {
-			return "duration[" + unitNames[f.Unit] + "]"
+		if form.Store == Duration {
+			return "duration[" + unitNames[form.Unit] + "]"
 		}
 		name := "int"
 		if t.Kind == Uint64 {
@@ -170,8 +170,8 @@ func (t Type) ArrowName() string {
 		return name + strconv.Itoa(int(t.Bits))
 	case Timestamp:
 		unit := t.unitName()
-		if t.UTC && f.Zone != "" {
-			unit += ", tz=" + f.Zone
+		if t.UTC && form.Zone != "" {
+			unit += ", tz=" + form.Zone
 		} else if t.UTC {
 			unit += ", tz=UTC"
 		}
@@ -179,14 +179,14 @@ func (t Type) ArrowName() string {
 	case Date:
 		return "date32[day]"
 	case Time:
-		if f.Unit == 3 {
+		if form.Unit == 3 {
 			return "time32[ms]"
 		}
 		return "time64[" + t.unitName() + "]"
 	case Huge:
 		return "decimal128(38, 0)"
 	case Decimal:
-		return decimalName(f.Size, int(t.Precision), int(t.Scale))
+		return decimalName(form.Size, int(t.Precision), int(t.Scale))
 	case List:
 		return t.listName(large)
 	case Struct:
@@ -215,22 +215,22 @@ func decimalName(bits int32, precision, scale int) string {
 
 // textName returns the name of a type of kind String or Binary.
 func (t Type) textName(large string) string {
-	f, name := t.Stored(), "string"
+	form, name := t.Stored(), "string"
 	if t.Kind == Binary {
 		name = "binary"
 	}
-	switch f.Store {
+	switch form.Store {
 	case FixedBytes:
-		return "fixed_size_binary[" + strconv.Itoa(int(f.Size)) + "]"
+		return "fixed_size_binary[" + strconv.Itoa(int(form.Size)) + "]"
 	case Decimals:
-		return decimalName(256, int(f.Precision), int(f.Scale))
+		return decimalName(256, int(form.Precision), int(form.Scale))
 	case Coded:
-		codes := Type{Kind: Int64, Bits: uint8(f.Size)}
-		if f.Unsigned {
+		codes := Type{Kind: Int64, Bits: uint8(form.Size)}
+		if form.Unsigned {
 			codes.Kind = Uint64
 		}
 		return "dictionary<values=" + name + ", indices=" + codes.ArrowName() + ", ordered=" +
-			strconv.Itoa(b2i(f.Ordered)) + ">"
+			strconv.Itoa(b2i(form.Ordered)) + ">"
 	case TextView:
 		return name + "_view"
 	}
@@ -239,13 +239,13 @@ func (t Type) textName(large string) string {
 
 // listName returns the name of a type of kind List.
 func (t Type) listName(large string) string {
-	f := t.Stored()
+	form := t.Stored()
 	elem := "<element: " + t.Elem.ArrowName() + ">"
-	switch f.Store {
+	switch form.Store {
 	case Map:
 		return "map<" + t.Elem.Fields[0].Type.ArrowName() + ", " + t.Elem.Fields[1].Type.ArrowName() + ">"
 	case FixedList:
-		return "fixed_size_list" + elem + "[" + strconv.Itoa(int(f.Size)) + "]"
+		return "fixed_size_list" + elem + "[" + strconv.Itoa(int(form.Size)) + "]"
 	case ListView, LargeListView:
 		return large + "list_view" + elem
 	}
@@ -254,11 +254,11 @@ func (t Type) listName(large string) string {
 
 func fieldNames(fields []Column) string {
 	s := ""
-	for i, f := range fields {
+	for i, column := range fields {
 		if i > 0 {
 			s += ", "
 		}
-		s += f.Name + ": " + f.Type.ArrowName()
+		s += column.Name + ": " + column.Type.ArrowName()
 	}
 	return s
 }

@@ -116,12 +116,12 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return append(dst, ']')
 	case Struct:
 		dst = append(dst, '{')
-		for k, c := range v.children {
+		for k, values := range v.children {
 			if k > 0 {
 				dst = append(dst, ',')
 			}
 			dst = append(appendJSONString(dst, []byte(v.typ.Fields[k].Name)), ':')
-			dst = c.AppendJSON(dst, i)
+			dst = values.AppendJSON(dst, i)
 		}
 		return append(dst, '}')
 	}

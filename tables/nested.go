@@ -51,9 +51,9 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 				len(pos[leaf]), p.f.Rows)
 		}
 	}
-	v, err := a.node(f, int(p.f.Rows), pos)
+	values, err := a.node(f, int(p.f.Rows), pos)
 	if err != nil || p.keep == nil {
-		return v, err
+		return values, err
 	}
 	var rows []int
 	for _, s := range p.keep {
@@ -61,7 +61,7 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 			rows = append(rows, int(i))
 		}
 	}
-	return v.Take(rows)
+	return values.Take(rows)
 }
 
 // places are positions in the streams, by leaf: one for each instance of a node's parent.
@@ -149,14 +149,14 @@ func (a *assembler) bare(f *parquet.Field, n int, at places) (*Vector, error) {
 	}
 	out := &Vector{typ: a.p.bare(f), n: n, nulls: a.nulls(f, f.Def, n, at)}
 	for i := range f.Children {
-		c, err := a.node(&f.Children[i], n, at)
+		values, err := a.node(&f.Children[i], n, at)
 		if err != nil {
 			return nil, err
 		}
-		if c.n != n {
+		if values.n != n {
 			return nil, a.disagree(f)
 		}
-		out.children = append(out.children, c)
+		out.children = append(out.children, values)
 	}
 	return out, nil
 }

@@ -188,15 +188,15 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 				continue
 			}
 			err := f(first, func() (*parquet.Values, error) {
-				v := p.held.page(c, i)
-				if v != nil {
-					return v, nil
+				values := p.held.page(c, i)
+				if values != nil {
+					return values, nil
 				}
-				v, err := file.Read(ctx, g, leaf, c.pages, i, c.dict)
+				values, err := file.Read(ctx, g, leaf, c.pages, i, c.dict)
 				if err == nil && p.hold {
-					p.held.add(key, c, i, v, p.o.MaxBytes)
+					p.held.add(key, c, i, values, p.o.MaxBytes)
 				}
-				return v, err
+				return values, err
 			})
 			if err != nil {
 				return err
@@ -243,17 +243,17 @@ func (o *opening) wait() {
 // open locates the pages of a column in a row group and reads its dictionary. The returned file has the column's bytes
 // in memory if they are at most Options.Whole.
 func (p *parquetTable) open(ctx context.Context, at place) (*parquet.File, *columnChunk, error) {
-	f, err := p.f.Buffered(ctx, at.group, at.leaf, p.o.Whole)
+	file, err := p.f.Buffered(ctx, at.group, at.leaf, p.o.Whole)
 	if err != nil {
 		return nil, nil, err
 	}
-	pages, err := f.Pages(ctx, at.group, at.leaf)
+	pages, err := file.Pages(ctx, at.group, at.leaf)
 	if err != nil {
 		return nil, nil, err
 	}
-	dict, err := f.Dictionary(ctx, at.group, at.leaf, pages)
+	dict, err := file.Dictionary(ctx, at.group, at.leaf, pages)
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, &columnChunk{pages, dict, make([]*parquet.Values, len(pages.Pages))}, nil
+	return file, &columnChunk{pages, dict, make([]*parquet.Values, len(pages.Pages))}, nil
 }

@@ -21,12 +21,12 @@ func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
 	file.Columns = slices.Clone(file.Columns)
 	file.Columns[leaf].Note.Unit = 6 // the builder then copies the nanoseconds unscaled
 	q.f = &file
-	v, err := q.flat(ctx, leaf)
+	values, err := q.flat(ctx, leaf)
 	if err != nil {
 		return nil, err
 	}
-	v.splitNanos()
-	return v, nil
+	values.splitNanos()
+	return values, nil
 }
 
 // splitNanos turns nanoseconds into microseconds and the rest.
@@ -77,29 +77,29 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		return nil, fault.WithPart(err, "table", 0)
 	}
 	if size <= o.Whole {
-		b := make([]byte, size)
-		if err := r.ReadAt(ctx, b, off); err != nil {
+		data := make([]byte, size)
+		if err := r.ReadAt(ctx, data, off); err != nil {
 			return nil, err
 		}
-		in = memory(b)
+		in = memory(data)
 	}
-	f, err := parquet.Open(ctx, in)
+	file, err := parquet.Open(ctx, in)
 	if err != nil {
 		return nil, fault.WithPart(err, "table", off)
 	}
-	if f.Rows > o.MaxRows {
-		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", f.Rows, o.MaxRows)
+	if file.Rows > o.MaxRows {
+		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
-	p := &parquetTable{f: f, o: o, base: off, held: newHeld()}
-	cols, inArrow := make([]Column, len(f.Fields)), arrowFields(f.Meta[ArrowKey], len(f.Fields))
-	for i := range f.Fields {
-		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
+	p := &parquetTable{f: file, o: o, base: off, held: newHeld()}
+	cols, inArrow := make([]Column, len(file.Fields)), arrowFields(file.Meta[ArrowKey], len(file.Fields))
+	for i := range file.Fields {
+		cols[i] = Column{Name: file.Fields[i].Name, Type: p.typeOf(&file.Fields[i])}
 		if inArrow != nil {
 			cols[i].Type = cols[i].Type.inArrow(&inArrow[i])
 		}
 		p.types = append(p.types, cols[i].Type)
 	}
-	t := New(int(f.Rows), cols, p.column)
+	t := New(int(file.Rows), cols, p.column)
 	t.pages = p
 	return t, nil
 }
@@ -133,15 +133,15 @@ type parquetTable struct {
 type span struct{ lo, hi int64 }
 
 func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
-	f := &p.f.Fields[i]
+	field := &p.f.Fields[i]
 	var v *Vector
 	var err error
-	if f.Leaf >= 0 && !f.Repeated && nano(&p.f.Columns[f.Leaf]) {
-		v, err = p.nanos(ctx, f.Leaf)
-	} else if f.Leaf >= 0 && !f.Repeated {
-		v, err = p.flat(ctx, f.Leaf)
+	if field.Leaf >= 0 && !field.Repeated && nano(&p.f.Columns[field.Leaf]) {
+		v, err = p.nanos(ctx, field.Leaf)
+	} else if field.Leaf >= 0 && !field.Repeated {
+		v, err = p.flat(ctx, field.Leaf)
 	} else {
-		v, err = p.nested(ctx, f)
+		v, err = p.nested(ctx, field)
 	}
 	if err == nil {
 		v.retype(p.types[i])
@@ -153,7 +153,7 @@ func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	b := newBuilder(p, leaf)
 	err := p.pages(ctx, leaf, b.add)
-	v, ferr := b.vector()
+	values, ferr := b.vector()
 	if err == nil {
 		err = ferr
 	}
@@ -163,7 +163,7 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	if p.keep == nil { // the vector has all rows, so that the pages are not needed
 		p.held.drop(leaf)
 	}
-	return v, nil
+	return values, nil
 }
 
 // wants reports whether any of the rows lo to hi is kept.
@@ -190,12 +190,12 @@ func (p *parquetTable) bare(f *parquet.Field) Type {
 		return formOf(&p.f.Columns[f.Leaf])
 	}
 	if list, elem := listOf(f); list != nil {
-		t := p.bare(elem)
+		typ := p.bare(elem)
 		if elem.Repeated && elem != list {
-			t = p.typeOf(elem)
+			typ = p.typeOf(elem)
 		}
-		whole := Type{Kind: List, Elem: &t}
-		if f.Note.Kind == parquet.Map && t.Kind == Struct && len(t.Fields) == 2 {
+		whole := Type{Kind: List, Elem: &typ}
+		if f.Note.Kind == parquet.Map && typ.Kind == Struct && len(typ.Fields) == 2 {
 			whole.Form = &Form{Store: Map}
 		}
 		return whole
@@ -223,34 +223,35 @@ func listOf(f *parquet.Field) (list, elem *parquet.Field) {
 
 // formOf returns the type of a leaf with what Parquet says about how it is stored.
 func formOf(c *parquet.Column) Type {
-	t := leafType(c)
-	t.Nano = nano(c)
-	f, fixed := Form{}, c.Type == parquet.FixedLenByteArray
-	switch n := c.Note; {
-	case t.Kind == Binary && fixed && n.Kind == parquet.Decimal && n.Scale >= 0 && n.Scale <= n.Precision:
-		f = Form{Store: Decimals, Size: int32(c.Size()), Precision: n.Precision, Scale: n.Scale}
-	case t.Kind == Binary && fixed:
-		f = Form{Store: FixedBytes, Size: int32(c.Size())}
-		if n.Kind == parquet.UUID {
-			f.Extension = ExtensionUUID
+	typ := leafType(c)
+	typ.Nano = nano(c)
+	form, fixed := Form{}, c.Type == parquet.FixedLenByteArray
+	switch note := c.Note; {
+	case typ.Kind == Binary && fixed && note.Kind == parquet.Decimal && note.Scale >= 0 && note.Scale <= note.Precision:
+		form = Form{Store: Decimals, Size: int32(c.Size()), Precision: note.Precision, Scale: note.Scale}
+	case typ.Kind == Binary && fixed:
+		form = Form{Store: FixedBytes, Size: int32(c.Size())}
+		if note.Kind == parquet.UUID {
+			form.Extension = ExtensionUUID
 		}
-	case t.Kind == String && n.Kind == parquet.JSON:
-		f.Extension = ExtensionJSON
-	case (t.Kind == Time || t.Kind == Timestamp) && n.Unit == 3 && c.Type != parquet.Int96:
-		f.Unit = 3
+	case typ.Kind == String && note.Kind == parquet.JSON:
+		form.Extension = ExtensionJSON
+	case (typ.Kind == Time || typ.Kind == Timestamp) && note.Unit == 3 && c.Type != parquet.Int96:
+		form.Unit = 3
 	}
-	return t.formed(f)
+	return typ.formed(form)
 }
 
 func leafType(c *parquet.Column) Type {
-	n := c.Note
+	note := c.Note
 	switch {
-	case n.Kind == parquet.Null:
+	case note.Kind == parquet.Null:
 		return Type{Kind: Null}
 	case c.Type == parquet.Boolean:
 		return Type{Kind: Bool}
-	case n.Kind == parquet.Decimal && n.Precision > 0 && n.Precision <= 38 && n.Scale >= 0 && n.Scale <= n.Precision:
-		return Type{Kind: Decimal, Precision: uint8(n.Precision), Scale: uint8(n.Scale)}
+	case note.Kind == parquet.Decimal && note.Precision > 0 && note.Precision <= 38 && note.Scale >= 0 &&
+		note.Scale <= note.Precision:
+		return Type{Kind: Decimal, Precision: uint8(note.Precision), Scale: uint8(note.Scale)}
 	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
 		return Type{Kind: Float64, Bits: 16}
 	case c.Type == parquet.ByteArray && c.Logical == parquet.String:
@@ -261,24 +262,24 @@ func leafType(c *parquet.Column) Type {
 		return Type{Kind: Float64, Bits: 32}
 	case c.Type == parquet.Double:
 		return Type{Kind: Float64, Bits: 64}
-	case n.Kind == parquet.Date && c.Type == parquet.Int32:
+	case note.Kind == parquet.Date && c.Type == parquet.Int32:
 		return Type{Kind: Date}
-	case n.Kind == parquet.Time:
+	case note.Kind == parquet.Time:
 		return Type{Kind: Time}
 	case c.Type == parquet.Int96:
 		return Type{Kind: Timestamp}
-	case n.Kind == parquet.Timestamp && c.Type == parquet.Int64:
-		return Type{Kind: Timestamp, UTC: n.UTC}
+	case note.Kind == parquet.Timestamp && c.Type == parquet.Int64:
+		return Type{Kind: Timestamp, UTC: note.UTC}
 	}
-	t := Type{Kind: Int64, Bits: 64}
+	typ := Type{Kind: Int64, Bits: 64}
 	if c.Logical == parquet.Unsigned {
-		t.Kind = Uint64
+		typ.Kind = Uint64
 	}
 	if c.Type == parquet.Int32 {
-		t.Bits = 32
+		typ.Bits = 32
 	}
-	if n.Kind == parquet.Integer && n.Bits > 0 && n.Bits < t.Bits {
-		t.Bits = n.Bits
+	if note.Kind == parquet.Integer && note.Bits > 0 && note.Bits < typ.Bits {
+		typ.Bits = note.Bits
 	}
-	return t
+	return typ
 }

@@ -83,22 +83,22 @@ func (t *Table) allInMemory(ranges []Range) bool {
 
 // within narrows the rows of a row group to those that may lie in a range.
 func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([]span, error) {
-	f := &p.f.Fields[r.Column]
-	if f.Leaf < 0 || f.Repeated || len(in) == 0 {
+	field := &p.f.Fields[r.Column]
+	if field.Leaf < 0 || field.Repeated || len(in) == 0 {
 		return in, nil
 	}
 	group := &p.f.Groups[g]
-	if !p.mayHold(f.Leaf, p.f.Bounds(g, f.Leaf), group.Rows, r) {
+	if !p.mayHold(field.Leaf, p.f.Bounds(g, field.Leaf), group.Rows, r) {
 		return nil, nil
 	}
-	if !p.f.HasPageBounds(g, f.Leaf) {
+	if !p.f.HasPageBounds(g, field.Leaf) {
 		return in, nil
 	}
-	pages, err := p.f.Pages(ctx, g, f.Leaf)
+	pages, err := p.f.Pages(ctx, g, field.Leaf)
 	if err != nil {
 		return nil, err
 	}
-	bounds, err := p.f.PageBounds(ctx, g, f.Leaf, pages)
+	bounds, err := p.f.PageBounds(ctx, g, field.Leaf, pages)
 	if err != nil || bounds == nil {
 		return in, err
 	}
@@ -107,7 +107,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 	for i := range pages.Pages {
 		lo := group.First + pages.Pages[i].First
 		hi := lo + int64(pages.Rows(i))
-		if !p.mayHold(f.Leaf, bounds[i], hi-lo, r) {
+		if !p.mayHold(field.Leaf, bounds[i], hi-lo, r) {
 			continue
 		}
 		for pos < len(in) && in[pos].hi <= lo {
@@ -136,7 +136,7 @@ func decodeBound(c *parquet.Column, b []byte) (any, bool) {
 	if b == nil {
 		return nil, false
 	}
-	switch t := leafType(c); t.Kind {
+	switch typ := leafType(c); typ.Kind {
 	case String:
 		return string(b), true
 	case Float64:
@@ -146,21 +146,21 @@ func decodeBound(c *parquet.Column, b []byte) (any, bool) {
 			return f, f == f
 		case 8:
 			f := math.Float64frombits(binary.LittleEndian.Uint64(b))
-			return f, f == f && t.Bits == 64
+			return f, f == f && typ.Bits == 64
 		}
 	case Int64, Uint64, Date, Timestamp:
 		var x int64
 		switch {
-		case len(b) == 4 && t.Kind == Uint64:
+		case len(b) == 4 && typ.Kind == Uint64:
 			x = int64(binary.LittleEndian.Uint32(b))
 		case len(b) == 4:
 			x = int64(int32(binary.LittleEndian.Uint32(b)))
-		case len(b) == 8 && (t.Kind != Uint64 || t.Bits < 64):
+		case len(b) == 8 && (typ.Kind != Uint64 || typ.Bits < 64):
 			x = int64(binary.LittleEndian.Uint64(b))
 		default:
 			return nil, false
 		}
-		if t.Kind == Timestamp {
+		if typ.Kind == Timestamp {
 			return microseconds(x, c.Note.Unit)
 		}
 		return x, true

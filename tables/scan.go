@@ -15,15 +15,15 @@ func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(r
 		p.hold = keep
 		return p.scan(ctx, t.pages.f.Fields[i].Leaf, rows, f)
 	}
-	v, err := t.At(ctx, i)
+	values, err := t.At(ctx, i)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if v.Null(row) {
+		if values.Null(row) {
 			continue
 		}
-		if err := f(row, v.Bytes(row)); err != nil {
+		if err := f(row, values.Bytes(row)); err != nil {
 			return err
 		}
 	}
@@ -75,11 +75,11 @@ func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
 	if p := t.readerOf(i, rows); p != nil {
 		return p.column(ctx, i)
 	}
-	v, err := t.At(ctx, i)
+	values, err := t.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	return v.Take(rows)
+	return values.Take(rows)
 }
 
 // readerOfFew returns a reader of column i at rows that keeps the pages it decodes, because the next request is often

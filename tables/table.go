@@ -80,15 +80,15 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.v == nil {
-		v, err := t.load(ctx, i)
+		values, err := t.load(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		if v.n != t.n {
+		if values.n != t.n {
 			return nil, fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset,
-				"%d values in a table of %d rows", v.n, t.n)
+				"%d values in a table of %d rows", values.n, t.n)
 		}
-		l.v = v
+		l.v = values
 	}
 	return l.v, nil
 }
@@ -103,12 +103,12 @@ func (t *Table) NoColumn(name string) error {
 func Names(cols []Column) string {
 	const shown = 40
 	var s []string
-	for i, c := range cols {
+	for i, column := range cols {
 		if i == shown {
 			s = append(s, "…")
 			break
 		}
-		s = append(s, c.Name)
+		s = append(s, column.Name)
 	}
 	return strings.Join(s, ", ")
 }
@@ -123,12 +123,12 @@ func (t *Table) Take(rows []int) *Table {
 		if p := t.readerOfFew(i, rows); p != nil {
 			return p.column(ctx, i)
 		}
-		v, err := t.At(ctx, i)
+		values, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		v, err = v.Take(rows)
-		return v, fault.WithPart(err, "column "+t.cols[i].Name, fault.NoOffset)
+		values, err = values.Take(rows)
+		return values, fault.WithPart(err, "column "+t.cols[i].Name, fault.NoOffset)
 	})
 }
 
@@ -175,11 +175,11 @@ func Join(tables ...*Table) *Table {
 	var cols []Column
 	var places []place
 	n := 0
-	for _, t := range tables {
-		n = t.n
-		cols = append(cols, t.cols...)
-		for i := range t.cols {
-			places = append(places, place{t, i})
+	for _, tbl := range tables {
+		n = tbl.n
+		cols = append(cols, tbl.cols...)
+		for i := range tbl.cols {
+			places = append(places, place{tbl, i})
 		}
 	}
 	return New(n, cols, func(ctx context.Context, i int) (*Vector, error) { return places[i].t.At(ctx, places[i].i) })

@@ -85,11 +85,11 @@ func (t Type) String() string {
 		return "list<" + t.Elem.String() + ">"
 	case Struct:
 		var b strings.Builder
-		for i, f := range t.Fields {
+		for i, column := range t.Fields {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(f.Name + ": " + f.Type.String())
+			b.WriteString(column.Name + ": " + column.Type.String())
 		}
 		return "struct<" + b.String() + ">"
 	}
@@ -128,26 +128,26 @@ type Vector struct {
 
 // NewNulls returns n values of a type that are all null.
 func NewNulls(t Type, n int) *Vector {
-	v := &Vector{typ: t, n: n, nulls: make([]bool, n)}
-	for i := range v.nulls {
-		v.nulls[i] = true
+	values := &Vector{typ: t, n: n, nulls: make([]bool, n)}
+	for i := range values.nulls {
+		values.nulls[i] = true
 	}
 	switch t.Kind {
 	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
-		v.ints = make([]int64, n)
+		values.ints = make([]int64, n)
 	case Float64:
-		v.floats = make([]float64, n)
+		values.floats = make([]float64, n)
 	case String, Binary:
-		v.offs = make([]uint32, n+1)
+		values.offs = make([]uint32, n+1)
 	case List:
-		v.offs = make([]uint32, n+1)
-		v.children = []*Vector{NewNulls(*t.Elem, 0)}
+		values.offs = make([]uint32, n+1)
+		values.children = []*Vector{NewNulls(*t.Elem, 0)}
 	case Struct:
 		for _, f := range t.Fields {
-			v.children = append(v.children, NewNulls(f.Type, n))
+			values.children = append(values.children, NewNulls(f.Type, n))
 		}
 	}
-	return v
+	return values
 }
 
 // NewInts returns values of a kind that Int gives. nulls is nil if no value is null. Both slices belong to the vector
@@ -173,12 +173,12 @@ func NewBytes(t Type, data []byte, offs []uint32, nulls []bool) *Vector {
 
 // NewStrings returns values of kind String, of less than 4 GiB together.
 func NewStrings(s []string, nulls []bool) *Vector {
-	v := &Vector{typ: Type{Kind: String}, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
+	values := &Vector{typ: Type{Kind: String}, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
 	for _, x := range s {
-		v.data = append(v.data, x...)
-		v.offs = append(v.offs, uint32(len(v.data)))
+		values.data = append(values.data, x...)
+		values.offs = append(values.offs, uint32(len(values.data)))
 	}
-	return v
+	return values
 }
 
 // NewList returns values of kind List: value i is the child's rows offs[i] to offs[i+1].
@@ -227,26 +227,26 @@ func (v *Vector) Field(k int) *Vector { return v.children[k] }
 
 // FieldOf is Field with nulls where the struct is null.
 func (v *Vector) FieldOf(k int) *Vector {
-	f := v.children[k]
+	values := v.children[k]
 	if v.nulls == nil {
-		return f
+		return values
 	}
-	out := *f
+	out := *values
 	out.nulls = slices.Clone(v.nulls)
-	for i := range f.nulls {
-		out.nulls[i] = out.nulls[i] || f.nulls[i]
+	for i := range values.nulls {
+		out.nulls[i] = out.nulls[i] || values.nulls[i]
 	}
 	return &out
 }
 
 // Big returns value i of the kinds Huge and Decimal.
 func (v *Vector) Big(i int) *big.Int {
-	x := big.NewInt(v.ints[i])
+	number := big.NewInt(v.ints[i])
 	if v.high != nil {
-		x.SetUint64(uint64(v.ints[i]))
-		x.Add(x, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
+		number.SetUint64(uint64(v.ints[i]))
+		number.Add(number, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
 	}
-	return x
+	return number
 }
 
 // Nulls returns which values are null. It returns nil if none is, or if all are because the kind is Null. The caller
@@ -477,10 +477,10 @@ func (v *Vector) anyMap(lo, hi int) any {
 
 // NewStruct returns values of kind Struct. All fields have as many rows.
 func NewStruct(names []string, fields []*Vector, nulls []bool) *Vector {
-	v := &Vector{typ: Type{Kind: Struct}, n: len(nulls), nulls: nulls, children: fields}
+	values := &Vector{typ: Type{Kind: Struct}, n: len(nulls), nulls: nulls, children: fields}
 	for i, f := range fields {
-		v.typ.Fields = append(v.typ.Fields, Column{Name: names[i], Type: f.typ})
-		v.n = f.n
+		values.typ.Fields = append(values.typ.Fields, Column{Name: names[i], Type: f.typ})
+		values.n = f.n
 	}
-	return v
+	return values
 }

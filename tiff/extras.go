@@ -72,7 +72,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	if err := f.Prefetch(ctx, dir, keptTags...); err != nil {
 		return nil, err
 	}
-	e := &Extras{}
+	extras := &Extras{}
 	seen := map[uint16]bool{} // if a tag occurs twice, the first counts
 	unknown := 0
 	for i := range dir.Entries {
@@ -85,7 +85,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 				return nil, err
 			}
 			if v.Len() > 0 {
-				e.Tags = append(e.Tags, v.Field(tag))
+				extras.Tags = append(extras.Tags, v.Field(tag))
 			}
 		case !slices.Contains(storageTags, tag):
 			if unknown++; unknown > maxUnknown {
@@ -95,14 +95,14 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 			if s := tagNames[tag]; s != "" {
 				name += " (" + s + ")"
 			}
-			e.Unknown = append(e.Unknown, name)
+			extras.Unknown = append(extras.Unknown, name)
 		}
 		seen[tag] = true
 	}
 	if unknown > maxUnknown {
-		e.Unknown = append(e.Unknown, fmt.Sprintf("%d further tags", unknown-maxUnknown))
+		extras.Unknown = append(extras.Unknown, fmt.Sprintf("%d further tags", unknown-maxUnknown))
 	}
-	if err := e.colours(ctx, f, dir); err != nil {
+	if err := extras.colours(ctx, f, dir); err != nil {
 		return nil, err
 	}
 	v, err := f.Value(ctx, dir, tagGDALMetadata)
@@ -111,19 +111,19 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	}
 	if text := v.Text(); text != "" {
 		if len(text) > maxGDALMetadata {
-			e.Unknown = append(e.Unknown, fmt.Sprintf("GDAL_METADATA of more than %d bytes", maxGDALMetadata))
-		} else if e.Items, err = metadataItems(text); err != nil {
-			e.Unknown = append(e.Unknown, "GDAL_METADATA that is not XML")
+			extras.Unknown = append(extras.Unknown, fmt.Sprintf("GDAL_METADATA of more than %d bytes", maxGDALMetadata))
+		} else if extras.Items, err = metadataItems(text); err != nil {
+			extras.Unknown = append(extras.Unknown, "GDAL_METADATA that is not XML")
 		}
 	}
 	if f.ChainErr != nil {
-		e.Unknown = append(e.Unknown, "images after a broken chain of directories")
+		extras.Unknown = append(extras.Unknown, "images after a broken chain of directories")
 	}
 	further, err := furtherImages(ctx, f)
 	if further > 0 {
-		e.Unknown = append(e.Unknown, fmt.Sprintf("%d further images", further))
+		extras.Unknown = append(extras.Unknown, fmt.Sprintf("%d further images", further))
 	}
-	return e, err
+	return extras, err
 }
 
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
@@ -183,11 +183,11 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 // widenPalette gives a colour table for samples of fewer than 8 bits the size that samples of 8 bits need.
 func widenPalette(tags []ifd.Field) {
 	const wide = 2 * 1 << 8 // bytes of one of the three colours
-	for i, t := range tags {
-		if n := len(t.Data) / 3; t.Tag == tagColorMap && n < wide {
+	for i, field := range tags {
+		if n := len(field.Data) / 3; field.Tag == tagColorMap && n < wide {
 			data := make([]byte, 3*wide)
 			for c := range 3 {
-				copy(data[c*wide:], t.Data[c*n:][:n])
+				copy(data[c*wide:], field.Data[c*n:][:n])
 			}
 			tags[i].Data = data
 		}
@@ -227,27 +227,27 @@ func metadataItems(text string) (items []string, err error) {
 			parsed[i] = '?'
 		}
 	}
-	d := xml.NewDecoder(strings.NewReader(string(parsed)))
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	decoder := xml.NewDecoder(strings.NewReader(string(parsed)))
+	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	depth, start := 0, int64(0)
 	var item xml.StartElement
 	for {
-		pos := d.InputOffset()
-		t, err := d.Token()
+		pos := decoder.InputOffset()
+		token, err := decoder.Token()
 		switch {
 		case err == io.EOF:
 			return items, nil
 		case err != nil:
 			return nil, err
 		}
-		switch t := t.(type) {
+		switch t := token.(type) {
 		case xml.StartElement:
 			if depth++; depth == 2 {
 				item, start = t.Copy(), pos
 			}
 		case xml.EndElement:
 			if depth--; depth == 1 && item.Name.Local == "Item" && attr(item, "domain") != "IMAGE_STRUCTURE" {
-				items = append(items, text[start:d.InputOffset()])
+				items = append(items, text[start:decoder.InputOffset()])
 			}
 		}
 	}
@@ -277,11 +277,11 @@ func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (
 // Unsupported: the file belongs to another image.
 func OpenOverviewFile(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
 	overviews, err := openReduced(ctx, f, x, l, 0)
-	for _, o := range overviews {
-		if !reduces(o, x) {
+	for _, index := range overviews {
+		if !reduces(index, x) {
 			return nil, fault.New(fault.Unsupported, "overview", fault.NoOffset,
 				"%d by %d pixels, of an image of %d by %d: the sides have another ratio",
-				o.Height, o.Width, x.Height, x.Width)
+				index.Height, index.Width, x.Height, x.Width)
 		}
 	}
 	return overviews, err
@@ -300,24 +300,24 @@ func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, fir
 	}
 	var overviews []*chunk.Index
 	for i := first; i < len(f.Dirs); i++ {
-		d := &f.Dirs[i]
-		v, err := subfileType(ctx, f, d)
+		directory := &f.Dirs[i]
+		v, err := subfileType(ctx, f, directory)
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 && v&(subfileReduced|subfileMask) != subfileReduced {
 			continue
 		}
-		o, err := openOverview(ctx, f, d, x, l)
+		index, err := openOverview(ctx, f, directory, x, l)
 		if err != nil {
 			return nil, err
 		}
-		if o.Mask == nil && i == 0 {
-			if o.Mask, err = openMask(ctx, f, o, l, subfileMask); err != nil {
+		if index.Mask == nil && i == 0 {
+			if index.Mask, err = openMask(ctx, f, index, l, subfileMask); err != nil {
 				return nil, err
 			}
 		}
-		overviews = append(overviews, o)
+		overviews = append(overviews, index)
 	}
 	slices.SortStableFunc(overviews, func(a, b *chunk.Index) int { return b.Height*b.Width - a.Height*a.Width })
 	return overviews, nil
@@ -329,24 +329,24 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 		return nil, err
 	}
 	p := parser{f.Tags(ctx, d)}
-	o := p.index()
+	index := p.index()
 	if p.Err != nil {
 		return nil, p.Err
 	}
 	part := fmt.Sprintf("ifd %d", d.Index)
-	if o.Bands != x.Bands || o.DType != x.DType || o.Height > x.Height || o.Width > x.Width {
+	if index.Bands != x.Bands || index.DType != x.DType || index.Height > x.Height || index.Width > x.Width {
 		return nil, fault.New(fault.Unsupported, part, d.Off,
 			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
-			o.Bands, o.Height, o.Width, o.DType, x.Bands, x.Height, x.Width, x.DType)
+			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
-	o.NoData, o.NoDataBits = x.NoData, x.NoDataBits
+	index.NoData, index.NoDataBits = x.NoData, x.NoDataBits
 	var err error
-	if o.Mask, err = openMask(ctx, f, o, l, subfileMask|subfileReduced); err != nil {
+	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
 		return nil, err
 	}
-	cutRaw(o, f.Size())
-	if err := o.Validate(f.Size(), l.MaxChunk); err != nil {
+	cutRaw(index, f.Size())
+	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, fault.WithPart(err, part, d.Off)
 	}
-	return o, nil
+	return index, nil
 }

@@ -61,11 +61,11 @@ func (g *Geo) epsg() int {
 	if model == modelGeographic {
 		return base
 	}
-	d, ok := g.definition(base)
+	definition, ok := g.definition(base)
 	if !ok || model != modelProjected {
 		return 0
 	}
-	if c, ok := d.Match(); ok && c.Code() < userDefined {
+	if c, ok := definition.Match(); ok && c.Code() < userDefined {
 		return c.Code()
 	}
 	return 0
@@ -108,25 +108,25 @@ func (g *Geo) base() int {
 // checked returns the code of a projected CRS. If other keys name another geographic CRS or another unit, it
 // returns the code of the CRS that has these, or 0.
 func (g *Geo) checked(code, base int) int {
-	c, ok := crs.ByCode(code)
-	if !ok || c.Geographic() {
+	system, ok := crs.ByCode(code)
+	if !ok || system.Geographic() {
 		return code
 	}
-	d := c.Definition()
+	definition := system.Definition()
 	unit, known := g.unit()
-	if (base == 0 || base == d.Base) && (!known || math.Abs(unit-d.Values["unit"]) < 1e-9) {
+	if (base == 0 || base == definition.Base) && (!known || math.Abs(unit-definition.Values["unit"]) < 1e-9) {
 		return code
 	}
-	if _, ok := crs.ByCode(base); base != 0 && base != d.Base {
+	if _, ok := crs.ByCode(base); base != 0 && base != definition.Base {
 		if !ok {
 			return code
 		}
-		d.Base, d.A = base, 0
+		definition.Base, definition.A = base, 0
 	}
 	if known {
-		d.Values["unit"] = unit
+		definition.Values["unit"] = unit
 	}
-	if c, ok := d.Match(); ok && c.Code() < userDefined {
+	if c, ok := definition.Match(); ok && c.Code() < userDefined {
 		return c.Code()
 	}
 	return 0

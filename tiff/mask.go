@@ -30,8 +30,8 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 // The masks of several overviews differ only in size, so that the size selects one.
 func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits uint64) (*chunk.Index, error) {
 	for i := range f.Dirs[1:] {
-		d := &f.Dirs[1+i]
-		v, err := subfileType(ctx, f, d)
+		directory := &f.Dirs[1+i]
+		v, err := subfileType(ctx, f, directory)
 		if err != nil {
 			return nil, err
 		}
@@ -39,25 +39,25 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 			continue
 		}
 		if bits&subfileReduced != 0 {
-			t := f.Tags(ctx, d)
+			t := f.Tags(ctx, directory)
 			if w, h := t.Uint(tagImageWidth, 0), t.Uint(tagImageLength, 0); t.Err != nil ||
 				w != uint64(x.Width) || h != uint64(x.Height) {
 				continue
 			}
 		}
-		if err := f.Prefetch(ctx, d, wanted...); err != nil {
+		if err := f.Prefetch(ctx, directory, wanted...); err != nil {
 			return nil, err
 		}
-		p := parser{f.Tags(ctx, d)}
-		m := p.mask(x)
+		p := parser{f.Tags(ctx, directory)}
+		index := p.mask(x)
 		if p.Err != nil {
 			return nil, p.Err
 		}
-		cutRaw(m, f.Size())
-		if err := m.Validate(f.Size(), l.MaxChunk); err != nil {
+		cutRaw(index, f.Size())
+		if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 			return nil, fault.WithPart(err, "mask", 0)
 		}
-		return m, nil
+		return index, nil
 	}
 	return nil, nil
 }
@@ -74,7 +74,7 @@ func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, er
 
 // mask builds the index of a mask, not yet validated as a whole.
 func (p *parser) mask(image *chunk.Index) *chunk.Index {
-	x := &chunk.Index{
+	index := &chunk.Index{
 		Width:  int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
 		Height: int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
 		Bands:  1, ChunkB: 1, DType: chunk.Uint8,
@@ -84,37 +84,37 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	bits, format := uint64(0), uint64(0)
 	if samples > 1 && samples == uint64(image.Bands) {
 		bits, format = p.same(tagBitsPerSample, image.Bands, 1), p.same(tagSampleFormat, image.Bands, formatUint)
-		x.Bands = image.Bands
+		index.Bands = image.Bands
 		if p.Between(tagPlanarConfig, 1, 1, 2) == 1 {
-			x.ChunkB, x.Inner = x.Bands, chunk.YXB
+			index.ChunkB, index.Inner = index.Bands, chunk.YXB
 		}
 	} else {
 		bits, format = p.Between(tagBitsPerSample, 1, 0, 1<<16), p.Between(tagSampleFormat, formatUint, 0, 1<<16)
 	}
-	x.Predictor = p.predictor(x)
-	x.Bits = bits == 1 && x.Bands == 1
-	switch x.Codec {
+	index.Predictor = p.predictor(index)
+	index.Bits = bits == 1 && index.Bands == 1
+	switch index.Codec {
 	case chunk.JPEG, chunk.OldJPEG, chunk.LERC, chunk.WebP:
-		p.Fail(fault.Unsupported, tagCompression, "a mask with compression %s", x.Codec)
+		p.Fail(fault.Unsupported, tagCompression, "a mask with compression %s", index.Codec)
 	}
-	p.coding(x)
-	p.grid(x)
+	p.coding(index)
+	p.grid(index)
 	switch {
 	case p.Err != nil:
 		return nil
-	case x.Width != image.Width || x.Height != image.Height:
-		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", x.Height,
-			x.Width, image.Height, image.Width)
-	case samples != uint64(x.Bands) || format != formatUint || !x.Bits && bits != 8:
+	case index.Width != image.Width || index.Height != image.Height:
+		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", index.Height,
+			index.Width, image.Height, image.Width)
+	case samples != uint64(index.Bands) || format != formatUint || !index.Bits && bits != 8:
 		p.Fail(fault.Unsupported, tagBitsPerSample,
 			"a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples,
 			bits, format, image.Bands)
-	case x.Bits && x.Predictor != chunk.NoPredictor:
-		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", x.Predictor)
+	case index.Bits && index.Predictor != chunk.NoPredictor:
+		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", index.Predictor)
 	}
-	p.ranges(x)
+	p.ranges(index)
 	if p.Err != nil {
 		return nil
 	}
-	return x
+	return index
 }

@@ -60,49 +60,50 @@ const maxGDALMetadata = 4 << 20
 // ReadMeta reads the metadata of the first image of a file of any compression. It leaves broken fields
 // empty, but a value outside the file is an error.
 func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
-	d := &f.Dirs[0]
-	m := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
-	m.Tiled = d.Find(tagTileWidth) != nil
+	directory := &f.Dirs[0]
+	meta := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
+	meta.Tiled = directory.Find(tagTileWidth) != nil
 	var bands uint16
 	for _, field := range []struct {
 		to     *uint16
 		tag    uint16
 		absent uint64
 	}{
-		{&m.Compression, tagCompression, compNone}, {&m.Predictor, tagPredictor, 1}, {&m.Planar, tagPlanarConfig, 1},
-		{&m.Photometric, tagPhotometric, 0}, {&bands, tagSamplesPerPixel, 1},
+		{&meta.Compression, tagCompression, compNone}, {&meta.Predictor, tagPredictor, 1}, {&meta.Planar,
+			tagPlanarConfig, 1},
+		{&meta.Photometric, tagPhotometric, 0}, {&bands, tagSamplesPerPixel, 1},
 	} {
-		v, err := f.Uint(ctx, d, field.tag, field.absent)
+		v, err := f.Uint(ctx, directory, field.tag, field.absent)
 		if err != nil {
-			return m, err
+			return meta, err
 		}
 		*field.to = uint16(min(v, math.MaxUint16))
 	}
-	if p := (parser{f.Tags(ctx, d)}); d.Find(tagSamplesPerPixel) == nil {
+	if p := (parser{f.Tags(ctx, directory)}); directory.Find(tagSamplesPerPixel) == nil {
 		bands = uint16(p.samplesPerPixel())
 	}
-	v, err := f.Value(ctx, d, tagExtraSamples)
+	v, err := f.Value(ctx, directory, tagExtraSamples)
 	if err != nil {
-		return m, err
+		return meta, err
 	}
 	if v.IsInt() && v.Len() < int(bands) {
 		for i := range v.Len() {
-			m.ExtraSamples = append(m.ExtraSamples, uint16(v.Uint(i)))
+			meta.ExtraSamples = append(meta.ExtraSamples, uint16(v.Uint(i)))
 		}
 	}
-	if err := m.readText(ctx, f, d, int(bands)); err != nil {
-		return m, err
+	if err := meta.readText(ctx, f, directory, int(bands)); err != nil {
+		return meta, err
 	}
-	if m.Interleave == "" {
-		m.Interleave = "BAND"
-		if m.Planar == 1 && bands > 1 {
-			m.Interleave = "PIXEL"
+	if meta.Interleave == "" {
+		meta.Interleave = "BAND"
+		if meta.Planar == 1 && bands > 1 {
+			meta.Interleave = "PIXEL"
 		}
 	}
-	if err := m.countIFDs(ctx, f); err != nil {
-		return m, err
+	if err := meta.countIFDs(ctx, f); err != nil {
+		return meta, err
 	}
-	return m, m.Geo.read(ctx, f, d)
+	return meta, meta.Geo.read(ctx, f, directory)
 }
 
 func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, bands int) error {
@@ -116,12 +117,12 @@ func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, band
 	}
 	if m.GDALMetadata = v.Text(); len(m.GDALMetadata) <= maxGDALMetadata {
 		m.Interleave, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
-		for i, b := range m.Bands {
-			if b.Description != "" && m.BandNames == nil {
+		for i, band := range m.Bands {
+			if band.Description != "" && m.BandNames == nil {
 				m.BandNames = make([]string, bands)
 			}
 			if m.BandNames != nil {
-				m.BandNames[i] = b.Description
+				m.BandNames[i] = band.Description
 			}
 		}
 	}
@@ -159,17 +160,17 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 // parseGDALMetadata finds the INTERLEAVE item and the items about bands. At an error in the XML it returns
 // what came before. It leaves out numbers that do not parse.
 func parseGDALMetadata(text string, bands int) (interleave string, about []Band) {
-	d := xml.NewDecoder(strings.NewReader(text))
-	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	decoder.Strict = false
+	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var item xml.StartElement
 	var value strings.Builder
 	for {
-		t, err := d.RawToken()
+		token, err := decoder.RawToken()
 		if err != nil {
 			return interleave, about
 		}
-		switch t := t.(type) {
+		switch t := token.(type) {
 		case xml.StartElement:
 			item = t.Copy()
 			value.Reset()
@@ -253,15 +254,15 @@ const ghostKey = "GDAL_STRUCTURAL_METADATA_SIZE="
 // ghost returns the lines of the ghost area as far as they look like KEY=VALUE. It ignores the size that
 // the area states.
 func ghost(f *ifd.File) map[string]string {
-	b := f.Head[min(8, len(f.Head)):]
+	data := f.Head[min(8, len(f.Head)):]
 	if f.Big {
-		b = f.Head[min(16, len(f.Head)):]
+		data = f.Head[min(16, len(f.Head)):]
 	}
-	if !bytes.HasPrefix(b, []byte(ghostKey)) {
+	if !bytes.HasPrefix(data, []byte(ghostKey)) {
 		return nil
 	}
 	m := map[string]string{}
-	for line := range strings.Lines(string(b[:min(len(b), 1024)])) {
+	for line := range strings.Lines(string(data[:min(len(data), 1024)])) {
 		k, v, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		if !ok || strings.Trim(k, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" {
 			break

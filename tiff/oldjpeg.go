@@ -79,25 +79,25 @@ func (p *parser) oldInterchange(s *oldStream) {
 		p.Fail(fault.Corrupt, tag, "offset %d is past the end of the file", off)
 		return
 	}
-	b := p.Bytes(tag, int64(off), int64(min(size-off, oldHeader)))
-	if p.Err == nil && !bytes.HasPrefix(b, []byte{0xff, markSOI}) {
+	data := p.Bytes(tag, int64(off), int64(min(size-off, oldHeader)))
+	if p.Err == nil && !bytes.HasPrefix(data, []byte{0xff, markSOI}) {
 		p.Fail(fault.Corrupt, tag, "no stream of JPEG at %d", off)
 	}
 	var frame []byte
 	for pos := 2; p.Err == nil; {
-		for pos+1 < len(b) && b[pos] == 0xff && b[pos+1] == 0xff { // fill bytes
+		for pos+1 < len(data) && data[pos] == 0xff && data[pos+1] == 0xff { // fill bytes
 			pos++
 		}
-		if len(b)-pos < 4 || b[pos] != 0xff {
+		if len(data)-pos < 4 || data[pos] != 0xff {
 			p.Fail(fault.Corrupt, tag, "the header of the stream at %d breaks off", off)
 			return
 		}
-		mark, n := b[pos+1], int(b[pos+2])<<8|int(b[pos+3])
-		if n < 2 || n > len(b)-pos-2 {
+		mark, n := data[pos+1], int(data[pos+2])<<8|int(data[pos+3])
+		if n < 2 || n > len(data)-pos-2 {
 			p.Fail(fault.Corrupt, tag, "a segment of %d bytes in the header of the stream at %d", n, off)
 			return
 		}
-		segment, body := b[pos:pos+2+n], b[pos+4:pos+2+n]
+		segment, body := data[pos:pos+2+n], data[pos+4:pos+2+n]
 		pos += 2 + n
 		switch {
 		case mark == markDQT || mark == markDHT:
@@ -261,14 +261,15 @@ func (d *oldJPEGDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 // assemble puts the headers of a chunk before its bits.
 func (d *oldJPEGDecoder) assemble(src, components []byte, t *chunk.Tile) {
 	n := byte(t.Bands)
-	b := append(d.stream[:0], 0xff, markSOI, 0xff, markDRI, 0, 4, t.Params[1], t.Params[2])
-	b = append(b, 0xff, markSOF0, 0, 8+3*n, 8, byte(t.Height>>8), byte(t.Height), byte(t.Width>>8), byte(t.Width), n)
+	buf := append(d.stream[:0], 0xff, markSOI, 0xff, markDRI, 0, 4, t.Params[1], t.Params[2])
+	buf = append(buf, 0xff, markSOF0, 0, 8+3*n, 8, byte(t.Height>>8), byte(t.Height), byte(t.Width>>8), byte(t.Width),
+		n)
 	for i := 0; i < len(components); i += oldComponent {
-		b = append(b, components[i:i+3]...)
+		buf = append(buf, components[i:i+3]...)
 	}
-	b = append(b, 0xff, markSOS, 0, 6+2*n, n)
+	buf = append(buf, 0xff, markSOS, 0, 6+2*n, n)
 	for i := 0; i < len(components); i += oldComponent {
-		b = append(b, components[i], components[i+3])
+		buf = append(buf, components[i], components[i+3])
 	}
-	d.stream = append(append(b, 0, 63, 0), src...)
+	d.stream = append(append(buf, 0, 63, 0), src...)
 }

@@ -21,14 +21,14 @@ func (p *parser) grid(x *chunk.Index) {
 	missing := p.Dir.Find(tagRowsPerStrip) == nil
 	rows := p.Between(tagRowsPerStrip, uint64(x.Height), 1, math.MaxUint32)
 	x.ChunkH = min(x.Height, int(rows))
-	e := p.Dir.Find(tagStripOffsets)
-	if p.Err != nil || x.ChunkH < x.Height || e == nil || e.Count <= uint64(x.Groups()) {
+	entry := p.Dir.Find(tagStripOffsets)
+	if p.Err != nil || x.ChunkH < x.Height || entry == nil || entry.Count <= uint64(x.Groups()) {
 		return
 	}
-	if h := p.rowsOfStrips(x, e.Count); h > 0 {
+	if h := p.rowsOfStrips(x, entry.Count); h > 0 {
 		x.ChunkH = h
 	} else if missing {
-		p.Fail(fault.Corrupt, tagRowsPerStrip, "missing, and StripOffsets has %d entries", e.Count)
+		p.Fail(fault.Corrupt, tagRowsPerStrip, "missing, and StripOffsets has %d entries", entry.Count)
 	}
 }
 
@@ -81,18 +81,18 @@ func (p *parser) ranges(x *chunk.Index) {
 	}
 	groups := int64(x.Groups())
 	positions := int64(x.Across()) * int64(x.Down()) // below 2^62
-	e := p.Dir.Find(offTag)
+	entry := p.Dir.Find(offTag)
 	switch {
-	case e == nil:
+	case entry == nil:
 		p.Fail(fault.Corrupt, offTag, "missing")
-	case e.Count/uint64(groups) < uint64(positions):
-		p.Fail(fault.Corrupt, offTag, "%d entries for %d positions with %d chunks each", e.Count, positions, groups)
+	case entry.Count/uint64(groups) < uint64(positions):
+		p.Fail(fault.Corrupt, offTag, "%d entries for %d positions with %d chunks each", entry.Count, positions, groups)
 	}
 	s := sizer{parser: p, x: x, offTag: offTag, countTag: countTag, offs: p.Uints(offTag), counts: p.Uints(countTag)}
 	if p.Err != nil {
 		return
 	}
-	s.chunks = positions * groups // at most e.Count
+	s.chunks = positions * groups // at most entry.Count
 	if s.known() {
 		s.clipped()
 		x.Ranges = make([]chunk.Range, s.chunks)
@@ -268,13 +268,13 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 	for i := range cut.Ranges {
 		g, pos := i%groups, i/groups
 		y, col := pos/cut.Across()*rows, pos%cut.Across()
-		r := x.Ranges[(y/h*x.Across()+col)*groups+g]
-		if r.Len == 0 {
+		span := x.Ranges[(y/h*x.Across()+col)*groups+g]
+		if span.Len == 0 {
 			continue
 		}
 		start := int64(y%h) * row
 		_, n, _ := cut.Stored(i)
-		cut.Ranges[i] = chunk.Range{Off: r.Off + start, Len: min(int64(n)*row, r.Len-start)}
+		cut.Ranges[i] = chunk.Range{Off: span.Off + start, Len: min(int64(n)*row, span.Len-start)}
 	}
 	*x = cut
 }

@@ -16,11 +16,11 @@ import (
 
 // Stream implements chunk.StreamDecompressor.
 func (zstdDecoder) Stream(src *bufio.Reader, maxWindow int) (chunk.Stream, error) {
-	s, err := zstd.NewStream(src, maxWindow)
+	stream, err := zstd.NewStream(src, maxWindow)
 	if err != nil {
-		return nil, err // not s, which would be a Stream that is not nil
+		return nil, err // not stream, which would be a Stream that is not nil
 	}
-	return s, nil
+	return stream, nil
 }
 
 // Stream implements chunk.StreamDecompressor.

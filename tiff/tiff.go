@@ -62,11 +62,11 @@ func (l Limits) IFD() ifd.Limits { return ifd.Limits{MaxBytes: l.MaxTagBytes, Ma
 //
 // Errors are Corrupt (the file contradicts TIFF), Unsupported, or Limit.
 func Open(ctx context.Context, r source.Reader, l Limits) (*Image, error) {
-	f, err := ifd.Open(ctx, r, l.IFD())
+	file, err := ifd.Open(ctx, r, l.IFD())
 	if err != nil {
 		return nil, err
 	}
-	return FromFile(ctx, f, l)
+	return FromFile(ctx, file, l)
 }
 
 // FromFile is Open for a file whose directories are read already.
@@ -74,26 +74,26 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	if l.MaxChunk == 0 {
 		l.MaxChunk = DefaultMaxChunk
 	}
-	d := &f.Dirs[0]
+	directory := &f.Dirs[0]
 	// All values in few reads, since each would otherwise cost a request of a remote file.
-	if err := f.Prefetch(ctx, d, wanted...); err != nil {
+	if err := f.Prefetch(ctx, directory, wanted...); err != nil {
 		return nil, err
 	}
-	p := parser{f.Tags(ctx, d)}
-	x := p.index()
+	p := parser{f.Tags(ctx, directory)}
+	index := p.index()
 	if p.Err != nil {
 		return nil, p.Err
 	}
-	cutRaw(x, f.Size())
-	m, err := ReadMeta(ctx, f)
+	cutRaw(index, f.Size())
+	meta, err := ReadMeta(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	x.NoData, x.NoDataBits = parseNoData(m.NoData, x.DType)
-	if err := x.Validate(f.Size(), l.MaxChunk); err != nil {
+	index.NoData, index.NoDataBits = parseNoData(meta.NoData, index.DType)
+	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, err
 	}
-	return &Image{Index: x, Meta: m}, nil
+	return &Image{Index: index, Meta: meta}, nil
 }
 
 // wanted are the tags whose values may lie outside the directory.
@@ -106,28 +106,28 @@ var wanted = []uint16{
 
 // index builds the chunk index, without nodata, and not yet validated as a whole.
 func (p *parser) index() *chunk.Index {
-	x := &chunk.Index{
+	index := &chunk.Index{
 		Width:     int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
 		Height:    int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
 		Bands:     int(p.Between(tagSamplesPerPixel, p.samplesPerPixel(), 1, math.MaxUint16)),
 		Codec:     p.codec(),
 		BigEndian: p.File.BigEndian,
 	}
-	x.DType, x.Packed = p.dtype(x.Bands)
-	x.Predictor = p.predictor(x)
-	if x.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
-		x.ChunkB, x.Inner = x.Bands, chunk.YXB
+	index.DType, index.Packed = p.dtype(index.Bands)
+	index.Predictor = p.predictor(index)
+	if index.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && index.Bands > 1 {
+		index.ChunkB, index.Inner = index.Bands, chunk.YXB
 	}
-	p.coding(x)
-	p.grid(x)
+	p.coding(index)
+	p.grid(index)
 	if p.Err != nil {
 		return nil
 	}
-	p.ranges(x)
-	if p.Err == nil && x.Codec == chunk.OldJPEG {
-		p.oldRange(x)
+	p.ranges(index)
+	if p.Err == nil && index.Codec == chunk.OldJPEG {
+		p.oldRange(index)
 	}
-	return x
+	return index
 }
 
 // codec returns the codec of the chunks. Without the Compression tag they are uncompressed (TIFF 6.0).

@@ -126,14 +126,14 @@ func (o *TOGOptions) validate(pixels int) error {
 	case o.Mask != nil && len(o.Mask) != h*w:
 		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)
 	}
-	for i, v := range o.Overviews {
-		if v.Height < 1 || v.Width < 1 || v.Height > h || v.Width > w ||
-			len(v.Pixels) != b*v.Height*v.Width*o.DType.Size() ||
-			v.Mask != nil && len(v.Mask) != v.Height*v.Width {
+	for i, overview := range o.Overviews {
+		if overview.Height < 1 || overview.Width < 1 || overview.Height > h || overview.Width > w ||
+			len(overview.Pixels) != b*overview.Height*overview.Width*o.DType.Size() ||
+			overview.Mask != nil && len(overview.Mask) != overview.Height*overview.Width {
 			return fmt.Errorf("tog: overview %d: %d bytes and a mask of %d for %d by %d pixels", i,
-				len(v.Pixels), len(v.Mask), v.Height, v.Width)
+				len(overview.Pixels), len(overview.Mask), overview.Height, overview.Width)
 		}
-		h, w = v.Height, v.Width
+		h, w = overview.Height, overview.Width
 	}
 	for i, f := range o.Tags {
 		if slices.Contains(written, f.Tag) || slices.ContainsFunc(o.Tags[:i],
@@ -234,19 +234,19 @@ type layer struct{ image, mask *part }
 func (o *TOGOptions) layers(pixels []byte) []layer {
 	levels := append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
 	layers := make([]layer, len(levels))
-	for i, v := range levels {
+	for i, overview := range levels {
 		reduced := uint32(0)
 		if i > 0 {
 			reduced = subfileReduced
 		}
-		grid := chunk.Index{Height: v.Height, Width: v.Width, ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile}
+		grid := chunk.Index{Height: overview.Height, Width: overview.Width, ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile}
 		image, mask := grid, grid
 		image.Bands, image.DType, image.Codec, image.Predictor = o.Shape[0], o.DType, chunk.Zstd, o.Predictor
-		layers[i].image = &part{x: &image, pixels: v.Pixels, subfile: reduced}
-		if v.Mask != nil {
+		layers[i].image = &part{x: &image, pixels: overview.Pixels, subfile: reduced}
+		if overview.Mask != nil {
 			mask.Bands, mask.DType, mask.Codec, mask.Predictor, mask.Bits = 1, chunk.Uint8, chunk.Deflate,
 				chunk.NoPredictor, true
-			layers[i].mask = &part{x: &mask, pixels: v.Mask, subfile: reduced | subfileMask}
+			layers[i].mask = &part{x: &mask, pixels: overview.Mask, subfile: reduced | subfileMask}
 		}
 	}
 	for _, l := range layers {
@@ -417,41 +417,41 @@ func ghostArea(bands int) []byte {
 
 // fields returns the tags of a part in the order in which GDAL stores their values.
 func (p *part) fields(o *TOGOptions) []ifd.Field {
-	x := p.x
-	format, bits := FormatOf(x.DType)
+	index := p.x
+	format, bits := FormatOf(index.DType)
 	codec, photometric, planar := uint16(compZstd), o.Photometric, uint16(2)
 	if o.WhiteIsZero {
 		photometric = photometricWhiteIsZero
 	}
-	if x.Bits {
+	if index.Bits {
 		bits, codec, photometric, planar = 1, compDeflate, photometricMask, 1
 	}
 	var fields []ifd.Field
 	if p.subfile != 0 {
 		fields = append(fields, ifd.Longs(tagNewSubfileType, p.subfile))
 	}
-	fields = append(fields, side(tagImageWidth, x.Width), side(tagImageLength, x.Height),
-		ifd.Shorts(tagBitsPerSample, slices.Repeat([]uint16{bits}, x.Bands)...),
+	fields = append(fields, side(tagImageWidth, index.Width), side(tagImageLength, index.Height),
+		ifd.Shorts(tagBitsPerSample, slices.Repeat([]uint16{bits}, index.Bands)...),
 		ifd.Shorts(tagCompression, codec),
 		ifd.Shorts(tagPhotometric, photometric),
-		ifd.Shorts(tagSamplesPerPixel, uint16(x.Bands)),
+		ifd.Shorts(tagSamplesPerPixel, uint16(index.Bands)),
 		ifd.Shorts(tagPlanarConfig, planar),
-		ifd.Shorts(tagPredictor, uint16(x.Predictor)),
-		side(tagTileWidth, x.ChunkW), side(tagTileLength, x.ChunkH))
-	if !x.Bits && len(o.ExtraSamples) > 0 {
+		ifd.Shorts(tagPredictor, uint16(index.Predictor)),
+		side(tagTileWidth, index.ChunkW), side(tagTileLength, index.ChunkH))
+	if !index.Bits && len(o.ExtraSamples) > 0 {
 		fields = append(fields, ifd.Shorts(tagExtraSamples, o.ExtraSamples...))
 	}
-	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, x.Bands)...))
+	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, index.Bands)...))
 	for _, f := range o.Tags {
 		// A palette belongs to the samples of every image; other tags are written once.
-		if p.subfile == 0 || f.Tag == tagColorMap && !x.Bits {
+		if p.subfile == 0 || f.Tag == tagColorMap && !index.Bits {
 			fields = append(fields, f)
 		}
 	}
 	if p.subfile == 0 {
 		fields = append(fields, ifd.Text(tagGDALMetadata, o.GDALMetadata))
 	}
-	if o.NoData != "" && !x.Bits {
+	if o.NoData != "" && !index.Bits {
 		fields = append(fields, ifd.Text(tagGDALNoData, o.NoData))
 	}
 	if p.subfile == 0 {
@@ -460,7 +460,7 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 	for i := range fields {
 		fields[i].Align = 2
 	}
-	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(x, func(i int) uint64 { return p.offs[i] })...),
+	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(index, func(i int) uint64 { return p.offs[i] })...),
 		p.byteCounts())
 }
 

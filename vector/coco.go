@@ -173,7 +173,7 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := c.link(); err != nil {
 		return nil, err
 	}
-	l := &Layer{coco: &c.cocoFile, shapes: &c.cocoFile, Values: c.values()}
+	layer := &Layer{coco: &c.cocoFile, shapes: &c.cocoFile, Values: c.values()}
 	quotes := make([]string, len(c.images))
 	for i := range quotes {
 		quotes[i] = strconv.Quote(c.images[i].name)
@@ -186,9 +186,9 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		_, _ = h.WriteString(quotes[a.image])
 		_, _ = h.WriteString(strconv.FormatBool(a.crowd))
 	}
-	l.index(boxes, r.Size())
-	l.sum += fmt.Sprintf("%016x", h.Sum64())
-	return l, nil
+	layer.index(boxes, r.Size())
+	layer.sum += fmt.Sprintf("%016x", h.Sum64())
+	return layer, nil
 }
 
 // read reads the members of the file, in any order.
@@ -654,10 +654,10 @@ func (c *cocoReader) link() error {
 // values returns the categories: their numbers or, if Options.Column is "name", their names, including categories
 // without annotations.
 func (c *cocoReader) values() *Values {
-	v := &Values{}
+	values := &Values{}
 	if c.o.Column == "" {
-		v.Ints = c.category
-		return v
+		values.Ints = c.category
+		return values
 	}
 	names := map[string]bool{}
 	for _, name := range c.categories {
@@ -667,13 +667,13 @@ func (c *cocoReader) values() *Values {
 		names[c.categories[id]] = true
 	}
 	for name := range names {
-		v.Names = append(v.Names, name)
+		values.Names = append(values.Names, name)
 	}
-	slices.Sort(v.Names)
-	v.Codes = make([]uint32, len(c.category))
+	slices.Sort(values.Names)
+	values.Codes = make([]uint32, len(c.category))
 	for i, id := range c.category {
-		k, _ := slices.BinarySearch(v.Names, c.categories[id])
-		v.Codes[i] = uint32(k)
+		k, _ := slices.BinarySearch(values.Names, c.categories[id])
+		values.Codes[i] = uint32(k)
 	}
-	return v
+	return values
 }

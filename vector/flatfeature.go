@@ -143,18 +143,18 @@ func (f *flatBuffer) lines(t flatTable) (all []orb.Ring) {
 // growBox widens a box by a geometry. Coordinates that are not numbers do not count: comparisons with them are false.
 func growBox(b *wkb.Box, g orb.Geometry) {
 	line := func(points []orb.Point) {
-		for _, p := range points {
-			if p[0] < b.MinX {
-				b.MinX = p[0]
+		for _, point := range points {
+			if point[0] < b.MinX {
+				b.MinX = point[0]
 			}
-			if p[0] > b.MaxX {
-				b.MaxX = p[0]
+			if point[0] > b.MaxX {
+				b.MaxX = point[0]
 			}
-			if p[1] < b.MinY {
-				b.MinY = p[1]
+			if point[1] < b.MinY {
+				b.MinY = point[1]
 			}
-			if p[1] > b.MaxY {
-				b.MaxY = p[1]
+			if point[1] > b.MaxY {
+				b.MaxY = point[1]
 			}
 		}
 	}

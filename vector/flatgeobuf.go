@@ -67,8 +67,8 @@ func openFlat(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := o.Grow(ctx, cache+flatBlock); err != nil {
 		return nil, err
 	}
-	l := &Layer{shapes: f.flatShapes}
-	start, err := f.header(ctx, l)
+	layer := &Layer{shapes: f.flatShapes}
+	start, err := f.header(ctx, layer)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func openFlat(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := f.paginate(ctx); err != nil {
 		return nil, err
 	}
-	l.Values = f.cells.values()
-	l.index(f.boxes, r.Size())
-	return l, nil
+	layer.Values = f.cells.values()
+	layer.index(f.boxes, r.Size())
+	return layer, nil
 }
 
 // header reads the header, and returns where it ends.
@@ -111,12 +111,12 @@ func (f *flatReader) header(ctx context.Context, l *Layer) (int64, error) {
 	if err := f.o.Grow(ctx, size); err != nil {
 		return 0, err
 	}
-	b := make([]byte, size)
-	if err := f.r.ReadAt(ctx, b, int64(len(head))); err != nil {
+	data := make([]byte, size)
+	if err := f.r.ReadAt(ctx, data, int64(len(head))); err != nil {
 		return 0, err
 	}
 	// A writer may use a string several times.
-	buffer := newFlatBuffer(b, 4)
+	buffer := newFlatBuffer(data, 4)
 	t := buffer.root()
 	f.kind = buffer.number(t, 2, 1, flatUnknown)
 	f.count = int64(buffer.number(t, 8, 8, 0))
@@ -192,19 +192,19 @@ func (f *flatReader) index(ctx context.Context, from int64) (int64, error) {
 	f.at[n] = f.r.Size()
 	block := make([]byte, min(flatBlock/flatNode, n)*flatNode)
 	for row := int64(0); row < n; {
-		b := block[:min(int64(len(block)), (n-row)*flatNode)]
+		data := block[:min(int64(len(block)), (n-row)*flatNode)]
 		pos := leaves + row*flatNode
-		if err := f.r.ReadAt(ctx, b, pos); err != nil {
+		if err := f.r.ReadAt(ctx, data, pos); err != nil {
 			return 0, err
 		}
-		for ; len(b) > 0; b, row, pos = b[flatNode:], row+1, pos+flatNode {
+		for ; len(data) > 0; data, row, pos = data[flatNode:], row+1, pos+flatNode {
 			var v [4]float64
 			for i := range v {
-				v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+				v[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
 			}
 			f.boxes[row] = boxtree.Around(v[0], v[1], v[2], v[3])
 			// Features have the order of the index, and so take their bytes of the file each.
-			off := binary.LittleEndian.Uint64(b[32:])
+			off := binary.LittleEndian.Uint64(data[32:])
 			if off > uint64(f.r.Size()-end) || row == 0 && off > 0 || row > 0 && end+int64(off) < f.at[row-1]+4 {
 				return 0, fault.New(fault.Corrupt, "index", pos, "shape %d is at %d: outside of its order", row, off)
 			}
@@ -332,22 +332,22 @@ func (s *flatShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
 	}
 	page := sort.SearchInts(s.first, row+1) - 1
 	start := s.at[s.first[page]]
-	b, ok := s.pages.Get(page)
+	data, ok := s.pages.Get(page)
 	if !ok {
 		end := s.at[len(s.at)-1]
 		if page+1 < len(s.first) {
 			end = s.at[s.first[page+1]]
 		}
-		b = make([]byte, end-start)
-		if err := s.r.ReadAt(ctx, b, start); err != nil {
+		data = make([]byte, end-start)
+		if err := s.r.ReadAt(ctx, data, start); err != nil {
 			return nil, err
 		}
-		s.pages.Add(page, b, int64(len(b)))
+		s.pages.Add(page, data, int64(len(data)))
 	}
-	b = b[s.at[row]-start : s.at[row+1]-start]
-	if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
+	data = data[s.at[row]-start : s.at[row+1]-start]
+	if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) > int64(len(data)-4) {
 		return nil, fault.New(fault.Corrupt, "shape "+strconv.Itoa(row), s.at[row], "it is longer than its place")
 	}
-	shape, _, err := flatFeature(b[4:4+binary.LittleEndian.Uint32(b)], s.kind)
+	shape, _, err := flatFeature(data[4:4+binary.LittleEndian.Uint32(data)], s.kind)
 	return shape, fault.WithPart(err, "shape "+strconv.Itoa(row), s.at[row]+4)
 }

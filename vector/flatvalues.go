@@ -93,7 +93,7 @@ func (c *flatCells) find(p []byte) ([]byte, bool, error) {
 
 // add adds the value of the next feature.
 func (c *flatCells) add(properties []byte) (err error) {
-	b, ok, err := c.find(properties)
+	data, ok, err := c.find(properties)
 	if err != nil {
 		return err
 	}
@@ -102,13 +102,13 @@ func (c *flatCells) add(properties []byte) (err error) {
 	if kind == flatString {
 		code := uint32(0)
 		if ok {
-			code, err = c.codes.code(b)
+			code, err = c.codes.code(data)
 		}
 		c.v.Codes = append(c.v.Codes, code)
 		return err
 	}
 	var word [8]byte
-	copy(word[:], b)
+	copy(word[:], data)
 	bits := binary.LittleEndian.Uint64(word[:])
 	switch kind {
 	case flatFloat:

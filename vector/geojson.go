@@ -87,28 +87,28 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	}
 	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column)}
 	in := source.Sequential(ctx, r, 0)
-	d := json.NewDecoder(io.MultiReader(skipMark(in)...))
-	if err := c.read(ctx, d); err != nil {
+	decoder := json.NewDecoder(io.MultiReader(skipMark(in)...))
+	if err := c.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.New(fault.Corrupt, "GeoJSON", d.InputOffset(), "%v", err)
+			return nil, fault.New(fault.Corrupt, "GeoJSON", decoder.InputOffset(), "%v", err)
 		}
 		return nil, err
 	}
-	l := &Layer{CRS: c.crs, shapes: &c.textShapes}
+	layer := &Layer{CRS: c.crs, shapes: &c.textShapes}
 	var err error
-	if l.CRS == nil { // RFC 7946, section 4
-		if l.CRS, err = crs.Lookup(4326); err != nil {
+	if layer.CRS == nil { // RFC 7946, section 4
+		if layer.CRS, err = crs.Lookup(4326); err != nil {
 			return nil, err
 		}
 	}
-	if l.Values, err = c.cells.values(); err != nil {
+	if layer.Values, err = c.cells.values(); err != nil {
 		return nil, err
 	}
-	l.index(c.boxes, r.Size())
-	return l, nil
+	layer.index(c.boxes, r.Size())
+	return layer, nil
 }
 
 // skipMark returns the readers of a text without its byte order mark.
@@ -235,18 +235,18 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		if err != nil {
 			return err
 		}
-		b, err := orbwkb.Marshal(shape)
+		data, err := orbwkb.Marshal(shape)
 		if err != nil {
 			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
 		}
-		w, ok, err := wkb.Bounds(b)
+		box, ok, err := wkb.Bounds(data)
 		if err != nil {
 			return err
 		}
 		if ok {
-			bounds = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
+			bounds = boxtree.Around(box.MinX, box.MinY, box.MaxX, box.MaxY)
 		}
-		c.data = append(c.data, b...)
+		c.data = append(c.data, data...)
 	}
 	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
 	return c.cells.add(f.Properties)

@@ -62,35 +62,35 @@ func (p *parquetShapes) Close() error { return p.r.Close() }
 
 // openParquet opens a GeoParquet file.
 func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	f, err := parquet.Open(ctx, r)
+	file, err := parquet.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	name, col, err := geometryColumn(f)
+	name, col, err := geometryColumn(file)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layer{}
-	if l.CRS, err = col.crs(); err != nil {
+	layer := &Layer{}
+	if layer.CRS, err = col.crs(); err != nil {
 		return nil, err
 	}
 	// A shape takes some bytes of its file, so that a file cannot claim more of them than it has bytes.
-	if f.Rows > min(o.MaxShapes, r.Size()) {
+	if file.Rows > min(o.MaxShapes, r.Size()) {
 		return nil, fault.New(fault.Limit, "shapes", fault.NoOffset, "%d shapes in a file of %d bytes, at most %d",
-			f.Rows, r.Size(), min(o.MaxShapes, r.Size()))
+			file.Rows, r.Size(), min(o.MaxShapes, r.Size()))
 	}
 	// Compressed, coordinates take a fifth to a half of their bytes; more than 16 times the file is not needed.
 	cache := min(o.CacheBytes, 16*r.Size())
-	p := &parquetShapes{r: r, f: f, column: f.Column(name), pages: lru.New[pageKey, *parquet.Values](cache)}
+	p := &parquetShapes{r: r, f: file, column: file.Column(name), pages: lru.New[pageKey, *parquet.Values](cache)}
 	if p.column < 0 {
-		return nil, f.NoColumn(name)
+		return nil, file.NoColumn(name)
 	}
-	if c := &f.Columns[p.column]; c.Type != parquet.ByteArray || c.Repeated {
+	if c := &file.Columns[p.column]; c.Type != parquet.ByteArray || c.Repeated {
 		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "holds no WKB")
 	}
 	// Boxes stand twice in memory while the tree is made, with 8 bytes of a key; values take 8 bytes and a flag.
 	const each = 2*16 + 8 + 4 + 9
-	if err := o.Grow(ctx, f.Rows*each+cache); err != nil {
+	if err := o.Grow(ctx, file.Rows*each+cache); err != nil {
 		return nil, err
 	}
 	if p.chunks, err = p.open(ctx, p.column); err != nil {
@@ -100,12 +100,12 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	if err != nil {
 		return nil, err
 	}
-	if l.Values, err = p.values(ctx, o.Column); err != nil {
+	if layer.Values, err = p.values(ctx, o.Column); err != nil {
 		return nil, err
 	}
-	l.shapes = p
-	l.index(boxes, r.Size())
-	return l, nil
+	layer.shapes = p
+	layer.index(boxes, r.Size())
+	return layer, nil
 }
 
 // geometryColumn returns the name and the description of the column with the geometries.
@@ -189,11 +189,11 @@ func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChu
 	return each.Of(ctx, int64(len(pages)), runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
 		k, n := pages[i].group, pages[i].number
 		c := &chunks[k]
-		v, err := p.f.Read(ctx, k, column, c.pages, n, c.dict)
+		values, err := p.f.Read(ctx, k, column, c.pages, n, c.dict)
 		if err != nil {
 			return err
 		}
-		return visit(int(p.f.Groups[k].First+c.pages.Pages[n].First), v)
+		return visit(int(p.f.Groups[k].First+c.pages.Pages[n].First), values)
 	})
 }
 
@@ -204,8 +204,8 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 	if !ok {
 		return boxes, p.scan(ctx, p.column, p.chunks, func(first int, v *parquet.Values) error {
 			for i := range v.Len() {
-				b := &boxes[first+i]
-				if *b = boxtree.Nothing; v.Null(i) {
+				box := &boxes[first+i]
+				if *box = boxtree.Nothing; v.Null(i) {
 					continue
 				}
 				w, ok, err := wkb.Bounds(v.Raw(i))
@@ -213,7 +213,7 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 					return fault.WithPart(err, "shape "+strconv.Itoa(first+i), fault.NoOffset)
 				}
 				if ok {
-					*b = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
+					*box = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
 				}
 			}
 			return nil
@@ -292,18 +292,18 @@ func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error
 	c := &p.chunks[g]
 	i := c.pages.Find(pos)
 	key := pageKey{g, i}
-	v, ok := p.pages.Get(key)
+	values, ok := p.pages.Get(key)
 	if !ok {
 		var err error
-		if v, err = p.f.Read(ctx, g, p.column, c.pages, i, c.dict); err != nil {
+		if values, err = p.f.Read(ctx, g, p.column, c.pages, i, c.dict); err != nil {
 			return nil, err
 		}
-		p.pages.Add(key, v, int64(v.Cost()))
+		p.pages.Add(key, values, int64(values.Cost()))
 	}
 	k := int(pos - c.pages.Pages[i].First)
-	if v.Null(k) {
+	if values.Null(k) {
 		return nil, nil
 	}
-	shape, err := wkb.Geometry(v.Raw(k))
+	shape, err := wkb.Geometry(values.Raw(k))
 	return shape, fault.WithPart(err, "shape "+strconv.Itoa(row), fault.NoOffset)
 }

@@ -120,22 +120,22 @@ func (t *jsonText) value() ([]byte, error) {
 
 // decode reads a value as encoding/json does.
 func (t *jsonText) decode(to any) error {
-	b, err := t.value()
+	data, err := t.value()
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(b, to)
+	return json.Unmarshal(data, to)
 }
 
 // object passes an object, and calls read for the value of each member.
 func (t *jsonText) object(read func(key string) error) error {
 	return t.elements('{', '}', func(int) error {
-		b, err := t.piece(quoted)
+		data, err := t.piece(quoted)
 		if err != nil {
 			return err
 		}
 		var key string
-		if err := json.Unmarshal(b, &key); err != nil {
+		if err := json.Unmarshal(data, &key); err != nil {
 			return err
 		}
 		if err := t.expect(':'); err != nil {

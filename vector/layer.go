@@ -86,7 +86,7 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	if pos := strings.LastIndex(uri, ".gpkg::"); pos >= 0 {
 		uri, o.layer = uri[:pos+len(".gpkg")], uri[pos+len(".gpkg::"):]
 	}
-	r, err := opener.Open(ctx, uri)
+	file, err := opener.Open(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -94,12 +94,12 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	if o.Coco {
 		read = openCoco
 	}
-	l, err := read(ctx, r, &o)
+	layer, err := read(ctx, file, &o)
 	if err != nil {
-		_ = r.Close() // it was only read
+		_ = file.Close() // it was only read
 		return nil, fault.WithFile(err, uri)
 	}
-	return l, nil
+	return layer, nil
 }
 
 // openPackage opens a layer of a GeoPackage; "" is the only one. It is nil without the build tag geopackage: SQLite is
@@ -151,18 +151,18 @@ func (l *Layer) index(boxes []boxtree.Box, size int64) {
 			hash(&h, uint64(math.Float32bits(v)))
 		}
 	}
-	if v := l.Values; v != nil {
-		for i := range v.Ints {
-			hash(&h, uint64(v.Ints[i]))
+	if values := l.Values; values != nil {
+		for i := range values.Ints {
+			hash(&h, uint64(values.Ints[i]))
 		}
-		for i := range v.Floats {
-			hash(&h, math.Float64bits(v.Floats[i]))
+		for i := range values.Floats {
+			hash(&h, math.Float64bits(values.Floats[i]))
 		}
-		for i := range v.Codes {
-			hash(&h, uint64(v.Codes[i]))
+		for i := range values.Codes {
+			hash(&h, uint64(values.Codes[i]))
 		}
-		_, _ = fmt.Fprintf(&h, "%q", v.Names)
-		for i, null := range v.null {
+		_, _ = fmt.Fprintf(&h, "%q", values.Names)
+		for i, null := range values.null {
 			if null {
 				hash(&h, uint64(i))
 			}
@@ -192,12 +192,12 @@ func (l *Layer) Fingerprint() string { return l.sum }
 // Search returns the numbers of the shapes whose boxes may meet a box, in the order of the file. On a map that repeats
 // after a width (0: it does not), it also finds those one turn away.
 func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
-	b := boxtree.Around(minX, minY, maxX, maxY)
-	rows := l.tree.Search(nil, &b)
+	box := boxtree.Around(minX, minY, maxX, maxY)
+	rows := l.tree.Search(nil, &box)
 	if width > 0 {
 		for _, turn := range []float64{-width, width} {
-			b = boxtree.Around(minX+turn, minY, maxX+turn, maxY)
-			rows = l.tree.Search(rows, &b)
+			box = boxtree.Around(minX+turn, minY, maxX+turn, maxY)
+			rows = l.tree.Search(rows, &box)
 		}
 	}
 	slices.Sort(rows)

@@ -26,10 +26,10 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	if column < 0 {
 		return nil, p.f.NoColumn(name)
 	}
-	v := &Values{}
+	values := &Values{}
 	n, c := p.f.Rows, &p.f.Columns[column]
 	var take func(row, i int, page *parquet.Values) error
-	names := &codes{v: v, of: map[string]uint32{}}
+	names := &codes{v: values, of: map[string]uint32{}}
 	refuse := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "column "+name, fault.NoOffset, format, args...)
 	}
@@ -37,22 +37,22 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	case c.Repeated || c.Logical == parquet.Opaque || c.Note.Kind != parquet.NoNote && c.Note.Kind != parquet.Integer:
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
 	case c.Logical == parquet.String && c.Type == parquet.ByteArray:
-		v.Codes = make([]uint32, n)
+		values.Codes = make([]uint32, n)
 		take = func(row, i int, page *parquet.Values) (err error) {
-			v.Codes[row], err = names.code(page.Raw(i))
+			values.Codes[row], err = names.code(page.Raw(i))
 			return err
 		}
 	case c.Type == parquet.Float || c.Type == parquet.Double:
-		v.Floats = make([]float64, n)
+		values.Floats = make([]float64, n)
 		take = func(row, i int, page *parquet.Values) error {
-			v.Floats[row] = page.Float(i)
+			values.Floats[row] = page.Float(i)
 			return nil
 		}
 	case c.Type == parquet.Boolean || c.Type == parquet.Int32 || c.Type == parquet.Int64:
-		v.Ints = make([]int64, n)
+		values.Ints = make([]int64, n)
 		take = func(row, i int, page *parquet.Values) error {
 			x, ok := page.Int(i)
-			if v.Ints[row] = x; !ok {
+			if values.Ints[row] = x; !ok {
 				return refuse(fault.Limit, "row %d has a number over 2^63-1", row)
 			}
 			return nil
@@ -60,14 +60,14 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	default:
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
 	}
-	v.null = make([]bool, n)
+	values.null = make([]bool, n)
 	chunks, err := p.open(ctx, column)
 	if err != nil {
 		return nil, err
 	}
 	err = p.scan(ctx, column, chunks, func(first int, page *parquet.Values) error {
 		for i := range page.Len() {
-			if v.null[first+i] = page.Null(i); v.null[first+i] {
+			if values.null[first+i] = page.Null(i); values.null[first+i] {
 				continue
 			}
 			if err := take(first+i, i, page); err != nil {
@@ -80,7 +80,7 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 		return nil, err
 	}
 	names.sort()
-	return v, nil
+	return values, nil
 }
 
 // codes numbers the strings of a column.

@@ -61,29 +61,30 @@ func (e *Environment) of(format, loader string) Interpreter {
 // with venv and pip, so that pip's own settings (an index, a proxy, a cache) apply. A package of one peer that cannot
 // be installed is noted in Interpreter.Missing; if PyTorch, numpy or rasterio cannot be installed it is an error.
 func Prepare(ctx context.Context, o EnvironmentOptions) (*Environment, error) {
-	e := &Environment{Main: Interpreter{Path: o.Python}}
+	environment := &Environment{Main: Interpreter{Path: o.Python}}
 	if o.Python == "" {
 		base, err := basePython(ctx)
 		if err != nil {
 			return nil, err
 		}
 		v := venv{"main", base, "", requirements, mainSize()}
-		if e.Main, err = v.make(ctx, o); err != nil {
+		if environment.Main, err = v.make(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	e.Rumi1 = Interpreter{Path: o.Rumi1}
+	environment.Rumi1 = Interpreter{Path: o.Rumi1}
 	if o.Rumi1 != "" || !o.NeedRumi1 {
-		return e, nil
+		return environment, nil
 	}
-	v := venv{rumi1, e.Main.Path, e.Main.Path, requirementsRumi1, "about 80 MB to download and 250 MB on disk"}
+	v := venv{rumi1, environment.Main.Path, environment.Main.Path, requirementsRumi1,
+		"about 80 MB to download and 250 MB on disk"}
 	var err error
-	if e.Rumi1, err = v.make(ctx, o); ctx.Err() != nil {
+	if environment.Rumi1, err = v.make(ctx, o); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
-		e.Rumi1 = Interpreter{Path: e.Main.Path, Missing: map[string]string{rumi1: err.Error()}}
+		environment.Rumi1 = Interpreter{Path: environment.Main.Path, Missing: map[string]string{rumi1: err.Error()}}
 	}
-	return e, nil
+	return environment, nil
 }
 
 func mainSize() string {
@@ -145,11 +146,11 @@ func (v *venv) make(ctx context.Context, o EnvironmentOptions) (Interpreter, err
 	if err := v.install(ctx, &in, o); err != nil {
 		return in, err
 	}
-	b, err := json.Marshal(in.Missing)
+	data, err := json.Marshal(in.Missing)
 	if err != nil {
 		return in, err
 	}
-	return in, os.WriteFile(complete, b, 0o644)
+	return in, os.WriteFile(complete, data, 0o644)
 }
 
 // showOver makes the packages of another interpreter visible after the environment's own. The option

@@ -169,11 +169,11 @@ func (r *Row) summarise(base []*Round) {
 
 // ranked returns the rows with figures, fastest first, and the others.
 func (s *ShapeResult) ranked() (with, without []Row) {
-	for _, r := range s.Rows {
-		if r.Samples != nil {
-			with = append(with, r)
+	for _, row := range s.Rows {
+		if row.Samples != nil {
+			with = append(with, row)
 		} else {
-			without = append(without, r)
+			without = append(without, row)
 		}
 	}
 	slices.SortStableFunc(with, func(a, b Row) int {
@@ -227,16 +227,16 @@ func (r *Report) peers() (rows []Row) {
 
 // head describes the date, the machine, the settings and the versions.
 func (r *Report) head() string {
-	m, s := r.Machine, r.Settings
+	machine, settings := r.Machine, r.Settings
 	var versions []string
-	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
-		versions = append(versions, name+" "+m.Versions[name])
+	for _, name := range slices.Sorted(maps.Keys(machine.Versions)) {
+		versions = append(versions, name+" "+machine.Versions[name])
 	}
 	return fmt.Sprintf(`%s on %s, %d cores, %.0f GB, %s/%s, %s, Python %s; zstd of the engine: %s.
 %s in turns, %d workers each; load average %.2f before and %.2f after.
 
-%s.`, r.Date, m.CPU, m.Cores, float64(m.Memory)/1e9, m.OS, m.Arch, m.Go, m.Python, m.Zstd,
-		s.rounds(), s.Workers, m.LoadBefore, m.LoadAfter, strings.Join(versions, ", "))
+%s.`, r.Date, machine.CPU, machine.Cores, float64(machine.Memory)/1e9, machine.OS, machine.Arch, machine.Go, machine.Python, machine.Zstd,
+		settings.rounds(), settings.Workers, machine.LoadBefore, machine.LoadAfter, strings.Join(versions, ", "))
 }
 
 func (s *ShapeResult) markdown(b *strings.Builder) {
@@ -250,11 +250,11 @@ func (s *ShapeResult) markdown(b *strings.Builder) {
 		"peak RSS, MB | decoding, MB/s |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	ranked, without := s.ranked()
-	for _, r := range ranked {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s | %s |\n", r.Peer, r.Samples.text(1, 0),
-			r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
-			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0),
-			r.RSS.median(1e-6, 0), r.Decode.median(1e-6, 0))
+	for _, row := range ranked {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s | %s |\n", row.Peer, row.Samples.text(1, 0),
+			row.Ratio.text(1, 2), row.CPU.median(1e3, 2),
+			row.Wait50.median(1e3, 1), row.Wait99.median(1e3, 1), row.First.median(1, 2), row.PSS.median(1e-6, 0),
+			row.RSS.median(1e-6, 0), row.Decode.median(1e-6, 0))
 	}
 	for _, r := range without {
 		why := strings.NewReplacer("|", "/", "\n", " ").Replace(r.Why)
@@ -293,7 +293,7 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 	var panels []draw.BarPanel
 	for i := range r.Shapes {
 		s := &r.Shapes[i]
-		p := draw.BarPanel{Name: s.Shape.Name, Caption: s.About}
+		barPanel := draw.BarPanel{Name: s.Shape.Name, Caption: s.About}
 		ranked, _ := s.ranked()
 		for _, row := range ranked {
 			bar := draw.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max,
@@ -301,15 +301,15 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 			if row.Ratio != nil {
 				bar.Note = "× " + row.Ratio.median(1, 2)
 			}
-			p.Bars = append(p.Bars, bar)
+			barPanel.Bars = append(barPanel.Bars, bar)
 		}
-		panels = append(panels, p)
+		panels = append(panels, barPanel)
 	}
-	m, s := r.Machine, r.Settings
+	m, settings := r.Machine, r.Settings
 	note := fmt.Sprintf("into a PyTorch loop (chaski-load: a Go one); median, least and most of %s; %d workers "+
 		"each; × against %s; %s, %d cores, %s",
-		s.rounds(), s.Workers, Baseline, m.CPU, m.Cores, r.Date)
-	if s.Quick {
+		settings.rounds(), settings.Workers, Baseline, m.CPU, m.Cores, r.Date)
+	if settings.Quick {
 		note = "small files and short rounds: do not compare; " + note
 	}
 	return draw.WriteBars(w, "Samples a second", note, panels, format)

@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := os.WriteFile(o.script(), script, 0o644); err != nil {
 		return nil, err
 	}
-	r, err := o.begin(ctx)
+	report, err := o.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +99,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", shape.Name, err)
 		}
-		r.Shapes = append(r.Shapes, *result)
-		r.Machine.LoadAfter = loadAverage()
-		if err := o.Shaped(r); err != nil {
+		report.Shapes = append(report.Shapes, *result)
+		report.Machine.LoadAfter = loadAverage()
+		if err := o.Shaped(report); err != nil {
 			return nil, err
 		}
 	}
-	return r, nil
+	return report, nil
 }
 
 type steps struct {
@@ -120,7 +120,7 @@ func (s *steps) next(what string) {
 
 // begin describes the machine and the installed packages.
 func (o *Options) begin(ctx context.Context) (*Report, error) {
-	r := &Report{
+	report := &Report{
 		Settings: Settings{o.Rounds, o.Seconds, o.Workers, o.Quick},
 		Machine:  Machine{Machine: bench.ThisMachine(), Memory: totalMemory(), LoadBefore: loadAverage()},
 		Date:     time.Now().UTC().Format("2006-01-02"),
@@ -133,7 +133,7 @@ func (o *Options) begin(ctx context.Context) (*Report, error) {
 	if err := o.ask(ctx, o.Environment.Main, o.Engine, j, time.Minute, &installed); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Environment.Main.Path, err)
 	}
-	r.Machine.Python, r.Machine.Versions = installed.Python, installed.Versions
+	report.Machine.Python, report.Machine.Versions = installed.Python, installed.Versions
 	if o.Environment.Rumi1.Path != "" {
 		j.Packages = packages(requirementsRumi1)
 		installed.Versions = nil
@@ -141,10 +141,10 @@ func (o *Options) begin(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(installed.Versions)) {
-			r.Machine.Versions[name+" (rumi1)"] = installed.Versions[name]
+			report.Machine.Versions[name+" (rumi1)"] = installed.Versions[name]
 		}
 	}
-	return r, nil
+	return report, nil
 }
 
 // formats returns the formats that the peers read.
@@ -186,12 +186,12 @@ func (o *Options) shape(ctx context.Context, shape Shape, s *steps) (*ShapeResul
 		turn := round * len(o.Peers) / o.Rounds // so that a slow minute does not hit the same peer in every round
 		for i := range o.Peers {
 			k := (turn + i) % len(o.Peers)
-			p, row := o.Peers[k], &result.Rows[k]
-			s.next(fmt.Sprintf("%s: round %d, %s", shape.Name, round+1, p.Name))
+			peer, row := o.Peers[k], &result.Rows[k]
+			s.next(fmt.Sprintf("%s: round %d, %s", shape.Name, round+1, peer.Name))
 			if row.Status != OK {
 				continue
 			}
-			got, err := w.measure(ctx, p)
+			got, err := w.measure(ctx, peer)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			} else if err != nil {
@@ -276,11 +276,11 @@ func (w *workload) prepare(ctx context.Context) error {
 func (w *workload) madeFile() string { return filepath.Join(w.dir, "made.json") }
 
 func (w *workload) save() error {
-	b, err := json.MarshalIndent(&w.Made, "", " ")
+	data, err := json.MarshalIndent(&w.Made, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(w.madeFile(), b, 0o644)
+	return os.WriteFile(w.madeFile(), data, 0o644)
 }
 
 // standIns are the files of testdata that replace missing imagery of a kind.
@@ -403,13 +403,13 @@ func (w *workload) jobOf(verb string, p Peer) job {
 
 // measure runs a peer once.
 func (w *workload) measure(ctx context.Context, p Peer) (*Round, error) {
-	r := &Round{Load: loadAverage()}
+	round := &Round{Load: loadAverage()}
 	timeout := 2*time.Minute + time.Duration(6*w.Seconds*float64(time.Second))
-	err := w.load(ctx, p, timeout, r)
+	err := w.load(ctx, p, timeout, round)
 	if err == nil && p.decodes && w.shape.Scene == 0 {
-		err = w.decode(ctx, p, timeout, r)
+		err = w.decode(ctx, p, timeout, round)
 	}
-	return r, err
+	return round, err
 }
 
 // load measures the loader.
@@ -484,11 +484,11 @@ func (r *Round) fromBench(b *bench.Report) error {
 
 // loadAverage returns the load of the last minute, 0 if it is unknown.
 func loadAverage() float64 {
-	b, err := os.ReadFile("/proc/loadavg")
+	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0
 	}
-	first, _, _ := strings.Cut(string(b), " ")
+	first, _, _ := strings.Cut(string(data), " ")
 	v, err := strconv.ParseFloat(first, 64)
 	if err != nil {
 		return 0
@@ -498,11 +498,11 @@ func loadAverage() float64 {
 
 // totalMemory returns the memory of the machine in bytes, 0 if it is unknown.
 func totalMemory() int64 {
-	b, err := os.ReadFile("/proc/meminfo")
+	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemTotal:" {
 			if kb, err := strconv.ParseInt(f[1], 10, 64); err == nil {
 				return kb << 10

@@ -59,15 +59,15 @@ func newTent[T Number](m *Mapping, src *Plane[T]) (*tent[T], error) {
 }
 
 func (t *tent[T]) row(r *run, out []float32, valid []byte) {
-	h, w := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
+	height, width := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
 	pos := place{r.from.x - half, r.from.y - half}
 	for i := range out {
 		x, wx, sumX := t.x.at(pos.x)
 		y, wy, sumY := t.y.at(pos.y)
-		every := x >= 0 && y >= 0 && x+int64(len(wx)) <= w && y+int64(len(wy)) <= h
+		every := x >= 0 && y >= 0 && x+int64(len(wx)) <= width && y+int64(len(wy)) <= height
 		sum := 0.0
 		for j := 0; every && j < len(wy); j++ {
-			if start := (y+int64(j))*w + x; wy[j] != 0 {
+			if start := (y+int64(j))*width + x; wy[j] != 0 {
 				every = t.src.Valid == nil || bytes.IndexByte(t.src.Valid[start:][:len(wx)], 0) < 0
 				sum += float64(wy[j] * dot(wx, t.src.Pix[start:]))
 			}
@@ -92,20 +92,20 @@ func dot[T Number](weights []float64, pix []T) (sum float64) {
 
 // valid is row for one place at an edge, or with missing pixels around.
 func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
-	h, w := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
+	height, width := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
 	var sum, weight, total float64
 	for j, v := range wy {
 		row := y + int64(j)
-		if v == 0 || row < 0 || row >= h {
+		if v == 0 || row < 0 || row >= height {
 			continue
 		}
 		for k, u := range wx {
 			col := x + int64(k)
-			if u == 0 || col < 0 || col >= w {
+			if u == 0 || col < 0 || col >= width {
 				continue
 			}
 			total += float64(u * v)
-			if pos := row*w + col; t.src.Valid == nil || t.src.Valid[pos] != 0 {
+			if pos := row*width + col; t.src.Valid == nil || t.src.Valid[pos] != 0 {
 				weight += float64(u * v)
 				sum += float64(float64(u*v) * float64(t.src.Pix[pos]))
 			}

@@ -5,11 +5,11 @@ func weight(x int64) float32 { return float32(uint32(x)>>8) * (1.0 / (1 << 24)) 
 
 // blendRow resamples a row bilinearly.
 func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
-	h, w := int64(src.Box.Y1-src.Box.Y0), int64(src.Box.X1-src.Box.X0)
+	height, width := int64(src.Box.Y1-src.Box.Y0), int64(src.Box.X1-src.Box.X0)
 	// Weights count from the centres of pixels. Where all four neighbours exist no test of an edge is needed.
 	start := place{r.from.x - half, r.from.y - half}
-	lo, hi := inside(start.x, r.step.x, r.n, 0, (w-1)*one)
-	ylo, yhi := inside(start.y, r.step.y, r.n, 0, (h-1)*one)
+	lo, hi := inside(start.x, r.step.x, r.n, 0, (width-1)*one)
+	ylo, yhi := inside(start.y, r.step.y, r.n, 0, (height-1)*one)
 	if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
 		lo, hi = 0, 0
 	}
@@ -21,7 +21,7 @@ func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
 		out[i], valid[i] = blend(src, pos(i))
 	}
 	if src.Valid == nil {
-		blendAll(pos(lo), r.step, src.Pix, w, out[lo:hi], valid[lo:hi])
+		blendAll(pos(lo), r.step, src.Pix, width, out[lo:hi], valid[lo:hi])
 	} else {
 		blendValid(pos(lo), r.step, src, out[lo:hi], valid[lo:hi])
 	}
@@ -80,14 +80,14 @@ func mix(a, b, w float32) float32 {
 // blend returns the bilinear value at a place, which counts from the centre of the first pixel, and
 // whether it has one: the nearest pixel stands in for those that are missing or past the edge.
 func blend[T Number](src *Plane[T], at place) (value float32, valid byte) {
-	h, w := src.Box.Y1-src.Box.Y0, src.Box.X1-src.Box.X0
+	height, width := src.Box.Y1-src.Box.Y0, src.Box.X1-src.Box.X0
 	y, x := int(at.y>>32), int(at.x>>32)
-	near := min(max(int((at.y+half)>>32), 0), h-1)*w + min(max(int((at.x+half)>>32), 0), w-1)
+	near := min(max(int((at.y+half)>>32), 0), height-1)*width + min(max(int((at.x+half)>>32), 0), width-1)
 	if src.Valid != nil && src.Valid[near] == 0 {
 		return 0, 0
 	}
 	pixel := func(y, x int) float32 {
-		k := min(max(y, 0), h-1)*w + min(max(x, 0), w-1)
+		k := min(max(y, 0), height-1)*width + min(max(x, 0), width-1)
 		if src.Valid != nil && src.Valid[k] == 0 {
 			k = near
 		}

@@ -16,7 +16,7 @@ type Plane[T any] struct {
 
 // check reports a plane or a window of another size than the mapping needs.
 func check[T any](m *Mapping, k Kernel, p *Plane[T], out, valid int) error {
-	h, w := p.Box.Y1-p.Box.Y0, p.Box.X1-p.Box.X0
+	height, width := p.Box.Y1-p.Box.Y0, p.Box.X1-p.Box.X0
 	need := m.Source(k)
 	switch {
 	case out != m.height*m.width || valid != out:
@@ -26,8 +26,9 @@ func check[T any](m *Mapping, k Kernel, p *Plane[T], out, valid int) error {
 		return nil
 	case !p.Box.holds(need) || !m.raster.holds(p.Box):
 		return fmt.Errorf("the pixels %v of the raster do not hold %v, which the window needs", p.Box, need)
-	case len(p.Pix) != h*w || p.Valid != nil && len(p.Valid) != h*w:
-		return fmt.Errorf("%d pixels, and %d of validity, in a box of %d by %d", len(p.Pix), len(p.Valid), h, w)
+	case len(p.Pix) != height*width || p.Valid != nil && len(p.Valid) != height*width:
+		return fmt.Errorf("%d pixels, and %d of validity, in a box of %d by %d", len(p.Pix), len(p.Valid), height,
+			width)
 	}
 	return nil
 }

@@ -94,17 +94,17 @@ func NewMapping(window, raster Raster) (*Mapping, error) {
 		return nil, fmt.Errorf("a window of %d by %d pixels and a raster of %d by %d: sides are 1 to %d pixels",
 			window.Height, window.Width, raster.Height, raster.Width, maxSide)
 	}
-	t, err := crs.NewTransform(window.CRS, raster.CRS)
+	transform, err := crs.NewTransform(window.CRS, raster.CRS)
 	if err != nil {
 		return nil, err
 	}
-	m := &Mapping{height: window.Height, width: window.Width, raster: Box{0, 0, raster.Height, raster.Width}}
-	b := builder{m: m, window: &window, t: t}
+	mapping := &Mapping{height: window.Height, width: window.Width, raster: Box{0, 0, raster.Height, raster.Width}}
+	b := builder{m: mapping, window: &window, t: transform}
 	if err := b.invert(&raster); err != nil {
 		return nil, err
 	}
 	side := maxCell
-	if a := &window.Transform; t.Same() && a[2] == 0 && a[4] == 0 && b.inverse[1] == 0 && b.inverse[3] == 0 {
+	if a := &window.Transform; transform.Same() && a[2] == 0 && a[4] == 0 && b.inverse[1] == 0 && b.inverse[3] == 0 {
 		side = maxFlat
 	}
 	for y := 0; y < window.Height; y += side {
@@ -112,8 +112,8 @@ func NewMapping(window, raster Raster) (*Mapping, error) {
 			b.add(y, x, min(side, window.Height-y), min(side, window.Width-x))
 		}
 	}
-	m.setRadius()
-	return m, nil
+	mapping.setRadius()
+	return mapping, nil
 }
 
 // builder makes the cells of a mapping.
@@ -154,11 +154,11 @@ func (b *builder) add(y, x, h, w int) {
 		b.points[i] = b.window.ground(float64(x)+0.5+s[1]*float64(w-1), float64(y)+0.5+s[0]*float64(h-1))
 	}
 	b.t.Points(b.points[:], b.points[:])
-	for i, p := range b.points {
-		if b.wide > 0 && math.Abs(p[0]-b.middle) > b.wide/2 {
-			p[0] = b.middle + math.Remainder(p[0]-b.middle, b.wide)
+	for i, point := range b.points {
+		if b.wide > 0 && math.Abs(point[0]-b.middle) > b.wide/2 {
+			point[0] = b.middle + math.Remainder(point[0]-b.middle, b.wide)
 		}
-		gx, gy := p[0]-b.origin[0], p[1]-b.origin[1]
+		gx, gy := point[0]-b.origin[0], point[1]-b.origin[1]
 		b.points[i] = crs.Point{gx*b.inverse[0] + gy*b.inverse[1], gx*b.inverse[2] + gy*b.inverse[3]}
 	}
 	switch {
@@ -211,14 +211,14 @@ func (b *builder) flat() bool {
 func (b *builder) outside(h, w int) bool {
 	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
 	none, every := true, true
-	for _, p := range b.points {
-		if p[0] != p[0] || p[1] != p[1] {
+	for _, point := range b.points {
+		if point[0] != point[0] || point[1] != point[1] {
 			every = false
 			continue
 		}
 		none = false
 		for axis := range 2 {
-			lo[axis], hi[axis] = min(lo[axis], p[axis]), max(hi[axis], p[axis])
+			lo[axis], hi[axis] = min(lo[axis], point[axis]), max(hi[axis], point[axis])
 		}
 	}
 	if none || !every {

@@ -37,11 +37,11 @@ func (m *maker) chips(ctx context.Context) error {
 	}
 	n := min(show, m.Report.Samples)
 	for p := range n {
-		c, err := m.chip(ctx, order.At(p))
+		chip, err := m.chip(ctx, order.At(p))
 		if err != nil {
 			return err
 		}
-		m.Chips = append(m.Chips, c)
+		m.Chips = append(m.Chips, chip)
 		m.Progress("chips", p+1, n)
 	}
 	return nil
@@ -75,14 +75,14 @@ func (m *maker) chip(ctx context.Context, row int64) (c Chip, err error) {
 		if len(c.Pictures) >= maxPictures {
 			continue
 		}
-		p, err := m.picture(ctx, i, row)
+		picture, err := m.picture(ctx, i, row)
 		switch {
 		case fault.KindOf(err) != 0:
 			c.Error = fault.Line(err)
 		case err != nil:
 			return c, err
 		default:
-			c.Pictures = append(c.Pictures, p)
+			c.Pictures = append(c.Pictures, picture)
 		}
 	}
 	return c, nil
@@ -105,48 +105,48 @@ func valueText(k catalog.Kind, v catalog.Value) string {
 
 // picture reads and draws one asset.
 func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err error) {
-	f := &m.Report.Fields[i]
-	a, err := m.table.Asset(ctx, i, row)
+	field := &m.Report.Fields[i]
+	asset, err := m.table.Asset(ctx, i, row)
 	if err != nil {
 		return p, err
 	}
-	x := a.Index
-	p.Field = f.Name
+	index := asset.Index
+	p.Field = field.Name
 	bands := []int{0}
-	if x.Bands >= 3 {
+	if index.Bands >= 3 {
 		bands = []int{0, 1, 2}
 	}
 	if i == 0 && len(m.Bands) > 0 {
 		bands = m.Bands
 	}
 	for _, b := range bands {
-		if b >= x.Bands {
+		if b >= index.Bands {
 			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset,
-				"there is no band %d: the asset has the bands 0 to %d", b, x.Bands-1), a.URI)
+				"there is no band %d: the asset has the bands 0 to %d", b, index.Bands-1), asset.URI)
 		}
 	}
 	o := raster.ReadOptions{B: raster.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
-		Validity: x.Mask != nil}
-	o.Y, o.X, p.Window = m.window(x, len(bands))
-	read, err := m.read(ctx, a, o)
+		Validity: index.Mask != nil}
+	o.Y, o.X, p.Window = m.window(index, len(bands))
+	read, err := m.read(ctx, asset, o)
 	if err != nil {
 		return p, err
 	}
 	pixels := draw.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2],
-		Data: read.Data, Valid: read.Valid, NoData: x.NoData}
+		Data: read.Data, Valid: read.Valid, NoData: index.NoData}
 	render := draw.Options{Low: m.Low, High: m.High, MaxSide: m.Side, Palette: draw.Never}
-	if len(f.Classes) > 0 {
-		render.Palette, render.Colours, p.Mask = draw.Always, f.colours, true
+	if len(field.Classes) > 0 {
+		render.Palette, render.Colours, p.Mask = draw.Always, field.colours, true
 	}
 	img, err := draw.Render(pixels, render)
 	if err != nil {
 		return p, err
 	}
 	if !p.Mask {
-		p.Bands = f.BandName(bands[0])
+		p.Bands = field.BandName(bands[0])
 		if len(bands) == 3 {
-			p.Bands = fmt.Sprintf("%s, %s, %s as red, green, blue", f.BandName(bands[0]), f.BandName(bands[1]),
-				f.BandName(bands[2]))
+			p.Bands = fmt.Sprintf("%s, %s, %s as red, green, blue", field.BandName(bands[0]), field.BandName(bands[1]),
+				field.BandName(bands[2]))
 		}
 	}
 	var b bytes.Buffer
@@ -188,11 +188,12 @@ func (m *maker) window(x *chunk.Index, bands int) (ys, xs raster.Selection, text
 // Otherwise it reads the masks again.
 func (m *maker) classes(ctx context.Context) error {
 	for i := range m.Report.Fields {
-		f := &m.Report.Fields[i]
-		if f.Stats == nil || len(f.Stats.Bands) != 1 || f.Stats.Bands[0].Histogram == nil || !f.Stats.DType.Integer() {
+		field := &m.Report.Fields[i]
+		if field.Stats == nil || len(field.Stats.Bands) != 1 || field.Stats.Bands[0].Histogram == nil ||
+			!field.Stats.DType.Integer() {
 			continue
 		}
-		h := f.Stats.Bands[0].Histogram
+		h := field.Stats.Bands[0].Histogram
 		used := 0
 		for _, n := range h.Counts {
 			if n > 0 {
@@ -202,17 +203,17 @@ func (m *maker) classes(ctx context.Context) error {
 		switch wide := h.Edges[len(h.Edges)-1]-h.Edges[0] >= 100; {
 		case used > draw.MaxCategories:
 		case !wide:
-			f.Classes = binned(h)
+			field.Classes = binned(h)
 		default:
 			if err := m.count(ctx, i); err != nil {
 				return err
 			}
 		}
-		values := make([]int64, len(f.Classes))
-		for k, c := range f.Classes {
+		values := make([]int64, len(field.Classes))
+		for k, c := range field.Classes {
 			values[k] = c.Value
 		}
-		f.colours = draw.Colours(values)
+		field.colours = draw.Colours(values)
 	}
 	return nil
 }
@@ -229,17 +230,17 @@ func binned(h *stats.Histogram) (c []Class) {
 
 // count counts the values of all masks of a field. It ignores masks that cannot be read, like the statistics.
 func (m *maker) count(ctx context.Context, i int) error {
-	f := &m.Report.Fields[i]
+	field := &m.Report.Fields[i]
 	total := map[int64]uint64{}
 	for row := range m.Report.Samples {
-		a, err := m.table.Asset(ctx, i, row)
-		if err == nil && (a.Index.DType != f.first.DType || a.Index.Bands != 1) {
+		asset, err := m.table.Asset(ctx, i, row)
+		if err == nil && (asset.Index.DType != field.first.DType || asset.Index.Bands != 1) {
 			continue
 		}
 		var read *raster.Array
 		if err == nil {
-			read, err = m.read(ctx, a, raster.ReadOptions{Threads: procs.Workers(), MaxBytes: m.MaxBytes,
-				Validity: a.Index.Mask != nil})
+			read, err = m.read(ctx, asset, raster.ReadOptions{Threads: procs.Workers(), MaxBytes: m.MaxBytes,
+				Validity: asset.Index.Mask != nil})
 		}
 		switch {
 		case fault.KindOf(err) == fault.Limit:
@@ -250,13 +251,13 @@ func (m *maker) count(ctx context.Context, i int) error {
 			return err
 		}
 		r := draw.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data,
-			Valid: read.Valid, NoData: a.Index.NoData}
+			Valid: read.Valid, NoData: asset.Index.NoData}
 		if !r.Count(total, draw.MaxCategories) {
 			return nil
 		}
 		m.Progress("classes", row+1, m.Report.Samples)
 	}
-	f.Classes = sorted(total)
+	field.Classes = sorted(total)
 	return nil
 }
 

@@ -27,19 +27,19 @@ func (f *frame) y(v float64) float64 { return f.top + (f.maxY-v)*f.scaleY }
 // the map.
 func newFrame(m *Map) (f frame) {
 	f.minX, f.minY, f.maxX, f.maxY = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
-	w, h := 0.0, 0.0 // largest box
+	width, height := 0.0, 0.0 // largest box
 	for _, b := range m.Outlines {
 		x0, y0, x1, y1 := b.bounds()
 		f.minX, f.minY, f.maxX, f.maxY = min(f.minX, x0), min(f.minY, y0), max(f.maxX, x1), max(f.maxY, y1)
-		w, h = max(w, x1-x0), max(h, y1-y0)
+		width, height = max(width, x1-x0), max(height, y1-y0)
 	}
 	squeeze := 1.0
 	if m.Geographic {
 		squeeze = max(math.Cos((f.minY+f.maxY)/2*math.Pi/180), 0.05)
 	}
 	tiny := max(math.Abs(f.minX), math.Abs(f.minY), math.Abs(f.maxX), math.Abs(f.maxY), 1) * 1e-7
-	padX := max((f.maxX-f.minX)*0.06, w*0.35, tiny)
-	padY := max((f.maxY-f.minY)*0.06, h*0.35, tiny)
+	padX := max((f.maxX-f.minX)*0.06, width*0.35, tiny)
+	padY := max((f.maxY-f.minY)*0.06, height*0.35, tiny)
 	f.minX, f.maxX, f.minY, f.maxY = f.minX-padX, f.maxX+padX, f.minY-padY, f.maxY+padY
 	f.left, f.top, f.w = 84, 10, 810
 	// The height follows from the width, within limits. If the boxes are then too narrow, they get room at their
@@ -91,15 +91,15 @@ func (d *document) footprints() {
 
 func (g *drawing) outlines(f *frame, boxes []Outline) {
 	// A box smaller than four units would hardly be visible, so that a dot is drawn instead.
-	for _, b := range boxes {
-		x0, y0, x1, y1 := b.bounds()
+	for _, outline := range boxes {
+		x0, y0, x1, y1 := outline.bounds()
 		if (x1-x0)*f.scaleX < 4 && (y1-y0)*f.scaleY < 4 {
 			x, y := f.x((x0+x1)/2), f.y((y0+y1)/2)
 			g.path("dot", "M"+pt(x-3, y)+"a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z")
 			continue
 		}
 		var p strings.Builder
-		for i, c := range b {
+		for i, c := range outline {
 			p.WriteString([]string{"M", "L", "L", "L"}[i] + pt(f.x(c[0]), f.y(c[1])))
 		}
 		g.path("box", p.String()+"z")

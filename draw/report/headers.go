@@ -27,9 +27,9 @@ func (m *maker) headers(ctx context.Context) error {
 		}
 		var lead *catalog.Asset // the first raster of the sample
 		for i := range m.Report.Fields {
-			f := &m.Report.Fields[i]
+			field := &m.Report.Fields[i]
 			var err error
-			if f.Kind == catalog.Raster {
+			if field.Kind == catalog.Raster {
 				var a catalog.Asset
 				if a, err = m.asset(ctx, i, row); err == nil && lead == nil {
 					lead = &a
@@ -39,7 +39,7 @@ func (m *maker) headers(ctx context.Context) error {
 			} else {
 				var v catalog.Value
 				if v, err = m.table.Value(ctx, i, row); err == nil {
-					f.Values.add(f.Kind, v)
+					field.Values.add(field.Kind, v)
 				}
 			}
 			if err := m.isBad(row, err); err != nil {
@@ -72,28 +72,28 @@ func (m *maker) pair(row int64, lead, other *catalog.Asset) {
 
 // asset returns a raster of a row, and adds what its header says to the report.
 func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, error) {
-	a, err := m.table.Asset(ctx, i, row)
+	asset, err := m.table.Asset(ctx, i, row)
 	if err != nil {
-		return a, err
+		return asset, err
 	}
-	f, x := &m.Report.Fields[i], a.Index
-	if f.first == nil {
-		f.first, f.firstAsset = x, a
+	field, index := &m.Report.Fields[i], asset.Index
+	if field.first == nil {
+		field.first, field.firstAsset = index, asset
 	}
-	f.Assets++
-	f.Shapes.add(fmt.Sprintf("%d × %d × %d %s", x.Bands, x.Height, x.Width, x.DType))
-	f.Codecs.add(x.Codec.String())
-	f.NoData.add(noData(x))
-	size, stored := bytesOf(&a)
-	f.Stored += stored
-	f.Bytes += size
-	f.Sizes.add(size)
+	field.Assets++
+	field.Shapes.add(fmt.Sprintf("%d × %d × %d %s", index.Bands, index.Height, index.Width, index.DType))
+	field.Codecs.add(index.Codec.String())
+	field.NoData.add(noData(index))
+	size, stored := bytesOf(&asset)
+	field.Stored += stored
+	field.Bytes += size
+	field.Sizes.add(size)
 	// A header may claim more bytes than an int64 holds.
-	if hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width),
-		uint64(x.Bands)*uint64(x.DType.Size())); hi == 0 && decoded < 1<<62 {
-		f.Decoded += int64(decoded)
+	if hi, decoded := bits.Mul64(uint64(index.Height)*uint64(index.Width),
+		uint64(index.Bands)*uint64(index.DType.Size())); hi == 0 && decoded < 1<<62 {
+		field.Decoded += int64(decoded)
 	}
-	return a, nil
+	return asset, nil
 }
 
 // bytesOf returns the bytes of a raster, and of its chunks. A member of a container is smaller than the file, and
@@ -133,15 +133,15 @@ func noData(x *chunk.Index) string {
 // names reads the names of bands from the first asset of each field.
 func (m *maker) names(ctx context.Context) error {
 	for i := range m.Report.Fields {
-		f := &m.Report.Fields[i]
-		if f.firstAsset.URI == "" {
+		field := &m.Report.Fields[i]
+		if field.firstAsset.URI == "" {
 			continue
 		}
 		alone := m.Loader
-		alone.Opener = rows.Alone(alone.Opener, f.firstAsset)
-		info, err := survey.Inspect(ctx, f.firstAsset.URI, alone)
+		alone.Opener = rows.Alone(alone.Opener, field.firstAsset)
+		info, err := survey.Inspect(ctx, field.firstAsset.URI, alone)
 		if err == nil && info.TIFF != nil {
-			f.BandNames = info.TIFF.BandNames
+			field.BandNames = info.TIFF.BandNames
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -153,15 +153,15 @@ func (m *maker) names(ctx context.Context) error {
 // footprint adds the footprint of the first raster of a sample.
 func (m *maker) footprint(ctx context.Context, row int64) error {
 	for i := range m.Report.Fields {
-		f := &m.Report.Fields[i]
-		if f.Kind != catalog.Raster {
+		field := &m.Report.Fields[i]
+		if field.Kind != catalog.Raster {
 			continue
 		}
-		a, err := m.table.Asset(ctx, i, row)
+		asset, err := m.table.Asset(ctx, i, row)
 		if err != nil {
 			return m.isBad(row, err)
 		}
-		_, meta, err := catalog.OpenAsset(ctx, rows.Alone(m.Loader.Opener, a), a.URI, m.Loader.MaxChunkBytes)
+		_, meta, err := catalog.OpenAsset(ctx, rows.Alone(m.Loader.Opener, asset), asset.URI, m.Loader.MaxChunkBytes)
 		if err != nil {
 			return m.isBad(row, err)
 		}
@@ -172,12 +172,12 @@ func (m *maker) footprint(ctx context.Context, row int64) error {
 		case meta.Transform != nil:
 			name = unnamed
 		}
-		f.CRS.add(name)
+		field.CRS.add(name)
 		if meta.Transform == nil {
 			m.Map.nowhere++
 			return nil
 		}
-		m.Map.add(meta.EPSG, corners(*meta.Transform, float64(a.Index.Height), float64(a.Index.Width)))
+		m.Map.add(meta.EPSG, corners(*meta.Transform, float64(asset.Index.Height), float64(asset.Index.Width)))
 		return nil
 	}
 	return nil

@@ -85,14 +85,14 @@ func newDocument(r *Report) *document {
 		if r.Samples == 0 {
 			break // an empty dataset has no fields to describe
 		}
-		f := &r.Fields[i]
-		s := section{Field: f}
-		if f.Kind == catalog.Raster {
+		field := &r.Fields[i]
+		s := section{Field: field}
+		if field.Kind == catalog.Raster {
 			rasters++
 			s.raster()
-			stored, decoded, bytes = stored+f.Stored, decoded+f.Decoded, bytes+f.Bytes
-			if f.Stats != nil {
-				for _, b := range f.Stats.Bands {
+			stored, decoded, bytes = stored+field.Stored, decoded+field.Decoded, bytes+field.Bytes
+			if field.Stats != nil {
+				for _, b := range field.Stats.Bands {
 					total += b.Count + b.NoData + b.NaN + b.Inf
 					valid += b.Count
 				}
@@ -124,14 +124,14 @@ func (d *document) chipNote() string {
 	var parts []string
 	seen := map[string]bool{}
 	for _, c := range d.Chips {
-		for _, p := range c.Pictures {
-			if p.Bands != "" && !seen[p.Field] {
-				seen[p.Field] = true
+		for _, picture := range c.Pictures {
+			if picture.Bands != "" && !seen[picture.Field] {
+				seen[picture.Field] = true
 				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles",
-					clean(p.Field), clean(p.Bands)))
-			} else if p.Mask && !seen[p.Field] {
-				seen[p.Field] = true
-				parts = append(parts, clean(p.Field)+": a colour a class")
+					clean(picture.Field), clean(picture.Bands)))
+			} else if picture.Mask && !seen[picture.Field] {
+				seen[picture.Field] = true
+				parts = append(parts, clean(picture.Field)+": a colour a class")
 			}
 		}
 	}
@@ -142,44 +142,44 @@ func (d *document) chipNote() string {
 const maxHistograms = 32
 
 func (s *section) raster() {
-	f := s.Field
+	field := s.Field
 	line := func(name string, t *Tally) {
 		if t.Kinds() > 0 {
 			s.Lines = append(s.Lines, [2]string{name, list(t)})
 		}
 	}
-	line("Shape (bands × height × width)", &f.Shapes)
-	line("CRS", &f.CRS)
-	line("nodata", &f.NoData)
-	line("Compression", &f.Codecs)
-	if f.Assets > 0 {
+	line("Shape (bands × height × width)", &field.Shapes)
+	line("CRS", &field.CRS)
+	line("nodata", &field.NoData)
+	line("Compression", &field.Codecs)
+	if field.Assets > 0 {
 		ratio := ""
-		if f.Stored > 0 {
-			ratio = fmt.Sprintf(", ratio %.2f", float64(f.Decoded)/float64(f.Stored))
+		if field.Stored > 0 {
+			ratio = fmt.Sprintf(", ratio %.2f", float64(field.Decoded)/float64(field.Stored))
 		}
-		s.Lines = append(s.Lines, [2]string{"Size", fmt.Sprintf("%s in %s, %s decoded%s", bytesText(f.Bytes),
-			plural(f.Assets, "asset", "assets"), bytesText(f.Decoded), ratio)})
+		s.Lines = append(s.Lines, [2]string{"Size", fmt.Sprintf("%s in %s, %s decoded%s", bytesText(field.Bytes),
+			plural(field.Assets, "asset", "assets"), bytesText(field.Decoded), ratio)})
 		s.Lines = append(s.Lines,
-			[2]string{"An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(f.Sizes.Min),
-				bytesText(f.Sizes.Max), bytesText(f.Sizes.Mean()))})
-		s.Sizes = f.Sizes.draw()
+			[2]string{"An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(field.Sizes.Min),
+				bytesText(field.Sizes.Max), bytesText(field.Sizes.Mean()))})
+		s.Sizes = field.Sizes.draw()
 	}
-	if f.Stats == nil {
+	if field.Stats == nil {
 		return
 	}
-	for i, b := range f.Stats.Bands {
+	for i, band := range field.Stats.Bands {
 		if i >= MaxBands {
-			s.MoreBands = len(f.Stats.Bands) - i
+			s.MoreBands = len(field.Stats.Bands) - i
 			break
 		}
-		s.Rows = append(s.Rows, newBandRow(f.BandName(i), &b))
+		s.Rows = append(s.Rows, newBandRow(field.BandName(i), &band))
 	}
-	if len(f.Classes) > 0 {
+	if len(field.Classes) > 0 {
 		s.classBars()
 		return
 	}
-	s.MoreHists = max(0, len(f.Stats.Bands)-maxHistograms)
-	for _, p := range f.Panels(maxHistograms) {
+	s.MoreHists = max(0, len(field.Stats.Bands)-maxHistograms)
+	for _, p := range field.Panels(maxHistograms) {
 		s.Histograms = append(s.Histograms, newHistogram(p))
 	}
 }
@@ -203,11 +203,12 @@ func (s *section) classBars() {
 	for _, c := range s.Classes {
 		top, total = max(top, c.Count), total+c.Count
 	}
-	for _, c := range s.Classes {
-		colour := s.colours[c.Value]
+	for _, class := range s.Classes {
+		colour := s.colours[class.Value]
 		s.Bars = append(s.Bars, bar{
-			Name: minus(strconv.FormatInt(c.Value, 10)), Count: count(c.Count), Share: draw.Percent(c.Count, total),
-			Width:  strconv.FormatFloat(float64(c.Count)/float64(top)*100, 'f', 2, 64),
+			Name: minus(strconv.FormatInt(class.Value, 10)), Count: count(class.Count), Share: draw.Percent(class.Count,
+				total),
+			Width:  strconv.FormatFloat(float64(class.Count)/float64(top)*100, 'f', 2, 64),
 			Colour: fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B),
 		})
 	}
@@ -218,23 +219,24 @@ func (s *section) classBars() {
 const maxBars = 24
 
 func (s *section) values() {
-	v := &s.Field.Values
+	values := &s.Field.Values
 	line := func(name, text string) { s.Lines = append(s.Lines, [2]string{name, text}) }
 	line("Type", s.Kind.String())
-	line("Values", fmt.Sprintf("%s, %s missing", thousands(v.N-v.Null), thousands(v.Null)))
-	if v.Numbers > 0 {
-		line("Range", fmt.Sprintf("%s to %s, mean %s", exact(v.Min), exact(v.Max), exact(v.Sum/float64(v.Numbers))))
+	line("Values", fmt.Sprintf("%s, %s missing", thousands(values.N-values.Null), thousands(values.Null)))
+	if values.Numbers > 0 {
+		line("Range", fmt.Sprintf("%s to %s, mean %s", exact(values.Min), exact(values.Max),
+			exact(values.Sum/float64(values.Numbers))))
 	}
-	kinds := v.Kinds.Counts()
+	kinds := values.Kinds.Counts()
 	if len(kinds) == 0 {
 		return
 	}
-	if v.Kinds.Other > 0 || v.Long > 0 {
+	if values.Kinds.Other > 0 || values.Long > 0 {
 		line("Different", fmt.Sprintf("more than %d", len(kinds)))
 	} else {
 		line("Different", thousands(int64(len(kinds))))
 	}
-	if v.Kinds.Other > 0 || v.Long > 0 || len(kinds) > 1 && kinds[0].N == 1 {
+	if values.Kinds.Other > 0 || values.Long > 0 || len(kinds) > 1 && kinds[0].N == 1 {
 		return // values that never repeat are names, and bars of them would show nothing
 	}
 	for _, c := range kinds[:min(len(kinds), maxBars)] {
@@ -243,7 +245,7 @@ func (s *section) values() {
 			name = "(empty)"
 		}
 		s.Bars = append(s.Bars, bar{
-			Name: name, Count: thousands(c.N), Share: draw.Percent(uint64(c.N), uint64(v.N-v.Null)),
+			Name: name, Count: thousands(c.N), Share: draw.Percent(uint64(c.N), uint64(values.N-values.Null)),
 			Width: strconv.FormatFloat(float64(c.N)/float64(kinds[0].N)*100, 'f', 2, 64),
 		})
 	}

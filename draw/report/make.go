@@ -36,15 +36,15 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 	if o.Loader.MaxChunkBytes == 0 {
 		o.Loader.MaxChunkBytes = resources.DefaultMaxChunkBytes
 	}
-	t, err := rows.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
+	table, err := rows.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{Options: o, table: t, last: -1, bad: map[int64]string{}, Report: &Report{
+	m := &maker{Options: o, table: table, last: -1, bad: map[int64]string{}, Report: &Report{
 		Title: o.Title, Source: o.Source, Generator: o.Generator, Seed: o.Seed,
-		Fingerprint: t.Fingerprint(), Samples: t.Len(), Notes: slices.Clone(o.Remarks),
+		Fingerprint: table.Fingerprint(), Samples: table.Len(), Notes: slices.Clone(o.Remarks),
 	}}
-	return m.Report, errors.Join(m.run(ctx), t.Close())
+	return m.Report, errors.Join(m.run(ctx), table.Close())
 }
 
 func (m *maker) run(ctx context.Context) error {
@@ -70,11 +70,11 @@ func (m *maker) run(ctx context.Context) error {
 // measurable returns the raster fields that package stats measures, as indices.
 func (m *maker) measurable() (list []int) {
 	for i := range m.Report.Fields {
-		if f := &m.Report.Fields[i]; f.Kind == catalog.Raster && f.first != nil {
-			if _, err := stats.NewField(f.first.DType, f.first.Bands); err == nil {
+		if field := &m.Report.Fields[i]; field.Kind == catalog.Raster && field.first != nil {
+			if _, err := stats.NewField(field.first.DType, field.first.Bands); err == nil {
 				list = append(list, i)
 			} else {
-				m.note(fmt.Sprintf("Field %q is not measured: its dtype is %s.", f.Name, f.first.DType))
+				m.note(fmt.Sprintf("Field %q is not measured: its dtype is %s.", field.Name, field.first.DType))
 			}
 		}
 	}
@@ -103,10 +103,10 @@ func (m *maker) measure(ctx context.Context) error {
 		sp.BadSamples = spec.BadSkip
 	}
 	progress := func(done, total int64) { m.Progress("measuring", done, total) }
-	r, err := survey.Stats(ctx, sp, o, progress)
+	report, err := survey.Stats(ctx, sp, o, progress)
 	if fault.KindOf(err) != 0 && sp.BadSamples == spec.BadError {
 		sp.BadSamples = spec.BadSkip
-		r, err = survey.Stats(ctx, sp, o, progress)
+		report, err = survey.Stats(ctx, sp, o, progress)
 	}
 	switch {
 	case fault.KindOf(err) != 0: // statistics need one readable sample for shape and dtype
@@ -115,8 +115,8 @@ func (m *maker) measure(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	m.Skipped = r.Skipped
-	m.take(r, list)
+	m.Skipped = report.Skipped
+	m.take(report, list)
 	return nil
 }
 
@@ -134,12 +134,12 @@ func (m *maker) take(r *stats.Report, list []int) {
 func (m *maker) mixed(list []int) bool {
 	for _, i := range list {
 		kinds := map[string]bool{}
-		f := &m.Report.Fields[i]
-		for _, c := range f.Shapes.Counts() {
+		field := &m.Report.Fields[i]
+		for _, c := range field.Shapes.Counts() {
 			bands, _, _ := strings.Cut(c.Name, " ")
 			kinds[bands+c.Name[strings.LastIndexByte(c.Name, ' '):]] = true
 		}
-		if len(kinds) > 1 || f.Shapes.Other > 0 {
+		if len(kinds) > 1 || field.Shapes.Other > 0 {
 			return true
 		}
 	}

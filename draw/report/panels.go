@@ -18,7 +18,7 @@ import (
 func Panels(ctx context.Context, spec loader.Spec, o loader.Options,
 	progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
 	spec = spec.WithDefaults()
-	r, err := survey.Stats(ctx, spec, o, progress)
+	report, err := survey.Stats(ctx, spec, o, progress)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -27,14 +27,14 @@ func Panels(ctx context.Context, spec loader.Spec, o loader.Options,
 		return nil, 0, err
 	}
 	for i, f := range spec.Fields {
-		s, measured := r.Fields[f.Name]
+		s, measured := report.Fields[f.Name]
 		if !measured {
 			continue
 		}
 		bands += len(s.Bands)
 		field := Field{BandNames: names[i], Stats: &s}
 		for _, panel := range field.Panels(draw.MaxPanels - len(p)) {
-			if len(r.Fields) > 1 {
+			if len(report.Fields) > 1 {
 				panel.Name = f.Name + ": " + panel.Name
 			}
 			p = append(p, panel)
@@ -54,21 +54,21 @@ func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [
 		defer files.Close() //nolint:errcheck // they were only read
 		o.Opener = files
 	}
-	t, err := rows.OpenTable(ctx, spec, o)
+	table, err := rows.OpenTable(ctx, spec, o)
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close() //nolint:errcheck // it was only read
+	defer table.Close() //nolint:errcheck // it was only read
 	for i := range spec.Fields {
 		var list []string
-		if t.Kind(i) == catalog.Raster {
-			a, err := t.Asset(ctx, i, 0)
+		if table.Kind(i) == catalog.Raster {
+			asset, err := table.Asset(ctx, i, 0)
 			if err != nil {
 				return nil, err
 			}
 			alone := o
-			alone.Opener = rows.Alone(o.Opener, a)
-			if info, err := survey.Inspect(ctx, a.URI, alone); err == nil && info.TIFF != nil {
+			alone.Opener = rows.Alone(o.Opener, asset)
+			if info, err := survey.Inspect(ctx, asset.URI, alone); err == nil && info.TIFF != nil {
 				list = info.TIFF.BandNames
 			}
 		}

@@ -66,19 +66,19 @@ func (m *maker) warnRaster(f *Field) {
 		return
 	}
 	var empty, flat, nan, inf []string
-	for i, b := range f.Stats.Bands {
-		name, total := f.BandName(i), b.Count+b.NoData+b.NaN+b.Inf
+	for i, band := range f.Stats.Bands {
+		name, total := f.BandName(i), band.Count+band.NoData+band.NaN+band.Inf
 		switch {
-		case b.Count == 0:
+		case band.Count == 0:
 			empty = append(empty, name)
-		case b.Min.String() == b.Max.String():
-			flat = append(flat, fmt.Sprintf("%s: %s", name, b.Min))
+		case band.Min.String() == band.Max.String():
+			flat = append(flat, fmt.Sprintf("%s: %s", name, band.Min))
 		}
-		if b.NaN > 0 {
-			nan = append(nan, fmt.Sprintf("%s: %s", name, draw.Percent(b.NaN, total)))
+		if band.NaN > 0 {
+			nan = append(nan, fmt.Sprintf("%s: %s", name, draw.Percent(band.NaN, total)))
 		}
-		if b.Inf > 0 {
-			inf = append(inf, fmt.Sprintf("%s: %s", name, draw.Percent(b.Inf, total)))
+		if band.Inf > 0 {
+			inf = append(inf, fmt.Sprintf("%s: %s", name, draw.Percent(band.Inf, total)))
 		}
 	}
 	for _, e := range []struct {

@@ -72,9 +72,9 @@ func run(ctx context.Context, scene, out string, size, stride int) error {
 	if len(img.Shape) != 3 || img.Shape[0] != 6 || img.DType != chunk.Uint16 {
 		return fmt.Errorf("%s: %v of %v, not six bands of uint16", scene, img.Shape, img.DType)
 	}
-	h, w := img.Shape[1], img.Shape[2]
-	if size < 16 || stride < 1 || 2*size > h || size > w {
-		return fmt.Errorf("chips of %d pixels every %d from a scene of %d by %d", size, stride, h, w)
+	height, w := img.Shape[1], img.Shape[2]
+	if size < 16 || stride < 1 || 2*size > height || size > w {
+		return fmt.Errorf("chips of %d pixels every %d from a scene of %d by %d", size, stride, height, w)
 	}
 	// The lowest rows of the scene are for validation.
 	sets := []struct {
@@ -82,8 +82,8 @@ func run(ctx context.Context, scene, out string, size, stride int) error {
 		y0, y1 int
 		step   int
 	}{
-		{"train", 0, h - size, stride},
-		{"val", h - size, h, size / 2},
+		{"train", 0, height - size, stride},
+		{"val", height - size, height, size / 2},
 	}
 	for _, s := range sets {
 		n, classes, err := cut(img, filepath.Join(out, s.name), size, s.y0, s.y1, s.step)
@@ -135,11 +135,11 @@ func cut(img *raster.Array, out string, size, y0, y1, step int) (int, counts, er
 // crop copies a square window of every band.
 func crop(img *raster.Array, y0, x0, size int) []byte {
 	const width = 2 // bytes of a sample
-	h, w := img.Shape[1], img.Shape[2]
+	height, w := img.Shape[1], img.Shape[2]
 	out := make([]byte, 0, img.Shape[0]*size*size*width)
 	for b := range img.Shape[0] {
 		for y := y0; y < y0+size; y++ {
-			start := ((b*h+y)*w + x0) * width
+			start := ((b*height+y)*w + x0) * width
 			out = append(out, img.Data[start:start+size*width]...)
 		}
 	}
@@ -238,18 +238,18 @@ func writeRumi(path string, r picture) error {
 }
 
 func create(path string, write func(*bufio.Writer) error) error {
-	f, err := os.Create(path)
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(f)
-	if err := write(w); err != nil {
-		f.Close()
+	writer := bufio.NewWriter(file)
+	if err := write(writer); err != nil {
+		file.Close()
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := w.Flush(); err != nil {
-		f.Close()
+	if err := writer.Flush(); err != nil {
+		file.Close()
 		return err
 	}
-	return f.Close()
+	return file.Close()
 }

@@ -35,31 +35,31 @@ func Token(token string) (*Bearer, error) {
 // TokenFile returns a bearer of the token in a file, which is read again when it changes.
 func TokenFile(path string) (*Bearer, error) {
 	// If the file cannot be read any more, the last token stays: the server decides whether it is still valid.
-	f, err := reload.Open(func(b [][]byte) (string, error) {
+	files, err := reload.Open(func(b [][]byte) (string, error) {
 		token := strings.TrimSpace(string(b[0]))
 		return token, checkToken(token)
 	}, reload.Every, func(error) {}, path)
 	if err != nil {
 		return nil, err
 	}
-	return &Bearer{func() (string, error) { return f.Get(), nil }}, nil
+	return &Bearer{func() (string, error) { return files.Get(), nil }}, nil
 }
 
 // FromEnvironment returns the bearer of TokenVariable, else of TokenFileVariable, else nil.
 func FromEnvironment() (*Bearer, error) {
 	if t := os.Getenv(TokenVariable); t != "" {
-		b, err := Token(t)
+		bearer, err := Token(t)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", TokenVariable, err)
 		}
-		return b, err
+		return bearer, err
 	}
 	if p := os.Getenv(TokenFileVariable); p != "" {
-		b, err := TokenFile(p)
+		bearer, err := TokenFile(p)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", TokenFileVariable, err)
 		}
-		return b, err
+		return bearer, err
 	}
 	return nil, nil
 }

@@ -51,7 +51,7 @@ const madeName = "local"
 
 // NewGate reads the files.
 func NewGate(o GateOptions) (*Gate, error) {
-	g := &Gate{audience: o.Audience, issuer: o.Issuer, certificates: o.Certificates}
+	gate := &Gate{audience: o.Audience, issuer: o.Issuer, certificates: o.Certificates}
 	if o.Every == 0 {
 		o.Every = reload.Every
 	}
@@ -61,7 +61,7 @@ func NewGate(o GateOptions) (*Gate, error) {
 	var err error
 	if o.Tokens != "" {
 		parse := func(b [][]byte) (*Tokens, error) { return ParseTokens(b[0]) }
-		if g.tokens, err = reload.Open(parse, o.Every, o.Failed, o.Tokens); err != nil {
+		if gate.tokens, err = reload.Open(parse, o.Every, o.Failed, o.Tokens); err != nil {
 			return nil, err
 		}
 	}
@@ -71,14 +71,14 @@ func NewGate(o GateOptions) (*Gate, error) {
 				"services of their issuer would be let in")
 		}
 		parse := func(b [][]byte) (*Keys, error) { return ParseKeys(b[0]) }
-		if g.keys, err = reload.Open(parse, o.Every, o.Failed, o.Keys); err != nil {
+		if gate.keys, err = reload.Open(parse, o.Every, o.Failed, o.Keys); err != nil {
 			return nil, err
 		}
 	}
 	if o.Made != "" {
-		g.made = &Tokens{list: []known{{client: Client{Name: madeName}, sum: sha256.Sum256([]byte(o.Made))}}}
+		gate.made = &Tokens{list: []known{{client: Client{Name: madeName}, sum: sha256.Sum256([]byte(o.Made))}}}
 	}
-	return g, nil
+	return gate, nil
 }
 
 // What Check returns.
@@ -148,11 +148,11 @@ func (g *Gate) check(header []string, chain []*x509.Certificate) (*Pass, error) 
 		return nil, ErrCertificate
 	}
 	if !g.Asks() {
-		p := &Pass{}
+		pass := &Pass{}
 		if len(chain) > 0 {
-			p.Name = certificateName(chain[0])
+			pass.Name = certificateName(chain[0])
 		}
-		return p, nil
+		return pass, nil
 	}
 	if len(header) != 1 {
 		return nil, ErrNoToken
@@ -168,11 +168,11 @@ func (g *Gate) check(header []string, chain []*x509.Certificate) (*Pass, error) 
 	if g.keys == nil || strings.Count(token, ".") != 2 {
 		return nil, ErrUnknown
 	}
-	c, until, err := g.keys.Get().client(token, g.audience, g.issuer)
+	client, until, err := g.keys.Get().client(token, g.audience, g.issuer)
 	if err != nil {
 		return nil, err
 	}
-	return &Pass{Client: c, gate: g, expires: until}, nil
+	return &Pass{Client: client, gate: g, expires: until}, nil
 }
 
 // listed returns the client of a token by its hash.

@@ -33,7 +33,7 @@ func ParseKeys(b []byte) (*Keys, error) {
 	if err := json.Unmarshal(b, &set); err != nil {
 		return nil, errors.New("it is not a JSON Web Key Set with keys that are supported")
 	}
-	k := &Keys{}
+	keys := &Keys{}
 	for i, key := range set.Keys {
 		switch {
 		case !key.Valid() || !key.IsPublic():
@@ -41,12 +41,12 @@ func ParseKeys(b []byte) (*Keys, error) {
 		case key.Use != "" && key.Use != "sig":
 			continue
 		}
-		k.set.Keys = append(k.set.Keys, key)
+		keys.set.Keys = append(keys.set.Keys, key)
 	}
-	if len(k.set.Keys) == 0 {
+	if len(keys.set.Keys) == 0 {
 		return nil, errors.New("it has no key for signatures")
 	}
-	return k, nil
+	return keys, nil
 }
 
 // claims are those that are read of a token.

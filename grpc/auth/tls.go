@@ -37,13 +37,13 @@ func ServerTLS(o TLSOptions) (*tls.Config, error) {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	f, err := reload.Open(func(b [][]byte) (*tls.Config, error) { return serverConfig(b, o.Protocols) },
+	files, err := reload.Open(func(b [][]byte) (*tls.Config, error) { return serverConfig(b, o.Protocols) },
 		o.Every, o.Failed, paths...)
 	if err != nil {
 		return nil, err
 	}
-	c := f.Get().Clone()
-	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.Get(), nil }
+	c := files.Get().Clone()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.Get(), nil }
 	return c, nil
 }
 
@@ -53,35 +53,35 @@ func serverConfig(files [][]byte, protocols []string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err // the errors of crypto/tls are clear and contain no bytes of a key
 	}
-	c := &tls.Config{
+	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols,
 		// A resumed session would skip the check of a client's certificate by new authorities. Connections last for
 		// hours, so that resuming would save nothing.
 		SessionTicketsDisabled: true,
 	}
 	if len(files) > 2 {
-		if c.ClientCAs = pool(files[2]); c.ClientCAs == nil {
+		if config.ClientCAs = pool(files[2]); config.ClientCAs == nil {
 			return nil, errors.New("the authorities of clients have no certificate in PEM")
 		}
-		c.ClientAuth = tls.RequireAndVerifyClientCert
+		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	return c, nil
+	return config, nil
 }
 
 func pool(b []byte) *x509.CertPool {
-	p := x509.NewCertPool()
-	if !p.AppendCertsFromPEM(b) {
+	certPool := x509.NewCertPool()
+	if !certPool.AppendCertsFromPEM(b) {
 		return nil
 	}
-	return p
+	return certPool
 }
 
 // ClientTLS returns the configuration of a client for PEM: the authorities of the server (empty: the system's),
 // and the certificate and key of the client, if it has any.
 func ClientTLS(authorities, certificate, key []byte) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(authorities) > 0 {
-		if c.RootCAs = pool(authorities); c.RootCAs == nil {
+		if config.RootCAs = pool(authorities); config.RootCAs == nil {
 			return nil, errors.New("the root certificates are not PEM")
 		}
 	}
@@ -90,7 +90,7 @@ func ClientTLS(authorities, certificate, key []byte) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Certificates = []tls.Certificate{pair}
+		config.Certificates = []tls.Certificate{pair}
 	}
-	return c, nil
+	return config, nil
 }

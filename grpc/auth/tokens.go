@@ -87,7 +87,7 @@ type Tokens struct{ list []known }
 // ParseTokens reads a file of tokens: one JSON object a line, as Line writes them. Empty lines, and those that begin
 // with "#", are left out.
 func ParseTokens(b []byte) (*Tokens, error) {
-	t := &Tokens{}
+	tokens := &Tokens{}
 	for i, text := range strings.Split(string(b), "\n") {
 		text = strings.TrimSpace(text)
 		if text == "" || text[0] == '#' {
@@ -98,26 +98,26 @@ func ParseTokens(b []byte) (*Tokens, error) {
 			// Without the text of the line: somebody may have put the token itself there.
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
-		for _, other := range t.list {
+		for _, other := range tokens.list {
 			if other.sum == k.sum {
 				return nil, fmt.Errorf("line %d: the same token is that of %q above", i+1, other.client.Name)
 			}
 		}
-		t.list = append(t.list, k)
+		tokens.list = append(tokens.list, k)
 	}
-	return t, nil
+	return tokens, nil
 }
 
 func parseLine(text string) (known, error) {
 	var l line
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&l); err != nil {
 		// A decoder's own text may show what stands there.
 		return known{}, errors.New(`it is not an object with "name", "sha256", "roots", "streams", "datasets", ` +
 			`"rate" and "expires"`)
 	}
-	if d.More() {
+	if decoder.More() {
 		return known{}, errors.New("it has more than one object")
 	}
 	return l.check()

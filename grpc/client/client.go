@@ -153,12 +153,12 @@ func Dial(target string, o Options) (*Client, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{target: target, options: o}
+	client := &Client{target: target, options: o}
 	known := map[string]bool{}
 	for t := range strings.SplitSeq(target, ",") {
 		addresses, err := resolve(strings.TrimSpace(t))
 		if err != nil {
-			return nil, errors.Join(err, c.Close())
+			return nil, errors.Join(err, client.Close())
 		}
 		for _, a := range addresses {
 			if known[a.target] {
@@ -167,12 +167,12 @@ func Dial(target string, o Options) (*Client, error) {
 			known[a.target] = true
 			p, err := dialPeer(a, o)
 			if err != nil {
-				return nil, errors.Join(err, c.Close())
+				return nil, errors.Join(err, client.Close())
 			}
-			c.peers = append(c.peers, p)
+			client.peers = append(client.peers, p)
 		}
 	}
-	return c, nil
+	return client, nil
 }
 
 // Close closes the connections. Loaders that still use them fail; batches stay valid until Release.
@@ -234,17 +234,17 @@ type place struct {
 // Open opens a spec at all servers; one that does may stand for all. Errors about files have a
 // *fault.Error in their chain.
 func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
-	b, err := json.Marshal(spec.WithDefaults())
+	data, err := json.Marshal(spec.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{client: c, request: b, places: make([]place, len(c.peers))}
+	run := &Run{client: c, request: data, places: make([]place, len(c.peers))}
 	var replies []*chaskiv1.DescribeReply
 	first := -1
 	silent := 0
 	err = c.retry(ctx, c.options.OpenAttempts, func() error {
 		var err error
-		if replies, err = c.describe(ctx, b); status.Code(err) == codes.DeadlineExceeded {
+		if replies, err = c.describe(ctx, data); status.Code(err) == codes.DeadlineExceeded {
 			if silent++; silent >= c.options.Silences && ctx.Err() == nil {
 				err = fmt.Errorf("%w: %w", errFinal, err)
 			}
@@ -255,21 +255,21 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	if first < 0 {
 		return nil, err
 	}
-	if err := r.fill(replies[first]); err != nil {
+	if err := run.fill(replies[first]); err != nil {
 		return nil, c.peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
-	r.spec.BadLimit = spec.BadLimit // which is not part of the hash: the server may know the spec with another limit
+	run.spec.BadLimit = spec.BadLimit // which is not part of the hash: the server may know the spec with another limit
 	for i, d := range replies {
 		if d == nil {
 			continue
 		}
-		if d.GetSpecHash() != r.hash {
+		if d.GetSpecHash() != run.hash {
 			return nil, c.peers[i].failed(fmt.Errorf("%w than %s: fingerprints %s and %s, spec hashes %s and %s",
-				ErrChanged, c.peers[first].target, d.GetFingerprint(), r.fingerprint, d.GetSpecHash(), r.hash))
+				ErrChanged, c.peers[first].target, d.GetFingerprint(), run.fingerprint, d.GetSpecHash(), run.hash))
 		}
-		r.places[i] = place{d.GetHandle(), d.GetShared()}
+		run.places[i] = place{d.GetHandle(), d.GetShared()}
 	}
-	return r, nil
+	return run, nil
 }
 
 // Of several servers, those that do not describe a spec within graceLeast, and graceFactor times as long as
@@ -322,11 +322,12 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 			return fmt.Errorf("the server's description: %w", err)
 		}
 	}
-	for _, f := range d.GetFields() {
-		info := loader.FieldInfo{Name: f.GetName(), Kind: f.GetKind(), Shape: f.GetShape(), Axes: f.GetAxes()}
-		if f.GetDtype() != "" {
-			if info.DType, err = chunk.ParseDType(f.GetDtype()); err != nil {
-				return fmt.Errorf("the server's description: field %q: %w", f.GetName(), err)
+	for _, fieldInfo := range d.GetFields() {
+		info := loader.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
+			Axes: fieldInfo.GetAxes()}
+		if fieldInfo.GetDtype() != "" {
+			if info.DType, err = chunk.ParseDType(fieldInfo.GetDtype()); err != nil {
+				return fmt.Errorf("the server's description: field %q: %w", fieldInfo.GetName(), err)
 			}
 		}
 		r.fields = append(r.fields, info)
@@ -337,12 +338,12 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 
 // groupsOf returns the groups in the description of a server, or nil.
 func groupsOf(d *chaskiv1.DescribeReply) (*shuffle.Groups, error) {
-	m := d.GetGroups()
-	if m == nil {
+	groups := d.GetGroups()
+	if groups == nil {
 		return nil, nil
 	}
-	g := &shuffle.Groups{Dataset: int(m.GetDataset()), Pool: m.GetPool(), Samples: d.GetSamples()}
-	for _, l := range m.GetLevels() {
+	g := &shuffle.Groups{Dataset: int(groups.GetDataset()), Pool: groups.GetPool(), Samples: d.GetSamples()}
+	for _, l := range groups.GetLevels() {
 		g.Levels = append(g.Levels, shuffle.Level{Drawn: l.GetDrawn(), Samples: l.GetSamples()})
 	}
 	if err := g.Check(); err != nil {
@@ -383,12 +384,12 @@ func (r *Run) Fields() []loader.FieldInfo { return r.fields }
 // RowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
 func (r *Run) RowBytes() int64 {
 	n := int64(besideBytes)
-	for _, f := range r.fields {
-		if f.Kind == "points" || f.DType == chunk.Invalid {
+	for _, fieldInfo := range r.fields {
+		if fieldInfo.Kind == "points" || fieldInfo.DType == chunk.Invalid {
 			continue
 		}
-		row := int64(f.DType.Size())
-		for _, k := range f.Shape {
+		row := int64(fieldInfo.DType.Size())
+		for _, k := range fieldInfo.Shape {
 			if k < 0 || k > DefaultMaxBatchBytes {
 				k = 0 // the server's value is not trusted
 			}

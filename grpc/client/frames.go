@@ -55,12 +55,12 @@ func (f *frames) await(ctx context.Context, n int) {
 		f.late = 0
 		return
 	}
-	t := time.NewTimer(longestWait)
-	defer t.Stop()
+	timer := time.NewTimer(longestWait)
+	defer timer.Stop()
 	select {
 	case <-f.wake:
 		f.late = 0
-	case <-t.C:
+	case <-timer.C:
 		f.late = min(f.late+1, mostLate)
 		f.skip = 1 << f.late
 	case <-ctx.Done():

@@ -166,13 +166,13 @@ func (l *lane) describe() error {
 // watch ends the connection when the server owes something and is silent for too long.
 func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	limit := l.peer.options.Timeout
-	t := time.NewTimer(limit)
-	defer t.Stop()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-timer.C:
 		}
 		l.s.mu.Lock()
 		left := limit - time.Since(l.heard)
@@ -189,7 +189,7 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 				ErrSilent, limit, owed.id, owed.ticket.Epoch, owed.ticket.First))
 			return
 		}
-		t.Reset(left)
+		timer.Reset(left)
 	}
 }
 
@@ -240,9 +240,9 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 	in := assembly{memory: l.memory()}
 	defer in.drop()
-	r := &wire.Reply{}
+	reply := &wire.Reply{}
 	for {
-		if err := stream.RecvMsg(r); err != nil {
+		if err := stream.RecvMsg(reply); err != nil {
 			return err
 		}
 		want := l.oldest()
@@ -250,19 +250,20 @@ func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 		switch {
 		case want == nil:
 			err = fmt.Errorf("%w: it answers what was not asked", ErrProtocol)
-		case r.Fault != nil:
-			err = l.fault(r.Fault, want)
-		case r.Lease != nil:
-			if leases == nil || in.to != nil || r.Lease.GetTicket() != want.id {
-				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, r.Lease.GetTicket(), want.id)
+		case reply.Fault != nil:
+			err = l.fault(reply.Fault, want)
+		case reply.Lease != nil:
+			if leases == nil || in.to != nil || reply.Lease.GetTicket() != want.id {
+				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, reply.Lease.GetTicket(),
+					want.id)
 				break
 			}
-			return l.leased(r.Lease, want, leases)
+			return l.leased(reply.Lease, want, leases)
 		default:
-			err = in.add(r, want.id, l.peer.options.MaxBatchBytes)
+			err = in.add(reply, want.id, l.peer.options.MaxBatchBytes)
 		}
-		size := r.Len
-		r.Free()
+		size := reply.Len
+		reply.Free()
 		if err != nil {
 			return err
 		}
@@ -311,16 +312,16 @@ func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
 
 // hand checks that a batch answers want, and passes it to the session.
 func (l *lane) hand(in *assembly, want *request) error {
-	b, err := in.to.Batch()
+	batch, err := in.to.Batch()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	return l.finish(b, want)
+	return l.finish(batch, want)
 }
 
 // leased does the same with a batch in shared memory.
 func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) error {
-	b, err := leases.claim(lease, l.peer.options.MaxBatchBytes)
+	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes)
 	if err != nil {
 		return err
 	}
@@ -328,19 +329,19 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) e
 	if memory == nil {
 		memory = l.peer.options.Memory
 	}
-	if b, err = payload.Finish(b, memory); err != nil {
+	if batch, err = payload.Finish(batch, memory); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	return l.finish(b, want)
+	return l.finish(batch, want)
 }
 
 // finish checks that a batch answers want, and passes it to the session. On an error it releases the batch.
 func (l *lane) finish(b *loader.Batch, want *request) error {
-	t := want.ticket
-	if b.Epoch != t.Epoch || b.First != t.First || b.Rows != t.Rows() {
+	ticket := want.ticket
+	if b.Epoch != ticket.Epoch || b.First != ticket.First || b.Rows != ticket.Rows() {
 		b.Release()
 		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
-			ErrProtocol, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
+			ErrProtocol, b.Epoch, b.First, b.Rows, ticket.Epoch, ticket.First, ticket.Rows())
 	}
 	l.s.answer(l, b, nil)
 	return nil

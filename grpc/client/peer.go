@@ -104,11 +104,11 @@ func (p *peer) describe(ctx context.Context, spec []byte) (*chaskiv1.DescribeRep
 func (p *peer) info(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	r, err := p.stub.Info(ctx, &chaskiv1.InfoRequest{Path: path})
+	infoReply, err := p.stub.Info(ctx, &chaskiv1.InfoRequest{Path: path})
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	return r.GetJson(), nil
+	return infoReply.GetJson(), nil
 }
 
 func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {
@@ -136,17 +136,17 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 			return nil, p.failed(err)
 		}
 	}
-	b, err := in.to.Batch()
+	batch, err := in.to.Batch()
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	if len(b.Tensors) != 1 || b.Tensors[0].Kind != loader.Dense {
+	if len(batch.Tensors) != 1 || batch.Tensors[0].Kind != loader.Dense {
 		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
-	t := &b.Tensors[0]
-	a := &raster.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
+	t := &batch.Tensors[0]
+	array := &raster.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
 	for _, n := range t.Shape {
-		a.Shape = append(a.Shape, int(n))
+		array.Shape = append(array.Shape, int(n))
 	}
-	return a, nil
+	return array, nil
 }

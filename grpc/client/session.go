@@ -147,12 +147,12 @@ func (s *session) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.wants() {
-		t, native, ok := s.demand.next()
+		ticket, native, ok := s.demand.next()
 		if !ok {
 			break
 		}
 		s.last++
-		r := &request{id: s.last, ticket: t, native: native}
+		r := &request{id: s.last, ticket: ticket, native: native}
 		if r.group = -1; s.run.groups != nil {
 			r.group, r.turn = s.run.groups.Of(r.ticket), s.run.groups.Turn(r.ticket)
 		}
@@ -331,16 +331,16 @@ func (s *session) slow() time.Duration {
 // hedge asks a second server for what Next waits for, when the first is slow. The first answer counts;
 // they are the same.
 func (s *session) hedge() {
-	t := time.NewTimer(time.Hour)
-	defer t.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-s.look:
-		case <-t.C:
+		case <-timer.C:
 		}
-		t.Reset(s.hedgeNow())
+		timer.Reset(s.hedgeNow())
 	}
 }
 

@@ -88,15 +88,15 @@ func (c *leaseConn) greet() error {
 	if err := c.conn.Send(shm.Greeting(shm.Hello, c.token), -1); err != nil {
 		return err
 	}
-	m, file, err := c.conn.Receive()
+	message, file, err := c.conn.Receive()
 	if err != nil {
 		return err
 	}
-	if m.Kind != shm.Welcome || m.C != shm.Version {
+	if message.Kind != shm.Welcome || message.C != shm.Version {
 		shm.CloseFile(file)
 		return errors.New("lease socket: the server does not let this client in")
 	}
-	c.secret = m.Token()
+	c.secret = message.Token()
 	return c.conn.SetDeadline(time.Time{})
 }
 

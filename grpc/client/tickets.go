@@ -47,11 +47,11 @@ func (r *Run) Tickets(o TicketOptions) (*Tickets, error) {
 	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
 		return nil, fmt.Errorf("client: prefetch is %d: it must be from 1 to %d", o.Prefetch, maxPrefetch)
 	}
-	t := &Tickets{rows: r.RowBytes()}
-	t.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, t.next)
-	t.demand.memory = o.Memory
-	t.session = newSession(r, t.demand)
-	return t, nil
+	tickets := &Tickets{rows: r.RowBytes()}
+	tickets.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, tickets.next)
+	tickets.demand.memory = o.Memory
+	tickets.session = newSession(r, tickets.demand)
+	return tickets, nil
 }
 
 // next is demand.next.

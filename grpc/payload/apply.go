@@ -15,15 +15,15 @@ import (
 // result's dtype (package einops, type Convert), and the fill value wherever the mask is 0.
 // A tensor without Convert is left alone. The error names what contradicts the tensor.
 func Apply(t *loader.Tensor) error {
-	c := t.Convert
-	if c == nil {
+	convert := t.Convert
+	if convert == nil {
 		return nil
 	}
-	if msg := checkConvert(t, c); msg != "" {
+	if msg := checkConvert(t, convert); msg != "" {
 		return fmt.Errorf("tensor %q: %s", t.Name, msg)
 	}
 	elems, _ := elements(t.Shape)
-	return applyTo(t, cast.Aligned(int(elems)*c.To.Size()))
+	return applyTo(t, cast.Aligned(int(elems)*convert.To.Size()))
 }
 
 // applyTo is Apply with memory for the result, of a tensor that checkConvert accepts.
@@ -53,21 +53,21 @@ func converted(t *loader.Tensor, out []byte) error {
 func fill(out []byte, c *loader.Convert) error {
 	var v [8]byte
 	e := v[:c.To.Size()]
-	t := kernel.F32
+	num := kernel.F32
 	switch c.To {
 	case chunk.Uint8:
-		t = kernel.U8
+		num = kernel.U8
 	case chunk.Float16:
-		t = kernel.F16
+		num = kernel.F16
 	case chunk.BFloat16:
-		t = kernel.BF16
+		num = kernel.BF16
 	case chunk.Int64:
-		t = kernel.I64
+		num = kernel.I64
 	}
 	bits := uint64(0)
-	if t.IsFloat() {
-		bits = kernel.FloatBits(t, c.Fill)
-	} else if b, ok := kernel.IntBits(t, c.Fill); ok {
+	if num.IsFloat() {
+		bits = kernel.FloatBits(num, c.Fill)
+	} else if b, ok := kernel.IntBits(num, c.Fill); ok {
 		bits = b
 	} else {
 		return fmt.Errorf("fill value %v does not fit %v", c.Fill, c.To)

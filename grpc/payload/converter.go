@@ -27,10 +27,10 @@ const shortRun = 512
 
 // newConverter expects a tensor that checkSizes accepts, and memory for its elements once converted.
 func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
-	c := t.Convert
+	convert := t.Convert
 	cv, err := einops.NewConverter(einops.Convert{
-		From: t.DType, To: c.To, Scale: orNil(c.Scale), Offset: orNil(c.Offset),
-		Clip: c.Clip, Lo: c.Lo, Hi: c.Hi, Fill: c.Fill,
+		From: t.DType, To: convert.To, Scale: orNil(convert.Scale), Offset: orNil(convert.Offset),
+		Clip: convert.Clip, Lo: convert.Lo, Hi: convert.Hi, Fill: convert.Fill,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
@@ -41,12 +41,12 @@ func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
 	}
 	// The tensor is converted as a raster: the axes before the band axis are its rows, those after it its columns. So
 	// the scatter loops and kernels of chips can be used.
-	axis, outer := max(c.BandAxis, 0), 1
+	axis, outer := max(convert.BandAxis, 0), 1
 	for i, n := range t.Shape {
 		switch {
 		case i < axis:
 			outer *= int(n)
-		case i == axis && c.BandAxis >= 0:
+		case i == axis && convert.BandAxis >= 0:
 			v.bands = int(n)
 		default:
 			v.inner *= int(n)

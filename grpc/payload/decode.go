@@ -89,8 +89,8 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 	}
 	h := p[sizePrefix : sizePrefix+int(n)]
 	d := newDecoder(h, len(p), len(memory))
-	b := d.batch()
-	d.load(b, func(s span) []byte {
+	batch := d.batch()
+	d.load(batch, func(s span) []byte {
 		if len(memory) > 0 && s.offset >= uint64(len(p)) {
 			s.offset -= uint64(len(p))
 			return s.of(memory)
@@ -100,7 +100,7 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	return b, nil
+	return batch, nil
 }
 
 // decoder first reads the header (batch), which needs no other byte of the payload, and then the bytes of the ranges
@@ -169,7 +169,7 @@ func (d *decoder) batch() *loader.Batch {
 		return nil
 	}
 	d.rows = int(rows)
-	b := &loader.Batch{
+	batch := &loader.Batch{
 		Epoch:     t.uint64(batchEpoch),
 		First:     int64(t.uint64(batchFirst)),
 		Rows:      d.rows,
@@ -177,22 +177,22 @@ func (d *decoder) batch() *loader.Batch {
 		Samples:   t.int64s(batchSamples),
 	}
 	valid, _ := t.vector(batchValid, 1)
-	if len(valid) != d.rows || len(b.Positions) != d.rows || len(b.Samples) != d.rows {
+	if len(valid) != d.rows || len(batch.Positions) != d.rows || len(batch.Samples) != d.rows {
 		d.fail("batch", t.pos, "%d rows, but %d valid, %d positions, %d samples", d.rows, len(valid),
-			len(b.Positions), len(b.Samples))
+			len(batch.Positions), len(batch.Samples))
 		return nil
 	}
-	b.Valid = make([]bool, len(valid))
+	batch.Valid = make([]bool, len(valid))
 	for i, v := range valid {
-		b.Valid[i] = v != 0
+		batch.Valid[i] = v != 0
 	}
 	t.each(batchBad, "bad row", func(_ int, t table) {
-		b.Bad = append(b.Bad, d.bad(t))
+		batch.Bad = append(batch.Bad, d.bad(t))
 	})
 	t.each(batchTensors, "tensor", func(_ int, t table) {
-		b.Tensors = append(b.Tensors, d.tensor(t))
+		batch.Tensors = append(batch.Tensors, d.tensor(t))
 	})
-	return b
+	return batch
 }
 
 func (d *decoder) bad(t table) loader.Bad {

@@ -60,39 +60,39 @@ func Encode(b *loader.Batch) (segments [][]byte, total int) {
 
 // header returns the size-prefixed header of b.
 func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte {
-	f := flatbuffers.NewBuilder(sizeHint)
-	f.StartVector(1, len(b.Valid), 1)
+	builder := flatbuffers.NewBuilder(sizeHint)
+	builder.StartVector(1, len(b.Valid), 1)
 	for i := len(b.Valid) - 1; i >= 0; i-- {
-		f.PrependBool(b.Valid[i])
+		builder.PrependBool(b.Valid[i])
 	}
-	valid := f.EndVector(len(b.Valid))
-	positions := int64s(f, b.Positions)
-	samples := int64s(f, b.Samples)
+	valid := builder.EndVector(len(b.Valid))
+	positions := int64s(builder, b.Positions)
+	samples := int64s(builder, b.Samples)
 
 	bads := make([]flatbuffers.UOffsetT, len(b.Bad))
 	for i, bad := range b.Bad {
-		bads[i] = badRow(f, bad)
+		bads[i] = badRow(builder, bad)
 	}
 	tensors := make([]flatbuffers.UOffsetT, len(b.Tensors))
 	for i := range b.Tensors {
-		tensors[i] = tensor(f, &b.Tensors[i], places[i])
+		tensors[i] = tensor(builder, &b.Tensors[i], places[i])
 	}
-	bad := offsets(f, bads)
-	vector := offsets(f, tensors)
+	bad := offsets(builder, bads)
+	vector := offsets(builder, tensors)
 
-	fbs.BatchStart(f)
-	fbs.BatchAddVersion(f, Version)
-	fbs.BatchAddEpoch(f, b.Epoch)
-	fbs.BatchAddFirst(f, b.First)
-	fbs.BatchAddRows(f, int32(b.Rows))
-	fbs.BatchAddValid(f, valid)
-	fbs.BatchAddPositions(f, positions)
-	fbs.BatchAddSamples(f, samples)
-	fbs.BatchAddBad(f, bad)
-	fbs.BatchAddTensors(f, vector)
-	fbs.BatchAddLength(f, length)
-	fbs.FinishSizePrefixedBatchBuffer(f, fbs.BatchEnd(f))
-	return f.FinishedBytes()
+	fbs.BatchStart(builder)
+	fbs.BatchAddVersion(builder, Version)
+	fbs.BatchAddEpoch(builder, b.Epoch)
+	fbs.BatchAddFirst(builder, b.First)
+	fbs.BatchAddRows(builder, int32(b.Rows))
+	fbs.BatchAddValid(builder, valid)
+	fbs.BatchAddPositions(builder, positions)
+	fbs.BatchAddSamples(builder, samples)
+	fbs.BatchAddBad(builder, bad)
+	fbs.BatchAddTensors(builder, vector)
+	fbs.BatchAddLength(builder, length)
+	fbs.FinishSizePrefixedBatchBuffer(builder, fbs.BatchEnd(builder))
+	return builder.FinishedBytes()
 }
 
 func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {

@@ -177,13 +177,13 @@ func (t table) int64s(id int) []int64 {
 }
 
 func (t table) float32s(id int) []float32 {
-	b, _ := t.vector(id, 4)
-	if len(b) == 0 {
+	data, _ := t.vector(id, 4)
+	if len(data) == 0 {
 		return nil
 	}
-	v := make([]float32, len(b)/4)
+	v := make([]float32, len(data)/4)
 	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 	}
 	return v
 }
@@ -204,7 +204,7 @@ func (t table) string(id int) string {
 // strings returns field id, a vector of strings.
 func (t table) strings(id int) []string {
 	b, pos := t.vector(id, 4)
-	v := make([]string, 0, len(b)/4)
+	names := make([]string, 0, len(b)/4)
 	for i := 0; i < len(b) && t.r.err == nil; i += 4 {
 		p := t.r.follow(t.part, pos+i)
 		if p < 0 || !t.r.has(t.part, p, 4) {
@@ -215,9 +215,9 @@ func (t table) strings(id int) []string {
 			t.r.fail(t.part, p, "string of %d bytes", n)
 			break
 		}
-		v = append(v, t.text(t.r.b[p+4:p+4+int(n)], p))
+		names = append(names, t.text(t.r.b[p+4:p+4+int(n)], p))
 	}
-	return v
+	return names
 }
 
 // each calls f for every table of field id, a vector of tables.

@@ -106,20 +106,20 @@ func (r *Receiver) header(p []byte) (n int, err error) {
 // place reads the header, and prepares the memory of the batch.
 func (r *Receiver) place() error {
 	r.decoder = newDecoder(r.head[sizePrefix:], r.total, 0)
-	b := r.decoder.batch()
+	batch := r.decoder.batch()
 	if r.decoder.err != nil {
 		return r.decoder.err
 	}
 	size := 0
-	for i := range b.Tensors {
-		size += roundUp(finalSize(&b.Tensors[i], r.decoder.places[i].data))
+	for i := range batch.Tensors {
+		size += roundUp(finalSize(&batch.Tensors[i], r.decoder.places[i].data))
 	}
 	m := r.memory.Take(size)
-	b.SetMemory(m, func(keep bool) { r.memory.Give(m, keep) })
-	r.batch, r.kept = b, map[uint64]*kept{}
+	batch.SetMemory(m, func(keep bool) { r.memory.Give(m, keep) })
+	r.batch, r.kept = batch, map[uint64]*kept{}
 	rest := m.Bytes()
-	for i := range b.Tensors {
-		t, place := &b.Tensors[i], &r.decoder.places[i]
+	for i := range batch.Tensors {
+		t, place := &batch.Tensors[i], &r.decoder.places[i]
 		n := finalSize(t, place.data)
 		dst := rest[:n:n]
 		rest = rest[roundUp(n):]

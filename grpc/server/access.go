@@ -72,14 +72,14 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		return in.begin(ctx, sizeOf(i.Header)), nil
 	}
 	begun := time.Now()
-	p, err := s.options.Gate.Check(ctx)
+	pass, err := s.options.Gate.Check(ctx)
 	if err != nil {
 		err = status.Error(codes.Unauthenticated, err.Error())
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
 	in.let()
-	return context.WithValue(in.begin(ctx, sizeOf(i.Header)), passKey{}, p), nil
+	return context.WithValue(in.begin(ctx, sizeOf(i.Header)), passKey{}, pass), nil
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An
@@ -89,22 +89,22 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	if isHealth(method) {
 		return ctx, nil
 	}
-	p, ok := ctx.Value(passKey{}).(*auth.Pass)
+	pass, ok := ctx.Value(passKey{}).(*auth.Pass)
 	if !ok { // another option of the gRPC server took the place of tap
 		var err error
-		if p, err = s.options.Gate.Check(ctx); err != nil {
+		if pass, err = s.options.Gate.Check(ctx); err != nil {
 			return ctx, status.Error(codes.Unauthenticated, err.Error())
 		}
 	}
-	v, err := s.views.of(s.options.Logger, p.Roots)
+	v, err := s.views.of(s.options.Logger, pass.Roots)
 	if err != nil {
 		return ctx, failed(err)
 	}
-	if p.Name != "" {
-		ctx = withClient(ctx, p.Name)
+	if pass.Name != "" {
+		ctx = withClient(ctx, pass.Name)
 	}
 	ctx = resources.WithTurn(ctx, resources.Turn{Client: clientOf(ctx)})
-	return context.WithValue(ctx, guestKey{}, &guest{p, v}), nil
+	return context.WithValue(ctx, guestKey{}, &guest{pass, v}), nil
 }
 
 // guarded is a call of a client that was let in. It ends at the first message after its token is not valid any more.

@@ -157,11 +157,11 @@ func newInbound(a *arriving) *inbound {
 
 // LocalAddr implements net.Conn. See namedListener.
 func (in *inbound) LocalAddr() net.Addr {
-	a := in.Conn.LocalAddr()
-	if c, ok := a.(closableAddr); ok {
-		a = c.Addr
+	addr := in.Conn.LocalAddr()
+	if c, ok := addr.(closableAddr); ok {
+		addr = c.Addr
 	}
-	return closableAddr{a, in.raw, in}
+	return closableAddr{addr, in.raw, in}
 }
 
 // Read implements net.Conn. It returns after each frame of headers. gRPC calls Server.tap before it reads on, in the

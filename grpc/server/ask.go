@@ -107,11 +107,11 @@ func (q *asking) answer(g askStream) error {
 	if len(q.view.loader.Roots) == 0 {
 		return errNoRoot
 	}
-	r, err := g.Recv()
+	askRequest, err := g.Recv()
 	if err != nil {
 		return err
 	}
-	switch k := r.GetKind().(type) {
+	switch k := askRequest.GetKind().(type) {
 	case *chaskiv1.AskRequest_About:
 		return q.about(k.About)
 	case *chaskiv1.AskRequest_Table:
@@ -157,14 +157,14 @@ func (p *patient) Recv() (*chaskiv1.AskRequest, error) {
 		got <- result{m, err}
 	}()
 	turns.Rest(p.ctx)
-	t := time.NewTimer(p.timeout)
-	defer t.Stop()
+	timer := time.NewTimer(p.timeout)
+	defer timer.Stop()
 	select {
 	case r := <-got:
 		return r.m, r.err
 	case <-p.ctx.Done():
 		return nil, p.ctx.Err()
-	case <-t.C:
+	case <-timer.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "the client has sent nothing for %v of its question",
 			p.timeout)
 	}
@@ -178,11 +178,11 @@ type askReader struct {
 
 func (r *askReader) Read(b []byte) (int, error) {
 	for len(r.left) == 0 {
-		m, err := r.from.Recv()
+		askRequest, err := r.from.Recv()
 		if err != nil {
 			return 0, err // io.EOF once the client has closed its side
 		}
-		r.left = m.GetData()
+		r.left = askRequest.GetData()
 	}
 	n := copy(b, r.left)
 	r.left = r.left[n:]
@@ -306,11 +306,11 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 		if err != nil {
 			return err
 		}
-		e, err := entriesOf(q.ctx, d, int(m.GetLevel()), list)
+		entries, err := entriesOf(q.ctx, d, int(m.GetLevel()), list)
 		if err != nil {
 			return err
 		}
-		return q.message(e)
+		return q.message(entries)
 	})
 }
 
@@ -377,11 +377,11 @@ func (q *asking) message(m proto.Message) error {
 	if err := budget.Grow(q.ctx, int64(proto.Size(m))); err != nil {
 		return err
 	}
-	b, err := proto.Marshal(m)
+	data, err := proto.Marshal(m)
 	if err != nil {
 		return err
 	}
-	_, err = q.out.Write(b)
+	_, err = q.out.Write(data)
 	return err
 }
 
@@ -395,7 +395,7 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 	if err != nil {
 		return nil, err
 	}
-	e, files := &chaskiv1.Entries{}, map[string]uint32{}
+	entries, files := &chaskiv1.Entries{}, map[string]uint32{}
 	if err := budget.Grow(ctx, int64(len(list))*entryBytes); err != nil {
 		return nil, err
 	}
@@ -416,18 +416,18 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 		if !ok {
 			file = uint32(len(files))
 			files[x.URI] = file
-			e.Uris = append(e.Uris, x.URI)
+			entries.Uris = append(entries.Uris, x.URI)
 		}
-		wide(&e.Rows, int64(row))
-		wide(&e.Parents, parent)
-		wide(&e.Offsets, x.Offset)
-		wide(&e.Sizes, x.Size)
-		e.Folders = append(e.Folders, folder)
-		e.Files = binary.LittleEndian.AppendUint32(e.Files, file)
-		e.Ids = append(e.Ids, x.ID...)
-		wide(&e.IdEnds, int64(len(e.Ids)))
+		wide(&entries.Rows, int64(row))
+		wide(&entries.Parents, parent)
+		wide(&entries.Offsets, x.Offset)
+		wide(&entries.Sizes, x.Size)
+		entries.Folders = append(entries.Folders, folder)
+		entries.Files = binary.LittleEndian.AppendUint32(entries.Files, file)
+		entries.Ids = append(entries.Ids, x.ID...)
+		wide(&entries.IdEnds, int64(len(entries.Ids)))
 	}
-	return e, nil
+	return entries, nil
 }
 
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {

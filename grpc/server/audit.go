@@ -56,12 +56,12 @@ func (h bounded) WithGroup(name string) slog.Handler { return bounded{h.Handler.
 
 // cutAttr bounds the value of an attribute. Stacks of panics have a bound of their own, and no text of a client.
 func cutAttr(a slog.Attr) slog.Attr {
-	switch v := a.Value.Resolve(); {
+	switch value := a.Value.Resolve(); {
 	case a.Key == "stack":
-	case v.Kind() == slog.KindString:
-		a.Value = slog.StringValue(cut(v.String()))
-	case v.Kind() == slog.KindAny:
-		s := fmt.Sprint(v.Any())
+	case value.Kind() == slog.KindString:
+		a.Value = slog.StringValue(cut(value.String()))
+	case value.Kind() == slog.KindAny:
+		s := fmt.Sprint(value.Any())
 		if short := cut(s); short != s {
 			a.Value = slog.StringValue(short)
 		}

@@ -51,20 +51,20 @@ type namedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
 func (l namedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
+	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	u, ok := c.(*net.UnixConn)
+	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		if t, ok := c.(*net.TCPConn); ok {
+		if t, ok := conn.(*net.TCPConn); ok {
 			return tcpConn{t}, nil
 		}
-		return otherConn{c}, nil
+		return otherConn{conn}, nil
 	}
 	user, process, err := shm.Peer(u)
 	if err != nil || process == 0 { // 0: processes of other containers, which must not count as one
-		return otherConn{c}, nil
+		return otherConn{conn}, nil
 	}
 	return namedConn{u, processAddr{user, process}}, nil
 }

@@ -164,11 +164,11 @@ func (s *engines) close(e *entry) {
 // caller's until put. Callers with the same spec wait for one opening, which ends with the last of them.
 func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaskiv1.Upstream, rows int) (
 	*entry, error) {
-	b, err := json.Marshal(spec)
+	data, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	a := asked{view: v, spec: spec, key: string(b) + v.key, upstream: u, rows: rows}
+	a := asked{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows}
 	if u != nil {
 		place, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
 		if err != nil {

@@ -50,11 +50,11 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if n := m.GetWorkers(); n > 0 {
 		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
 	}
-	r, err := survey.Stats(q.ctx, s, o, nil)
+	report, err := survey.Stats(q.ctx, s, o, nil)
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(q.out).Encode(r)
+	return json.NewEncoder(q.out).Encode(report)
 }
 
 // paste answers with a raster of predictions.

@@ -234,11 +234,11 @@ func (o Options) validate() error {
 type local struct{ *loader.Engine }
 
 func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, error) {
-	e, err := loader.Open(ctx, s, o)
+	engine, err := loader.Open(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
-	return local{e}, nil
+	return local{engine}, nil
 }
 
 // Start implements Engine.

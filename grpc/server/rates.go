@@ -33,14 +33,14 @@ func (r *rates) wait(ctx context.Context, stop <-chan struct{}, id clientID) err
 		if left <= 0 {
 			return nil
 		}
-		t := time.NewTimer(left)
+		timer := time.NewTimer(left)
 		select {
-		case <-t.C: // another answer may have been sent meanwhile
+		case <-timer.C: // another answer may have been sent meanwhile
 		case <-ctx.Done():
-			t.Stop()
+			timer.Stop()
 			return ctx.Err()
 		case <-stop:
-			t.Stop()
+			timer.Stop()
 			return errStopping
 		}
 	}

@@ -65,18 +65,18 @@ func batchOf(a *raster.Array) *loader.Batch {
 	for i, n := range a.Shape {
 		shape[i] = int64(n)
 	}
-	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
+	batch := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
 	m, ok := a.Memory().(*array)
 	if !ok {
-		b.OnRelease(a.Release)
-		return b
+		batch.OnRelease(a.Release)
+		return batch
 	}
-	b.SetMemory(m.segment, func(keep bool) {
+	batch.SetMemory(m.segment, func(keep bool) {
 		m.discard = !keep
 		a.Release()
 	})
-	return b
+	return batch
 }
 
 // answer sends the array of a Read: as a lease to c, if c is a client on this host and there is room, else in parts.
@@ -122,7 +122,7 @@ func (s *Server) sentTo(ctx context.Context) func(n int) {
 // read reads the array of a request, for a client on this host into memory that it may be lent.
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn) (*raster.Array, error) {
 	v := s.viewOf(ctx)
-	o := raster.ReadOptions{
+	readOptions := raster.ReadOptions{
 		Layout:   r.GetLayout(),
 		Threads:  int(min(r.GetNumThreads(), uint32(procs.Workers()))),
 		Headers:  r.GetHeaders(),
@@ -130,18 +130,19 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn
 		Options:  v.loader,
 	}
 	if c != nil {
-		o.Alloc = s.arrays.alloc(c)
+		readOptions.Alloc = s.arrays.alloc(c)
 	}
 	if len(r.GetSizes()) > 0 {
-		o.Sizes = map[string]int{}
+		readOptions.Sizes = map[string]int{}
 		for name, n := range r.GetSizes() {
-			o.Sizes[name] = int(n)
+			readOptions.Sizes[name] = int(n)
 		}
 	}
 	for _, sel := range []struct {
 		to   *raster.Selection
 		text string
-	}{{&o.N, r.GetN()}, {&o.T, r.GetT()}, {&o.B, r.GetB()}, {&o.Y, r.GetY()}, {&o.X, r.GetX()}} {
+	}{{&readOptions.N, r.GetN()}, {&readOptions.T, r.GetT()}, {&readOptions.B, r.GetB()}, {&readOptions.Y, r.GetY()},
+		{&readOptions.X, r.GetX()}} {
 		var err error
 		if *sel.to, err = raster.ParseSelection(sel.text); err != nil {
 			return nil, invalid{err}
@@ -153,16 +154,16 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn
 			len(corners))}
 	}
 	for c := range slices.Chunk(corners, 2) {
-		o.Corners = append(o.Corners, [2]int{int(c[0]), int(c[1])})
+		readOptions.Corners = append(readOptions.Corners, [2]int{int(c[0]), int(c[1])})
 	}
 	if r.Overview != nil {
 		level := int(r.GetOverview())
-		o.Overview = &level
+		readOptions.Overview = &level
 	}
 	if len(v.loader.Roots) == 0 {
 		return nil, errNoRoot
 	}
-	a, err := raster.Read(ctx, r.GetPaths(), o)
+	a, err := raster.Read(ctx, r.GetPaths(), readOptions)
 	if err != nil {
 		return nil, askedWrong(err)
 	}

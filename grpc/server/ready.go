@@ -88,12 +88,12 @@ func reachable(roots []string) error {
 		if source.IsRemote(r) {
 			continue
 		}
-		f, err := os.Open(source.LocalPath(r))
+		file, err := os.Open(source.LocalPath(r))
 		if err != nil {
 			return fmt.Errorf("root %d of %d cannot be opened", i+1, len(roots))
 		}
-		st, err := f.Stat()
-		f.Close()
+		st, err := file.Stat()
+		file.Close()
 		if err != nil || !st.IsDir() {
 			return fmt.Errorf("root %d of %d is not a directory", i+1, len(roots))
 		}
@@ -114,14 +114,14 @@ func (s *Server) tellHealth(err error) {
 
 // watchReady updates the status of the gRPC health service until ctx ends.
 func (s *Server) watchReady(ctx context.Context) {
-	t := time.NewTicker(readyEvery)
-	defer t.Stop()
+	ticker := time.NewTicker(readyEvery)
+	defer ticker.Stop()
 	was := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-ticker.C:
 		}
 		err := s.Ready(ctx)
 		if ctx.Err() != nil {

@@ -21,7 +21,7 @@ import (
 
 // rumiHead answers with the bytes before the frames of a rumi file, its header blob, and the bytes behind the frames.
 func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
-	l, err := rumiLayout(m)
+	layout, err := rumiLayout(m)
 	if err != nil {
 		return err
 	}
@@ -36,11 +36,11 @@ func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 	for i := range counts {
 		counts[i] = int64(min(binary.LittleEndian.Uint64(data[8*i:]), math.MaxInt64))
 	}
-	head, blob, err := rumi.Head(counts, l)
+	head, blob, err := rumi.Head(counts, layout)
 	if err != nil {
 		return err
 	}
-	tail, err := l.Tail()
+	tail, err := layout.Tail()
 	if err != nil {
 		return err
 	}
@@ -49,18 +49,18 @@ func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 
 // rumiFrames answers with the frames of a rumi file.
 func (q *asking) rumiFrames(m *chaskiv1.RumiFramesQuestion) error {
-	l, err := rumiLayout(m.GetHead())
+	layout, err := rumiLayout(m.GetHead())
 	if err != nil {
 		return err
 	}
-	if _, err := l.Tail(); err != nil { // before minutes of compression
+	if _, err := layout.Tail(); err != nil { // before minutes of compression
 		return err
 	}
-	o := convert.Options{
+	options := convert.Options{
 		Graph: m.GetGraph(), Level: int(min(cmp.Or(m.GetLevel(), rumiLevel), math.MaxInt32)),
 		Geozl: int(min(m.GetGeozl(), math.MaxInt32)), MaxCost: m.GetMaxCost(), Workers: q.view.asked.Workers,
 	}
-	return convert.Frames(q.ctx, l, q.in, o, func(frame []byte) error {
+	return convert.Frames(q.ctx, layout, q.in, options, func(frame []byte) error {
 		_, err := q.out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(frame))))
 		if err == nil {
 			_, err = q.out.Write(frame)
@@ -170,32 +170,32 @@ func (q *asking) rumiFile(path string) error {
 	if err != nil {
 		return err
 	}
-	f, ok := i.(*survey.FileInfo)
-	if !ok || f.Rumi == nil {
+	fileInfo, ok := i.(*survey.FileInfo)
+	if !ok || fileInfo.Rumi == nil {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", fault.NoOffset,
 			"not a rumi file, but another TIFF"), path)
 	}
-	header := rumiHeader{Bands: f.TIFF.BandNames, Time: []any{}, PixelIsPoint: &f.Rumi.PixelIsPoint}
-	if f.Rumi.TimeKind != "" {
-		header.Kind = &f.Rumi.TimeKind
+	header := rumiHeader{Bands: fileInfo.TIFF.BandNames, Time: []any{}, PixelIsPoint: &fileInfo.Rumi.PixelIsPoint}
+	if fileInfo.Rumi.TimeKind != "" {
+		header.Kind = &fileInfo.Rumi.TimeKind
 	}
-	if f.TIFF.EPSG > 0 {
-		header.EPSG = &f.TIFF.EPSG
+	if fileInfo.TIFF.EPSG > 0 {
+		header.EPSG = &fileInfo.TIFF.EPSG
 	}
 	each := 1
-	if f.Rumi.TimeKind == rumi.Interval.String() {
+	if fileInfo.Rumi.TimeKind == rumi.Interval.String() {
 		each = 2
 	}
-	for t := range slices.Chunk(f.Rumi.Times, each) {
+	for t := range slices.Chunk(fileInfo.Rumi.Times, each) {
 		if each == 1 {
 			header.Time = append(header.Time, t[0])
 		} else {
 			header.Time = append(header.Time, t)
 		}
 	}
-	if t := f.TIFF.Transform; t != nil { // of corners
+	if t := fileInfo.TIFF.Transform; t != nil { // of corners
 		c, y := t[0], t[3]
-		if f.Rumi.PixelIsPoint {
+		if fileInfo.Rumi.PixelIsPoint {
 			c, y = c+(t[1]+t[2])/2, y+(t[4]+t[5])/2
 		}
 		header.Transform = []float64{t[1], t[2], c, t[4], t[5], y}
@@ -205,26 +205,26 @@ func (q *asking) rumiFile(path string) error {
 
 // rumiSaid answers with the content of a header blob, and with the facts about its file in said.
 func (q *asking) rumiSaid(b []byte, said rumiHeader) error {
-	h, err := rumi.ParseLimit(b, math.MaxInt)
+	header, err := rumi.ParseLimit(b, math.MaxInt)
 	if err != nil {
 		return err
 	}
 	// A blob whose frames are of one size has no bytes for each, and the answer has 16.
-	if err := budget.Grow(q.ctx, 64*int64(len(h.Frames()))); err != nil {
+	if err := budget.Grow(q.ctx, 64*int64(len(header.Frames()))); err != nil {
 		return err
 	}
-	said.Shape, said.DType, said.Tile = h.Shape[:], h.DType, [2]int{h.TileH, h.TileW}
-	said.Generation, said.Cells, said.Times = h.Generation, h.Cells, h.Times
-	said.Frame, said.Order = h.Unit.Axes(h.Shape[0], h.Times), append([]string{}, h.Order()...)
-	if h.Times > 1 {
-		said.Shape = append([]int{h.Times}, said.Shape...)
+	said.Shape, said.DType, said.Tile = header.Shape[:], header.DType, [2]int{header.TileH, header.TileW}
+	said.Generation, said.Cells, said.Times = header.Generation, header.Cells, header.Times
+	said.Frame, said.Order = header.Unit.Axes(header.Shape[0], header.Times), append([]string{}, header.Order()...)
+	if header.Times > 1 {
+		said.Shape = append([]int{header.Times}, said.Shape...)
 	}
 	text, err := json.Marshal(said)
 	if err != nil {
 		return err
 	}
 	var offsets, counts []byte
-	for _, r := range h.Frames() {
+	for _, r := range header.Frames() {
 		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(r.Off))
 		counts = binary.LittleEndian.AppendUint64(counts, uint64(r.Len))
 	}

@@ -66,7 +66,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	memory := openShared(&o)
-	s := &Server{
+	server := &Server{
 		options: o,
 		engines: newEngines(o),
 		shared:  memory,
@@ -83,16 +83,16 @@ func New(o Options) (*Server, error) {
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
-	s.shared.onEnd(func(c *leaseConn) {
-		s.engines.forget(c)
-		s.arrays.forget(c)
+	server.shared.onEnd(func(c *leaseConn) {
+		server.engines.forget(c)
+		server.arrays.forget(c)
 	})
 	var err error
-	if s.metrics, err = newMetrics(o.Metrics, s.engines, s.shared); err != nil {
-		s.shared.close()
+	if server.metrics, err = newMetrics(o.Metrics, server.engines, server.shared); err != nil {
+		server.shared.close()
 		return nil, err
 	}
-	return s, nil
+	return server, nil
 }
 
 // openShared opens the lease socket, if the options name one and the system supports it, and lets engines make their
@@ -213,8 +213,8 @@ func (s *Server) handled(next func() error) error {
 
 // Serve serves on l until ctx ends, then stops as Stop does. It closes l. It returns nil if ctx ended it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	g := grpc.NewServer(s.GRPCOptions()...)
-	s.Register(g)
+	server := grpc.NewServer(s.GRPCOptions()...)
+	s.Register(server)
 	defer s.Close()
 	stopped := make(chan struct{})
 	serving, cancel := context.WithCancel(ctx)
@@ -222,9 +222,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	go func() {
 		defer close(stopped)
 		<-serving.Done()
-		s.Stop(g)
+		s.Stop(server)
 	}()
-	err := g.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections, connectionsPart)))
+	err := server.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections, connectionsPart)))
 	cancel()
 	<-stopped
 	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {

@@ -292,15 +292,16 @@ func (c *leaseConn) greet() error {
 	if err := c.conn.SetDeadline(time.Now().Add(handshakeFor)); err != nil {
 		return err
 	}
-	m, file, err := c.conn.Receive()
+	message, file, err := c.conn.Receive()
 	if err != nil {
 		return err
 	}
 	if file >= 0 {
 		shm.CloseFile(file)
 	}
-	token := m.Token()
-	if m.Kind != shm.Hello || m.C != shm.Version || subtle.ConstantTimeCompare(token[:], c.shared.token[:]) != 1 {
+	token := message.Token()
+	if message.Kind != shm.Hello || message.C != shm.Version || subtle.ConstantTimeCompare(token[:],
+		c.shared.token[:]) != 1 {
 		return errors.New("wrong token or version")
 	}
 	c.shared.mu.Lock()

@@ -196,23 +196,23 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 // so before there is a credit, because the following tickets decide which of these servers gets it. It needs the
 // lock.
 func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
-	p, ok := e.engine.(Sequencer)
+	sequencer, ok := e.engine.(Sequencer)
 	if !ok {
 		return nil, nil
 	}
-	q := s.passed[e]
-	if q == nil {
+	sequence := s.passed[e]
+	if sequence == nil {
 		var err error
-		if q, err = p.Sequence(s.owner()); err != nil {
+		if sequence, err = sequencer.Sequence(s.owner()); err != nil {
 			return nil, err
 		}
 		if s.passed == nil {
 			s.passed = map[*entry]Sequence{}
 		}
-		s.passed[e] = q
+		s.passed[e] = sequence
 	}
-	q.Add(ticketOf(t), t.GetNative())
-	return passedOn{q}, nil
+	sequence.Add(ticketOf(t), t.GetNative())
+	return passedOn{sequence}, nil
 }
 
 // passedOn is a ticket of a Sequence.

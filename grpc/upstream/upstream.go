@@ -41,28 +41,29 @@ func Open(
 	if len(u.GetTargets()) == 0 {
 		return nil, wire.Remote(wire.Spec, errors.New("target is empty: it must name a server"))
 	}
-	e := &Engine{
+	engine := &Engine{
 		target:  strings.Join(u.GetTargets(), ","),
 		options: client.TicketOptions{Prefetch: int(u.GetPrefetch()), PrefetchBytes: u.GetPrefetchBytes()},
 		memory:  newMemory(o),
 		rows:    rows,
 	}
-	if e.options.PrefetchBytes == 0 {
-		e.options.PrefetchBytes = -1 // here 0 means none, there it means the default
+	if engine.options.PrefetchBytes == 0 {
+		engine.options.PrefetchBytes = -1 // here 0 means none, there it means the default
 	}
 	options, err := clientOptions(u, o)
 	if err != nil {
 		return nil, wire.Remote(wire.Spec, err)
 	}
-	options.Rows, options.Memory = rows, e.memory
-	if e.client, err = client.Dial(e.target, options); err != nil {
+	options.Rows, options.Memory = rows, engine.memory
+	if engine.client, err = client.Dial(engine.target, options); err != nil {
 		return nil, wire.Remote(wire.Unavailable, err)
 	}
-	if e.run, err = e.client.Open(ctx, spec); err != nil {
-		return nil, errors.Join(classify(err), e.client.Close())
+	if engine.run, err = engine.client.Open(ctx, spec); err != nil {
+		return nil, errors.Join(classify(err), engine.client.Close())
 	}
-	e.memory.setBound(max(resources.DefaultMemoryBytes, e.BatchBytes()*int64(e.options.Prefetch+keptBatches)))
-	return e, nil
+	engine.memory.setBound(max(resources.DefaultMemoryBytes,
+		engine.BatchBytes()*int64(engine.options.Prefetch+keptBatches)))
+	return engine, nil
 }
 
 // keptBatches is for how many batches, beside those asked for ahead, a user may hold on to before shared memory is
@@ -71,7 +72,7 @@ func Open(
 const keptBatches = 4
 
 func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, error) {
-	c := client.Options{
+	options := client.Options{
 		MaxBatchBytes: u.GetMaxBatchBytes(),
 		Timeout:       time.Duration(u.GetTimeoutSeconds() * float64(time.Second)),
 		Attempts:      int(u.GetRetries()) + 1,
@@ -80,36 +81,36 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		Hedge:        u.GetHedge(),
 		Logger:       o.Logger,
 	}
-	if c.Hedge == 0 {
-		c.Hedge = -1
+	if options.Hedge == 0 {
+		options.Hedge = -1
 	}
 	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
 		// There is no other server, so a second try would only make the user wait twice as long.
-		c.Silences = 1
+		options.Silences = 1
 	}
 	switch u.GetTransport() {
 	case "shm":
-		c.Transport = client.Shm
+		options.Transport = client.Shm
 	case "grpc":
-		c.Transport = client.GRPC
+		options.Transport = client.GRPC
 	}
-	c.PlainToken = u.GetPlainToken()
+	options.PlainToken = u.GetPlainToken()
 	var err error
 	switch {
 	case u.GetToken() != "":
-		c.Token, err = auth.Token(u.GetToken())
+		options.Token, err = auth.Token(u.GetToken())
 	case u.GetTokenFile() != "":
-		c.Token, err = auth.TokenFile(u.GetTokenFile())
+		options.Token, err = auth.TokenFile(u.GetTokenFile())
 	}
 	if err != nil || u.GetTls() == nil {
-		return c, err
+		return options, err
 	}
-	t, err := auth.ClientTLS(u.GetTls().GetRoots(), u.GetTls().GetCertificate(), u.GetTls().GetKey())
+	config, err := auth.ClientTLS(u.GetTls().GetRoots(), u.GetTls().GetCertificate(), u.GetTls().GetKey())
 	if err != nil {
-		return c, fmt.Errorf("credentials: %w", err)
+		return options, fmt.Errorf("credentials: %w", err)
 	}
-	c.Credentials = credentials.NewTLS(t)
-	return c, nil
+	options.Credentials = credentials.NewTLS(config)
+	return options, nil
 }
 
 // Spec implements server.Engine.
@@ -155,11 +156,11 @@ func (e *Engine) Close() error {
 func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
 	o := e.options
 	o.Memory = owned{e.memory, owner}
-	t, err := e.run.Tickets(o)
+	tickets, err := e.run.Tickets(o)
 	if err != nil {
 		return nil, wire.Remote(wire.Spec, err)
 	}
-	return sequence{t}, nil
+	return sequence{tickets}, nil
 }
 
 // Start implements server.Engine, for a single ticket.
@@ -176,11 +177,11 @@ type sequence struct{ *client.Tickets }
 
 // Next implements server.Sequence.
 func (s sequence) Next(ctx context.Context) (*loader.Batch, error) {
-	b, err := s.Tickets.Next(ctx)
+	batch, err := s.Tickets.Next(ctx)
 	if err != nil && ctx.Err() == nil {
 		err = classify(err)
 	}
-	return b, err
+	return batch, err
 }
 
 // single is a sequence of one ticket.

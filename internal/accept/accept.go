@@ -71,12 +71,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, older := l.enter(raw)
+		conn, older := l.enter(raw)
 		if older != nil {
 			_ = older.Conn.Close() // it is given up, so its error does not matter
 		}
-		if c != nil {
-			return c, nil
+		if conn != nil {
+			return conn, nil
 		}
 		_ = raw.Close()
 	}

@@ -67,23 +67,23 @@ func New(boxes []Box) *Tree {
 		}
 	}
 	slices.Sort(keys)
-	t := &Tree{rows: make([]uint32, n), levels: [][]Box{make([]Box, n)}}
+	tree := &Tree{rows: make([]uint32, n), levels: [][]Box{make([]Box, n)}}
 	for k, key := range keys {
-		t.rows[k] = uint32(key)
-		t.levels[0][k] = boxes[uint32(key)]
+		tree.rows[k] = uint32(key)
+		tree.levels[0][k] = boxes[uint32(key)]
 	}
-	for len(t.levels[len(t.levels)-1]) > fanout {
+	for len(tree.levels[len(tree.levels)-1]) > fanout {
 		var up []Box
-		for part := range slices.Chunk(t.levels[len(t.levels)-1], fanout) {
-			b := Nothing
+		for part := range slices.Chunk(tree.levels[len(tree.levels)-1], fanout) {
+			box := Nothing
 			for i := range part {
-				b.Grow(&part[i])
+				box.Grow(&part[i])
 			}
-			up = append(up, b)
+			up = append(up, box)
 		}
-		t.levels = append(t.levels, up)
+		tree.levels = append(tree.levels, up)
 	}
-	return t
+	return tree
 }
 
 // scale returns where the middle of a box lies between lo and hi, from 0 to 65,535. twice is twice the middle.

@@ -37,15 +37,15 @@ func (b *Budget) account(ctx context.Context, n int64, asks bool) (*Account, err
 	if b == nil {
 		return nil, nil
 	}
-	a := &Account{budget: b, asks: asks, held: n}
-	if err := b.acquire(ctx, n, a.level(), plain); err != nil {
+	account := &Account{budget: b, asks: asks, held: n}
+	if err := b.acquire(ctx, n, account.level(), plain); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.opened++
-	a.age = b.opened
-	return a, nil
+	account.age = b.opened
+	return account, nil
 }
 
 // level returns how much of holders is taken for the account.
@@ -88,14 +88,14 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 }
 
 func (a *Account) full(n int64) error {
-	b := a.budget
+	budget := a.budget
 	if a.asks {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes more than the %d that it has do not fit "+
 			"into the %d that questions have together of %s, which is %d: raise it, or ask for less at a time",
-			n, a.Held(), b.asks, Flag, b.limit)
+			n, a.Held(), budget.asks, Flag, budget.limit)
 	}
 	return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes more than the %d that it has do not fit into "+
-		"%s, which is %d: raise it, or ask for less at a time", n, a.Held(), Flag, b.limit)
+		"%s, which is %d: raise it, or ask for less at a time", n, a.Held(), Flag, budget.limit)
 }
 
 // Shrink gives n bytes back, at most what the account has.
@@ -122,13 +122,13 @@ func (a *Account) TryGrow(n int64) bool {
 	if a == nil {
 		return true
 	}
-	b := a.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ok, _ := b.fits(a, n, false)
+	budget := a.budget
+	budget.mu.Lock()
+	defer budget.mu.Unlock()
+	ok, _ := budget.fits(a, n, false)
 	if ok {
-		b.charge(a, n)
-		b.untie() // it may wait in another goroutine, and holds more now
+		budget.charge(a, n)
+		budget.untie() // it may wait in another goroutine, and holds more now
 	}
 	return ok
 }

@@ -296,8 +296,8 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 	go b.collect(w, most, offered, done)
 	look := time.NewTicker(b.look)
 	defer look.Stop()
-	t := time.NewTimer(b.queued)
-	defer t.Stop()
+	timer := time.NewTimer(b.queued)
+	defer timer.Stop()
 	var err error
 	for err == nil {
 		select {
@@ -307,7 +307,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 			b.find()
 		case <-ctx.Done():
 			err = ctx.Err()
-		case <-t.C:
+		case <-timer.C:
 			err = fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
 				"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 		}
@@ -456,12 +456,12 @@ func (b *Budget) reclaim(most Level, enough func() bool) {
 	holders := slices.Clone(b.holders)
 	b.mu.Unlock()
 	for l := range most + 1 {
-		for _, h := range holders {
+		for _, holder := range holders {
 			for goesOn := true; goesOn; {
 				if enough() {
 					return
 				}
-				goesOn = h.Reclaim(l)
+				goesOn = holder.Reclaim(l)
 			}
 		}
 	}

@@ -59,8 +59,8 @@ func (b *Budget) wait(ctx context.Context, a *Account, n int64, settle bool) err
 	b.enlist(w)
 	look := time.NewTicker(b.look)
 	defer look.Stop()
-	t := time.NewTimer(b.queued)
-	defer t.Stop()
+	timer := time.NewTimer(b.queued)
+	defer timer.Stop()
 	turned := w.turned
 	for {
 		var err error
@@ -71,7 +71,7 @@ func (b *Budget) wait(ctx context.Context, a *Account, n int64, settle bool) err
 			return a.full(n)
 		case <-turned:
 			turned = nil
-			t.Reset(b.grow)
+			timer.Reset(b.grow)
 			continue
 		case <-short:
 			short = nil
@@ -86,7 +86,7 @@ func (b *Budget) wait(ctx context.Context, a *Account, n int64, settle bool) err
 			continue
 		case <-ctx.Done():
 			err = ctx.Err()
-		case <-t.C:
+		case <-timer.C:
 			err = a.full(n)
 		}
 		if b.withdraw(w) {
@@ -187,16 +187,16 @@ func (b *Budget) charge(a *Account, n int64) {
 
 // give charges what w wants if it is free. It needs the lock.
 func (b *Budget) give(w *want) bool {
-	a := w.account
-	ok, short := b.fits(a, w.n, w.settle)
+	account := w.account
+	ok, short := b.fits(account, w.n, w.settle)
 	if !ok {
 		if short && !isClosed(w.short) {
 			close(w.short)
 		}
 		return false
 	}
-	b.charge(a, w.n)
-	if l := a.lane(); w.settle && l.turn == a {
+	b.charge(account, w.n)
+	if l := account.lane(); w.settle && l.turn == account {
 		l.turn = nil
 	}
 	close(w.ready)

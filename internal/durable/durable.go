@@ -84,11 +84,11 @@ func WriteFile(name string, write func(*os.File) error) error { return writeFile
 // Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
 // worked for the content.
 func Writable(name string) error {
-	f, _, err := create(name)
+	file, _, err := create(name)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(f.Close(), os.Remove(f.Name()))
+	err = errors.Join(file.Close(), os.Remove(file.Name()))
 	if st, serr := os.Stat(name); serr == nil && st.IsDir() {
 		err = errors.Join(err, &fs.PathError{Op: "write", Path: name, Err: errors.New("it is a directory")})
 	}
@@ -136,25 +136,25 @@ var beforeLock = func(string) {}
 
 // writeFile writes a file under a temporary name, and gives it its name by place.
 func writeFile(name string, write func(*os.File) error, place func(from, to string) error) error {
-	f, locked, err := create(name)
+	file, locked, err := create(name)
 	if err != nil {
 		return err
 	}
-	err = write(f)
+	err = write(file)
 	if err == nil {
-		err = fsync(f)
+		err = fsync(file)
 	}
 	if !locked { // such a system may not rename an open file
-		err = errors.Join(err, f.Close())
+		err = errors.Join(err, file.Close())
 	}
 	if err == nil {
-		err = place(f.Name(), name)
+		err = place(file.Name(), name)
 	}
 	if locked { // until the file has its name, the lock keeps others from removing it
-		err = errors.Join(err, f.Close())
+		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(file.Name())
 	}
 	return err
 }
@@ -235,24 +235,24 @@ func (p *pool) wait() error { return p.group.Wait() }
 
 // syncFile waits until the content of a file is on the disk.
 func syncFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(fsync(f), f.Close())
+	return errors.Join(fsync(file), file.Close())
 }
 
 // SyncNames waits until the names in a folder are on the disk.
 func SyncNames(folder string) error {
-	f, err := os.Open(folder)
+	file, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
-	err = fsync(f)
+	err = fsync(file)
 	if unsupported(err) {
 		err = nil // some systems and network file systems have no sync of folders
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, file.Close())
 }
 
 // MkdirAll creates a folder and those above it that are missing, and waits until their names are on the disk.
@@ -391,15 +391,15 @@ func cleanOnce(dir string) {
 
 // clean removes leftovers of killed runs from a folder. It ignores errors, since the leftovers only take space.
 func clean(dir string) {
-	f, err := os.Open(dir)
+	file, err := os.Open(dir)
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	local := isLocal(f)
+	defer file.Close()
+	local := isLocal(file)
 	for {
 		// In pieces, since a folder may hold millions of chips.
-		names, err := f.ReadDir(1024)
+		names, err := file.ReadDir(1024)
 		for _, e := range names {
 			if isTemporary(e.Name()) {
 				removeStale(pathname.Join(dir, e.Name()), local)
@@ -463,9 +463,9 @@ func removeStale(path string, local bool) {
 // Scratch creates a file without a name where the system allows it, so that it disappears with the process. It is not
 // synced, because nobody reads it after a crash.
 func Scratch() (*os.File, error) {
-	f, err := os.CreateTemp("", "chaski-")
+	file, err := os.CreateTemp("", "chaski-")
 	if err == nil {
-		_ = os.Remove(f.Name()) // where an open file keeps its name, the system's folder of such files keeps it too
+		_ = os.Remove(file.Name()) // where an open file keeps its name, the system's folder of such files keeps it too
 	}
-	return f, err
+	return file, err
 }

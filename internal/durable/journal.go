@@ -20,23 +20,23 @@ const recordHead = 8
 // OpenJournal opens a journal, or creates it, and calls read with each record in order. It cuts off a partial record
 // at the end, as a kill may leave it. It returns the first error of read.
 func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.Close())
+			err = errors.Join(err, file.Close())
 		}
 	}()
-	st, err := f.Stat()
+	st, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	pos, size := int64(0), st.Size()
 	var head [recordHead]byte
 	for size-pos >= recordHead {
-		if _, err := f.ReadAt(head[:], pos); err != nil {
+		if _, err := file.ReadAt(head[:], pos); err != nil {
 			return nil, err
 		}
 		n := int64(binary.LittleEndian.Uint32(head[:4]))
@@ -44,7 +44,7 @@ func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err e
 			break
 		}
 		record := make([]byte, n)
-		if _, err := f.ReadAt(record, pos+recordHead); err != nil {
+		if _, err := file.ReadAt(record, pos+recordHead); err != nil {
 			return nil, err
 		}
 		if crc32.Checksum(record, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
@@ -55,11 +55,11 @@ func OpenJournal(name string, read func(record []byte) error) (_ *Journal, err e
 		}
 		pos += recordHead + n
 	}
-	if err := f.Truncate(pos); err != nil {
+	if err := file.Truncate(pos); err != nil {
 		return nil, err
 	}
-	_, err = f.Seek(pos, io.SeekStart)
-	return &Journal{f}, err
+	_, err = file.Seek(pos, io.SeekStart)
+	return &Journal{file}, err
 }
 
 // Append writes a record of less than 4 GiB, and waits until it is on the disk.

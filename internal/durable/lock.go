@@ -12,18 +12,18 @@ var ErrLocked = errors.New("another run has it")
 // returns ErrLocked if another run holds the lock or has replaced the file at path, and
 // errors.ErrUnsupported where the file system has no locks.
 func Lock(path string) (*os.File, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := lockOpen(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := lockOpen(file); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	// Another run may have removed it between Open and lock, and made a new one of that name.
-	if !isNamed(f, path) {
-		return nil, errors.Join(ErrLocked, f.Close())
+	if !isNamed(file, path) {
+		return nil, errors.Join(ErrLocked, file.Close())
 	}
-	return f, nil
+	return file, nil
 }
 
 // isNamed reports whether an open file has this name still.

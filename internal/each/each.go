@@ -13,17 +13,17 @@ import (
 // first error, which ends the context of the others. A call that panics gives an error: see crash.Guard. Of fails if
 // ctx ends before all calls have begun, even if no call has noticed it.
 func Of(ctx context.Context, n int64, workers int, do func(ctx context.Context, i int64) error) error {
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(workers)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
 	left := n
 	for i := range n {
 		if gctx.Err() != nil {
 			break
 		}
 		left--
-		g.Go(crash.Guard(func() error { return do(gctx, i) }))
+		group.Go(crash.Guard(func() error { return do(gctx, i) }))
 	}
-	if err := g.Wait(); err != nil || left == 0 {
+	if err := group.Wait(); err != nil || left == 0 {
 		return err
 	}
 	return ctx.Err()

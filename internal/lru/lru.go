@@ -54,12 +54,12 @@ func (c *Cache[K, V]) Used() int64 {
 func (c *Cache[K, V]) Get(k K) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.at[k]
-	if e == nil {
+	elem := c.at[k]
+	if elem == nil {
 		return v, false
 	}
-	c.order.MoveToFront(e)
-	return e.Value.(*entry[K, V]).val, true
+	c.order.MoveToFront(elem)
+	return elem.Value.(*entry[K, V]).val, true
 }
 
 // Add keeps v, which takes cost bytes, and drops as many values as that needs. Overhead is added for the

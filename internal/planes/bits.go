@@ -21,14 +21,14 @@ func JoinBits(dst, src, scratch []byte, size int) {
 // bit first. dst and src have one length, a multiple of 8.
 func JoinBitPlane(dst, src []byte) {
 	n := len(src) / 8
-	a, b, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
+	a, data, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
 	e, f, g, h := src[4*n:5*n], src[5*n:6*n], src[6*n:7*n], src[7*n:8*n]
 	i := 0
 	for ; i+8 <= n; i += 8 {
 		// An 8 by 8 matrix of bytes, a row a number, is transposed: halves, then quarters, then bytes
 		// change places. Then each number has the bits of 8 values.
 		r0, r4 := swap(u64(a, i), u64(e, i), 32, 0x00000000ffffffff)
-		r1, r5 := swap(u64(b, i), u64(f, i), 32, 0x00000000ffffffff)
+		r1, r5 := swap(u64(data, i), u64(f, i), 32, 0x00000000ffffffff)
 		r2, r6 := swap(u64(c, i), u64(g, i), 32, 0x00000000ffffffff)
 		r3, r7 := swap(u64(d, i), u64(h, i), 32, 0x00000000ffffffff)
 		r0, r2 = swap(r0, r2, 16, 0x0000ffff0000ffff)
@@ -50,7 +50,7 @@ func JoinBitPlane(dst, src []byte) {
 		binary.LittleEndian.PutUint64(o[56:], Transpose8(r7))
 	}
 	for ; i < n; i++ {
-		x := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24 |
+		x := uint64(a[i]) | uint64(data[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24 |
 			uint64(e[i])<<32 | uint64(f[i])<<40 | uint64(g[i])<<48 | uint64(h[i])<<56
 		binary.LittleEndian.PutUint64(dst[8*i:8*i+8], Transpose8(x))
 	}

@@ -44,17 +44,17 @@ func spread(x uint32) uint64 {
 
 // join2Go joins the values from first on.
 func join2Go(dst, src []byte, n, first int) {
-	a, b := src[first:n], src[n+first:2*n]
-	dst, b = dst[2*first:], b[:len(a)]
+	a, data := src[first:n], src[n+first:2*n]
+	dst, data = dst[2*first:], data[:len(a)]
 	// All lengths are compared, because the compiler then leaves out the bounds checks below.
-	for len(a) >= 8 && len(b) >= 8 && len(dst) >= 16 {
-		x, y := binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)
+	for len(a) >= 8 && len(data) >= 8 && len(dst) >= 16 {
+		x, y := binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(data)
 		binary.LittleEndian.PutUint64(dst, spread(uint32(x))|spread(uint32(y))<<8)
 		binary.LittleEndian.PutUint64(dst[8:16], spread(uint32(x>>32))|spread(uint32(y>>32))<<8)
-		a, b, dst = a[8:], b[8:], dst[16:]
+		a, data, dst = a[8:], data[8:], dst[16:]
 	}
 	for i := range a {
-		dst[2*i], dst[2*i+1] = a[i], b[i]
+		dst[2*i], dst[2*i+1] = a[i], data[i]
 	}
 }
 

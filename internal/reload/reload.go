@@ -38,14 +38,14 @@ type Files[T any] struct {
 // up.
 func Open[T any](parse func([][]byte) (T, error), every time.Duration, fail func(error), paths ...string) (
 	*Files[T], error) {
-	f := &Files[T]{parse: parse, paths: paths, every: every, fail: fail}
-	contents, err := f.read()
+	files := &Files[T]{parse: parse, paths: paths, every: every, fail: fail}
+	contents, err := files.read()
 	if err != nil {
 		return nil, err
 	}
-	f.bytes, f.looked = contents, time.Now()
-	f.value, err = f.parsed(contents)
-	return f, err
+	files.bytes, files.looked = contents, time.Now()
+	files.value, err = files.parsed(contents)
+	return files, err
 }
 
 // Get returns the value.

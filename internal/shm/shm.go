@@ -63,11 +63,11 @@ func (m Message) Token() (t Token) {
 }
 
 func (m Message) bytes() []byte {
-	b := make([]byte, 0, Size)
+	buf := make([]byte, 0, Size)
 	for _, v := range []uint64{uint64(m.Kind), m.A, m.B, m.C} {
-		b = binary.LittleEndian.AppendUint64(b, v)
+		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
-	return b
+	return buf
 }
 
 func parse(b []byte) (Message, error) {
@@ -75,9 +75,9 @@ func parse(b []byte) (Message, error) {
 		return Message{}, fmt.Errorf("shm: a message of %d bytes", len(b))
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	m := Message{Kind(word(0)), word(1), word(2), word(3)}
-	if m.Kind < Hello || m.Kind > Discard {
-		return Message{}, fmt.Errorf("shm: message of kind %d", m.Kind)
+	message := Message{Kind(word(0)), word(1), word(2), word(3)}
+	if message.Kind < Hello || message.Kind > Discard {
+		return Message{}, fmt.Errorf("shm: message of kind %d", message.Kind)
 	}
-	return m, nil
+	return message, nil
 }

@@ -42,32 +42,32 @@ func New(n int) (*Segment, error) {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	procs.Outside(int64(n)) // before the pages are used, so that the heap makes room for them
-	s, err := build(file, n)
+	segment, err := build(file, n)
 	if err != nil {
 		procs.Outside(-int64(n))
 		return nil, errors.Join(err, unix.Close(file))
 	}
-	s.own = true
-	return s, nil
+	segment.own = true
+	return segment, nil
 }
 
 func build(file, n int) (*Segment, error) {
 	if err := unix.Ftruncate(file, int64(n)); err != nil {
 		return nil, os.NewSyscallError("ftruncate", err)
 	}
-	s, err := mapped(file, n)
+	segment, err := mapped(file, n)
 	if err != nil {
 		return nil, err
 	}
-	err = populate(file, s.data)
+	err = populate(file, segment.data)
 	if err == nil {
 		_, err = unix.FcntlInt(uintptr(file), unix.F_ADD_SEALS, seals)
 		err = os.NewSyscallError("fcntl", err)
 	}
 	if err != nil {
-		return nil, errors.Join(err, unix.Munmap(s.data))
+		return nil, errors.Join(err, unix.Munmap(segment.data))
 	}
-	return s, nil
+	return segment, nil
 }
 
 // populate allocates the pages.
@@ -105,11 +105,11 @@ func mapped(file, n int) (*Segment, error) {
 // Open maps a received segment and takes ownership of the file. It refuses a file whose size is not n, and
 // one that its creator could still shrink.
 func Open(file, n int) (*Segment, error) {
-	s, err := open(file, n)
+	segment, err := open(file, n)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(file))
 	}
-	return s, nil
+	return segment, nil
 }
 
 func open(file, n int) (*Segment, error) {
@@ -162,14 +162,14 @@ func Listen(name string) (*Listener, error) {
 // Accept waits for the next process of this user. It closes connections of other users.
 func (d *Listener) Accept() (*Conn, error) {
 	for {
-		c, err := d.l.AcceptUnix()
+		conn, err := d.l.AcceptUnix()
 		if err != nil {
 			return nil, err
 		}
-		if SameUser(c) == nil {
-			return &Conn{c}, nil
+		if SameUser(conn) == nil {
+			return &Conn{conn}, nil
 		}
-		c.Close()
+		conn.Close()
 	}
 }
 
@@ -178,14 +178,14 @@ func (d *Listener) Close() error { return d.l.Close() }
 
 // Dial connects to a control socket of this user.
 func Dial(name string) (*Conn, error) {
-	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
 	if err != nil {
 		return nil, err
 	}
-	if err := SameUser(c); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err := SameUser(conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
-	return &Conn{c}, nil
+	return &Conn{conn}, nil
 }
 
 // ListenUser listens on a stream socket in the abstract namespace, for processes of this user only.
@@ -211,14 +211,14 @@ type userListener struct{ *net.UnixListener }
 // Accept implements net.Listener.
 func (l userListener) Accept() (net.Conn, error) {
 	for {
-		c, err := l.AcceptUnix()
+		conn, err := l.AcceptUnix()
 		if err != nil {
 			return nil, err
 		}
-		if SameUser(c) == nil {
-			return c, nil
+		if SameUser(conn) == nil {
+			return conn, nil
 		}
-		c.Close()
+		conn.Close()
 	}
 }
 
@@ -289,12 +289,12 @@ func (c *Conn) Receive() (Message, int, error) {
 	if n == 0 && len(files) == 0 {
 		return Message{}, -1, io.EOF
 	}
-	m, err := parse(b[:n])
+	message, err := parse(b[:n])
 	if err == nil && (len(files) > 1 || flags&unix.MSG_CTRUNC != 0) {
 		err = fmt.Errorf("shm: %d files in a message: at most one is allowed", len(files))
 	}
-	if err == nil && (m.Kind == Give) != (len(files) == 1) {
-		err = fmt.Errorf("shm: message of kind %d with %d files", m.Kind, len(files))
+	if err == nil && (message.Kind == Give) != (len(files) == 1) {
+		err = fmt.Errorf("shm: message of kind %d with %d files", message.Kind, len(files))
 	}
 	if err != nil {
 		for _, f := range files {
@@ -303,9 +303,9 @@ func (c *Conn) Receive() (Message, int, error) {
 		return Message{}, -1, err
 	}
 	if len(files) == 1 {
-		return m, files[0], nil
+		return message, files[0], nil
 	}
-	return m, -1, nil
+	return message, -1, nil
 }
 
 // rights returns the files that came with a packet.

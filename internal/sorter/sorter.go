@@ -97,15 +97,15 @@ func (s *Sorter) flush() (err error) {
 		}
 	}
 	var b []byte
-	for _, r := range s.records {
-		b = binary.AppendUvarint(b[:0], uint64(len(r.Key)))
-		b = binary.AppendUvarint(append(b, r.Key...), uint64(len(r.Value)))
-		b = append(b, r.Value...)
+	for _, record := range s.records {
+		b = binary.AppendUvarint(b[:0], uint64(len(record.Key)))
+		b = binary.AppendUvarint(append(b, record.Key...), uint64(len(record.Value)))
+		b = append(b, record.Value...)
 		if _, err := s.writer.Write(b); err != nil {
 			return err
 		}
 		s.count++
-		s.sum += s.weigh(r)
+		s.sum += s.weigh(record)
 	}
 	s.runs[len(s.runs)-1].last = s.records[len(s.records)-1].Key
 	clear(s.records)
@@ -180,11 +180,11 @@ func (s *Sorter) Each(visit func(Record) error) error {
 		}
 	}()
 	for i, r := range s.runs {
-		d, err := zstd.NewReader(io.NewSectionReader(s.spill, r.off, r.end-r.off), zstd.WithDecoderConcurrency(1))
+		decoder, err := zstd.NewReader(io.NewSectionReader(s.spill, r.off, r.end-r.off), zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return err
 		}
-		in := &reading{number: i, frame: d, r: bufio.NewReaderSize(d, 1<<16)}
+		in := &reading{number: i, frame: decoder, r: bufio.NewReaderSize(decoder, 1<<16)}
 		h = append(h, in)
 		if err := in.next(); err != nil {
 			return err

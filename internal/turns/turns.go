@@ -83,11 +83,11 @@ const forgiven = time.Second
 
 // New returns n places; a client may have each of them at a time.
 func New(n, each int) *Turns {
-	t := &Turns{all: n, each: each, free: n, slots: map[*Slot]*seat{}}
-	for _, l := range []*line{&t.urgent, &t.other} {
+	turns := &Turns{all: n, each: each, free: n, slots: map[*Slot]*seat{}}
+	for _, l := range []*line{&turns.urgent, &turns.other} {
 		l.seats, l.purge = map[any]*seat{}, fewSeats
 	}
-	return t
+	return turns
 }
 
 // half returns how many places work that is not urgent has at most while urgent work waits.

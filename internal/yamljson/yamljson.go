@@ -72,11 +72,11 @@ func asText(n *yaml.Node, seen map[*yaml.Node]bool) {
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!timestamp":
 		n.Tag = text
 	}
-	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && c.Kind == yaml.ScalarNode && c.Tag != "!!merge" {
-			c.Tag = text
+	for i, node := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && node.Kind == yaml.ScalarNode && node.Tag != "!!merge" {
+			node.Tag = text
 		}
-		asText(c, seen)
+		asText(node, seen)
 	}
 }
 

@@ -68,12 +68,12 @@ func (k *Convert) UnmarshalJSON(b []byte) error {
 
 // check checks what each file is written with.
 func (k *Convert) check() error {
-	o := k.Options
-	o.Workers = 1
-	if err := o.Check(); err != nil {
+	options := k.Options
+	options.Workers = 1
+	if err := options.Check(); err != nil {
 		return err
 	}
-	if o.Format == convert.TileDB {
+	if options.Format == convert.TileDB {
 		return fault.New(fault.Unsupported, convertName, fault.NoOffset,
 			"an array is written at once, by chaski convert: it has no shards")
 	}
@@ -96,20 +96,20 @@ func (k *Convert) Run(ctx context.Context, t *job.Task, body io.Writer) (any, er
 	if err != nil {
 		return nil, err
 	}
-	o, done := opened(t.Options)
+	options, done := opened(t.Options)
 	defer done()
-	workers := o.Workers
+	workers := options.Workers
 	if workers == 0 {
 		workers = procs.Workers()
 	}
 	// Workers go to files first: they need not wait for each other's slowest tile.
 	atOnce := min(workers, len(files))
 	c := k.Options
-	c.Workers, c.MaxChunk = max(1, workers/atOnce), o.MaxChunkBytes
+	c.Workers, c.MaxChunk = max(1, workers/atOnce), options.MaxChunkBytes
 	tally := convertTally{}
 	lines := bufio.NewWriter(body)
 	err = inorder.Do(ctx, len(files), atOnce, func(ctx context.Context, i int) (Converted, error) {
-		return k.convert(ctx, files[i], c, o.Opener)
+		return k.convert(ctx, files[i], c, options.Opener)
 	}, func(i int, line Converted) error {
 		if line.Error != "" {
 			tally.Skipped++
@@ -138,7 +138,7 @@ func (k *Convert) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 // Merge implements job.Kind. A file of the report that is not there, or has another size, is an error.
 func (k *Convert) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o job.Outcome, err error) {
 	var losses convert.Losses
-	w := bufio.NewWriter(out)
+	writer := bufio.NewWriter(out)
 	last, n := "", 0
 	for p, err := range m.Parts {
 		if err != nil {
@@ -159,14 +159,14 @@ func (k *Convert) Merge(ctx context.Context, m *job.Merging, out io.Writer) (o j
 				return err
 			}
 			losses.Add(n, c.Source, c.Left)
-			return writeJSON(w, c)
+			return writeJSON(writer, c)
 		})
 		if err != nil {
 			return o, m.Job.InPart(p.Number, err)
 		}
 	}
 	o.Notes = append(o.Notes, losses.Lines()...)
-	return o, w.Flush()
+	return o, writer.Flush()
 }
 
 // maxConverted bounds a line of the report, in bytes: a line of the list (job.Items), with a hash and an error.

@@ -51,12 +51,12 @@ func (k *Convert) list(ctx context.Context, o resources.Options) (items job.Item
 		if strings.HasPrefix(it.Source, inside) && !strings.HasPrefix(root, inside) {
 			return nil
 		}
-		b, err := json.Marshal(it)
+		data, err := json.Marshal(it)
 		if err != nil {
 			return err
 		}
 		// By the new name, and equal names beside each other.
-		return s.Add(sorter.Record{Key: it.File + "\x00" + it.Source, Value: b})
+		return s.Add(sorter.Record{Key: it.File + "\x00" + it.Source, Value: data})
 	})
 	if items, err = sorted(s, err, size); err != nil {
 		return items, err
@@ -148,15 +148,15 @@ func (k *Convert) convert(ctx context.Context, it convertItem, o convert.Options
 	var bad error
 	err := durable.WriteFile(name, func(f *os.File) error {
 		size := &counted{}
-		w := bufio.NewWriterSize(io.MultiWriter(f, sum, size), 1<<20)
-		left, err := convert.File(ctx, w, it.Source, o)
+		writer := bufio.NewWriterSize(io.MultiWriter(f, sum, size), 1<<20)
+		left, err := convert.File(ctx, writer, it.Source, o)
 		// Faults are about the source, which has a kind; errors of the system are about the new file.
 		if fault.KindOf(err) != 0 {
 			bad = fault.WithFile(err, it.Source)
 			return bad
 		}
 		if err == nil {
-			err = w.Flush()
+			err = writer.Flush()
 		}
 		line.Left, line.Bytes = left, size.n
 		return err
@@ -200,13 +200,14 @@ func (o *listed) Open(ctx context.Context, uri string) (source.Reader, error) {
 	if uri != o.item.Source || o.item.Size == 0 {
 		return o.Opener.Open(ctx, uri)
 	}
-	r, err := source.OpenKnown(ctx, o.Opener, uri, source.Known{Size: o.item.Size, ETag: o.item.ETag})
-	if err == nil && r.Size() != o.item.Size {
+	file, err := source.OpenKnown(ctx, o.Opener, uri, source.Known{Size: o.item.Size, ETag: o.item.ETag})
+	if err == nil && file.Size() != o.item.Size {
 		err = errors.Join(fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
-			"it changed since the job was planned: %d bytes, and %d then", r.Size(), o.item.Size), uri), r.Close())
+			"it changed since the job was planned: %d bytes, and %d then", file.Size(), o.item.Size), uri),
+			file.Close())
 		return nil, err
 	}
-	return r, err
+	return file, err
 }
 
 // counted counts bytes.

@@ -92,7 +92,7 @@ func (k *Index) check() error {
 func (*Index) Name() string { return indexName }
 
 func (k *Index) options(o resources.Options) build.Options {
-	b := build.Options{Base: k.Base, Absolute: k.Absolute, Workers: o.Workers, MaxChunk: o.MaxChunkBytes,
+	options := build.Options{Base: k.Base, Absolute: k.Absolute, Workers: o.Workers, MaxChunk: o.MaxChunkBytes,
 		Opener: o.Opener,
 		Members: func(ctx context.Context, path string) ([]build.Member, error) {
 			return members.Of(ctx, o.Opener, path)
@@ -102,18 +102,18 @@ func (k *Index) options(o resources.Options) build.Options {
 			return members.Open(ctx, o.Opener, file, known, m)
 		}}
 	if k.Previous != "" {
-		b.Previous = []string{k.Previous}
+		options.Previous = []string{k.Previous}
 	}
 	if k.Join != nil {
-		b.Join = &build.Join{Table: k.Join.Table, On: k.Join.On, Left: k.Join.Left}
+		options.Join = &build.Join{Table: k.Join.Table, On: k.Join.On, Left: k.Join.Left}
 	}
 	if k.Pairs != nil {
-		b.DropIncomplete = k.Pairs.Drop
+		options.DropIncomplete = k.Pairs.Drop
 		for _, f := range k.Pairs.Fields {
-			b.Fields = append(b.Fields, catalog.Source{Field: f.Name, Pattern: f.Pattern, Column: f.Column})
+			options.Fields = append(options.Fields, catalog.Source{Field: f.Name, Pattern: f.Pattern, Column: f.Column})
 		}
 	}
-	return b
+	return options
 }
 
 // Items implements job.Kind. It holds a piece of the list in memory, and the rest in a file that goes with it.
@@ -138,11 +138,11 @@ func (k *Index) Items(ctx context.Context, o resources.Options) (items job.Items
 	defer done()
 	s := sorter.New(0, func(sorter.Record) int64 { return 0 })
 	err = build.Files(ctx, k.Paths, k.options(o), func(f build.File) error {
-		b, err := json.Marshal(f)
+		data, err := json.Marshal(f)
 		if err != nil {
 			return err
 		}
-		return s.Add(sorter.Record{Key: f.URI, Value: b})
+		return s.Add(sorter.Record{Key: f.URI, Value: data})
 	})
 	if items, err = sorted(s, err, nil); err == nil && items.Count == 0 {
 		err = k.noRasters()
@@ -198,21 +198,21 @@ func (k *Index) matched(each eachItem, o resources.Options) eachItem {
 		var n build.Counts
 		bo := k.options(o)
 		bo.Counts = &n
-		m, err := build.NewMatching(ctx, bo)
+		matching, err := build.NewMatching(ctx, bo)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, m.Close()) }()
+		defer func() { err = errors.Join(err, matching.Close()) }()
 		err = each(ctx, func(it job.Item) error {
 			var f build.File
 			if err := json.Unmarshal(it.Body, &f); err != nil {
 				return err
 			}
-			m.Add(f.URI)
+			matching.Add(f.URI)
 			return add(it)
 		})
 		if err == nil {
-			err = m.End()
+			err = matching.End()
 		}
 		k.Join.Unmatched, k.Join.Unused = n.Unmatched, n.Unused
 		return err
@@ -236,12 +236,12 @@ func (k *Index) Run(ctx context.Context, t *job.Task, body io.Writer) (any, erro
 	tally := indexTally{Skipped: []string{}}
 	ro, done := opened(t.Options)
 	defer done()
-	o := k.options(ro)
-	o.Progress = func(done, total int) { t.Progress(int64(done), int64(total)) }
+	options := k.options(ro)
+	options.Progress = func(done, total int) { t.Progress(int64(done), int64(total)) }
 	if k.SkipBad {
-		o.Skipped = func(_ string, err error) { tally.Skipped = append(tally.Skipped, fault.Line(err)) }
+		options.Skipped = func(_ string, err error) { tally.Skipped = append(tally.Skipped, fault.Line(err)) }
 	}
-	rows, err := build.WritePart(ctx, body, files, o)
+	rows, err := build.WritePart(ctx, body, files, options)
 	tally.Rows = int64(rows)
 	return tally, err
 }

@@ -77,21 +77,21 @@ func (k *Make) Run(ctx context.Context, t *job.Task, body io.Writer) (any, error
 
 // Check implements job.Kind.
 func (k *Make) Check(tally json.RawMessage, s job.Shard) (int64, error) {
-	n, err := parseTally[recipe.Counts](tally)
+	counts, err := parseTally[recipe.Counts](tally)
 	if err != nil {
 		return 0, err
 	}
 	left := s.Count
-	for _, part := range []int64{n.Chips, n.Bad, n.Misplaced, n.Empty, n.Unlabelled} {
+	for _, part := range []int64{counts.Chips, counts.Bad, counts.Misplaced, counts.Empty, counts.Unlabelled} {
 		if part < 0 || part > left {
-			return 0, corrupt("%d chips and %d windows without one, of %d", n.Chips, n.Left(), s.Count)
+			return 0, corrupt("%d chips and %d windows without one, of %d", counts.Chips, counts.Left(), s.Count)
 		}
 		left -= part
 	}
 	if left != 0 {
 		return 0, corrupt("%d windows of %d are not accounted for", left, s.Count)
 	}
-	return n.Left(), nil
+	return counts.Left(), nil
 }
 
 // Merge implements job.Kind.

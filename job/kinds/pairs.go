@@ -38,14 +38,15 @@ func (k *Pairs) Items(ctx context.Context, o resources.Options) (job.Items, erro
 
 // Run implements job.Kind.
 func (k *Pairs) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error) {
-	r, err := survey.PairsPart(ctx, k.Dataset.Spec, t.Options, survey.PairOptions{MaxShift: k.MaxShift, Worst: k.Worst,
+	report, err := survey.PairsPart(ctx, k.Dataset.Spec, t.Options, survey.PairOptions{MaxShift: k.MaxShift,
+		Worst:    k.Worst,
 		Progress: t.Progress}, k.Dataset.Extent, t.First, t.Count)
 	if err != nil {
 		return nil, err
 	}
-	tally := pairsTally{Report: *r}
-	if len(r.Worst) > 0 {
-		tally.firstFault = newFirstFault(r.Worst[0].Err())
+	tally := pairsTally{Report: *report}
+	if len(report.Worst) > 0 {
+		tally.firstFault = newFirstFault(report.Worst[0].Err())
 	}
 	return tally, nil
 }
@@ -56,14 +57,17 @@ func (k *Pairs) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r := &t.Report
-	for _, n := range []int64{r.Misplaced, r.Unplaced, r.Shifted, r.Aligned, r.Unsure, r.Unreadable} {
-		if n < 0 || n > r.Pairs {
-			return 0, corrupt("%d of %d pairs", n, r.Pairs)
+	report := &t.Report
+	for _, n := range []int64{report.Misplaced, report.Unplaced, report.Shifted, report.Aligned, report.Unsure,
+		report.Unreadable} {
+		if n < 0 || n > report.Pairs {
+			return 0, corrupt("%d of %d pairs", n, report.Pairs)
 		}
 	}
-	if r.Samples != s.Count || r.Pairs < s.Count || len(r.Worst) > k.Worst || int64(len(r.Worst)) > r.Pairs {
-		err = corrupt("%d pairs of %d samples, of which %d are listed, of %d", r.Pairs, r.Samples, len(r.Worst),
+	if report.Samples != s.Count || report.Pairs < s.Count || len(report.Worst) > k.Worst ||
+		int64(len(report.Worst)) > report.Pairs {
+		err = corrupt("%d pairs of %d samples, of which %d are listed, of %d", report.Pairs, report.Samples,
+			len(report.Worst),
 			s.Count)
 	}
 	return 0, err

@@ -40,11 +40,11 @@ func noMore(s *io.SectionReader) error {
 
 // writeJSON writes v as one line, as commands print it.
 func writeJSON(w io.Writer, v any) error {
-	b, err := json.Marshal(v)
+	buf, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = w.Write(append(buf, '\n'))
 	return err
 }
 

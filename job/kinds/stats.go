@@ -45,24 +45,24 @@ const maxStats = 4 << 30 / 3
 
 // Run implements job.Kind.
 func (k *Stats) Run(ctx context.Context, t *job.Task, body io.Writer) (any, error) {
-	p, err := survey.StatsPart(ctx, k.Dataset.Spec, t.Options, k.Dataset.Extent, t.First, t.Count, t.Progress)
+	part, err := survey.StatsPart(ctx, k.Dataset.Spec, t.Options, k.Dataset.Extent, t.First, t.Count, t.Progress)
 	if err != nil {
 		return nil, err
 	}
 	fields := []statsField{}
-	for _, f := range p.Fields {
+	for _, f := range part.Fields {
 		fields = append(fields, statsField{f.Name, f.Bands, f.Stats.AppendState(nil)})
 	}
-	b, err := json.Marshal(fields)
+	data, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
 	}
 	// Merge would refuse it only after all other shards were done: one with too many bands, for example.
-	if _, err := parseStats(b); err != nil {
+	if _, err := parseStats(data); err != nil {
 		return nil, err
 	}
-	_, err = body.Write(b)
-	return statsTally{p.Samples, p.Skipped}, err
+	_, err = body.Write(data)
+	return statsTally{part.Samples, part.Skipped}, err
 }
 
 // Check implements job.Kind.
@@ -102,11 +102,11 @@ func statsPart(p *job.Part) (*survey.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := readBody(p, maxStats)
+	data, err := readBody(p, maxStats)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := parseStats(b)
+	fields, err := parseStats(data)
 	return &survey.Part{Samples: t.Samples, Skipped: t.Skipped, Fields: fields}, err
 }
 

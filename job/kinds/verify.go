@@ -75,13 +75,13 @@ func (k *Verify) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error)
 	}
 	o, done := opened(t.Options)
 	defer done()
-	r, err := verify.Files(ctx, files, verify.Options{Workers: o.Workers, MaxChunk: o.MaxChunkBytes, Key: key,
+	report, err := verify.Files(ctx, files, verify.Options{Workers: o.Workers, MaxChunk: o.MaxChunkBytes, Key: key,
 		MaxFaults: k.MaxFaults, Opener: o.Opener,
 		Progress: func(done, total int) { t.Progress(int64(done), int64(total)) }})
 	if err != nil {
 		return nil, err
 	}
-	return verifyTally{*r, newFirstFault(r.Err())}, nil
+	return verifyTally{*report, newFirstFault(report.Err())}, nil
 }
 
 // Check implements job.Kind. A fault leaves out nothing: the file was checked.

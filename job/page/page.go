@@ -116,18 +116,18 @@ func (d *document) states(s *job.Status) {
 
 func (d *document) errors(s *job.Status) {
 	kinds := map[string]int{}
-	for _, r := range s.Runs {
-		if r.State != job.Failed {
+	for _, run := range s.Runs {
+		if run.State != job.Failed {
 			continue
 		}
 		// A record is from anyone, so that it may name any kind: the page lists no more than it has room for.
-		kind := report.Clean(cmp.Or(r.Kind, "network or system"))
+		kind := report.Clean(cmp.Or(run.Kind, "network or system"))
 		if _, known := kinds[kind]; !known && len(kinds) >= maxRows {
 			kind = "other"
 		}
 		kinds[kind]++
 		if len(d.Failed) < maxRows {
-			d.Failed = append(d.Failed, r)
+			d.Failed = append(d.Failed, run)
 		} else {
 			d.MoreFailed++
 		}
@@ -181,19 +181,19 @@ func (d *document) hosts(s *job.Status) {
 		seconds               float64
 	}
 	sums := map[string]*sum{}
-	for _, r := range s.Runs {
-		h := sums[r.Host]
+	for _, run := range s.Runs {
+		h := sums[run.Host]
 		if h == nil {
 			h = &sum{}
-			sums[r.Host] = h
+			sums[run.Host] = h
 		}
-		switch r.State {
+		switch run.State {
 		case job.Done:
 			h.done++
-			h.items += r.Items
-			h.read += r.Read
-			h.requests += r.Requests
-			h.seconds += r.Seconds
+			h.items += run.Items
+			h.read += run.Read
+			h.requests += run.Requests
+			h.seconds += run.Seconds
 		case job.Failed:
 			h.failed++
 		default:

@@ -77,7 +77,7 @@ func (c *Cache) Close() {
 // warnings about the dataset, from earlier questions too, because columns are joined when it is opened.
 func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) error) (warnings []string, err error) {
 	key := fmt.Sprintf("%q %d %t %q", set.BasePath, set.Mode, set.Chosen, set.Paths)
-	l, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
+	lease, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
 		s := &openSet{}
 		var err error
 		s.Dataset, err = taco.Open(ctx, c.options.Opener, set.Paths, taco.Options{
@@ -88,11 +88,11 @@ func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) erro
 	if err != nil {
 		return nil, err
 	}
-	err = use(l.Value.Dataset)
-	l.Value.mu.Lock()
-	warnings = slices.Clone(l.Value.warnings)
-	l.Value.mu.Unlock()
+	err = use(lease.Value.Dataset)
+	lease.Value.mu.Lock()
+	warnings = slices.Clone(lease.Value.warnings)
+	lease.Value.mu.Unlock()
 	// After an error that may come from a closed or changed file, the dataset is opened again.
-	_ = l.Release(refcache.Reusable(err)) // the files were only read
+	_ = lease.Release(refcache.Reusable(err)) // the files were only read
 	return warnings, err
 }

@@ -15,15 +15,15 @@ const copyBytes = 4 << 20
 
 // Copy writes the bytes of a sample.
 func Copy(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) error {
-	r, err := taco.Section(ctx, files, e)
+	file, err := taco.Section(ctx, files, e)
 	if err != nil {
 		return fault.WithFile(err, e.URI)
 	}
-	defer r.Close()
-	buf := make([]byte, min(copyBytes, r.Size()))
-	for off := int64(0); off < r.Size(); off += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), r.Size()-off)]
-		if err := r.ReadAt(ctx, buf, off); err != nil {
+	defer file.Close()
+	buf := make([]byte, min(copyBytes, file.Size()))
+	for off := int64(0); off < file.Size(); off += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), file.Size()-off)]
+		if err := file.ReadAt(ctx, buf, off); err != nil {
 			return fault.WithFile(err, e.URI)
 		}
 		if _, err := w.Write(buf); err != nil {

@@ -88,21 +88,21 @@ func Below(ctx context.Context, d *taco.Dataset, s *rows.Samples, level int) (*t
 	if positions, err = inOrder(ctx, d, s.Rows, level, positions); err != nil {
 		return nil, err
 	}
-	t, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
+	table, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
 	if err != nil {
 		return nil, err
 	}
 	var shown []int
 	for k := level; k >= 0; k-- {
 		prefix := fmt.Sprintf("l%d:", k)
-		for i, c := range t.Columns() {
+		for i, c := range table.Columns() {
 			rest, ok := strings.CutPrefix(c.Name, prefix)
 			if ok && !strings.HasPrefix(rest, "internal:") {
 				shown = append(shown, i)
 			}
 		}
 	}
-	return tables.Join(t.Select(shown).Take(positions), places(d, level, positions)), nil
+	return tables.Join(table.Select(shown).Take(positions), places(d, level, positions)), nil
 }
 
 // places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are

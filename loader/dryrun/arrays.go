@@ -50,8 +50,8 @@ func (f *Arrays) hold() {
 // reports false if the reads are unknown: they depend on the data, or the array has no plans.
 func (f *Arrays) Blocks(ctx context.Context, asset *Asset, chunks []Chunk,
 	read func(file string, off, n int64)) (exact bool, err error) {
-	b := asset.blocks
-	a, ok := b.Array.(chunk.BlockPlanner)
+	blocks := asset.blocks
+	a, ok := blocks.Array.(chunk.BlockPlanner)
 	if !ok {
 		return false, nil
 	}
@@ -59,18 +59,18 @@ func (f *Arrays) Blocks(ctx context.Context, asset *Asset, chunks []Chunk,
 	plan := f.plan(a)
 	// As in a run, the array must know all boxes of the window first, since it joins reads of
 	// adjacent tiles.
-	if t, ok := plan.(chunk.Prefetcher); ok {
+	if prefetcher, ok := plan.(chunk.Prefetcher); ok {
 		boxes := make([]chunk.Box, len(chunks))
 		for k, c := range chunks {
 			boxes[k] = c.box
 		}
-		if err := t.Ahead(ctx, b.Image, boxes); err != nil {
+		if err := prefetcher.Ahead(ctx, blocks.Image, boxes); err != nil {
 			return false, err
 		}
 	}
 	exact = true
 	for _, c := range chunks {
-		sure, err := plan.PlanBox(ctx, b.Image, c.box, read)
+		sure, err := plan.PlanBox(ctx, blocks.Image, c.box, read)
 		if err != nil {
 			return false, err
 		}

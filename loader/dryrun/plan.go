@@ -82,11 +82,11 @@ type Points struct {
 // NewPoints plans the reads of the points of an array in a box, by a worker that has not read the array before. A nil
 // box holds no point. attr is the attribute with the values.
 func NewPoints(ctx context.Context, field string, a *tiledb.Array, attr int, box tiledb.Box) (Points, error) {
-	p := Points{Field: field, Array: a.URI(), Exact: true, array: a, attr: attr, box: box}
-	err := new(Arrays).Points(ctx, &p, func(file string, off, n int64) {
-		p.Runs = append(p.Runs, Range{File: file, Off: off, Len: n})
+	points := Points{Field: field, Array: a.URI(), Exact: true, array: a, attr: attr, box: box}
+	err := new(Arrays).Points(ctx, &points, func(file string, off, n int64) {
+		points.Runs = append(points.Runs, Range{File: file, Off: off, Len: n})
 	})
-	return p, err
+	return points, err
 }
 
 // Range is a range of bytes in a file.

@@ -50,21 +50,21 @@ func (c *Tiles) Asset(a *Asset, key pixels.TileKey, w *Work) (mine []Chunk) {
 func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []Chunk {
 	var got []*plannedTile
 	var mine []Chunk
-	for _, p := range chunks {
-		if p.sparse || p.held > 0 { // no tile; Range.Count counts the reads
+	for _, chunk := range chunks {
+		if chunk.sparse || chunk.held > 0 { // no tile; Range.Count counts the reads
 			w.Chunks++
-			w.Decoded += int64(p.Decoded)
+			w.Decoded += int64(chunk.Decoded)
 			continue
 		}
-		key.Chunk = p.Chunk
-		t, found := c.get(key, int64(p.Decoded))
+		key.Chunk = chunk.Chunk
+		t, found := c.get(key, int64(chunk.Decoded))
 		if t != nil {
 			got = append(got, t)
 		}
 		if !found {
-			mine = append(mine, p)
+			mine = append(mine, chunk)
 			w.Chunks++
-			w.Decoded += int64(p.Decoded)
+			w.Decoded += int64(chunk.Decoded)
 		}
 	}
 	for _, t := range got {

@@ -44,13 +44,14 @@ func PickPlanes(bands, times []int, stepBands int) PickedBands {
 	if times == nil {
 		return PickedBands{Picked: bands}
 	}
-	p := PickedBands{TimeSteps: len(times), StepBands: stepBands, Picked: make([]int, 0, len(times)*len(bands))}
+	pickedBands := PickedBands{TimeSteps: len(times), StepBands: stepBands, Picked: make([]int, 0,
+		len(times)*len(bands))}
 	for _, t := range times {
 		for _, b := range bands {
-			p.Picked = append(p.Picked, t*stepBands+b)
+			pickedBands.Picked = append(pickedBands.Picked, t*stepBands+b)
 		}
 	}
-	return p
+	return pickedBands
 }
 
 // PlaceBands computes from Picked where the planes of the file go, so that Put does not search all planes

@@ -80,11 +80,11 @@ func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to S
 // ahead announces the boxes of r.boxes to the array's reader, so that it can join their reads. Only the
 // array knows which of its tiles lie side by side in a file.
 func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
-	f, ok := from.(chunk.Prefetcher)
+	prefetcher, ok := from.(chunk.Prefetcher)
 	if !ok {
 		return nil
 	}
-	return f.Ahead(ctx, x.Blocks.Image, r.boxes)
+	return prefetcher.Ahead(ctx, x.Blocks.Image, r.boxes)
 }
 
 // block reads chunk i, or only its rows inside box (see RowsIn), and puts it into the sink.

@@ -123,37 +123,37 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 // first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
 // field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	r := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0}
+	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0}
 	if f.DType != "native" {
 		dtype, err := chunk.ParseDType(f.DType)
 		if err != nil {
 			return nil, err
 		}
-		r.To = dtype
+		field.To = dtype
 	}
-	if err := r.pick(x); err != nil {
+	if err := field.pick(x); err != nil {
 		return nil, err
 	}
-	r.PlaceBands()
-	r.Stored = len(r.at)
+	field.PlaceBands()
+	field.Stored = len(field.at)
 	if x.ChunkB > 1 { // chunks of several bands are decoded whole, so picking some bands saves nothing
-		r.Stored = x.Bands
+		field.Stored = x.Bands
 	}
 	var err error
-	if r.TimeSteps > 1 && r.Layout == spec.DefaultLayout {
-		r.Layout = spec.TimeLayout
+	if field.TimeSteps > 1 && field.Layout == spec.DefaultLayout {
+		field.Layout = spec.TimeLayout
 	}
-	if r.LayoutPattern, err = einops.Parse(r.Layout); err != nil {
+	if field.LayoutPattern, err = einops.Parse(field.Layout); err != nil {
 		return nil, err
 	}
-	if err := r.setArithmetic(); err != nil {
+	if err := field.setArithmetic(); err != nil {
 		return nil, err
 	}
 	// A cast that does not exist must fail when the run is opened, not at the first batch.
-	if _, err := r.Final.Get(x); err != nil {
+	if _, err := field.Final.Get(x); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return field, nil
 }
 
 // pick resolves the bands and the steps of time that the field has.
@@ -211,14 +211,15 @@ func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
 // setArithmetic sets the casts of the field: dtype, scale, offset, clip, fill and nodata.
 func (r *Raster) setArithmetic() error {
 	conv := einops.Convert{From: r.Native, To: r.To}
-	if n := r.Normalize; n != nil {
-		if k := len(n.Scale); k != 1 && k != r.bands() {
+	if normalize := r.Normalize; normalize != nil {
+		if k := len(normalize.Scale); k != 1 && k != r.bands() {
 			return fmt.Errorf("normalize: scale has %d values for %d bands", k, r.bands())
 		}
-		r.Scale, r.Offset = float32s(n.Scale), float32s(n.Offset)
+		r.Scale, r.Offset = float32s(normalize.Scale), float32s(normalize.Offset)
 		conv.Scale, conv.Offset = r.Scale, r.Offset
-		if n.Clip != nil {
-			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0])+0, float32(n.Clip[1])+0 // -0 becomes 0, as in Fill
+		if normalize.Clip != nil {
+			// -0 becomes 0, as in Fill.
+			conv.Clip, conv.Lo, conv.Hi = true, float32(normalize.Clip[0])+0, float32(normalize.Clip[1])+0
 		}
 	}
 	if r.Fill != nil {
@@ -320,24 +321,24 @@ func (r *Raster) SameOrder(o *Raster) error {
 // Fits checks that an asset has the dtype and bands that the field was compiled for. It fails with kind
 // unsupported.
 func (r *Raster) Fits(a *catalog.Asset) error {
-	x := a.Index
+	index := a.Index
 	switch {
-	case x.DType != r.Native:
+	case index.DType != r.Native:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"its dtype is %s: other rasters of the field %q have %s", x.DType, r.Name, r.Native)
-	case r.allBands > 0 && x.StepBands() != r.allBands:
+			"its dtype is %s: other rasters of the field %q have %s", index.DType, r.Name, r.Native)
+	case r.allBands > 0 && index.StepBands() != r.allBands:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands: other rasters of the field %q have %d", x.StepBands(), r.Name, r.allBands)
-	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= x.StepBands():
+			"it has %d bands: other rasters of the field %q have %d", index.StepBands(), r.Name, r.allBands)
+	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= index.StepBands():
 		// Bands picked by name are not checked, because they are looked up in each asset.
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands, and the field %q picks band %d", x.StepBands(), r.Name, slices.Max(r.bandList))
-	case r.allTimes > 0 && x.Steps() != r.allTimes:
+			"it has %d bands, and the field %q picks band %d", index.StepBands(), r.Name, slices.Max(r.bandList))
+	case r.allTimes > 0 && index.Steps() != r.allTimes:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d steps of time: other rasters of the field %q have %d", x.Steps(), r.Name, r.allTimes)
-	case r.allTimes == 0 && slices.Max(r.timeList) >= x.Steps():
+			"it has %d steps of time: other rasters of the field %q have %d", index.Steps(), r.Name, r.allTimes)
+	case r.allTimes == 0 && slices.Max(r.timeList) >= index.Steps():
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d steps of time, and the field %q picks step %d", x.Steps(), r.Name, slices.Max(r.timeList))
+			"it has %d steps of time, and the field %q picks step %d", index.Steps(), r.Name, slices.Max(r.timeList))
 	}
 	return SameNames(a.Names, r.namesOf, r.names)
 }
@@ -409,13 +410,14 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 // Fits fails with kind unsupported if the step's pixels have a value that the tensor cannot hold. It comes after all
 // pixels and masks.
 func (r *Row) Fits() error {
-	f := r.Field
-	for t := range max(f.TimeSteps, 1) {
-		box := einops.Box{N: r.N, T: r.step(t), B1: f.bands(), Y1: f.H, X1: f.W}
+	field := r.Field
+	for t := range max(field.TimeSteps, 1) {
+		box := einops.Box{N: r.N, T: r.step(t), B1: field.bands(), Y1: field.H, X1: field.W}
 		if b, y, x, found := r.Plan.OutOfRange(r.Dst, r.Cv, box); found {
 			return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
 				"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+
-					"normalize it, take another dtype, or let clip make it 0 or 255", f.DType, f.Native, y, x, b)
+					"normalize it, take another dtype, or let clip make it 0 or 255", field.DType, field.Native, y, x,
+				b)
 		}
 	}
 	return nil
@@ -469,18 +471,18 @@ type maskOf struct {
 // Put implements Sink: pixels where the mask is 0 become nodata. The image's samples must have been
 // written before, because they would overwrite the fill value.
 func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
-	r, box, blk := m.row, x.Box(i), BlockOf(x, i)
+	row, box, blk := m.row, x.Box(i), BlockOf(x, i)
 	if x.Bands == 1 { // one mask for all bands
-		if r.Field.into != nil { // the bands of a part of a stack
-			for _, j := range r.Field.into {
+		if row.Field.into != nil { // the bands of a part of a stack
+			for _, j := range row.Field.into {
 				m.clear(box, blk, samples, j, j+1)
 			}
 			return
 		}
-		m.clear(box, blk, samples, 0, len(r.Field.Picked))
+		m.clear(box, blk, samples, 0, len(row.Field.Picked))
 		return
 	}
-	places := r.picked().at
+	places := row.picked().at
 	for b := box.B0; b < box.B1; b++ {
 		for _, j := range places[b] {
 			m.clear(box, blk, samples[(b-box.B0)*blk.StrideB:], j, j+1)
@@ -491,7 +493,7 @@ func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 // clear masks bands b0 to b1-1 of the row's tensor by one band of a chunk of the mask. samples begins
 // with the first sample of that band, and blk has its strides. The mask has one byte for each pixel.
 func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 int) {
-	r := m.row
+	row := m.row
 	y0, y1 := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
 	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
 	// line returns row y of the mask between x0 and x1. It may reuse the memory of the last line.
@@ -506,10 +508,10 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 		}
 		return m.line
 	}
-	target := einops.Box{N: r.N, T: r.T, B0: b0, B1: b1}
+	target := einops.Box{N: row.N, T: row.T, B0: b0, B1: b1}
 	for y := y0; y < y1; {
 		dst := line(y)
-		target.Y0, target.Y1 = y-r.Win.Y, y-r.Win.Y+1
+		target.Y0, target.Y1 = y-row.Win.Y, y-row.Win.Y+1
 		for pos := 0; ; {
 			start, end := zeros(dst, pos)
 			if start == len(dst) {
@@ -524,8 +526,8 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 				y++
 				target.Y1++
 			}
-			target.X0, target.X1 = x0+start-r.Win.X, x0+end-r.Win.X
-			r.Plan.MaskBox(r.Dst, r.Cv, r.turned(nil, target))
+			target.X0, target.X1 = x0+start-row.Win.X, x0+end-row.Win.X
+			row.Plan.MaskBox(row.Dst, row.Cv, row.turned(nil, target))
 			pos = end
 		}
 		y++

@@ -32,16 +32,17 @@ func OnGround(window warp.Raster, a *catalog.Asset) (*warp.Mapping, error) {
 		return nil, a.Fault(fault.New(fault.Unsupported, "place", fault.NoOffset,
 			"the file does not say where it lies, which windows on the ground need"))
 	}
-	c, err := crs.Lookup(a.Place.EPSG)
+	system, err := crs.Lookup(a.Place.EPSG)
 	if err != nil {
 		return nil, a.Fault(err)
 	}
 	h, w := a.Index.Height, a.Index.Width
-	m, err := warp.NewMapping(window, warp.Raster{CRS: c, Transform: a.Place.Transform(h, w), Height: h, Width: w})
+	mapping, err := warp.NewMapping(window, warp.Raster{CRS: system, Transform: a.Place.Transform(h, w), Height: h,
+		Width: w})
 	if err != nil {
 		return nil, a.Fault(err)
 	}
-	return m, nil
+	return mapping, nil
 }
 
 // Mosaic composes a window on the ground from scenes. Add adds a scene: its pixels fill those missing so far or, by the
@@ -59,16 +60,16 @@ type Mosaic struct {
 // Mosaic begins a window of a row by a rule (spec.MosaicFirst). A field whose samples are not blended, such as one of
 // labels, has the first ones by every rule.
 func (r *Reader) Mosaic(to *Row, rule string) *Mosaic {
-	f := to.Field
-	m := &Mosaic{r: r, to: to, size: f.Native.Size(), left: len(f.Picked) * f.H * f.W}
-	if f.Blends {
-		m.size = 4 // float32
-		if f.BlendsScenes(rule) {
-			m.all = &r.Resample.scenes
-			m.all.begin(m.left, rule == spec.MosaicMedian)
+	field := to.Field
+	mosaic := &Mosaic{r: r, to: to, size: field.Native.Size(), left: len(field.Picked) * field.H * field.W}
+	if field.Blends {
+		mosaic.size = 4 // float32
+		if field.BlendsScenes(rule) {
+			mosaic.all = &r.Resample.scenes
+			mosaic.all.begin(mosaic.left, rule == spec.MosaicMedian)
 		}
 	}
-	return m
+	return mosaic
 }
 
 // BlendsScenes reports whether a rule for mosaics takes samples of all scenes for the field.
@@ -82,8 +83,8 @@ func (m *Mosaic) Full() bool { return m.left == 0 && m.all == nil }
 // Add reads the part of the window that a scene covers. last says that no scene follows. Add holds as many bands at a
 // time as fit into limit bytes, and fails with kind limit if one does not.
 func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, last bool, limit int) error {
-	f := m.to.Field
-	in, copied := f.Taken(at)
+	field := m.to.Field
+	in, copied := field.Taken(at)
 	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
 		return nil
 	}
@@ -91,27 +92,28 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"the samples of %d scenes to take the median of are over %d bytes", m.all.scenes, limit))
 	}
-	if copied && !m.any && m.all == nil && f.copies(a.Index, in, last) {
+	if copied && !m.any && m.all == nil && field.copies(a.Index, in, last) {
 		return m.copy(ctx, a, bands, in)
 	}
 	source := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	size, k := f.resampledAtOnce(source, limit)
+	size, k := field.resampledAtOnce(source, limit)
 	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
 	}
-	cv, err := f.raw.Get(a.Index)
+	cv, err := field.raw.Get(a.Index)
 	if err != nil {
 		return a.Fault(err)
 	}
-	s, n := &m.r.Resample, f.H*f.W
-	if !f.Blends && !copied {
-		if err := s.pickAll(at, in, n); err != nil {
+	resampler, n := &m.r.Resample, field.H*field.W
+	if !field.Blends && !copied {
+		if err := resampler.pickAll(at, in, n); err != nil {
 			return err
 		}
 	}
 	if !m.any {
-		s.Out, s.OutValid = Grown(s.Out, len(f.Picked)*n*size), Grown(s.OutValid, len(f.Picked)*n)
+		resampler.Out, resampler.OutValid = Grown(resampler.Out, len(field.Picked)*n*size), Grown(resampler.OutValid,
+			len(field.Picked)*n)
 	}
 	for b := 0; b < len(bands); b += k {
 		if err := m.bands(ctx, a, bands[b:min(b+k, len(bands))], b, in, cv, at); err != nil {
@@ -154,25 +156,25 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 
 // copy reads box in of a scene, which has all pixels of the window, straight into the row.
 func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chunk.Box) error {
-	f, target := m.to.Field, *m.to
-	cv, err := f.Final.Get(a.Index)
+	field, target := m.to.Field, *m.to
+	cv, err := field.Final.Get(a.Index)
 	if err != nil {
 		return a.Fault(err)
 	}
-	if !slices.Equal(bands, f.Picked) {
+	if !slices.Equal(bands, field.Picked) {
 		target.Bands = &PickedBands{Picked: bands}
 		target.Bands.PlaceBands()
 	}
-	target.Cv, target.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: f.H, W: f.W}
+	target.Cv, target.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: field.H, W: field.W}
 	m.left, m.done = 0, true // full: no other scene is read
-	return m.r.Read(ctx, a, in, bands, &target, target.Masked(&f.Final, in))
+	return m.r.Read(ctx, a, in, bands, &target, target.Masked(&field.Final, in))
 }
 
 // bands adds some bands of box in of a scene, from band first of the field on.
 func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first int, in chunk.Box,
 	cv *einops.Converter, at *warp.Mapping) error {
-	f, r := m.to.Field, m.r
-	s, n, size := &r.Resample, f.H*f.W, m.size
+	field, reader := m.to.Field, m.r
+	resampler, n, size := &reader.Resample, field.H*field.W, m.size
 	sub := &Raster{H: in.Y1 - in.Y0, W: in.X1 - in.X0}
 	sub.Picked = bands
 	sub.PlaceBands()
@@ -180,23 +182,23 @@ func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first 
 	if err != nil {
 		return err
 	}
-	s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
-	sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv,
+	resampler.In, resampler.InValid = Grown(resampler.In, plan.Len()*size), Grown(resampler.InValid, plan.Len())
+	sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
 		Win: shuffle.Box{Y: in.Y0, X: in.X0, H: sub.H, W: sub.W}}
-	if err := r.Read(ctx, a, in, bands, sink, sink.Masked(&f.raw, in)); err != nil {
+	if err := reader.Read(ctx, a, in, bands, sink, sink.Masked(&field.raw, in)); err != nil {
 		return err
 	}
 	for p := range bands {
-		out, valid := s.Out[(first+p)*n*size:][:n*size], s.OutValid[(first+p)*n:][:n]
+		out, valid := resampler.Out[(first+p)*n*size:][:n*size], resampler.OutValid[(first+p)*n:][:n]
 		if m.all != nil {
-			if err := s.take(f, at, in, p, size, out, valid); err != nil {
+			if err := resampler.take(field, at, in, p, size, out, valid); err != nil {
 				return err
 			}
 			m.all.add((first+p)*n, out, valid)
 			continue
 		}
 		if !m.any {
-			if err := s.take(f, at, in, p, size, out, valid); err != nil {
+			if err := resampler.take(field, at, in, p, size, out, valid); err != nil {
 				return err
 			}
 			for _, v := range valid {
@@ -204,11 +206,11 @@ func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first 
 			}
 			continue
 		}
-		s.next, s.nextValid = Grown(s.next, n*size), Grown(s.nextValid, n)
-		if err := s.take(f, at, in, p, size, s.next, s.nextValid); err != nil {
+		resampler.next, resampler.nextValid = Grown(resampler.next, n*size), Grown(resampler.nextValid, n)
+		if err := resampler.take(field, at, in, p, size, resampler.next, resampler.nextValid); err != nil {
 			return err
 		}
-		m.left -= merge(out, valid, s.next, s.nextValid, size)
+		m.left -= merge(out, valid, resampler.next, resampler.nextValid, size)
 	}
 	return nil
 }
@@ -220,16 +222,16 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 	if !copied {
 		return s.warp(f, at, in, p, size, out, outValid)
 	}
-	h, w := in.Y1-in.Y0, in.X1-in.X0
-	data, valid := s.In[p*h*w*size:(p+1)*h*w*size], s.InValid[p*h*w:(p+1)*h*w]
-	if h < f.H || w < f.W {
+	height, width := in.Y1-in.Y0, in.X1-in.X0
+	data, valid := s.In[p*height*width*size:(p+1)*height*width*size], s.InValid[p*height*width:(p+1)*height*width]
+	if height < f.H || width < f.W {
 		clear(out)
 		clear(outValid)
 	}
-	for i := range h {
+	for i := range height {
 		end := (in.Y0-y+i)*f.W + in.X0 - x
-		copy(out[end*size:(end+w)*size], data[i*w*size:])
-		copy(outValid[end:end+w], valid[i*w:])
+		copy(out[end*size:(end+width)*size], data[i*width*size:])
+		copy(outValid[end:end+width], valid[i*width:])
 	}
 	if f.Blends && bytes.IndexByte(outValid, 0) >= 0 { // as the kernels leave missing samples
 		for i, v := range outValid {

@@ -33,16 +33,16 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	if a.Member != "" {
 		e.Offset, e.Size = a.Offset, a.Length
 	}
-	r, err := taco.Section(ctx, o, e)
+	file, err := taco.Section(ctx, o, e)
 	if err != nil {
 		return nil, a.Fault(rows.Bare(err))
 	}
-	defer func() { _ = r.Close() }() // nothing was written, so a failure to close loses nothing
-	head := make([]byte, min(4, r.Size()))
-	if err := r.ReadAt(ctx, head, 0); err != nil || picture.Is(head) { // whose bands have no names
+	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
+	head := make([]byte, min(4, file.Size()))
+	if err := file.ReadAt(ctx, head, 0); err != nil || picture.Is(head) { // whose bands have no names
 		return nil, a.Fault(err)
 	}
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, a.Fault(err)
 	}

@@ -49,25 +49,25 @@ func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (Level
 
 // ownOverviews returns the indexes of the overviews in the file of an asset.
 func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (levels []*chunk.Index, err error) {
-	r := a.Reader()
+	file := a.Reader()
 	if a.Bytes == nil {
-		if r, err = source.OpenKnown(ctx, o.Opener, a.URI, a.Known()); err != nil {
+		if file, err = source.OpenKnown(ctx, o.Opener, a.URI, a.Known()); err != nil {
 			return nil, err
 		}
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := isFresh(ctx, &a, r, o.MaxChunkBytes); err != nil {
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := isFresh(ctx, &a, file, o.MaxChunkBytes); err != nil {
 		return nil, err
 	}
-	x, reader := a.Index, r
+	index, reader := a.Index, file
 	// Offsets of a member's index count from the start of the container, offsets of its directories from its own.
 	if a.Member != "" {
-		if reader, err = source.SectionOf(r, a.Offset, a.Length); err != nil {
+		if reader, err = source.SectionOf(file, a.Offset, a.Length); err != nil {
 			return nil, err
 		}
-		x = x.Shift(-a.Offset)
+		index = index.Shift(-a.Offset)
 	}
-	levels, err = catalog.Overviews(ctx, reader, x, o.MaxChunkBytes)
+	levels, err = catalog.Overviews(ctx, reader, index, o.MaxChunkBytes)
 	if a.Member != "" {
 		for i := range levels {
 			levels[i] = levels[i].Shift(a.Offset)

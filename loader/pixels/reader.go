@@ -121,20 +121,20 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 		r.Share.Key.Mask = false // arrays have no mask
 		return r.chunks(ctx, nil, a.Index, box, bands, to)
 	}
-	f, err := r.open(ctx, &a)
+	file, err := r.open(ctx, &a)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer file.Close()
 	r.Share.Key.Mask = false
-	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
+	if err := r.chunks(ctx, file, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err
 	}
 	// The mask comes last, because its sink fills masked pixels of the tensor, which the image's chunks
 	// would otherwise overwrite.
 	box, bands = MaskBands(a.Index.Mask, box, bands)
 	r.Share.Key.Mask = true
-	return InMask(r.chunks(ctx, f, a.Index.Mask, box, bands, masked))
+	return InMask(r.chunks(ctx, file, a.Index.Mask, box, bands, masked))
 }
 
 // MaskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
@@ -152,15 +152,15 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 	if a.Bytes != nil {
 		return a.Reader(), nil
 	}
-	f, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
+	file, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
 	if err != nil {
 		return nil, err
 	}
-	if err := r.fresh.check(ctx, a, f, r.maxChunk); err != nil {
-		_ = f.Close() // nothing was written, so a failure to close loses nothing
+	if err := r.fresh.check(ctx, a, file, r.maxChunk); err != nil {
+		_ = file.Close() // nothing was written, so a failure to close loses nothing
 		return nil, err
 	}
-	return f, nil
+	return file, nil
 }
 
 // InMask adds the part "mask" to a fault, to distinguish a mask's chunk from the image's chunk of the

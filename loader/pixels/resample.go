@@ -98,22 +98,22 @@ func (r *Raster) setResample() error {
 // tensor. It holds as many bands at a time as fit into limit bytes, and fails with kind limit if one
 // does not. Its errors name the asset's file, except for errors of a plan.
 func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box, to *Row, limit int) error {
-	f, x, bands := to.Field, a.Index, to.picked().Picked
-	size, k := f.resampledAtOnce(win, limit)
+	field, index, bands := to.Field, a.Index, to.picked().Picked
+	size, k := field.resampledAtOnce(win, limit)
 	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
 	}
-	cv, err := f.raw.Get(x)
+	cv, err := field.raw.Get(index)
 	if err != nil {
 		return a.Fault(err)
 	}
-	if f.smooths {
-		if err := r.Resample.Smooth.Prepare(win.H, win.W, f.H, f.W, int64(limit)); err != nil {
+	if field.smooths {
+		if err := r.Resample.Smooth.Prepare(win.H, win.W, field.H, field.W, int64(limit)); err != nil {
 			return a.Fault(err)
 		}
 	}
-	for b := 0; b < len(f.Picked); b += k {
+	for b := 0; b < len(field.Picked); b += k {
 		sub := &Raster{H: win.H, W: win.W}
 		sub.Picked, sub.StepBands = bands[b:min(b+k, len(bands))], to.picked().StepBands
 		sub.PlaceBands()
@@ -121,22 +121,23 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 		if err != nil {
 			return err
 		}
-		s := &r.Resample
-		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
-		source := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
-		// Padding comes before the samples: s.In still holds an earlier window, and the chunks write
+		resampler := &r.Resample
+		resampler.In, resampler.InValid = Grown(resampler.In, plan.Len()*size), Grown(resampler.InValid, plan.Len())
+		source := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
+			Win: win}
+		// Padding comes before the samples: resampler.In still holds an earlier window, and the chunks write
 		// only pixels in the image.
-		source.Pad(x.Height, x.Width)
-		in := Inside(win, x.Height, x.Width)
-		if err := r.Read(ctx, a, in, sub.Picked, source, source.Masked(&f.raw, in)); err != nil {
+		source.Pad(index.Height, index.Width)
+		in := Inside(win, index.Height, index.Width)
+		if err := r.Read(ctx, a, in, sub.Picked, source, source.Masked(&field.raw, in)); err != nil {
 			return err
 		}
-		if f.smooths {
-			s.Antialias(sub, f)
+		if field.smooths {
+			resampler.Antialias(sub, field)
 		} else {
-			s.Resample(sub, f, size)
+			resampler.Resample(sub, field, size)
 		}
-		to.whole(b, len(sub.Picked), s, size)
+		to.whole(b, len(sub.Picked), resampler, size)
 	}
 	return nil
 }
@@ -265,39 +266,39 @@ func between(a, b, w float32) float32 {
 // whole writes the resampled samples s.Out to planes first to first+planes-1 of the row, and masks those
 // that are missing.
 func (r *Row) whole(first, planes int, s *Resampler, size int) {
-	f := r.Field
-	blk := einops.Block{DType: f.Native, StrideB: f.H * f.W, StrideY: f.W, StrideX: 1}
+	field := r.Field
+	blk := einops.Block{DType: field.Native, StrideB: field.H * field.W, StrideY: field.W, StrideX: 1}
 	cv := r.Cv
-	if f.Blends {
-		blk.DType, cv = chunk.Float32, f.blended
+	if field.Blends {
+		blk.DType, cv = chunk.Float32, field.blended
 	}
-	target := r.turned(&blk, einops.Box{N: r.N, Y1: f.H, X1: f.W})
+	target := r.turned(&blk, einops.Box{N: r.N, Y1: field.H, X1: field.W})
 	for p := 0; p < planes; p += target.B1 - target.B0 { // the planes of one step at a time
-		j := f.plane(first + p)
-		target.T, target.B0 = r.step(j/f.bands()), j%f.bands()
-		target.B1 = min(target.B0+planes-p, f.bands())
-		if f.into != nil { // the bands of a part of a stack need not follow each other
+		j := field.plane(first + p)
+		target.T, target.B0 = r.step(j/field.bands()), j%field.bands()
+		target.B1 = min(target.B0+planes-p, field.bands())
+		if field.into != nil { // the bands of a part of a stack need not follow each other
 			target.B1 = target.B0 + 1
 		}
-		blk.Data = s.Out[p*f.H*f.W*size:]
+		blk.Data = s.Out[p*field.H*field.W*size:]
 		r.Plan.Scatter(r.Dst, cv, target, blk)
 	}
-	if !f.Final.Nodata {
+	if !field.Final.Nodata {
 		return
 	}
 	// Missing samples are masked after the cast, because a resampled value need not equal the nodata
 	// value that the cast looks for.
 	for p := range planes {
-		j := f.plane(first + p)
-		for y := range f.H {
-			line := s.OutValid[(p*f.H+y)*f.W:][:f.W]
+		j := field.plane(first + p)
+		for y := range field.H {
+			line := s.OutValid[(p*field.H+y)*field.W:][:field.W]
 			for pos := 0; ; {
 				start, end := zeros(line, pos)
 				if start == len(line) {
 					break
 				}
 				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: start, X1: end})
-				gone.T, gone.B0 = r.step(j/f.bands()), j%f.bands()
+				gone.T, gone.B0 = r.step(j/field.bands()), j%field.bands()
 				gone.B1 = gone.B0 + 1
 				r.Plan.MaskBox(r.Dst, cv, gone)
 				pos = end

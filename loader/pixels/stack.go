@@ -21,35 +21,35 @@ import (
 func (r *Raster) CompileParts(a *catalog.Asset) error {
 	first := 0
 	for k := range a.Parts {
-		x := a.Parts[k].Index
-		if r.DType == "native" && x.DType != r.Native {
+		index := a.Parts[k].Index
+		if r.DType == "native" && index.DType != r.Native {
 			return a.Parts[k].Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"dtype %s; the first raster of field %q has %s: give the field a dtype", x.DType, r.Name, r.Native))
+				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
 		}
-		p := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: x.DType, To: r.To}
-		p.allBands, p.allTimes = x.Bands, 1
-		p.all, p.into = len(r.bandList), []int{}
+		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To}
+		field.allBands, field.allTimes = index.Bands, 1
+		field.all, field.into = len(r.bandList), []int{}
 		for j, b := range r.bandList {
-			if b >= first && b < first+x.Bands {
-				p.Picked, p.into = append(p.Picked, b-first), append(p.into, j)
+			if b >= first && b < first+index.Bands {
+				field.Picked, field.into = append(field.Picked, b-first), append(field.into, j)
 			}
 		}
-		p.bandList = p.Picked
-		first += x.Bands
-		if len(p.Picked) == 0 {
+		field.bandList = field.Picked
+		first += index.Bands
+		if len(field.Picked) == 0 {
 			r.Parts = append(r.Parts, nil)
 			continue
 		}
-		p.PlaceBands()
-		err := p.setArithmetic()
+		field.PlaceBands()
+		err := field.setArithmetic()
 		if err == nil {
-			_, err = p.Final.Get(x)
+			_, err = field.Final.Get(index)
 		}
 		if err != nil {
 			return a.Parts[k].Fault(err)
 		}
-		p.Expect(&a.Parts[k])
-		r.Parts = append(r.Parts, p)
+		field.Expect(&a.Parts[k])
+		r.Parts = append(r.Parts, field)
 	}
 	return nil
 }
@@ -106,43 +106,44 @@ var sameCRS = func() *crs.CRS {
 // NewLay returns how part k of stack a lies in it. It fails with kind misplaced if they have no pixel in common, and
 // with kind unsupported if a CRS cannot be converted to the other one.
 func (r *Raster) NewLay(a *catalog.Asset, k int) (l Lay, err error) {
-	p := &a.Parts[k]
+	asset := &a.Parts[k]
 	l.stack = warp.Raster{CRS: sameCRS, Height: a.Index.Height, Width: a.Index.Width, Transform: [6]float64{1: 1, 5: 1}}
-	l.part = warp.Raster{CRS: sameCRS, Height: p.Index.Height, Width: p.Index.Width}
-	if r.Ground == spec.IgnoreGround || a.Place == nil || p.Place == nil { // by their sizes
+	l.part = warp.Raster{CRS: sameCRS, Height: asset.Index.Height, Width: asset.Index.Width}
+	if r.Ground == spec.IgnoreGround || a.Place == nil || asset.Place == nil { // by their sizes
 		l.part.Transform[1] = float64(l.stack.Width) / float64(l.part.Width)
 		l.part.Transform[5] = float64(l.stack.Height) / float64(l.part.Height)
 	} else {
 		l.stack.Transform = a.Place.Transform(l.stack.Height, l.stack.Width)
-		l.part.Transform = p.Place.Transform(l.part.Height, l.part.Width)
-		if (a.Place.EPSG == 0 || p.Place.EPSG == 0) && !a.Place.SameCRS(p.Place) {
-			return l, p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s at %s: the "+
-				"CRSs differ, and only those with a code can be converted", p.Place, a.URI, a.Place))
+		l.part.Transform = asset.Place.Transform(l.part.Height, l.part.Width)
+		if (a.Place.EPSG == 0 || asset.Place.EPSG == 0) && !a.Place.SameCRS(asset.Place) {
+			return l, asset.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset,
+				"it lies at %s and %s at %s: the "+
+					"CRSs differ, and only those with a code can be converted", asset.Place, a.URI, a.Place))
 		}
-		if start, end := a.Place.EPSG, p.Place.EPSG; start != end && start != 0 && end != 0 {
+		if start, end := a.Place.EPSG, asset.Place.EPSG; start != end && start != 0 && end != 0 {
 			if l.stack.CRS, err = crs.Lookup(start); err != nil {
-				return l, p.Fault(err)
+				return l, asset.Fault(err)
 			}
 			if l.part.CRS, err = crs.Lookup(end); err != nil {
-				return l, p.Fault(err)
+				return l, asset.Fault(err)
 			}
 		}
 	}
-	return l, l.place(a, p)
+	return l, l.place(a, asset)
 }
 
 // place finds the pixels of the part among the pixels of the stack.
 func (l *Lay) place(a, p *catalog.Asset) error {
-	t, err := crs.NewTransform(l.part.CRS, l.stack.CRS)
+	transform, err := crs.NewTransform(l.part.CRS, l.stack.CRS)
 	if err != nil {
 		return p.Fault(err)
 	}
-	h, w := float64(l.part.Height), float64(l.part.Width)
+	height, width := float64(l.part.Height), float64(l.part.Width)
 	corners := make([]crs.Point, 0, 4)
-	for _, c := range [...]crs.Point{{0, 0}, {w, 0}, {0, h}, {w, h}} {
+	for _, c := range [...]crs.Point{{0, 0}, {width, 0}, {0, height}, {width, height}} {
 		corners = append(corners, crs.At(&l.part.Transform, c[0], c[1]))
 	}
-	t.Points(corners, corners)
+	transform.Points(corners, corners)
 	s := &l.stack.Transform
 	det := float64(s[1]*s[5]) - float64(s[2]*s[4])
 	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
@@ -160,8 +161,8 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 			p.Place, a.URI, a.Place))
 	}
 	x, y := math.Round(corners[0][0]), math.Round(corners[0][1])
-	l.Same = t.Same()
-	for i, c := range [...]crs.Point{{x, y}, {x + w, y}, {x, y + h}, {x + w, y + h}} {
+	l.Same = transform.Same()
+	for i, c := range [...]crs.Point{{x, y}, {x + width, y}, {x, y + height}, {x + width, y + height}} {
 		l.Same = l.Same && math.Abs(corners[i][0]-c[0]) < snap && math.Abs(corners[i][1]-c[1]) < snap
 	}
 	l.Y, l.X = -int(y), -int(x)
@@ -177,12 +178,12 @@ func (l *Lay) Inside(win shuffle.Box) chunk.Box {
 
 // Warp returns the mapping that makes height by width pixels of window win of the stack.
 func (l *Lay) Warp(win shuffle.Box, height, width int) (*warp.Mapping, error) {
-	w, t := l.stack, &l.stack.Transform
+	raster, t := l.stack, &l.stack.Transform
 	corner := crs.At(t, float64(win.X), float64(win.Y))
 	sy, sx := float64(win.H)/float64(height), float64(win.W)/float64(width)
-	w.Height, w.Width = height, width
-	w.Transform = [6]float64{corner[0], t[1] * sx, t[2] * sy, corner[1], t[4] * sx, t[5] * sy}
-	return warp.NewMapping(w, l.part)
+	raster.Height, raster.Width = height, width
+	raster.Transform = [6]float64{corner[0], t[1] * sx, t[2] * sy, corner[1], t[4] * sx, t[5] * sy}
+	return warp.NewMapping(raster, l.part)
 }
 
 // Source returns the pixels of the part that the field takes for a mapping, without bands.
@@ -220,49 +221,52 @@ func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win sh
 // holds as many bands at a time as fit into limit bytes, and fails with kind limit if one does not.
 func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp.Mapping, win shuffle.Box, to *Row,
 	limit int) error {
-	f := to.Field
-	in := f.Source(m)
+	field := to.Field
+	in := field.Source(m)
 	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
 		to.Clear()
 		return nil
 	}
 	source := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	size, k := f.resampledAtOnce(source, limit)
+	size, k := field.resampledAtOnce(source, limit)
 	if k == 0 {
 		return part.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
 	}
-	cv, err := f.raw.Get(part.Index)
+	cv, err := field.raw.Get(part.Index)
 	if err != nil {
 		return part.Fault(err)
 	}
-	s, n := &r.Resample, f.H*f.W
-	if !f.Blends {
-		if err := s.pickAll(m, in, n); err != nil {
+	resampler, n := &r.Resample, field.H*field.W
+	if !field.Blends {
+		if err := resampler.pickAll(m, in, n); err != nil {
 			return err
 		}
 	}
-	for b := 0; b < len(f.Picked); b += k {
+	for b := 0; b < len(field.Picked); b += k {
 		sub := &Raster{H: source.H, W: source.W}
-		sub.Picked = f.Picked[b:min(b+k, len(f.Picked))]
+		sub.Picked = field.Picked[b:min(b+k, len(field.Picked))]
 		sub.PlaceBands()
 		plan, err := Planes.Plan(sub.Axes(1), nil)
 		if err != nil {
 			return err
 		}
-		s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
-		sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: source}
-		if err := r.Read(ctx, part, in, sub.Picked, sink, sink.Masked(&f.raw, in)); err != nil {
+		resampler.In, resampler.InValid = Grown(resampler.In, plan.Len()*size), Grown(resampler.InValid, plan.Len())
+		sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
+			Win: source}
+		if err := r.Read(ctx, part, in, sub.Picked, sink, sink.Masked(&field.raw, in)); err != nil {
 			return err
 		}
-		s.Out, s.OutValid = Grown(s.Out, len(sub.Picked)*n*size), Grown(s.OutValid, len(sub.Picked)*n)
+		resampler.Out, resampler.OutValid = Grown(resampler.Out, len(sub.Picked)*n*size), Grown(resampler.OutValid,
+			len(sub.Picked)*n)
 		for p := range sub.Picked {
-			if err := s.warp(f, m, in, p, size, s.Out[p*n*size:][:n*size], s.OutValid[p*n:][:n]); err != nil {
+			if err := resampler.warp(field, m, in, p, size, resampler.Out[p*n*size:][:n*size],
+				resampler.OutValid[p*n:][:n]); err != nil {
 				return err
 			}
-			s.crop(f, p, size, win, l.stack.Height, l.stack.Width)
+			resampler.crop(field, p, size, win, l.stack.Height, l.stack.Width)
 		}
-		to.whole(b, len(sub.Picked), s, size)
+		to.whole(b, len(sub.Picked), resampler, size)
 	}
 	return nil
 }
@@ -339,13 +343,13 @@ func (s *Resampler) crop(f *Raster, p, size int, win shuffle.Box, height, width 
 // WarpedBytes returns how many bytes of memory a worker needs to resample box in of a part, if it holds at most limit
 // bytes of its samples at a time.
 func (r *Raster) WarpedBytes(in chunk.Box, limit int) int64 {
-	h, w := in.Y1-in.Y0, in.X1-in.X0
-	if h <= 0 || w <= 0 {
+	height, width := in.Y1-in.Y0, in.X1-in.X0
+	if height <= 0 || width <= 0 {
 		return 0
 	}
-	n := r.ResampledBytes(shuffle.Box{H: h, W: w}, limit)
+	n := r.ResampledBytes(shuffle.Box{H: height, W: width}, limit)
 	if !r.Blends {
-		n += 4 * (int64(h)*int64(w) + int64(r.H)*int64(r.W))
+		n += 4 * (int64(height)*int64(width) + int64(r.H)*int64(r.W))
 	}
 	return n
 }

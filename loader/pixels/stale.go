@@ -62,11 +62,11 @@ func otherTime(a *catalog.Asset, f source.Reader) (now time.Time, _ error) {
 		return now, fault.New(fault.Corrupt, "file", fault.NoOffset,
 			"%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
 	}
-	t, ok := f.(source.Timed)
-	if !ok || a.MTime.IsZero() || t.ModTime().Equal(a.MTime) {
+	timed, ok := f.(source.Timed)
+	if !ok || a.MTime.IsZero() || timed.ModTime().Equal(a.MTime) {
 		return now, nil
 	}
-	return t.ModTime(), nil
+	return timed.ModTime(), nil
 }
 
 // hasIndex refuses a file that has another index than the asset.
@@ -80,9 +80,9 @@ func hasIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk i
 
 // sameIndex reads the directory of asset a again and reports whether it still gives the index of its raster.
 func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) (bool, error) {
-	x := cmp.Or(a.Raster, a.Index)
+	index := cmp.Or(a.Raster, a.Index)
 	if a.Member == "" {
-		return catalog.SameIndex(ctx, f, x, maxChunk)
+		return catalog.SameIndex(ctx, f, index, maxChunk)
 	}
 	// The offsets of a's index count from the start of the container, offsets of the directory from the
 	// start of the asset, so the index must be shifted before the two are compared.
@@ -90,5 +90,5 @@ func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk 
 	if err != nil {
 		return false, err
 	}
-	return catalog.SameIndex(ctx, part, x.Shift(-a.Offset), maxChunk)
+	return catalog.SameIndex(ctx, part, index.Shift(-a.Offset), maxChunk)
 }

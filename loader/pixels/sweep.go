@@ -33,14 +33,14 @@ func Sweep(
 	readers := o.Readers(o.Workers, remote) // sets Turns, which the Readers below must have
 	turns.Rest(ctx)                         // the caller waits here
 	client := resources.TurnOf(ctx).Client
-	g, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	for range readers {
-		r := NewReader(o)
-		r.Slot.For(client, nil)
-		visit := start(r)
-		g.Go(crash.Guard(func() error {
-			defer r.Slot.Rest()
-			ctx := turns.With(ctx, r.Slot) // a visit decodes and computes in the same turn
+		reader := NewReader(o)
+		reader.Slot.For(client, nil)
+		visit := start(reader)
+		group.Go(crash.Guard(func() error {
+			defer reader.Slot.Rest()
+			ctx := turns.With(ctx, reader.Slot) // a visit decodes and computes in the same turn
 			for {
 				i := next.Add(1) - 1
 				if i >= n {
@@ -51,7 +51,7 @@ func Sweep(
 					return err
 				}
 				if !remote {
-					_ = r.Slot.Tick(ctx) // visits look at ctx
+					_ = reader.Slot.Tick(ctx) // visits look at ctx
 				}
 				if err := visit(ctx, i); err != nil {
 					return err
@@ -60,5 +60,5 @@ func Sweep(
 			}
 		}))
 	}
-	return g.Wait()
+	return group.Wait()
 }

@@ -177,21 +177,21 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 // want gets the tiles of chunks. done puts them back, and marks those that are not decoded by then as
 // failed, so that no other reader waits for them forever.
 func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) {
-	c, key := r.Share.Tiles, r.Share.Key
+	tileCache, key := r.Share.Tiles, r.Share.Key
 	wants = r.wants[:0]
 	for _, i := range chunks {
 		key.Chunk = i
-		t, mine := c.Get(key, x.StoredBytes(i))
+		t, mine := tileCache.Get(key, x.StoredBytes(i))
 		wants = append(wants, want{t, i, mine, mine})
 	}
 	r.wants = wants
 	return wants, func() {
 		for _, w := range wants {
 			if w.open {
-				c.Finish(w.t, true)
+				tileCache.Finish(w.t, true)
 			}
 			if w.t != nil {
-				c.Put(w.t)
+				tileCache.Put(w.t)
 			}
 		}
 		clear(wants) // the reader keeps the slice, which would otherwise keep evicted tiles alive
@@ -275,13 +275,13 @@ func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, 
 		if w.t != nil && !w.mine {
 			continue
 		}
-		p := x.Place(w.i)
+		span := x.Place(w.i)
 		if len(run.Chunks) == 0 {
-			run = chunk.Run{Off: p.Off, Len: p.Len, Chunks: []int{w.i}}
+			run = chunk.Run{Off: span.Off, Len: span.Len, Chunks: []int{w.i}}
 			continue
 		}
-		last := max(run.Off+run.Len, p.Off+p.Len)
-		if p.Off < run.Off || p.Off-(run.Off+run.Len) > gap || last-run.Off > MaxRun {
+		last := max(run.Off+run.Len, span.Off+span.Len)
+		if span.Off < run.Off || span.Off-(run.Off+run.Len) > gap || last-run.Off > MaxRun {
 			return run, end
 		}
 		run.Len = last - run.Off

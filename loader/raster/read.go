@@ -170,13 +170,13 @@ func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 			q.out.Release()
 		}
 	}()
-	a, err := q.run(ctx)
+	array, err := q.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.account.Shrink(q.working) // the array is all that stays
+	array.account.Shrink(q.working) // the array is all that stays
 	done = true
-	return a, nil
+	return array, nil
 }
 
 // bytes returns the memory that the read needs: the array, the indexes, and what each thread holds.
@@ -269,37 +269,37 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 		if headers != nil {
 			n.header = string(headers[i])
 		}
-		a, ok := opened[n]
+		asset, ok := opened[n]
 		if !ok {
 			var err error
-			a, err = openOne(ctx, q.options, n.path, headers != nil, n.header)
+			asset, err = openOne(ctx, q.options, n.path, headers != nil, n.header)
 			if err == nil && o.Overview != nil {
-				a, err = atOverview(ctx, q.options, a, *o.Overview)
+				asset, err = atOverview(ctx, q.options, asset, *o.Overview)
 			}
 			if err != nil {
 				return fault.WithFile(err, n.path)
 			}
-			held += len(a.Index.Ranges) * rangeBytes
-			if a.Index.Mask != nil {
-				held += len(a.Index.Mask.Ranges) * rangeBytes
+			held += len(asset.Index.Ranges) * rangeBytes
+			if asset.Index.Mask != nil {
+				held += len(asset.Index.Mask.Ranges) * rangeBytes
 			}
 			if held > maxReadIndexes {
 				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset,
 					"the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), n.path)
 			}
-			opened[n] = a
+			opened[n] = asset
 		}
-		first := a
+		first := asset
 		if len(q.assets) > 0 {
 			first = q.assets[0]
 		}
-		f, x := first.Index, a.Index
-		if f.DType != x.DType || f.Bands != x.Bands || f.Times != x.Times ||
-			q.corners == nil && (f.Height != x.Height || f.Width != x.Width) {
+		index, x := first.Index, asset.Index
+		if index.DType != x.DType || index.Bands != x.Bands || index.Times != x.Times ||
+			q.corners == nil && (index.Height != x.Height || index.Width != x.Width) {
 			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
-				"%s does not stack with the first asset's %s", shapeOf(x), shapeOf(f)), paths[i])
+				"%s does not stack with the first asset's %s", shapeOf(x), shapeOf(index)), paths[i])
 		}
-		q.assets = append(q.assets, a)
+		q.assets = append(q.assets, asset)
 	}
 	q.indexes = int64(held)
 	return nil
@@ -319,13 +319,13 @@ func shapeOf(x *chunk.Index) string {
 func openOne(ctx context.Context, o resources.Options, path string, hasHeader bool,
 	header string) (catalog.Asset, error) {
 	if !hasHeader && source.IsRemote(path) && rows.InContainer(path) {
-		a, err := rows.MemberOf(ctx, o, path)
+		asset, err := rows.MemberOf(ctx, o, path)
 		if fault.KindOf(err) == fault.NotFound {
 			if f, ferr := openFile(ctx, o, path, false, ""); ferr == nil {
 				return f, nil
 			}
 		}
-		return a, err
+		return asset, err
 	}
 	a, err := openFile(ctx, o, path, hasHeader, header)
 	if fault.KindOf(err) == fault.NotFound && !hasHeader && rows.InContainer(path) {
@@ -342,20 +342,20 @@ func openFile(ctx context.Context, o resources.Options, path string, hasHeader b
 		return catalog.Asset{}, err
 	}
 	if hasHeader {
-		x, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
+		index, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
 		if err == nil {
 			err = catalog.CheckRaster(ctx, o.Opener, path, 0)
 		}
-		return catalog.Asset{URI: path, Index: x}, err
+		return catalog.Asset{URI: path, Index: index}, err
 	}
 	if rows.IsZarr(ctx, path, "", o) {
 		return rows.OneImage(ctx, path, o)
 	}
-	a, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
+	asset, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(errNotOneRaster(ctx, o, path), err)
 	}
-	return a, err
+	return asset, err
 }
 
 // errNotOneRaster returns the error for a path that holds several rasters: a TileDB array or a
@@ -376,12 +376,12 @@ func errNotOneRaster(ctx context.Context, o resources.Options, path string) erro
 // resolve resolves the selections and the layout. It fails with kind limit if the result is over
 // MaxBytes.
 func (q *readPlan) resolve(o ReadOptions, paths int) error {
-	x := q.assets[0].Index
-	bands, err := o.B.Indices("b", x.StepBands())
+	index := q.assets[0].Index
+	bands, err := o.B.Indices("b", index.StepBands())
 	if err != nil {
 		return err
 	}
-	times, err := o.T.Indices("t", x.Steps())
+	times, err := o.T.Indices("t", index.Steps())
 	if err != nil {
 		return err
 	}
@@ -391,34 +391,34 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	layout := o.Layout
 	if layout == "" {
 		layout = "b y x"
-		if x.Times > 0 {
+		if index.Times > 0 {
 			layout = "t b y x"
 		}
 		if paths > 1 {
 			layout = "n " + layout
 		}
 	}
-	f := spec.Field{Name: "read", Bands: bands, Times: times, DType: "native", Layout: layout, Sizes: o.Sizes}
+	field := spec.Field{Name: "read", Bands: bands, Times: times, DType: "native", Layout: layout, Sizes: o.Sizes}
 	limit := o.MaxBytes
 	if limit == 0 {
 		limit = DefaultMaxBytes
 	}
-	size := x.DType.Size()
+	size := index.DType.Size()
 	if o.Validity {
-		f.Validity, size = "valid", size+1
+		field.Validity, size = "valid", size+1
 	}
-	if q.field, err = pixels.NewRaster(f, 0, x); err != nil {
+	if q.field, err = pixels.NewRaster(field, 0, index); err != nil {
 		return err
 	}
 	q.field.H, q.field.W = q.win.H, q.win.W
 	if pixels.BoundedBytes(limit, len(q.assets), len(times), len(bands), q.win.H, q.win.W, size) < 0 {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d, %d) %s is over %d bytes",
-			len(q.assets), len(times), len(bands), q.win.H, q.win.W, x.DType, limit)
+			len(q.assets), len(times), len(bands), q.win.H, q.win.W, index.DType, limit)
 	}
 	if q.plan, err = q.field.LayoutPattern.Plan(q.field.Axes(len(q.assets)), o.Sizes); err != nil {
 		return err
 	}
-	q.out = &Array{DType: x.DType, Shape: q.plan.Shape, Axes: q.plan.Axes}
+	q.out = &Array{DType: index.DType, Shape: q.plan.Shape, Axes: q.plan.Axes}
 	return nil
 }
 
@@ -445,7 +445,7 @@ func (q *readPlan) windows(o ReadOptions) error {
 	if q.corners == nil {
 		assets = assets[:1]
 	}
-	for i, a := range assets {
+	for i, asset := range assets {
 		ys, xs := o.Y, o.X
 		if q.corners != nil {
 			// No overflow, because a corner is a uint32 on the wire, and in Go a caller's own number.
@@ -455,13 +455,13 @@ func (q *readPlan) windows(o ReadOptions) error {
 				return fmt.Errorf("windows need y and x, which are their size")
 			}
 		}
-		y, err := span(ys, "y", a.Index.Height)
+		y, err := span(ys, "y", asset.Index.Height)
 		if err != nil {
-			return fault.WithFile(err, a.URI)
+			return fault.WithFile(err, asset.URI)
 		}
-		x, err := span(xs, "x", a.Index.Width)
+		x, err := span(xs, "x", asset.Index.Width)
 		if err != nil {
-			return fault.WithFile(err, a.URI)
+			return fault.WithFile(err, asset.URI)
 		}
 		if i == 0 {
 			q.win = shuffle.Box{Y: y[0], X: x[0], H: y[1] - y[0], W: x[1] - x[0]}
@@ -472,12 +472,12 @@ func (q *readPlan) windows(o ReadOptions) error {
 
 // window returns the window of asset n.
 func (q *readPlan) window(n int) shuffle.Box {
-	w := q.win
+	window := q.win
 	if q.corners != nil {
-		w.Y += q.corners[n][0] - q.corners[0][0]
-		w.X += q.corners[n][1] - q.corners[0][1]
+		window.Y += q.corners[n][0] - q.corners[0][0]
+		window.X += q.corners[n][1] - q.corners[0][1]
 	}
-	return w
+	return window
 }
 
 // piece is the unit of work of a thread: one row of chunks of an asset, or its whole window if there is only one
@@ -511,9 +511,9 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 
 // parallel decodes the pieces with several readers.
 func (q *readPlan) parallel(ctx context.Context, readers int) error {
-	g, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	pieces := make(chan piece)
-	g.Go(crash.Guard(func() error {
+	group.Go(crash.Guard(func() error {
 		defer close(pieces)
 		return q.cut(ctx, func(p piece) error {
 			select {
@@ -525,7 +525,7 @@ func (q *readPlan) parallel(ctx context.Context, readers int) error {
 		})
 	}))
 	for range readers {
-		g.Go(func() error {
+		group.Go(func() error {
 			return q.withReader(ctx, func(r *pixels.Reader) error {
 				for p := range pieces {
 					if err := q.read(ctx, r, p); err != nil {
@@ -536,17 +536,17 @@ func (q *readPlan) parallel(ctx context.Context, readers int) error {
 			})
 		})
 	}
-	return g.Wait()
+	return group.Wait()
 }
 
 // withReader lends do a reader.
 func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) error) error {
-	r := pixels.BorrowReader(q.options)
-	r.Slot.For(resources.TurnOf(ctx).Client, nil)
-	defer r.Slot.Rest()
-	err := crash.Call(func() error { return do(r) })
+	reader := pixels.BorrowReader(q.options)
+	reader.Slot.For(resources.TurnOf(ctx).Client, nil)
+	defer reader.Slot.Rest()
+	err := crash.Call(func() error { return do(reader) })
 	if !crash.Is(err) { // a panic may have left the reader half changed
-		r.GiveBack()
+		reader.GiveBack()
 	}
 	return err
 }
@@ -571,12 +571,12 @@ func (q *readPlan) allocate() error {
 		}
 		return nil
 	}
-	m, err := pages.New(n + valid)
+	memory, err := pages.New(n + valid)
 	if err != nil {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "no %d bytes for the array: %v", n+valid, err)
 	}
-	b := m.Bytes()
-	q.out.pages, q.out.Data = m, b[:n:n]
+	b := memory.Bytes()
+	q.out.pages, q.out.Data = memory, b[:n:n]
 	if q.field.Validity != "" {
 		q.out.Valid = b[n:]
 	}
@@ -588,24 +588,24 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 	if a.Index.Blocks != nil { // its chunks are in objects of their own, and are checked when they are read
 		return a.Index.Validate(-1, q.options.MaxChunkBytes)
 	}
-	f, err := source.OpenKnown(ctx, q.options.Opener, a.URI, a.Known())
+	file, err := source.OpenKnown(ctx, q.options.Opener, a.URI, a.Known())
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return a.Index.Validate(f.Size(), q.options.MaxChunkBytes)
+	defer file.Close()
+	return a.Index.Validate(file.Size(), q.options.MaxChunkBytes)
 }
 
 // cut calls do for the pieces of all assets.
 func (q *readPlan) cut(ctx context.Context, do func(p piece) error) error {
-	for n, a := range q.assets {
-		box := pixels.Inside(q.window(n), a.Index.Height, a.Index.Width)
+	for n, asset := range q.assets {
+		box := pixels.Inside(q.window(n), asset.Index.Height, asset.Index.Width)
 		for y := box.Y0; y < box.Y1; {
 			b := box
 			b.Y0 = y
 			// A piece ends with a row of chunks, so that no two threads decode the same chunk.
 			if q.threads > 1 {
-				b.Y1 = min((y/a.Index.ChunkH+1)*a.Index.ChunkH, box.Y1)
+				b.Y1 = min((y/asset.Index.ChunkH+1)*asset.Index.ChunkH, box.Y1)
 			}
 			err := ctx.Err()
 			if err == nil {
@@ -622,12 +622,12 @@ func (q *readPlan) cut(ctx context.Context, do func(p piece) error) error {
 
 // read decodes a piece into the result.
 func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
-	a := q.assets[p.n]
-	cv, err := q.field.Final.Get(a.Index)
+	asset := q.assets[p.n]
+	cv, err := q.field.Final.Get(asset.Index)
 	if err != nil {
 		return err
 	}
 	row := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv,
 		N: p.n, Win: q.window(p.n)}
-	return r.Read(ctx, a, p.box, q.field.Picked, row, row.Masked(&q.field.Final, p.box))
+	return r.Read(ctx, asset, p.box, q.field.Picked, row, row.Masked(&q.field.Final, p.box))
 }

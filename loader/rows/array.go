@@ -49,17 +49,17 @@ func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resourc
 
 // openCube opens an array as a dataset with one attribute for each field.
 func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Array, error) {
-	a, err := OpenArrayAt(ctx, src.Source, src.Timestamp, o)
+	array, err := OpenArrayAt(ctx, src.Source, src.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}
-	c := &Array{array: a}
+	c := &Array{array: array}
 	for i := range fields {
-		m, err := c.field(&fields[i], src.Dims)
+		images, err := c.field(&fields[i], src.Dims)
 		if err != nil {
 			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
 		}
-		c.Images = append(c.Images, m)
+		c.Images = append(c.Images, images)
 	}
 	// The array records which cells were written, so they are the same for all attributes.
 	if len(c.Images) > 0 {
@@ -79,23 +79,23 @@ const maxCubeRows = 1 << 32
 // field returns the images of a field's attribute: the one that column names, else the one with the
 // field's name, else the only one.
 func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
-	s := c.array.Schema
+	schema := c.array.Schema
 	if f.Pattern != "" || f.Blob != "" {
 		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
 			"an array has attributes, not files: name one as column")
 	}
-	attr := s.Attr(f.Column)
+	attr := schema.Attr(f.Column)
 	switch {
 	case f.Column != "":
-	case s.Attr(f.Name) >= 0:
-		attr = s.Attr(f.Name)
-	case len(s.Attrs) == 1:
+	case schema.Attr(f.Name) >= 0:
+		attr = schema.Attr(f.Name)
+	case len(schema.Attrs) == 1:
 		attr = 0
 	}
 	if attr < 0 {
-		names := make([]string, len(s.Attrs))
-		for i := range s.Attrs {
-			names[i] = s.Attrs[i].Name
+		names := make([]string, len(schema.Attrs))
+		for i := range schema.Attrs {
+			names[i] = schema.Attrs[i].Name
 		}
 		if f.Column != "" {
 			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,

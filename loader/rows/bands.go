@@ -9,12 +9,12 @@ import (
 func (c *Container) bandNames() []string {
 	// A collection that cannot be read here has no names. Names only label bands, so that it must
 	// not fail the run.
-	s, ok, err := c.set.Sensor()
+	sensor, ok, err := c.set.Sensor()
 	if err != nil || !ok {
 		return nil
 	}
 	var out []string
-	for _, b := range s.Bands {
+	for _, b := range sensor.Bands {
 		out = append(out, cmp.Or(b.Name, b.CommonName))
 	}
 	return out

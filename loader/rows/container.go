@@ -111,7 +111,7 @@ func isContainer(ctx context.Context, src *spec.Source, o resources.Options) (bo
 func openContainer(
 	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
 ) (*Container, error) {
-	c := &Container{
+	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		store: newIndexStore(o.IndexCache), Files: newContainerFiles(),
 	}
@@ -123,17 +123,17 @@ func openContainer(
 	if err != nil {
 		return nil, err
 	}
-	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
+	container.set, err = taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
 		BasePath: src.BasePath, Mode: mode, Filters: only, Chosen: src.Joins(),
 		Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
-		return nil, cmp.Or(noneOf(ctx, c.opener, src), fault.WithFile(err, src.Source))
+		return nil, cmp.Or(noneOf(ctx, container.opener, src), fault.WithFile(err, src.Source))
 	}
-	if err := c.open(ctx, fields); err != nil {
-		return nil, errors.Join(fault.WithFile(err, src.Source), c.Close())
+	if err := container.open(ctx, fields); err != nil {
+		return nil, errors.Join(fault.WithFile(err, src.Source), container.Close())
 	}
-	return c, nil
+	return container, nil
 }
 
 // noneOf returns the error for a list of paths in which a file or a directory, such as one of rasters, is not a
@@ -169,12 +169,12 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 			"none of its %d samples is selected", c.level0.Len())
 	}
 	if len(c.rows) > 0 {
-		for _, f := range fields {
-			m, err := c.member(ctx, f)
+		for _, field := range fields {
+			m, err := c.member(ctx, field)
 			if err != nil {
-				return partly(err, fmt.Sprintf("field %q", f.Name))
+				return partly(err, fmt.Sprintf("field %q", field.Name))
 			}
-			if f.Kind == spec.TextField && m.kind == catalog.Raster {
+			if field.Kind == spec.TextField && m.kind == catalog.Raster {
 				m.kind = catalog.Text // Value returns the path of the sample
 			}
 			c.fields = append(c.fields, m)
@@ -420,12 +420,12 @@ func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.As
 	if a, ok := c.assets.Get(key); ok {
 		return a, nil
 	}
-	a, err := c.asset(ctx, &c.fields[field], row)
+	asset, err := c.asset(ctx, &c.fields[field], row)
 	if err != nil {
 		return catalog.Asset{}, fault.WithFile(err, c.src.Source)
 	}
-	c.assets.Add(key, a, assetCost(a))
-	return a, nil
+	c.assets.Add(key, asset, assetCost(asset))
+	return asset, nil
 }
 
 // assetCost estimates the memory of an asset in bytes.
@@ -463,27 +463,27 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		return catalog.Asset{}, err
 	}
 	var x *chunk.Index
-	for _, v := range m.blobs {
-		if v.Null(int(place)) || len(v.Bytes(int(place))) == 0 {
+	for _, values := range m.blobs {
+		if values.Null(int(place)) || len(values.Bytes(int(place))) == 0 {
 			continue
 		}
-		if x, err = catalog.ParseIndex(v.Bytes(int(place)), c.options.MaxChunkBytes); err != nil {
+		if x, err = catalog.ParseIndex(values.Bytes(int(place)), c.options.MaxChunkBytes); err != nil {
 			return catalog.Asset{}, partly(err, "sample "+e.Path)
 		}
 		break
 	}
-	a, err := c.place(ctx, e, x)
+	asset, err := c.place(ctx, e, x)
 	if err == nil && x != nil { // the header, which has both too, is not read
 		placed := int(place)
 		if m.ground != nil && m.ground.samples {
 			placed = int(c.rows[row])
 		}
-		a.Place = m.ground.of(placed, x)
-		if a.Names, err = m.names.of(int(place), x.StepBands()); err != nil {
+		asset.Place = m.ground.of(placed, x)
+		if asset.Names, err = m.names.of(int(place), x.StepBands()); err != nil {
 			err = partly(err, "sample "+e.Path)
 		}
 	}
-	return a, err
+	return asset, err
 }
 
 // place makes the asset of an entry. x is its chunk index with offsets from the start of the
@@ -500,31 +500,31 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	a := catalog.Asset{
+	asset := catalog.Asset{
 		URI: f.path, Size: f.Size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size,
 	}
 	// Offset + Size would overflow for forged values, so the size is compared with the bytes after Offset.
 	if e.Offset < 0 || e.Size < 0 || e.Offset > f.Size || e.Size > f.Size-e.Offset {
-		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset,
+		return asset, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset,
 			"%d bytes in a file of %d", e.Size, f.Size), e.URI)
 	}
 	if x == nil {
 		read, err := c.index(ctx, f, e)
 		if err != nil {
-			return a, a.Fault(err)
+			return asset, asset.Fault(err)
 		}
-		x, a.Bytes, a.Place, a.Names = read.Index, read.Bytes, read.Place, read.Names
+		x, asset.Bytes, asset.Place, asset.Names = read.Index, read.Bytes, read.Place, read.Names
 		if n := len(e.Head); n > 0 { // which is not in the file
-			x, a.Bytes = x.Shift(-int64(n)), nil
+			x, asset.Bytes = x.Shift(-int64(n)), nil
 		}
 	}
 	// The index must stay within the raster's own bytes. Otherwise a forged raster would show its
 	// neighbours in the container.
 	if err := x.Validate(e.Size, c.options.MaxChunkBytes); err != nil {
-		return a, a.Fault(err)
+		return asset, asset.Fault(err)
 	}
-	a.Index = x.Shift(e.Offset)
-	return a, nil
+	asset.Index = x.Shift(e.Offset)
+	return asset, nil
 }
 
 // file makes the asset of an entry that is a whole file. x is as in place.
@@ -564,15 +564,15 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	if e.Size <= catalog.SmallBytes {
 		e.Object.Size = f.Size
 	}
-	a, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size},
+	asset, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size},
 		c.options.MaxChunkBytes)
 	if err != nil {
-		return a, Bare(err)
+		return asset, Bare(err)
 	}
-	if err := f.cache.put(e.Offset, e.Size, append(a.AppendHeader(nil), meta.Kept(a.Index)...)); err != nil {
+	if err := f.cache.put(e.Offset, e.Size, append(asset.AppendHeader(nil), meta.Kept(asset.Index)...)); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
-	return a, nil
+	return asset, nil
 }
 
 // Alone returns an opener that ignores the name and opens the asset a as a file of its own: offset 0 is the first
@@ -629,14 +629,14 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	x, err := c.set.ChunkIndex(ctx, e)
+	index, err := c.set.ChunkIndex(ctx, e)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if err := x.Validate(f.Size, c.options.MaxChunkBytes); err != nil {
+	if err := index.Validate(f.Size, c.options.MaxChunkBytes); err != nil {
 		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
-	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: x}, nil
+	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: index}, nil
 }
 
 // Subfile parses the name that taco.VSI gives a byte range of a file,
@@ -684,13 +684,13 @@ func newContainerFiles() *refcache.Cache[string, *ContainerFile] {
 // FileOf returns the file that the container names uri. The first call opens it, to learn its size
 // and version.
 func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, error) {
-	l, err := c.Files.Acquire(ctx, uri, func(ctx context.Context) (*ContainerFile, error) {
+	lease, err := c.Files.Acquire(ctx, uri, func(ctx context.Context) (*ContainerFile, error) {
 		return c.look(ctx, uri)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return l.Value, l.Release(true)
+	return lease.Value, lease.Release(true)
 }
 
 // look opens a file to learn its size, modification time and entity tag.
@@ -699,13 +699,13 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.options.Opener.Open(ctx, path)
+	file, err := c.options.Opener.Open(ctx, path)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	f := &ContainerFile{path: path, Size: r.Size(), etag: source.ETag(r)}
+	f := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file)}
 	version := f.etag
-	if t, ok := r.(source.Timed); ok {
+	if t, ok := file.(source.Timed); ok {
 		f.mtime = t.ModTime()
 		version = cmp.Or(version, f.mtime.UTC().Format(time.RFC3339Nano))
 	}
@@ -714,7 +714,7 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 	if version != "" {
 		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.Size, version))
 	}
-	return f, r.Close()
+	return f, file.Close()
 }
 
 // absolute returns a local path as an absolute one, since the key of the index cache must not
@@ -858,15 +858,18 @@ func (c *Container) selectSamples(ctx context.Context) error {
 	if c.level0, err = c.set.Level(ctx, 0); err != nil {
 		return err
 	}
-	s := &c.src.Subset
+	subset := &c.src.Subset
 	// Each condition sees what those before it left, and the split comes last.
-	for i := range s.Where {
-		if err := c.where(ctx, &s.Where[i]); err != nil {
-			return fmt.Errorf("%s: %w", s.Where[i].Called(), err)
+	for i := range subset.Where {
+		if err := c.where(ctx, &subset.Where[i]); err != nil {
+			return fmt.Errorf("%s: %w", subset.Where[i].Called(), err)
 		}
 	}
-	if s.Split.OfRows() {
-		if err := c.narrow(ctx, func(sel *selector) error { return sel.split(ctx, s.Split, s.Use) }); err != nil {
+	if subset.Split.OfRows() {
+		if err := c.narrow(ctx, func(sel *selector) error {
+			return sel.split(ctx, subset.Split,
+				subset.Use)
+		}); err != nil {
 			return fmt.Errorf("split: %w", err)
 		}
 	}

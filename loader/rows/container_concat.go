@@ -34,16 +34,16 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 		}
 		start += groups[i].Paths
 		subs[i] = sub
-		t, places := sub.table()
+		table, places := sub.table()
 		// A group without samples still has columns, which count in the join.
 		if sub.level0 == nil {
-			if t, err = sub.columnsAlone(ctx); err != nil {
+			if table, err = sub.columnsAlone(ctx); err != nil {
 				return err
 			}
 		}
 		// withSources adds this column again, with the names that the whole dataset has for its
 		// files.
-		data[i] = t.Without(taco.SourceColumn)
+		data[i] = table.Without(taco.SourceColumn)
 		for _, row := range places {
 			c.at = append(c.at, int32(first)+row)
 		}
@@ -51,12 +51,12 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 			c.rows = append(c.rows, int32(first)+row)
 		}
 	}
-	t, err := tables.Concat(data, c.set.Mode())
+	tbl, err := tables.Concat(data, c.set.Mode())
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
-	c.tellColumns(t, data)
-	if c.data, err = c.withSources(t); err != nil {
+	c.tellColumns(tbl, data)
+	if c.data, err = c.withSources(tbl); err != nil {
 		return err
 	}
 	if c.left, err = leftOf(ctx, subs); err != nil {
@@ -76,24 +76,24 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	var left taco.Selection
 	for k := range deepest {
 		rows, first := []int{}, 0
-		for _, g := range groups {
-			t, err := g.set.Level(ctx, k)
+		for _, container := range groups {
+			table, err := container.set.Level(ctx, k)
 			if fault.KindOf(err) == fault.NotFound { // a Tortilla may have fewer levels than another
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			if k < len(g.left) {
-				for _, row := range g.left[k] {
+			if k < len(container.left) {
+				for _, row := range container.left[k] {
 					rows = append(rows, first+row)
 				}
 			} else { // this group has no selection on level k, so all its rows count
-				for row := range t.Len() {
+				for row := range table.Len() {
 					rows = append(rows, first+row)
 				}
 			}
-			first += t.Len()
+			first += table.Len()
 		}
 		left = append(left, rows)
 	}
@@ -122,11 +122,11 @@ func (c *Container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 	if len(c.set.Parts()) == 0 {
 		return tables.FromVectors(nil, nil), nil
 	}
-	t, err := c.set.Level(ctx, 0)
+	table, err := c.set.Level(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	return t.Take(nil), nil
+	return table.Take(nil), nil
 }
 
 // tellColumns warns about columns that some group lacks, and about columns that became strings.
@@ -166,7 +166,7 @@ func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Tabl
 	if c.base == nil || !ok {
 		return c.set.SQLTable(ctx, name)
 	}
-	t, err := c.set.StoredTable(ctx, name)
+	table, err := c.set.StoredTable(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Tabl
 	if err != nil {
 		return nil, err
 	}
-	return t.Take(rows), nil
+	return table.Take(rows), nil
 }
 
 // ints converts row numbers to int.

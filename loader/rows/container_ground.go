@@ -37,11 +37,11 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 			if t.Index(name) < 0 {
 				continue
 			}
-			v, err := t.Column(ctx, name)
+			values, err := t.Column(ctx, name)
 			if err != nil {
 				return nil, err
 			}
-			*target = v
+			*target = values
 		}
 		if g.transform.Kind() != tables.List || g.shape != nil && g.shape.Kind() != tables.List {
 			return nil, nil

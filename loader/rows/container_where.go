@@ -28,11 +28,11 @@ func (c *Container) where(ctx context.Context, w *spec.Condition) error {
 	case w.Concat != nil:
 		return c.concat(ctx, w.Concat)
 	}
-	f, err := w.Filter()
+	filter, err := w.Filter()
 	if err != nil {
 		return err
 	}
-	left, err := c.filter(ctx, f)
+	left, err := c.filter(ctx, filter)
 	if err != nil || left == nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func (c *Container) query(ctx context.Context, sql string) error {
 	tableOf := func(ctx context.Context, name string) (*tables.Table, error) {
 		return c.sqlTable(ctx, name, data)
 	}
-	t, err := query.RunOr(ctx, sql, c.set.SQLTables(), tableOf, c.options.SQL, c.options.SQLLimits)
+	table, err := query.RunOr(ctx, sql, c.set.SQLTables(), tableOf, c.options.SQL, c.options.SQLLimits)
 	if err != nil {
 		return err
 	}
-	if c.at, err = c.rowsOf(ctx, t); err != nil {
+	if c.at, err = c.rowsOf(ctx, table); err != nil {
 		return err
 	}
-	c.data, c.rows = t.Without(rowColumn), distinct(c.at)
+	c.data, c.rows = table.Without(rowColumn), distinct(c.at)
 	return nil
 }
 
@@ -166,13 +166,13 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
 			"its result has no column %q to tell samples by", name)
 	}
-	v, err := t.Column(ctx, name)
+	values, err := t.Column(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if v.Kind() != tables.String {
+	if values.Kind() != tables.String {
 		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-			"the column %q of its result has type %v, not text", name, v.Type())
+			"the column %q of its result has type %v, not text", name, values.Type())
 	}
 	ids, err := c.ids(ctx)
 	if err != nil {
@@ -189,14 +189,14 @@ func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error
 		rows[id] = row
 	}
 	for i := range places {
-		row, ok := rows[v.Str(i)]
-		if !ok || v.Null(i) {
+		row, ok := rows[values.Str(i)]
+		if !ok || values.Null(i) {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
 				"row %d of its result has no id of a sample", i)
 		}
 		if row < 0 {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-				"several samples have the id %q: select the column %q too", v.Str(i), rowColumn)
+				"several samples have the id %q: select the column %q too", values.Str(i), rowColumn)
 		}
 		places[i] = row
 	}
@@ -253,16 +253,16 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o reso
 	if parts := set.Parts(); len(parts) > 0 {
 		src.Source = parts[0]
 	}
-	c := &Container{set: set, src: src, options: o, keep: true}
-	if err := c.selectSamples(ctx); err != nil {
+	container := &Container{set: set, src: src, options: o, keep: true}
+	if err := container.selectSamples(ctx); err != nil {
 		return nil, fault.WithFile(err, src.Source)
 	}
-	out := &Samples{c: c}
-	out.Data, out.Rows = c.table()
+	out := &Samples{c: container}
+	out.Data, out.Rows = container.table()
 	var err error
 	// An empty result has columns too, because callers show them and queries name them.
-	if c.level0 == nil {
-		out.Data, err = c.columnsAlone(ctx)
+	if container.level0 == nil {
+		out.Data, err = container.columnsAlone(ctx)
 	}
 	return out, err
 }
@@ -340,7 +340,7 @@ var blobColumns = []string{"chaski:index", "rumi:header"}
 // indexes. Only a column that the field names must exist and hold blobs.
 func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
 	m := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
-	t, err := c.set.Level(ctx, level)
+	table, err := c.set.Level(ctx, level)
 	if err != nil {
 		return m, err
 	}
@@ -349,28 +349,28 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 		names = []string{f.Blob}
 	}
 	for _, name := range names {
-		i := t.Index(name)
+		i := table.Index(name)
 		if i < 0 && f.Blob == "" {
 			continue
 		}
-		v, err := t.Column(ctx, name)
+		values, err := table.Column(ctx, name)
 		if err != nil {
 			return m, err
 		}
-		if v.Kind() == tables.Binary {
-			m.blobs = append(m.blobs, v)
+		if values.Kind() == tables.Binary {
+			m.blobs = append(m.blobs, values)
 		} else if f.Blob != "" {
 			return m, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-				"holds values of type %v, not blobs", v.Type())
+				"holds values of type %v, not blobs", values.Type())
 		}
 	}
 	if len(m.blobs) == 0 {
 		return m, nil
 	}
-	if m.ground, err = c.groundOf(ctx, level, t); err != nil || t.Index(catalog.NamesColumn) < 0 {
+	if m.ground, err = c.groundOf(ctx, level, table); err != nil || table.Index(catalog.NamesColumn) < 0 {
 		return m, err
 	}
-	v, err := t.Column(ctx, catalog.NamesColumn)
+	v, err := table.Column(ctx, catalog.NamesColumn)
 	if err == nil && v.Kind() == tables.String { // a column of another type is somebody else's
 		m.names = &bandNames{column: v}
 	}
@@ -403,11 +403,11 @@ func (c *Container) valueMember(ctx context.Context, name string) (member, error
 // column makes the member of a column of a level.
 func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (member, error) {
 	m := member{level: level, rows: rows}
-	t, err := c.set.Level(ctx, level)
+	table, err := c.set.Level(ctx, level)
 	if err != nil {
 		return m, err
 	}
-	if m.value, err = t.Column(ctx, name); err != nil {
+	if m.value, err = table.Column(ctx, name); err != nil {
 		return m, err
 	}
 	m.kind, err = kindOf(name, m.value.Type())
@@ -431,14 +431,14 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 		walk.sample[row] = int32(i)
 	}
 	for k := 1; ; k++ {
-		t, err := c.set.Level(ctx, k)
+		table, err := c.set.Level(ctx, k)
 		if fault.KindOf(err) == fault.NotFound {
 			break
 		}
 		if err != nil {
 			return 0, nil, err
 		}
-		ids, err := t.Column(ctx, c.set.IDColumn())
+		ids, err := table.Column(ctx, c.set.IDColumn())
 		if err != nil {
 			return 0, nil, err
 		}

@@ -332,11 +332,11 @@ func (w *bodyWriter) flush() error {
 
 // slotBytes returns the 32 bytes of an entry.
 func slotBytes(e extent, at int64, blob []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(e.off))
-	b = binary.LittleEndian.AppendUint64(b, uint64(e.length))
-	b = binary.LittleEndian.AppendUint64(b, uint64(at))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(blob)))
-	return binary.LittleEndian.AppendUint32(b, crc32.Update(crc32.Checksum(b, castagnoli), castagnoli, blob))
+	buf := binary.LittleEndian.AppendUint64(nil, uint64(e.off))
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(e.length))
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(at))
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(blob)))
+	return binary.LittleEndian.AppendUint32(buf, crc32.Update(crc32.Checksum(buf, castagnoli), castagnoli, blob))
 }
 
 // trim removes the index files that were not used for the longest time until the others are within
@@ -388,18 +388,18 @@ type storedIndexes struct {
 // readIndexFile opens the index file at path. It returns nil if the file is missing, damaged or of
 // another key, because a run can do without it.
 func readIndexFile(path, key string) *storedIndexes {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
-	info, err := f.Stat()
+	info, err := file.Stat()
 	if err == nil && info.Mode().IsRegular() {
-		if s := parseIndexFile(f, info.Size(), key); s != nil {
-			s.c = f
+		if s := parseIndexFile(file, info.Size(), key); s != nil {
+			s.c = file
 			return s
 		}
 	}
-	_ = f.Close()
+	_ = file.Close()
 	return nil
 }
 
@@ -449,11 +449,11 @@ func (s *storedIndexes) slot(i int64) (e slot, ok bool) {
 
 // read returns n bytes of the file from offset at, or nil if they cannot be read.
 func (s *storedIndexes) read(at int64, n uint32) []byte {
-	b := make([]byte, n)
-	if _, err := s.f.ReadAt(b, at); err != nil {
+	data := make([]byte, n)
+	if _, err := s.f.ReadAt(data, at); err != nil {
 		return nil
 	}
-	return b
+	return data
 }
 
 // find returns the blob of a raster, by binary search. It returns nil if the file lacks it or its

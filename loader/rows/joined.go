@@ -46,12 +46,12 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 	for k, p := range paths {
 		j.leads = append(j.leads, slices.Contains(leading, p))
 		var mine []spec.Field
-		for i, f := range from {
+		for i, field := range from {
 			place := -1
-			if listed := f.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
+			if listed := field.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
 				place = len(mine)
-				f.Scenes = nil
-				mine = append(mine, f)
+				field.Scenes = nil
+				mine = append(mine, field)
 			}
 			j.fields[i] = append(j.fields[i], place)
 		}
@@ -62,12 +62,12 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 		if k > 0 {
 			source = spec.Source{Source: p, Sampler: src.Sampler, More: src.More}
 		}
-		t, err := Open(ctx, source, mine, o)
+		table, err := Open(ctx, source, mine, o)
 		if err != nil {
 			return nil, err
 		}
-		j.tables = append(j.tables, t)
-		j.first = append(j.first, j.first[k]+t.Len())
+		j.tables = append(j.tables, table)
+		j.first = append(j.first, j.first[k]+table.Len())
 	}
 	return j, nil
 }
@@ -172,16 +172,16 @@ func (j *joined) ID(ctx context.Context, row int64) (string, error) {
 
 // Fingerprint implements Table.
 func (j *joined) Fingerprint() string {
-	h := xxh3.New()
+	hasher := xxh3.New()
 	for _, t := range j.tables {
-		_, _ = h.WriteString(t.Fingerprint() + "\n")
+		_, _ = hasher.WriteString(t.Fingerprint() + "\n")
 	}
 	for _, f := range j.fields {
 		for _, place := range f {
-			_, _ = h.Write([]byte{byte(place), byte(place >> 8)})
+			_, _ = hasher.Write([]byte{byte(place), byte(place >> 8)})
 		}
 	}
-	sum := h.Sum128()
+	sum := hasher.Sum128()
 	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
 }
 
@@ -190,19 +190,19 @@ func (j *joined) Fingerprint() string {
 func (j *joined) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (
 	kind catalog.Kind, err error) {
 	has, unit, known := make([]bool, len(j.tables)), time.Duration(0), false
-	for k, t := range j.tables {
-		got, serr := t.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
+	for k, table := range j.tables {
+		got, serr := table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
 		switch {
 		case fault.KindOf(serr) == fault.NotFound:
 			err = serr
 			continue
 		case serr != nil && !errors.Is(serr, errEnough):
 			return got, serr
-		case known && (got != kind || unitOf(ctx, t, column) != unit):
+		case known && (got != kind || unitOf(ctx, table, column) != unit):
 			return kind, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
 				"it has another type in another dataset of scenes")
 		}
-		has[k], kind, unit, known = true, got, unitOf(ctx, t, column), true
+		has[k], kind, unit, known = true, got, unitOf(ctx, table, column), true
 	}
 	if !known {
 		return kind, err

@@ -36,20 +36,20 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 	// A container must not outlive its opener: the default one is closed soon after this
 	// call.
 	if o.Members == nil || o.OwnOpener() {
-		c, err := open(ctx)
+		container, err := open(ctx)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = c.Close() }() // it was only read, so an error loses nothing
-		return use(c)
+		defer func() { _ = container.Close() }() // it was only read, so an error loses nothing
+		return use(container)
 	}
-	l, err := membersCache(o.Members).Acquire(ctx, uri, open)
+	lease, err := membersCache(o.Members).Acquire(ctx, uri, open)
 	if err != nil {
 		return err
 	}
 	// After an error that may come from a closed or changed file, the container is opened again.
-	defer func() { _ = l.Release(refcache.Reusable(err)) }()
-	return use(l.Value)
+	defer func() { _ = lease.Release(refcache.Reusable(err)) }()
+	return use(lease.Value)
 }
 
 // NewMemberContainer returns a container without samples or fields, for looking up single assets.

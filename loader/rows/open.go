@@ -48,12 +48,12 @@ func OpenTable(ctx context.Context, spec spec.Spec, o resources.Options) (Table,
 		o.CloseOpener()
 		return nil, err
 	}
-	t, err := Open(ctx, spec.Root(), spec.Fields, o)
+	table, err := Open(ctx, spec.Root(), spec.Fields, o)
 	if err != nil {
 		o.CloseOpener()
 		return nil, err
 	}
-	return &ownTable{t, o}, nil
+	return &ownTable{table, o}, nil
 }
 
 // ownTable is a table that also closes the default opener, which OpenTable has made for it.
@@ -79,8 +79,8 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 	for len(src.Sources) > 0 {
 		src = src.Sources[0]
 	}
-	f := s.Fields[0]
-	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Stacked() || f.Beside() {
+	field := s.Fields[0]
+	if src.Source == "" || field.Column != "" || field.Pattern != "" || field.Stacked() || field.Beside() {
 		return s, nil
 	}
 	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})
@@ -89,18 +89,18 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 	}
 	// A fill for images, such as 0, may be a class of labels, so one fill for integer fields of
 	// both kinds would silently make labels of nodata.
-	dtype := cmp.Or(f.DType, "native")
+	dtype := cmp.Or(field.DType, "native")
 	integers := dtype == "native" || strings.Contains(dtype, "int")
-	if len(names) > 1 && f.Fill != nil && f.Normalize == nil && integers {
+	if len(names) > 1 && field.Fill != nil && field.Normalize == nil && integers {
 		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, "+
 			"of which some may be labels: give fields, and fill to those that it is for",
-			float64(*f.Fill), dtype, names)
+			float64(*field.Fill), dtype, names)
 	}
 	s.Fields = nil
 	for _, name := range names {
-		f.Name = name
-		s.Fields = append(s.Fields, f)
-		f.Validity = "" // it names one tensor, so only the first field keeps it
+		field.Name = name
+		s.Fields = append(s.Fields, field)
+		field.Validity = "" // it names one tensor, so only the first field keeps it
 	}
 	return s, s.Validate()
 }
@@ -113,14 +113,14 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 		return openJoined(ctx, src, from, o)
 	}
 	flat, stacks := flatten(from)
-	t, err := openFlat(ctx, src, flat, o)
+	table, err := openFlat(ctx, src, flat, o)
 	if err != nil || stacks == nil {
-		return t, err
+		return table, err
 	}
-	if t, err = newStacked(t, flat, stacks); err != nil {
-		return nil, errors.Join(fault.WithFile(err, src.Source), t.Close())
+	if table, err = newStacked(table, flat, stacks); err != nil {
+		return nil, errors.Join(fault.WithFile(err, src.Source), table.Close())
 	}
-	return t, nil
+	return table, nil
 }
 
 // openFlat implements Open for fields that are not stacks.
@@ -146,18 +146,18 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 		return openContainer(ctx, &src, from, o)
 	}
 	if IsZarr(ctx, src.Source, src.Dims, o) {
-		z, err := openZarr(ctx, &src, from, o)
+		zarr, err := openZarr(ctx, &src, from, o)
 		if err != nil {
 			return nil, err // a nil *Zarr would be a Table that is not nil
 		}
-		return z, nil
+		return zarr, nil
 	}
 	if isCube(ctx, &src, o) {
-		c, err := openCube(ctx, &src, from, o)
+		array, err := openCube(ctx, &src, from, o)
 		if err != nil {
 			return nil, err // a nil *Array would be a Table that is not nil
 		}
-		return c, nil
+		return array, nil
 	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
@@ -165,7 +165,7 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 			Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind],
 		}
 	}
-	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
+	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
 		Columns: slices.Concat(src.Columns(), src.PickColumns(), src.More), AllColumns: o.AllColumns || src.Queries(),
 		DropIncomplete: src.Missing == spec.MissingDrop,
@@ -173,9 +173,9 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	if n, example := t.Dropped(); n > 0 {
+	if n, example := table.Dropped(); n > 0 {
 		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
-			"samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
+			"samples", n, "left", table.Len(), "such as", example, "dataset", src.Source)
 	}
-	return catalogTable{t}, nil
+	return catalogTable{table}, nil
 }

@@ -60,11 +60,11 @@ func (s *selector) scan(
 	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
 ) error {
 	// Scan returns the kind only at its end, so a first scan that stops at row 0 asks for it.
-	k, err := s.table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
+	kind, err := s.table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	_, err = s.table.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, k, v) })
+	_, err = s.table.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, kind, v) })
 	return err
 }
 
@@ -100,19 +100,19 @@ func (s *selector) where(ctx context.Context, c spec.Condition) error {
 // split keeps the rows of the part named use.
 func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	s.init()
-	h := p.Hash()
+	split := p.Hash()
 	share := slices.IndexFunc(p.Shares, func(x spec.Share) bool { return x.Name == use })
 	switch p.By {
 	case "hash":
 		return s.table.ScanIDs(ctx, func(row int64, id string) error {
-			s.keep[row] = s.keep[row] && h.OfText(id) == share
+			s.keep[row] = s.keep[row] && split.OfText(id) == share
 			return nil
 		})
 	case "given":
 		return s.given(ctx, p.Column, use)
 	case "column":
 		return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
-			s.keep[row] = s.keep[row] && !v.Null && h.OfText(textOf(k, v)) == share
+			s.keep[row] = s.keep[row] && !v.Null && split.OfText(textOf(k, v)) == share
 			return nil
 		})
 	case "date":
@@ -126,7 +126,7 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 		return err
 	}
 	for row, b := range bounds {
-		s.keep[row] = s.keep[row] && h.OfCell(b, p.Size) == share
+		s.keep[row] = s.keep[row] && split.OfCell(b, p.Size) == share
 	}
 	return nil
 }
@@ -286,21 +286,21 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 	type bounds struct{ from, to *spec.Operand }
 	parts := make([]bounds, len(p.Ranges))
 	for i, r := range p.Ranges {
-		for j, m := range []json.RawMessage{r.From, r.To} {
-			if len(m) == 0 {
+		for j, raw := range []json.RawMessage{r.From, r.To} {
+			if len(raw) == 0 {
 				continue
 			}
-			o, err := spec.OperandOf(m)
+			operand, err := spec.OperandOf(raw)
 			if err == nil {
-				err = s.times(ctx, p.Column, &o)
+				err = s.times(ctx, p.Column, &operand)
 			}
 			if err != nil {
 				return err
 			}
 			if j == 0 {
-				parts[i].from = &o
+				parts[i].from = &operand
 			} else {
-				parts[i].to = &o
+				parts[i].to = &operand
 			}
 		}
 	}
@@ -308,14 +308,14 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 		part := ""
 		for i, b := range parts {
 			in := !v.Null
-			for j, o := range []*spec.Operand{b.from, b.to} {
-				if o == nil {
+			for j, operand := range []*spec.Operand{b.from, b.to} {
+				if operand == nil {
 					continue
 				}
-				if err := o.Suits(k, p.Column); err != nil {
+				if err := operand.Suits(k, p.Column); err != nil {
 					return err
 				}
-				c, ordered := o.Compare(k, v)
+				c, ordered := operand.Compare(k, v)
 				in = in && ordered && (c >= 0) == (j == 0)
 			}
 			if in {
@@ -336,13 +336,13 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 		return nil, nil
 	}
 	sel := selector{table: t, options: o}
-	for _, c := range s.Where {
+	for _, condition := range s.Where {
 		keep := sel.where
-		if !c.Compares() {
+		if !condition.Compares() {
 			keep = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
 		}
-		if err := keep(ctx, c); err != nil {
-			return nil, inPart(err, c.Called())
+		if err := keep(ctx, condition); err != nil {
+			return nil, inPart(err, condition.Called())
 		}
 	}
 	if s.Split.OfRows() {

@@ -63,15 +63,15 @@ func withRows(t *tables.Table, numbers []int64) *tables.Table {
 // rowNumbers returns the column chaski:row of a result, which must exist. A number for which good is
 // false is fault.Unsupported.
 func rowNumbers(ctx context.Context, t *tables.Table, good func(row int64) bool) ([]int, error) {
-	v, err := t.Column(ctx, rowColumn)
+	values, err := t.Column(ctx, rowColumn)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]int, t.Len())
 	for i := range rows {
 		row := int64(-1)
-		if v.Kind() == tables.Int64 && !v.Null(i) {
-			row = v.Int(i)
+		if values.Kind() == tables.Int64 && !values.Null(i) {
+			row = values.Int(i)
 		}
 		if !good(row) {
 			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,

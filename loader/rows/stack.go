@@ -31,14 +31,14 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 	stacks := make([]stack, len(fields))
 	some := false
 	for i := range fields {
-		f := &fields[i]
+		field := &fields[i]
 		stacks[i].first = len(flat)
-		if !f.Stacked() {
-			flat = append(flat, *f)
+		if !field.Stacked() {
+			flat = append(flat, *field)
 			continue
 		}
-		parts := f.Parts()
-		stacks[i].n, stacks[i].grid, some = len(parts), f.Grid, true
+		parts := field.Parts()
+		stacks[i].n, stacks[i].grid, some = len(parts), field.Grid, true
 		flat = append(flat, parts...)
 	}
 	if !some {
@@ -82,29 +82,29 @@ func (t *stacked) Value(ctx context.Context, field int, row int64) (catalog.Valu
 
 // Extras implements Table. The sizes and places of stacks are known where they have the grid of the first raster.
 func (t *stacked) Extras() Extras {
-	x := t.Table.Extras()
-	x.Steps = func(field int) *Steps { return t.steps[field] }
-	size, sizes, misplaced := x.Size, x.Sizes, x.Misplaced
+	extras := t.Table.Extras()
+	extras.Steps = func(field int) *Steps { return t.steps[field] }
+	size, sizes, misplaced := extras.Size, extras.Sizes, extras.Misplaced
 	for _, s := range t.fields {
 		if s.grid != 0 {
-			x.Size, x.Sizes, x.Misplaced = nil, nil, nil
-			return x
+			extras.Size, extras.Sizes, extras.Misplaced = nil, nil, nil
+			return extras
 		}
 	}
 	if misplaced != nil {
-		x.Misplaced = func(ctx context.Context, first, other int, rows []uint32, visit func(int64, error)) error {
+		extras.Misplaced = func(ctx context.Context, first, other int, rows []uint32, visit func(int64, error)) error {
 			return misplaced(ctx, t.fields[first].first, t.fields[other].first, rows, visit)
 		}
 	}
 	if size != nil {
-		x.Size = func(field int) catalog.Size { return size(t.fields[field].first) }
+		extras.Size = func(field int) catalog.Size { return size(t.fields[field].first) }
 	}
 	if sizes != nil {
-		x.Sizes = func(ctx context.Context, field int) ([]catalog.Size, error) {
+		extras.Sizes = func(ctx context.Context, field int) ([]catalog.Size, error) {
 			return sizes(ctx, t.fields[field].first)
 		}
 	}
-	return x
+	return extras
 }
 
 // Asset implements Table.
@@ -127,24 +127,24 @@ func (t *stacked) Asset(ctx context.Context, field int, row int64) (catalog.Asse
 // or lies where the grid has no size in metres.
 func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	lead := &parts[0]
-	x := &chunk.Index{DType: lead.Index.DType, Height: lead.Index.Height, Width: lead.Index.Width, ChunkB: 1,
+	index := &chunk.Index{DType: lead.Index.DType, Height: lead.Index.Height, Width: lead.Index.Width, ChunkB: 1,
 		ChunkH: lead.Index.ChunkH, ChunkW: lead.Index.ChunkW}
-	a := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: x, Place: lead.Place, Parts: parts}
+	asset := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: index, Place: lead.Place, Parts: parts}
 	for k := range parts {
 		p := &parts[k]
-		if x.Bands += p.Index.Bands; p.Index.Times > 0 {
-			return a, p.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+		if index.Bands += p.Index.Bands; p.Index.Times > 0 {
+			return asset, p.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"it has %d steps of time, and the rasters of a stack have none", p.Index.Times))
 		}
-		if x.Bands > chunk.MaxBands {
-			return a, p.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
+		if index.Bands > chunk.MaxBands {
+			return asset, p.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
 				chunk.MaxBands))
 		}
 	}
 	if grid == 0 {
-		return a, nil
+		return asset, nil
 	}
-	return a, lead.Fault(regrid(&a, float64(grid)))
+	return asset, lead.Fault(regrid(&asset, float64(grid)))
 }
 
 // maxSide bounds the sides of a grid that a raster does not have itself: 2^24 pixels of 10 m are four times around
@@ -160,28 +160,28 @@ func regrid(a *catalog.Asset, metres float64) error {
 	if a.Place == nil {
 		return fail("%v m: the file does not say where it lies", metres)
 	}
-	c, ok := crs.ByCode(a.Place.EPSG)
+	system, ok := crs.ByCode(a.Place.EPSG)
 	switch {
 	case !ok:
 		return fail("%v m: its CRS, EPSG:%d, is not known", metres, a.Place.EPSG)
-	case c.Geographic() || c.Definition().Values["unit"] != 1:
+	case system.Geographic() || system.Definition().Values["unit"] != 1:
 		return fail("%v m: the coordinates of its CRS, EPSG:%d, are not in metres", metres, a.Place.EPSG)
 	}
-	x := a.Index
-	t := a.Place.Transform(x.Height, x.Width)
+	index := a.Index
+	t := a.Place.Transform(index.Height, index.Width)
 	down, across := math.Hypot(t[2], t[5]), math.Hypot(t[1], t[4]) // sizes of a pixel
-	h, w := math.Round(down*float64(x.Height)/metres), math.Round(across*float64(x.Width)/metres)
-	if !(h >= 1 && w >= 1 && h <= maxSide && w <= maxSide) {
-		return fail("%v m: a grid of %v by %v pixels; its sides must have 1 to %d", metres, h, w, maxSide)
+	height, width := math.Round(down*float64(index.Height)/metres), math.Round(across*float64(index.Width)/metres)
+	if !(height >= 1 && width >= 1 && height <= maxSide && width <= maxSide) {
+		return fail("%v m: a grid of %v by %v pixels; its sides must have 1 to %d", metres, height, width, maxSide)
 	}
 	chunkSide := func(n int, size float64) int {
 		return max(int(math.Min(math.Round(float64(n)*size/metres), maxSide)), 1)
 	}
-	x.ChunkH, x.ChunkW = chunkSide(x.ChunkH, down), chunkSide(x.ChunkW, across)
-	x.Height, x.Width = int(h), int(w)
+	index.ChunkH, index.ChunkW = chunkSide(index.ChunkH, down), chunkSide(index.ChunkW, across)
+	index.Height, index.Width = int(height), int(width)
 	for _, i := range [...]int{1, 4} {
 		t[i], t[i+1] = t[i]*metres/across, t[i+1]*metres/down
 	}
-	a.Place = catalog.NewPlace(a.Place.EPSG, &t, x.Height, x.Width)
+	a.Place = catalog.NewPlace(a.Place.EPSG, &t, index.Height, index.Width)
 	return nil
 }

@@ -139,29 +139,29 @@ func FirstAssets(ctx context.Context, t Table, columns []int, policy string, row
 // field has the first of its own.
 func FirstOf(ctx context.Context, t Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
 	[]catalog.Asset, error) {
-	j := t.Extras().Joined
-	if j == nil {
+	datasets := t.Extras().Joined
+	if datasets == nil {
 		return FirstAssets(ctx, t, columns, policy, rows)
 	}
 	var out []catalog.Asset
 	for _, c := range columns {
-		a, err := j.FirstAsset(ctx, c, policy, rows)
+		asset, err := datasets.FirstAsset(ctx, c, policy, rows)
 		if err != nil {
 			return nil, InField(fields[c].Name, err)
 		}
-		out = append(out, a)
+		out = append(out, asset)
 	}
 	return out, nil
 }
 
 // Lacks reports whether a row of a table is of a dataset that has no rasters of a field.
 func Lacks(t Table, field int, row int64) bool {
-	j := t.Extras().Joined
-	if j == nil {
+	datasets := t.Extras().Joined
+	if datasets == nil {
 		return false
 	}
-	k, _ := j.Dataset(row)
-	return !j.Has(field, k)
+	k, _ := datasets.Dataset(row)
+	return !datasets.Has(field, k)
 }
 
 // InField adds the field of the spec to an error.

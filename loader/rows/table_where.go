@@ -85,16 +85,16 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 		}
 		return nil, query.NoTable(name, []string{"data"})
 	}
-	t, err := query.RunOr(ctx, sql, []string{"data"}, tableOf, s.options.SQL, s.options.SQLLimits)
+	table, err := query.RunOr(ctx, sql, []string{"data"}, tableOf, s.options.SQL, s.options.SQLLimits)
 	if err != nil {
 		return nil, err
 	}
-	if t.Index(rowColumn) < 0 {
+	if table.Index(rowColumn) < 0 {
 		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
 			"its result has no column %q to tell samples by; SELECT * has", rowColumn)
 	}
 	// A query may compute any number, so each must be a row that it was shown.
-	return rowNumbers(ctx, t, func(row int64) bool {
+	return rowNumbers(ctx, table, func(row int64) bool {
 		return row >= 0 && row < int64(len(s.keep)) && s.keep[row]
 	})
 }
@@ -102,22 +102,22 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 // near returns the rows that match a condition on place or time. If the condition names no column,
 // the first of the usual columns counts; without a geometry, a box is compared with the bounds.
 func (s *selector) near(ctx context.Context, w *spec.Condition) ([]int, error) {
-	f, err := w.Filter()
+	filter, err := w.Filter()
 	if err != nil {
 		return nil, err
 	}
-	if f.Level != 0 {
+	if filter.Level != 0 {
 		return nil, errors.New("a table has no levels")
 	}
-	if f.Time == "" {
-		f.Time = s.first(spec.TimeColumns)
+	if filter.Time == "" {
+		filter.Time = s.first(spec.TimeColumns)
 	}
-	if f.Box != nil && f.Geometry == "" {
-		if f.Geometry = s.first(spec.PlaceColumns); f.Geometry == "" && s.all(spec.BoundsColumns) {
-			return s.inBounds(ctx, f)
+	if filter.Box != nil && filter.Geometry == "" {
+		if filter.Geometry = s.first(spec.PlaceColumns); filter.Geometry == "" && s.all(spec.BoundsColumns) {
+			return s.inBounds(ctx, filter)
 		}
 	}
-	return f.Match(ctx, s.data)
+	return filter.Match(ctx, s.data)
 }
 
 // crsColumn is the column in which a catalog has the EPSG code of each row's bounds.

@@ -58,24 +58,24 @@ func WriteWeights(w io.Writer, h WeightsHeader, counts []CellCounts) error {
 	if err != nil {
 		return err
 	}
-	b := binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head)))
-	b = append(b, head...)
+	buf := binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head)))
+	buf = append(buf, head...)
 	for _, r := range counts {
-		b = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, r.Height), r.Width)
+		buf = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(buf, r.Height), r.Width)
 	}
 	for _, r := range counts {
 		for _, c := range r.Cells {
-			b = binary.LittleEndian.AppendUint32(b, c)
+			buf = binary.LittleEndian.AppendUint32(buf, c)
 		}
 		// Writing 64 KiB at a time avoids a second copy of all cells in memory.
-		if len(b) > 1<<16 {
-			if _, err := w.Write(b); err != nil {
+		if len(buf) > 1<<16 {
+			if _, err := w.Write(buf); err != nil {
 				return err
 			}
-			b = b[:0]
+			buf = buf[:0]
 		}
 	}
-	_, err = w.Write(b)
+	_, err = w.Write(buf)
 	return err
 }
 
@@ -95,25 +95,25 @@ const maxWeights = 2 << 30
 // OpenWeights reads the file of weights at path for the dataset t. A file for another number of
 // rows, or for other samples, is fault.Unsupported.
 func OpenWeights(ctx context.Context, path string, o resources.Options, t Table) (*Weights, error) {
-	w, err := readWeights(ctx, path, o)
+	weights, err := readWeights(ctx, path, o)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	if w.Rows != t.Len() {
+	if weights.Rows != t.Len() {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
-			"of %d rows; the dataset has %d", w.Rows, t.Len()), path)
+			"of %d rows; the dataset has %d", weights.Rows, t.Len()), path)
 	}
-	if w.Samples == "" {
-		return w, nil
+	if weights.Samples == "" {
+		return weights, nil
 	}
 	switch samples, err := SamplesOf(ctx, t); {
 	case err != nil:
 		return nil, err
-	case samples != "" && samples != w.Samples:
+	case samples != "" && samples != weights.Samples:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
 			"of other samples, or in another order: count them again, with this run's first raster field first"), path)
 	}
-	return w, nil
+	return weights, nil
 }
 
 // SamplesOf returns a digest of the ids of a dataset in order, as 32 hexadecimal digits, or "" for
@@ -148,31 +148,31 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 
 // readWeights reads and checks the file at path, which must lie below the roots.
 func readWeights(ctx context.Context, path string, o resources.Options) (*Weights, error) {
-	f, err := o.Opener.Open(ctx, path)
+	file, err := o.Opener.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	if f.Size() > maxWeights {
-		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", f.Size(), maxWeights)
+	defer func() { _ = file.Close() }()
+	if file.Size() > maxWeights {
+		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", file.Size(), maxWeights)
 	}
-	if err := checkWeights(ctx, f); err != nil {
+	if err := checkWeights(ctx, file); err != nil {
 		return nil, err
 	}
 	// The file, and as much at most for the ends of its rows, which have 8 bytes each in both.
-	if err := budget.Grow(ctx, 2*f.Size()); err != nil {
+	if err := budget.Grow(ctx, 2*file.Size()); err != nil {
 		return nil, err
 	}
-	b := make([]byte, f.Size())
-	for pos := 0; pos < len(b); pos += weightsPiece {
+	data := make([]byte, file.Size())
+	for pos := 0; pos < len(data); pos += weightsPiece {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := f.ReadAt(ctx, b[pos:min(pos+weightsPiece, len(b))], int64(pos)); err != nil {
+		if err := file.ReadAt(ctx, data[pos:min(pos+weightsPiece, len(data))], int64(pos)); err != nil {
 			return nil, err
 		}
 	}
-	return ParseWeights(b)
+	return ParseWeights(data)
 }
 
 // weightsPiece is how much of a file of weights is read at a time, so that a cancelled opening ends soon.
@@ -225,39 +225,41 @@ func ParseWeights(b []byte) (*Weights, error) {
 	if n > int64(len(rest)) {
 		return nil, bad(8, "a header of %d bytes in %d", n, len(rest))
 	}
-	w := &Weights{Hash: xxh3.Hash128(b).Bytes()}
-	if err := json.Unmarshal(rest[:n], &w.WeightsHeader); err != nil {
+	weights := &Weights{Hash: xxh3.Hash128(b).Bytes()}
+	if err := json.Unmarshal(rest[:n], &weights.WeightsHeader); err != nil {
 		return nil, bad(12, "header: %v", err)
 	}
 	rest = rest[n:]
 	switch {
-	case w.Version != 1:
-		return nil, fault.New(fault.Unsupported, "weights", 12, "version %d; this is version 1", w.Version)
-	case w.CellHeight < 1 || w.CellWidth < 1 || w.CellHeight > spec.MaxWindow || w.CellWidth > spec.MaxWindow:
-		return nil, bad(12, "cells of %d by %d pixels", w.CellHeight, w.CellWidth)
-	case w.Rows < 0 || w.Rows > int64(len(rest))/8:
-		return nil, bad(12, "%d rows in %d bytes", w.Rows, len(rest))
+	case weights.Version != 1:
+		return nil, fault.New(fault.Unsupported, "weights", 12, "version %d; this is version 1", weights.Version)
+	case weights.CellHeight < 1 || weights.CellWidth < 1 || weights.CellHeight > spec.MaxWindow ||
+		weights.CellWidth > spec.MaxWindow:
+		return nil, bad(12, "cells of %d by %d pixels", weights.CellHeight, weights.CellWidth)
+	case weights.Rows < 0 || weights.Rows > int64(len(rest))/8:
+		return nil, bad(12, "%d rows in %d bytes", weights.Rows, len(rest))
 	}
 	// A row has 8 bytes of sizes, so the check above bounds the memory of ends by the size of the file.
-	w.sizes, w.cells = rest[:8*w.Rows], rest[8*w.Rows:]
+	weights.sizes, weights.cells = rest[:8*weights.Rows], rest[8*weights.Rows:]
 	end := int64(0)
-	w.ends = make([]int64, w.Rows)
-	for i := range w.ends {
-		h, x := w.Size(int64(i))
+	weights.ends = make([]int64, weights.Rows)
+	for i := range weights.ends {
+		h, x := weights.Size(int64(i))
 		if h > math.MaxInt32 || x > math.MaxInt32 {
 			return nil, bad(12+n+8*int64(i), "row %d has %d by %d pixels", i, h, x)
 		}
-		cells := int64(RoundUp(h, w.CellHeight)/w.CellHeight) * int64(RoundUp(x, w.CellWidth)/w.CellWidth)
-		if cells > int64(len(w.cells))/4-end {
+		cells := int64(RoundUp(h, weights.CellHeight)/weights.CellHeight) * int64(RoundUp(x,
+			weights.CellWidth)/weights.CellWidth)
+		if cells > int64(len(weights.cells))/4-end {
 			return nil, bad(12+n+8*int64(i), "row %d has cells past the end of the file", i)
 		}
 		end += cells
-		w.ends[i] = end
+		weights.ends[i] = end
 	}
-	if 4*end != int64(len(w.cells)) {
-		return nil, bad(fault.NoOffset, "%d bytes of cells, where there should be %d", len(w.cells), 4*end)
+	if 4*end != int64(len(weights.cells)) {
+		return nil, bad(fault.NoOffset, "%d bytes of cells, where there should be %d", len(weights.cells), 4*end)
 	}
-	return w, nil
+	return weights, nil
 }
 
 // Size returns the size in pixels that a row's asset had when it was counted, 0 by 0 if it could

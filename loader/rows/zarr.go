@@ -50,37 +50,37 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"Zarr keeps no earlier states: timestamp is for TileDB arrays"), src.Source)
 	}
-	n, err := OpenZarrAt(ctx, src.Source, o)
+	node, err := OpenZarrAt(ctx, src.Source, o)
 	if err != nil {
 		return nil, err
 	}
-	z := &Zarr{node: n}
-	h := xxh3.New()
+	z := &Zarr{node: node}
+	hasher := xxh3.New()
 	for i := range fields {
-		f := &fields[i]
-		if f.Pattern != "" || f.Blob != "" {
-			return nil, fault.WithFile(InField(f.Name, fault.New(fault.NotFound, "dataset", fault.NoOffset,
+		field := &fields[i]
+		if field.Pattern != "" || field.Blob != "" {
+			return nil, fault.WithFile(InField(field.Name, fault.New(fault.NotFound, "dataset", fault.NoOffset,
 				"Zarr has arrays, not files: name one as column")), src.Source)
 		}
-		r, err := n.Raster(ctx, f.Name, f.Column, src.Dims)
+		raster, err := node.Raster(ctx, field.Name, field.Column, src.Dims)
 		if err != nil {
-			return nil, fault.WithFile(InField(f.Name, err), src.Source)
+			return nil, fault.WithFile(InField(field.Name, err), src.Source)
 		}
-		if first := z.fields; len(first) > 0 && first[0].Len() != r.Len() {
-			return nil, fault.WithFile(InField(f.Name, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"%d images, %d of the first field", r.Len(), first[0].Len())), src.Source)
+		if first := z.fields; len(first) > 0 && first[0].Len() != raster.Len() {
+			return nil, fault.WithFile(InField(field.Name, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+				"%d images, %d of the first field", raster.Len(), first[0].Len())), src.Source)
 		}
-		z.fields = append(z.fields, r)
-		p, g := n.Place(ctx, r.Arrays()[0]), r.Grid()
+		z.fields = append(z.fields, raster)
+		p, g := node.Place(ctx, raster.Arrays()[0]), raster.Grid()
 		z.places = append(z.places, catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width))
-		for _, a := range r.Arrays() {
-			fmt.Fprintf(h, "%q %s\n", a.Path, a.Text())
+		for _, a := range raster.Arrays() {
+			fmt.Fprintf(hasher, "%q %s\n", a.Path, a.Text())
 		}
 	}
-	if err := n.Full(); err != nil {
+	if err := node.Full(); err != nil {
 		return nil, err
 	}
-	sum := h.Sum128().Bytes()
+	sum := hasher.Sum128().Bytes()
 	z.print = hex.EncodeToString(sum[:])
 	if z.Len() > maxCubeRows {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
@@ -165,17 +165,17 @@ func (z *Zarr) size(field int) catalog.Size {
 
 // OneImage returns the image of an array, or of a group whose arrays are its bands. Several images are an error.
 func OneImage(ctx context.Context, path string, o resources.Options) (catalog.Asset, error) {
-	n, err := OpenZarrAt(ctx, path, o)
+	node, err := OpenZarrAt(ctx, path, o)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	r, err := n.Raster(ctx, "", "", "")
+	raster, err := node.Raster(ctx, "", "", "")
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if r.Len() != 1 {
+	if raster.Len() != 1 {
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, of which loaders read some", r.Len()), path)
+			"it has %d images along n, of which loaders read some", raster.Len()), path)
 	}
-	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(0), Names: r.BandNames()}, nil
+	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
 }

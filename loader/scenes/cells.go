@@ -126,11 +126,11 @@ func (l *lattice) draw(list []span, p orb.Polygon) []span {
 	if x0 >= x1 || y0 >= y1 {
 		return list
 	}
-	g := rasterize.Grid{
+	grid := rasterize.Grid{
 		Transform: [6]float64{float64(x0) * l.size, l.size, 0, -float64(y0) * l.size, 0, -l.size},
 		Height:    y1 - y0, Width: x1 - x0, AllTouched: l.touched,
 	}
-	g.Spans(p, func(y, start, end int) {
+	grid.Spans(p, func(y, start, end int) {
 		list = append(list, span{int32(y0 + y), int32(x0 + start), int32(x0 + end)})
 	})
 	return list

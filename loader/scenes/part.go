@@ -40,12 +40,12 @@ func (p *Part) reach(o *Options, cell int) int {
 // lie in its squares. Cells have pixels a side; those that are looked at have fine, which is the same for random
 // windows.
 func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
-	p, half := o.Part, 0
+	part, half := o.Part, 0
 	if o.Stride > 0 { // a cell is the corner of its window
 		half = o.Side / 2
 	}
 	middle := func(c int) int { return floor(float64(c*pixels+half) / float64(fine)) }
-	size, r := float64(fine)*o.Resolution, p.reach(o, fine)
+	size, r := float64(fine)*o.Resolution, part.reach(o, fine)
 	b := all.bound()
 	only := &box{middle(b.y0) - r, middle(b.x0) - r, middle(b.y1-1) + r + 1, middle(b.x1-1) + r + 1}
 	if max(-only.y0, -only.x0, only.y1, only.x1) >= 1<<28 {
@@ -73,13 +73,13 @@ func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
 
 // squares returns the cells of l whose centres lie in squares of the part, up to pad metres around the footprints.
 func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error) {
-	p := o.Part
+	part := o.Part
 	around := m.around(pad)
 	lat := min(max(-around.Min[1], around.Max[1]), 89) * math.Pi / 180
-	if wide := p.Size * degreeMetres * math.Cos(lat); !(wide >= leastSquare*l.size) {
+	if wide := part.Size * degreeMetres * math.Cos(lat); !(wide >= leastSquare*l.size) {
 		return nil, fault.New(fault.Unsupported, "split", fault.NoOffset,
 			"squares of %v degrees are %.0f m wide at a latitude of %.4g degrees: they must be larger than a window "+
-				"of %v m and its margin", p.Size, wide, lat*180/math.Pi, float64(o.Side)*o.Resolution)
+				"of %v m and its margin", part.Size, wide, lat*180/math.Pi, float64(o.Side)*o.Resolution)
 	}
 	world := orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}
 	n := 0
@@ -88,20 +88,20 @@ func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error
 		if w >= e {
 			continue
 		}
-		x0, x1 := floor(w/p.Size), floor(e/p.Size)
-		y0, y1 := floor(around.Min[1]/p.Size), floor(around.Max[1]/p.Size)
+		x0, x1 := floor(w/part.Size), floor(e/part.Size)
+		y0, y1 := floor(around.Min[1]/part.Size), floor(around.Max[1]/part.Size)
 		if n += (x1 - x0 + 1) * (y1 - y0 + 1); n > maxSquares {
 			return nil, fault.New(fault.Limit, "split", fault.NoOffset,
 				"over %d squares of %v degrees lie around the scenes: take larger ones, or scenes of one area",
-				maxSquares, p.Size)
+				maxSquares, part.Size)
 		}
 		for y := y0; y <= y1; y++ {
 			for x := x0; x <= x1; x++ {
-				s := square(x, y, p.Size, world)
-				if c := s.Center(); s.IsEmpty() || !p.Has(c[0], c[1]) {
+				bound := square(x, y, part.Size, world)
+				if c := bound.Center(); bound.IsEmpty() || !part.Has(c[0], c[1]) {
 					continue
 				}
-				pieces, err := m.on(orb.Polygon{s.ToRing()}, o.Resolution/8, around)
+				pieces, err := m.on(orb.Polygon{bound.ToRing()}, o.Resolution/8, around)
 				if err != nil {
 					return nil, err
 				}
@@ -126,13 +126,13 @@ func square(x, y int, size float64, world orb.Bound) orb.Bound {
 func (m *Map) around(pad float64) orb.Bound {
 	// A degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*pad/11_000
-	b, may := m.seen.Pad(deg), m.shown
+	bound, may := m.seen.Pad(deg), m.shown
 	if may.Max[0]-may.Min[0] < 180 { // a zone of UTM
 		may = may.Pad(min(deg, farthest))
 		may.Min[1], may.Max[1] = max(may.Min[1], -89), min(may.Max[1], 89)
 	}
 	return orb.Bound{
-		Min: orb.Point{max(b.Min[0], may.Min[0]), max(b.Min[1], may.Min[1])},
-		Max: orb.Point{min(b.Max[0], may.Max[0]), min(b.Max[1], may.Max[1])},
+		Min: orb.Point{max(bound.Min[0], may.Min[0]), max(bound.Min[1], may.Min[1])},
+		Max: orb.Point{min(bound.Max[0], may.Max[0]), min(bound.Max[1], may.Max[1])},
 	}
 }

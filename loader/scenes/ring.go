@@ -79,7 +79,7 @@ const degreesOff = 1e-6
 
 // lonlat returns rings of a CRS as longitudes and latitudes, nil if a point has none or if they go around a pole.
 func lonlat(p orb.Polygon, from *crs.CRS) (orb.Polygon, error) {
-	t, err := crs.NewTransform(from, wgs84)
+	transform, err := crs.NewTransform(from, wgs84)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func lonlat(p orb.Polygon, from *crs.CRS) (orb.Polygon, error) {
 		if from.Geographic() && from.Near() {
 			ring = append(orb.Ring(nil), ring...) // sides are straight in degrees
 		} else {
-			ring, _ = trace(ring, t, degreesOff) // longitudes jump at 180 degrees
+			ring, _ = trace(ring, transform, degreesOff) // longitudes jump at 180 degrees
 		}
 		if ring == nil {
 			return nil, nil
@@ -112,7 +112,7 @@ var turns = [...]float64{-360, 0, 360}
 // pieces as that gives. It fails with kind unsupported if the map does not show all of the polygon that lies in the
 // box.
 func (m *Map) on(p orb.Polygon, off float64, shown orb.Bound) (out []orb.Polygon, _ error) {
-	t, err := crs.NewTransform(wgs84, m.CRS)
+	transform, err := crs.NewTransform(wgs84, m.CRS)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,14 @@ func (m *Map) on(p orb.Polygon, off float64, shown orb.Bound) (out []orb.Polygon
 		traced := make(orb.Polygon, len(piece))
 		for i, ring := range piece {
 			cut := false
-			if traced[i], cut = trace(ring, t, off); traced[i] == nil || cut {
+			if traced[i], cut = trace(ring, transform, off); traced[i] == nil || cut {
 				return nil, m.offMap(ring.Bound())
 			}
 		}
 		if len(piece) == 0 {
 			continue
 		}
-		if !shows(piece[:1], traced[0], t, 2*off) {
+		if !shows(piece[:1], traced[0], transform, 2*off) {
 			return nil, m.offMap(piece.Bound())
 		}
 		for _, ring := range traced {

@@ -123,46 +123,46 @@ func New(scenes []Scene, o Options) (*Set, error) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
 			len(scenes), maxScenes)
 	}
-	s := &Set{scenes: scenes, side: o.Side, size: o.Resolution, length: o.Length}
+	set := &Set{scenes: scenes, side: o.Side, size: o.Resolution, length: o.Length}
 	prints, err := footprints(scenes, &o)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.makeMaps(prints, &o); err != nil {
+	if err := set.makeMaps(prints, &o); err != nil {
 		return nil, err
 	}
 	fine := max(o.Side/share, 1)
-	for fine < maxCell && s.spans(float64(fine)*o.Resolution) > maxSpans {
+	for fine < maxCell && set.spans(float64(fine)*o.Resolution) > maxSpans {
 		fine *= 2
 	}
-	g := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, fine), Scene: s.first}
+	ground := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, fine), Scene: set.first}
 	// The negation also refuses NaN, for which every comparison is false.
-	if n := s.spans(float64(g.Cell) * o.Resolution); !(n <= 4*maxSpans) {
+	if n := set.spans(float64(ground.Cell) * o.Resolution); !(n <= 4*maxSpans) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"the scenes are %.3g rows of cells of %v m high: at most %d are kept", n, float64(g.Cell)*o.Resolution,
+			"the scenes are %.3g rows of cells of %v m high: at most %d are kept", n, float64(ground.Cell)*o.Resolution,
 			4*maxSpans)
 	}
-	for i, m := range s.Maps {
-		list, err := m.cells(g.Cell, &o)
+	for i, m := range set.Maps {
+		list, err := m.cells(ground.Cell, &o)
 		if err == nil && o.Part != nil && len(list) > 0 {
-			list, err = m.ofPart(list, g.Cell, fine, &o)
+			list, err = m.ofPart(list, ground.Cell, fine, &o)
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range list {
-			g.Runs = append(g.Runs, shuffle.CellRun{Map: int32(i), Y: c.y, X: c.x0, N: c.x1 - c.x0})
+			ground.Runs = append(ground.Runs, shuffle.CellRun{Map: int32(i), Y: c.y, X: c.x0, N: c.x1 - c.x0})
 		}
 	}
-	if len(g.Runs) == 0 {
+	if len(ground.Runs) == 0 {
 		return nil, nothingFits(&o)
 	}
-	if g.Samples = o.Samples; o.Stride == 0 && g.Samples == 0 {
-		part := float64(g.Cell) / float64(o.Side)
-		g.Samples = max(int64(math.Round(float64(g.Cells())*part*part)), 1)
+	if ground.Samples = o.Samples; o.Stride == 0 && ground.Samples == 0 {
+		part := float64(ground.Cell) / float64(o.Side)
+		ground.Samples = max(int64(math.Round(float64(ground.Cells())*part*part)), 1)
 	}
-	s.Ground = g
-	return s, nil
+	set.Ground = ground
+	return set, nil
 }
 
 // nothingFits returns the error about a set without windows.
@@ -201,13 +201,13 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 	}
 	known := map[key]int{}
 	var prints []footprint
-	for i, s := range scenes {
-		place := key{s.Place, s.Dataset}
+	for i, scene := range scenes {
+		place := key{scene.Place, scene.Dataset}
 		k, ok := known[place]
 		if !ok {
 			k = len(prints)
 			known[place] = k
-			prints = append(prints, footprint{place: s.Place, dataset: s.Dataset, beside: s.Beside})
+			prints = append(prints, footprint{place: scene.Place, dataset: scene.Dataset, beside: scene.Beside})
 		}
 		prints[k].scenes = append(prints[k].scenes, int32(i))
 	}
@@ -342,13 +342,13 @@ const south, north = -80, 84
 func (s *Set) zones(prints []footprint) {
 	var has [121]bool // by 2·zone, and 1 more in the south
 	for i := range prints {
-		b := &prints[i].bound
-		for x := math.Floor(b.Min[0] / 6); x*6 < b.Max[0]; x++ {
+		bound := &prints[i].bound
+		for x := math.Floor(bound.Min[0] / 6); x*6 < bound.Max[0]; x++ {
 			zone := 1 + floor(math.Mod(math.Mod(x+30, 60)+60, 60))
-			if b.Max[1] > 0 {
+			if bound.Max[1] > 0 {
 				has[2*zone-1] = true
 			}
-			if b.Min[1] < 0 {
+			if bound.Min[1] < 0 {
 				has[2*zone] = true
 			}
 		}
@@ -361,7 +361,7 @@ func (s *Set) zones(prints []footprint) {
 		if i%2 == 0 {
 			code, lo, hi = 32700, south, 0
 		}
-		c, ok := crs.ByCode(code + zone)
+		system, ok := crs.ByCode(code + zone)
 		if !ok {
 			panic(fmt.Sprintf("scenes: EPSG:%d is not known", code+zone))
 		}
@@ -371,26 +371,26 @@ func (s *Set) zones(prints []footprint) {
 		deg := min(1.5*float64(s.side)*s.size/11_000, 20)
 		shown := orb.Bound{Min: orb.Point{west - deg, max(lo-deg, -89)},
 			Max: orb.Point{west + 6 + deg, min(hi+deg, 89)}}
-		s.Maps = append(s.Maps, &Map{CRS: c, strip: strip, shown: shown})
+		s.Maps = append(s.Maps, &Map{CRS: system, strip: strip, shown: shown})
 	}
 }
 
 // oneMap adds the map of a CRS.
 func (s *Set) oneMap(name string) error {
-	c, ok := crs.ByName(name)
+	system, ok := crs.ByName(name)
 	switch {
-	case !ok || c.Code() == 0:
+	case !ok || system.Code() == 0:
 		return fmt.Errorf("spec: sampler: crs is %q: it must be \"utm\" or a known code such as \"EPSG:3035\"", name)
-	case c.Geographic() || c.Definition().Values["unit"] != 1:
+	case system.Geographic() || system.Definition().Values["unit"] != 1:
 		return fmt.Errorf("spec: sampler: crs is %q: windows are in metres, and it is not: give \"utm\" or a map in "+
 			"metres", name)
 	}
-	if _, err := crs.NewTransform(wgs84, c); err != nil {
+	if _, err := crs.NewTransform(wgs84, system); err != nil {
 		return fmt.Errorf("spec: sampler: crs: %w", err)
 	}
 	// The ends are left out by 0.1 mm, because a place on them lies at either side of the map.
 	globe := orb.Bound{Min: orb.Point{-180 + 1e-9, -90}, Max: orb.Point{180 - 1e-9, 90}}
-	s.Maps = append(s.Maps, &Map{CRS: c, strip: globe, shown: globe})
+	s.Maps = append(s.Maps, &Map{CRS: system, strip: globe, shown: globe})
 	return nil
 }
 
@@ -438,13 +438,13 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 			if o.All > 0 && f.dataset != k {
 				continue
 			}
-			for _, p := range f.pieces {
-				b := p.Bound()
+			for _, polygon := range f.pieces {
+				b := polygon.Bound()
 				if lo := max(-b.Min[0], b.Max[0], -b.Min[1], b.Max[1]) / l.size; !(lo < 1<<28) {
 					return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
 						"cells of %v m are too small for a scene at %v", l.size, b)
 				}
-				list = l.draw(list, p)
+				list = l.draw(list, polygon)
 			}
 		}
 		joint := joined(list)
@@ -568,12 +568,12 @@ func (s *Set) within(m *Map, b orb.Bound, keep func(*foot) bool) []int32 {
 
 // meets reports whether a footprint has a point in a box.
 func (f *foot) meets(b orb.Bound) bool {
-	for _, p := range f.pieces {
-		bounds := p.Bound()
+	for _, polygon := range f.pieces {
+		bounds := polygon.Bound()
 		if !bounds.Intersects(b) {
 			continue
 		}
-		if b.Contains(bounds.Min) && b.Contains(bounds.Max) || len(clip.Ring(b, slices.Clone(p[0]))) > 0 {
+		if b.Contains(bounds.Min) && b.Contains(bounds.Max) || len(clip.Ring(b, slices.Clone(polygon[0]))) > 0 {
 			return true
 		}
 	}
@@ -605,30 +605,30 @@ func (s *Set) Digest(w io.Writer) {
 	}
 	number(int64(s.Ground.Cell))
 	number(s.Ground.Samples)
-	for _, r := range s.Ground.Runs {
-		number(int64(r.Map))
-		number(int64(r.Y))
-		number(int64(r.X))
-		number(int64(r.N))
+	for _, cellRun := range s.Ground.Runs {
+		number(int64(cellRun.Map))
+		number(int64(cellRun.Y))
+		number(int64(cellRun.X))
+		number(int64(cellRun.N))
 	}
 	number(int64(len(s.scenes)))
 	for i := range s.scenes {
-		c := &s.scenes[i]
-		number(c.Row)
-		number(int64(c.Place.EPSG))
-		for _, p := range c.Place.Corners {
+		scene := &s.scenes[i]
+		number(scene.Row)
+		number(int64(scene.Place.EPSG))
+		for _, p := range scene.Place.Corners {
 			number(int64(math.Float64bits(p[0])))
 			number(int64(math.Float64bits(p[1])))
 		}
-		if c.Dataset > 0 {
-			number(int64(c.Dataset))
+		if scene.Dataset > 0 {
+			number(int64(scene.Dataset))
 		}
 		if s.length > 0 {
-			number(c.Step)
-			number(int64(c.Rank))
+			number(scene.Step)
+			number(int64(scene.Rank))
 		}
-		if c.Timed {
-			number(c.Time)
+		if scene.Timed {
+			number(scene.Time)
 		}
 	}
 	_, _ = w.Write(b)

@@ -28,12 +28,12 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 	if len(at) == 0 || len(ring) == 0 {
 		return len(at) == len(ring)
 	}
-	b := at.Bound()
-	n := int(max(b.Max[0]-b.Min[0], b.Max[1]-b.Min[1]) / pointEvery)
+	bound := at.Bound()
+	n := int(max(bound.Max[0]-bound.Min[0], bound.Max[1]-bound.Min[1]) / pointEvery)
 	n = min(max(n, 1), mostPoints)
 	// Called last, because it costs most.
 	near := func(p orb.Point) bool { return planar.DistanceFrom(orb.LineString(ring), p) <= off }
-	same := lattices(b, n, func(p orb.Point) bool {
+	same := lattices(bound, n, func(p orb.Point) bool {
 		if !planar.PolygonContains(at, p) {
 			return true
 		}
@@ -49,7 +49,7 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 			return true
 		}
 		q := point(back, p)
-		q[0] = b.Center()[0] + math.Remainder(q[0]-b.Center()[0], 360)
+		q[0] = bound.Center()[0] + math.Remainder(q[0]-bound.Center()[0], 360)
 		return q[0] == q[0] && q[1] == q[1] && planar.PolygonContains(at, q) || near(p)
 	})
 }

@@ -26,17 +26,17 @@ func (s *Set) Steps(p shuffle.Place) []Step {
 		seen = s.covering(p, leads)
 	}
 	for _, i := range seen {
-		c := &s.scenes[i]
-		k, ok := places[c.Step]
-		if c.Step < 0 || !ok {
+		scene := &s.scenes[i]
+		k, ok := places[scene.Step]
+		if scene.Step < 0 || !ok {
 			if len(list) == s.length {
 				continue // a scene of a step of the list may follow
 			}
 			k = len(list)
 			list = append(list, Step{first: i})
-			places[c.Step] = k
+			places[scene.Step] = k
 		}
-		list[k].Rows = append(list[k].Rows, c.Row)
+		list[k].Rows = append(list[k].Rows, scene.Row)
 	}
 	slices.SortStableFunc(list, func(a, b Step) int {
 		return cmp.Compare(s.scenes[a.first].Rank, s.scenes[b.first].Rank)
@@ -61,12 +61,12 @@ func (s *Set) Nearest(p shuffle.Place, step *Step, has func(dataset int) bool, w
 	seen := s.inside(p, func(f *foot) bool { return has(f.dataset) })
 	nearest, least := int32(-1), uint64(within)
 	for _, i := range seen {
-		c := &s.scenes[i]
-		if !c.Timed {
+		scene := &s.scenes[i]
+		if !scene.Timed {
 			continue
 		}
 		// The difference of two int64 fits a uint64.
-		off := uint64(max(c.Time, first.Time)) - uint64(min(c.Time, first.Time))
+		off := uint64(max(scene.Time, first.Time)) - uint64(min(scene.Time, first.Time))
 		if off < least || off == least && nearest < 0 {
 			nearest, least = i, off
 		}

@@ -98,14 +98,14 @@ func (p *Picture) addPolygons(c *Cut, parts []orb.Polygon, number int) bool {
 
 // addRings adds the rings of a polygon.
 func (p *Picture) addRings(c *Cut, rings []clip.Ring, number, part int) {
-	for _, r := range rings {
+	for _, ring := range rings {
 		hole := int32(0)
-		if r.Hole {
+		if ring.Hole {
 			hole = 1
 		}
-		c.Rings = append(c.Rings, int32(number), int32(part), int32(len(r.Points)), hole)
+		c.Rings = append(c.Rings, int32(number), int32(part), int32(len(ring.Points)), hole)
 		start := len(c.Coords)
-		for _, vertex := range r.Points {
+		for _, vertex := range ring.Points {
 			x, y := p.turned(vertex)
 			c.Coords = append(c.Coords, x, y)
 		}
@@ -135,25 +135,25 @@ type bounds [BoxWidth]float32
 
 // grow makes a box hold what of a shape lies in the window.
 func (p *Picture) grow(b *bounds, shape orb.Geometry) {
-	w, h := float64(p.Width), float64(p.Height)
+	width, height := float64(p.Width), float64(p.Height)
 	add := func(at orb.Point) {
 		x, y := p.turned(at)
 		b[0], b[1], b[2], b[3] = min(b[0], x), min(b[1], y), max(b[2], x), max(b[3], y)
 	}
 	switch s := shape.(type) {
 	case orb.Point:
-		if s[0] >= 0 && s[0] < w && s[1] >= 0 && s[1] < h { // as a pixel is covered
+		if s[0] >= 0 && s[0] < width && s[1] >= 0 && s[1] < height { // as a pixel is covered
 			add(s)
 		}
 	case orb.LineString:
 		for i := 1; i < len(s); i++ {
-			if first, last, ok := clip.Segment(s[i-1], s[i], w, h); ok && first != last {
+			if first, last, ok := clip.Segment(s[i-1], s[i], width, height); ok && first != last {
 				add(first)
 				add(last)
 			}
 		}
 	case orb.Polygon:
-		for _, r := range clip.Polygon(s, w, h) {
+		for _, r := range clip.Polygon(s, width, height) {
 			for _, vertex := range r.Points {
 				add(vertex)
 			}

@@ -34,8 +34,8 @@ type Field struct {
 
 // Open opens the file of a field. Its shapes are drawn on rasters of t.
 func Open(ctx context.Context, f spec.Field, t rows.Table, o resources.Options) (*Field, error) {
-	v := &Field{Vector: *f.Vector, Name: f.Name}
-	path, err := o.Resolve(v.Path)
+	field := &Field{Vector: *f.Vector, Name: f.Name}
+	path, err := o.Resolve(field.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -43,19 +43,19 @@ func Open(ctx context.Context, f spec.Field, t rows.Table, o resources.Options) 
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}
-	read := vector.Options{Column: v.Column, Coco: v.Coco, Grow: budget.Grow}
-	if v.Coco && v.Classes != nil {
+	read := vector.Options{Column: field.Column, Coco: field.Coco, Grow: budget.Grow}
+	if field.Coco && field.Classes != nil {
 		read.Column = "name"
 	}
-	v.layer, err = vector.Open(ctx, o.Opener, path, read)
+	field.layer, err = vector.Open(ctx, o.Opener, path, read)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.compile(); err != nil {
-		_ = v.layer.Close() // it was only read
-		return nil, fault.WithFile(err, v.Path)
+	if err := field.compile(); err != nil {
+		_ = field.layer.Close() // it was only read
+		return nil, fault.WithFile(err, field.Path)
 	}
-	return v, nil
+	return field, nil
 }
 
 // Close closes the file.
@@ -68,11 +68,11 @@ func (v *Field) Fingerprint() string { return v.layer.Fingerprint() }
 func (v *Field) compile() error {
 	v.from = v.layer.CRS
 	if v.CRS != "" {
-		c, ok := crs.ByName(v.CRS)
+		system, ok := crs.ByName(v.CRS)
 		if !ok {
 			return fmt.Errorf("vector: crs is %q: it is not known", v.CRS)
 		}
-		v.from = c
+		v.from = system
 	}
 	if v.from == nil && !v.Coco {
 		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)

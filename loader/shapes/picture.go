@@ -25,12 +25,12 @@ func (v *Field) target(epsg int) (*target, error) {
 	if t, ok := v.targets.Load(epsg); ok {
 		return t.(*target), nil
 	}
-	c, err := crs.Lookup(epsg)
+	system, err := crs.Lookup(epsg)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{wide: c.Width(), from: v.from.Width()}
-	if t.forth, err = crs.NewTransform(v.from, c); err != nil {
+	t := &target{wide: system.Width(), from: v.from.Width()}
+	if t.forth, err = crs.NewTransform(v.from, system); err != nil {
 		return nil, err
 	}
 	t.back = t.forth.Reverse()
@@ -57,20 +57,20 @@ func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffl
 	if v.Coco {
 		return v.annotated(a, win, h, w, turn)
 	}
-	p := a.Place
+	place := a.Place
 	switch {
-	case p == nil:
+	case place == nil:
 		return refuse("the file does not say where it lies")
-	case p.EPSG == 0:
+	case place.EPSG == 0:
 		return refuse("the file does not name its CRS by a code")
-	case p.Boxed:
+	case place.Boxed:
 		return refuse("the catalog does not say how the image lies: make it again with 'chaski index'")
 	}
-	t, err := v.target(p.EPSG)
+	t, err := v.target(place.EPSG)
 	if err != nil {
 		return nil, err
 	}
-	grid := rasterize.Grid{Transform: gridOf(p, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
+	grid := rasterize.Grid{Transform: gridOf(place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
 		AllTouched: v.AllTouched}
 	return &Picture{Grid: grid, to: t, turn: turn}, nil
 }
@@ -80,11 +80,11 @@ func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) [6]f
 	// From the corners, which catalogs keep, too: a transform that came from elsewhere could differ in the last bit,
 	// and with it a pixel.
 	t := p.Transform(height, width)
-	o := crs.At(&t, float64(win.X), float64(win.Y))
+	point := crs.At(&t, float64(win.X), float64(win.Y))
 	// In this order, as the scale alone would be rounded.
 	right := func(x float64) float64 { return x * float64(win.W) / float64(w) }
 	down := func(y float64) float64 { return y * float64(win.H) / float64(h) }
-	return [6]float64{o[0], right(t[1]), down(t[2]), o[1], right(t[4]), down(t[5])}
+	return [6]float64{point[0], right(t[1]), down(t[2]), point[1], right(t[4]), down(t[5])}
 }
 
 // cuts is how many pieces each side of a window is cut into to find the box around it in another CRS. Between two of

@@ -20,27 +20,27 @@ import (
 // Filter returns the bounding box or the range of time of the condition, for package taco. Errors
 // are faults of the user's input, not of a file.
 func (c *Condition) Filter() (taco.Filter, error) {
-	f := taco.Filter{Level: c.Level}
+	filter := taco.Filter{Level: c.Level}
 	if c.Level < 0 {
-		return f, fmt.Errorf("level %d", c.Level)
+		return filter, fmt.Errorf("level %d", c.Level)
 	}
 	if c.BBox != nil {
 		box, err := crs.NewBox(*c.BBox, int(c.BBoxCRS))
 		if err != nil {
-			return f, err
+			return filter, err
 		}
-		f.Box, f.Geometry = &box, c.Column
+		filter.Box, filter.Geometry = &box, c.Column
 		if c.Within {
-			f.Rule = taco.Within
+			filter.Rule = taco.Within
 		}
-		return f, nil
+		return filter, nil
 	}
 	times, err := taco.ParseTimes(c.Datetime)
 	if err != nil {
-		return f, fmt.Errorf("datetime: %w", err)
+		return filter, fmt.Errorf("datetime: %w", err)
 	}
-	f.Times, f.Time = &times, c.Column
-	return f, nil
+	filter.Times, filter.Time = &times, c.Column
+	return filter, nil
 }
 
 // Only returns the filters by place and time that the conditions apply, so that files of a
@@ -49,19 +49,19 @@ func (c *Condition) Filter() (taco.Filter, error) {
 func (s *Source) Only() ([]taco.Filter, error) {
 	var only []taco.Filter
 	for i := range s.Where {
-		c := &s.Where[i]
+		condition := &s.Where[i]
 		// The answer of such a condition would change if it did not see the samples of every file.
-		if c.Select != "" || c.Concat != nil || !query.RowWise(c.SQL) {
+		if condition.Select != "" || condition.Concat != nil || !query.RowWise(condition.SQL) {
 			return nil, nil
 		}
-		if c.BBox == nil && c.Datetime == "" {
+		if condition.BBox == nil && condition.Datetime == "" {
 			continue
 		}
-		f, err := c.Filter()
+		filter, err := condition.Filter()
 		if err != nil {
 			return nil, err
 		}
-		only = append(only, f)
+		only = append(only, filter)
 	}
 	return only, nil
 }
@@ -151,12 +151,12 @@ var clocks = []string{
 // error.
 func (o *Operand) Count(unit time.Duration) error {
 	for _, form := range clocks {
-		t, err := time.Parse(form, o.text)
+		when, err := time.Parse(form, o.text)
 		if err != nil {
 			continue
 		}
-		ns := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(int64(time.Second)))
-		ns.Add(ns, big.NewInt(int64(t.Nanosecond())))
+		ns := new(big.Int).Mul(big.NewInt(when.Unix()), big.NewInt(int64(time.Second)))
+		ns.Add(ns, big.NewInt(int64(when.Nanosecond())))
 		// DivMod rounds down, also before 1970, so rest is never negative.
 		count, rest := new(big.Int).DivMod(ns, big.NewInt(int64(unit)), new(big.Int))
 		o.IsText, o.int, o.beyond = false, count.Int64(), rest.Sign()

@@ -118,12 +118,12 @@ func (p place) parts(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 	}
 	list := make([]json.RawMessage, len(names))
 	for i, name := range names {
-		v := values[name]
-		part := object{"weight": v}
+		raw := values[name]
+		part := object{"weight": raw}
 		if t == reflect.TypeFor[[]Range]() {
-			bounds, _ := elements(v)
+			bounds, _ := elements(raw)
 			if len(bounds) != 2 {
-				return nil, p.member(name).wrong(v, "[from, to]")
+				return nil, p.member(name).wrong(raw, "[from, to]")
 			}
 			part = object{"from": bounds[0], "to": bounds[1]}
 			maps.DeleteFunc(part, func(_ string, bound json.RawMessage) bool { return string(bound) == "null" })
@@ -155,9 +155,9 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	for i, name := range names {
 		var f object
 		inner := place{of: fmt.Sprintf("%sfield %q: ", p.of, brief(name)), depth: p.depth + 1}
-		switch v := values[name]; v[0] {
+		switch raw := values[name]; raw[0] {
 		case '{':
-			if _, f, err = inner.members(v); err == nil && f["name"] != nil {
+			if _, f, err = inner.members(raw); err == nil && f["name"] != nil {
 				err = inner.member("name").wrong(f["name"], "left out, because the field already has one")
 			}
 			if err != nil {
@@ -165,12 +165,12 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 			}
 		case '"':
 			member := "column"
-			if strings.Contains(unquoted(v), "{id}") {
+			if strings.Contains(unquoted(raw), "{id}") {
 				member = "pattern"
 			}
-			f = object{member: v}
+			f = object{member: raw}
 		default:
-			return nil, inner.wrong(v, "an object, the name of a column, or a pattern with {id}")
+			return nil, inner.wrong(raw, "an object, the name of a column, or a pattern with {id}")
 		}
 		f["name"] = textOf(name)
 		list[i] = f.text()
@@ -284,7 +284,7 @@ func (d *inherited) give(f object) error {
 	stored := slices.Contains(storedDTypes, dtype)
 	normalized := f.on("normalize") || f["normalize"] == nil && d.Defaults.on("normalize")
 	label := stored || !slices.Contains(floatDTypes, dtype) && !normalized
-	for name, v := range d.Defaults {
+	for name, raw := range d.Defaults {
 		switch {
 		case f[name] != nil:
 		case name == "fill" && label && !d.alone:
@@ -296,7 +296,7 @@ func (d *inherited) give(f object) error {
 		case name == "clip" && dtype != "uint8":
 		case name == "normalize" && (stored || d.method != "" && d.Stats[unquoted(f["name"])] == nil):
 		default:
-			f[name] = v
+			f[name] = raw
 		}
 	}
 	return nil

@@ -296,26 +296,26 @@ func (s *Spec) onGround() bool {
 // validateMatches checks Field.Match of some fields.
 func (g *Sampler) validateMatches(fields []Field) error {
 	for i := range fields {
-		f := &fields[i]
+		field := &fields[i]
 		wrong := ""
 		switch {
-		case f.MatchDays != 0 && f.Match != MatchNearest:
-			wrong = fmt.Sprintf("match_days is %v: it is for match %q", f.MatchDays, MatchNearest)
-		case f.Match == "":
+		case field.MatchDays != 0 && field.Match != MatchNearest:
+			wrong = fmt.Sprintf("match_days is %v: it is for match %q", field.MatchDays, MatchNearest)
+		case field.Match == "":
 			continue
-		case f.Match != MatchStep && f.Match != MatchNearest:
-			wrong = fmt.Sprintf("match is %q: it must be %q or %q", f.Match, MatchStep, MatchNearest)
-		case !(f.MatchDays >= 0 && f.MatchDays <= maxMatchDays):
-			wrong = fmt.Sprintf("match_days is %v: it must be from 0 to %d", f.MatchDays, maxMatchDays)
+		case field.Match != MatchStep && field.Match != MatchNearest:
+			wrong = fmt.Sprintf("match is %q: it must be %q or %q", field.Match, MatchStep, MatchNearest)
+		case !(field.MatchDays >= 0 && field.MatchDays <= maxMatchDays):
+			wrong = fmt.Sprintf("match_days is %v: it must be from 0 to %d", field.MatchDays, maxMatchDays)
 		case g.Length == 0:
-			wrong = fmt.Sprintf("match is %q: it is for sequences of scenes: give their length", f.Match)
-		case f.leads(Leading(fields)):
-			wrong = fmt.Sprintf("match is %q: it is for scenes of other datasets than that of the steps", f.Match)
-		case f.Match == MatchStep && g.Step == "":
-			wrong = fmt.Sprintf("match is %q, and no step is given: each scene is a step of its own", f.Match)
+			wrong = fmt.Sprintf("match is %q: it is for sequences of scenes: give their length", field.Match)
+		case field.leads(Leading(fields)):
+			wrong = fmt.Sprintf("match is %q: it is for scenes of other datasets than that of the steps", field.Match)
+		case field.Match == MatchStep && g.Step == "":
+			wrong = fmt.Sprintf("match is %q, and no step is given: each scene is a step of its own", field.Match)
 		}
 		if wrong != "" {
-			return fmt.Errorf("field %q: %s", f.Name, wrong)
+			return fmt.Errorf("field %q: %s", field.Name, wrong)
 		}
 	}
 	return nil
@@ -344,28 +344,28 @@ func (s *Spec) validateGround() error {
 	joined := slices.IndexFunc(s.Fields, func(f Field) bool {
 		return f.Scenes != nil || f.Match != "" || f.MatchDays != 0
 	})
-	for _, o := range samplers {
+	for _, sampler := range samplers {
 		switch {
 		case joined < 0:
-		case cmp.Or(o, samplers[0]).Kind != GroundWindow:
+		case cmp.Or(sampler, samplers[0]).Kind != GroundWindow:
 			name := "scenes"
 			if s.Fields[joined].Scenes == nil {
 				name = "match"
 			}
 			return fmt.Errorf("field %q: %s is for the sampler %q", s.Fields[joined].Name, name, GroundWindow)
 		}
-		if err := cmp.Or(o, samplers[0]).validateMatches(s.Fields); err != nil {
+		if err := cmp.Or(sampler, samplers[0]).validateMatches(s.Fields); err != nil {
 			return err
 		}
 	}
 	if !slices.ContainsFunc(samplers, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
 		return nil
 	}
-	for _, o := range subsets {
+	for _, subset := range subsets {
 		switch {
-		case o.Time != nil:
+		case subset.Time != nil:
 			return fmt.Errorf("time is not for the sampler %q: give it a length", GroundWindow)
-		case o.Strata != nil:
+		case subset.Strata != nil:
 			return fmt.Errorf("strata are not for the sampler %q: its windows are drawn by area", GroundWindow)
 		}
 	}

@@ -50,14 +50,14 @@ func validateGroups(groups []Group, at, depth int) error {
 	case depth > maxNested || len(groups) == 0:
 		return fmt.Errorf("concat of %d groups, in %d others", len(groups), depth)
 	}
-	for i, g := range groups {
-		if g.Paths < 1 {
-			return fmt.Errorf("concat: group %d has %d paths", i, g.Paths)
+	for i, group := range groups {
+		if group.Paths < 1 {
+			return fmt.Errorf("concat: group %d has %d paths", i, group.Paths)
 		}
-		if _, err := g.Mode(); err != nil {
+		if _, err := group.Mode(); err != nil {
 			return fmt.Errorf("concat: %w", err)
 		}
-		if err := validateWhere(g.Where, depth+1); err != nil {
+		if err := validateWhere(group.Where, depth+1); err != nil {
 			return fmt.Errorf("concat: group %d: %w", i, err)
 		}
 	}

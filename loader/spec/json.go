@@ -20,12 +20,12 @@ func ParseSpec(b []byte) (Spec, error) {
 	if len(b) > maxSpecBytes {
 		return Spec{}, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
 	}
-	s, err := parse(b)
+	sp, err := parse(b)
 	if err != nil {
 		return Spec{}, fmt.Errorf("spec: %w", err)
 	}
-	s = s.WithDefaults()
-	return s, s.Validate()
+	sp = sp.WithDefaults()
+	return sp, sp.Validate()
 }
 
 // parse reads the JSON form of a spec, without defaults.
@@ -249,14 +249,14 @@ func listText(list []json.RawMessage) json.RawMessage {
 	for _, v := range list {
 		size += len(v) + 1
 	}
-	b := append(make(json.RawMessage, 0, size), '[')
+	raw := append(make(json.RawMessage, 0, size), '[')
 	for i, v := range list {
 		if i > 0 {
-			b = append(b, ',')
+			raw = append(raw, ',')
 		}
-		b = append(b, v...)
+		raw = append(raw, v...)
 	}
-	return append(b, ']')
+	return append(raw, ']')
 }
 
 // object holds the members of an object of JSON.
@@ -281,16 +281,16 @@ func textOf(text string) json.RawMessage {
 
 // members returns the members of an object, and their names in their order. Two of one name are an error.
 func (p place) members(b json.RawMessage) (names []string, values object, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
+	decoder := json.NewDecoder(bytes.NewReader(b))
 	values = object{}
-	for _, err = d.Token(); err == nil && d.More(); {
-		token, _ := d.Token()
+	for _, err = decoder.Token(); err == nil && decoder.More(); {
+		token, _ := decoder.Token()
 		name, _ := token.(string)
 		if _, ok := values[name]; ok {
 			return nil, nil, fmt.Errorf("%s%s is given twice", p.of, p.member(name).name)
 		}
 		var v json.RawMessage
-		if err = d.Decode(&v); err == nil {
+		if err = decoder.Decode(&v); err == nil {
 			names, values[name] = append(names, name), v
 		}
 	}
@@ -344,14 +344,14 @@ func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 	}
 	known := membersOf(t)
 	for _, m := range known {
-		switch v := values[m.name]; {
-		case v == nil:
-		case string(v) == "null" && m.of != reflect.TypeFor[json.RawMessage]():
+		switch raw := values[m.name]; {
+		case raw == nil:
+		case string(raw) == "null" && m.of != reflect.TypeFor[json.RawMessage]():
 			delete(values, m.name) // as encoding/json takes it
-		case string(v) == "false" && m.of == reflect.TypeFor[*Normalize]():
+		case string(raw) == "false" && m.of == reflect.TypeFor[*Normalize]():
 			values[m.name] = json.RawMessage("null") // a field with it takes no default
 		default:
-			if values[m.name], err = p.member(m.name).check(m.of, v); err != nil {
+			if values[m.name], err = p.member(m.name).check(m.of, raw); err != nil {
 				return nil, err
 			}
 		}

@@ -17,14 +17,14 @@ func (s Spec) Placeless() Spec {
 	strip = func(list []Source) []Source {
 		list = slices.Clone(list)
 		for i := range list {
-			c := &list[i]
-			c.Name, c.Source, c.Container, c.Missing = "", "", Container{}, ""
-			c.Fields = placelessFields(c.Fields)
-			if c.Sampler != nil {
-				f := c.Sampler.placeless()
-				c.Sampler = &f
+			src := &list[i]
+			src.Name, src.Source, src.Container, src.Missing = "", "", Container{}, ""
+			src.Fields = placelessFields(src.Fields)
+			if src.Sampler != nil {
+				f := src.Sampler.placeless()
+				src.Sampler = &f
 			}
-			c.Sources = strip(c.Sources)
+			src.Sources = strip(src.Sources)
 		}
 		return list
 	}
@@ -37,14 +37,14 @@ func (s Spec) Placeless() Spec {
 func (s Spec) Places() string {
 	var b strings.Builder
 	points := func(fields []Field) {
-		for _, f := range fields {
-			if f.Points != nil {
-				b.WriteString("\x00" + f.Points.Array)
+		for _, field := range fields {
+			if field.Points != nil {
+				b.WriteString("\x00" + field.Points.Array)
 			}
-			if f.Vector != nil {
-				b.WriteString("\x00" + f.Vector.Path)
+			if field.Vector != nil {
+				b.WriteString("\x00" + field.Vector.Path)
 			}
-			for _, p := range f.Scenes {
+			for _, p := range field.Scenes {
 				b.WriteString("\x00scenes " + p)
 			}
 		}

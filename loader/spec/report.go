@@ -24,19 +24,19 @@ const maxStatsBytes = 16 * maxSpecBytes
 // normalize completes the normalisation of fields, also in sources, and puts numbers in place of methods.
 func (r *reports) normalize(fields []Field, sources []Source) error {
 	for i := range fields {
-		f := &fields[i]
-		if f.Normalize == nil {
+		field := &fields[i]
+		if field.Normalize == nil {
 			continue
 		}
-		if f.Normalize.Method == "" && f.Normalize.Stats == nil {
-			f.Normalize.complete()
+		if field.Normalize.Method == "" && field.Normalize.Stats == nil {
+			field.Normalize.complete()
 			continue
 		}
-		n, err := r.byStats(f)
+		normalize, err := r.byStats(field)
 		if err != nil {
-			return fmt.Errorf("field %q: normalize: %w", f.Name, err)
+			return fmt.Errorf("field %q: normalize: %w", field.Name, err)
 		}
-		f.Normalize = n
+		field.Normalize = normalize
 	}
 	for _, s := range sources {
 		if err := r.normalize(s.Fields, s.Sources); err != nil {
@@ -48,18 +48,18 @@ func (r *reports) normalize(fields []Field, sources []Source) error {
 
 // byStats returns the numbers that the method of a field stands for, for the bands that it picks by index or by name.
 func (r *reports) byStats(f *Field) (*Normalize, error) {
-	n, text := f.Normalize, f.Normalize.Stats
+	normalize, text := f.Normalize, f.Normalize.Stats
 	if text == nil {
 		text = r.given[f.Name]
 	}
 	r.left -= len(text)
 	switch {
-	case n.Scale != nil || n.Offset != nil || n.Clip != nil:
+	case normalize.Scale != nil || normalize.Offset != nil || normalize.Clip != nil:
 		return nil, fmt.Errorf("method computes scale, offset and clip: give either method and stats, or these")
 	case text == nil && r.given == nil:
-		return nil, fmt.Errorf("%q needs stats", n.Method)
+		return nil, fmt.Errorf("%q needs stats", normalize.Method)
 	case text == nil:
-		return nil, fmt.Errorf("%q needs statistics of the field, and stats has %q", n.Method,
+		return nil, fmt.Errorf("%q needs statistics of the field, and stats has %q", normalize.Method,
 			slices.Sorted(maps.Keys(r.given)))
 	case r.left < 0:
 		return nil, fmt.Errorf("fields use over %d bytes of stats", maxStatsBytes)
@@ -75,7 +75,7 @@ func (r *reports) byStats(f *Field) (*Normalize, error) {
 	if len(s.Bands) == 0 {
 		return nil, fmt.Errorf("stats has no bands")
 	}
-	out, err := NormalizeByStats(&s, n.Method, f)
+	out, err := NormalizeByStats(&s, normalize.Method, f)
 	if err != nil {
 		return nil, fmt.Errorf("stats: %w", err)
 	}

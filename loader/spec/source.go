@@ -63,11 +63,11 @@ func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 func Lengths(sources []shuffle.Source) ([]int64, error) {
 	out := make([]int64, len(sources))
 	for i, s := range sources {
-		p, err := shuffle.NewPlan(shuffle.Spec{Source: s})
+		plan, err := shuffle.NewPlan(shuffle.Spec{Source: s})
 		if err != nil {
 			return nil, fmt.Errorf("source %d: %w", i, err)
 		}
-		out[i] = p.Len()
+		out[i] = plan.Len()
 	}
 	return out, nil
 }
@@ -361,13 +361,13 @@ func (m Mixture) withDefaults() Mixture {
 	m.Until.countIn(&m.Length)
 	m.Sources = slices.Clone(m.Sources)
 	for i := range m.Sources {
-		s := &m.Sources[i]
-		if s.Sampler != nil {
-			f := s.Sampler.withDefaults()
-			s.Sampler = &f
+		src := &m.Sources[i]
+		if src.Sampler != nil {
+			f := src.Sampler.withDefaults()
+			src.Sampler = &f
 		}
-		s.Subset = s.Subset.WithDefaults()
-		s.Mixture = s.Mixture.withDefaults()
+		src.Subset = src.Subset.WithDefaults()
+		src.Mixture = src.Mixture.withDefaults()
 	}
 	return m
 }
@@ -384,19 +384,19 @@ func (s Subset) WithDefaults() Subset {
 		s.Datetime = nil
 	}
 	if s.Split != nil {
-		f := s.Split.withDefaults()
+		split := s.Split.withDefaults()
 		if s.Use == "" {
-			s.Use, f.part = f.part, ""
+			s.Use, split.part = split.part, ""
 		}
-		s.Split = &f
+		s.Split = &split
 	}
 	if s.Strata != nil {
-		f := *s.Strata
-		if f.Until == "" {
-			f.Until = UntilLength
+		strata := *s.Strata
+		if strata.Until == "" {
+			strata.Until = UntilLength
 		}
-		f.Until.countIn(&f.Length)
-		s.Strata = &f
+		strata.Until.countIn(&strata.Length)
+		s.Strata = &strata
 	}
 	if s.Time != nil {
 		f := *s.Time
@@ -424,12 +424,12 @@ func (s Split) withDefaults() Split {
 		s.Ranges[i].From, s.Ranges[i].To = compacted(s.Ranges[i].From), compacted(s.Ranges[i].To)
 	}
 	weights := make([]float64, len(s.Shares))
-	for i, h := range s.Shares {
+	for i, share := range s.Shares {
 		// Filled-in parts decide the rows of a split and must not be computed a second time.
-		if h.Parts != 0 {
+		if share.Parts != 0 {
 			return s
 		}
-		weights[i] = h.Weight
+		weights[i] = share.Weight
 	}
 	parts, err := shuffle.Apportion(shuffle.SplitTotal, weights)
 	if err != nil || s.checkFractions() != nil {
@@ -614,13 +614,13 @@ func (s *Spec) validateSources() error {
 		if err := src.validate(depth, fields); err != nil {
 			return err
 		}
-		for _, o := range src.Fields {
+		for _, field := range src.Fields {
 			for _, f := range s.Fields {
-				if o.Name == f.Name && (o.Points != nil) != (f.Points != nil) {
-					return fmt.Errorf("field %q is one of points in the spec or in the source, not in both", o.Name)
+				if field.Name == f.Name && (field.Points != nil) != (f.Points != nil) {
+					return fmt.Errorf("field %q is one of points in the spec or in the source, not in both", field.Name)
 				}
-				if o.Name == f.Name && (o.Vector != nil) != (f.Vector != nil) {
-					return fmt.Errorf("field %q is one of shapes in the spec or in the source, not in both", o.Name)
+				if field.Name == f.Name && (field.Vector != nil) != (f.Vector != nil) {
+					return fmt.Errorf("field %q is one of shapes in the spec or in the source, not in both", field.Name)
 				}
 			}
 		}
@@ -679,26 +679,26 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 
 // validateFields checks the overrides of a source. names holds the names of the fields of the spec.
 func (s *Source) validateFields(names map[string]bool) error {
-	for _, f := range s.Fields {
-		if !names[f.Name] {
-			return fmt.Errorf("field %q: the spec has no field of this name", f.Name)
+	for _, field := range s.Fields {
+		if !names[field.Name] {
+			return fmt.Errorf("field %q: the spec has no field of this name", field.Name)
 		}
-		if f.Kind != "" || f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
-			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", f.Name)
+		if field.Kind != "" || field.Layout != "" || field.DType != "" || field.Sizes != nil || field.Validity != "" {
+			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", field.Name)
 		}
-		if f.Scenes != nil || f.Match != "" || f.MatchDays != 0 {
-			return fmt.Errorf("field %q: scenes, match and match_days are the spec's", f.Name)
+		if field.Scenes != nil || field.Match != "" || field.MatchDays != 0 {
+			return fmt.Errorf("field %q: scenes, match and match_days are the spec's", field.Name)
 		}
-		if !f.Beside() {
+		if !field.Beside() {
 			// An override has no dtype, and Validate needs one. float32 allows every other member;
 			// they are checked against the dtype of the spec's field when it is compiled.
-			f.DType = "float32"
-			if f.Clip {
-				f.DType = "uint8" // which also allows them, but for a fill of NaN
+			field.DType = "float32"
+			if field.Clip {
+				field.DType = "uint8" // which also allows them, but for a fill of NaN
 			}
 		}
-		if err := f.Validate(); err != nil {
-			return fmt.Errorf("field %q: %w", f.Name, err)
+		if err := field.Validate(); err != nil {
+			return fmt.Errorf("field %q: %w", field.Name, err)
 		}
 	}
 	return nil
@@ -754,11 +754,11 @@ func (s *Subset) Validate() error {
 			return fmt.Errorf("split: %w", err)
 		}
 	}
-	if t := s.Strata; t != nil {
-		if t.Column == "" {
+	if strata := s.Strata; strata != nil {
+		if strata.Column == "" {
 			return errors.New("strata: no column")
 		}
-		if err := validUntil(t.Until, t.Length, t.Temperature); err != nil {
+		if err := validUntil(strata.Until, strata.Length, strata.Temperature); err != nil {
 			return fmt.Errorf("strata: %w", err)
 		}
 	}
@@ -907,12 +907,12 @@ const fractionTolerance = 0.021
 // fractions of the rows: 0.8 and 0.3 are not 8 to 3 but a mistake.
 func (s *Split) checkFractions() error {
 	sum, fractions := 0.0, false
-	for _, h := range s.Shares {
-		if h.Parts != 0 || h.Weight > 1 {
+	for _, share := range s.Shares {
+		if share.Parts != 0 || share.Weight > 1 {
 			return nil
 		}
-		fractions = fractions || h.Weight < 1
-		sum += h.Weight
+		fractions = fractions || share.Weight < 1
+		sum += share.Weight
 	}
 	if !fractions || math.Abs(sum-1) <= fractionTolerance {
 		return nil
@@ -939,11 +939,11 @@ func (s *Split) shareNames() (names []string, err error) {
 	if err := h.Check(); err != nil {
 		return nil, err
 	}
-	for _, h := range s.Shares {
-		if slices.Contains(names, h.Name) { // a row of the second share would be in no part
-			return nil, fmt.Errorf("two shares are called %q", h.Name)
+	for _, share := range s.Shares {
+		if slices.Contains(names, share.Name) { // a row of the second share would be in no part
+			return nil, fmt.Errorf("two shares are called %q", share.Name)
 		}
-		names = append(names, h.Name)
+		names = append(names, share.Name)
 	}
 	return names, nil
 }
@@ -954,11 +954,11 @@ func (s *Split) rangeNames() (names []string, err error) {
 		return nil, fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
 	}
 	for _, r := range s.Ranges {
-		for _, v := range []json.RawMessage{r.From, r.To} {
-			if len(v) == 0 {
+		for _, raw := range []json.RawMessage{r.From, r.To} {
+			if len(raw) == 0 {
 				continue
 			}
-			if _, err := OperandOf(v); err != nil {
+			if _, err := OperandOf(raw); err != nil {
 				return nil, fmt.Errorf("range %q: %w", r.Name, err)
 			}
 		}
@@ -992,55 +992,55 @@ func (r *Range) empty() bool {
 
 // Hash returns the seed and the shares of the split in the types of package shuffle.
 func (s *Split) Hash() shuffle.Split {
-	h := shuffle.Split{Seed: s.Seed}
+	split := shuffle.Split{Seed: s.Seed}
 	for _, p := range s.Shares {
-		h.Shares = append(h.Shares, shuffle.Share{Name: p.Name, Parts: p.Parts})
+		split.Shares = append(split.Shares, shuffle.Share{Name: p.Name, Parts: p.Parts})
 	}
-	return h
+	return split
 }
 
 // FieldsOf returns the fields of the spec with the overrides of a source.
 func (s *Spec) FieldsOf(src *Source) []Field {
 	out := slices.Clone(s.Fields)
 	for i := range out {
-		f := &out[i]
+		field := &out[i]
 		for _, o := range src.Fields {
-			if o.Name != f.Name {
+			if o.Name != field.Name {
 				continue
 			}
 			// One of the three replaces all, because they name one place together: a column of the
 			// spec must not meet a pattern of the source.
 			if o.Column != "" || o.Pattern != "" || o.Blob != "" {
-				f.Column, f.Pattern, f.Blob = o.Column, o.Pattern, o.Blob
+				field.Column, field.Pattern, field.Blob = o.Column, o.Pattern, o.Blob
 			}
 			if o.Bands != nil {
-				f.Bands, f.BandNames, f.ByPosition = o.Bands, nil, false
+				field.Bands, field.BandNames, field.ByPosition = o.Bands, nil, false
 			}
 			if o.BandNames != nil {
-				f.Bands, f.BandNames, f.ByPosition = nil, o.BandNames, false
+				field.Bands, field.BandNames, field.ByPosition = nil, o.BandNames, false
 			}
 			if o.ByPosition {
-				f.Bands, f.BandNames, f.ByPosition = nil, nil, true
+				field.Bands, field.BandNames, field.ByPosition = nil, nil, true
 			}
 			if o.Normalize != nil {
-				f.Normalize = o.Normalize
+				field.Normalize = o.Normalize
 			}
 			if o.Fill != nil {
-				f.Fill = o.Fill
+				field.Fill = o.Fill
 			}
 			if o.Points != nil {
-				f.Points = o.Points
+				field.Points = o.Points
 			}
 			if o.Vector != nil {
-				f.Vector = o.Vector
+				field.Vector = o.Vector
 			}
-			f.Pad = f.Pad || o.Pad
-			f.Clip = f.Clip || o.Clip
+			field.Pad = field.Pad || o.Pad
+			field.Clip = field.Clip || o.Clip
 			if o.Resample != "" {
-				f.Resample = o.Resample
+				field.Resample = o.Resample
 			}
 			if o.Ground != "" {
-				f.Ground = o.Ground
+				field.Ground = o.Ground
 			}
 		}
 	}

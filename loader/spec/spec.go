@@ -357,15 +357,15 @@ func (s Spec) WithDefaults() Spec {
 	s.Fields = slices.Clone(s.Fields)
 	besideLast(s.Fields) // RowFields below needs this order
 	for i := range RowFields(s.Fields) {
-		f := &s.Fields[i]
-		if f.DType == "" {
-			f.DType = "native"
+		field := &s.Fields[i]
+		if field.DType == "" {
+			field.DType = "native"
 		}
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
-		if f.Layout == "" && !f.metadata() {
-			f.Layout = DefaultLayout
-			if s.inTime() && !(s.onGround() && f.Still(s.Fields)) {
-				f.Layout = TimeLayout
+		if field.Layout == "" && !field.metadata() {
+			field.Layout = DefaultLayout
+			if s.inTime() && !(s.onGround() && field.Still(s.Fields)) {
+				field.Layout = TimeLayout
 			}
 		}
 	}
@@ -421,14 +421,14 @@ func (s Spec) Validate() error {
 		return errors.New("spec: points and shapes lie in the windows of a raster field, and sequences of rows have " +
 			"none")
 	}
-	for _, f := range s.Fields {
-		if err := f.Validate(); err != nil {
-			return fmt.Errorf("spec: field %q: %w", f.Name, err)
+	for _, field := range s.Fields {
+		if err := field.Validate(); err != nil {
+			return fmt.Errorf("spec: field %q: %w", field.Name, err)
 		}
-		for _, n := range f.members() {
-			if n != "" && names[n] && n == f.Validity {
+		for _, n := range field.members() {
+			if n != "" && names[n] && n == field.Validity {
 				return fmt.Errorf("spec: field %q: validity is %q: another member of the batch has this name, "+
-					"so give the mask its own, such as %q", f.Name, n, f.Name+"_valid")
+					"so give the mask its own, such as %q", field.Name, n, field.Name+"_valid")
 			}
 			if n != "" && names[n] {
 				return fmt.Errorf("spec: two members of a batch are called %q", n)

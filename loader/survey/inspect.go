@@ -217,28 +217,28 @@ func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, 
 
 // file describes the file at path.
 func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) error {
-	r, err := o.Opener.Open(ctx, path)
+	file, err := o.Opener.Open(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	i.Bytes = r.Size()
-	head := make([]byte, min(magic.Head, r.Size()))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	defer file.Close()
+	i.Bytes = file.Size()
+	head := make([]byte, min(magic.Head, file.Size()))
+	if err := file.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
 	switch kind := sniff(head, path); kind {
 	case KindTIFF, KindRumi:
-		return i.tiff(ctx, r, kind, o)
+		return i.tiff(ctx, file, kind, o)
 	case KindPNG, KindJPEG, KindNPY:
-		return i.picture(ctx, r, kind, o)
+		return i.picture(ctx, file, kind, o)
 	case KindTable:
-		return i.table(ctx, r)
+		return i.table(ctx, file)
 	case KindFrame:
-		return i.frame(ctx, r, o)
+		return i.frame(ctx, file, o)
 	case KindCSV:
 		i.Kind = kind
-		i.Table, err = catalog.DescribeCSV(ctx, r, path)
+		i.Table, err = catalog.DescribeCSV(ctx, file, path)
 		return err
 	case "":
 		return fault.New(fault.Unsupported, "file", 0,
@@ -296,12 +296,12 @@ func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 // frame describes a file that is one OpenZL frame.
 func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Options) error {
 	i.Kind = KindFrame
-	b, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
+	data, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
 	if err != nil {
 		return err
 	}
 	i.Frame = &FrameInfo{}
-	return i.Frame.add(b, true)
+	return i.Frame.add(data, true)
 }
 
 // readSome reads a byte range. It checks the range before it allocates memory, because files declare
@@ -319,23 +319,23 @@ func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) (
 
 // add adds the headers of a frame. loose is true if the frame is a whole file.
 func (f *FrameInfo) add(frame []byte, loose bool) error {
-	z, err := openzl.Inspect(frame)
+	info, err := openzl.Inspect(frame)
 	if err != nil {
 		return err
 	}
 	f.Frames++
-	f.Checksums = f.Checksums || z.ContentChecksum || z.ChunkChecksum
-	if !slices.Contains(f.FormatVersions, z.FormatVersion) {
-		f.FormatVersions = append(f.FormatVersions, z.FormatVersion)
+	f.Checksums = f.Checksums || info.ContentChecksum || info.ChunkChecksum
+	if !slices.Contains(f.FormatVersions, info.FormatVersion) {
+		f.FormatVersions = append(f.FormatVersions, info.FormatVersion)
 	}
-	for _, c := range z.Codecs {
+	for _, c := range info.Codecs {
 		if !slices.Contains(f.Codecs, c) {
 			f.Codecs = append(f.Codecs, c)
 		}
 	}
 	if loose {
-		f.Sizes = z.Sizes
-		for _, t := range z.Outputs {
+		f.Sizes = info.Sizes
+		for _, t := range info.Outputs {
 			f.Outputs = append(f.Outputs, t.String())
 		}
 	}
@@ -344,7 +344,7 @@ func (f *FrameInfo) add(frame []byte, loose bool) error {
 
 // tiff describes a TIFF or rumi file. kind is what its first bytes say.
 func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if kind == KindRumi && fault.KindOf(err) == fault.Unsupported { // of a later version
 		i.Kind, i.Unreadable = kind, fault.Line(err)
 		return nil
@@ -352,26 +352,26 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 	if err != nil {
 		return err
 	}
-	m, err := rumi.Meta(ctx, f)
+	meta, err := rumi.Meta(ctx, file)
 	if err != nil {
 		return err
 	}
 	var x *chunk.Index
-	if rumi.Is(ctx, f) {
+	if rumi.Is(ctx, file) {
 		i.Kind = KindRumi
 		var h *rumi.Header
-		if h, err = rumi.HeaderOf(ctx, f, o.MaxChunkBytes); err == nil {
-			x = m.WithNoData(h.Index())
-			if i.Rumi, err = rumiInfo(ctx, f, h); err == nil {
-				i.Rumi.PixelIsPoint = m.IsPoint()
+		if h, err = rumi.HeaderOf(ctx, file, o.MaxChunkBytes); err == nil {
+			x = meta.WithNoData(h.Index())
+			if i.Rumi, err = rumiInfo(ctx, file, h); err == nil {
+				i.Rumi.PixelIsPoint = meta.IsPoint()
 			}
 		}
 	} else {
 		i.Kind = KindTIFF
 		var img *tiff.Image
-		if img, err = tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: o.MaxChunkBytes}); err == nil {
+		if img, err = tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: o.MaxChunkBytes}); err == nil {
 			x = img.Index
-			x.Mask, err = tiff.OpenMask(ctx, f, x, tiff.Limits{MaxChunk: o.MaxChunkBytes})
+			x.Mask, err = tiff.OpenMask(ctx, file, x, tiff.Limits{MaxChunk: o.MaxChunkBytes})
 		}
 	}
 	switch fault.KindOf(err) {
@@ -382,7 +382,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 			return err
 		}
 	}
-	i.TIFF = tiffInfo(&m, x)
+	i.TIFF = tiffInfo(&meta, x)
 	if x == nil {
 		return nil
 	}
@@ -403,14 +403,14 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 // picture describes a PNG, JPEG or .npy file.
 func (i *FileInfo) picture(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
 	i.Kind = kind
-	x, err := picture.Open(ctx, r, o.MaxChunkBytes)
+	index, err := picture.Open(ctx, r, o.MaxChunkBytes)
 	switch fault.KindOf(err) {
 	case fault.Unsupported, fault.Limit:
 		i.Unreadable = fault.Line(err)
 		return nil
 	}
 	if err == nil {
-		i.Raster = rasterInfo(x)
+		i.Raster = rasterInfo(index)
 	}
 	return err
 }
@@ -437,18 +437,18 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		v := spec.Float(*x.NoData)
 		r.NoData = &v
 	}
-	if m := x.Mask; m != nil {
+	if index := x.Mask; index != nil {
 		r.Mask = &MaskInfo{
-			Kind: "internal", Bits: 8, Chunk: [2]int{m.ChunkH, m.ChunkW},
-			Chunks: len(m.Ranges), Sparse: sparse(m), Codec: m.Codec.String(),
+			Kind: "internal", Bits: 8, Chunk: [2]int{index.ChunkH, index.ChunkW},
+			Chunks: len(index.Ranges), Sparse: sparse(index), Codec: index.Codec.String(),
 		}
-		if m.Bits {
+		if index.Bits {
 			r.Mask.Bits = 1
 		}
-		if m.Bands > 1 {
-			r.Mask.Bands = m.Bands
+		if index.Bands > 1 {
+			r.Mask.Bands = index.Bands
 		}
-		for _, place := range m.Ranges {
+		for _, place := range index.Ranges {
 			r.Mask.StoredBytes += place.Len
 		}
 	}
@@ -463,11 +463,11 @@ const maxFrames = 16
 func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.Index, limit int) error {
 	r.OpenZL = &FrameInfo{}
 	for k := range min(x.Groups(), maxFrames, len(x.Ranges)) {
-		b, err := readSome(ctx, f, x.Ranges[k], limit)
+		data, err := readSome(ctx, f, x.Ranges[k], limit)
 		if err != nil {
 			return err
 		}
-		if err := r.OpenZL.add(b, false); err != nil {
+		if err := r.OpenZL.add(data, false); err != nil {
 			return fault.WithPart(err, "tile "+strconv.Itoa(k), x.Ranges[k].Off)
 		}
 	}
@@ -560,8 +560,8 @@ func tileInterleaved(x *chunk.Index) bool {
 // folder describes a directory.
 func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) error {
 	i.Kind = KindFolder
-	f := &FolderInfo{ByType: map[string]int{}}
-	i.Folder = f
+	info := &FolderInfo{ByType: map[string]int{}}
+	i.Folder = info
 	return roots.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -569,7 +569,7 @@ func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) 
 		case err != nil && p == dir:
 			return fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err)
 		case err != nil:
-			f.Errors++
+			info.Errors++
 			return nil
 		case p != dir && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
@@ -578,7 +578,7 @@ func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) 
 			return nil
 		case d.IsDir():
 			if p != dir {
-				f.Folders++
+				info.Folders++
 			}
 			return nil
 		}
@@ -593,22 +593,22 @@ const maxTypes = 64
 
 // count adds a file of the directory.
 func (i *FileInfo) count(dir, p string, d fs.DirEntry) {
-	f := i.Folder
-	f.Files++
+	info := i.Folder
+	info.Files++
 	if st, err := d.Info(); err == nil {
 		i.Bytes += st.Size()
-		f.Largest = max(f.Largest, st.Size())
+		info.Largest = max(info.Largest, st.Size())
 	}
 	ext := strings.ToLower(filepath.Ext(p))
-	if _, known := f.ByType[ext]; !known && len(f.ByType) >= maxTypes {
+	if _, known := info.ByType[ext]; !known && len(info.ByType) >= maxTypes {
 		ext = "…"
 	}
-	f.ByType[ext]++
+	info.ByType[ext]++
 	switch ext {
 	case ".tif", ".tiff", ".rumi":
-		if f.Rasters++; f.First == "" {
+		if info.Rasters++; info.First == "" {
 			if rel, err := filepath.Rel(dir, p); err == nil {
-				f.First = filepath.ToSlash(rel)
+				info.First = filepath.ToSlash(rel)
 			}
 		}
 	}

@@ -80,11 +80,11 @@ type ArrayInterval [2]ArrayNumber
 // reading tiles. at selects the fragments that were written in a range of time; nil selects all.
 // The array must lie below Options.Roots, if there are any.
 func InspectArray(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*ArrayInfo, error) {
-	a, err := rows.OpenArrayAt(ctx, path, at, o.WithDefaults())
+	array, err := rows.OpenArrayAt(ctx, path, at, o.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
-	return arrayInfo(path, a), nil
+	return arrayInfo(path, array), nil
 }
 
 // arrayInfo describes an open array.
@@ -101,11 +101,11 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 		return ArrayInterval{ArrayNumber(t.FormatCoord(v.Lo)), ArrayNumber(t.FormatCoord(v.Hi))}
 	}
 	for k, d := range sc.Dims {
-		t, extent := sc.Type(k), strconv.FormatUint(d.Extent, 10)
-		if t.Real() { // the extent then holds the bits of a float64
-			extent = t.FormatCoord(t.CoordOfFloat(math.Float64frombits(d.Extent)))
+		typ, extent := sc.Type(k), strconv.FormatUint(d.Extent, 10)
+		if typ.Real() { // the extent then holds the bits of a float64
+			extent = typ.FormatCoord(typ.CoordOfFloat(math.Float64frombits(d.Extent)))
 		}
-		dim := ArrayDim{Name: d.Name, Type: t, Domain: interval(k, d.Domain), Extent: ArrayNumber(extent)}
+		dim := ArrayDim{Name: d.Name, Type: typ, Domain: interval(k, d.Domain), Extent: ArrayNumber(extent)}
 		if sc.Current != nil {
 			current := interval(k, sc.Current[k])
 			dim.Current = &current
@@ -127,11 +127,11 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 			i.Sparse++
 		}
 	}
-	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
+	for _, fragment := range slices.Concat(a.Fragments, a.Hidden) {
 		if i.Times == nil {
-			i.Times = []uint64{f.From, f.To}
+			i.Times = []uint64{fragment.From, fragment.To}
 		}
-		i.Times = []uint64{min(i.Times[0], f.From), max(i.Times[1], f.To)}
+		i.Times = []uint64{min(i.Times[0], fragment.From), max(i.Times[1], fragment.To)}
 	}
 	for k, v := range a.NonEmpty() {
 		i.NonEmpty = append(i.NonEmpty, interval(k, v))

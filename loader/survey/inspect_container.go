@@ -58,18 +58,18 @@ type ContainerColumn struct {
 func InspectContainer(ctx context.Context, path string, o resources.Options) (*ContainerInfo, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
-	d, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
+	dataset, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	i := &ContainerInfo{Path: path, Kind: d.Format()}
-	if parts := d.Parts(); len(parts) > 1 {
+	defer dataset.Close()
+	i := &ContainerInfo{Path: path, Kind: dataset.Format()}
+	if parts := dataset.Parts(); len(parts) > 1 {
 		i.Files = parts
 	}
-	i.collection(d.Collection())
-	i.Partitions = d.Partitions()
-	if sensor, ok, err := d.Sensor(); err != nil {
+	i.collection(dataset.Collection())
+	i.Partitions = dataset.Partitions()
+	if sensor, ok, err := dataset.Sensor(); err != nil {
 		return nil, err
 	} else if ok {
 		i.Sensor = sensor.Name
@@ -77,38 +77,38 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 			i.Bands = append(i.Bands, b.Name)
 		}
 	}
-	if slices.Contains(d.SQLTables(), "chunks") {
-		t, err := d.SQLTable(ctx, "chunks")
+	if slices.Contains(dataset.SQLTables(), "chunks") {
+		table, err := dataset.SQLTable(ctx, "chunks")
 		if err != nil {
 			return nil, err
 		}
-		i.Chunks = t.Len()
+		i.Chunks = table.Len()
 	}
 	// Reading a level of a nested Tortilla may add levels, so Levels must be called anew each time.
-	for k := 0; k < d.Levels(); k++ {
-		t, err := d.Level(ctx, k)
+	for k := 0; k < dataset.Levels(); k++ {
+		table, err := dataset.Level(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		visible, err := d.Visible(ctx, k)
+		visible, err := dataset.Visible(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		histograms, err := d.Histograms(ctx, k)
+		histograms, err := dataset.Histograms(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		l := LevelInfo{
-			Rows: t.Len(), Padding: t.Len() - len(visible) - histograms, Histograms: histograms,
-			Classes: taco.Classes(t),
+		levelInfo := LevelInfo{
+			Rows: table.Len(), Padding: table.Len() - len(visible) - histograms, Histograms: histograms,
+			Classes: taco.Classes(table),
 		}
 		if k == 0 {
-			i.Classes = l.Classes
+			i.Classes = levelInfo.Classes
 		}
-		for _, c := range t.Columns() {
-			l.Columns = append(l.Columns, ContainerColumn{c.Name, c.Type.String()})
+		for _, c := range table.Columns() {
+			levelInfo.Columns = append(levelInfo.Columns, ContainerColumn{c.Name, c.Type.String()})
 		}
-		i.Levels = append(i.Levels, l)
+		i.Levels = append(i.Levels, levelInfo)
 	}
 	return i, nil
 }

@@ -46,23 +46,24 @@ type ZarrArray struct {
 // InspectZarr describes a Zarr array or group from its metadata and its coordinate arrays. A path outside of
 // Options.Roots is fault.NotFound.
 func InspectZarr(ctx context.Context, path string, o resources.Options) (*ZarrInfo, error) {
-	n, err := rows.OpenZarrAt(ctx, path, o.WithDefaults())
+	node, err := rows.OpenZarrAt(ctx, path, o.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
-	list, err := n.Members(ctx)
+	list, err := node.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := &ZarrInfo{Path: path, Kind: "zarr", Format: n.Format, Group: n.Array == nil, Consolidated: n.Consolidated}
-	for _, m := range list {
-		if m.Err != nil {
-			i.Arrays = append(i.Arrays, ZarrArray{Path: m.Path, Unreadable: fault.Line(m.Err)})
+	zarrInfo := &ZarrInfo{Path: path, Kind: "zarr", Format: node.Format, Group: node.Array == nil,
+		Consolidated: node.Consolidated}
+	for _, member := range list {
+		if member.Err != nil {
+			zarrInfo.Arrays = append(zarrInfo.Arrays, ZarrArray{Path: member.Path, Unreadable: fault.Line(member.Err)})
 			continue
 		}
-		i.Arrays = append(i.Arrays, zarrArray(ctx, n, m.Array))
+		zarrInfo.Arrays = append(zarrInfo.Arrays, zarrArray(ctx, node, member.Array))
 	}
-	return i, nil
+	return zarrInfo, nil
 }
 
 // zarrArray describes one array.
@@ -78,20 +79,20 @@ func zarrArray(ctx context.Context, n *zarr.Node, a *zarr.Array) ZarrArray {
 	if i.Axes == nil {
 		return i
 	}
-	p := n.Place(ctx, a)
-	i.EPSG, i.Transform = p.EPSG, p.Transform
-	m, err := a.Images("")
+	place := n.Place(ctx, a)
+	i.EPSG, i.Transform = place.EPSG, place.Transform
+	images, err := a.Images("")
 	if err != nil {
 		i.Unreadable = fault.Line(err)
 		return i
 	}
-	g := m.Grid()
-	if g.NoData != nil {
-		v := spec.Float(*g.NoData)
+	index := images.Grid()
+	if index.NoData != nil {
+		v := spec.Float(*index.NoData)
 		i.NoData = &v
 	}
-	meta := catalog.Meta{Transform: p.Transform}
-	if b, ok := meta.Bounds(g.Height, g.Width); ok {
+	meta := catalog.Meta{Transform: place.Transform}
+	if b, ok := meta.Bounds(index.Height, index.Width); ok {
 		i.Bounds = &b
 	}
 	return i

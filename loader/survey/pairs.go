@@ -217,12 +217,12 @@ func pairColumns(t rows.Table, sp spec.Spec) ([]int, error) {
 // together reports whether a dataset has rasters of two fields in its rows: of several datasets of scenes some have
 // rasters of one only.
 func together(t rows.Table, a, b int) bool {
-	j := t.Extras().Joined
-	if j == nil {
+	datasets := t.Extras().Joined
+	if datasets == nil {
 		return true
 	}
-	for k := range j.Count() {
-		if j.Has(a, k) && j.Has(b, k) {
+	for k := range datasets.Count() {
+		if datasets.Has(a, k) && datasets.Has(b, k) {
 			return true
 		}
 	}
@@ -235,15 +235,15 @@ func (p *pairing) pictures(ctx context.Context) error {
 	for i := range p.report.Worst {
 		pair := &p.report.Worst[i]
 		other := slices.IndexFunc(p.columns, func(c int) bool { return p.fields[c].Name == pair.Other })
-		a, b, err := w.assets(ctx, pair.Row, p.columns[other])
+		asset, b, err := w.assets(ctx, pair.Row, p.columns[other])
 		if err != nil {
 			continue // the pair is listed because of this
 		}
-		g, ok := commonGrid(a.Index, b.Index)
+		g, ok := commonGrid(asset.Index, b.Index)
 		if !ok {
 			continue
 		}
-		first, second, err := w.window(ctx, a, b, g, g.middle())
+		first, second, err := w.window(ctx, asset, b, g, g.middle())
 		if fault.KindOf(err) != 0 {
 			continue
 		}
@@ -267,31 +267,31 @@ func (r *PairReport) cut(n int) {
 func (p *pairing) count(pair *Pair, placed, sure bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &p.report
-	r.Pairs++
+	report := &p.report
+	report.Pairs++
 	if pair.Verdict == Unreadable {
-		r.Unreadable++
+		report.Unreadable++
 	} else {
 		if !placed {
-			r.Unplaced++
+			report.Unplaced++
 		}
 		if pair.Verdict == Misplaced {
-			r.Misplaced++
+			report.Misplaced++
 		}
 		switch {
 		case !sure:
-			r.Unsure++
+			report.Unsure++
 		case pair.ByPixels.longer(p.pairs.MaxShift):
-			r.Shifted++
+			report.Shifted++
 		default:
-			r.Aligned++
+			report.Aligned++
 		}
 	}
 	if pair.Verdict == "" {
 		return
 	}
 	// Twice as many before sorting, so that sorting costs little per pair.
-	if r.Worst = append(r.Worst, *pair); len(r.Worst) >= 2*p.pairs.Worst {
+	if report.Worst = append(report.Worst, *pair); len(report.Worst) >= 2*p.pairs.Worst {
 		p.report.cut(p.pairs.Worst)
 	}
 }
@@ -338,16 +338,16 @@ func (w *pairWorker) sample(ctx context.Context, row int64) error {
 
 // pair compares two rasters of a sample.
 func (w *pairWorker) pair(ctx context.Context, pair *Pair, column int) (placed, sure bool, _ error) {
-	a, b, err := w.assets(ctx, pair.Row, column)
+	asset, b, err := w.assets(ctx, pair.Row, column)
 	if err != nil {
 		return false, false, err
 	}
-	pair.FirstFile, pair.OtherFile = a.Name(), b.Name()
-	placed = a.Place != nil && b.Place != nil
-	g, grid := commonGrid(a.Index, b.Index)
-	if err := catalog.SameGround(&a, &b); err != nil {
+	pair.FirstFile, pair.OtherFile = asset.Name(), b.Name()
+	placed = asset.Place != nil && b.Place != nil
+	g, grid := commonGrid(asset.Index, b.Index)
+	if err := catalog.SameGround(&asset, &b); err != nil {
 		pair.Verdict, pair.err = Misplaced, b.Fault(err)
-		if y, x, ok := catalog.Offset(&a, &b, g.h, g.w); ok {
+		if y, x, ok := catalog.Offset(&asset, &b, g.h, g.w); ok {
 			// A raster that lies further east has its content further left than it should be.
 			pair.ByPlace = &PixelShift{Y: -y, X: -x, Confidence: 1}
 		} else {
@@ -356,12 +356,12 @@ func (w *pairWorker) pair(ctx context.Context, pair *Pair, column int) (placed, 
 	}
 	if !grid {
 		if pair.Verdict == "" {
-			_, err := pixels.NewRatio(a.Index, b.Index)
+			_, err := pixels.NewRatio(asset.Index, b.Index)
 			pair.Verdict, pair.err = Misplaced, b.Fault(err)
 		}
 		return placed, false, nil
 	}
-	s, err := w.estimate(ctx, a, b, g)
+	s, err := w.estimate(ctx, asset, b, g)
 	verdict := s.Verdict(w.pairs.MaxShift)
 	if err != nil || verdict == shift.Unsure {
 		return placed, false, err
@@ -370,7 +370,7 @@ func (w *pairWorker) pair(ctx context.Context, pair *Pair, column int) (placed, 
 	if pair.Verdict == "" && verdict == shift.Shifted {
 		pair.Verdict = Shifted
 		pair.err = b.Fault(fault.New(fault.Misplaced, "pixels", fault.NoOffset,
-			"what it shows lies %s of what %s shows (confidence %.2f)", pair.ByPixels, a.Name(), s.Confidence))
+			"what it shows lies %s of what %s shows (confidence %.2f)", pair.ByPixels, asset.Name(), s.Confidence))
 	}
 	return placed, true, nil
 }

@@ -69,28 +69,30 @@ func (w *pairWorker) window(ctx context.Context, a, b catalog.Asset, g grid, at 
 
 // side reads a window of the grid from one raster.
 func (w *pairWorker) side(ctx context.Context, a catalog.Asset, g grid, at [2]int) (*shift.Raster, error) {
-	x := a.Index
-	y0, y1 := at[0]*x.Height/g.h, ((at[0]+g.sideY)*x.Height+g.h-1)/g.h
-	x0, x1 := at[1]*x.Width/g.w, ((at[1]+g.sideX)*x.Width+g.w-1)/g.w
+	index := a.Index
+	y0, y1 := at[0]*index.Height/g.h, ((at[0]+g.sideY)*index.Height+g.h-1)/g.h
+	x0, x1 := at[1]*index.Width/g.w, ((at[1]+g.sideX)*index.Width+g.w-1)/g.w
 	win := shuffle.Box{Y: y0, X: x0, H: y1 - y0, W: x1 - x0}
-	bands := evenly(x.StepBands(), pairBands)
+	bands := evenly(index.StepBands(), pairBands)
 	sub := &pixels.Raster{Field: spec.Field{}, PickedBands: pixels.PickedBands{Picked: bands}, H: win.H, W: win.W}
 	sub.PlaceBands()
 	plan, err := pixels.Planes.Plan(sub.Axes(1), nil)
 	if err != nil {
 		return nil, err
 	}
-	convs := &pixels.Converters{Base: einops.Convert{From: x.DType, To: chunk.Float32}, Nodata: true}
-	cv, err := convs.Get(x)
+	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: chunk.Float32}, Nodata: true}
+	cv, err := convs.Get(index)
 	if err != nil { // of complex numbers
 		return nil, a.Fault(fault.Wrap(fault.Unsupported, "asset", fault.NoOffset, err))
 	}
-	r := w.reader
-	s := &r.Resample
-	s.In, s.InValid = pixels.Grown(s.In, 4*plan.Len()), pixels.Grown(s.InValid, plan.Len())
-	row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
-	box := pixels.Inside(win, x.Height, x.Width)
-	if err := r.Read(ctx, a, box, bands, row, row.Masked(convs, box)); err != nil {
+	reader := w.reader
+	resampler := &reader.Resample
+	resampler.In, resampler.InValid = pixels.Grown(resampler.In, 4*plan.Len()), pixels.Grown(resampler.InValid,
+		plan.Len())
+	row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
+		Win: win}
+	box := pixels.Inside(win, index.Height, index.Width)
+	if err := reader.Read(ctx, a, box, bands, row, row.Masked(convs, box)); err != nil {
 		return nil, err
 	}
 	out := &shift.Raster{Height: win.H, Width: win.W, Bands: make([][]float32, len(bands))}
@@ -98,13 +100,13 @@ func (w *pairWorker) side(ctx context.Context, a catalog.Asset, g grid, at [2]in
 	for b := range out.Bands {
 		out.Bands[b] = make([]float32, n)
 		for i := range n {
-			out.Bands[b][i] = s.Float(b*n + i)
+			out.Bands[b][i] = resampler.Float(b*n + i)
 		}
 	}
 	whole := slices.Clone(out.Bands[0])
 	for b, band := range out.Bands {
 		for i := range band {
-			if s.InValid[b*n+i] == 0 {
+			if resampler.InValid[b*n+i] == 0 {
 				band[i] = float32(math.NaN())
 			}
 		}

@@ -99,19 +99,19 @@ func (p *Part) Report() *stats.Report {
 	r := &stats.Report{
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
-	for _, f := range p.Fields {
-		report := f.Stats.Report()
-		if len(f.Bands) == len(report.Bands) {
+	for _, field := range p.Fields {
+		report := field.Stats.Report()
+		if len(field.Bands) == len(report.Bands) {
 			for b := range report.Bands {
-				report.Bands[b].Name = f.Bands[b]
+				report.Bands[b].Name = field.Bands[b]
 			}
 		}
-		whole := r.Fields[f.Name]
+		whole := r.Fields[field.Name]
 		if whole.Bands == nil {
 			whole.DType = report.DType // of a stack, that of its first raster
 		}
 		whole.Bands = append(whole.Bands, report.Bands...)
-		r.Fields[f.Name] = whole
+		r.Fields[field.Name] = whole
 	}
 	return r
 }

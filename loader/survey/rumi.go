@@ -27,19 +27,19 @@ func rumiInfo(ctx context.Context, f *ifd.File, h *rumi.Header) (*RumiInfo, erro
 	if h.Generation < 3 {
 		return i, nil
 	}
-	t, err := rumi.TrailerOf(ctx, f)
+	trailer, err := rumi.TrailerOf(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	i.TimeKind = t.Kind.String()
+	i.TimeKind = trailer.Kind.String()
 	const day = 24 * 60 * 60
 	form := time.DateOnly
-	for _, s := range t.Times {
+	for _, s := range trailer.Times {
 		if s%day != 0 {
 			form = time.RFC3339
 		}
 	}
-	for _, s := range t.Times {
+	for _, s := range trailer.Times {
 		when := time.Unix(s, 0).UTC()
 		if y := when.Year(); y < 1 || y > 9999 { // ISO 8601 has four digits for a year
 			i.Times = append(i.Times, strconv.FormatInt(s, 10)+" s")

@@ -80,11 +80,11 @@ func Measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32,
 	progress func(done, total int64),
 ) (*stats.Report, error) {
-	p, err := measure(ctx, sp, o, t, rows, 0, chosen(t, rows), progress)
+	part, err := measure(ctx, sp, o, t, rows, 0, chosen(t, rows), progress)
 	if err != nil {
 		return nil, err
 	}
-	return p.Report(), nil
+	return part.Report(), nil
 }
 
 // chosen returns how many rows there are; nil rows are all of t.
@@ -153,18 +153,18 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 	}
 	for k, i := range p.columns {
 		f := &p.spec.Fields[i]
-		for part, a := range rastersOf(first[k]) {
-			p.remote = p.remote || source.IsRemote(a.URI)
-			field, err := stats.NewField(a.Index.DType, a.Index.StepBands())
+		for part, asset := range rastersOf(first[k]) {
+			p.remote = p.remote || source.IsRemote(asset.URI)
+			field, err := stats.NewField(asset.Index.DType, asset.Index.StepBands())
 			if err != nil {
-				return nil, a.Fault(rows.InField(f.Name, err))
+				return nil, asset.Fault(rows.InField(f.Name, err))
 			}
 			out = append(out, field)
-			names, err := pixels.BandNames(ctx, p.options.Opener, a)
+			names, err := pixels.BandNames(ctx, p.options.Opener, asset)
 			if err != nil {
 				names = nil // names are optional, and a fault of the file must show when its pixels are read
 			}
-			match := described{field: f, names: names, first: a.Name()}
+			match := described{field: f, names: names, first: asset.Name()}
 			if names == nil && part < len(f.Columns) && field.Bands() == 1 {
 				names = []string{f.Columns[part]}
 			}
@@ -233,47 +233,48 @@ func (p *pass) read(
 // like the others of f.
 func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, f *stats.Field,
 	sink func(places []int) tallier) error {
-	x := a.Index
-	if x.DType != f.DType() || x.StepBands() != f.Bands() {
+	index := a.Index
+	if index.DType != f.DType() || index.StepBands() != f.Bands() {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands of %s: other rasters of the field %q have %d of %s", x.StepBands(), x.DType,
+			"it has %d bands of %s: other rasters of the field %q have %d of %s", index.StepBands(), index.DType,
 			p.spec.Fields[from.field].Name, f.Bands(), f.DType()))
 	}
 	places, err := from.described.places(ctx, p.options.Opener, a)
 	if err != nil {
 		return err
 	}
-	f.NoData(x.NoData, x.NoDataBits)
+	f.NoData(index.NoData, index.NoDataBits)
 	return p.whole(ctx, r, a, sink(places))
 }
 
 // whole reads all rows of an asset. It reads an asset with a mask in parts of some rows, the mask
 // of each part before its pixels.
 func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to tallier) error {
-	x := a.Index
-	box := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
-	if x.Mask == nil {
+	index := a.Index
+	box := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
+	if index.Mask == nil {
 		return r.Read(ctx, a, box, nil, to, nil)
 	}
 	// A part is at least as tall as the chunks of the mask, and whole chunks of the image tall, so
 	// that a chunk reaches into at most two parts and is decoded at most twice.
 	limit := p.options.MaxChunkBytes
-	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
-	if pieces := x.InPieces(limit); pieces != nil && rows*int64(x.Width)*int64(x.Mask.Bands) > int64(limit) {
+	rows := min(int64(index.Height), int64(index.ChunkH)*int64((index.Mask.ChunkH-1)/index.ChunkH+1))
+	if pieces := index.InPieces(limit); pieces != nil &&
+		rows*int64(index.Width)*int64(index.Mask.Bands) > int64(limit) {
 		// A chunk that is decoded in pieces may reach into many parts, and is decoded from its first row for
 		// each. The parts are as tall as a mask of most bytes, so that they are few.
-		rows = int64(max(1, limit/(x.Width*x.Mask.Bands)/pieces.ChunkH)) * int64(pieces.ChunkH)
+		rows = int64(max(1, limit/(index.Width*index.Mask.Bands)/pieces.ChunkH)) * int64(pieces.ChunkH)
 	}
-	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
+	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), index.Width, index.Mask.Bands) < 0 {
 		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
-			"%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))
+			"%d rows of %d pixels at once, at most %d bytes", rows, index.Width, p.options.MaxChunkBytes))
 	}
 	mask := a
-	mask.Index = x.Mask
-	for box.Y0 = 0; box.Y0 < x.Height; box.Y0 = box.Y1 {
-		box.Y1 = min(box.Y0+int(rows), x.Height)
+	mask.Index = index.Mask
+	for box.Y0 = 0; box.Y0 < index.Height; box.Y0 = box.Y1 {
+		box.Y1 = min(box.Y0+int(rows), index.Height)
 		part := box
-		part.B1 = x.Mask.Bands
+		part.B1 = index.Mask.Bands
 		if err := pixels.InMask(r.Read(ctx, mask, part, nil, to.Begin(part), nil)); err != nil {
 			return err
 		}
@@ -336,11 +337,11 @@ func (p *plane) Put(x *chunk.Index, i int, samples []byte) {
 // row returns columns x0 to x1 of row y of the mask of band b of the image. A mask of one band
 // serves all bands.
 func (p *plane) row(b, y, x0, x1 int) []byte {
-	h, w := p.box.Y1-p.box.Y0, p.box.X1-p.box.X0
+	height, width := p.box.Y1-p.box.Y0, p.box.X1-p.box.X0
 	if p.box.B1 == 1 {
 		b = 0
 	}
-	return p.pix[(b*h+y-p.box.Y0)*w+x0-p.box.X0:][:x1-x0]
+	return p.pix[(b*height+y-p.box.Y0)*width+x0-p.box.X0:][:x1-x0]
 }
 
 // Put implements sink. The steps of time of a band count together.

@@ -32,11 +32,11 @@ func withTable(
 	if len(src.Sources) > 0 {
 		return fmt.Errorf("spec: the %s of a mixture are those of its sources, one by one", what)
 	}
-	t, err := rows.Open(ctx, src, sp.Fields, o)
+	table, err := rows.Open(ctx, src, sp.Fields, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(sp, o, t), t.Close())
+	return errors.Join(do(sp, o, table), table.Close())
 }
 
 // rasterColumns returns the columns of the raster fields of a table. A table without samples is a

@@ -154,21 +154,21 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 			return false, a.Fault(rows.InField(sp.Fields[i].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"the pixels of a stack are not counted: count those of a field with one raster")))
 		}
-		a, name := assets[k], sp.Fields[i].Name
-		remote = remote || source.IsRemote(a.URI)
+		asset, name := assets[k], sp.Fields[i].Name
+		remote = remote || source.IsRemote(asset.URI)
 		// The casts and the bands of the fields do not matter here.
 		f := spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}
-		r, err := pixels.NewRaster(f, i, a.Index)
+		field, err := pixels.NewRaster(f, i, asset.Index)
 		if err == nil {
-			r.Ratio, err = pixels.NewRatio(assets[0].Index, a.Index)
+			field.Ratio, err = pixels.NewRatio(assets[0].Index, asset.Index)
 		}
 		if err != nil {
-			return false, a.Fault(rows.InField(name, err))
+			return false, asset.Fault(rows.InField(name, err))
 		}
 		// A cell has whole pixels in every field, as windows have.
-		alignY, alignX = pixels.Lcm(alignY, r.Ratio.DenY), pixels.Lcm(alignX, r.Ratio.DenX)
+		alignY, alignX = pixels.Lcm(alignY, field.Ratio.DenY), pixels.Lcm(alignX, field.Ratio.DenX)
 		if c.Field == "" || name == c.Field {
-			p.field = r
+			p.field = field
 		}
 	}
 	if p.field == nil {
@@ -189,25 +189,25 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 
 // weigh counts one asset, some rows of it at a time.
 func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w rows.CellCounts, err error) {
-	f := p.field
+	field := p.field
 	lead, err := p.table.Asset(ctx, p.lead, at)
 	if err != nil {
 		return w, err
 	}
-	a, err := p.table.Asset(ctx, f.TableColumn, at)
+	asset, err := p.table.Asset(ctx, field.TableColumn, at)
 	if err != nil {
 		return w, err
 	}
-	x := a.Index
-	if err := f.Fits(&a); err != nil {
-		return w, a.Fault(err)
+	index := asset.Index
+	if err := field.Fits(&asset); err != nil {
+		return w, asset.Fault(err)
 	}
-	if !f.Ratio.Holds(lead.Index, x) {
-		return w, a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"%d by %d pixels do not share a grid with the first field's", x.Height, x.Width))
+	if !field.Ratio.Holds(lead.Index, index) {
+		return w, asset.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"%d by %d pixels do not share a grid with the first field's", index.Height, index.Width))
 	}
-	if err := f.SameGround(&lead, &a); err != nil {
-		return w, a.Fault(err)
+	if err := field.SameGround(&lead, &asset); err != nil {
+		return w, asset.Fault(err)
 	}
 	h, wd := lead.Index.Height, lead.Index.Width
 	across := rows.RoundUp(wd, p.head.CellWidth) / p.head.CellWidth
@@ -215,33 +215,35 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 		Height: uint32(h), Width: uint32(wd),
 		Cells: make([]uint32, across*(rows.RoundUp(h, p.head.CellHeight)/p.head.CellHeight)),
 	}
-	cell := f.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
+	cell := field.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it
 	// takes 5 bytes (float32 and validity), and MaxChunkBytes bounds the strip.
-	strip := max(1, min(x.Height, x.ChunkH, p.options.MaxChunkBytes/(5*x.Width)))
-	sub := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: strip, W: x.Width}
+	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(5*index.Width)))
+	sub := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: strip, W: index.Width}
 	sub.PlaceBands()
 	plan, err := pixels.Planes.Plan(sub.Axes(1), nil)
 	if err != nil {
 		return w, err
 	}
-	convs := &pixels.Converters{Base: einops.Convert{From: f.Native, To: chunk.Float32}, Nodata: true}
-	cv, err := convs.Get(x)
+	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true}
+	cv, err := convs.Get(index)
 	if err != nil {
-		return w, a.Fault(err)
+		return w, asset.Fault(err)
 	}
-	s := &r.Resample
-	s.In, s.InValid = pixels.Grown(s.In, 4*plan.Len()), pixels.Grown(s.InValid, plan.Len())
-	for y := 0; y < x.Height; y += strip {
-		row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv,
-			Win: shuffle.Box{Y: y, H: strip, W: x.Width}}
-		box := pixels.Inside(row.Win, x.Height, x.Width)
-		if err := r.Read(ctx, a, box, sub.Picked, row, row.Masked(convs, box)); err != nil {
+	resampler := &r.Resample
+	resampler.In, resampler.InValid = pixels.Grown(resampler.In, 4*plan.Len()), pixels.Grown(resampler.InValid,
+		plan.Len())
+	for y := 0; y < index.Height; y += strip {
+		row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid},
+			Cv:  cv,
+			Win: shuffle.Box{Y: y, H: strip, W: index.Width}}
+		box := pixels.Inside(row.Win, index.Height, index.Width)
+		if err := r.Read(ctx, asset, box, sub.Picked, row, row.Masked(convs, box)); err != nil {
 			return w, err
 		}
-		for i := range (box.Y1 - y) * x.Width {
-			if s.InValid[i] != 0 && p.counts(s.Float(i)) {
-				w.Cells[(y+i/x.Width)/cell.H*across+i%x.Width/cell.W]++
+		for i := range (box.Y1 - y) * index.Width {
+			if resampler.InValid[i] != 0 && p.counts(resampler.Float(i)) {
+				w.Cells[(y+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
 			}
 		}
 	}

@@ -110,17 +110,17 @@ func New(ctx context.Context, d *taco.Dataset, o Options) (*Card, error) {
 		return nil, fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset,
 			"has no id: a container without a description has no card")
 	}
-	c := &Card{Collection: *collection, Options: o}
+	card := &Card{Collection: *collection, Options: o}
 	rows, err := d.Visible(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	c.Samples = len(rows)
-	if err := c.tables(ctx, d); err != nil {
+	card.Samples = len(rows)
+	if err := card.tables(ctx, d); err != nil {
 		return nil, err
 	}
-	c.extensions()
-	return c, nil
+	card.extensions()
+	return card, nil
 }
 
 // tables reads the columns of all levels.
@@ -128,21 +128,22 @@ func (c *Card) tables(ctx context.Context, d *taco.Dataset) error {
 	told := descriptions(d.Collection())
 	names := d.LevelNames() // TACO 3 has a table for each folder, by its name
 	for k := 0; names == nil && k < d.Levels() || k < len(names); k++ {
-		l, name := Level{Name: strconv.Itoa(k)}, fmt.Sprintf("level%d", k)
+		level, name := Level{Name: strconv.Itoa(k)}, fmt.Sprintf("level%d", k)
 		if names != nil {
-			l.Name, name = names[k], names[k]
+			level.Name, name = names[k], names[k]
 		}
-		t, err := d.StoredTable(ctx, name)
+		table, err := d.StoredTable(ctx, name)
 		if err != nil {
 			return err
 		}
-		l.Rows = t.Len()
-		for _, column := range t.Columns() {
+		level.Rows = table.Len()
+		for _, column := range table.Columns() {
 			if !strings.HasPrefix(column.Name, "internal:") {
-				l.Columns = append(l.Columns, Column{column.Name, column.Type.String(), told[name][column.Name]})
+				level.Columns = append(level.Columns, Column{column.Name, column.Type.String(),
+					told[name][column.Name]})
 			}
 		}
-		c.Levels = append(c.Levels, l)
+		c.Levels = append(c.Levels, level)
 	}
 	return nil
 }
@@ -204,12 +205,12 @@ func People(list []map[string]any) (out []Person) {
 		return s
 	}
 	for _, m := range list {
-		p := Person{text(m, "name"), text(m, "organization"), text(m, "role")}
-		if p.Name == "" {
-			p.Name, p.Organization = p.Organization, ""
+		person := Person{text(m, "name"), text(m, "organization"), text(m, "role")}
+		if person.Name == "" {
+			person.Name, person.Organization = person.Organization, ""
 		}
-		if p.Name != "" {
-			out = append(out, p)
+		if person.Name != "" {
+			out = append(out, person)
 		}
 	}
 	return out

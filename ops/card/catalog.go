@@ -87,12 +87,12 @@ func croissant(c *Card) ([]byte, error) {
 }
 
 func croissantPeople(c *Card) (out []any) {
-	for _, p := range People(c.Providers) {
+	for _, person := range People(c.Providers) {
 		kind := "Person"
-		if p.Organization == "" {
+		if person.Organization == "" {
 			kind = "Organization"
 		}
-		out = append(out, object{"@type": "sc:" + kind, "name": p.Name})
+		out = append(out, object{"@type": "sc:" + kind, "name": person.Name})
 	}
 	return out
 }
@@ -166,12 +166,12 @@ func dataCite(c *Card) ([]byte, error) {
 			doc[name] = list
 		}
 	}
-	if e := c.Extent; e != nil && len(e.Spatial) == 4 {
+	if extent := c.Extent; extent != nil && len(extent.Spatial) == 4 {
 		doc["geoLocations"] = []any{object{"geoLocationBox": object{
-			"westBoundLongitude": e.Spatial[0], "southBoundLatitude": e.Spatial[1],
-			"eastBoundLongitude": e.Spatial[2], "northBoundLatitude": e.Spatial[3]}}}
-		if len(e.Temporal) == 2 {
-			doc["dates"] = []any{object{"date": strings.Join(e.Temporal, "/"), "dateType": "Collected"}}
+			"westBoundLongitude": extent.Spatial[0], "southBoundLatitude": extent.Spatial[1],
+			"eastBoundLongitude": extent.Spatial[2], "northBoundLatitude": extent.Spatial[3]}}}
+		if len(extent.Temporal) == 2 {
+			doc["dates"] = []any{object{"date": strings.Join(extent.Temporal, "/"), "dateType": "Collected"}}
 		}
 	}
 	return document(doc)
@@ -190,12 +190,12 @@ func stac(c *Card) ([]byte, error) {
 		license = "proprietary"
 	}
 	box, times := []float64{-180, -90, 180, 90}, []any{nil, nil}
-	if e := c.Extent; e != nil {
-		if len(e.Spatial) == 4 {
-			box = e.Spatial
+	if extent := c.Extent; extent != nil {
+		if len(extent.Spatial) == 4 {
+			box = extent.Spatial
 		}
-		if len(e.Temporal) == 2 {
-			times = []any{e.Temporal[0], e.Temporal[1]}
+		if len(extent.Temporal) == 2 {
+			times = []any{extent.Temporal[0], extent.Temporal[1]}
 		}
 	}
 	providers := []any{}

@@ -59,12 +59,12 @@ func (c *Card) sections() (all []section) {
 	}
 	all = append(all, s)
 	s = section{Title: "Bands", Head: []string{"band", "common name", "centre", "description"}}
-	for _, b := range c.Bands {
+	for _, band := range c.Bands {
 		centre := ""
-		if b.Centre != nil {
-			centre = strings.TrimSpace(fmt.Sprintf("%v %s", *b.Centre, b.Unit))
+		if band.Centre != nil {
+			centre = strings.TrimSpace(fmt.Sprintf("%v %s", *band.Centre, band.Unit))
 		}
-		s.Rows = append(s.Rows, []string{b.Name, b.Common, centre, b.About})
+		s.Rows = append(s.Rows, []string{band.Name, band.Common, centre, band.About})
 	}
 	all = append(all, s)
 	for _, l := range c.Levels {
@@ -76,13 +76,13 @@ func (c *Card) sections() (all []section) {
 		all = append(all, s)
 	}
 	s = section{Title: "Publications"}
-	for _, p := range c.Papers {
-		text := p.Citation
-		if p.DOI != "" {
-			text += " https://doi.org/" + strings.TrimPrefix(p.DOI, "https://doi.org/")
+	for _, paper := range c.Papers {
+		text := paper.Citation
+		if paper.DOI != "" {
+			text += " https://doi.org/" + strings.TrimPrefix(paper.DOI, "https://doi.org/")
 		}
-		if p.Summary != "" {
-			text += " " + p.Summary
+		if paper.Summary != "" {
+			text += " " + paper.Summary
 		}
 		s.List = append(s.List, text)
 	}

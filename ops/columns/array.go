@@ -11,10 +11,10 @@ import (
 
 // Array implements build.Shards.Array: all pixels of a raster, by band, row and column.
 func Array(ctx context.Context, o source.Opener, row *build.Row) (*build.Array, error) {
-	a, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{MaxBytes: maxRasterBytes,
+	array, err := loaded.Read(ctx, []string{name}, loaded.ReadOptions{MaxBytes: maxRasterBytes,
 		Options: resources.Options{Opener: rowOpener{o, row}}})
 	if err != nil {
 		return nil, bare(err)
 	}
-	return &build.Array{DType: a.DType, Shape: a.Shape, Data: a.Data, Release: a.Release}, nil
+	return &build.Array{DType: array.DType, Shape: array.Shape, Data: array.Data, Release: array.Release}, nil
 }

@@ -40,18 +40,18 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 	if on == "" {
 		on = "id"
 	}
-	t, closer, err := catalog.ReadTable(ctx, o, a.Table, append([]string{on}, a.Text...)...)
+	table, closer, err := catalog.ReadTable(ctx, o, a.Table, append([]string{on}, a.Text...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer closer.Close() //nolint:errcheck // it was only read
-	rows, err := a.match(ctx, t, on, levels[0].Rows)
+	rows, err := a.match(ctx, table, on, levels[0].Rows)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	var vectors []*tables.Vector
-	for i, c := range t.Columns() {
+	for i, c := range table.Columns() {
 		if c.Name == on && on == "id" {
 			continue
 		}
@@ -62,14 +62,14 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 					"the samples already have a column %q", name)
 			}
 		}
-		v, err := t.At(ctx, i)
+		values, err := table.At(ctx, i)
 		if err == nil {
-			v, err = v.Take(rows)
+			values, err = values.Take(rows)
 		}
 		if err != nil {
 			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
 		}
-		names, vectors = append(names, name), append(vectors, v)
+		names, vectors = append(names, name), append(vectors, values)
 	}
 	if len(names) == 0 {
 		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "has no column beside %q", on)
@@ -83,41 +83,41 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 	if err != nil {
 		return nil, err
 	}
-	m := keys.Match()
+	match := keys.Match()
 	rows := make([]int, len(samples))
 	for i := range samples {
 		if rows[i] = -1; !samples[i].Padding {
-			rows[i] = int(m.Row(samples[i].ID))
+			rows[i] = int(match.Row(samples[i].ID))
 		}
 	}
-	a.Unmatched, a.Unused = m.Counts(int64(t.Len()))
+	a.Unmatched, a.Unused = match.Counts(int64(t.Len()))
 	if a.Left {
 		return rows, nil
 	}
-	return rows, m.Err()
+	return rows, match.Err()
 }
 
 // keysOf returns the rows by the values of a column.
 func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, error) {
-	v, err := t.Column(ctx, on)
+	values, err := t.Column(ctx, on)
 	if err != nil {
 		return nil, err
 	}
 	var key func(i int) string
-	switch v.Kind() {
+	switch values.Kind() {
 	case tables.String:
-		key = v.Str
+		key = values.Str
 	case tables.Int64:
-		key = func(i int) string { return strconv.FormatInt(v.Int(i), 10) }
+		key = func(i int) string { return strconv.FormatInt(values.Int(i), 10) }
 	case tables.Uint64:
-		key = func(i int) string { return strconv.FormatUint(uint64(v.Int(i)), 10) }
+		key = func(i int) string { return strconv.FormatUint(uint64(values.Int(i)), 10) }
 	default:
 		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset,
-			"is of type %v, which cannot name samples", v.Type())
+			"is of type %v, which cannot name samples", values.Type())
 	}
 	keys := rowkey.New(on, "samples", stem)
-	for i := range v.Len() {
-		if v.Null(i) {
+	for i := range values.Len() {
+		if values.Null(i) {
 			continue
 		}
 		if err := keys.Add(int64(i), key(i)); err != nil {

@@ -55,11 +55,11 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 		return nil, nil
 	}
 	for _, part := range components(levels, lows) {
-		b, err := c.count(ctx, o, part, lo, hi)
+		data, err := c.count(ctx, o, part, lo, hi)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, build.Histogram{Path: part.path, Bytes: b})
+		out = append(out, build.Histogram{Path: part.path, Bytes: data})
 	}
 	return out, nil
 }
@@ -85,17 +85,17 @@ func bounds(ctx context.Context, l *build.Level) (lows, highs [][]float64, err e
 		if l.Table.Index(name) < 0 {
 			return nil, nil, nil
 		}
-		v, err := l.Table.Column(ctx, name)
+		vector, err := l.Table.Column(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		if v.Kind() != tables.List || v.Type().Elem.Kind != tables.Float64 {
+		if vector.Kind() != tables.List || vector.Type().Elem.Kind != tables.Float64 {
 			return nil, nil, nil
 		}
-		out := make([][]float64, v.Len())
+		out := make([][]float64, vector.Len())
 		for row := range out {
-			if !v.Null(row) {
-				values, start, end := v.List(row)
+			if !vector.Null(row) {
+				values, start, end := vector.List(row)
 				for k := start; k < end; k++ {
 					out[row] = append(out[row], values.Float(k))
 				}
@@ -163,19 +163,19 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 
 // histogram counts the valid pixels of a raster by band.
 func histogram(ctx context.Context, o rowOpener, lo, hi float64) ([][]uint32, error) {
-	a, err := readBands(ctx, o, loaded.ReadOptions{Validity: true})
+	array, err := readBands(ctx, o, loaded.ReadOptions{Validity: true})
 	if err != nil {
 		return nil, err
 	}
-	defer a.Release()
-	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
-	out := make([][]uint32, a.Shape[0])
+	defer array.Release()
+	size, count := array.DType.Size(), array.Shape[1]*array.Shape[2]
+	out := make([][]uint32, array.Shape[0])
 	var values []float64
 	for b := range out {
 		out[b] = make([]uint32, histogramBins)
-		values = AppendValues(values[:0], a.Data[b*count*size:][:count*size], a.DType)
+		values = AppendValues(values[:0], array.Data[b*count*size:][:count*size], array.DType)
 		for i, v := range values {
-			if a.Valid[b*count+i] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			if array.Valid[b*count+i] != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				out[b][binOf(v, lo, hi)]++
 			}
 		}

@@ -60,21 +60,21 @@ const defaultKilometres = 100
 
 // Parse reads a list of extensions, such as "stac,stats,majortom=50". Errors have no kind.
 func Parse(list string) (*Compute, error) {
-	c := &Compute{names: map[string]bool{}}
+	compute := &Compute{names: map[string]bool{}}
 	for item := range strings.SplitSeq(list, ",") {
 		name, value, given := strings.Cut(strings.TrimSpace(item), "=")
 		if !slices.Contains(Extensions, name) {
 			return nil, fmt.Errorf("%q must be one of %s", name, strings.Join(Extensions, ", "))
 		}
-		if c.names[name] {
+		if compute.names[name] {
 			return nil, fmt.Errorf("%q is given twice", name)
 		}
-		c.names[name] = true
-		if err := c.set(name, value, given); err != nil {
+		compute.names[name] = true
+		if err := compute.set(name, value, given); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	return compute, nil
 }
 
 // set sets the value of an extension.

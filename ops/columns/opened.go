@@ -58,13 +58,13 @@ const maxRasterBytes = 256 << 20
 
 // readBands reads a raster of bands, y and x.
 func readBands(ctx context.Context, o source.Opener, how loaded.ReadOptions) (*loaded.Array, error) {
-	a, err := readAll(ctx, o, how)
-	if err == nil && len(a.Shape) != 3 {
-		a.Release()
+	array, err := readAll(ctx, o, how)
+	if err == nil && len(array.Shape) != 3 {
+		array.Release()
 		err = fault.New(fault.Unsupported, "image", fault.NoOffset,
-			"has axes %v: statistics are of bands, y and x", a.Axes)
+			"has axes %v: statistics are of bands, y and x", array.Axes)
 	}
-	return a, err
+	return array, err
 }
 
 // readAll reads a raster of any axes.

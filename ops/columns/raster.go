@@ -57,30 +57,30 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 	if !catalog.IsRaster(ctx, o.r) {
 		return nil, nil
 	}
-	a, meta, err := catalog.OpenAsset(ctx, o, name, 0)
+	asset, meta, err := catalog.OpenAsset(ctx, o, name, 0)
 	if err != nil {
 		return nil, bare(err)
 	}
-	x := a.Index
+	index := asset.Index
 	r := &raster{}
 	if c.names["index"] || c.names["rumi"] { // a container may have a million
-		r.index = meta.Kept(x)
+		r.index = meta.Kept(index)
 		r.rumi = rumi.IsBlob(r.index)
-		r.names = catalog.NamesText(a.Names)
+		r.names = catalog.NamesText(asset.Names)
 	}
 	if r.rumi && c.names["rumi"] {
-		if r.pixels, err = s.pooled(ctx, o, x, r.index); err != nil {
+		if r.pixels, err = s.pooled(ctx, o, index, r.index); err != nil {
 			return nil, bare(err)
 		}
 	}
-	r.Shape, r.EPSG = [3]int{x.Bands, x.Height, x.Width}, meta.EPSG
+	r.Shape, r.EPSG = [3]int{index.Bands, index.Height, index.Width}, meta.EPSG
 	r.lonlat = (*raster)(nil).at()
 	if meta.Transform != nil {
 		r.Placed, r.Transform = true, *meta.Transform
 		r.centre()
 	}
 	if meta.Format == catalog.FormatTIFF && c.names["header"] {
-		r.header = headerOf(x)
+		r.header = headerOf(index)
 	}
 	if c.names["scaling"] {
 		m, err := convert.ReadMeta(ctx, name, o)
@@ -92,7 +92,7 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 	if !c.names["stats"] {
 		return r, nil
 	}
-	if r.Stats, err = c.statistics(ctx, s, o, &a, meta.Kept(x), c.Classes[below]); err != nil {
+	if r.Stats, err = c.statistics(ctx, s, o, &asset, meta.Kept(index), c.Classes[below]); err != nil {
 		return nil, bare(err)
 	}
 	r.scale(c.Classes[below] != nil)
@@ -118,36 +118,36 @@ func (r *raster) centre() {
 // repeated at the end. It begins at the upper left and turns against the clock where north is up, as GeoJSON wants.
 func (r *raster) footprint() []byte {
 	h, w := float64(r.Shape[1]), float64(r.Shape[2])
-	b := []byte{1, 3, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0}
+	buf := []byte{1, 3, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0}
 	for _, corner := range [...][2]float64{{0, 0}, {0, h}, {w, h}, {w, 0}, {0, 0}} {
 		for _, v := range crs.At(&r.Transform, corner[0], corner[1]) {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
 		}
 	}
-	return b
+	return buf
 }
 
 // statistics returns geotiff:stats of a raster: nil if no pixel is valid.
 func (c *Compute) statistics(ctx context.Context, s *space, o opened, as *catalog.Asset, header []byte,
 	classes []int64) ([][]float64, error) {
-	a, err := s.read(ctx, o, as.Index, header)
+	array, err := s.read(ctx, o, as.Index, header)
 	if err != nil {
 		return nil, err
 	}
-	defer a.Release()
-	size, count := a.DType.Size(), a.Shape[1]*a.Shape[2]
-	out, none := make([][]float64, a.Shape[0]), true
+	defer array.Release()
+	size, count := array.DType.Size(), array.Shape[1]*array.Shape[2]
+	out, none := make([][]float64, array.Shape[0]), true
 	for b := range out {
-		data := a.Data[b*count*size:][:count*size]
-		if a.Valid != nil {
-			data = s.valid(data, a.Valid[b*count:][:count], size)
+		data := array.Data[b*count*size:][:count*size]
+		if array.Valid != nil {
+			data = s.valid(data, array.Valid[b*count:][:count], size)
 		}
 		none = none && len(data) == 0
-		if out[b], err = s.summary(data, a.DType, count, classes); err != nil {
+		if out[b], err = s.summary(data, array.DType, count, classes); err != nil {
 			return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
 		}
 		if out[b] == nil {
-			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
+			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", array.DType)
 		}
 	}
 	if none {
@@ -199,23 +199,23 @@ func headerOf(x *chunk.Index) []byte {
 		x.ChunkH > math.MaxUint16 || x.ChunkW > math.MaxUint16 || x.Bands > math.MaxUint16 {
 		return nil
 	}
-	b := binary.LittleEndian.AppendUint32(nil, headerMagic)
-	b = binary.LittleEndian.AppendUint16(b, headerVersion)
-	b = binary.LittleEndian.AppendUint32(b, uint32(x.Width))
-	b = binary.LittleEndian.AppendUint32(b, uint32(x.Height))
-	b = binary.LittleEndian.AppendUint16(b, uint16(x.ChunkW))
-	b = binary.LittleEndian.AppendUint16(b, uint16(x.ChunkH))
-	b = binary.LittleEndian.AppendUint16(b, uint16(x.Bands))
-	b = append(b, byte(x.DType.Bits()), format, byte(x.Predictor))
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.Ranges[0].Off))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.Ranges)))
+	buf := binary.LittleEndian.AppendUint32(nil, headerMagic)
+	buf = binary.LittleEndian.AppendUint16(buf, headerVersion)
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(x.Width))
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(x.Height))
+	buf = binary.LittleEndian.AppendUint16(buf, uint16(x.ChunkW))
+	buf = binary.LittleEndian.AppendUint16(buf, uint16(x.ChunkH))
+	buf = binary.LittleEndian.AppendUint16(buf, uint16(x.Bands))
+	buf = append(buf, byte(x.DType.Bits()), format, byte(x.Predictor))
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(x.Ranges[0].Off))
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(x.Ranges)))
 	next := x.Ranges[0].Off
-	for _, r := range x.Ranges {
-		if r.Len == 0 || r.Len > math.MaxUint32 || r.Off != next {
+	for _, span := range x.Ranges {
+		if span.Len == 0 || span.Len > math.MaxUint32 || span.Off != next {
 			return nil
 		}
-		b = binary.LittleEndian.AppendUint32(b, uint32(r.Len))
-		next = r.Off + r.Len + headerGap
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(span.Len))
+		next = span.Off + span.Len + headerGap
 	}
-	return b
+	return buf
 }

@@ -9,13 +9,13 @@ func (r *raster) scales() (factors, offsets []float64) {
 	}
 	some := false
 	for i := range r.bands {
-		b := &r.bands[i]
+		band := &r.bands[i]
 		factor, offset := 1.0, 0.0
-		if b.Scale != nil && *b.Scale != 0 {
-			factor = *b.Scale
+		if band.Scale != nil && *band.Scale != 0 {
+			factor = *band.Scale
 		}
-		if b.Offset != nil {
-			offset = *b.Offset
+		if band.Offset != nil {
+			offset = *band.Offset
 		}
 		some = some || factor != 1 || offset != 0
 		factors, offsets = append(factors, factor), append(offsets, offset)

@@ -65,19 +65,19 @@ func (s *space) read(ctx context.Context, o opened, x *chunk.Index, header []byt
 // header blob header: minimum, maximum, mean, standard deviation, and the percentiles 2 and 98. It returns nil if no
 // pixel is valid.
 func (s *space) pooled(ctx context.Context, o opened, x *chunk.Index, header []byte) ([]float64, error) {
-	a, err := readAll(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
+	array, err := readAll(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
 	if err != nil {
 		return nil, err
 	}
-	defer a.Release()
-	data := a.Data
-	if a.Valid != nil {
-		data = s.valid(data, a.Valid, a.DType.Size())
+	defer array.Release()
+	data := array.Data
+	if array.Valid != nil {
+		data = s.valid(data, array.Valid, array.DType.Size())
 	}
-	out := s.bands.summary(data, x.DType, len(a.Data)/a.DType.Size(), []float64{2, 98})
+	out := s.bands.summary(data, x.DType, len(array.Data)/array.DType.Size(), []float64{2, 98})
 	switch {
 	case out == nil:
-		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", a.DType)
+		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", array.DType)
 	case math.IsNaN(out[0]):
 		return nil, nil
 	}

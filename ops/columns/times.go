@@ -59,31 +59,31 @@ func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, 
 	if l.Table.Index(name) < 0 {
 		return nil, nil
 	}
-	v, err := l.Table.Column(ctx, name)
-	if err != nil || v.Kind() == tables.Timestamp {
-		return v, err
+	values, err := l.Table.Column(ctx, name)
+	if err != nil || values.Kind() == tables.Timestamp {
+		return values, err
 	}
-	out, none := make([]int64, v.Len()), make([]bool, v.Len())
+	out, none := make([]int64, values.Len()), make([]bool, values.Len())
 	for i := range out {
-		if none[i] = v.Null(i); none[i] {
+		if none[i] = values.Null(i); none[i] {
 			continue
 		}
-		switch v.Kind() {
+		switch values.Kind() {
 		case tables.Date:
-			out[i] = v.Int(i) * microsecondsPerDay
+			out[i] = values.Int(i) * microsecondsPerDay
 		case tables.Int64:
-			out[i] = v.Int(i)
+			out[i] = values.Int(i)
 		case tables.String:
-			t, err := taco.ParseTimes(v.Str(i))
-			if err != nil || strings.Contains(v.Str(i), "/") {
+			times, err := taco.ParseTimes(values.Str(i))
+			if err != nil || strings.Contains(values.Str(i), "/") {
 				return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
 					"sample %q: %q is neither a date nor a timestamp such as 2024-05-01T10:00:00Z", l.Rows[i].ID,
-					v.Str(i))
+					values.Str(i))
 			}
-			out[i] = t.First
+			out[i] = times.First
 		default:
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not of times",
-				v.Type())
+				values.Type())
 		}
 	}
 	return tables.NewInts(timestamps, out, none), nil

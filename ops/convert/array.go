@@ -137,15 +137,15 @@ func (c *toArray) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := first.Index
-	c.dtype = x.DType
-	if steps, err := c.o.Steps.Indices("t", x.Steps()); err != nil {
+	index := first.Index
+	c.dtype = index.DType
+	if steps, err := c.o.Steps.Indices("t", index.Steps()); err != nil {
 		return err
 	} else if len(steps) > 1 {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
 			"it has %d steps of time, and an array holds one of each raster: --t picks one", len(steps))
 	}
-	c.size = map[string]int{"n": len(c.paths), "b": x.StepBands(), "y": x.Height, "x": x.Width}
+	c.size = map[string]int{"n": len(c.paths), "b": index.StepBands(), "y": index.Height, "x": index.Width}
 	for _, d := range []string{"n", "b"} {
 		if c.size[d] > 1 && !slices.Contains(c.a.Dims, d) {
 			return fault.New(fault.Unsupported, "conversion", fault.NoOffset,
@@ -169,15 +169,15 @@ func (c *toArray) makeSchema() error {
 		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset,
 			"a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])
 	}
-	p := filter.Pipeline{MaxChunk: filter.DefaultMaxChunk}
+	pipeline := filter.Pipeline{MaxChunk: filter.DefaultMaxChunk}
 	// Bytes of equal weight next to each other compress better; single bytes need no shuffle.
 	if typ.Size() > 1 {
-		p.Filters = append(p.Filters, filter.Filter{ID: filter.ByteShuffle})
+		pipeline.Filters = append(pipeline.Filters, filter.Filter{ID: filter.ByteShuffle})
 	}
-	p.Filters = append(p.Filters, filter.Filter{ID: filter.Zstd, Level: int32(c.o.Level)})
+	pipeline.Filters = append(pipeline.Filters, filter.Filter{ID: filter.Zstd, Level: int32(c.o.Level)})
 	c.schema = &tiledb.Schema{Dense: true, Capacity: 10000, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(),
 		Offsets: tiledb.DefaultFilters(),
-		Attrs:   []tiledb.Attr{{Name: c.a.Attr, Type: typ, Values: 1, Pipeline: p}}}
+		Attrs:   []tiledb.Attr{{Name: c.a.Attr, Type: typ, Values: 1, Pipeline: pipeline}}}
 	for i, d := range c.a.Dims {
 		n := c.size[d]
 		c.schema.Dims = append(c.schema.Dims, tiledb.Dim{Name: d, Extent: uint64(min(c.a.Extents[i], n)),
@@ -202,7 +202,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			c.a.Left(c.next+i, left)
 		}
 	}
-	a, err := raster.Read(ctx, paths, raster.ReadOptions{Layout: c.layout(), T: c.o.Steps, Threads: c.o.Workers,
+	array, err := raster.Read(ctx, paths, raster.ReadOptions{Layout: c.layout(), T: c.o.Steps, Threads: c.o.Workers,
 		MaxBytes: c.o.MaxBytes, Options: c.o.loader()})
 	if err != nil {
 		return nil, fault.WithFile(err, paths[0])
@@ -212,7 +212,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 		if d == "n" {
 			want = n
 		}
-		if a.DType != c.dtype || a.Shape[i] != want {
+		if array.DType != c.dtype || array.Shape[i] != want {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
 				"it has another shape or dtype than the first raster, (%d, %d, %d) %s",
 				c.size["b"], c.size["y"], c.size["x"], c.dtype), paths[0])
@@ -222,7 +222,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 	if c.o.Progress != nil {
 		c.o.Progress(c.next, len(c.paths))
 	}
-	return []tiledb.Values{{Data: a.Data}}, nil
+	return []tiledb.Values{{Data: array.Data}}, nil
 }
 
 // layout returns the einops pattern of the dimensions. A pattern needs all axes, so that an axis of length 1 that is no
@@ -246,39 +246,39 @@ func (c *toArray) layout() string {
 // fill value if the image may have cells that were never written. o.Opener and o.Strict are not used. Errors about
 // the array have a kind.
 func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images, i int64, o Options) error {
-	x := m.Index(i)
-	shape := [3]int{x.Bands, x.Height, x.Width}
-	n := int64(x.DType.Size())
+	index := m.Index(i)
+	shape := [3]int{index.Bands, index.Height, index.Width}
+	n := int64(index.DType.Size())
 	for _, s := range shape {
 		if n > o.MaxBytes/int64(s) {
-			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", x.Bands,
-				x.Height, x.Width, x.DType, o.MaxBytes)
+			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", index.Bands,
+				index.Height, index.Width, index.DType, o.MaxBytes)
 		}
 		n *= int64(s)
 	}
 	var meta tiff.Meta
-	if meta.NoData = "nan"; x.NoDataBits != nil && x.DType == chunk.Uint64 {
-		meta.NoData = strconv.FormatUint(*x.NoDataBits, 10)
-	} else if x.NoDataBits != nil {
-		meta.NoData = strconv.FormatInt(int64(*x.NoDataBits), 10)
-	} else if x.NoData == nil {
+	if meta.NoData = "nan"; index.NoDataBits != nil && index.DType == chunk.Uint64 {
+		meta.NoData = strconv.FormatUint(*index.NoDataBits, 10)
+	} else if index.NoDataBits != nil {
+		meta.NoData = strconv.FormatInt(int64(*index.NoDataBits), 10)
+	} else if index.NoData == nil {
 		meta.NoData = ""
-	} else if *x.NoData == *x.NoData {
-		meta.NoData = strconv.FormatFloat(*x.NoData, 'f', -1, 64)
+	} else if *index.NoData == *index.NoData {
+		meta.NoData = strconv.FormatFloat(*index.NoData, 'f', -1, 64)
 	}
 	h := &holding{meta: meta}
-	if err := o.fits(x.DType, shape, &h.meta); err != nil {
+	if err := o.fits(index.DType, shape, &h.meta); err != nil {
 		return err
 	}
 	pixels := make([]byte, n)
-	if err := m.Read(ctx, r, pixels, i, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}); err != nil {
+	if err := m.Read(ctx, r, pixels, i, chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}); err != nil {
 		return err
 	}
 	switch o.Format {
 	case TOG:
-		return tiff.WriteTOG(w, pixels, o.togOptions(ctx, shape, x.DType, h))
+		return tiff.WriteTOG(w, pixels, o.togOptions(ctx, shape, index.DType, h))
 	case Rumi3:
-		return o.cube3(ctx, w, pixels, 1, shape, x.DType, h)
+		return o.cube3(ctx, w, pixels, 1, shape, index.DType, h)
 	}
-	return o.rumi(ctx, w, pixels, shape, x.DType, h)
+	return o.rumi(ctx, w, pixels, shape, index.DType, h)
 }

@@ -178,27 +178,27 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 			"it has %d steps of time, and %s holds one: --t picks one, or with a directory as DST one file for each", n,
 			o.Format)
 	}
-	a, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
+	array, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
 		Layout: "b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	shape := [3]int(a.Shape)
-	if err := o.fits(a.DType, shape, &h.meta); err != nil {
+	shape := [3]int(array.Shape)
+	if err := o.fits(array.DType, shape, &h.meta); err != nil {
 		return nil, err
 	}
 	if o.Format != TOG {
-		return left, o.rumi(ctx, w, a.Data, shape, a.DType, h)
+		return left, o.rumi(ctx, w, array.Data, shape, array.DType, h)
 	}
-	t := o.togOptions(ctx, shape, a.DType, h)
-	if t.Mask, err = o.readMask(ctx, path, h.image); err != nil {
+	options := o.togOptions(ctx, shape, array.DType, h)
+	if options.Mask, err = o.readMask(ctx, path, h.image); err != nil {
 		return nil, err
 	}
-	if t.Overviews, err = o.readOverviews(ctx, path, h.overviews, len(a.Data)); err != nil {
+	if options.Overviews, err = o.readOverviews(ctx, path, h.overviews, len(array.Data)); err != nil {
 		return nil, err
 	}
-	return left, tiff.WriteTOG(w, a.Data, t)
+	return left, tiff.WriteTOG(w, array.Data, options)
 }
 
 // fits refuses a raster that the format cannot hold. It runs before compression, which may take minutes.
@@ -229,7 +229,7 @@ func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
 
 // togOptions returns the options of a TOG for a raster, without its mask and overviews, which are read later.
 func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h *holding) tiff.TOGOptions {
-	t := tiff.TOGOptions{
+	options := tiff.TOGOptions{
 		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: h.geo(), NoData: h.meta.NoData,
 		BandNames: h.meta.BandNames, Workers: o.Workers,
 		Photometric: h.extras.Photometric, WhiteIsZero: h.extras.WhiteIsZero, ExtraSamples: h.extras.ExtraSamples,
@@ -242,37 +242,37 @@ func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h
 		},
 	}
 	if len(h.extras.Items) > 0 {
-		t.GDALMetadata = tiff.FormatGDALMetadata(h.extras.Items)
+		options.GDALMetadata = tiff.FormatGDALMetadata(h.extras.Items)
 	}
-	return t
+	return options
 }
 
 // rumi writes an image as a rumi file of generation 1 or 2.
 func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, h *holding) error {
-	l := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo}
+	layout := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo}
 	if o.Format == Rumi2 {
-		l.Generation, l.Cells = 2, o.Cells
+		layout.Generation, layout.Cells = 2, o.Cells
 	} else {
 		geo := h.geo()
-		l.Geo, l.Tags = &geo, h.tags()
+		layout.Geo, layout.Tags = &geo, h.tags()
 	}
-	return o.compress(ctx, w, pixels, l)
+	return o.compress(ctx, w, pixels, layout)
 }
 
 // compress compresses the tiles of an image in parallel and writes them as a rumi file. It holds all frames, because
 // the header, which comes first, needs their sizes.
 func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l rumi.Layout) error {
-	t, err := rumi.NewTiler(pixels, l)
+	tiler, err := rumi.NewTiler(pixels, l)
 	if err != nil {
 		return err
 	}
-	frames := make([][]byte, t.Len())
-	g, gctx := errgroup.WithContext(ctx)
+	frames := make([][]byte, tiler.Len())
+	group, gctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	var mu sync.Mutex
 	done := 0
 	for range min(o.Workers, len(frames)) {
-		g.Go(crash.Guard(func() error {
+		group.Go(crash.Guard(func() error {
 			enc, err := o.encoder()
 			if err != nil {
 				return err
@@ -286,8 +286,8 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 				if err := gctx.Err(); err != nil {
 					return err
 				}
-				tile = t.AppendTile(tile[:0], i)
-				if frames[i], err = encode(enc, tile, l.DType, &t.Cuts, i); err != nil {
+				tile = tiler.AppendTile(tile[:0], i)
+				if frames[i], err = encode(enc, tile, l.DType, &tiler.Cuts, i); err != nil {
 					return err
 				}
 				if o.Progress != nil {
@@ -299,7 +299,7 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 			}
 		}))
 	}
-	if err := g.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	_, err = rumi.Write(w, frames, l)
@@ -308,11 +308,11 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 
 // encode compresses frame i of an image.
 func encode(enc *openzl.Encoder, tile []byte, d chunk.DType, c *rumi.Cuts, i int) ([]byte, error) {
-	h, w := c.Rows(i)
+	height, w := c.Rows(i)
 	width := d.Size()
 	if d == chunk.Complex128 { // OpenZL has no numbers of 16 bytes: a frame of generation 3 has components then
 		width, w = width/2, 2*w
 	}
-	frame, err := enc.Encode(nil, tile, width, h, w)
+	frame, err := enc.Encode(nil, tile, width, height, w)
 	return slices.Clip(frame), err
 }

@@ -72,12 +72,12 @@ func (h *holding) stack(next *holding) error {
 	differs := func(what string) error {
 		return fault.New(fault.Unsupported, "stack", fault.NoOffset, "it has other %s than the first raster", what)
 	}
-	a, b := &h.meta, &next.meta
+	meta, b := &h.meta, &next.meta
 	switch {
-	case a.EPSG != b.EPSG || a.HasTransform != b.HasTransform || a.Transform != b.Transform ||
-		a.Parameters != "" && b.Parameters != "" && !crs.SameParameters(a.Parameters, b.Parameters):
+	case meta.EPSG != b.EPSG || meta.HasTransform != b.HasTransform || meta.Transform != b.Transform ||
+		meta.Parameters != "" && b.Parameters != "" && !crs.SameParameters(meta.Parameters, b.Parameters):
 		return differs("georeferencing")
-	case !slices.Equal(a.BandNames, b.BandNames):
+	case !slices.Equal(meta.BandNames, b.BandNames):
 		return differs("names of bands")
 	case h.trailer == nil || next.trailer == nil || h.trailer.Kind != next.trailer.Kind:
 		h.trailer = nil
@@ -89,13 +89,13 @@ func (h *holding) stack(next *holding) error {
 
 // cube writes rasters as one file of generation 3. h is what all of them hold.
 func (o *Options) cube(ctx context.Context, w io.Writer, paths []string, h *holding) error {
-	a, err := raster.Read(ctx, paths, raster.ReadOptions{
+	array, err := raster.Read(ctx, paths, raster.ReadOptions{
 		Layout: "(n t) b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
 	})
 	if err != nil {
 		return err
 	}
-	return o.cube3(ctx, w, a.Data, a.Shape[0], [3]int(a.Shape[1:]), a.DType, h)
+	return o.cube3(ctx, w, array.Data, array.Shape[0], [3]int(array.Shape[1:]), array.DType, h)
 }
 
 // cube3 writes an image, with its axes in the order t b y x, as a file of generation 3.
@@ -129,21 +129,21 @@ func (o *Options) trailer(h *holding, bands, times int) (*rumi.Trailer, error) {
 	refuse := func(format string, args ...any) (*rumi.Trailer, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
-	t := o.Trailer
-	if t.Bands == nil {
-		t.Bands, _ = rumi.BandNames(h.meta.BandNames, bands)
+	trailer := o.Trailer
+	if trailer.Bands == nil {
+		trailer.Bands, _ = rumi.BandNames(h.meta.BandNames, bands)
 	}
-	if t.Times == nil && h.trailer != nil {
-		t.Kind, t.Times = h.trailer.Kind, h.trailer.Times
+	if trailer.Times == nil && h.trailer != nil {
+		trailer.Kind, trailer.Times = h.trailer.Kind, h.trailer.Times
 	}
-	per := map[rumi.TimeKind]int{rumi.Instant: 1, rumi.Interval: 2}[t.Kind]
+	per := map[rumi.TimeKind]int{rumi.Instant: 1, rumi.Interval: 2}[trailer.Kind]
 	switch {
-	case len(t.Bands) != bands:
-		return refuse("there are %d names for its %d bands", len(t.Bands), bands)
+	case len(trailer.Bands) != bands:
+		return refuse("there are %d names for its %d bands", len(trailer.Bands), bands)
 	case per == 0:
 		return refuse("it has no times, which rumi of generation 3 needs: --time gives them")
-	case len(t.Times) != per*times:
-		return refuse("there are %d times for its %d steps of time", len(t.Times)/per, times)
+	case len(trailer.Times) != per*times:
+		return refuse("there are %d times for its %d steps of time", len(trailer.Times)/per, times)
 	}
-	return &t, nil
+	return &trailer, nil
 }

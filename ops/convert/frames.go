@@ -44,20 +44,20 @@ func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write f
 	}
 	for start := 0; start < cuts.Len(); start += len(compressors) {
 		round := compressors[:min(len(compressors), cuts.Len()-start)]
-		g, gctx := errgroup.WithContext(ctx)
+		group, gctx := errgroup.WithContext(ctx)
 		for k := range round {
 			c := &round[k]
 			if err := c.fill(gctx, in, cuts.Bytes(start+k)); err != nil {
-				return cmp.Or(g.Wait(), fmt.Errorf("samples of frame %d: %w", start+k, err))
+				return cmp.Or(group.Wait(), fmt.Errorf("samples of frame %d: %w", start+k, err))
 			}
-			g.Go(crash.Guard(func() (err error) {
+			group.Go(crash.Guard(func() (err error) {
 				if err = cuts.Check(c.samples); err == nil {
 					c.frame, err = encode(c.enc, c.samples, l.DType, cuts, start+k)
 				}
 				return err
 			}))
 		}
-		if err := g.Wait(); err != nil {
+		if err := group.Wait(); err != nil {
 			return err
 		}
 		for k := range round {

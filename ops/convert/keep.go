@@ -29,20 +29,20 @@ type holding struct {
 
 // inspect reads what the raster at path holds, without its pixels.
 func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
-	r, err := o.Opener.Open(ctx, path)
+	file, err := o.Opener.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer file.Close()
 	h := &holding{}
-	if x, err := openPicture(ctx, r, o.limits().MaxChunk); x != nil || err != nil {
+	if x, err := openPicture(ctx, file, o.limits().MaxChunk); x != nil || err != nil {
 		if err == nil {
 			h.image, h.meta = x, pictureMeta(x)
 			h.steps, err = o.Steps.Indices("t", 1)
 		}
 		return h, err
 	}
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +94,20 @@ func pictureMeta(x *chunk.Index) (m tiff.Meta) {
 // that there are no extras to read.
 // A file of generation 3 has times and names of bands.
 func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error) {
-	x, err := rumi.HeaderOf(ctx, f, o.limits().MaxChunk)
+	header, err := rumi.HeaderOf(ctx, f, o.limits().MaxChunk)
 	if err != nil {
 		return err
 	}
-	if h.steps, err = o.Steps.Indices("t", x.Times); err != nil {
+	if h.steps, err = o.Steps.Indices("t", header.Times); err != nil {
 		return err
 	}
-	if x.Generation == 3 {
+	if header.Generation == 3 {
 		trailer, err := rumi.TrailerOf(ctx, f)
 		if err != nil {
 			return err
 		}
 		h.trailer = &rumi.Trailer{Bands: trailer.Bands, Kind: trailer.Kind}
-		each := len(trailer.Times) / x.Times // 0 without times
+		each := len(trailer.Times) / header.Times // 0 without times
 		for _, k := range h.steps {
 			h.trailer.Times = append(h.trailer.Times, trailer.Times[each*k:each*(k+1)]...)
 		}
@@ -175,52 +175,53 @@ func (o *Options) left(h *holding) []string {
 			names = append(names, name)
 		}
 	}
-	m, e := &h.meta, &h.extras
+	meta, extras := &h.meta, &h.extras
 	if h.image != nil && h.image.Mask != nil {
 		add(o.Format != TOG, "mask")
 		add(h.image.Mask.Bands > 1, "masks of single bands")
 	}
 	if o.Format == TOG {
-		add(m.Overviews > 0 && !o.Overviews, "overviews (--overviews keeps them)")
+		add(meta.Overviews > 0 && !o.Overviews, "overviews (--overviews keeps them)")
 	} else {
-		add(m.Overviews > 0, "overviews")
-		add(e.Photometric > 1 || e.WhiteIsZero || slices.ContainsFunc(e.ExtraSamples, func(v uint16) bool {
-			return v != 0
-		}),
+		add(meta.Overviews > 0, "overviews")
+		add(extras.Photometric > 1 || extras.WhiteIsZero || slices.ContainsFunc(extras.ExtraSamples,
+			func(v uint16) bool {
+				return v != 0
+			}),
 			"meaning of the bands (colours, alpha)")
 	}
 	if o.Format != TOG && o.Format != Rumi {
 		o.leftTags(h, add)
 	}
 	if o.Format == Rumi3 {
-		_, kept := rumi.BandNames(m.BandNames, len(m.BandNames))
+		_, kept := rumi.BandNames(meta.BandNames, len(meta.BandNames))
 		add(!kept && o.Trailer.Bands == nil, "band names")
 	} else {
 		add(h.trailer != nil && h.trailer.Times != nil, "times")
-		add(o.Format != TOG && len(m.Bands) == 0 && m.BandNames != nil, "band names")
+		add(o.Format != TOG && len(meta.Bands) == 0 && meta.BandNames != nil, "band names")
 	}
-	add(o.Format == TileDB && m.HasTransform, "georeferencing")
-	return append(names, e.Unknown...)
+	add(o.Format == TileDB && meta.HasTransform, "georeferencing")
+	return append(names, extras.Unknown...)
 }
 
 // leftTags adds the names of what only a TOG and rumi of generation 1 can hold, as tags.
 func (o *Options) leftTags(h *holding, add func(bool, string)) {
-	m := &h.meta
-	add(m.NoData != "", "nodata value")
+	meta := &h.meta
+	add(meta.NoData != "", "nodata value")
 	named := 0 // items of GDAL metadata that the loop names one by one, so that "metadata" means the rest
-	for _, b := range m.Bands {
-		add(b.Description != "" && o.Format != Rumi3, "band names")
-		add(b.Scale != nil && *b.Scale != 1, "scale")
-		add(b.Offset != nil && *b.Offset != 0, "offset")
-		add(b.Unit != "", "units")
-		for _, is := range []bool{b.Description != "", b.Scale != nil, b.Offset != nil, b.Unit != ""} {
+	for _, band := range meta.Bands {
+		add(band.Description != "" && o.Format != Rumi3, "band names")
+		add(band.Scale != nil && *band.Scale != 1, "scale")
+		add(band.Offset != nil && *band.Offset != 0, "offset")
+		add(band.Unit != "", "units")
+		for _, is := range []bool{band.Description != "", band.Scale != nil, band.Offset != nil, band.Unit != ""} {
 			if is {
 				named++
 			}
 		}
 	}
 	add(len(h.extras.Items) > named, "metadata")
-	placed := m.HasTransform || m.EPSG != 0
+	placed := meta.HasTransform || meta.EPSG != 0
 	for _, f := range h.extras.Tags {
 		switch f.Tag {
 		case colorMapTag:
@@ -230,7 +231,7 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 		case rpcTag:
 			add(true, "RPCs")
 		case tiepointTag:
-			add(!m.HasTransform, "ground control points")
+			add(!meta.HasTransform, "ground control points")
 		case scaleTag, matrixTag, geoDoubleTag, geoTextTag:
 		case geoKeysTag:
 			add(!placed || o.Format == TileDB, "georeferencing")
@@ -256,19 +257,19 @@ func (o *Options) keep(h *holding) ([]string, error) {
 func (o *Options) readOverviews(ctx context.Context, path string, overviews []*chunk.Index,
 	used int) ([]tiff.Overview, error) {
 	var out []tiff.Overview
-	for _, x := range overviews {
-		image := *x
+	for _, index := range overviews {
+		image := *index
 		image.Mask = nil
-		a, err := o.load(ctx, path, &image, raster.ReadOptions{MaxBytes: max(1, o.MaxBytes-int64(used))})
+		array, err := o.load(ctx, path, &image, raster.ReadOptions{MaxBytes: max(1, o.MaxBytes-int64(used))})
 		if err != nil {
 			return nil, err
 		}
-		mask, err := o.readMask(ctx, path, x)
+		mask, err := o.readMask(ctx, path, index)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, tiff.Overview{Height: x.Height, Width: x.Width, Pixels: a.Data, Mask: mask})
-		used += len(a.Data) + len(mask)
+		out = append(out, tiff.Overview{Height: index.Height, Width: index.Width, Pixels: array.Data, Mask: mask})
+		used += len(array.Data) + len(mask)
 	}
 	return out, nil
 }
@@ -282,11 +283,11 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 	image := *x
 	// Without its nodata value, since validity would otherwise combine both and the new mask would exclude more.
 	image.NoData, image.NoDataBits = nil, nil
-	a, err := o.load(ctx, path, &image, raster.ReadOptions{B: raster.Selection{List: []int{0}}, Validity: true})
+	array, err := o.load(ctx, path, &image, raster.ReadOptions{B: raster.Selection{List: []int{0}}, Validity: true})
 	if err != nil {
 		return nil, err
 	}
-	return a.Valid, nil
+	return array.Valid, nil
 }
 
 // load reads an image of the file whose index is x, such as an overview.
@@ -307,29 +308,29 @@ func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta
 // ReadPlace reads where the raster file at path lies, for a TOG of the same pixels: Geo and Tags of tiff.TOGOptions.
 // The tags are the rational polynomial coefficients and, of a raster without a transform, its ground control points.
 func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo, []ifd.Field, error) {
-	m, tags, err := readMeta(ctx, path, opener, true)
-	if !m.Geo.HasTransform && slices.ContainsFunc(tags, isPlace) {
+	meta, tags, err := readMeta(ctx, path, opener, true)
+	if !meta.Geo.HasTransform && slices.ContainsFunc(tags, isPlace) {
 		return tiff.Geo{}, tags, err // the tags have its CRS, too
 	}
-	return m.Geo, slices.DeleteFunc(tags, isPlace), err
+	return meta.Geo, slices.DeleteFunc(tags, isPlace), err
 }
 
 // readMeta reads the georeferencing and the bands of the raster file at path, and with places also the tags that say
 // where it lies.
 func readMeta(ctx context.Context, path string, opener source.Opener, places bool) (m tiff.Meta, tags []ifd.Field,
 	err error) {
-	r, err := opener.Open(ctx, path)
+	file, err := opener.Open(ctx, path)
 	if err != nil {
 		return m, nil, err
 	}
-	defer r.Close()
-	if x, err := openPicture(ctx, r, 0); x != nil || err != nil {
+	defer file.Close()
+	if x, err := openPicture(ctx, file, 0); x != nil || err != nil {
 		if err == nil {
 			m = pictureMeta(x)
 		}
 		return m, nil, err
 	}
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return m, nil, err
 	}

@@ -55,13 +55,13 @@ func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Opti
 		return nil, fault.WithFile(err, name)
 	}
 	image := b.image()
-	t := o.togOptions(tiff.Geo{EPSG: g.EPSG, HasTransform: true,
+	options := o.togOptions(tiff.Geo{EPSG: g.EPSG, HasTransform: true,
 		Transform: [6]float64{g.West, g.Resolution, 0, g.North, 0, -g.Resolution}}, workers)
-	t.NoData = "nan"
+	options.NoData = "nan"
 	if o.Argmax {
-		t.NoData = fmt.Sprint(noClass)
+		options.NoData = fmt.Sprint(noClass)
 	}
-	return func(to io.Writer) error { return tiff.WriteTOG(to, image, t) }, nil
+	return func(to io.Writer) error { return tiff.WriteTOG(to, image, options) }, nil
 }
 
 func (g *GroundGrid) check() error {
@@ -83,16 +83,16 @@ func (g *GroundGrid) check() error {
 
 // each reads and blends all windows.
 func (b *blender) each(in io.Reader) error {
-	r := bufio.NewReaderSize(in, 1<<16)
+	reader := bufio.NewReaderSize(in, 1<<16)
 	row := make([]byte, 4*b.o.Grid.W)
 	for j := 0; ; j++ {
 		var corner [8]byte
-		_, err := io.ReadFull(r, corner[:])
+		_, err := io.ReadFull(reader, corner[:])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		for i := 0; i < len(b.window) && err == nil; i += b.o.Grid.W {
-			_, err = io.ReadFull(r, row)
+			_, err = io.ReadFull(reader, row)
 			for x := range b.o.Grid.W {
 				b.window[i+x] = math.Float32frombits(binary.LittleEndian.Uint32(row[4*x:]))
 			}

@@ -27,25 +27,25 @@ func NewWindows(r io.Reader) (*Windows, error) {
 		return fault.New(kind, "npy header", 0, format, args...)
 	}
 	in := bufio.NewReaderSize(r, 1<<17) // Peek sees the largest header that is read
-	a, err := npy.Parse(func(off int64, n int) ([]byte, error) {
-		b, err := in.Peek(int(off) + n)
+	array, err := npy.Parse(func(off int64, n int) ([]byte, error) {
+		data, err := in.Peek(int(off) + n)
 		if err != nil {
 			return nil, bad(fault.Corrupt, "it ends early")
 		}
-		return b[off:], nil
+		return data[off:], nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if a.Descr != "<f4" || a.Fortran || len(a.Shape) != 4 {
+	if array.Descr != "<f4" || array.Fortran || len(array.Shape) != 4 {
 		return nil, bad(fault.Unsupported,
 			"the array has shape %d and dtype %s: predictions must be (windows, bands, height, width) of "+
-				"<f4 in C order", a.Shape, a.Descr)
+				"<f4 in C order", array.Shape, array.Descr)
 	}
-	if _, err := in.Discard(a.Size); err != nil {
+	if _, err := in.Discard(array.Size); err != nil {
 		return nil, err
 	}
-	shape := a.Shape
+	shape := array.Shape
 	return &Windows{N: shape[0], Bands: shape[1], H: shape[2], W: shape[3], in: in}, nil
 }
 

@@ -54,12 +54,12 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g, b := &o.Grid, newBlender(&o)
-	for j := range g.Count(o.Height, o.Width) {
+	grid, b := &o.Grid, newBlender(&o)
+	for j := range grid.Count(o.Height, o.Width) {
 		if err := read(j, b.window); err != nil {
 			return nil, fmt.Errorf("window %d: %w", j, err)
 		}
-		window := g.At(j, o.Height, o.Width)
+		window := grid.At(j, o.Height, o.Width)
 		b.put(window.Y, window.X)
 	}
 	return b.image(), nil
@@ -88,9 +88,9 @@ func newBlender(o *Options) *blender {
 
 // put adds the window whose upper left pixel lies at a row and a column of the image, as far as it lies in the image.
 func (b *blender) put(row, column int) {
-	g, pixels := &b.o.Grid, b.o.Height*b.o.Width
-	y0, y1 := max(0, -row), min(g.H, b.o.Height-row)
-	x0, x1 := max(0, -column), min(g.W, b.o.Width-column)
+	grid, pixels := &b.o.Grid, b.o.Height*b.o.Width
+	y0, y1 := max(0, -row), min(grid.H, b.o.Height-row)
+	x0, x1 := max(0, -column), min(grid.W, b.o.Width-column)
 	if x0 >= x1 {
 		return
 	}
@@ -100,7 +100,7 @@ func (b *blender) put(row, column int) {
 			b.weight[end+x] += float32(b.down[y] * b.across[x])
 		}
 		for k := range b.o.Bands {
-			add(b.sum[k*pixels+end+x0:][:x1-x0], b.window[(k*g.H+y)*g.W+x0:], b.across[x0:], b.down[y])
+			add(b.sum[k*pixels+end+x0:][:x1-x0], b.window[(k*grid.H+y)*grid.W+x0:], b.across[x0:], b.down[y])
 		}
 	}
 }
@@ -165,7 +165,7 @@ func argmax(sum []float32, bands, pixels int, none byte) []byte {
 }
 
 func (o *Options) check() error {
-	g := &o.Grid
+	grid := &o.Grid
 	switch {
 	case o.Blend != Linear && o.Blend != Mean:
 		return fmt.Errorf("blend is %q: it must be %q or %q", o.Blend, Linear, Mean)
@@ -176,13 +176,14 @@ func (o *Options) check() error {
 	case o.Height < 1 || o.Width < 1 || o.Height > chunk.MaxSide || o.Width > chunk.MaxSide:
 		return fmt.Errorf("the image has %d by %d pixels: a side must be from 1 to %d", o.Height,
 			o.Width, chunk.MaxSide)
-	case g.H < 1 || g.W < 1 || g.H > 1<<16 || g.W > 1<<16 || g.StrideY < 1 || g.StrideX < 1 || g.StrideY > g.H ||
-		g.StrideX > g.W || g.AlignY != 1 || g.AlignX != 1:
-		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d leaves pixels out", g.H, g.W,
-			g.StrideY, g.StrideX)
-	case !g.Pad && (g.H > o.Height || g.W > o.Width):
+	case grid.H < 1 || grid.W < 1 || grid.H > 1<<16 || grid.W > 1<<16 || grid.StrideY < 1 || grid.StrideX < 1 ||
+		grid.StrideY > grid.H ||
+		grid.StrideX > grid.W || grid.AlignY != 1 || grid.AlignX != 1:
+		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d leaves pixels out", grid.H, grid.W,
+			grid.StrideY, grid.StrideX)
+	case !grid.Pad && (grid.H > o.Height || grid.W > o.Width):
 		return fmt.Errorf("windows of %d by %d pixels are larger than the image of %d by %d: the grid must pad",
-			g.H, g.W, o.Height, o.Width)
+			grid.H, grid.W, o.Height, o.Width)
 	}
 	if need := o.bytes(); need > float64(o.MaxBytes) {
 		return fault.New(fault.Limit, "image", fault.NoOffset,
@@ -206,10 +207,10 @@ func WriteTOG(w io.Writer, image []byte, o Options, geo tiff.Geo, workers int) e
 
 // togOptions returns how the image is written.
 func (o *Options) togOptions(geo tiff.Geo, workers int) tiff.TOGOptions {
-	t := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
+	options := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo,
 		Workers: max(workers, 1)}
 	if o.Argmax {
-		t.Shape[0], t.DType = 1, chunk.Uint8
+		options.Shape[0], options.DType = 1, chunk.Uint8
 	}
-	return t
+	return options
 }

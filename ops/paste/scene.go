@@ -19,7 +19,7 @@ import (
 func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options,
 	workers int) (write func(io.Writer) error, err error) {
 	// No limit of chunks, because only the header of the scene is read.
-	a, _, err := catalog.OpenAsset(ctx, files, scene, math.MaxInt)
+	asset, _, err := catalog.OpenAsset(ctx, files, scene, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -27,24 +27,24 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 	if err != nil {
 		return nil, fault.WithFile(err, scene)
 	}
-	w, err := NewWindows(in)
+	windows, err := NewWindows(in)
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	o.Bands, o.Height, o.Width = w.Bands, a.Index.Height, a.Index.Width
+	o.Bands, o.Height, o.Width = windows.Bands, asset.Index.Height, asset.Index.Width
 	// Before the windows are counted: a stride of 0 would divide by it.
 	if err := o.check(); err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	if n := o.Grid.Count(o.Height, o.Width); n != int64(w.N) || w.H != o.Grid.H || w.W != o.Grid.W {
+	if n := o.Grid.Count(o.Height, o.Width); n != int64(windows.N) || windows.H != o.Grid.H || windows.W != o.Grid.W {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
 			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
-			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
+			windows.N, windows.H, windows.W, n, o.Grid.H, o.Grid.W), name)
 	}
 	if err := budget.Grow(ctx, int64(o.bytes())); err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	image, err := Image(o, w.Read)
+	image, err := Image(o, windows.Read)
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}

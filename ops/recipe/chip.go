@@ -78,14 +78,14 @@ func (f *file) into(s *build.Sample) {
 
 // chip makes the chip of position i.
 func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
-	b, err := m.engine.Start(ctx, shuffle.StepTicket(0, i, 1, 0, 1), false).Wait(ctx)
+	batch, err := m.engine.Start(ctx, shuffle.StepTicket(0, i, 1, 0, 1), false).Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer b.Release()
+	defer batch.Release()
 	c := &chip{}
-	if len(b.Bad) > 0 {
-		c.why = errBad(&b.Bad[0])
+	if len(batch.Bad) > 0 {
+		c.why = errBad(&batch.Bad[0])
 		switch {
 		case fault.KindOf(c.why) == fault.Misplaced && m.recipe.Quality.Pairs == "drop":
 			c.left = misplaced
@@ -101,22 +101,22 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 	if c.source, err = m.engine.ID(ctx, draw.Dataset, draw.Row); err != nil {
 		return nil, err
 	}
-	windows, err := m.origins(ctx, b, draw)
+	windows, err := m.origins(ctx, batch, draw)
 	if err != nil {
 		return nil, err
 	}
-	place := b.Tensor("geo.lonlat").Float64()
+	place := batch.Tensor("geo.lonlat").Float64()
 	c.lonlat = [2]float64{place[0], place[1]}
 	if c.split, err = m.partOf(c); err != nil {
 		return nil, err
 	}
-	if m.isEmpty(b) {
+	if m.isEmpty(batch) {
 		c.left = empty
 		return c, nil
 	}
 	images := make([]image, len(windows))
 	for k := range images {
-		if images[k], err = m.image(b, k); err != nil {
+		if images[k], err = m.image(batch, k); err != nil {
 			return nil, fault.WithFile(err, windows[k].Asset.URI)
 		}
 	}
@@ -124,7 +124,7 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		c.left = unlabelled
 		return c, err
 	}
-	return c, m.encode(ctx, b, c, images, windows)
+	return c, m.encode(ctx, batch, c, images, windows)
 }
 
 // encode makes the files of a chip.
@@ -169,18 +169,19 @@ func (m *maker) count(c *chip, k int, im image, t *tally) error {
 
 // isEmpty reports whether a field has more nodata than the recipe allows.
 func (m *maker) isEmpty(b *loader.Batch) bool {
-	q := &m.recipe.Quality
-	if q.MaxNoData == nil {
+	quality := &m.recipe.Quality
+	if quality.MaxNoData == nil {
 		return false
 	}
 	for i := range m.recipe.Fields {
 		name := m.recipe.Fields[i].Name
-		if !q.about(name) || m.recipe.Fields[i].Vector != nil {
+		if !quality.about(name) || m.recipe.Fields[i].Vector != nil {
 			continue
 		}
 		valid := b.Tensor(name + validity).Data
 		missing := bytes.Count(valid, []byte{0})
-		if missing > 0 && float64(missing)/float64(len(valid)) > *q.MaxNoData { // a product may round: see Labels.in
+		// A product may round: see Labels.in.
+		if missing > 0 && float64(missing)/float64(len(valid)) > *quality.MaxNoData {
 			return true
 		}
 	}
@@ -189,12 +190,12 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 
 // isLabelled reports whether a chip has the labels that the recipe wants.
 func (m *maker) isLabelled(images []image, windows []*origin) (bool, error) {
-	l := m.recipe.Quality.Labels
-	if l == nil {
+	labels := m.recipe.Quality.Labels
+	if labels == nil {
 		return true, nil
 	}
-	k := m.recipe.field(l.Field)
-	enough, err := l.in(images[k].pixels, images[k].valid)
+	k := m.recipe.field(labels.Field)
+	enough, err := labels.in(images[k].pixels, images[k].valid)
 	return enough, fault.WithFile(err, windows[k].Asset.URI)
 }
 
@@ -243,24 +244,24 @@ func (m *maker) origins(ctx context.Context, b *loader.Batch, draw shuffle.Draw)
 
 // image returns the pixels of field k. All of a mask of shapes are valid.
 func (m *maker) image(b *loader.Batch, k int) (im image, _ error) {
-	f := &m.recipe.Fields[k]
-	pixels := b.Tensor(f.Name)
-	if f.Vector != nil {
+	field := &m.recipe.Fields[k]
+	pixels := b.Tensor(field.Name)
+	if field.Vector != nil {
 		tensor := *pixels
 		tensor.Shape = append([]int64{1}, pixels.Shape...)
 		size := pixels.Shape[1] * pixels.Shape[2]
 		return image{&tensor, bytes.Repeat([]byte{1}, int(size))}, nil
 	}
 	if len(pixels.Shape) != 4 {
-		return im, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset,
+		return im, fault.New(fault.Unsupported, "field "+field.Name, fault.NoOffset,
 			"it has axes %q: chips have bands, y and x", pixels.Axes)
 	}
-	return image{pixels, b.Tensor(f.Name + validity).Data}, nil
+	return image{pixels, b.Tensor(field.Name + validity).Data}, nil
 }
 
 // file encodes the raster of field k.
 func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *origin, t *tally) (*file, error) {
-	f, pixels := &m.recipe.Fields[k], im.pixels
+	field, pixels := &m.recipe.Fields[k], im.pixels
 	meta, err := m.meta(ctx, &w.RasterWindow)
 	if err != nil {
 		return nil, err
@@ -275,10 +276,10 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	window := w.Window
 	out := &file{facts: facts{Window: [4]int64{int64(window.Y), int64(window.X), int64(window.H), int64(window.W)},
 		Raster: columns.Raster{Shape: shape, EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform}}}
-	if f.Vector == nil {
-		out.Bands = bandsOf(f, meta, shape[0])
+	if field.Vector == nil {
+		out.Bands = bandsOf(field, meta, shape[0])
 		c.Bands = out.Bands
-		if out.Moved, err = missing(&c, f, meta, w, im.valid); err != nil {
+		if out.Moved, err = missing(&c, field, meta, w, im.valid); err != nil {
 			return nil, err
 		}
 	}
@@ -288,25 +289,25 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		}
 	}
 	var w2 bytes.Buffer
-	o, err := f.options(Pair{shape[1], shape[2]})
+	options, err := field.options(Pair{shape[1], shape[2]})
 	if err == nil {
-		err = timed(&o, f, b)
+		err = timed(&options, field, b)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Write(ctx, &w2, o); err != nil {
+	if err := c.Write(ctx, &w2, options); err != nil {
 		return nil, err
 	}
 	out.bytes = w2.Bytes()
 	out.Size, out.CRC = int64(len(out.bytes)), crc32.ChecksumIEEE(out.bytes)
 	if *m.recipe.Index {
 		// Read back, so that the copy of the header equals what any reader makes.
-		a, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
+		asset, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
 		if err != nil {
 			return nil, err
 		}
-		out.Index, out.Names = read.Kept(a.Index), catalog.NamesText(a.Names)
+		out.Index, out.Names = read.Kept(asset.Index), catalog.NamesText(asset.Names)
 	}
 	return out, nil
 }
@@ -339,7 +340,7 @@ func (b written) Open(context.Context, string) (source.Reader, error) {
 // missing gives a chip its nodata value, and a mask where no value says which pixels are missing. It returns how many
 // valid samples had the nodata value and were moved to the next value.
 func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte) (moved int64, err error) {
-	x := w.Asset.Index
+	index := w.Asset.Index
 	native := f.DType == "" || f.DType == "native"
 	var sample []byte // the nodata value; nil if the chip has none
 	switch {
@@ -348,11 +349,11 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 		c.NoData = number(v)
 		return avoid(c.Pixels, valid, sampleOf(&chunk.Index{DType: c.DType, NoData: &v}), c.DType), nil
 	case native:
-		c.NoData, sample = noDataOf(x, meta), sampleOf(x)
+		c.NoData, sample = noDataOf(index, meta), sampleOf(index)
 	}
 	// Where no scene of a window on the ground has a pixel, it is as past the edge.
 	box := &w.Window
-	outside := w.place != nil || box.Y < 0 || box.X < 0 || box.Y+box.H > x.Height || box.X+box.W > x.Width
+	outside := w.place != nil || box.Y < 0 || box.X < 0 || box.Y+box.H > index.Height || box.X+box.W > index.Width
 	if w.place != nil && c.NoData != "" && sample != nil && has(c.Pixels, valid, sample) {
 		// In another scene of the window the nodata value of the first one is a value like others.
 		none := c.NoData
@@ -364,14 +365,14 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 			"is that of one and a value of another, and bands miss other pixels: the field's nodata gives one", none)
 	}
 	switch {
-	case outside && native && x.Mask == nil && c.NoData != "" && sample != nil:
+	case outside && native && index.Mask == nil && c.NoData != "" && sample != nil:
 		// The padding is 0 so far. A mask would hide the nodata of single bands from GDAL, and not fit into a rumi.
 		fillMissing(c.Pixels, valid, sample)
-	case x.Mask != nil || outside || !native && c.NoData == "":
+	case index.Mask != nil || outside || !native && c.NoData == "":
 		c.Mask = maskOf(valid, c.Shape)
 	}
 	if c.NoData == "" && !whole(c.Mask, valid) {
-		return byValue(c, f, noDataOf(x, meta), valid)
+		return byValue(c, f, noDataOf(index, meta), valid)
 	}
 	if c.NoData != "" && sample != nil {
 		moved = avoid(c.Pixels, valid, sample, c.DType)
@@ -439,22 +440,22 @@ func windowTransform(t *[6]float64, w shuffle.Box, shape [3]int) [6]float64 {
 
 // meta returns the georeferencing and the names of bands of an asset.
 func (m *maker) meta(ctx context.Context, w *loader.RasterWindow) (*tiff.Meta, error) {
-	a := &w.Asset
-	if a.Parts != nil || a.Index.Blocks != nil {
+	asset := &w.Asset
+	if asset.Parts != nil || asset.Index.Blocks != nil {
 		meta := &tiff.Meta{}
-		if a.Place != nil {
-			meta.EPSG, meta.HasTransform = a.Place.EPSG, true
-			meta.Transform = a.Place.Transform(a.Index.Height, a.Index.Width)
+		if asset.Place != nil {
+			meta.EPSG, meta.HasTransform = asset.Place.EPSG, true
+			meta.Transform = asset.Place.Transform(asset.Index.Height, asset.Index.Width)
 		}
 		return meta, nil
 	}
-	key := a.Name()
+	key := asset.Name()
 	if meta, ok := m.metas.Get(key); ok {
 		return meta, nil
 	}
-	meta, err := convert.ReadMeta(ctx, a.URI, rows.Alone(m.options.Loader.Opener, *a))
+	meta, err := convert.ReadMeta(ctx, asset.URI, rows.Alone(m.options.Loader.Opener, *asset))
 	if err != nil {
-		return nil, a.Fault(err)
+		return nil, asset.Fault(err)
 	}
 	m.metas.Add(key, &meta, metaCost+int64(len(meta.GDALMetadata)))
 	return &meta, nil
@@ -523,12 +524,12 @@ func (q *Quality) about(field string) bool {
 
 // partOf returns the part of the split that a chip belongs to.
 func (m *maker) partOf(c *chip) (string, error) {
-	s := m.recipe.Split
-	if s == nil {
+	split := m.recipe.Split
+	if split == nil {
 		return "", nil
 	}
 	pos := -1
-	switch s.By {
+	switch split.By {
 	case "hash":
 		pos = m.split.OfText(c.source)
 	case "column":
@@ -536,15 +537,15 @@ func (m *maker) partOf(c *chip) (string, error) {
 			pos = m.split.OfText(string(m.groups.AppendJSON(nil, int(c.row))))
 		}
 	case "place":
-		pos = m.split.OfCell([4]float64{c.lonlat[0], c.lonlat[1], c.lonlat[0], c.lonlat[1]}, s.Cell)
+		pos = m.split.OfCell([4]float64{c.lonlat[0], c.lonlat[1], c.lonlat[0], c.lonlat[1]}, split.Cell)
 	}
 	if pos < 0 {
 		what := "place"
-		if s.By == "column" {
-			what = "column " + strconv.Quote(s.Column)
+		if split.By == "column" {
+			what = "column " + strconv.Quote(split.Column)
 		}
 		return "", fault.New(fault.Unsupported, "sample "+c.source, fault.NoOffset,
-			"belongs to no part of the split by %s: its %s is not known", s.By, what)
+			"belongs to no part of the split by %s: its %s is not known", split.By, what)
 	}
 	return m.split.Shares[pos].Name, nil
 }

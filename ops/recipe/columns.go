@@ -155,11 +155,11 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 // carried adds the columns of the source.
 func (m *maker) carried(ctx context.Context, to *columns.Set) error {
 	for _, c := range m.names {
-		v, err := m.data.Take(m.table.rows).Column(ctx, c.from)
+		values, err := m.data.Take(m.table.rows).Column(ctx, c.from)
 		if err != nil {
 			return err
 		}
-		to.Add(c.to, v)
+		to.Add(c.to, values)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
 	}
 	for _, name := range []string{columnIndex, columnHeader} {
 		found := false
-		v := columns.Bytes(n, func(i int) []byte {
+		values := columns.Bytes(n, func(i int) []byte {
 			blob := of(i).Index
 			if rumi.IsBlob(blob) != (name == columnHeader) {
 				return nil
@@ -181,7 +181,7 @@ func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
 			return blob
 		})
 		if found {
-			to.Add(name, v)
+			to.Add(name, values)
 		}
 	}
 	names, missing := make([]string, n), make([]bool, n)

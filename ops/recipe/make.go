@@ -168,12 +168,12 @@ func (m *maker) writeInStore(ctx context.Context, path string, samples putSample
 		left.Result = *written
 		return left, nil
 	}
-	f, err := durable.NewFolder(pathname.Join(os.TempDir(), "chaski-make"))
+	folder, err := durable.NewFolder(pathname.Join(os.TempDir(), "chaski-make"))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Remove()) }()
-	w, err := m.openWork(pathname.Join(f.Path, "made"))
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	w, err := m.openWork(pathname.Join(folder.Path, "made"))
 	if err != nil {
 		return nil, err
 	}
@@ -184,14 +184,14 @@ func (m *maker) writeInStore(ctx context.Context, path string, samples putSample
 // all calls put with every chip, and returns the columns and the description of the container.
 func (m *maker) all(ctx context.Context, w *work, put func(*build.Sample) error,
 	samples putSamples) (left *Result, _ build.Collection, levels []*tables.Table, err error) {
-	c, err := m.recipe.collection()
+	collection, err := m.recipe.collection()
 	if err != nil {
 		return nil, build.Collection{}, nil, err
 	}
 	if left, err = samples(ctx, m, w, put); err == nil {
 		levels, err = m.columns(ctx)
 	}
-	return left, *c, levels, err
+	return left, *collection, levels, err
 }
 
 // writable returns an error, before the work, if the recipe cannot be written in a form.
@@ -236,17 +236,18 @@ func (m *maker) write(ctx context.Context, w *work, path string, samples putSamp
 	if len(m.recipe.Fields) == 1 {
 		shards.Name = m.recipe.Fields[0].Name
 	}
-	o := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes, PartCount: m.options.PartCount,
-		PartBy: m.options.PartBy, Shards: shards, Opener: m.options.Loader.Opener, Store: m.options.Store}
-	if o.Form == build.StreamingTaco {
+	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes,
+		PartCount: m.options.PartCount,
+		PartBy:    m.options.PartBy, Shards: shards, Opener: m.options.Loader.Opener, Store: m.options.Store}
+	if options.Form == build.StreamingTaco {
 		// The opener of the options may see other folders only.
 		files := &source.Files{}
 		defer func() { err = errors.Join(err, files.Close()) }()
 		c := &columns.Compute{Workers: m.workers}
-		c.Stream(&o, files)
-		o.Inspect = c.Inspect
+		c.Stream(&options, files)
+		options.Inspect = c.Inspect
 	}
-	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(), o,
+	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(), options,
 		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
 			w.flush = sink.Flush
 			var c build.Collection
@@ -289,7 +290,7 @@ const (
 
 // open opens the source of a recipe.
 func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
-	s, err := r.spec(o.Base)
+	sp, err := r.spec(o.Base)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
@@ -302,7 +303,7 @@ func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
 		m.seen = newHashes(*d)
 	}
 	o.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
-	if m.engine, err = loader.Open(ctx, s, o.Loader); err != nil {
+	if m.engine, err = loader.Open(ctx, sp, o.Loader); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -322,23 +323,23 @@ func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
 
 // openColumns reads the columns of the source that the recipe needs.
 func (m *maker) openColumns(ctx context.Context) (err error) {
-	r := m.recipe
-	byColumn := r.Split != nil && r.Split.By == "column"
-	if len(r.Columns) > 0 || byColumn {
+	recipe := m.recipe
+	byColumn := recipe.Split != nil && recipe.Split.By == "column"
+	if len(recipe.Columns) > 0 || byColumn {
 		if m.data, err = m.engine.Data(ctx); err != nil {
 			return err
 		}
 		source := m.engine.Spec().Source
-		container := len(r.Parts) > 0 || taco.Is(ctx, m.options.Loader.Opener, source)
+		container := len(recipe.Parts) > 0 || taco.Is(ctx, m.options.Loader.Opener, source)
 		if err := m.choose(container); err != nil {
 			return err
 		}
 	}
-	if r.Split == nil {
+	if recipe.Split == nil {
 		return nil
 	}
-	if m.split, err = r.Split.hash(); err == nil && byColumn {
-		m.groups, err = m.data.Column(ctx, r.Split.Column)
+	if m.split, err = recipe.Split.hash(); err == nil && byColumn {
+		m.groups, err = m.data.Column(ctx, recipe.Split.Column)
 	}
 	return err
 }
@@ -426,18 +427,18 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 		res.Duplicates++
 		return nil
 	default:
-		s := &build.Sample{ID: m.ids.of(c, m.recipe)}
+		sample := &build.Sample{ID: m.ids.of(c, m.recipe)}
 		if len(c.files) == 1 {
-			c.files[0].into(s)
+			c.files[0].into(sample)
 		} else {
-			s.Children = &build.Tortilla{}
+			sample.Children = &build.Tortilla{}
 			for i := range c.files {
 				below := build.Sample{ID: m.recipe.Fields[i].Name}
 				c.files[i].into(&below)
-				s.Children.Samples = append(s.Children.Samples, below)
+				sample.Children.Samples = append(sample.Children.Samples, below)
 			}
 		}
-		if err := put(s); err != nil {
+		if err := put(sample); err != nil {
 			return err
 		}
 		m.table.add(c)

@@ -24,14 +24,14 @@ func sampleOf(x *chunk.Index) []byte {
 // byValue gives a chip whose bands miss different pixels the nodata value of its source, because a mask is the same for
 // all bands. It is an error if the source has none, or the chip's dtype cannot hold it.
 func byValue(c *convert.Chip, f *Field, nodata string, valid []byte) (moved int64, err error) {
-	x, ok := noDataAs(nodata, c.DType)
+	index, ok := noDataAs(nodata, c.DType)
 	if !ok {
 		return 0, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset, "its bands miss different pixels, "+
 			"which a mask cannot say, and %s cannot hold the source's nodata value %q: the field's nodata gives one",
 			c.DType, nodata)
 	}
 	c.NoData, c.Mask = nodata, nil
-	sample := sampleOf(x)
+	sample := sampleOf(index)
 	fillMissing(c.Pixels, valid, sample)
 	return avoid(c.Pixels, valid, sample, c.DType), nil
 }

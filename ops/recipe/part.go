@@ -329,11 +329,11 @@ func floats(bits []uint64) []float64 {
 }
 
 func writeLine(w io.Writer, v any) error {
-	b, err := json.Marshal(v)
+	buf, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = w.Write(append(buf, '\n'))
 	return err
 }
 

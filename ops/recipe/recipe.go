@@ -200,15 +200,15 @@ func Parse(b []byte) (*Recipe, error) {
 	if len(b) > MaxBytes {
 		return nil, fmt.Errorf("recipe: %d bytes, at most %d", len(b), MaxBytes)
 	}
-	r := &Recipe{}
+	recipe := &Recipe{}
 	// The library must not end a program on what somebody wrote.
 	err := crash.Call(func() error {
-		d := yaml.NewDecoder(bytes.NewReader(b))
-		d.KnownFields(true)
-		if err := d.Decode(r); err != nil {
+		decoder := yaml.NewDecoder(bytes.NewReader(b))
+		decoder.KnownFields(true)
+		if err := decoder.Decode(recipe); err != nil {
 			return err
 		}
-		if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 			return errors.New("a second document follows the first")
 		}
 		var n yaml.Node
@@ -219,7 +219,7 @@ func Parse(b []byte) (*Recipe, error) {
 			return err
 		}
 		var err error
-		r.Collection, err = members(&n)
+		recipe.Collection, err = members(&n)
 		return err
 	})
 	if errors.Is(err, io.EOF) {
@@ -228,11 +228,11 @@ func Parse(b []byte) (*Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %s", plain(err))
 	}
-	r.defaults()
-	if err := r.check(); err != nil {
+	recipe.defaults()
+	if err := recipe.check(); err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	return r, nil
+	return recipe, nil
 }
 
 var (
@@ -246,11 +246,11 @@ func plain(err error) string {
 	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
 	text = unknownKey.ReplaceAllString(text, `there is no key "$1"`)
 	text = wrongType.ReplaceAllStringFunc(text, func(s string) string {
-		m := wrongType.FindStringSubmatch(s)
-		if m[2] == "" {
-			return "what is here is not " + kindOf(m[3])
+		names := wrongType.FindStringSubmatch(s)
+		if names[2] == "" {
+			return "what is here is not " + kindOf(names[3])
 		}
-		return fmt.Sprintf("%q is not %s", m[2], kindOf(m[3]))
+		return fmt.Sprintf("%q is not %s", names[2], kindOf(names[3]))
 	})
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", ";")), " ")
 }
@@ -293,14 +293,14 @@ func (r *Recipe) defaults() {
 		set(&r.Fields[0].Name, "image")
 	}
 	for i := range r.Fields {
-		f := &r.Fields[i]
-		set(&f.Codec.Format, convert.TOG)
-		if f.Codec.Format != convert.TOG {
-			set(&f.Codec.Graph, "auto")
+		field := &r.Fields[i]
+		set(&field.Codec.Format, convert.TOG)
+		if field.Codec.Format != convert.TOG {
+			set(&field.Codec.Graph, "auto")
 		}
-		f.Codec.Strict = cmp.Or(f.Codec.Strict, &yes)
-		if f.Codec.Level == 0 {
-			f.Codec.Level = 13
+		field.Codec.Strict = cmp.Or(field.Codec.Strict, &yes)
+		if field.Codec.Level == 0 {
+			field.Codec.Level = 13
 		}
 	}
 }
@@ -344,31 +344,32 @@ func (r *Recipe) check() error {
 }
 
 func (r *Recipe) checkWindows() error {
-	w := r.Windows
+	windows := r.Windows
 	for _, m := range []struct {
 		name  string
 		given bool
 		kinds []string
 	}{
-		{"size", w.Size != Pair{}, []string{Grid, Random, Weighted}},
-		{"stride", w.Stride != Pair{}, []string{Grid}},
-		{"pad", w.Pad, []string{Grid}},
-		{"per_file", w.PerFile != 0, []string{Random, Weighted}},
-		{"seed", w.Seed != 0, []string{Random, Weighted, Ground}},
-		{"weights", w.Weights != "", []string{Weighted}},
+		{"size", windows.Size != Pair{}, []string{Grid, Random, Weighted}},
+		{"stride", windows.Stride != Pair{}, []string{Grid}},
+		{"pad", windows.Pad, []string{Grid}},
+		{"per_file", windows.PerFile != 0, []string{Random, Weighted}},
+		{"seed", windows.Seed != 0, []string{Random, Weighted, Ground}},
+		{"weights", windows.Weights != "", []string{Weighted}},
 	} {
-		if m.given && !slices.Contains(m.kinds, w.Kind) {
-			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " or "), w.Kind)
+		if m.given && !slices.Contains(m.kinds, windows.Kind) {
+			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " or "),
+				windows.Kind)
 		}
 	}
-	if w.inPixels() && w.Size == (Pair{}) {
-		return fmt.Errorf("windows.size is missing, or 0: kind %s needs it", w.Kind)
+	if windows.inPixels() && windows.Size == (Pair{}) {
+		return fmt.Errorf("windows.size is missing, or 0: kind %s needs it", windows.Kind)
 	}
-	if w.Kind == Weighted && w.Weights == "" {
+	if windows.Kind == Weighted && windows.Weights == "" {
 		return fmt.Errorf("windows.weights is missing: kind %s needs the file that 'chaski stats --sampling' writes",
-			w.Kind)
+			windows.Kind)
 	}
-	return w.checkGround()
+	return windows.checkGround()
 }
 
 // inRecipe gives members of a spec the names that a recipe has for them.
@@ -377,12 +378,12 @@ var inRecipe = strings.NewReplacer("spec: per_asset ", "windows.per_file ", "spe
 
 // checkGround checks the rules that the loader does not check.
 func (w *Windows) checkGround() error {
-	switch g := w.Ground; {
-	case w.Kind != Ground && !reflect.ValueOf(g).IsZero():
+	switch ground := w.Ground; {
+	case w.Kind != Ground && !reflect.ValueOf(ground).IsZero():
 		return fmt.Errorf("windows has keys for kind %s, such as size_m: kind is %s", Ground, w.Kind)
-	case g.Length != 0 || g.Order != "" || g.Step != "":
+	case ground.Length != 0 || ground.Order != "" || ground.Step != "":
 		return errors.New("windows.length, order and step are for sequences: a chip is one image")
-	case g.Cover != "":
+	case ground.Cover != "":
 		return errors.New("windows.cover is for scenes of several datasets: a recipe has one source")
 	}
 	return nil
@@ -390,37 +391,39 @@ func (w *Windows) checkGround() error {
 
 func (r *Recipe) checkFields() error {
 	seen := map[string]bool{}
-	for i, f := range r.Fields {
+	for i, field := range r.Fields {
 		switch {
-		case f.Name == "":
+		case field.Name == "":
 			return fmt.Errorf("field %d has no name", i)
-		case seen[f.Name]:
-			return fmt.Errorf("two fields are called %q", f.Name)
-		case f.Vector != nil && !slices.Contains([]string{"", spec.MaskVector, spec.InstanceVector}, f.Vector.Kind):
-			return fmt.Errorf("field %q: vector.kind is %q: a raster is %s or %s", f.Name, f.Vector.Kind,
+		case seen[field.Name]:
+			return fmt.Errorf("two fields are called %q", field.Name)
+		case field.Vector != nil && !slices.Contains([]string{"", spec.MaskVector, spec.InstanceVector},
+			field.Vector.Kind):
+			return fmt.Errorf("field %q: vector.kind is %q: a raster is %s or %s", field.Name, field.Vector.Kind,
 				spec.MaskVector, spec.InstanceVector)
-		case !slices.Contains([]string{"", "native", "float32", "uint8", "int64"}, f.DType):
-			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", f.Name, f.DType)
-		case f.Clip && f.DType != "uint8":
-			return fmt.Errorf("field %q: clip is true, and dtype is %q: it is for uint8", f.Name, f.DType)
+		case !slices.Contains([]string{"", "native", "float32", "uint8", "int64"}, field.DType):
+			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", field.Name,
+				field.DType)
+		case field.Clip && field.DType != "uint8":
+			return fmt.Errorf("field %q: clip is true, and dtype is %q: it is for uint8", field.Name, field.DType)
 		}
-		if err := f.checkCodec(); err != nil {
-			return fmt.Errorf("field %q: %w", f.Name, err)
+		if err := field.checkCodec(); err != nil {
+			return fmt.Errorf("field %q: %w", field.Name, err)
 		}
-		seen[f.Name] = true
+		seen[field.Name] = true
 	}
 	return nil
 }
 
 func (f *Field) checkCodec() error {
-	c := &f.Codec
+	codec := &f.Codec
 	switch formats := []string{convert.TOG, convert.Rumi, convert.Rumi2, convert.Rumi3}; {
-	case !slices.Contains(formats, c.Format):
-		return fmt.Errorf("codec.format is %q: it must be %s", c.Format, strings.Join(formats, " or "))
-	case c.Format == convert.TOG && (c.Graph != "" || c.Cost != 0):
-		return fmt.Errorf("codec.graph and codec.max_cost are for rumi: codec.format is %s", c.Format)
-	case c.Format != convert.Rumi3 && (c.Unit != "" || c.Geozl != 0 || c.Time != ""):
-		return fmt.Errorf("codec.unit, codec.geozl and codec.time are for rumi3: codec.format is %s", c.Format)
+	case !slices.Contains(formats, codec.Format):
+		return fmt.Errorf("codec.format is %q: it must be %s", codec.Format, strings.Join(formats, " or "))
+	case codec.Format == convert.TOG && (codec.Graph != "" || codec.Cost != 0):
+		return fmt.Errorf("codec.graph and codec.max_cost are for rumi: codec.format is %s", codec.Format)
+	case codec.Format != convert.Rumi3 && (codec.Unit != "" || codec.Geozl != 0 || codec.Time != ""):
+		return fmt.Errorf("codec.unit, codec.geozl and codec.time are for rumi3: codec.format is %s", codec.Format)
 	}
 	o, err := f.options(Pair{16, 16})
 	if err == nil {
@@ -457,22 +460,22 @@ func (r *Recipe) field(name string) int {
 }
 
 func (r *Recipe) checkLabels() error {
-	l := r.Quality.Labels
-	if l == nil {
+	labels := r.Quality.Labels
+	if labels == nil {
 		return nil
 	}
-	i := r.field(l.Field)
+	i := r.field(labels.Field)
 	switch {
-	case l.Field == "":
+	case labels.Field == "":
 		return errors.New("quality.labels.field is missing")
 	case i < 0:
-		return fmt.Errorf("quality.labels.field: there is no field %q", l.Field)
+		return fmt.Errorf("quality.labels.field: there is no field %q", labels.Field)
 	case r.Fields[i].DType == "float32":
-		return fmt.Errorf("quality.labels.field: field %q has dtype float32: classes are whole numbers", l.Field)
+		return fmt.Errorf("quality.labels.field: field %q has dtype float32: classes are whole numbers", labels.Field)
 	case r.Fields[i].Vector != nil && r.Fields[i].Vector.Kind == spec.InstanceVector:
-		return fmt.Errorf("quality.labels.field: field %q is of instances, which have no classes", l.Field)
+		return fmt.Errorf("quality.labels.field: field %q is of instances, which have no classes", labels.Field)
 	}
-	return l.check()
+	return labels.check()
 }
 
 func (s *Split) check() error {

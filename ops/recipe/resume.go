@@ -144,12 +144,12 @@ func (m *maker) key(form build.Form) (string, error) {
 
 // version returns the version of the program and the commit that it is of.
 func version() string {
-	b, ok := debug.ReadBuildInfo()
+	buildInfo, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
-	v := b.Main.Version
-	for _, s := range b.Settings {
+	v := buildInfo.Main.Version
+	for _, s := range buildInfo.Settings {
 		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
 			v += " " + s.Value
 		}
@@ -166,18 +166,18 @@ func exists(path string) bool {
 func (w *work) open() error {
 	first := true
 	journal, err := durable.OpenJournal(pathname.Join(w.folder.Path, "journal"), func(record []byte) error {
-		d := gob.NewDecoder(bytes.NewReader(record))
+		decoder := gob.NewDecoder(bytes.NewReader(record))
 		if first {
 			first = false
 			var have string
-			if err := d.Decode(&have); err != nil || have != w.key {
+			if err := decoder.Decode(&have); err != nil || have != w.key {
 				return fault.New(fault.Unsupported, "interrupted run", fault.NoOffset,
 					"had another recipe, source or version of chaski: without --resume it begins again")
 			}
 			return nil
 		}
 		var n note
-		if err := d.Decode(&n); err != nil {
+		if err := decoder.Decode(&n); err != nil {
 			return fault.Wrap(fault.Corrupt, "interrupted run", fault.NoOffset, err)
 		}
 		w.notes = append(w.notes, n)
@@ -229,12 +229,12 @@ func (m *maker) restore(w *work) error {
 	if w.count == 0 || !*m.recipe.Statistics {
 		return nil
 	}
-	b, err := os.ReadFile(w.stats())
+	data, err := os.ReadFile(w.stats())
 	if err != nil {
 		return err
 	}
 	var states [][]byte
-	err = gob.NewDecoder(bytes.NewReader(b)).Decode(&states)
+	err = gob.NewDecoder(bytes.NewReader(data)).Decode(&states)
 	if err == nil && len(states) > 0 && len(states) != len(m.recipe.Fields) {
 		err = fmt.Errorf("%d states of %d fields", len(states), len(m.recipe.Fields))
 	}

@@ -31,43 +31,47 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 			return pathname.Join(base, name)
 		})
 	}
-	s := spec.Spec{Source: place(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
-	s.Missing = r.Missing
+	sp := spec.Spec{Source: place(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
+	sp.Missing = r.Missing
 	for _, p := range r.Parts {
-		s.Parts = append(s.Parts, place(p))
+		sp.Parts = append(sp.Parts, place(p))
 	}
 	if r.Where != "" {
-		s.Where = append(s.Where, spec.Condition{SQL: r.Where})
+		sp.Where = append(sp.Where, spec.Condition{SQL: r.Where})
 	}
 	if r.BBox != nil {
-		s.Where = append(s.Where, spec.Condition{BBox: (*[4]float64)(r.BBox)})
+		sp.Where = append(sp.Where, spec.Condition{BBox: (*[4]float64)(r.BBox)})
 	}
 	if r.Datetime != "" {
-		s.Where = append(s.Where, spec.Condition{Datetime: r.Datetime})
+		sp.Where = append(sp.Where, spec.Condition{Datetime: r.Datetime})
 	}
-	w := r.Windows
-	switch w.Kind {
+	windows := r.Windows
+	switch windows.Kind {
 	case Grid:
-		s.Sampler = spec.Sampler{Kind: spec.GridWindow, Height: w.Size.H, Width: w.Size.W, StrideY: w.Stride.H,
-			StrideX: w.Stride.W, Pad: w.Pad}
+		sp.Sampler = spec.Sampler{Kind: spec.GridWindow, Height: windows.Size.H, Width: windows.Size.W,
+			StrideY: windows.Stride.H,
+			StrideX: windows.Stride.W, Pad: windows.Pad}
 	case Random:
-		s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile}
+		sp.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: windows.Size.H, Width: windows.Size.W,
+			PerAsset: windows.PerFile}
 	case Weighted:
-		s.Sampler = spec.Sampler{Kind: spec.WeightedWindow, Height: w.Size.H, Width: w.Size.W, PerAsset: w.PerFile,
-			Weights: place(w.Weights)}
+		sp.Sampler = spec.Sampler{Kind: spec.WeightedWindow, Height: windows.Size.H, Width: windows.Size.W,
+			PerAsset: windows.PerFile,
+			Weights:  place(windows.Weights)}
 	case Ground:
-		s.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: w.Ground}
-		if g := &s.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(string(g.ROI)), "{") { // GeoJSON
+		sp.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: windows.Ground}
+		// GeoJSON.
+		if g := &sp.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(string(g.ROI)), "{") {
 			g.ROI = spec.GeoJSON(place(string(g.ROI)))
 		}
 		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
-		s.BadSamples = cmp.Or(map[string]string{"error": spec.BadError}[r.BadSamples], s.BadSamples)
+		sp.BadSamples = cmp.Or(map[string]string{"error": spec.BadError}[r.BadSamples], sp.BadSamples)
 	}
 	for i := range r.Fields {
-		s.Fields = append(s.Fields, r.Fields[i].spec(w.Pad, place))
+		sp.Fields = append(sp.Fields, r.Fields[i].spec(windows.Pad, place))
 	}
-	s = s.WithDefaults()
-	return s, s.Validate()
+	sp = sp.WithDefaults()
+	return sp, sp.Validate()
 }
 
 // spec returns the field of the run.
@@ -90,31 +94,32 @@ func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
 
 // options returns the options of the codec for a chip of a size, without its time if the recipe does not say it.
 func (f *Field) options(size Pair) (o convert.Options, err error) {
-	c := f.Codec
-	tile := c.Tile
+	codec := f.Codec
+	tile := codec.Tile
 	if tile == 0 {
 		// 16 is the least tile of a TOG, and its unit.
 		tile = min(512, (max(size.H, size.W)+15)/16*16)
 	}
-	o = convert.Options{Format: c.Format, Tile: tile, Level: c.Level, Graph: c.Graph, MaxCost: c.Cost, Geozl: c.Geozl,
-		Unit: c.Unit, Strict: *c.Strict, Workers: 1, MaxBytes: 1}
-	if c.Time != "" {
-		o.Trailer.Kind, o.Trailer.Times, err = rumi.ParseTimes([]string{c.Time})
+	o = convert.Options{Format: codec.Format, Tile: tile, Level: codec.Level, Graph: codec.Graph, MaxCost: codec.Cost,
+		Geozl: codec.Geozl,
+		Unit:  codec.Unit, Strict: *codec.Strict, Workers: 1, MaxBytes: 1}
+	if codec.Time != "" {
+		o.Trailer.Kind, o.Trailer.Times, err = rumi.ParseTimes([]string{codec.Time})
 	}
 	return o, err
 }
 
 // collection returns COLLECTION.json without the members that depend on the chips.
 func (r *Recipe) collection() (*build.Collection, error) {
-	b, err := json.Marshal(r.Collection)
+	data, err := json.Marshal(r.Collection)
 	if err != nil {
 		return nil, fmt.Errorf("collection: %w", err)
 	}
-	c := &build.Collection{}
-	if err := c.SetYAML(b); err != nil {
+	collection := &build.Collection{}
+	if err := collection.SetYAML(data); err != nil {
 		return nil, err
 	}
-	return c, c.Check()
+	return collection, collection.Check()
 }
 
 // hash returns the shares of the split, in the order of their names.
@@ -124,9 +129,9 @@ func (s *Split) hash() (shuffle.Split, error) {
 	for i, name := range names {
 		weights[i] = s.Shares[name]
 	}
-	h, err := shuffle.NewSplit(s.Seed, names, weights)
+	split, err := shuffle.NewSplit(s.Seed, names, weights)
 	if err == nil {
-		err = h.Check()
+		err = split.Check()
 	}
-	return h, err
+	return split, err
 }

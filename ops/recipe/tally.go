@@ -23,11 +23,11 @@ func (t *tally) count(k, n int, im image) error {
 		t.fields = make([]*stats.Field, n)
 	}
 	if t.fields[k] == nil {
-		f, err := stats.NewField(im.pixels.DType, int(im.pixels.Shape[1]))
+		field, err := stats.NewField(im.pixels.DType, int(im.pixels.Shape[1]))
 		if err != nil {
 			return err
 		}
-		t.fields[k] = f
+		t.fields[k] = field
 	}
 	t.each(im, func(b int, line []byte, missing int) {
 		if missing > 0 {
@@ -140,12 +140,13 @@ func (m *maker) report(res *Result) (*stats.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k, f := range total {
-		if n := m.table.files[k][0].Shape[0]; f.Bands() != n { // of a part, which may say anything
-			return nil, damaged("statistics of %d bands of field %q, which has %d", f.Bands(), m.recipe.Fields[k].Name,
+	for k, field := range total {
+		if n := m.table.files[k][0].Shape[0]; field.Bands() != n { // of a part, which may say anything
+			return nil, damaged("statistics of %d bands of field %q, which has %d", field.Bands(),
+				m.recipe.Fields[k].Name,
 				n)
 		}
-		report := f.Report()
+		report := field.Report()
 		for b, name := range m.table.bands[k] {
 			report.Bands[b].Name = name
 		}

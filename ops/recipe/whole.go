@@ -72,13 +72,13 @@ func member(t reflect.Type, key string) reflect.Type {
 		return nil
 	}
 	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		if name == key && key != "" {
-			return f.Type
+			return field.Type
 		}
 		if options == "inline" {
-			if in := member(f.Type, key); in != nil {
+			if in := member(field.Type, key); in != nil {
 				return in
 			}
 		}

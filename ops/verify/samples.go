@@ -12,20 +12,20 @@ import (
 // container checks a container, and the pixels of its samples if Options.Pixels asks for them, or if nothing else would
 // find a changed bit in them. i is the number of its file.
 func (w *worker) container(ctx context.Context, i int, path string) error {
-	d, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
+	dataset, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	r, err := d.Verify(ctx)
+	defer dataset.Close()
+	r, err := dataset.Verify(ctx)
 	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes, w.sum.Absent = 1, r.Rows, r.Files, r.Bytes, r.Absent
 	for _, n := range r.Notes {
 		w.sum.Notes = append(w.sum.Notes, path+": "+n)
 	}
-	if err != nil || !w.v.o.Pixels && !d.Unchecked() {
+	if err != nil || !w.v.o.Pixels && !dataset.Unchecked() {
 		return err
 	}
-	return w.samples(ctx, i, d)
+	return w.samples(ctx, i, dataset)
 }
 
 // samples decodes every chunk of every raster in a container. A fault of one does not end the check.
@@ -49,20 +49,20 @@ func (w *worker) samples(ctx context.Context, i int, d *taco.Dataset) error {
 
 // sample decodes every chunk of a sample of file i, if it is a raster.
 func (w *worker) sample(ctx context.Context, i int, number int64, e taco.Entry) error {
-	r, err := taco.Section(ctx, w.v.files, e)
+	file, err := taco.Section(ctx, w.v.files, e)
 	if err != nil {
 		return err
 	}
-	is := catalog.IsRaster(ctx, r)
-	if err := r.Close(); err != nil || !is {
+	is := catalog.IsRaster(ctx, file)
+	if err := file.Close(); err != nil || !is {
 		return err
 	}
 	bytes := w.sum.Bytes // of samples, not of pixels
-	a, err := w.raster(ctx, rows.Entry(w.v.files, e), e.URI)
+	asset, err := w.raster(ctx, rows.Entry(w.v.files, e), e.URI)
 	w.sum.Bytes = bytes
 	if err == nil {
-		a.Member = e.Path
-		w.named(i, number, a)
+		asset.Member = e.Path
+		w.named(i, number, asset)
 	}
 	return rows.Bare(err)
 }

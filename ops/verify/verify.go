@@ -116,9 +116,9 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 func files(ctx context.Context, files []File, o Options) (*Report, error) {
 	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
 	v.total = len(files)
-	g, gctx := errgroup.WithContext(ctx)
+	group, gctx := errgroup.WithContext(ctx)
 	jobs := make(chan int)
-	g.Go(func() error {
+	group.Go(func() error {
 		defer close(jobs)
 		for i := range files {
 			select {
@@ -130,7 +130,7 @@ func files(ctx context.Context, files []File, o Options) (*Report, error) {
 		return nil
 	})
 	for range o.Workers {
-		g.Go(func() error {
+		group.Go(func() error {
 			w := newWorker(v)
 			for i := range jobs {
 				if err := w.file(gctx, i, files[i].Path); err != nil {
@@ -140,7 +140,7 @@ func files(ctx context.Context, files []File, o Options) (*Report, error) {
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	return v.report(), nil
@@ -208,21 +208,21 @@ func (v *verifier) cut() {
 
 func (v *verifier) report() *Report {
 	v.cut()
-	r := v.sum
-	r.Faults = []string{}
+	report := v.sum
+	report.Faults = []string{}
 	// In the order of the files, whichever worker was faster.
 	slices.SortFunc(v.notes, func(a, b noted) int { return cmp.Compare(a.file, b.file) })
 	for _, n := range v.notes {
-		r.Notes = append(r.Notes, n.notes...)
+		report.Notes = append(report.Notes, n.notes...)
 	}
-	r.Notes = append(r.Notes, v.names.notes()...)
+	report.Notes = append(report.Notes, v.names.notes()...)
 	for _, f := range v.faults {
-		r.Faults = append(r.Faults, fault.Line(f.err))
+		report.Faults = append(report.Faults, fault.Line(f.err))
 	}
 	if len(v.faults) > 0 {
-		r.first = v.faults[0].err
+		report.first = v.faults[0].err
 	}
-	return &r
+	return &report
 }
 
 // worker checks one file at a time, with buffers of its own.
@@ -322,28 +322,28 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 
 // raster decodes every chunk of a file, including the chunks of its mask, and returns its header.
 func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*catalog.Asset, error) {
-	a, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
+	asset, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
 	if err != nil {
 		return nil, err
 	}
-	r, err := o.Open(ctx, a.URI)
+	file, err := o.Open(ctx, asset.URI)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	x := a.Index
-	if err := x.Validate(r.Size(), w.v.o.MaxChunk); err != nil {
+	defer file.Close()
+	index := asset.Index
+	if err := index.Validate(file.Size(), w.v.o.MaxChunk); err != nil {
 		return nil, err
 	}
-	if err := w.chunks(ctx, r, x); err != nil || x.Mask == nil {
-		return &a, err
+	if err := w.chunks(ctx, file, index); err != nil || index.Mask == nil {
+		return &asset, err
 	}
-	if err := w.chunks(ctx, r, x.Mask); fault.KindOf(err) != 0 {
+	if err := w.chunks(ctx, file, index.Mask); fault.KindOf(err) != 0 {
 		return nil, fault.Wrap(0, "mask", fault.NoOffset, err)
 	} else if err != nil {
 		return nil, err
 	}
-	return &a, nil
+	return &asset, nil
 }
 
 // named remembers the names of the bands of a raster in row of file i, or -1.
@@ -396,11 +396,11 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 // array decodes every tile of every fragment of a TileDB array.
 func (w *worker) array(ctx context.Context, path string) error {
 	w.sum.Arrays++
-	a, err := tiledb.Open(ctx, w.v.arrays, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
+	array, err := tiledb.Open(ctx, w.v.arrays, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
 	if err != nil {
 		return err
 	}
-	c, err := a.Verify(ctx)
+	c, err := array.Verify(ctx)
 	w.sum.Chunks += c.Tiles
 	w.sum.Bytes += c.Bytes
 	return err
@@ -408,20 +408,20 @@ func (w *worker) array(ctx context.Context, path string) error {
 
 // frame decodes a loose OpenZL frame.
 func (w *worker) frame(ctx context.Context, path string) error {
-	r, err := w.v.files.Open(ctx, path)
+	file, err := w.v.files.Open(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	if r.Size() > int64(w.v.o.MaxChunk) {
+	defer file.Close()
+	if file.Size() > int64(w.v.o.MaxChunk) {
 		return fault.New(fault.Limit, "file", fault.NoOffset, "it has %d bytes: at most %d are read",
-			r.Size(), w.v.o.MaxChunk)
+			file.Size(), w.v.o.MaxChunk)
 	}
-	b := make([]byte, r.Size())
-	if err := r.ReadAt(ctx, b, 0); err != nil {
+	data := make([]byte, file.Size())
+	if err := file.ReadAt(ctx, data, 0); err != nil {
 		return err
 	}
-	outputs, err := w.frames.Decode(b)
+	outputs, err := w.frames.Decode(data)
 	if err != nil {
 		return err
 	}
@@ -434,16 +434,16 @@ func (w *worker) frame(ctx context.Context, path string) error {
 
 // catalog checks every row of a catalog: its file, and that its chunk index is the file's.
 func (w *worker) catalog(ctx context.Context, file int, path string) error {
-	t, err := catalog.Open(ctx, path, nil, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
+	table, err := catalog.Open(ctx, path, nil, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
 	if err != nil {
 		return err
 	}
-	defer t.Close()
-	for row := range t.Len() {
+	defer table.Close()
+	for row := range table.Len() {
 		w.sum.Rows++
-		for field := range t.Fields() { // several in a catalog of pairs
+		for field := range table.Fields() { // several in a catalog of pairs
 			name := path + ": row " + strconv.FormatInt(row, 10)
-			if err := w.guarded(name, func() error { return w.row(ctx, file, t, field, row) }); err != nil {
+			if err := w.guarded(name, func() error { return w.row(ctx, file, table, field, row) }); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -457,27 +457,27 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 // row checks one row of a catalog, which is file number i.
 func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, row int64) error {
 	part := "row " + strconv.FormatInt(row, 10)
-	a, err := t.Asset(ctx, field, row)
+	asset, err := t.Asset(ctx, field, row)
 	if err != nil {
 		return err
 	}
-	header, err := w.raster(ctx, rows.Alone(w.v.files, a), a.URI)
+	header, err := w.raster(ctx, rows.Alone(w.v.files, asset), asset.URI)
 	if err != nil {
-		return a.Fault(err)
+		return asset.Fault(err)
 	}
 	w.sum.Files++
-	index := a.Index
+	index := asset.Index
 	// The catalog counts offsets from the start of the container, and the raster was opened by itself.
-	if a.Member != "" {
-		index = index.Shift(-a.Offset)
+	if asset.Member != "" {
+		index = index.Shift(-asset.Offset)
 	}
 	if string(header.Index.AppendBlob(nil)) != string(index.AppendBlob(nil)) {
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", a.URI)
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", asset.URI)
 	}
-	if a.Names != nil && !slices.Equal(a.Names, header.Names) {
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "the names of the bands are not those of %s", a.URI)
+	if asset.Names != nil && !slices.Equal(asset.Names, header.Names) {
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "the names of the bands are not those of %s", asset.URI)
 	}
-	a.Names = header.Names
-	w.named(i, row, &a)
+	asset.Names = header.Names
+	w.named(i, row, &asset)
 	return nil
 }

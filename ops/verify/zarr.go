@@ -19,18 +19,18 @@ func isZarr(ctx context.Context, o source.Opener, path string) bool {
 func (w *worker) zarr(ctx context.Context, file int, path string) error {
 	w.v.zarr.Lock()
 	defer w.v.zarr.Unlock()
-	n, err := zarr.Open(ctx, w.v.files, path, zarr.Options{MaxChunk: int64(w.v.o.MaxChunk)})
+	node, err := zarr.Open(ctx, w.v.files, path, zarr.Options{MaxChunk: int64(w.v.o.MaxChunk)})
 	if err != nil {
 		return err
 	}
-	list, err := n.Members(ctx)
+	list, err := node.Members(ctx)
 	if err != nil {
 		return err
 	}
 	var unread error
 	read := 0
-	for k, m := range list {
-		err := m.Err
+	for k, member := range list {
+		err := member.Err
 		if fault.KindOf(err) == fault.Unsupported {
 			if unread == nil {
 				unread = err
@@ -43,7 +43,7 @@ func (w *worker) zarr(ctx context.Context, file int, path string) error {
 		}
 		w.sum.Arrays++
 		if err == nil {
-			err = w.guarded(m.Array.URI, func() error { return w.zarrArray(ctx, m.Array) })
+			err = w.guarded(member.Array.URI, func() error { return w.zarrArray(ctx, member.Array) })
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -63,15 +63,15 @@ func (w *worker) zarr(ctx context.Context, file int, path string) error {
 
 // zarrArray decodes every chunk of an array.
 func (w *worker) zarrArray(ctx context.Context, a *zarr.Array) error {
-	c, err := a.Verify(ctx, w.v.o.Workers)
-	w.sum.Chunks += c.Chunks
-	w.sum.Bytes += c.Bytes
-	w.sum.AbsentChunks += c.Absent
-	if c.Bad > 1 {
-		w.note("%s: %d chunks or shards cannot be read", a.URI, c.Bad)
+	checked, err := a.Verify(ctx, w.v.o.Workers)
+	w.sum.Chunks += checked.Chunks
+	w.sum.Bytes += checked.Bytes
+	w.sum.AbsentChunks += checked.Absent
+	if checked.Bad > 1 {
+		w.note("%s: %d chunks or shards cannot be read", a.URI, checked.Bad)
 	}
-	if c.Strays > 0 {
-		w.note("%s: %d files are neither chunks nor metadata, the first is %q", a.URI, c.Strays, c.Stray)
+	if checked.Strays > 0 {
+		w.note("%s: %d files are neither chunks nor metadata, the first is %q", a.URI, checked.Strays, checked.Stray)
 	}
 	return err
 }

@@ -40,19 +40,19 @@ func Parse(at func(off int64, n int) ([]byte, error)) (a Array, err error) {
 	bad := func(kind fault.Kind, off int64, format string, args ...any) (Array, error) {
 		return a, fault.New(kind, "npy header", off, format, args...)
 	}
-	b, err := at(0, 10)
+	data, err := at(0, 10)
 	if err != nil {
 		return a, err
 	}
-	if string(b[:6]) != Magic {
+	if string(data[:6]) != Magic {
 		return bad(fault.Corrupt, 0, "this is not a NumPy file")
 	}
-	begin, n := int64(10), int(binary.LittleEndian.Uint16(b[8:]))
-	if b[6] > 1 { // versions 2.0 and 3.0 have a longer length
-		if b, err = at(8, 4); err != nil {
+	begin, n := int64(10), int(binary.LittleEndian.Uint16(data[8:]))
+	if data[6] > 1 { // versions 2.0 and 3.0 have a longer length
+		if data, err = at(8, 4); err != nil {
 			return a, err
 		}
-		begin, n = 12, int(min(binary.LittleEndian.Uint32(b), maxHeader+1))
+		begin, n = 12, int(min(binary.LittleEndian.Uint32(data), maxHeader+1))
 	}
 	if n > maxHeader {
 		return bad(fault.Limit, 8, "it has over %d bytes", maxHeader)

@@ -185,12 +185,12 @@ func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (pa
 	if err != nil {
 		return nil, nil, b.failure(err)
 	}
-	for _, o := range objects {
-		path := strings.TrimPrefix(o.Key, prefix)
-		if o.IsDir || path == "" || strings.HasSuffix(path, "/") {
+	for _, listObject := range objects {
+		path := strings.TrimPrefix(listObject.Key, prefix)
+		if listObject.IsDir || path == "" || strings.HasSuffix(path, "/") {
 			continue
 		}
-		page = append(page, source.Entry{Path: path, Size: o.Size, ETag: b.driver.ETag(o)})
+		page = append(page, source.Entry{Path: path, Size: listObject.Size, ETag: b.driver.ETag(listObject)})
 	}
 	return page, next, nil
 }

@@ -107,11 +107,11 @@ func (b *backend) Host(uri string) string {
 	if strings.HasPrefix(uri, "hf://") { // this covers directories too
 		return b.hub.Host
 	}
-	u, err := b.parse(uri)
+	address, err := b.parse(uri)
 	if err != nil {
 		return ""
 	}
-	return u.Host
+	return address.Host
 }
 
 var errNotURL = errors.New(`not a URL: "%" and, in a password, "/" must be written as %25 and %2F`)
@@ -120,15 +120,15 @@ func (b *backend) parse(uri string) (*url.URL, error) {
 	if strings.HasPrefix(uri, "hf://") {
 		return hubURL(b.hub, uri)
 	}
-	u, err := url.Parse(uri)
+	address, err := url.Parse(uri)
 	switch {
 	case err != nil: // it may have a part of a password: 'invalid port ":password" after host'
 		return nil, errNotURL
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case address.Scheme != "http" && address.Scheme != "https" || address.Host == "":
 		return nil, errors.New("not a URL of a host")
 	}
-	u.Fragment = ""
-	return u, nil
+	address.Fragment = ""
+	return address, nil
 }
 
 // onHub is the context key that marks requests of hf:// URIs, signedBy the key of the signature.
@@ -140,7 +140,7 @@ type (
 // Get implements remote.Backend. A file of the hub is requested from where the hub last redirected
 // to, for some time, and so is a file that has a signature.
 func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remote.Tag) (*remote.Answer, error) {
-	u, err := b.parse(uri)
+	address, err := b.parse(uri)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
@@ -159,15 +159,15 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 		b.places.drop(uri) // the signature of the redirect has expired
 	}
 	if ctx.Value(onHub{}) != nil {
-		return b.follow(ctx, uri, u, r, match, sign.Bearer(b.o.HubToken))
+		return b.follow(ctx, uri, address, r, match, sign.Bearer(b.o.HubToken))
 	}
 	for again := false; ; again = true {
-		s, err := b.o.Sign.Sign(ctx, u)
+		signature, err := b.o.Sign.Sign(ctx, address)
 		if err != nil {
 			return nil, err
 		}
-		a, err := b.follow(ctx, uri, u, r, match, s)
-		if again || !denied(err) || !b.o.Sign.Refused(u, s) {
+		a, err := b.follow(ctx, uri, address, r, match, signature)
+		if again || !denied(err) || !b.o.Sign.Refused(address, signature) {
 			return a, err
 		}
 	}

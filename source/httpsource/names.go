@@ -29,19 +29,19 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	if strings.HasPrefix(folder, "hf://") {
 		return b.hubNames(ctx, folder)
 	}
-	u, err := b.parse(folder)
+	address, err := b.parse(folder)
 	switch {
 	case err != nil:
 		return nil, remote.Fail(remote.Refused, err)
-	case u.RawQuery != "":
+	case address.RawQuery != "":
 		return nil, remote.Fail(remote.Refused, errors.New("the URI of a directory must not have a query"))
 	}
-	u = u.JoinPath("/")
-	signature, err := b.o.Sign.Sign(ctx, u)
+	address = address.JoinPath("/")
+	signature, err := b.o.Sign.Sign(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := b.page(ctx, signature.URL(u), "text/html, application/json;q=0.9", signature)
+	resp, err := b.page(ctx, signature.URL(address), "text/html, application/json;q=0.9", signature)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +109,11 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 	}
 	var names []string
 	seen := map[string]bool{}
-	z := html.NewTokenizer(bytes.NewReader(page))
+	tokenizer := html.NewTokenizer(bytes.NewReader(page))
 	for {
-		switch z.Next() {
+		switch tokenizer.Next() {
 		case html.ErrorToken:
-			if err := z.Err(); err != io.EOF {
+			if err := tokenizer.Err(); err != io.EOF {
 				return nil, notListed(err)
 			}
 			if !ends {
@@ -121,15 +121,15 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 			}
 			return names, nil
 		case html.EndTagToken:
-			if tag, _ := z.TagName(); string(tag) == "html" {
+			if tag, _ := tokenizer.TagName(); string(tag) == "html" {
 				ends = true
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
-			switch t := z.Token(); t.Data {
+			switch token := tokenizer.Token(); token.Data {
 			case "base":
 				return nil, notListed(errors.New("the page has a <base> element"))
 			case "a":
-				for _, a := range t.Attr {
+				for _, a := range token.Attr {
 					if name := child(base, a.Val); a.Key == "href" && name != "" && !seen[name] {
 						seen[name] = true
 						names = append(names, name)
@@ -143,12 +143,12 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 // child returns the name of the entry that a link leads to, with "/" if it is a directory, or "" if
 // the link leads out of the directory.
 func child(folder *url.URL, href string) string {
-	u, err := folder.Parse(strings.TrimSpace(href))
-	if err != nil || u.Scheme != folder.Scheme || u.Host != folder.Host || u.RawQuery != "" ||
-		u.ForceQuery || u.Fragment != "" {
+	address, err := folder.Parse(strings.TrimSpace(href))
+	if err != nil || address.Scheme != folder.Scheme || address.Host != folder.Host || address.RawQuery != "" ||
+		address.ForceQuery || address.Fragment != "" {
 		return ""
 	}
-	name, below := strings.CutPrefix(u.Path, folder.Path)
+	name, below := strings.CutPrefix(address.Path, folder.Path)
 	if !below || !plain(strings.TrimSuffix(name, "/")) {
 		return ""
 	}

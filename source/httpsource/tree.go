@@ -29,7 +29,7 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	u, err := p.treeURL(b.hub)
+	address, err := p.treeURL(b.hub)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
@@ -39,7 +39,7 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 	}
 	left := int64(maxPage)
 	for range maxTreePages {
-		page, next, err := b.treePage(ctx, u, left)
+		page, next, err := b.treePage(ctx, address, left)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 		if next == nil {
 			return names, nil
 		}
-		u = next
+		address = next
 	}
 	return nil, remote.Fail(remote.Refused, fmt.Errorf("a list of over %d pages", maxTreePages))
 }
@@ -98,12 +98,12 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 			if l = after; !isNext(params) {
 				continue
 			}
-			u, err := at.Parse(target)
-			if err != nil || u.RawQuery == at.RawQuery {
+			address, err := at.Parse(target)
+			if err != nil || address.RawQuery == at.RawQuery {
 				return nil, remote.Fail(remote.Refused, errors.New("the link to the next page is not a URL"))
 			}
 			next := *at
-			next.RawQuery = u.RawQuery
+			next.RawQuery = address.RawQuery
 			return &next, nil
 		}
 	}

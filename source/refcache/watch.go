@@ -20,11 +20,11 @@ type Version struct {
 
 // VersionOf returns the version of the object that r reads.
 func VersionOf(r source.Reader) Version {
-	v := Version{Size: r.Size(), ETag: source.ETag(r)}
+	version := Version{Size: r.Size(), ETag: source.ETag(r)}
 	if t, ok := r.(source.Timed); ok {
-		v.Time = t.ModTime()
+		version.Time = t.ModTime()
 	}
-	return v
+	return version
 }
 
 // Same reports whether two versions are equal in all fields that both have.
@@ -142,17 +142,17 @@ func (w *Watch) Changed(ctx context.Context) bool {
 	if changed {
 		return true
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(concurrentChecks)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrentChecks)
 	for uri, state := range toCheck {
 		if source.IsRemote(uri) {
-			g.Go(crash.Guard(func() error { return w.checkRemote(gctx, uri, state) }))
+			group.Go(crash.Guard(func() error { return w.checkRemote(gctx, uri, state) }))
 		} else if !w.localUnchanged(ctx, uri, state) {
-			_ = g.Wait()
+			_ = group.Wait()
 			return true
 		}
 	}
-	err := g.Wait()
+	err := group.Wait()
 	if checkRemote {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -176,23 +176,23 @@ func (w *Watch) due() bool {
 
 // localUnchanged reports whether a local file is in its recorded state.
 func (w *Watch) localUnchanged(ctx context.Context, uri string, before recorded) bool {
-	r, err := w.opener.Open(ctx, uri)
+	file, err := w.opener.Open(ctx, uri)
 	if err != nil {
 		return before.absent
 	}
-	now := VersionOf(r)
-	return r.Close() == nil && !before.absent && before.Same(now)
+	now := VersionOf(file)
+	return file.Close() == nil && !before.absent && before.Same(now)
 }
 
 // checkRemote reads one byte of a remote object, which fails if the object has another entity tag or size.
 func (w *Watch) checkRemote(ctx context.Context, uri string, before recorded) error {
-	r, err := source.OpenKnown(ctx, w.opener, uri, source.Known{Size: before.Size, ETag: before.ETag})
+	file, err := source.OpenKnown(ctx, w.opener, uri, source.Known{Size: before.Size, ETag: before.ETag})
 	if err != nil {
 		return err
 	}
 	var b [1]byte
-	err = r.ReadAt(ctx, b[:min(before.Size, 1)], 0)
-	if cerr := r.Close(); err == nil {
+	err = file.ReadAt(ctx, b[:min(before.Size, 1)], 0)
+	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
 	return err

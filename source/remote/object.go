@@ -192,15 +192,15 @@ const objectBytes = 512
 func (c *cache) get(uri string, fresh time.Duration) *object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.by[uri]
-	if e == nil {
+	elem := c.by[uri]
+	if elem == nil {
 		return nil
 	}
-	if x := e.Value.(*cached).x; time.Since(x.opened) < fresh {
-		c.lru.MoveToBack(e)
+	if x := elem.Value.(*cached).x; time.Since(x.opened) < fresh {
+		c.lru.MoveToBack(elem)
 		return x
 	}
-	c.remove(e)
+	c.remove(elem)
 	return nil
 }
 

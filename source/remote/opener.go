@@ -111,11 +111,11 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 			return Fail(Transient, fmt.Errorf("requested the first %d bytes, but got %d bytes at %d of %d", ask.Len,
 				a.Len, a.Off, a.Size))
 		}
-		b := make([]byte, a.Len) // Check limits it to the requested block
-		if err := o.readBody(ctx, a, b); err != nil {
+		data := make([]byte, a.Len) // Check limits it to the requested block
+		if err := o.readBody(ctx, a, data); err != nil {
 			return err
 		}
-		x.size, x.tag, x.spans = a.Size, a.Tag, []span{{0, b}}
+		x.size, x.tag, x.spans = a.Size, a.Tag, []span{{0, data}}
 		return nil
 	})
 	var f *Failure
@@ -136,20 +136,20 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 	if k.Size > 0 {
 		return &reader{o: o, x: &object{uri: uri, size: k.Size, tag: Tag{ETag: k.ETag}}, exact: true}, nil
 	}
-	r, err := o.Open(ctx, uri)
+	file, err := o.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	if is := source.ETag(r); !(Tag{ETag: is}).Same(Tag{ETag: k.ETag}) {
+	if is := source.ETag(file); !(Tag{ETag: is}).Same(Tag{ETag: k.ETag}) {
 		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset,
 			"its entity tag is %s, expected %s", is, k.ETag), uri)
 	}
-	return r, nil
+	return file, nil
 }
 
 // List implements source.Lister, if the backend does.
 func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
-	l, ok := o.backend.(Lister)
+	lister, ok := o.backend.(Lister)
 	if !ok {
 		return source.List(ctx, noLister{}, folder, each)
 	}
@@ -160,7 +160,7 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 		var next []byte
 		err := o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
 			o.counters.asked(ctx)
-			page, next, err = l.ListPage(ctx, folder, token)
+			page, next, err = lister.ListPage(ctx, folder, token)
 			return err
 		})
 		if err != nil {
@@ -180,14 +180,14 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 
 // Names implements source.Namer, if the backend can name entries or list objects.
 func (o *Opener) Names(ctx context.Context, folder string) (names []string, err error) {
-	n, ok := o.backend.(Namer)
+	namer, ok := o.backend.(Namer)
 	if !ok {
 		return source.Names(ctx, struct{ source.Lister }{o}, folder)
 	}
 	h := o.hosts.get(o.backend.Host(folder), &o.options)
 	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
 		o.counters.asked(ctx)
-		names, err = n.Names(ctx, folder)
+		names, err = namer.Names(ctx, folder)
 		return err
 	})
 	return names, err

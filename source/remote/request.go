@@ -44,15 +44,15 @@ func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func
 	place := place{uri, "byte range", r.Off}
 	turns.Rest(ctx) // the server takes longer than a turn
 	return o.try(ctx, h, place, r.Len, func(ctx context.Context) error {
-		a, err := o.answer(ctx, h, func(ctx context.Context) (*Answer, error) {
+		answer, err := o.answer(ctx, h, func(ctx context.Context) (*Answer, error) {
 			o.counters.asked(ctx)
 			return o.backend.Get(ctx, uri, r, tag)
 		})
 		if err != nil {
 			return err
 		}
-		defer a.Body.Close()
-		return use(a)
+		defer answer.Body.Close()
+		return use(answer)
 	})
 }
 
@@ -74,16 +74,16 @@ func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		f := Classify(err)
-		if f.Class != Transient || tries == o.options.Attempts {
-			return at.fault(f, tries)
+		failure := Classify(err)
+		if failure.Class != Transient || tries == o.options.Attempts {
+			return at.fault(failure, tries)
 		}
 		if !h.mayRetry() {
 			return at.fault(Fail(Transient,
-				fmt.Errorf("%w (not retried, because too many requests to this host fail)", f.Err)), tries)
+				fmt.Errorf("%w (not retried, because too many requests to this host fail)", failure.Err)), tries)
 		}
 		o.counters.retries.Add(1)
-		if err := sleep(ctx, o.backoff(tries, f.After)); err != nil {
+		if err := sleep(ctx, o.backoff(tries, failure.After)); err != nil {
 			return err
 		}
 	}
@@ -91,21 +91,21 @@ func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(
 
 // fault returns the error for a failure that is not retried.
 func (p place) fault(f *Failure, attempts int) error {
-	e := &fault.Error{File: p.uri, Part: p.part, Off: p.off, Msg: f.Error(), Err: f}
+	failed := &fault.Error{File: p.uri, Part: p.part, Off: p.off, Msg: f.Error(), Err: f}
 	switch f.Class {
 	case Missing:
-		e.Kind, e.Part, e.Off = fault.NotFound, "object", fault.NoOffset
+		failed.Kind, failed.Part, failed.Off = fault.NotFound, "object", fault.NoOffset
 	case Changed:
-		e.Kind, e.Msg = fault.Corrupt, "the object is another one now: "+e.Msg
+		failed.Kind, failed.Msg = fault.Corrupt, "the object is another one now: "+failed.Msg
 	case PastEnd:
-		e.Kind, e.Msg = fault.Corrupt, "the object has become shorter: "+e.Msg
+		failed.Kind, failed.Msg = fault.Corrupt, "the object has become shorter: "+failed.Msg
 	case Refused:
-		e.Kind = fault.Unsupported
+		failed.Kind = fault.Unsupported
 	default:
 		return &source.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts,
 			Denied: f.Class == Denied, Err: f.Err}
 	}
-	return e
+	return failed
 }
 
 // backoff returns the wait after n attempts: a random time below a limit that doubles ("full
@@ -144,11 +144,11 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 	start := time.Now()
 	delay := h.hedgeDelay()
 	if delay == 0 {
-		a, err := ask(ctx)
+		answer, err := ask(ctx)
 		if err == nil {
 			h.answered(time.Since(start), &o.options)
 		}
-		return a, err
+		return answer, err
 	}
 	type result struct {
 		a     *Answer

@@ -60,16 +60,16 @@ type whole struct {
 func (w *wholes) get(x *object, fresh time.Duration) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := w.by[x.uri]
-	if e == nil {
+	elem := w.by[x.uri]
+	if elem == nil {
 		return nil
 	}
-	h := e.Value.(*whole)
+	h := elem.Value.(*whole)
 	if h.x != x && (time.Since(h.at) >= fresh || x.check(&Answer{Size: int64(len(h.b)), Tag: h.tag}) != nil) {
-		w.remove(e)
+		w.remove(elem)
 		return nil
 	}
-	w.lru.MoveToBack(e)
+	w.lru.MoveToBack(elem)
 	return h.b
 }
 

@@ -112,16 +112,16 @@ func Parse(b []byte, start time.Time) (*Signature, error) {
 	if a.Query == "" {
 		a.Query = a.Token
 	}
-	s := &Signature{query: strings.TrimPrefix(a.Query, "?"), got: start}
-	if err := s.take(&a); err != nil {
+	signature := &Signature{query: strings.TrimPrefix(a.Query, "?"), got: start}
+	if err := signature.take(&a); err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
-	end, err := a.end(s, start)
+	end, err := a.end(signature, start)
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
-	s.last(end, start)
-	return s, nil
+	signature.last(end, start)
+	return signature, nil
 }
 
 // take checks the parts of an answer, and takes them over.
@@ -137,12 +137,12 @@ func (s *Signature) take(a *answer) error {
 		return errors.New("the query of the answer has characters that a URL has not")
 	}
 	if a.URL != "" {
-		u, err := url.Parse(a.URL)
-		if err != nil || u.Host == "" || !private(u) {
+		address, err := url.Parse(a.URL)
+		if err != nil || address.Host == "" || !private(address) {
 			return errors.New("the url of the answer is not one of https")
 		}
-		u.Fragment = ""
-		s.url = u
+		address.Fragment = ""
+		s.url = address
 	}
 	s.header = http.Header{}
 	for name, v := range a.Headers {
@@ -173,20 +173,20 @@ func (a *answer) end(s *Signature, start time.Time) (time.Time, error) {
 		}
 		return start.Add(time.Duration(min(*a.ExpiresIn, most) * float64(time.Second))), nil
 	case text != "":
-		t, err := time.Parse(time.RFC3339, text)
+		when, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return time.Time{}, errors.New("expires of the answer is not a time such as 2024-05-01T12:00:00Z")
 		}
-		return t, nil
+		return when, nil
 	}
-	q, err := url.ParseQuery(s.query)
+	values, err := url.ParseQuery(s.query)
 	if s.url != nil {
-		q, err = url.ParseQuery(s.url.RawQuery)
+		values, err = url.ParseQuery(s.url.RawQuery)
 	}
 	if err != nil {
 		return time.Time{}, nil // the end shows when the store refuses it
 	}
-	return queryEnd(q), nil
+	return queryEnd(values), nil
 }
 
 // queryEnd returns when the signature in a query ends, as Azure's (se) and S3's (X-Amz-Date,
@@ -195,12 +195,12 @@ func queryEnd(q url.Values) time.Time {
 	if t, err := time.Parse(time.RFC3339, q.Get("se")); err == nil {
 		return t
 	}
-	t, err := time.Parse("20060102T150405Z", q.Get("X-Amz-Date"))
+	when, err := time.Parse("20060102T150405Z", q.Get("X-Amz-Date"))
 	n, err2 := strconv.ParseUint(q.Get("X-Amz-Expires"), 10, 24)
 	if err != nil || err2 != nil {
 		return time.Time{}
 	}
-	return t.Add(time.Duration(n) * time.Second)
+	return when.Add(time.Duration(n) * time.Second)
 }
 
 // last sets how long a signature is used that ends then.

@@ -40,15 +40,15 @@ func FromEnv() *Signer {
 	}
 	known.Lock()
 	defer known.Unlock()
-	s := known.by[text]
-	if s == nil {
+	signer := known.by[text]
+	if signer == nil {
 		var err error
-		if s, err = open(text); err != nil {
-			s = &Signer{err: fmt.Errorf("%s: %w", Variable, err)}
+		if signer, err = open(text); err != nil {
+			signer = &Signer{err: fmt.Errorf("%s: %w", Variable, err)}
 		}
-		known.by[text] = s
+		known.by[text] = signer
 	}
-	return s
+	return signer
 }
 
 func open(text string) (*Signer, error) {
@@ -56,17 +56,17 @@ func open(text string) (*Signer, error) {
 		return parent(n)
 	}
 	const most = 1 << 20 // 10,000 rules of 100 bytes
-	f, err := os.Open(text)
+	file, err := os.Open(text)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
 		return nil, err
 	}
 	var commands map[string][]string
-	if len(b) > most || json.Unmarshal(b, &commands) != nil {
+	if len(data) > most || json.Unmarshal(data, &commands) != nil {
 		return nil, fmt.Errorf(`%s: it must be JSON of at most 1 MiB, {"https://HOST/PATH/": ["COMMAND", "ARGUMENT"]}`, text)
 	}
 	var rules []Rule
@@ -76,11 +76,11 @@ func open(text string) (*Signer, error) {
 		}
 		rules = append(rules, Rule{prefix, Command(command)})
 	}
-	s, err := New(rules...)
+	signer, err := New(rules...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}
-	return s, nil
+	return signer, nil
 }
 
 // question is the JSON line of a request for a signature.
@@ -142,12 +142,12 @@ func parent(number string) (*Signer, error) {
 		return nil, fmt.Errorf("fd:%.20s is not a socket", number)
 	}
 	syscall.CloseOnExec(int(fd))
-	f := os.NewFile(uintptr(fd), "signatures")
-	conn, err := net.FileConn(f)
+	file := os.NewFile(uintptr(fd), "signatures")
+	conn, err := net.FileConn(file)
 	if err != nil {
 		return nil, fmt.Errorf("fd:%d is not a socket", fd)
 	}
-	_ = f.Close() // conn has a copy
+	_ = file.Close() // conn has a copy
 	return newPeer(conn)
 }
 
@@ -187,11 +187,11 @@ func (p *peer) ask(ctx context.Context, rule int, uri string) ([]byte, error) {
 	end, _ := ctx.Deadline()
 	_ = p.conn.SetDeadline(end)
 	p.last++
-	b, err := json.Marshal(question{p.last, &rule, uri})
+	buf, err := json.Marshal(question{p.last, &rule, uri})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.conn.Write(append(b, '\n')); err != nil {
+	if _, err := p.conn.Write(append(buf, '\n')); err != nil {
 		return nil, errors.New("the process that signs does not listen")
 	}
 	for {

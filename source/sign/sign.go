@@ -70,22 +70,22 @@ type entry struct {
 
 // New returns a signer. It fails on a rule whose prefix is not a URL.
 func New(rules ...Rule) (*Signer, error) {
-	s := &Signer{kept: map[string]*entry{}}
+	signer := &Signer{kept: map[string]*entry{}}
 	for _, r := range rules {
 		prefix, err := plainPrefix(r.Prefix)
 		if err != nil {
 			return nil, err
 		}
 		r.Prefix = prefix
-		s.rules = append(s.rules, &rule{Rule: r, single: hostless(prefix)})
+		signer.rules = append(signer.rules, &rule{Rule: r, single: hostless(prefix)})
 	}
-	slices.SortFunc(s.rules, func(a, b *rule) int { return len(b.Prefix) - len(a.Prefix) })
-	for i, r := range s.rules {
-		if i > 0 && s.rules[i-1].Prefix == r.Prefix {
+	slices.SortFunc(signer.rules, func(a, b *rule) int { return len(b.Prefix) - len(a.Prefix) })
+	for i, r := range signer.rules {
+		if i > 0 && signer.rules[i-1].Prefix == r.Prefix {
 			return nil, fmt.Errorf("the prefix %q is there twice", r.Prefix)
 		}
 	}
-	return s, nil
+	return signer, nil
 }
 
 // hostless reports whether a prefix stands for all hosts.
@@ -96,14 +96,15 @@ func plainPrefix(prefix string) (string, error) {
 	if hostless(prefix) {
 		return prefix, nil
 	}
-	u, err := url.Parse(prefix)
+	address, err := url.Parse(prefix)
 	switch {
-	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/"):
+	case err != nil || address.Host == "" || address.RawQuery != "" || address.Fragment != "" ||
+		!strings.HasSuffix(address.Path, "/"):
 		return "", fmt.Errorf(`the prefix %q is not "https://HOST/PATH/"`, prefix)
-	case !private(u):
+	case !private(address):
 		return "", fmt.Errorf("the prefix %q would send signatures in plain text: it must begin with https://", prefix)
 	}
-	return plain(u), nil
+	return plain(address), nil
 }
 
 // plain returns a URL without its query, with the host in lower case.

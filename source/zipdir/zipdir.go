@@ -67,11 +67,11 @@ func Read(ctx context.Context, r source.Reader, after int64,
 		return nil, fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
 			where.Size, MaxBytes)
 	}
-	b := make([]byte, where.Size)
-	if err := r.ReadAt(ctx, b, where.Off); err != nil {
+	data := make([]byte, where.Size)
+	if err := r.ReadAt(ctx, data, where.Off); err != nil {
 		return nil, fault.WithPart(err, "central directory", 0)
 	}
-	return parseDirectory(b, where.Off, n, want)
+	return parseDirectory(data, where.Off, n, want)
 }
 
 // UntilEnd as the number of entries means that the directory ends where no entry follows.
@@ -79,16 +79,16 @@ const UntilEnd = 1<<64 - 1
 
 // Data returns the place of an entry's data, from its local header.
 func Data(ctx context.Context, r source.Reader, name string, e Entry) (Span, error) {
-	b := make([]byte, 30)
-	if err := r.ReadAt(ctx, b, e.Local); err != nil {
+	data := make([]byte, 30)
+	if err := r.ReadAt(ctx, data, e.Local); err != nil {
 		return Span{}, fault.WithPart(err, "local file header of "+name, 0)
 	}
-	s := Span{e.Local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.Size}
-	if string(b[:4]) != localSignature || s.Off > r.Size() || s.Size > r.Size()-s.Off {
+	span := Span{e.Local + 30 + int64(le16(data, 26)) + int64(le16(data, 28)), e.Size}
+	if string(data[:4]) != localSignature || span.Off > r.Size() || span.Size > r.Size()-span.Off {
 		return Span{}, fault.New(fault.Corrupt, "local file header of "+name, e.Local,
 			"is invalid, or its %d bytes are outside the file", e.Size)
 	}
-	return s, nil
+	return span, nil
 }
 
 // parseDirectory parses n entries of a central directory at offset base.
@@ -109,11 +109,11 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 		}
 		id := b[pos+46 : pos+46+name]
 		if want(id) {
-			e := Entry{Local: int64(le32(b, pos+42)), Size: int64(le32(b, pos+20)), Bytes: int64(le32(b, pos+24)),
+			entry := Entry{Local: int64(le32(b, pos+42)), Size: int64(le32(b, pos+20)), Bytes: int64(le32(b, pos+24)),
 				CRC: le32(b, pos+16), Method: le16(b, pos+10)}
-			e.Encrypted = le16(b, pos+8)&1 != 0
-			e.Plain = e.Method == 0 && !e.Encrypted
-			if !e.extend(b[pos+46+name:pos+46+name+extra]) || e.Local < 0 || e.Size < 0 {
+			entry.Encrypted = le16(b, pos+8)&1 != 0
+			entry.Plain = entry.Method == 0 && !entry.Encrypted
+			if !entry.extend(b[pos+46+name:pos+46+name+extra]) || entry.Local < 0 || entry.Size < 0 {
 				return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
 					"the ZIP64 sizes of an entry are invalid")
 			}
@@ -121,7 +121,7 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 				return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
 					"there are two entries %q", id)
 			}
-			dir[string(id)] = e
+			dir[string(id)] = entry
 		}
 		pos += 46 + name + extra + comment
 	}
@@ -165,13 +165,13 @@ func (e *Entry) extend(extra []byte) bool {
 func Find(ctx context.Context, r source.Reader, from int64) (Span, uint64, error) {
 	tail := min(int64(MaxTail), r.Size()-min(max(from, 0), r.Size()))
 	base := r.Size() - tail
-	b := make([]byte, tail)
-	if err := r.ReadAt(ctx, b, base); err != nil {
+	data := make([]byte, tail)
+	if err := r.ReadAt(ctx, data, base); err != nil {
 		return Span{}, 0, fault.WithPart(err, "central directory", 0)
 	}
-	for pos := len(b) - 22; pos >= 0; pos-- {
-		if string(b[pos:pos+4]) == EndSignature {
-			s, n, ok, err := parseEnd(ctx, r, b, pos, base)
+	for pos := len(data) - 22; pos >= 0; pos-- {
+		if string(data[pos:pos+4]) == EndSignature {
+			s, n, ok, err := parseEnd(ctx, r, data, pos, base)
 			if ok || err != nil {
 				return s, n, err
 			}

@@ -97,18 +97,18 @@ type Estimator struct {
 // Estimate returns where the content of other lies in comparison with first. Rasters of different sizes or with a side
 // below MinSide, and rasters without edges, have no shift and no confidence.
 func (e *Estimator) Estimate(first, other *Raster) Shift {
-	h, w := first.Height, first.Width
-	if other.Height != h || other.Width != w || min(h, w) < MinSide {
+	height, width := first.Height, first.Width
+	if other.Height != height || other.Width != width || min(height, width) < MinSide {
 		return Shift{}
 	}
 	// Shifts of up to 1 - minOverlap of a side do not wrap around.
-	e.plane.resize(fast(h+reach(h)), fast(w+reach(w)))
+	e.plane.resize(fast(height+reach(height)), fast(width+reach(width)))
 	e.first, e.other = grown(e.first, e.plane.h*e.plane.w), grown(e.other, e.plane.h*e.plane.w)
 	if !e.spectrum(e.first, &e.firstEdges, first) || !e.spectrum(e.other, &e.otherEdges, other) {
 		return Shift{}
 	}
 	e.correlate()
-	return e.check(e.peak(h, w))
+	return e.check(e.peak(height, width))
 }
 
 // reach is the longest shift along a side that leaves enough overlap.

@@ -179,11 +179,11 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 // tiff.DefaultMaxChunk). Errors have the file's name and the kinds of the packages tiff and rumi; a URI that names
 // nothing is NotFound.
 func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (Asset, Meta, error) {
-	r, err := o.Open(ctx, uri)
+	file, err := o.Open(ctx, uri)
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, r, uri, maxChunk, 0)
+	return openAsset(ctx, o, file, uri, maxChunk, 0)
 }
 
 // OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. A
@@ -199,11 +199,11 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	} else {
 		k.Size = 0 // the reader then keeps the bytes that it reads around the header
 	}
-	r, err := source.OpenKnown(ctx, o, uri, k)
+	file, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, r, uri, maxChunk, small)
+	return openAsset(ctx, o, file, uri, maxChunk, small)
 }
 
 // openAsset implements OpenAsset for an open reader, and closes it. It reads a raster of at most small bytes whole.
@@ -260,20 +260,20 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		}
 		return a, m, nil
 	}
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
 		return a, m, err
 	}
 	var geo tiff.Geo
-	if rumi.Is(ctx, f) {
+	if rumi.Is(ctx, file) {
 		m.Format = FormatRumi
 		// Not from the blob, which may be one of another generation, too.
-		h, err := rumi.HeaderOf(ctx, f, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
+		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
 		if err != nil {
 			return a, m, err
 		}
-		m.Blob, a.Index = h.Blob(), h.Index()
-		tm, err := rumi.Meta(ctx, f)
+		m.Blob, a.Index = header.Blob(), header.Index()
+		tm, err := rumi.Meta(ctx, file)
 		if err != nil {
 			return a, m, err
 		}
@@ -281,12 +281,12 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		a.Index = tm.WithNoData(a.Index) // of GDAL's tag, which 'chaski convert' writes
 	} else {
 		m.Format = FormatTIFF
-		img, err := tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: maxChunk})
+		img, err := tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: maxChunk})
 		if err != nil {
 			return a, m, err
 		}
 		a.Index, geo, a.Names = img.Index, img.Meta.Geo, img.Meta.BandNames
-		if a.Index.Mask, err = tiff.OpenMask(ctx, f, a.Index, tiff.Limits{MaxChunk: maxChunk}); err != nil {
+		if a.Index.Mask, err = tiff.OpenMask(ctx, file, a.Index, tiff.Limits{MaxChunk: maxChunk}); err != nil {
 			return a, m, err
 		}
 		m.Blob = a.Index.AppendBlob(nil)
@@ -312,15 +312,15 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 // SameIndex reads the header of an open file and reports whether x is its index. An x without a mask also matches a
 // file with one, because older catalogs have no masks; so does one without the nodata value of a rumi file.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
-	a, m, err := readAsset(ctx, r, maxChunk)
+	asset, meta, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
 		return false, err
 	}
-	is := *a.Index
+	is := *asset.Index
 	if x.Mask == nil {
 		is.Mask = nil
 	}
-	if m.Format == FormatRumi && x.NoData == nil && x.NoDataBits == nil {
+	if meta.Format == FormatRumi && x.NoData == nil && x.NoDataBits == nil {
 		is.NoData, is.NoDataBits = nil, nil
 	}
 	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
@@ -334,13 +334,13 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if source.IsRemote(source.FileOf(uri)) || !source.RootsOf(o).Bounded() {
 		return nil
 	}
-	r, err := o.Open(ctx, uri)
+	file, err := o.Open(ctx, uri)
 	if err != nil {
 		return fault.WithFile(err, uri)
 	}
 	head := make([]byte, magicBytes)
-	err = r.ReadAt(ctx, head, off)
-	if cerr := r.Close(); cerr != nil {
+	err = file.ReadAt(ctx, head, off)
+	if cerr := file.Close(); cerr != nil {
 		return cerr
 	}
 	if err != nil || !slices.ContainsFunc(rasterMagics, func(m string) bool { return string(head[:len(m)]) == m }) {
@@ -388,12 +388,12 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 	switch ext := listing.Extension(uri); ext {
 	case "", ".img", ".dat", ".bin", ".raw", ".bsq", ".bil", ".bip", ".envi":
 		for _, name := range [...]string{uri[:len(uri)-len(ext)] + ".hdr", uri + ".hdr"} {
-			h, err := o.Open(ctx, name)
+			file, err := o.Open(ctx, name)
 			if err != nil {
 				continue
 			}
-			found := startsWith(ctx, h, "ENVI")
-			if h.Close() == nil && found {
+			found := startsWith(ctx, file, "ENVI")
+			if file.Close() == nil && found {
 				return "an ENVI raster (there is an .hdr file beside it)"
 			}
 		}
@@ -415,11 +415,11 @@ func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 		maxChunk = tiff.DefaultMaxChunk
 	}
 	if rumi.IsBlob(blob) {
-		h, err := rumi.ParseLimit(blob, maxChunk)
+		header, err := rumi.ParseLimit(blob, maxChunk)
 		if err != nil {
 			return nil, err
 		}
-		return h.Index(), nil
+		return header.Index(), nil
 	}
 	return chunk.ParseBlob(blob, maxChunk)
 }

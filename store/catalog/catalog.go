@@ -101,19 +101,19 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	if given == nil || source.RootsOf(given) != source.RootsOf(o.Opener) {
 		closer, _ = o.Opener.(io.Closer)
 	}
-	t := &Table{
+	table := &Table{
 		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
 	}
-	err := t.open(ctx, fields, o)
+	err := table.open(ctx, fields, o)
 	if err == nil {
-		err = t.hash(ctx)
+		err = table.hash(ctx)
 	}
 	if err != nil {
-		_ = t.Close()
+		_ = table.Close()
 		return nil, fault.WithFile(err, src)
 	}
-	return t, nil
+	return table, nil
 }
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
@@ -198,11 +198,11 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 
 // openHeld opens a CSV file or STAC items, by the extension ext.
 func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Options) error {
-	r, err := t.reader(ctx)
+	file, err := t.reader(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }()
+	defer func() { _ = file.Close() }()
 	fields = t.orOwn(fields)
 	names := slices.Clone(o.Columns)
 	for _, s := range fields {
@@ -214,7 +214,7 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Opt
 			want[columns.AssetColumn(name)] = true
 		}
 	}
-	tab, err := columns.OpenHeld(ctx, r, ext, func(name string) bool { return o.AllColumns || want[name] })
+	tab, err := columns.OpenHeld(ctx, file, ext, func(name string) bool { return o.AllColumns || want[name] })
 	if err != nil {
 		return err
 	}
@@ -222,13 +222,13 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Opt
 }
 
 func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) error {
-	r, err := t.reader(ctx)
+	file, err := t.reader(ctx)
 	if err != nil {
 		return err
 	}
-	tab, err := columns.OpenParquet(ctx, r, o.CacheBytes-o.CacheBytes/2)
+	tab, err := columns.OpenParquet(ctx, file, o.CacheBytes-o.CacheBytes/2)
 	if err != nil {
-		_ = r.Close()
+		_ = file.Close()
 		return err
 	}
 	t.table = tab
@@ -316,15 +316,15 @@ func (t *Table) checkRow(row int64) {
 // Len()-1. A string that is not UTF-8 is Corrupt.
 func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) {
 	t.checkRow(row)
-	c, err := t.fields[field].main.Cell(ctx, row)
+	cell, err := t.fields[field].main.Cell(ctx, row)
 	if err != nil {
 		return Value{}, fault.WithFile(err, t.src)
 	}
-	if t.fields[field].kind == Text && !utf8.Valid(c.Text) {
+	if t.fields[field].kind == Text && !utf8.Valid(cell.Text) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the string is not UTF-8"), t.src)
 	}
-	return c.Value(), nil
+	return cell.Value(), nil
 }
 
 // ID returns the name of a sample in errors and reports: the URI of its first raster, as the dataset has it, or "row
@@ -357,10 +357,10 @@ func (t *Table) Asset(ctx context.Context, field int, row int64) (Asset, error) 
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
 	}
-	a, err := t.asset(ctx, f, row)
+	asset, err := t.asset(ctx, f, row)
 	if err != nil {
 		return Asset{}, err
 	}
-	t.assets.Add(key, a, indexCost(a))
-	return a, nil
+	t.assets.Add(key, asset, indexCost(asset))
+	return asset, nil
 }

@@ -44,20 +44,20 @@ func heldData(in *columns.Held) *tables.Table {
 	var cols []tables.Column
 	var named []columns.Column
 	for _, name := range in.Names {
-		c := in.Columns[name]
-		if c == nil {
+		column := in.Columns[name]
+		if column == nil {
 			continue
 		}
 		typ := tables.Type{Kind: tables.String}
-		switch k := c.Kind(); {
-		case columns.UnitOf(c) != 0:
+		switch kind := column.Kind(); {
+		case columns.UnitOf(column) != 0:
 			typ = tables.Type{Kind: tables.Timestamp, UTC: true}
-		case k == Int:
+		case kind == Int:
 			typ = tables.Type{Kind: tables.Int64, Bits: 64}
-		case k == Float:
+		case kind == Float:
 			typ = tables.Type{Kind: tables.Float64, Bits: 64}
 		}
-		cols, named = append(cols, tables.Column{Name: name, Type: typ}), append(named, c)
+		cols, named = append(cols, tables.Column{Name: name, Type: typ}), append(named, column)
 	}
 	return tables.New(int(in.N), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		return vectorOf(ctx, named[i], cols[i].Type, int(in.N))

@@ -34,26 +34,26 @@ func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, e
 		return nil, err
 	}
 	types := map[Kind]string{Int: "int64", Float: "float64", Text: "text"}
-	s := &Summary{Rows: held.N}
+	summary := &Summary{Rows: held.N}
 	for _, column := range held.Names {
-		s.Columns = append(s.Columns, Column{Name: column, Type: types[held.Columns[column].Kind()]})
+		summary.Columns = append(summary.Columns, Column{Name: column, Type: types[held.Columns[column].Kind()]})
 	}
-	return s, nil
+	return summary, nil
 }
 
 // Describe reads the footer of a Parquet file. It does not close r.
 func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
-	f, err := parquet.Open(ctx, r)
+	file, err := parquet.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	s := &Summary{Rows: f.Rows, Columns: make([]Column, len(f.Columns))}
-	for i, c := range f.Columns {
-		s.Columns[i] = Column{Name: c.Name, Type: typeName(&c)}
+	summary := &Summary{Rows: file.Rows, Columns: make([]Column, len(file.Columns))}
+	for i, c := range file.Columns {
+		summary.Columns[i] = Column{Name: c.Name, Type: typeName(&c)}
 	}
-	has := func(name string) bool { return f.Column(name) >= 0 }
-	s.Catalog = f.Meta[layout.VersionKey] != "" || has(layout.URI) && (has(layout.Index) || has(layout.Header))
-	return s, nil
+	has := func(name string) bool { return file.Column(name) >= 0 }
+	summary.Catalog = file.Meta[layout.VersionKey] != "" || has(layout.URI) && (has(layout.Index) || has(layout.Header))
+	return summary, nil
 }
 
 func typeName(c *parquet.Column) string {

@@ -14,16 +14,16 @@ import (
 // file Options.Columns must name it. Scan returns the column's kind. An error of visit ends it and is returned. Nothing
 // stays in memory.
 func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
-	c, err := t.column(name)
+	column, err := t.column(name)
 	if err != nil {
 		return 0, fault.WithFile(err, t.src)
 	}
-	k := c.Kind()
+	kind := column.Kind()
 	if t.order != nil {
-		c = columns.Pick(c, t.order)
+		column = columns.Pick(column, t.order)
 	}
-	err = c.Scan(ctx, func(row int64, c columns.Cell) error { return visit(row, c.Value()) })
-	return k, fault.WithFile(err, t.src)
+	err = column.Scan(ctx, func(row int64, c columns.Cell) error { return visit(row, c.Value()) })
+	return kind, fault.WithFile(err, t.src)
 }
 
 // FolderColumn is a column that listings and catalogs have beside those that are stored: the name of the folder that
@@ -40,14 +40,14 @@ func (t *Table) column(name string) (columns.Column, error) {
 		return nil, fault.New(fault.NotFound, "column "+name, fault.NoOffset,
 			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q", FolderColumn)
 	}
-	c, err := t.table.Column(name)
+	column, err := t.table.Column(name)
 	if err != nil {
 		// The asset of a STAC item, by its name.
 		if asset, aerr := t.table.Column(columns.AssetColumn(name)); aerr == nil {
 			return asset, nil
 		}
 	}
-	return c, err
+	return column, err
 }
 
 // TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also
@@ -56,11 +56,11 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 	if t.table == nil {
 		return 0
 	}
-	c, err := t.table.Column(name)
+	column, err := t.table.Column(name)
 	if err != nil {
 		return 0
 	}
-	return columns.UnitOf(c)
+	return columns.UnitOf(column)
 }
 
 // Listed reports whether the dataset is a listing of files, and not a table.

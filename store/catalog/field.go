@@ -54,11 +54,11 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
-	c, err := t.column(name)
+	column, err := t.column(name)
 	if err != nil {
 		return f, err
 	}
-	f.main, f.kind = c, c.Kind()
+	f.main, f.kind = column, column.Kind()
 	if f.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
 		return f, err
 	}
@@ -67,11 +67,11 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 	}
 	raster := s.Kind == Raster && f.kind == Text || s.Kind != Text && (len(f.blobs) > 0 || indexed)
 	if s.Kind != Text && !raster && f.kind == Text {
-		if raster, err = namesRasters(ctx, c, name); err != nil {
+		if raster, err = namesRasters(ctx, column, name); err != nil {
 			return f, err
 		}
 	}
-	if pc, ok := c.(*columns.ParquetColumn); ok && !raster && pc.Opaque {
+	if pc, ok := column.(*columns.ParquetColumn); ok && !raster && pc.Opaque {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
 	}
 	if raster {
@@ -99,16 +99,17 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 	}
 	var out []columns.Column
 	for _, name := range names {
-		c, err := tab.Column(name)
+		column, err := tab.Column(name)
 		switch {
 		case err != nil && named == "":
 			continue // a catalog of one format has one of the two
 		case err != nil:
 			return nil, err
-		case c.Kind() != Text:
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs", c.Kind())
+		case column.Kind() != Text:
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs",
+				column.Kind())
 		}
-		out = append(out, c)
+		out = append(out, column)
 	}
 	return out, nil
 }
@@ -131,11 +132,11 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 
 // optional returns the column with this name and kind, or nil.
 func optional(tab columns.Table, name string, k Kind) columns.Column {
-	c, err := tab.Column(name)
-	if err != nil || c.Kind() != k {
+	column, err := tab.Column(name)
+	if err != nil || column.Kind() != k {
 		return nil
 	}
-	return c
+	return column
 }
 
 // errStop ends a scan.
@@ -196,14 +197,14 @@ func (f *field) pick(at []int64) {
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	part := func() string { return fmt.Sprintf("field %q row %d", f.name, row) }
 	fail := func(err error) (Asset, error) { return Asset{}, fault.WithFile(err, t.src) }
-	c, err := f.main.Cell(ctx, row)
+	cell, err := f.main.Cell(ctx, row)
 	if err != nil {
 		return fail(err)
 	}
-	if c.Null || len(c.Text) == 0 {
+	if cell.Null || len(cell.Text) == 0 {
 		return fail(fault.New(fault.NotFound, part(), fault.NoOffset, "no path"))
 	}
-	text, member, err := t.member(ctx, f, row, string(c.Text))
+	text, member, err := t.member(ctx, f, row, string(cell.Text))
 	if err != nil {
 		return fail(err)
 	}
@@ -211,13 +212,13 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if err != nil {
 		return Asset{}, err
 	}
-	x, err := f.index(ctx, row, t.maxChunk)
+	index, err := f.index(ctx, row, t.maxChunk)
 	switch {
 	case err != nil:
 		return fail(err)
-	case x == nil && member != nil:
+	case index == nil && member != nil:
 		return fail(fault.New(fault.Corrupt, part(), fault.NoOffset, "a member of a container without an index"))
-	case x == nil:
+	case index == nil:
 		known := Asset{URI: uri}
 		if err := f.version(ctx, row, &known); err != nil {
 			return fail(err)
@@ -225,39 +226,39 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		a, _, err := OpenSmall(ctx, t.opener, uri, known.Known(), t.maxChunk)
 		return a, err
 	}
-	a := Asset{URI: uri, Index: x}
-	if err := f.version(ctx, row, &a); err != nil {
+	asset := Asset{URI: uri, Index: index}
+	if err := f.version(ctx, row, &asset); err != nil {
 		return fail(err)
 	}
-	if a.Place, err = f.place.place(ctx, row, x.Height, x.Width); err != nil {
+	if asset.Place, err = f.place.place(ctx, row, index.Height, index.Width); err != nil {
 		return fail(err)
 	}
-	if a.Names, err = f.names.get(ctx, row, x.StepBands()); err != nil {
+	if asset.Names, err = f.names.get(ctx, row, index.StepBands()); err != nil {
 		return fail(err)
 	}
 	if member != nil {
-		if a, err = member.asset(a, t.maxChunk); err != nil {
-			return a, err
+		if asset, err = member.asset(asset, t.maxChunk); err != nil {
+			return asset, err
 		}
 	}
-	return a, CheckRaster(ctx, t.opener, uri, a.Offset)
+	return asset, CheckRaster(ctx, t.opener, uri, asset.Offset)
 }
 
 // index returns the index in the first blob of a row, or nil if the row has no blob.
 func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Index, error) {
 	for _, b := range f.blobs {
-		c, err := b.Cell(ctx, row)
+		cell, err := b.Cell(ctx, row)
 		if err != nil {
 			return nil, err
 		}
-		if c.Null || len(c.Text) == 0 {
+		if cell.Null || len(cell.Text) == 0 {
 			continue
 		}
-		x, err := ParseIndex(c.Text, maxChunk)
+		index, err := ParseIndex(cell.Text, maxChunk)
 		if err != nil {
 			return nil, fault.WithPart(err, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset)
 		}
-		return x, nil
+		return index, nil
 	}
 	return nil, nil
 }
@@ -265,27 +266,27 @@ func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Inde
 // version sets the asset's size, time and tag from the table, as far as it has them.
 func (f *field) version(ctx context.Context, row int64, a *Asset) error {
 	if f.size != nil {
-		c, err := f.size.Cell(ctx, row)
+		cell, err := f.size.Cell(ctx, row)
 		if err != nil {
 			return err
 		}
-		a.Size = max(c.Int, 0)
+		a.Size = max(cell.Int, 0)
 	}
 	if f.mtime != nil {
-		c, err := f.mtime.Cell(ctx, row)
+		cell, err := f.mtime.Cell(ctx, row)
 		if err != nil {
 			return err
 		}
-		if when, err := time.Parse(time.RFC3339Nano, string(c.Text)); err == nil { // else it stays unknown
+		if when, err := time.Parse(time.RFC3339Nano, string(cell.Text)); err == nil { // else it stays unknown
 			a.MTime = when
 		}
 	}
 	if f.etag != nil {
-		c, err := f.etag.Cell(ctx, row)
+		cell, err := f.etag.Cell(ctx, row)
 		if err != nil {
 			return err
 		}
-		a.ETag = string(c.Text)
+		a.ETag = string(cell.Text)
 	}
 	return nil
 }

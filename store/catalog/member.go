@@ -27,16 +27,16 @@ func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (st
 	if err != nil || off.Null {
 		return uri, nil, err
 	}
-	n, err := f.length.Cell(ctx, row)
+	cell, err := f.length.Cell(ctx, row)
 	if err != nil {
 		return uri, nil, err
 	}
 	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
-	if !ok || n.Null || off.Int < 0 || n.Int < 0 {
+	if !ok || cell.Null || off.Int < 0 || cell.Int < 0 {
 		return uri, nil, fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset,
-			"%d bytes at %d of %q, which is not CONTAINER%sPATH", n.Int, off.Int, uri, layout.MemberSeparator)
+			"%d bytes at %d of %q, which is not CONTAINER%sPATH", cell.Int, off.Int, uri, layout.MemberSeparator)
 	}
-	return container, &memberAt{path, off.Int, n.Int}, nil
+	return container, &memberAt{path, off.Int, cell.Int}, nil
 }
 
 // asset makes the asset of a member from the asset of its container. The index has the member's own offsets; it is

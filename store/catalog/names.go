@@ -42,11 +42,11 @@ func (n *nameColumn) get(ctx context.Context, row int64, bands int) ([]string, e
 	if n == nil {
 		return nil, nil
 	}
-	c, err := n.column.Cell(ctx, row)
-	if err != nil || c.Null || len(c.Text) == 0 {
+	cell, err := n.column.Cell(ctx, row)
+	if err != nil || cell.Null || len(cell.Text) == 0 {
 		return nil, err
 	}
-	return n.names.Parse(row, c.Text, bands)
+	return n.names.Parse(row, cell.Text, bands)
 }
 
 // Parse returns the names in the text of a row, one for each band: others are an error of kind corrupt.
@@ -74,9 +74,9 @@ func NamesText(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	b, err := json.Marshal(names)
+	data, err := json.Marshal(names)
 	if err != nil {
 		panic("catalog: strings have no JSON: " + err.Error())
 	}
-	return string(b)
+	return string(data)
 }

@@ -20,11 +20,11 @@ func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if startsWith(ctx, r, picture.Magics[:]...) {
 		return nil, nil
 	}
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
-	if err != nil || rumi.Is(ctx, f) {
+	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil || rumi.Is(ctx, file) {
 		return nil, err
 	}
-	return tiff.OpenOverviews(ctx, f, x, tiff.Limits{MaxChunk: maxChunk})
+	return tiff.OpenOverviews(ctx, file, x, tiff.Limits{MaxChunk: maxChunk})
 }
 
 // OverviewFile opens the file of overviews beside the raster at uri, NAME.ovr, as GDAL finds it: a TIFF whose images
@@ -35,27 +35,27 @@ func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Index, maxChunk int) (a Asset,
 	levels []*chunk.Index, err error) {
 	a.URI = besideURI(uri)
-	r, err := o.Open(ctx, a.URI)
+	file, err := o.Open(ctx, a.URI)
 	if fault.KindOf(err) == fault.NotFound || source.IsDenied(err) {
 		return a, nil, nil
 	}
 	if err != nil {
 		return a, nil, fault.WithFile(err, a.URI)
 	}
-	defer func() { err = errors.Join(fault.WithFile(err, a.URI), r.Close()) }()
-	if !startsWith(ctx, r, rasterMagics...) || startsWith(ctx, r, picture.Magics[:]...) {
+	defer func() { err = errors.Join(fault.WithFile(err, a.URI), file.Close()) }()
+	if !startsWith(ctx, file, rasterMagics...) || startsWith(ctx, file, picture.Magics[:]...) {
 		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
 	}
-	f, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return a, nil, err
 	}
 	if levels, err = tiff.OpenOverviewFile(ctx, f, x, tiff.Limits{MaxChunk: maxChunk}); err != nil {
 		return a, nil, err
 	}
-	side, _, err := readAsset(ctx, r, maxChunk)
-	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(r)
-	if t, ok := r.(source.Timed); ok {
+	side, _, err := readAsset(ctx, file, maxChunk)
+	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(file)
+	if t, ok := file.(source.Timed); ok {
 		a.MTime = t.ModTime()
 	}
 	return a, levels, err

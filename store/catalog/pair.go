@@ -25,11 +25,11 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 		return err
 	}
 	rows := make([]map[string]int64, len(fields)) // by id; nil for a field without a pattern
-	for i, s := range fields {
-		if s.Pattern == "" {
+	for i, source := range fields {
+		if source.Pattern == "" {
 			continue
 		}
-		if rows[i], err = matches(ctx, s, uris, len(shared)); err != nil {
+		if rows[i], err = matches(ctx, source, uris, len(shared)); err != nil {
 			return err
 		}
 	}
@@ -52,14 +52,14 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 		return strings.Compare(pattern.Path(a), pattern.Path(b))
 	})
 	t.n, t.order = int64(len(ids)), pickRows(ids, rows[first])
-	for i, s := range fields {
+	for i, source := range fields {
 		switch {
 		case rows[i] != nil:
 			t.fields[i].pick(pickRows(ids, rows[i]))
-		case t.table != nil || s.Column == FolderColumn: // a column has the value of the first field's row
+		case t.table != nil || source.Column == FolderColumn: // a column has the value of the first field's row
 			t.fields[i].pick(t.order)
 		default:
-			return noField(s, fault.NotFound, "needs a pattern, because another field of this directory has one")
+			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
 	return nil
@@ -77,7 +77,7 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 // matches returns the row of each id that a field's pattern matches. shared is the length of the directory that all
 // absolute paths share.
 func matches(ctx context.Context, s Source, uris columns.Column, shared int) (map[string]int64, error) {
-	p, err := listing.ParsePattern(s.Pattern)
+	pattern, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
 		return nil, inField(err, s.Field)
 	}
@@ -87,7 +87,7 @@ func matches(ctx context.Context, s Source, uris columns.Column, shared int) (ma
 		if listing.Scheme(path) != "" || filepath.IsAbs(path) {
 			path = path[min(shared, len(path)):]
 		}
-		id, ok := p.Match(path)
+		id, ok := pattern.Match(path)
 		if !ok || v.Null {
 			return nil
 		}

@@ -31,13 +31,13 @@ func Fields(ctx context.Context, src string, o Options) (names []string, err err
 	}
 	o = o.withDefaults()
 	t := &Table{src: src, roots: source.RootsOf(o.Opener), opener: o.Opener}
-	r, err := t.reader(ctx)
+	file, err := t.reader(ctx)
 	if err != nil {
 		return nil, fault.WithFile(err, src)
 	}
-	tab, err := columns.OpenParquet(ctx, r, o.CacheBytes)
+	tab, err := columns.OpenParquet(ctx, file, o.CacheBytes)
 	if err != nil {
-		_ = r.Close()
+		_ = file.Close()
 		return nil, fault.WithFile(err, src)
 	}
 	names, err = pairedFields(tab)

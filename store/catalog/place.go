@@ -51,16 +51,16 @@ func (m *Meta) place(height, width int) *Place {
 	if m.Transform == nil {
 		return nil
 	}
-	p := &Place{EPSG: m.EPSG, CRS: m.CRS}
-	for i := range p.Corners {
-		p.Corners[i] = crs.At(m.Transform, float64(i%2*width), float64(i/2*height))
+	place := &Place{EPSG: m.EPSG, CRS: m.CRS}
+	for i := range place.Corners {
+		place.Corners[i] = crs.At(m.Transform, float64(i%2*width), float64(i/2*height))
 	}
-	for _, c := range p.Corners {
+	for _, c := range place.Corners {
 		if !finite(c[0]) || !finite(c[1]) {
 			return nil
 		}
 	}
-	return p
+	return place
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -95,32 +95,32 @@ func SameGround(first, other *Asset) error {
 	if first.Place == nil || other.Place == nil {
 		return nil
 	}
-	a, b := *first.Place, *other.Place
-	if a.Boxed || b.Boxed {
-		a, b = a.box(), b.box()
+	place, b := *first.Place, *other.Place
+	if place.Boxed || b.Boxed {
+		place, b = place.box(), b.box()
 	}
 	fail := func(format string, args ...any) error {
 		return fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s "+
-			"at %s: "+format, append([]any{&b, first.Name(), &a}, args...)...)
+			"at %s: "+format, append([]any{&b, first.Name(), &place}, args...)...)
 	}
-	if !a.SameCRS(&b) {
+	if !place.SameCRS(&b) {
 		return fail("the CRSs differ")
 	}
 	pixel := b.pixel(other.Index.Height, other.Index.Width)
-	limit := a.pixel(first.Index.Height, first.Index.Width)
+	limit := place.pixel(first.Index.Height, first.Index.Width)
 	for axis := range limit {
 		limit[axis] = groundTolerance * math.Max(limit[axis], pixel[axis])
 	}
 	off := [4]crs.Point{}
 	for i := range off {
-		off[i] = crs.Point{b.Corners[i][0] - a.Corners[i][0], b.Corners[i][1] - a.Corners[i][1]}
+		off[i] = crs.Point{b.Corners[i][0] - place.Corners[i][0], b.Corners[i][1] - place.Corners[i][1]}
 	}
 	switch {
 	case within(off[:], crs.Point{}, limit):
 		return nil
 	case within(off[:], off[0], limit):
 		return fail("it is shifted by %s", shift(b.EPSG, off[0], pixel))
-	case sameBox(a, b, limit):
+	case sameBox(place, b, limit):
 		return fail("its rows or columns run another way")
 	}
 	return fail("the extents differ")
@@ -212,11 +212,11 @@ func shift(epsg int, off, pixel crs.Point) string {
 
 // unitOf returns the unit of coordinates: degrees, metres, or just units.
 func unitOf(epsg int) string {
-	c, ok := crs.ByCode(epsg)
+	system, ok := crs.ByCode(epsg)
 	switch {
-	case ok && c.Geographic():
+	case ok && system.Geographic():
 		return "degrees"
-	case ok && c.Definition().Values["unit"] == 1:
+	case ok && system.Definition().Values["unit"] == 1:
 		return "m"
 	}
 	return "units"
@@ -224,15 +224,16 @@ func unitOf(epsg int) string {
 
 // String returns the CRS and the smallest box around the image.
 func (p *Place) String() string {
-	b, name := p.box(), "an unknown CRS"
+	place, name := p.box(), "an unknown CRS"
 	switch {
 	case p.EPSG != 0:
 		name = fmt.Sprintf("EPSG:%d", p.EPSG)
 	case p.CRS != "":
 		name = "a CRS of its own, " + p.CRS + ","
 	}
-	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, b.Corners[2][0], b.Corners[2][1], b.Corners[1][0],
-		b.Corners[1][1])
+	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, place.Corners[2][0], place.Corners[2][1],
+		place.Corners[1][0],
+		place.Corners[1][1])
 }
 
 // placeBytes is the length of a place as bytes: a flag, the EPSG code and eight coordinates. The parameters of a CRS

@@ -57,23 +57,23 @@ func (p *placeColumns) place(ctx context.Context, row int64, height, width int) 
 	if p == nil {
 		return nil, nil
 	}
-	m := Meta{}
+	meta := Meta{}
 	var err error
-	if m.EPSG, err = p.code(ctx, row); err != nil {
+	if meta.EPSG, err = p.code(ctx, row); err != nil {
 		return nil, err
 	}
-	if m.CRS, err = p.parameters(ctx, row); err != nil {
+	if meta.CRS, err = p.parameters(ctx, row); err != nil {
 		return nil, err
 	}
-	if m.Transform, err = p.transform.Transform(ctx, row); err != nil {
+	if meta.Transform, err = p.transform.Transform(ctx, row); err != nil {
 		return nil, err
 	}
-	box, err := p.boxed(ctx, row, m.EPSG)
-	if err != nil || m.Transform == nil {
+	box, err := p.boxed(ctx, row, meta.EPSG)
+	if err != nil || meta.Transform == nil {
 		return box, err
 	}
 	// Other programs write transforms in another order of numbers: then the bounds are right.
-	place := m.place(height, width)
+	place := meta.place(height, width)
 	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
 		return box, nil
 	}
@@ -94,22 +94,22 @@ func (p *placeColumns) code(ctx context.Context, row int64) (int, error) {
 	if p.epsg == nil {
 		return 0, nil
 	}
-	v, err := p.epsg.Cell(ctx, row)
-	if err != nil || v.Int < 0 || v.Int > math.MaxInt32 {
+	cell, err := p.epsg.Cell(ctx, row)
+	if err != nil || cell.Int < 0 || cell.Int > math.MaxInt32 {
 		return 0, err
 	}
-	return int(v.Int), nil
+	return int(cell.Int), nil
 }
 
 // boxed returns the place of a row by its bounds alone, or nil if it has none.
 func (p *placeColumns) boxed(ctx context.Context, row int64, code int) (*Place, error) {
 	var b [4]float64
 	for i, c := range p.bounds {
-		v, err := c.Cell(ctx, row)
-		if err != nil || v.Null || !finite(v.Float) {
+		cell, err := c.Cell(ctx, row)
+		if err != nil || cell.Null || !finite(cell.Float) {
 			return nil, err
 		}
-		b[i] = v.Float
+		b[i] = cell.Float
 	}
 	return &Place{EPSG: code, Boxed: true,
 		Corners: [4]crs.Point{{b[0], b[3]}, {b[2], b[3]}, {b[0], b[1]}, {b[2], b[1]}}}, nil
@@ -133,7 +133,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		if !suspects[row] {
 			return nil
 		}
-		x, err := t.placed(ctx, a, row)
+		asset, err := t.placed(ctx, a, row)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		if err != nil {
 			return err
 		}
-		if err := SameGround(&x, &y); err != nil {
+		if err := SameGround(&asset, &y); err != nil {
 			visit(row, y.Fault(err))
 		}
 		return nil

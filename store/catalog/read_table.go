@@ -14,25 +14,25 @@ import (
 // not have the name of the file.
 func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string) (t *tables.Table, closer io.Closer,
 	err error) {
-	r, ext, err := columns.OpenFile(ctx, o, path)
+	file, ext, err := columns.OpenFile(ctx, o, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = r.Close()
+			_ = file.Close()
 		}
 	}()
 	if columns.IsParquet(ext) {
-		t, err = tables.Read(ctx, r, 0, r.Size(), tables.Options{})
-		return t, r, err
+		t, err = tables.Read(ctx, file, 0, file.Size(), tables.Options{})
+		return t, file, err
 	}
-	held, err := columns.OpenHeld(ctx, r, ext, nil, raw...)
+	held, err := columns.OpenHeld(ctx, file, ext, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := columns.CheckRows(held.N); err != nil {
 		return nil, nil, err
 	}
-	return heldData(held), r, nil
+	return heldData(held), file, nil
 }

@@ -27,12 +27,12 @@ func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err 
 
 // openSample reads the header of a sample that is a TIFF.
 func openSample(ctx context.Context, o source.Opener, e Entry) (*tiff.Image, error) {
-	r, err := Section(ctx, o, e)
+	file, err := Section(ctx, o, e)
 	if err != nil {
 		return nil, err
 	}
-	im, err := tiff.Open(ctx, r, tiff.Limits{})
-	if err = errors.Join(err, r.Close()); err != nil {
+	im, err := tiff.Open(ctx, file, tiff.Limits{})
+	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fault.WithFile(fault.WithPart(err, "sample "+e.Path, e.Offset), e.URI)
 	}
 	return im, nil
@@ -57,18 +57,18 @@ func FileOrder(x *chunk.Index) []chunk.Range {
 
 // chunkHeader returns the header and directory of openChunk. The bytes of the chunk follow them.
 func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
-	x := im.Index
-	i, err := ownChunk(x, e)
+	index := im.Index
+	i, err := ownChunk(index, e)
 	if err != nil {
 		return nil, err
 	}
-	if x.BigEndian {
+	if index.BigEndian {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
 			"single chunks of big-endian TIFFs cannot be read"), e.URI)
 	}
-	if len(x.Params) > 0 || x.Packed != 0 || x.Reversed {
+	if len(index.Params) > 0 || index.Packed != 0 || index.Reversed {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
-			"single chunks of the codec %s, or of samples of odd widths, cannot be read", x.Codec), e.URI)
+			"single chunks of the codec %s, or of samples of odd widths, cannot be read", index.Codec), e.URI)
 	}
 	return ifdOf(im, i, e.Size), nil
 }
@@ -100,7 +100,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		if err != nil {
 			return err
 		}
-		c, ok := d.parts[e.Part].(model.Chunker)
+		chunker, ok := d.parts[e.Part].(model.Chunker)
 		if !ok || e.Padding {
 			continue
 		}
@@ -112,7 +112,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 			continue
 		}
 		for k := range im.Index.Ranges {
-			ce, err := c.Chunk(ctx, e.Level, e.Row, strconv.Itoa(k))
+			ce, err := chunker.Chunk(ctx, e.Level, e.Row, strconv.Itoa(k))
 			if fault.KindOf(err) == fault.NotFound {
 				missing++
 				continue
@@ -142,8 +142,8 @@ const (
 
 // ifdOf returns the header and directory of a TIFF with chunk i alone, which has size bytes.
 func ifdOf(im *tiff.Image, i int, size int64) []byte {
-	x, box := im.Index, im.Index.Box(i)
-	format, bits := tiff.FormatOf(x.DType)
+	index, box := im.Index, im.Index.Box(i)
+	format, bits := tiff.FormatOf(index.DType)
 	bands := box.B1 - box.B0
 	each := func(v uint16) []uint16 {
 		values := make([]uint16, bands)
@@ -156,14 +156,15 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 		ifd.Longs(tagWidth, uint32(box.X1-box.X0)), ifd.Longs(tagLength, uint32(box.Y1-box.Y0)),
 		ifd.Shorts(tagBits, each(bits)...), ifd.Shorts(tagCompression, im.Meta.Compression),
 		ifd.Shorts(tagPhotometric, 1), ifd.Shorts(tagSamples, uint16(bands)), ifd.Shorts(tagPlanar, 1),
-		ifd.Shorts(tagPredictor, uint16(x.Predictor)), ifd.Shorts(tagFormat, each(format)...),
+		ifd.Shorts(tagPredictor, uint16(index.Predictor)), ifd.Shorts(tagFormat, each(format)...),
 	}
 	if im.Meta.NoData != "" {
 		fields = append(fields, ifd.Text(tagNoData, im.Meta.NoData))
 	}
 	offsets, counts := uint16(tagTileOffsets), uint16(tagTileSize)
 	if im.Meta.Tiled {
-		fields = append(fields, ifd.Longs(tagTileWidth, uint32(x.ChunkW)), ifd.Longs(tagTileLength, uint32(x.ChunkH)))
+		fields = append(fields, ifd.Longs(tagTileWidth, uint32(index.ChunkW)), ifd.Longs(tagTileLength,
+			uint32(index.ChunkH)))
 	} else {
 		offsets, counts = tagStripOffsets, tagStripBytes
 		fields = append(fields, ifd.Longs(tagRows, uint32(box.Y1-box.Y0)))
@@ -240,12 +241,12 @@ func (d *Dataset) withChunk(ctx context.Context, e Entry, read bool,
 	if e.Of == nil {
 		return fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
 	}
-	s, err := Section(ctx, d.opener, *e.Of)
+	file, err := Section(ctx, d.opener, *e.Of)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	im, in, err := d.image(ctx, s, e, read)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	im, in, err := d.image(ctx, file, e, read)
 	if err != nil {
 		return err
 	}
@@ -313,11 +314,11 @@ func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error)
 	if start < 0 || start > readAhead+source.Gap(s) || e.Size > s.Size()-start {
 		return s, nil
 	}
-	b := make([]byte, min(max(start+e.Size, readAhead), s.Size())) // the reader's size limits it
-	if err := s.ReadAt(ctx, b, 0); err != nil {
+	data := make([]byte, min(max(start+e.Size, readAhead), s.Size())) // the reader's size limits it
+	if err := s.ReadAt(ctx, data, 0); err != nil {
 		return nil, err
 	}
-	return &model.Tail{Reader: s, Bytes: b}, nil
+	return &model.Tail{Reader: s, Bytes: data}, nil
 }
 
 // decodeOnly decodes a TIFF with a single chunk.
@@ -333,40 +334,40 @@ func decodeOnly(ctx context.Context, r source.Reader) (*Chunk, error) {
 // decodeImage decodes an image with a single chunk: samples of shape (bands, rows, columns),
 // little-endian.
 func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, error) {
-	x := im.Index
-	if !x.ChunkFits(tiff.DefaultMaxChunk) {
-		return nil, x.OverLimit(tiff.DefaultMaxChunk)
+	index := im.Index
+	if !index.ChunkFits(tiff.DefaultMaxChunk) {
+		return nil, index.OverLimit(tiff.DefaultMaxChunk)
 	}
-	size := x.DType.Size()
-	out := make([]byte, x.Bands*x.Height*x.Width*size) // no larger than the chunk
+	size := index.DType.Size()
+	out := make([]byte, index.Bands*index.Height*index.Width*size) // no larger than the chunk
 	dec := chunk.NewDecoder(tiff.Codecs())
-	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
-	for i, span := range x.Ranges {
+	tile := make([]byte, index.MaxStoredBytes(), index.MaxStoredBytes()+chunk.Spare)
+	for i, span := range index.Ranges {
 		src := make([]byte, span.Len)
 		if err := r.ReadAt(ctx, src, span.Off); err != nil {
 			return nil, err
 		}
-		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
+		if err := dec.Decode(tile[:index.StoredBytes(i)], src, index, i); err != nil {
 			return nil, err
 		}
-		place(out, tile, x, i)
+		place(out, tile, index, i)
 	}
 	return out, nil
 }
 
 // place copies the pixels that chunk i covers of an image from the decoded chunk.
 func place(out, tile []byte, x *chunk.Index, i int) {
-	box, s, size := x.Box(i), x.Strides(i), x.DType.Size()
+	box, strides, size := x.Box(i), x.Strides(i), x.DType.Size()
 	for b := range box.B1 - box.B0 {
 		for y := range box.Y1 - box.Y0 {
 			dst := out[((box.B0+b)*x.Height+box.Y0+y)*x.Width*size+box.X0*size:]
-			src, n := tile[(s.Plane(b)+y*s.Y)*size:], box.X1-box.X0
-			if s.X == 1 {
+			src, n := tile[(strides.Plane(b)+y*strides.Y)*size:], box.X1-box.X0
+			if strides.X == 1 {
 				copy(dst[:n*size], src)
 				continue
 			}
 			for k := range n {
-				copy(dst[k*size:(k+1)*size], src[k*s.X*size:])
+				copy(dst[k*size:(k+1)*size], src[k*strides.X*size:])
 			}
 		}
 	}

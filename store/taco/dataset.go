@@ -148,33 +148,33 @@ type hierarchy interface{ PIT() *taco2.PIT }
 // different things. The trees of Tortillas may differ even within one file, so that some of several
 // may have nested samples and others none.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
-	for i, p := range d.parts {
+	for i, container := range d.parts {
 		first := d.parts[0]
-		if isLazy(first) && isLazy(p) {
+		if isLazy(first) && isLazy(container) {
 			continue
 		}
-		if l, ok := p.(model.Lazy); ok && p.Levels() < first.Levels() {
+		if l, ok := container.(model.Lazy); ok && container.Levels() < first.Levels() {
 			if err := l.Deepen(ctx); err != nil {
 				return err
 			}
 		}
-		if l, ok := first.(model.Lazy); ok && first.Levels() < p.Levels() {
+		if l, ok := first.(model.Lazy); ok && first.Levels() < container.Levels() {
 			if err := l.Deepen(ctx); err != nil {
 				return err
 			}
 		}
-		same := p.Levels() == first.Levels() && p.IDColumn() == first.IDColumn()
+		same := container.Levels() == first.Levels() && container.IDColumn() == first.IDColumn()
 		a, isA := first.(hierarchy)
-		b, isB := p.(hierarchy)
+		b, isB := container.(hierarchy)
 		if same && isA && isB {
 			same = a.PIT().Same(b.PIT())
 		}
 		if same {
-			same = slices.Equal(model.NamesOf(first), model.NamesOf(p))
+			same = slices.Equal(model.NamesOf(first), model.NamesOf(container))
 		}
 		if i > 0 && !same {
 			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
-				"its hierarchy is another than that of %s: they cannot be joined", first.URI()), p.URI())
+				"its hierarchy is another than that of %s: they cannot be joined", first.URI()), container.URI())
 		}
 	}
 	return nil
@@ -255,11 +255,11 @@ func (d *Dataset) IDColumn() string {
 
 // IDs returns the ids of the rows of a level.
 func (d *Dataset) IDs(ctx context.Context, level int) (*tables.Vector, error) {
-	t, err := d.Level(ctx, level)
+	table, err := d.Level(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := t.Column(ctx, d.IDColumn())
+	ids, err := table.Column(ctx, d.IDColumn())
 	return ids, fault.WithFile(err, d.name())
 }
 
@@ -334,13 +334,13 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	parts, errs, bases := make([]*tables.Table, len(d.parts)), make([]error, len(d.parts)), make([]int, len(d.parts)+1)
 	var g errgroup.Group
 	g.SetLimit(openAtOnce)
-	for i, p := range d.parts {
-		if k >= p.Levels() { // a Tortilla without samples at this level
+	for i, container := range d.parts {
+		if k >= container.Levels() { // a Tortilla without samples at this level
 			continue
 		}
 		g.Go(func() error {
 			errs[i] = crash.Call(func() (err error) {
-				parts[i], err = p.Table(ctx, k)
+				parts[i], err = container.Table(ctx, k)
 				return err
 			})
 			return errs[i]
@@ -359,14 +359,14 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 		d.levels[k], d.bases[k] = parts[0], bases
 		return nil
 	}
-	t, err := d.join(parts, k == 0 && d.chosen, fmt.Sprintf("level%d", k))
+	table, err := d.join(parts, k == 0 && d.chosen, fmt.Sprintf("level%d", k))
 	if err != nil {
 		return err
 	}
-	if t.Index(SourceColumn) < 0 {
-		t = tables.Join(t, d.sourceColumn(bases))
+	if table.Index(SourceColumn) < 0 {
+		table = tables.Join(table, d.sourceColumn(bases))
 	}
-	d.levels[k], d.bases[k] = t, bases
+	d.levels[k], d.bases[k] = table, bases
 	return nil
 }
 
@@ -377,7 +377,7 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 	if chosen && mode == tables.Strict {
 		mode = tables.Intersection
 	}
-	t, err := tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool {
+	table, err := tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool {
 		return t == nil
 	}), mode)
 	if err != nil {
@@ -389,10 +389,10 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 			d.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", part, c, mode.Missing(), without[i]))
 		}
 	}
-	for _, m := range tables.JoinedAsStrings(t, parts, names) {
+	for _, m := range tables.JoinedAsStrings(table, parts, names) {
 		d.warn(part + ": " + m)
 	}
-	return t, nil
+	return table, nil
 }
 
 // sourceColumn returns a table of one column with the file of each row.
@@ -425,11 +425,11 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 		return d.parts[0].Parents(ctx, k)
 	}
 	rows := make([]int32, 0, bases[len(d.parts)])
-	for i, p := range d.parts {
-		if k >= p.Levels() {
+	for i, container := range d.parts {
+		if k >= container.Levels() {
 			continue
 		}
-		parents, err := p.Parents(ctx, k)
+		parents, err := container.Parents(ctx, k)
 		if err != nil {
 			return nil, err
 		}
@@ -452,12 +452,12 @@ func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 	if whole {
 		return true, nil
 	}
-	for i, p := range d.parts {
-		if model.HistogramRow(p) >= 0 {
+	for i, container := range d.parts {
+		if model.HistogramRow(container) >= 0 {
 			return false, nil
 		}
 		for row := range bases[i+1] - bases[i] {
-			if pad, err := p.Padding(ctx, k, row); pad || err != nil {
+			if pad, err := container.Padding(ctx, k, row); pad || err != nil {
 				return false, err
 			}
 		}
@@ -518,12 +518,12 @@ func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 
 // Histograms returns the number of rows of a level with histograms of a streaming TACO.
 func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
-	t, err := d.Level(ctx, k)
+	table, err := d.Level(ctx, k)
 	if err != nil {
 		return 0, err
 	}
 	samples, err := d.samples(ctx, k)
-	return t.Len() - len(samples), err
+	return table.Len() - len(samples), err
 }
 
 // histograms returns the rows of a level of a container that have histograms of its samples, in
@@ -609,17 +609,17 @@ func (d *Dataset) noRow(k, row int, bases []int) error {
 // pathAbove returns the path of the folder that contains a node.
 func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
 	var ids []string
-	for p := d.parts[n.part]; n.level > 0; {
-		parents, err := p.Parents(ctx, n.level)
+	for container := d.parts[n.part]; n.level > 0; {
+		parents, err := container.Parents(ctx, n.level)
 		if err != nil {
 			return "", err
 		}
 		n.row, n.level = int(parents[n.row]), n.level-1
-		e, err := p.Entry(ctx, n.level, n.row)
+		entry, err := container.Entry(ctx, n.level, n.row)
 		if err != nil {
 			return "", err
 		}
-		ids = append(ids, e.ID)
+		ids = append(ids, entry.ID)
 	}
 	slices.Reverse(ids)
 	return strings.Join(ids, "/"), nil
@@ -627,15 +627,15 @@ func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
 
 // entry returns the sample of a node, given the path of its folder.
 func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
-	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
+	entry, err := d.parts[n.part].Entry(ctx, n.level, n.row)
 	if err != nil {
-		return e, err
+		return entry, err
 	}
-	e.Part, e.Path = n.part, e.ID
+	entry.Part, entry.Path = n.part, entry.ID
 	if folder != "" {
-		e.Path = folder + "/" + e.ID
+		entry.Path = folder + "/" + entry.ID
 	}
-	return e, nil
+	return entry, nil
 }
 
 // Verify checks everything in all containers. Faults are errors; the report has counts, and notes on violations that

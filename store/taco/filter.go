@@ -194,11 +194,11 @@ func (unnamed) URI() string { return "" }
 
 // part returns the visible rows of a container that match, and the rows above them.
 func (f *Filter) part(ctx context.Context, p model.Container) (Selection, error) {
-	t, err := p.Table(ctx, f.Level)
+	table, err := p.Table(ctx, f.Level)
 	if err != nil {
 		return nil, err
 	}
-	match, err := f.rows(ctx, p, t)
+	match, err := f.rows(ctx, p, table)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +237,11 @@ func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) (
 			return nil, err
 		}
 		match, err = f.either(ctx, t, i, f.Time, allRows(t.Len()), func(i int, rows []int) ([]int, error) {
-			v, err := t.At(ctx, i)
+			values, err := t.At(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			return f.timeRows(rows, v)
+			return f.timeRows(rows, values)
 		})
 		if err != nil {
 			return nil, f.named(err, p)
@@ -274,13 +274,13 @@ func (f *Filter) either(ctx context.Context, t *tables.Table, i int, named strin
 	if named != "" && named != "auto" || other < 0 {
 		return match(i, rows)
 	}
-	v, err := t.At(ctx, i)
+	values, err := t.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	var null []int
 	for _, row := range rows {
-		if v.Null(row) {
+		if values.Null(row) {
 			null = append(null, row)
 		}
 	}
@@ -366,11 +366,11 @@ func (f *Filter) textRows(rows []int, v *tables.Vector) ([]int, error) {
 		if v.Null(i) {
 			continue
 		}
-		t, err := ParseTimes(v.Str(i))
+		times, err := ParseTimes(v.Str(i))
 		if err != nil {
 			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
 		}
-		if t.First >= f.Times.First && t.First <= f.Times.Last {
+		if times.First >= f.Times.First && times.First <= f.Times.Last {
 			keep = append(keep, i)
 		}
 	}
@@ -444,7 +444,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 
 // pointRows is boxRows for a column of structs of lon and lat.
 func (f *Filter) pointRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
-	v, err := t.At(ctx, i)
+	values, err := t.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -455,7 +455,7 @@ func (f *Filter) pointRows(ctx context.Context, rows []int, t *tables.Table, i i
 	var point []byte
 	keep := rows[:0]
 	for _, row := range rows {
-		lon, lat, err := Centroid(v, row)
+		lon, lat, err := Centroid(values, row)
 		if err != nil {
 			return nil, err
 		}
@@ -486,11 +486,11 @@ func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
 	case typ.Kind == tables.Struct && len(typ.Fields) == 2 && typ.Fields[0].Name == "lon" &&
 		typ.Fields[1].Name == "lat" && typ.Fields[0].Type.Kind == tables.Float64 &&
 		typ.Fields[1].Type.Kind == tables.Float64:
-		x, y := v.Field(0), v.Field(1)
-		if x.Null(row) || y.Null(row) {
+		values, vector := v.Field(0), v.Field(1)
+		if values.Null(row) || vector.Null(row) {
 			return math.NaN(), math.NaN(), nil
 		}
-		return x.Float(row), y.Float(row), nil
+		return values.Float(row), vector.Float(row), nil
 	}
 	return 0, 0, fault.New(fault.Unsupported, "", fault.NoOffset,
 		"holds values of type %v, not well-known binary or structs of lon and lat", typ)
@@ -499,9 +499,9 @@ func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
 // mayMatch reports whether file i of a TACOLLECTION.json may hold a row that matches the filter. It
 // returns false only if the extent of the file proves the opposite; see extentOf.
 func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
-	x := c.Sources.Extent(i)
+	extent := c.Sources.Extent(i)
 	level, prefix := extentOf(c)
-	if x == nil || prefix == "" || f.Level != level {
+	if extent == nil || prefix == "" || f.Level != level {
 		return true
 	}
 	columns := c.Columns(level)
@@ -515,18 +515,18 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 		}
 		return auto[k]
 	}
-	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, x.Spatial) {
+	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
 		return false
 	}
 	// If there is a column of middles, the extent covers the middles of the rows that have one.
 	// Rows without a middle may begin at any time, and a middle need not lie after its start. Such
 	// an extent proves nothing.
-	if f.Times == nil || len(x.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" ||
+	if f.Times == nil || len(extent.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true
 	}
-	first, err := ParseTimes(x.Temporal[0])
-	last, err2 := ParseTimes(x.Temporal[1])
+	first, err := ParseTimes(extent.Temporal[0])
+	last, err2 := ParseTimes(extent.Temporal[1])
 	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
 }
 

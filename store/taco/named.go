@@ -59,23 +59,23 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 	}
 	var joined *Sequence
 	for i, p := range d.parts {
-		s, err := p.(model.Named).Sequence(ctx, name)
-		if err != nil || s == nil {
+		sequence, err := p.(model.Named).Sequence(ctx, name)
+		if err != nil || sequence == nil {
 			return nil, err
 		}
-		_, bases, err := d.level(ctx, s.Level)
+		_, bases, err := d.level(ctx, sequence.Level)
 		if err != nil {
 			return nil, err
 		}
-		for _, rows := range s.Rows {
+		for _, rows := range sequence.Rows {
 			for k := range rows {
 				rows[k] += bases[i]
 			}
 		}
 		if joined != nil {
-			s.Rows, s.Most = append(joined.Rows, s.Rows...), max(joined.Most, s.Most)
+			sequence.Rows, sequence.Most = append(joined.Rows, sequence.Rows...), max(joined.Most, sequence.Most)
 		}
-		joined = s
+		joined = sequence
 	}
 	return joined, nil
 }
@@ -88,7 +88,7 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
 	}
 	for i, p := range d.parts {
-		t, k, first, err := p.(model.Named).NamedRows(ctx, name)
+		table, k, first, err := p.(model.Named).NamedRows(ctx, name)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -97,7 +97,7 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 			return 0, nil, err
 		}
 		level = k
-		for row := range t.Len() {
+		for row := range table.Len() {
 			rows = append(rows, bases[i]+first+row)
 		}
 	}
@@ -124,18 +124,18 @@ func (d *Dataset) joinNamed(ctx context.Context, name string,
 	get func(c model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
 	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
 	for i, p := range d.parts {
-		t, err := get(p.(model.Named), bases[i])
+		table, err := get(p.(model.Named), bases[i])
 		if err != nil {
 			return nil, err
 		}
-		parts[i], bases[i+1] = t, bases[i]+t.Len()
+		parts[i], bases[i+1] = table, bases[i]+table.Len()
 	}
 	if len(parts) == 1 {
 		return parts[0], nil
 	}
-	t, err := d.join(parts, false, fmt.Sprintf("table %q", name))
-	if err == nil && t.Index(SourceColumn) < 0 && name != "dataset" {
-		t = tables.Join(t, d.sourceColumn(bases))
+	tbl, err := d.join(parts, false, fmt.Sprintf("table %q", name))
+	if err == nil && tbl.Index(SourceColumn) < 0 && name != "dataset" {
+		tbl = tables.Join(tbl, d.sourceColumn(bases))
 	}
-	return t, err
+	return tbl, err
 }

@@ -25,11 +25,11 @@ func (d *Dataset) PoolNumber(ctx context.Context, level int, rows []int, number 
 		return nil, fmt.Errorf("number is %q: it must be categorical or one of %s", number,
 			strings.Join(geotiffNames[:], ", "))
 	}
-	t, err := d.Level(ctx, level)
+	table, err := d.Level(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.rows(ctx, t, rows); err != nil {
+	if err := p.rows(ctx, table, rows); err != nil {
 		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", level), fault.NoOffset), d.name())
 	}
 	out := make([][]float64, len(p.bands))

@@ -176,13 +176,13 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format
 	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder},
 		{"METADATA/sample.parquet", folder3Format}, {"sample.parquet", catalog3Format},
 		{"COLLECTION.json", folderFormat}, {shards.IndexName, mdsFormat}} {
-		r, err := o.Open(ctx, taco2.Join(uri, c.name))
-		if err == nil && readsHTMLPage(ctx, uri, r) {
-			err = r.Close()
-		} else if err == nil && c.f == mdsFormat && !shards.IsMDS(ctx, r) { // others have files of this name, too
-			err = r.Close()
+		file, err := o.Open(ctx, taco2.Join(uri, c.name))
+		if err == nil && readsHTMLPage(ctx, uri, file) {
+			err = file.Close()
+		} else if err == nil && c.f == mdsFormat && !shards.IsMDS(ctx, file) { // others have files of this name, too
+			err = file.Close()
 		} else if err == nil {
-			return c.f, r.Close()
+			return c.f, file.Close()
 		}
 		if ctx.Err() != nil {
 			return none, ctx.Err()
@@ -223,32 +223,32 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // are needed, or at once if Options.Mode is strict about the columns of several containers. The
 // dataset keeps files open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
-	d := &Dataset{
+	dataset := &Dataset{
 		opener: newPooledOpener(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
 		images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{},
 	}
-	if d.warn == nil {
-		d.warn = func(string) {}
+	if dataset.warn == nil {
+		dataset.warn = func(string) {}
 	}
-	byPath, err := d.open(ctx, paths, o, false)
+	byPath, err := dataset.open(ctx, paths, o, false)
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, dataset.Close())
 	}
-	d.parts = slices.Concat(byPath...)
-	d.ends = make([]int, len(paths)+1)
+	dataset.parts = slices.Concat(byPath...)
+	dataset.ends = make([]int, len(paths)+1)
 	for i, parts := range byPath {
-		d.ends[i+1] = d.ends[i] + len(parts)
+		dataset.ends[i+1] = dataset.ends[i] + len(parts)
 	}
-	if err = d.sameHierarchy(ctx); err == nil {
-		err = d.wholeSets()
+	if err = dataset.sameHierarchy(ctx); err == nil {
+		err = dataset.wholeSets()
 	}
 	if err == nil {
-		err = d.strict(ctx)
+		err = dataset.strict(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, dataset.Close())
 	}
-	return d, nil
+	return dataset, nil
 }
 
 // strict reads the tables of all levels if all containers must have the same columns.
@@ -308,7 +308,7 @@ func firstOf(errs []error) error {
 
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
-	f, r, head, err := identify(ctx, d.opener, uri)
+	f, file, head, err := identify(ctx, d.opener, uri)
 	if unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -337,40 +337,40 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	var c model.Container
 	switch f {
 	case zipFormat:
-		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, r, head, o.Limits))
+		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, file, head, o.Limits))
 	case cozipFormat:
-		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, r, head, o.Limits)
+		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, file, head, o.Limits)
 	case folder3Format:
 		c, err = taco3.OpenFolder(ctx, d.opener, taco2.Join, uri, o.Limits)
 	case catalog3Format:
 		c, err = taco3.OpenCatalog(ctx, d.opener, taco2.Join, uri, base, o.Limits)
 	case tacocatFile:
-		c, err = orNil(taco2.OpenTacocat(ctx, d.opener, uri, base, r, head, o.Limits))
+		c, err = orNil(taco2.OpenTacocat(ctx, d.opener, uri, base, file, head, o.Limits))
 	case folderFormat:
 		c, err = orNil(taco2.OpenFolder(ctx, d.opener, uri, o.Limits))
 	case tacocatFolder:
 		c, err = orNil(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
 	case tacollection:
-		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, r) {
-			if err = r.Close(); err == nil {
+		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file) {
+			if err = file.Close(); err == nil {
 				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join, o.Unpack))
 			}
 			break
 		}
 		if !listed {
-			return d.openCollection(ctx, uri, base, r, o)
+			return d.openCollection(ctx, uri, base, file, o)
 		}
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
-		err = errors.Join(fault.WithFile(err, uri), r.Close())
+		err = errors.Join(fault.WithFile(err, uri), file.Close())
 	case tarFormat:
-		c, err = orNil(openTars(ctx, d.opener, uri, r))
+		c, err = orNil(openTars(ctx, d.opener, uri, file))
 	case mdsFormat:
 		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join, o.Unpack))
 	case tortillaFormat:
-		c, err = tortilla.Open(ctx, uri, r, head, o.Limits)
+		c, err = tortilla.Open(ctx, uri, file, head, o.Limits)
 	default:
 		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
-			"is not a container: its first bytes are of no known format"), uri), r.Close())
+			"is not a container: its first bytes are of no known format"), uri), file.Close())
 	}
 	if err != nil {
 		return nil, err
@@ -381,12 +381,12 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 // catalogIn returns the catalog in a directory, or "".
 func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
-		r, err := o.Open(ctx, taco2.Join(uri, name))
+		file, err := o.Open(ctx, taco2.Join(uri, name))
 		if err != nil {
 			continue
 		}
-		page := readsHTMLPage(ctx, uri, r)
-		if r.Close() == nil && !page {
+		page := readsHTMLPage(ctx, uri, file)
+		if file.Close() == nil && !page {
 			return taco2.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
 		}
 	}
@@ -428,16 +428,16 @@ func parent(uri string) string {
 // out.
 func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader,
 	o Options) ([]model.Container, error) {
-	c, err := taco2.ReadTacollection(ctx, r)
+	collection, err := taco2.ReadTacollection(ctx, r)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
 	d.mu.Lock()
-	d.collection = c
+	d.collection = collection
 	d.mu.Unlock()
 	var files []string
-	for i, file := range c.Sources.Files {
-		if !slices.ContainsFunc(o.Filters, func(f Filter) bool { return !f.mayMatch(c, i) }) {
+	for i, file := range collection.Sources.Files {
+		if !slices.ContainsFunc(o.Filters, func(f Filter) bool { return !f.mayMatch(collection, i) }) {
 			files = append(files, taco2.Join(base, file))
 		}
 	}

@@ -64,20 +64,20 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 		o.found[uri] = e
 		o.mu.Unlock()
 	}
-	r, err := Section(ctx, o.Base, e.Entry)
+	file, err := Section(ctx, o.Base, e.Entry)
 	if err == nil && e.head != nil {
-		r = &headed{r, e.head}
+		file = &headed{file, e.head}
 	}
-	return r, err
+	return file, err
 }
 
 func (o *Opener) find(ctx context.Context, container, path string) (found, error) {
-	d, err := Open(ctx, o.Base, []string{container}, o.Options)
+	dataset, err := Open(ctx, o.Base, []string{container}, o.Options)
 	if err != nil {
 		return found{}, err
 	}
-	e, err := d.Resolve(ctx, path)
-	if err = errors.Join(err, d.Close()); err != nil {
+	e, err := dataset.Resolve(ctx, path)
+	if err = errors.Join(err, dataset.Close()); err != nil {
 		return found{}, err
 	}
 	if e.Of != nil {
@@ -95,19 +95,19 @@ func (o *Opener) find(ctx context.Context, container, path string) (found, error
 // container's object is known (Entry.Object), opening it costs no request if the opener supports
 // that, and each read is one request for exactly its range.
 func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, error) {
-	r, err := source.OpenKnown(ctx, o, e.URI, e.Object)
+	file, err := source.OpenKnown(ctx, o, e.URI, e.Object)
 	if err != nil || e.Offset == Whole {
-		return r, err
+		return file, err
 	}
-	s, err := source.SectionOf(r, e.Offset, e.Size)
+	reader, err := source.SectionOf(file, e.Offset, e.Size)
 	if err != nil {
 		err = fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(err, file.Close())
 	}
 	if len(e.Head) > 0 {
-		return &prefixed{s, e.Head}, nil
+		return &prefixed{reader, e.Head}, nil
 	}
-	return s, nil
+	return reader, nil
 }
 
 // prefixed reads a header and the bytes of a reader behind it.

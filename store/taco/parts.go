@@ -67,20 +67,20 @@ const maxParts = 10000
 
 // partitions returns the number of parts in the header of a part, or 0 if it cannot be read.
 func partitions(ctx context.Context, o source.Opener, uri string) int {
-	r, err := o.Open(ctx, uri)
+	file, err := o.Open(ctx, uri)
 	if err != nil {
 		return 0
 	}
-	defer r.Close()
-	head := make([]byte, min(headBytes, r.Size()))
-	if r.ReadAt(ctx, head, 0) != nil {
+	defer file.Close()
+	head := make([]byte, min(headBytes, file.Size()))
+	if file.ReadAt(ctx, head, 0) != nil {
 		return 0
 	}
-	h, err := tortilla.ParseHeader(head, r.Size())
-	if err != nil || h.Partitions > maxParts {
+	header, err := tortilla.ParseHeader(head, file.Size())
+	if err != nil || header.Partitions > maxParts {
 		return 0
 	}
-	return int(max(h.Partitions, 1))
+	return int(max(header.Partitions, 1))
 }
 
 // wholeSets checks that all parts of a split container are opened if more than one is. A single
@@ -92,12 +92,12 @@ func (d *Dataset) wholeSets() error {
 		least int
 	}
 	sets := map[string]*set{}
-	for i, p := range d.parts {
-		c, ok := p.(partitioned)
+	for i, container := range d.parts {
+		c, ok := container.(partitioned)
 		if !ok || c.Partitions() < 2 {
 			continue
 		}
-		whole, number, ok := cutPart(p.URI())
+		whole, number, ok := cutPart(container.URI())
 		if !ok {
 			continue
 		}
@@ -109,7 +109,7 @@ func (d *Dataset) wholeSets() error {
 		first := d.parts[s.first]
 		if n := first.(partitioned).Partitions(); n != c.Partitions() {
 			return fault.WithFile(fault.New(fault.Corrupt, "header", 18,
-				"split into %d files, but %d according to %s", c.Partitions(), n, first.URI()), p.URI())
+				"split into %d files, but %d according to %s", c.Partitions(), n, first.URI()), container.URI())
 		}
 		s.have[number] = true
 		s.least = min(s.least, number)

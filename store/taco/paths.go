@@ -30,11 +30,11 @@ func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error
 		return o.remote(ctx, uri)
 	}
 	// The file comes first, because a local file may have the separator in its own name.
-	r, err := o.files.Open(ctx, uri)
+	file, err := o.files.Open(ctx, uri)
 	if fault.KindOf(err) == fault.NotFound {
 		return o.in.Open(ctx, uri)
 	}
-	return r, err
+	return file, err
 }
 
 // remote opens a URI with the separator in it. It tries the container first, because hardly any

@@ -34,7 +34,7 @@ func (d *Dataset) Changed(ctx context.Context) bool { return d.opener.watch.Chan
 
 // Open implements source.Opener.
 func (p *pooledOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
-	r, err := p.opener.Open(ctx, uri)
+	file, err := p.opener.Open(ctx, uri)
 	if err != nil {
 		// A canceled call does not know whether the file exists: recording it as absent would mark it as changed later.
 		if ctx.Err() == nil {
@@ -42,16 +42,16 @@ func (p *pooledOpener) Open(ctx context.Context, uri string) (source.Reader, err
 		}
 		return nil, err
 	}
-	if !p.watch.Record(uri, r) {
-		_ = r.Close() // nothing was read
+	if !p.watch.Record(uri, file) {
+		_ = file.Close() // nothing was read
 		return nil, errChanged(uri)
 	}
-	h := &pooledReader{p: p, uri: uri, version: refcache.VersionOf(r), gap: source.Gap(r)}
-	l, err := p.open.Acquire(ctx, h, func(context.Context) (source.Reader, error) { return r, nil })
+	h := &pooledReader{p: p, uri: uri, version: refcache.VersionOf(file), gap: source.Gap(file)}
+	lease, err := p.open.Acquire(ctx, h, func(context.Context) (source.Reader, error) { return file, nil })
 	if err != nil {
 		return nil, err
 	}
-	return h, l.Release(true)
+	return h, lease.Release(true)
 }
 
 // errChanged returns the error for a file that differs from the version read before.
@@ -86,27 +86,27 @@ func (r *pooledReader) Gap() int64   { return r.gap }
 func (r *pooledReader) ETag() string { return r.version.ETag }
 
 func (r *pooledReader) ReadAt(ctx context.Context, b []byte, off int64) (err error) {
-	l, err := r.p.open.Acquire(ctx, r, r.reopen)
+	lease, err := r.p.open.Acquire(ctx, r, r.reopen)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if rerr := l.Release(true); err == nil {
+		if rerr := lease.Release(true); err == nil {
 			err = rerr
 		}
 	}()
-	return l.Value.ReadAt(ctx, b, off)
+	return lease.Value.ReadAt(ctx, b, off)
 }
 
 // reopen opens the reader's object again, in the same version.
 func (r *pooledReader) reopen(ctx context.Context) (source.Reader, error) {
-	f, err := source.OpenKnown(ctx, r.p.opener, r.uri, source.Known{Size: r.version.Size, ETag: r.version.ETag})
+	file, err := source.OpenKnown(ctx, r.p.opener, r.uri, source.Known{Size: r.version.Size, ETag: r.version.ETag})
 	if err != nil {
 		return nil, err
 	}
-	if !refcache.VersionOf(f).Same(r.version) {
-		_ = f.Close() // nothing was read
+	if !refcache.VersionOf(file).Same(r.version) {
+		_ = file.Close() // nothing was read
 		return nil, errChanged(r.uri)
 	}
-	return f, nil
+	return file, nil
 }

@@ -43,35 +43,35 @@ func (d *Dataset) Report(ctx context.Context, component string, keep func(row in
 			return nil, err
 		}
 	}
-	r := &stats.Report{Version: stats.ReportVersion, Fields: map[string]stats.FieldReport{}}
+	report := &stats.Report{Version: stats.ReportVersion, Fields: map[string]stats.FieldReport{}}
 	for _, name := range names {
-		p, err := d.Pool(ctx, name, keep)
+		pooled, err := d.Pool(ctx, name, keep)
 		if len(names) > 1 && fault.KindOf(err) == fault.NotFound {
 			continue // a component without statistics
 		}
 		if err != nil {
 			return nil, err
 		}
-		f, err := d.fieldReport(ctx, name, p, keep)
+		f, err := d.fieldReport(ctx, name, pooled, keep)
 		if err != nil {
 			return nil, err
 		}
 		if name == "*" {
 			name = "image"
 		}
-		r.Samples += int64(p.Samples)
-		r.Fields[name] = f
+		report.Samples += int64(pooled.Samples)
+		report.Fields[name] = f
 	}
-	return r, nil
+	return report, nil
 }
 
 // components returns the ids of the deepest level, or "*" for all of them if there are many.
 func (d *Dataset) components(ctx context.Context) ([]string, error) {
-	t, err := d.Level(ctx, d.Levels()-1)
+	table, err := d.Level(ctx, d.Levels()-1)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := t.Column(ctx, d.IDColumn())
+	ids, err := table.Column(ctx, d.IDColumn())
 	if err != nil || ids.Kind() != tables.String {
 		return []string{"*"}, fault.WithFile(err, d.name())
 	}
@@ -97,10 +97,10 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 // fieldReport turns pooled statistics into the statistics of a field.
 func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled,
 	keep func(row int) bool) (stats.FieldReport, error) {
-	f := stats.FieldReport{DType: d.dtypeOf(ctx, component)}
+	report := stats.FieldReport{DType: d.dtypeOf(ctx, component)}
 	counts, lo, hi, err := d.Histogram(ctx, component, keep)
 	if k := fault.KindOf(err); err != nil && k != fault.NotFound && k != fault.Unsupported {
-		return f, err
+		return report, err
 	}
 	for b := range p.Mean {
 		least, largest := number(p.Min[b]), number(p.Max[b])
@@ -109,9 +109,9 @@ func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled,
 		if b < len(counts) {
 			fillHistogram(&band, counts[b], lo, hi, p.Min[b], p.Max[b])
 		}
-		f.Bands = append(f.Bands, band)
+		report.Bands = append(report.Bands, band)
 	}
-	return f, nil
+	return report, nil
 }
 
 // isCalled reports whether a sample belongs to a component, as in Pool.
@@ -124,10 +124,10 @@ func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, '
 // fillHistogram sets the percentiles and the histogram of a band from a histogram over [lo, hi],
 // given that the values lie in [least, most].
 func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) {
-	h := &stats.Histogram{Counts: counts}
+	histogram := &stats.Histogram{Counts: counts}
 	n := uint64(0)
 	for i := range len(counts) + 1 {
-		h.Edges = append(h.Edges, lo+(hi-lo)*float64(i)/float64(len(counts)))
+		histogram.Edges = append(histogram.Edges, lo+(hi-lo)*float64(i)/float64(len(counts)))
 	}
 	for _, c := range counts {
 		n += c
@@ -135,9 +135,9 @@ func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) 
 	if n == 0 {
 		return
 	}
-	b.Histogram, b.Resolution, b.Percentiles = h, (hi-lo)/float64(len(counts)), map[string]float64{}
+	b.Histogram, b.Resolution, b.Percentiles = histogram, (hi-lo)/float64(len(counts)), map[string]float64{}
 	for name, p := range map[string]float64{"2.5": 2.5, "50": 50, "98.5": 98.5} {
-		b.Percentiles[name] = percentile(h, n, p, least, most)
+		b.Percentiles[name] = percentile(histogram, n, p, least, most)
 	}
 }
 
@@ -201,18 +201,18 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 // valueRange returns the smallest and largest value of all samples of the deepest level with
 // statistics.
 func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
-	t, err := d.Level(ctx, d.Levels()-1)
+	table, err := d.Level(ctx, d.Levels()-1)
 	if err != nil {
 		return 0, 0, err
 	}
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for k, name := range [...]string{"stats:min", "stats:max"} {
-		v, err := lists(ctx, t, name)
+		vector, err := lists(ctx, table, name)
 		if err != nil {
 			return 0, 0, fault.WithFile(err, d.name())
 		}
-		for i := range t.Len() {
-			values, _ := numbers(v, i)
+		for i := range table.Len() {
+			values, _ := numbers(vector, i)
 			for _, x := range values {
 				if k == 0 {
 					lo = min(lo, x)
@@ -236,39 +236,39 @@ const maxWhole = 8 << 20
 // describe.
 func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int,
 	keep func(row int) bool) ([][]uint64, error) {
-	r, err := Section(ctx, d.opener, e)
+	file, err := Section(ctx, d.opener, e)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	in := r
-	if r.Size() <= maxWhole {
-		b := make([]byte, r.Size())
-		if err := r.ReadAt(ctx, b, 0); err != nil {
+	defer file.Close()
+	in := file
+	if file.Size() <= maxWhole {
+		data := make([]byte, file.Size())
+		if err := file.ReadAt(ctx, data, 0); err != nil {
 			return nil, err
 		}
-		in = &model.Tail{Reader: r, Bytes: b}
+		in = &model.Tail{Reader: file, Bytes: data}
 	}
 	im, err := tiff.Open(ctx, in, tiff.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	x := im.Index
-	if x.Width != histogramBins || x.Height != len(rows) {
+	index := im.Index
+	if index.Width != histogramBins || index.Height != len(rows) {
 		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset,
-			"it has %d rows of %d bins, expected %d of %d", x.Height, x.Width, len(rows), histogramBins)
+			"it has %d rows of %d bins, expected %d of %d", index.Height, index.Width, len(rows), histogramBins)
 	}
 	if counts == nil {
-		counts = make([][]uint64, x.Bands)
+		counts = make([][]uint64, index.Bands)
 		for b := range counts {
 			counts[b] = make([]uint64, histogramBins)
 		}
 	}
-	if len(counts) != x.Bands {
+	if len(counts) != index.Bands {
 		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset,
-			"it has %d bands, but earlier ones have %d", x.Bands, len(counts))
+			"it has %d bands, but earlier ones have %d", index.Bands, len(counts))
 	}
-	return counts, addCounts(ctx, counts, in, x, func(y int) bool { return keep == nil || keep(rows[y]) })
+	return counts, addCounts(ctx, counts, in, index, func(y int) bool { return keep == nil || keep(rows[y]) })
 }
 
 // addCounts adds the rows of an image for which want returns true to the counts by band and column.
@@ -299,13 +299,13 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
 			return err
 		}
-		s := x.Strides(i)
+		strides := x.Strides(i)
 		for ; y < box.Y1; y++ {
 			if !want(y) {
 				continue
 			}
 			for b := range box.B1 - box.B0 {
-				row, step := (s.Plane(b)+(y-box.Y0)*s.Y)*size, s.X*size
+				row, step := (strides.Plane(b)+(y-box.Y0)*strides.Y)*size, strides.X*size
 				for col := box.X0; col < box.X1; col++ {
 					counts[box.B0+b][col] += count(tile[row+(col-box.X0)*step:])
 				}

@@ -34,11 +34,11 @@ func (s *siblings) node(i int) node {
 func (d *Dataset) roots(ctx context.Context) ([]siblings, error) {
 	list := make([]siblings, len(d.parts))
 	for i, p := range d.parts {
-		t, err := p.Table(ctx, 0)
+		table, err := p.Table(ctx, 0)
 		if err != nil {
 			return nil, err
 		}
-		list[i] = siblings{of: node{i, -1, 0}, n: t.Len()}
+		list[i] = siblings{of: node{i, -1, 0}, n: table.Len()}
 	}
 	return list, nil
 }
@@ -247,24 +247,24 @@ const (
 
 // find returns the visible sample with an id.
 func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool, error) {
-	p := d.parts[s.of.part]
+	container := d.parts[s.of.part]
 	if s.n == 0 {
 		return node{}, false, nil
 	}
-	if l, ok := p.(model.Lazy); ok && s.rows != nil {
+	if l, ok := container.(model.Lazy); ok && s.rows != nil {
 		return d.findLazy(ctx, s, l, id)
 	}
-	t, err := p.Table(ctx, s.of.level+1)
+	table, err := container.Table(ctx, s.of.level+1)
 	if err != nil {
 		return node{}, false, err
 	}
-	ids, err := t.Column(ctx, p.IDColumn())
+	ids, err := table.Column(ctx, container.IDColumn())
 	if err != nil {
 		return node{}, false, err
 	}
 	if ids.Kind() != tables.String {
-		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset,
-			"has type %v, want strings", ids.Type()), p.URI())
+		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+container.IDColumn(), fault.NoOffset,
+			"has type %v, want strings", ids.Type()), container.URI())
 	}
 	part := -1
 	if index := d.indexOf(s, func(i int) string { return ids.Str(s.node(i).row) }); index != nil {
@@ -282,7 +282,7 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 		return node{}, false, nil
 	}
 	n := s.node(part)
-	pad, err := p.Padding(ctx, n.level, n.row)
+	pad, err := container.Padding(ctx, n.level, n.row)
 	return n, !pad && err == nil, err
 }
 
@@ -386,14 +386,14 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	if err == nil && rest == "" {
 		part = n.part
 	}
-	c, ok := d.parts[part].(model.Chunker)
+	chunker, ok := d.parts[part].(model.Chunker)
 	if !ok {
 		return e, false, nil
 	}
 	if err == nil && rest == "" {
-		e, err = c.Chunk(ctx, n.level, n.row, name)
+		e, err = chunker.Chunk(ctx, n.level, n.row, name)
 	} else {
-		e, err = c.NamedChunk(ctx, folder, key)
+		e, err = chunker.NamedChunk(ctx, folder, key)
 		if fault.KindOf(err) == fault.NotFound {
 			return e, false, nil
 		}

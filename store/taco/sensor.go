@@ -100,7 +100,7 @@ var sensors = map[string][]string{
 func Sensors() []string { return slices.Sorted(maps.Keys(sensors)) }
 
 func parseBand(text string) Band {
-	f := strings.Split(text, "|")
+	names := strings.Split(text, "|")
 	number := func(text string) float64 {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -108,7 +108,7 @@ func parseBand(text string) Band {
 		}
 		return v
 	}
-	return Band{f[0], f[1], number(f[2]), number(f[3]), number(f[4])}
+	return Band{names[0], names[1], number(names[2]), number(names[3]), number(names[4])}
 }
 
 // ParseSensor parses "landsat8oli", which has all bands of the sensor, or "landsat8oli[B02, B01]",
@@ -116,37 +116,38 @@ func parseBand(text string) Band {
 // nil. A band that a known sensor lacks is fault.NotFound.
 func ParseSensor(text string) (Sensor, error) {
 	name, rest, some := strings.Cut(strings.TrimSpace(text), "[")
-	s := Sensor{Name: strings.TrimSpace(name)}
-	for _, b := range sensors[strings.ToLower(s.Name)] {
-		s.Bands = append(s.Bands, parseBand(b))
+	sensor := Sensor{Name: strings.TrimSpace(name)}
+	for _, b := range sensors[strings.ToLower(sensor.Name)] {
+		sensor.Bands = append(sensor.Bands, parseBand(b))
 	}
 	if !some {
-		return s, nil
+		return sensor, nil
 	}
 	list, ok := strings.CutSuffix(rest, "]")
 	if !ok || strings.TrimSpace(list) == "" {
-		return s, fault.New(fault.Corrupt, "sensor", fault.NoOffset, "%.100q is not NAME or NAME[BAND, BAND]", text)
+		return sensor, fault.New(fault.Corrupt, "sensor", fault.NoOffset, "%.100q is not NAME or NAME[BAND, BAND]",
+			text)
 	}
 	names := strings.Split(list, ",")
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
 	}
-	if s.Bands == nil {
+	if sensor.Bands == nil {
 		for _, n := range names {
-			s.Bands = append(s.Bands, Band{Name: n})
+			sensor.Bands = append(sensor.Bands, Band{Name: n})
 		}
-		return s, nil
+		return sensor, nil
 	}
-	places, err := s.Pick(names...)
+	places, err := sensor.Pick(names...)
 	if err != nil {
-		return s, err
+		return sensor, err
 	}
-	bands := s.Bands
-	s.Bands = nil
+	bands := sensor.Bands
+	sensor.Bands = nil
 	for _, i := range places {
-		s.Bands = append(s.Bands, bands[i])
+		sensor.Bands = append(sensor.Bands, bands[i])
 	}
-	return s, nil
+	return sensor, nil
 }
 
 // Pick returns the positions of bands in the rasters, by their names or common names, ignoring

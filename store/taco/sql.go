@@ -47,18 +47,18 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	if strings.EqualFold(name, "chunks") && d.hasChunks() {
 		return d.chunks(ctx, false)
 	}
-	t, err := d.StoredTable(ctx, name)
+	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
 	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool {
 		return model.HistogramRow(p) >= 0
 	}) {
-		return t, err
+		return table, err
 	}
 	rows, err := d.samples(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	return t.Take(rows), nil
+	return table.Take(rows), nil
 }
 
 // StoredTable is SQLTable with the histograms of a streaming TACO, so that its row i is row i of
@@ -111,14 +111,14 @@ func (d *Dataset) withParents(ctx context.Context, level int) (*tables.Table, er
 	parts := make([]*tables.Table, level+1)
 	var rows []int // row at level k for each row of the level; nil: the same
 	for k := level; ; k-- {
-		t, err := d.Level(ctx, k)
+		table, err := d.Level(ctx, k)
 		if err != nil {
 			return nil, err
 		}
 		if rows != nil {
-			t = t.Take(rows)
+			table = table.Take(rows)
 		}
-		parts[k] = t.Rename(func(name string) string { return fmt.Sprintf("l%d:%s", k, name) })
+		parts[k] = table.Rename(func(name string) string { return fmt.Sprintf("l%d:%s", k, name) })
 		if k == 0 {
 			return tables.Join(parts...), nil
 		}

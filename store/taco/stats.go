@@ -68,17 +68,17 @@ const geotiffNumbers = 9
 // value that is not finite, as of a chip without a valid pixel, is fault.Unsupported.
 func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
 	k := d.Levels() - 1
-	t, err := d.Level(ctx, max(k, 0))
+	table, err := d.Level(ctx, max(k, 0))
 	if err != nil {
 		return nil, err
 	}
 	p := &pool{}
-	if err := p.columns(ctx, t); err != nil {
+	if err := p.columns(ctx, table); err != nil {
 		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
 	}
 	for _, name := range shapeColumns {
-		if t.Index(name) >= 0 {
-			if p.shapes, err = lists(ctx, t, name); err != nil {
+		if table.Index(name) >= 0 {
+			if p.shapes, err = lists(ctx, table, name); err != nil {
 				return nil, fault.WithFile(err, d.name())
 			}
 			break
@@ -133,11 +133,11 @@ func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) 
 		if l == 1 || !path {
 			continue
 		}
-		v, err := d.IDs(ctx, l-1)
+		values, err := d.IDs(ctx, l-1)
 		if err != nil {
 			return nil, err
 		}
-		above = append(above, v)
+		above = append(above, values)
 	}
 	visible, err := d.Visible(ctx, k)
 	if err != nil {
@@ -163,15 +163,15 @@ func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) 
 
 // lists returns a column of lists of numbers.
 func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {
-	v, err := t.Column(ctx, name)
+	values, err := t.Column(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if ty := v.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.Float64 && ty.Elem.Kind != tables.Int64 &&
+	if ty := values.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.Float64 && ty.Elem.Kind != tables.Int64 &&
 		ty.Elem.Kind != tables.Uint64 {
 		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want lists of numbers", ty)
 	}
-	return v, nil
+	return values, nil
 }
 
 // pool sums the statistics of rows.
@@ -207,15 +207,16 @@ func (p *pool) columns(ctx context.Context, t *tables.Table) (err error) {
 
 // geotiffStats returns the column geotiff:stats, which has a list of numbers for each band.
 func geotiffStats(ctx context.Context, t *tables.Table) (*tables.Vector, error) {
-	v, err := t.Column(ctx, geotiffColumn)
+	values, err := t.Column(ctx, geotiffColumn)
 	if err != nil {
 		return nil, err
 	}
-	if ty := v.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List || ty.Elem.Elem.Kind != tables.Float64 {
+	if ty := values.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List ||
+		ty.Elem.Elem.Kind != tables.Float64 {
 		return nil, fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset,
 			"has type %v, want lists of lists of floats", ty)
 	}
-	return v, nil
+	return values, nil
 }
 
 // row returns mean, std, min and max of a row by band, and the share of valid pixels, or nothing
@@ -224,12 +225,12 @@ func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
 	if p.geotiff != nil {
 		return p.geotiffRow(row)
 	}
-	for i, c := range p.cols {
-		if c.Null(row) {
+	for i, values := range p.cols {
+		if values.Null(row) {
 			return [4][]float64{}, nil, nil
 		}
 		var ok bool
-		if v[i], ok = numbers(c, row); !ok || len(v[i]) != len(v[0]) {
+		if v[i], ok = numbers(values, row); !ok || len(v[i]) != len(v[0]) {
 			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset,
 				"%d values, but %s has %d", len(v[i]), statsColumns[0], len(v[0]))
 		}

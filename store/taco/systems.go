@@ -64,16 +64,16 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 // positions returns the conversion from a named CRS to longitude and latitude, nil if none is
 // needed, and whether the CRS is known.
 func positions(name string) (position, bool) {
-	c, ok := crs.ByName(name)
+	system, ok := crs.ByName(name)
 	switch {
 	case !ok:
 		return nil, false
-	case c.Geographic() && c.Near():
+	case system.Geographic() && system.Near():
 		return nil, true
 	}
 	return func(x, y float64) (lon, lat float64) {
 		p := []crs.Point{{x, y}}
-		c.Inverse(p, p)
+		system.Inverse(p, p)
 		return p[0][0], p[0][1]
 	}, true
 }

@@ -178,14 +178,14 @@ func (h *readAhead) forget() {
 
 // need adds the tiles that a box needs of fragment i.
 func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int) error {
-	f := a.Fragments[i]
-	k := slices.IndexFunc(h.needs[:h.used], func(w neededTiles) bool { return w.f == f })
+	fragment := a.Fragments[i]
+	k := slices.IndexFunc(h.needs[:h.used], func(w neededTiles) bool { return w.f == fragment })
 	if k < 0 {
 		if k = h.used; k == len(h.needs) {
 			h.needs = append(h.needs, neededTiles{})
 		}
 		h.used++
-		h.needs[k].f, h.needs[k].tiles = f, h.needs[k].tiles[:0]
+		h.needs[k].f, h.needs[k].tiles = fragment, h.needs[k].tiles[:0]
 	}
 	list := h.needs[k].tiles
 	add := func(tile int64) {
@@ -193,7 +193,7 @@ func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int)
 			list = append(list, tile)
 		}
 	}
-	if f.Dense {
+	if fragment.Dense {
 		w := newDenseWalk(a, i, b, layout{axes: a.axes, stride: make([]int, len(a.axes))})
 		for goesOn := true; goesOn && *left >= 0; goesOn = w.next() {
 			if tile := w.place(); !w.hidden() {

@@ -47,11 +47,11 @@ func (a *Array) Format() int {
 // was written.
 func (a *Array) NonEmpty() Box {
 	var b Box
-	for _, f := range a.Fragments {
+	for _, fragment := range a.Fragments {
 		if b == nil {
-			b = append(b, f.NonEmpty...)
+			b = append(b, fragment.NonEmpty...)
 		}
-		for d, i := range f.NonEmpty {
+		for d, i := range fragment.NonEmpty {
 			b[d] = Interval{min(b[d].Lo, i.Lo), max(b[d].Hi, i.Hi)}
 		}
 	}
@@ -78,29 +78,29 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 		return false
 	}
 	for n--; n >= 0; n-- {
-		f := a.Fragments[n]
-		if !f.Dense || !f.NonEmpty.intersects(b) {
+		fragment := a.Fragments[n]
+		if !fragment.Dense || !fragment.NonEmpty.intersects(b) {
 			continue
 		}
 		// The fragment holds the middle of the box: the parts that stick out on each side must be
 		// covered by earlier fragments.
 		rest := append(Box{}, b...)
-		for d, i := range f.NonEmpty {
-			if rest[d].Lo < i.Lo {
+		for d, interval := range fragment.NonEmpty {
+			if rest[d].Lo < interval.Lo {
 				out := append(Box{}, rest...)
-				out[d].Hi = i.Lo - 1
+				out[d].Hi = interval.Lo - 1
 				if !a.covers(out, n, left) {
 					return false
 				}
-				rest[d].Lo = i.Lo
+				rest[d].Lo = interval.Lo
 			}
-			if rest[d].Hi > i.Hi {
+			if rest[d].Hi > interval.Hi {
 				out := append(Box{}, rest...)
-				out[d].Lo = i.Hi + 1
+				out[d].Lo = interval.Hi + 1
 				if !a.covers(out, n, left) {
 					return false
 				}
-				rest[d].Hi = i.Hi
+				rest[d].Hi = interval.Hi
 			}
 		}
 		return true
@@ -119,27 +119,27 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 // filter that an encrypted array adds to each pipeline is left out, so that a decrypted copy has
 // the same fingerprint.
 func (a *Array) Fingerprint() string {
-	b := []byte("chaski array 1\n")
-	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
+	buf := []byte("chaski array 1\n")
+	number := func(n uint64) { buf = binary.LittleEndian.AppendUint64(buf, n) }
 	s := a.Schema.content
 	if a.Schema.version() == Version {
 		s = a.Schema.append(nil)
 	}
 	number(uint64(len(s)))
-	b = append(b, s...)
+	buf = append(buf, s...)
 	number(uint64(len(a.Fragments)))
-	for _, f := range a.Fragments {
-		number(uint64(len(f.Name)))
-		b = append(b, f.Name...)
-		for d, i := range f.NonEmpty {
+	for _, fragment := range a.Fragments {
+		number(uint64(len(fragment.Name)))
+		buf = append(buf, fragment.Name...)
+		for d, i := range fragment.NonEmpty {
 			t := a.Schema.Type(d)
-			b = t.store(t.store(b, i.Lo), i.Hi)
+			buf = t.store(t.store(buf, i.Lo), i.Hi)
 		}
-		for _, n := range slices.Concat(f.foot.sizes, f.foot.varSizes, f.foot.nullSizes) {
+		for _, n := range slices.Concat(fragment.foot.sizes, fragment.foot.varSizes, fragment.foot.nullSizes) {
 			number(n)
 		}
 	}
-	h := xxh3.Hash128(b)
+	h := xxh3.Hash128(buf)
 	return fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
 }
 

@@ -58,25 +58,25 @@ func (b Box) shape(limit int64) (shape []int, cells int64) {
 
 // bound returns the bounding box of some cells.
 func bound(coords []Coord, dims int, cells []int) Box {
-	b := make(Box, dims)
+	box := make(Box, dims)
 	for k, c := range cells {
-		for d, v := range coords[c*dims : (c+1)*dims] {
+		for d, coord := range coords[c*dims : (c+1)*dims] {
 			if k == 0 {
-				b[d] = Interval{v, v}
+				box[d] = Interval{coord, coord}
 			}
-			b[d] = Interval{min(b[d].Lo, v), max(b[d].Hi, v)}
+			box[d] = Interval{min(box[d].Lo, coord), max(box[d].Hi, coord)}
 		}
 	}
-	return b
+	return box
 }
 
 // union returns the bounding box of some boxes.
 func union(boxes []Box) Box {
-	u := slices.Clone(boxes[0])
+	box := slices.Clone(boxes[0])
 	for _, b := range boxes[1:] {
-		for d := range u {
-			u[d] = Interval{min(u[d].Lo, b[d].Lo), max(u[d].Hi, b[d].Hi)}
+		for d := range box {
+			box[d] = Interval{min(box[d].Lo, b[d].Lo), max(box[d].Hi, b[d].Hi)}
 		}
 	}
-	return u
+	return box
 }

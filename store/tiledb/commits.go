@@ -142,16 +142,16 @@ func (l *lister) each(ctx context.Context, names []string, dir, suffix string,
 
 // wholeFile reads a small file.
 func (a *Array) wholeFile(ctx context.Context, uri, part string, limit int64) ([]byte, error) {
-	r, err := a.store.Open(ctx, uri)
+	file, err := a.store.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	if r.Size() > limit {
-		return nil, fault.New(fault.Limit, part, 0, "a file of %d bytes, at most %d", r.Size(), limit)
+	defer file.Close()
+	if file.Size() > limit {
+		return nil, fault.New(fault.Limit, part, 0, "a file of %d bytes, at most %d", file.Size(), limit)
 	}
-	b := make([]byte, r.Size())
-	return b, r.ReadAt(ctx, b, 0)
+	b := make([]byte, file.Size())
+	return b, file.ReadAt(ctx, b, 0)
 }
 
 // lastName returns the text after the last slash. Depending on the version, files name others by URI,

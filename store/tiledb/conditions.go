@@ -9,11 +9,11 @@ func (a *Array) refuseConditions(list []condition) error {
 			"a condition that deletes or changes cells: copy the array with TileDB, which applies it"),
 			a.uri+"/"+commitsDir+"/"+c.name)
 	}
-	for _, f := range a.Fragments {
-		if f.foot.deletes {
+	for _, fragment := range a.Fragments {
+		if fragment.foot.deletes {
 			return fault.WithFile(fault.New(fault.Unsupported, footerPart, fault.NoOffset,
 				"its cells have times of deletion: copy the array with TileDB, which applies them"),
-				f.uri+"/"+metadataName)
+				fragment.uri+"/"+metadataName)
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
 		return bad("an array that was opened at a time cannot be written to")
 	}
-	m := &Merged{}
+	merged := &Merged{}
 	if len(a.Fragments) > 1 {
 		start, end := a.Fragments[0].From, uint64(0)
 		for _, f := range a.Fragments {
@@ -78,40 +78,40 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 			return bad("its fragments were all written in the same millisecond, so that a merged one does not " +
 				"hide them: they must be removed")
 		}
-		if err := a.merge(ctx, m, start, end, &progress{report: o.Progress}); err != nil {
+		if err := a.merge(ctx, merged, start, end, &progress{report: o.Progress}); err != nil {
 			return nil, err
 		}
 	}
 	if !o.Remove {
-		return m, nil
+		return merged, nil
 	}
 	old := a.Hidden
-	if m.Fragment != "" {
+	if merged.Fragment != "" {
 		// The sources are the only other copy of the cells. They may be deleted because the new fragment is on the
 		// disk: writer.finish waits for that.
 		old = slices.Concat(a.Fragments, a.Hidden)
 	}
-	for _, f := range old {
-		n, err := folderBytes(f.path())
+	for _, fragment := range old {
+		n, err := folderBytes(fragment.path())
 		if err == nil {
-			err = removeFragment(f.path())
+			err = removeFragment(fragment.path())
 		}
 		if err != nil {
-			return m, fault.WithFile(err, f.uri)
+			return merged, fault.WithFile(err, fragment.uri)
 		}
-		m.Removed, m.Freed = append(m.Removed, f.Name), m.Freed+n
+		merged.Removed, merged.Freed = append(merged.Removed, fragment.Name), merged.Freed+n
 	}
-	return m, nil
+	return merged, nil
 }
 
 // merge writes the new fragment.
 func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *progress) (err error) {
-	for _, f := range a.Fragments {
-		n, err := folderBytes(f.path())
+	for _, fragment := range a.Fragments {
+		n, err := folderBytes(fragment.path())
 		if err != nil {
-			return fault.WithFile(err, f.uri)
+			return fault.WithFile(err, fragment.uri)
 		}
-		m.From, m.Before = append(m.From, f.Name), m.Before+n
+		m.From, m.Before = append(m.From, fragment.Name), m.Before+n
 	}
 	name := newName(from, to)
 	if a.Schema.Dense {

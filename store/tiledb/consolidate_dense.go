@@ -10,23 +10,23 @@ import (
 
 // consolidateDense writes the visible cells of all fragments as one, tile by tile.
 func (a *Array) consolidateDense(ctx context.Context, name string, done *progress) error {
-	s := a.Schema
-	f, err := s.newDense(name, a.NonEmpty())
+	schema := a.Schema
+	fragment, err := schema.newDense(name, a.NonEmpty())
 	if err != nil {
 		return err
 	}
-	if err := a.checkTileCount(f.Tiles); err != nil {
+	if err := a.checkTileCount(fragment.Tiles); err != nil {
 		return err
 	}
-	w, err := a.startFragment(f)
+	w, err := a.startFragment(fragment)
 	if err != nil {
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	done.of(f.Tiles * int64(len(s.Attrs)))
+	done.of(fragment.Tiles * int64(len(schema.Attrs)))
 	w.progress = done
-	for i := range s.Attrs {
-		if s.Attrs[i].Var() {
+	for i := range schema.Attrs {
+		if schema.Attrs[i].Var() {
 			err = w.joinVar(ctx, i)
 		} else {
 			err = w.joinFixed(ctx, i)
@@ -47,12 +47,12 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 	walk := newDenseWalk(fragmentOnly, 0, w.f.NonEmpty, noStrides)
 	for goesOn := true; goesOn; goesOn = walk.next() {
 		walk.place()
-		b := slices.Clone(walk.region)
-		shape, _, err := w.a.Shape(b)
+		box := slices.Clone(walk.region)
+		shape, _, err := w.a.Shape(box)
 		if err != nil {
 			return err
 		}
-		if err := do(b, newDenseWalk(fragmentOnly, 0, b,
+		if err := do(box, newDenseWalk(fragmentOnly, 0, box,
 			layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
 			return err
 		}
@@ -67,8 +67,8 @@ func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	r, size := w.a.NewReader(), w.s.Attrs[attr].CellSize()
-	r.ahead.whole = w.f.NonEmpty
+	reader, size := w.a.NewReader(), w.s.Attrs[attr].CellSize()
+	reader.ahead.whole = w.f.NonEmpty
 	var cells []byte
 	return w.eachRegion(func(b Box, walk *denseWalk) error {
 		_, n, err := w.a.Shape(b)
@@ -80,7 +80,7 @@ func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
 				size, w.a.o.MaxResult)
 		}
 		cells = slices.Grow(cells[:0], n*size)[:n*size]
-		if err := r.DenseInto(ctx, cells, attr, b, nil); err != nil {
+		if err := reader.DenseInto(ctx, cells, attr, b, nil); err != nil {
 			return err
 		}
 		return w.fixedTiles(ctx, t, walk, attr, cells)
@@ -96,10 +96,10 @@ func (w *writer) joinVar(ctx context.Context, attr int) (err error) {
 	r := w.a.NewReader()
 	r.ahead.whole = w.f.NonEmpty
 	return w.eachRegion(func(b Box, walk *denseWalk) error {
-		v, err := r.Dense(ctx, attr, b)
+		values, err := r.Dense(ctx, attr, b)
 		if err != nil {
 			return err
 		}
-		return t.dense(ctx, walk, v)
+		return t.dense(ctx, walk, values)
 	})
 }

@@ -21,11 +21,11 @@ func (a *Array) consolidateSparse(ctx context.Context, name string, done *progre
 		return err
 	}
 	attrs := sequence(len(a.Schema.Attrs))
-	c, err := a.NewReader().Sparse(ctx, attrs, a.Schema.Domain())
+	cells, err := a.NewReader().Sparse(ctx, attrs, a.Schema.Domain())
 	if err != nil {
 		return err
 	}
-	return a.sparseFragment(ctx, name, c.Coords, c.Values, true)
+	return a.sparseFragment(ctx, name, cells.Coords, cells.Values, true)
 }
 
 // mergeSparse merges sorted fragments. The error is errOrder if one is not sorted.
@@ -237,105 +237,106 @@ func (x *sparseFiles) load(ctx context.Context, m *mergeInput) error {
 }
 
 func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
-	s, r := x.w.s, x.r
-	dims := len(s.Dims)
+	schema, reader := x.w.s, x.r
+	dims := len(schema.Dims)
 	tree, err := x.w.a.rtree(ctx, m.f)
 	if err != nil {
 		return err
 	}
-	files, err := r.openCoords(ctx, m.f)
+	files, err := reader.openCoords(ctx, m.f)
 	if err != nil {
 		return err
 	}
 	defer files.close()
-	if err := files.tile(ctx, &r.cells, m.tile, nextTiles{last: m.tile}); err != nil {
+	if err := files.tile(ctx, &reader.cells, m.tile, nextTiles{last: m.tile}); err != nil {
 		return err
 	}
-	cells := r.cells.cells
+	cells := reader.cells.cells
 	m.planes, m.cells = m.planes[:0], cells
-	for d := range r.cells.planes {
-		m.planes = append(m.planes, r.cells.planes[d].data...)
+	for d := range reader.cells.planes {
+		m.planes = append(m.planes, reader.cells.planes[d].data...)
 	}
 	m.coords = slices.Grow(m.coords[:0], cells*dims)[:cells*dims]
-	s.DimType.loadAll(m.coords, m.planes)
+	schema.DimType.loadAll(m.coords, m.planes)
 	m.space = m.space[:0]
 	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
 		plane := m.coords[d*cells : (d+1)*cells]
 		if row := outside(plane, i); row >= 0 {
 			return files.fault(d, m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 				"coordinate %s of dimension %d is outside the bounding box of its tile",
-				s.DimType.FormatCoord(plane[row]), d))
+				schema.DimType.FormatCoord(plane[row]), d))
 		}
 		for _, c := range plane {
-			m.space = append(m.space, s.Dims[d].tile(s.DimType, c))
+			m.space = append(m.space, schema.Dims[d].tile(schema.DimType, c))
 		}
 	}
 	return nil
 }
 
 func (x *sparseFiles) loadValues(ctx context.Context, m *mergeInput, attr int) error {
-	r, a, v := x.r, &x.w.s.Attrs[attr], &m.values[attr]
+	reader, a, values := x.r, &x.w.s.Attrs[attr], &m.values[attr]
 	if a.Var() {
-		sizes, err := r.openVar(ctx, 0, m.f, attr)
+		sizes, err := reader.openVar(ctx, 0, m.f, attr)
 		if err != nil {
 			return err
 		}
-		offs, data, err := r.varTile(ctx, 0, m.f, attr, sizes, m.tile, nextTiles{last: m.tile}, 0, m.cells-1)
+		offs, data, err := reader.varTile(ctx, 0, m.f, attr, sizes, m.tile, nextTiles{last: m.tile}, 0, m.cells-1)
 		if err == nil {
-			v.Offsets, v.Data = v.Offsets[:0], append(v.Data[:0], data...)
+			values.Offsets, values.Data = values.Offsets[:0], append(values.Data[:0], data...)
 			for i := range m.cells {
-				v.Offsets = append(v.Offsets, u64(offs, i))
+				values.Offsets = append(values.Offsets, u64(offs, i))
 			}
 		}
-		return errors.Join(err, r.closeVar(0))
+		return errors.Join(err, reader.closeVar(0))
 	}
-	t, err := r.open(ctx, 0, m.f, attr, tileOffsets)
+	t, err := reader.open(ctx, 0, m.f, attr, tileOffsets)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	n, err := r.fixedSize(0, m.f, m.tile, a.CellSize())
+	n, err := reader.fixedSize(0, m.f, m.tile, a.CellSize())
 	if err != nil {
 		return err
 	}
-	b, err := r.decode(ctx, 0, m.tile, nextTiles{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
-	v.Data = append(v.Data[:0], b...)
+	b, err := reader.decode(ctx, 0, m.tile, nextTiles{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0,
+		int(n))
+	values.Data = append(values.Data[:0], b...)
 	return err
 }
 
 // add appends a cell to the tile.
 func (x *sparseFiles) add(m *mergeInput) error {
-	s := x.w.s
-	size := s.DimType.Size()
+	schema := x.w.s
+	size := schema.DimType.Size()
 	for d := range x.planes {
 		pos := d*m.cells + m.row
 		x.planes[d] = append(x.planes[d], m.planes[pos*size:(pos+1)*size]...)
-		c := m.coords[pos]
+		coord := m.coords[pos]
 		if x.n == 0 {
-			x.box[d] = Interval{c, c}
+			x.box[d] = Interval{coord, coord}
 		}
-		x.box[d] = Interval{min(x.box[d].Lo, c), max(x.box[d].Hi, c)}
+		x.box[d] = Interval{min(x.box[d].Lo, coord), max(x.box[d].Hi, coord)}
 	}
 	largest := len(x.planes[0]) * len(x.planes)
-	for i := range s.Attrs {
-		v, src := &x.values[i], &m.values[i]
-		if size := s.Attrs[i].CellSize(); !s.Attrs[i].Var() {
-			v.Data = append(v.Data, src.Data[m.row*size:(m.row+1)*size]...)
+	for i := range schema.Attrs {
+		values, src := &x.values[i], &m.values[i]
+		if size := schema.Attrs[i].CellSize(); !schema.Attrs[i].Var() {
+			values.Data = append(values.Data, src.Data[m.row*size:(m.row+1)*size]...)
 		} else {
 			end := uint64(len(src.Data))
 			if m.row+1 < len(src.Offsets) {
 				end = src.Offsets[m.row+1]
 			}
-			v.Offsets = append(v.Offsets, uint64(len(v.Data)))
-			v.Data = append(v.Data, src.Data[src.Offsets[m.row]:end]...)
+			values.Offsets = append(values.Offsets, uint64(len(values.Data)))
+			values.Data = append(values.Data, src.Data[src.Offsets[m.row]:end]...)
 		}
-		largest = max(largest, len(v.Data), 8*len(v.Offsets))
+		largest = max(largest, len(values.Data), 8*len(values.Offsets))
 	}
 	if int64(largest) > x.w.a.o.MaxTile {
 		return fault.New(fault.Limit, "tile "+strconv.Itoa(len(x.boxes)), fault.NoOffset,
 			"more than %d bytes", x.w.a.o.MaxTile)
 	}
-	if x.n++; uint64(x.n) == s.Capacity {
+	if x.n++; uint64(x.n) == schema.Capacity {
 		return x.flush()
 	}
 	return nil
@@ -346,8 +347,8 @@ func (x *sparseFiles) flush() (err error) {
 	if x.n == 0 {
 		return nil
 	}
-	w, s := x.w, x.w.s
-	k, n := len(x.boxes), len(s.Attrs)
+	w, schema := x.w, x.w.s
+	k, n := len(x.boxes), len(schema.Attrs)
 	if err := w.a.checkTileCount(int64(k) + 1); err != nil {
 		return err
 	}
@@ -360,24 +361,24 @@ func (x *sparseFiles) flush() (err error) {
 	for d, p := range x.planes {
 		x.tile, x.planes[d] = append(x.tile, p...), p[:0]
 	}
-	size := s.DimType.Size()
-	if w.lists[tileOffsets][n][k], err = x.coords.add(x.tile, s.Coords, s.DimType.elem(len(s.Dims)),
+	size := schema.DimType.Size()
+	if w.lists[tileOffsets][n][k], err = x.coords.add(x.tile, schema.Coords, schema.DimType.elem(len(schema.Dims)),
 		x.n*size); err != nil {
 		return err
 	}
 	w.end[n] = x.coords.at
-	for i := range s.Attrs {
-		a, v := &s.Attrs[i], &x.values[i]
-		if a.Var() {
-			err = x.vars[i].add(int64(k), sequence(x.n), *v)
-		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(v.Data, a.Pipeline,
-			a.Type.elem(int(a.Values)), 0); err == nil {
+	for i := range schema.Attrs {
+		attr, values := &schema.Attrs[i], &x.values[i]
+		if attr.Var() {
+			err = x.vars[i].add(int64(k), sequence(x.n), *values)
+		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(values.Data, attr.Pipeline,
+			attr.Type.elem(int(attr.Values)), 0); err == nil {
 			w.end[i] = x.fixed[i].at
 		}
 		if err != nil {
 			return err
 		}
-		v.Data, v.Offsets = v.Data[:0], v.Offsets[:0]
+		values.Data, values.Offsets = values.Data[:0], values.Offsets[:0]
 	}
 	x.boxes = append(x.boxes, slices.Clone(x.box))
 	w.f.LastCells, x.n = int64(x.n), 0

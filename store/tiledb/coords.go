@@ -103,45 +103,46 @@ func (c *coordFiles) tile(ctx context.Context, t *tileCells, tile int64, next ne
 	if c.f.x.dimTypes {
 		return c.tileByDim(ctx, t, tile, next)
 	}
-	r := c.r
-	s, dims := r.a.Schema, len(r.a.Schema.Dims)
-	e := s.DimType.elem(dims)
-	e.Alt = e.Size
-	size, err := r.fixedSize(0, c.f, tile, e.Cell)
+	reader := c.r
+	s, dims := reader.a.Schema, len(reader.a.Schema.Dims)
+	elem := s.DimType.elem(dims)
+	elem.Alt = elem.Size
+	size, err := reader.fixedSize(0, c.f, tile, elem.Cell)
 	if err != nil {
 		return err
 	}
-	b, err := r.decodeKept(ctx, 0, tile, next, size, c.f.schema.Coords, e)
+	data, err := reader.decodeKept(ctx, 0, tile, next, size, c.f.schema.Coords, elem)
 	if err != nil {
 		return err
 	}
-	t.cells, t.planes = int(size)/e.Cell, t.planes[:0]
+	t.cells, t.planes = int(size)/elem.Cell, t.planes[:0]
 	for d := range dims {
-		n := t.cells * e.Size
-		t.planes = append(t.planes, coordPlane{size: e.Size, data: b[d*n : (d+1)*n]})
+		n := t.cells * elem.Size
+		t.planes = append(t.planes, coordPlane{size: elem.Size, data: data[d*n : (d+1)*n]})
 	}
 	return nil
 }
 
 func (c *coordFiles) tileByDim(ctx context.Context, t *tileCells, tile int64, next nextTiles) error {
-	r := c.r
-	dims := len(r.a.Schema.Dims)
-	t.cells, t.planes, t.times = int(c.f.cells(r.a.Schema, tile)), t.planes[:0], nil
+	reader := c.r
+	dims := len(reader.a.Schema.Dims)
+	t.cells, t.planes, t.times = int(c.f.cells(reader.a.Schema, tile)), t.planes[:0], nil
 	for d := range c.open {
-		how := c.f.codec(r.a, r.a.column(d))
+		how := c.f.codec(reader.a, reader.a.column(d))
 		if d < dims && how.t == StringASCII {
-			offs, data, err := r.varTile(ctx, which(d), c.f, r.a.column(d), c.sizes[d], tile, next, 0, t.cells-1)
+			offs, data, err := reader.varTile(ctx, which(d), c.f, reader.a.column(d), c.sizes[d], tile, next, 0,
+				t.cells-1)
 			if err != nil {
 				return err
 			}
 			t.planes = append(t.planes, coordPlane{data: data, offs: offs})
 			continue
 		}
-		size, err := r.fixedSize(which(d), c.f, tile, how.t.Size())
+		size, err := reader.fixedSize(which(d), c.f, tile, how.t.Size())
 		if err != nil {
 			return err
 		}
-		b, err := r.decodeKept(ctx, which(d), tile, next, size, how.p, how.e)
+		b, err := reader.decodeKept(ctx, which(d), tile, next, size, how.p, how.e)
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 	if len(tiles) == 0 {
 		return nil
 	}
-	s := r.a.Schema
+	schema := r.a.Schema
 	tree, err := r.a.rtree(ctx, fr)
 	if err != nil {
 		return err
@@ -196,12 +197,12 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 			return err
 		}
 		c.tile, c.box = tile, boxes[tile]
-		c.load(s)
+		c.load(schema)
 		for d, i := range boxes[tile] {
 			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
 				return files.fault(d, tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 					"coordinate %s of dimension %d is outside the bounding box of its tile",
-					s.Type(d).FormatCoord(c.coords[d*c.cells+row]), d))
+					schema.Type(d).FormatCoord(c.coords[d*c.cells+row]), d))
 			}
 		}
 		c.choose(boxes[tile], b)

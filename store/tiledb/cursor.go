@@ -124,26 +124,27 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 	if c.bad != nil {
 		return nil
 	}
-	b := make(Box, len(types))
-	for d, t := range types {
+	box := make(Box, len(types))
+	for d, typ := range types {
 		start := c.off
-		if t == StringASCII {
-			b[d] = c.textInterval(what)
-		} else if p := c.take(2*uint64(t.Size()), what); p != nil {
-			b[d] = Interval{t.load(p), t.load(p[t.Size():])}
+		if typ == StringASCII {
+			box[d] = c.textInterval(what)
+		} else if p := c.take(2*uint64(typ.Size()), what); p != nil {
+			box[d] = Interval{typ.load(p), typ.load(p[typ.Size():])}
 		}
 		if c.bad != nil {
 			return nil
 		}
-		if unsigned && b[d].Lo >= t.CoordOf(0) && b[d].Hi < t.CoordOf(0) {
-			b[d] = Interval{0, t.largest()}
+		if unsigned && box[d].Lo >= typ.CoordOf(0) && box[d].Hi < typ.CoordOf(0) {
+			box[d] = Interval{0, typ.largest()}
 		}
-		if b[d].Lo > b[d].Hi || nan(t, b[d].Lo) || nan(t, b[d].Hi) {
-			c.fail(start, "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
+		if box[d].Lo > box[d].Hi || nan(typ, box[d].Lo) || nan(typ, box[d].Hi) {
+			c.fail(start, "%s of dimension %d is [%s, %s]", what, d, typ.FormatCoord(box[d].Lo),
+				typ.FormatCoord(box[d].Hi))
 			return nil
 		}
 	}
-	return b
+	return box
 }
 
 // textInterval reads two strings: their length together, the length of the first, and both.

@@ -140,26 +140,26 @@ func (t Datatype) elem(n int) filter.Elem {
 
 // fill returns the value of cells that were never written, little-endian. The values are TileDB's.
 func (t Datatype) fill() []byte {
-	b := make([]byte, t.Size())
+	data := make([]byte, t.Size())
 	switch t.kind() {
 	case filter.Signed, filter.Time:
-		b[len(b)-1] = 0x80
+		data[len(data)-1] = 0x80
 	case filter.Unsigned:
-		for i := range b {
-			b[i] = 0xff
+		for i := range data {
+			data[i] = 0xff
 		}
 	case filter.Float:
 		if t == Float32 {
-			binary.LittleEndian.PutUint32(b, 0x7fc00000)
+			binary.LittleEndian.PutUint32(data, 0x7fc00000)
 		} else {
-			binary.LittleEndian.PutUint64(b, 0x7ff8000000000000)
+			binary.LittleEndian.PutUint64(data, 0x7ff8000000000000)
 		}
 	default:
 		if t == Char {
-			b[0] = 0x80
+			data[0] = 0x80
 		}
 	}
-	return b
+	return data
 }
 
 // Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the

@@ -132,8 +132,8 @@ func (r *Reader) densePart(ctx context.Context, dst []byte, p part, b Box, axes 
 
 // denseFixed copies the cells that dense fragment i holds of a box.
 func (r *Reader) denseFixed(ctx context.Context, dst []byte, i int, p part, b Box, to layout) error {
-	f, size := r.a.Fragments[i], p.size
-	if !f.has(p.attr) {
+	fragment, size := r.a.Fragments[i], p.size
+	if !fragment.has(p.attr) {
 		return r.ahead.tiles(ctx, r.a, i, b, to, func(_ int64, _ nextTiles, c *copyPlan) error {
 			return c.each(func(end, _, n, _ int) error {
 				fillCells(dst[end*size:(end+n)*size], p.fill)
@@ -142,12 +142,12 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i int, p part, b Bo
 		})
 	}
 	w := p.which()
-	t, err := r.open(ctx, w, f, p.attr, p.kind)
+	t, err := r.open(ctx, w, fragment, p.attr, p.kind)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	n, c := uint64(r.a.Schema.tileCells)*uint64(size), p.codec(r.a, f)
+	n, c := uint64(r.a.Schema.tileCells)*uint64(size), p.codec(r.a, fragment)
 	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next nextTiles, p *copyPlan) error {
 		src, err := r.decode(ctx, w, tile, next, n, c.p, c.e, p.first*size, (p.last+1)*size)
 		if err != nil {
@@ -192,8 +192,8 @@ func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Valu
 }
 
 func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int, b Box, to layout) error {
-	f := r.a.Fragments[i]
-	if !f.has(attr) {
+	fragment := r.a.Fragments[i]
+	if !fragment.has(attr) {
 		return r.ahead.tiles(ctx, r.a, i, b, to, func(_ int64, _ nextTiles, c *copyPlan) error {
 			return c.each(func(end, _, n, _ int) error {
 				for k := range n {
@@ -203,13 +203,13 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 			})
 		})
 	}
-	sizes, err := r.openVar(ctx, 0, f, attr)
+	sizes, err := r.openVar(ctx, 0, fragment, attr)
 	if err != nil {
 		return err
 	}
 	defer r.closeVar(0)
 	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next nextTiles, p *copyPlan) error {
-		offs, data, err := r.varTile(ctx, 0, f, attr, sizes, tile, next, p.first, p.last)
+		offs, data, err := r.varTile(ctx, 0, fragment, attr, sizes, tile, next, p.first, p.last)
 		if err != nil {
 			return err
 		}

@@ -182,16 +182,17 @@ func (p *DryRun) coords(ctx context.Context, i int, b Box, read func(file string
 		return false, err
 	}
 	certain = !slices.ContainsFunc(tiles, func(t int64) bool { return !b.covers(boxes[t]) })
-	s, f := p.a.Schema, p.a.Fragments[i]
-	if !f.x.dimTypes {
-		return certain, p.tilesOf(ctx, i, len(s.Attrs), tileOffsets, s.DimType.Size()*len(s.Dims), b, read)
+	schema, fragment := p.a.Schema, p.a.Fragments[i]
+	if !fragment.x.dimTypes {
+		return certain, p.tilesOf(ctx, i, len(schema.Attrs), tileOffsets, schema.DimType.Size()*len(schema.Dims), b,
+			read)
 	}
-	columns := len(s.Dims)
-	if f.foot.times {
+	columns := len(schema.Dims)
+	if fragment.foot.times {
 		columns++
 	}
 	for d := range columns {
-		c := f.codec(p.a, p.a.column(d))
+		c := fragment.codec(p.a, p.a.column(d))
 		if c.t == StringASCII {
 			if certain = false; c.together {
 				continue
@@ -213,20 +214,20 @@ func (p *DryRun) values(ctx context.Context, i int, of part, b Box, read func(fi
 // tilesOf counts the tiles of a file of sparse fragment i that show in b.
 func (p *DryRun) tilesOf(ctx context.Context, i, column int, kind list, cell int, b Box,
 	read func(file string, off, n int64)) error {
-	f := p.a.Fragments[i]
+	fragment := p.a.Fragments[i]
 	tiles, err := p.a.shownTiles(ctx, i, b)
 	if err != nil || len(tiles) == 0 {
 		return err
 	}
-	t, err := p.open(ctx, f, column, kind, read)
+	t, err := p.open(ctx, fragment, column, kind, read)
 	if err != nil {
 		return err
 	}
 	for k, tile := range tiles {
-		n := f.cells(p.a.Schema, tile) * uint64(cell)
+		n := fragment.cells(p.a.Schema, tile) * uint64(cell)
 		next := nextTiles{list: tiles[k+1:]}
 		if column >= len(p.a.Schema.Attrs) {
-			next = p.h.after(f, tile, next)
+			next = p.h.after(fragment, tile, next)
 		}
 		p.decode(t, tile, next, n, 0, int(n))
 	}

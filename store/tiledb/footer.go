@@ -90,11 +90,11 @@ func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (e
 			return err
 		}
 	}
-	b, start, err := f.footerBytes(ctx, r)
+	data, start, err := f.footerBytes(ctx, r)
 	if err != nil {
 		return err
 	}
-	c := &cursor{b: b, part: footerPart, base: start, x: f.x}
+	c := &cursor{b: data, part: footerPart, base: start, x: f.x}
 	// A fragment of format 4 differs from one of format 3 by this number only.
 	if v := c.u32("version"); c.bad == nil && v != f.Version && (f.x.dimTypes || v != Version+1) {
 		return errVersion(c.part, start, uint64(v))
@@ -129,13 +129,13 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 	a.schemaMu.Lock()
 	defer a.schemaMu.Unlock()
-	s, err := a.schema(ctx, name)
+	schema, err := a.schema(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		// A fragment without its schema is not an interrupted write.
 		return nil, fault.New(fault.Corrupt, footerPart, fault.NoOffset,
 			"it needs the schema %s, which is missing", name)
 	}
-	return s, err
+	return schema, err
 }
 
 // match finds the attributes of the array among those that the fragment was written with, and checks
@@ -179,7 +179,7 @@ func (a *Array) match(f *Fragment) error {
 
 // parseFooter parses the footer after the name of the schema.
 func (f *Fragment) parseFooter(c *cursor) error {
-	s := f.schema
+	schema := f.schema
 	pos := c.off
 	dense, null := c.u8("dense flag"), c.u8("null domain flag")
 	if dense > 1 || null > 1 {
@@ -191,7 +191,7 @@ func (f *Fragment) parseFooter(c *cursor) error {
 	}
 	pos = c.off
 	const what = "non-empty domain"
-	switch types := s.types(); {
+	switch types := schema.types(); {
 	case null == 1:
 	case f.Dense:
 		f.NonEmpty = c.box(types, what)
@@ -199,7 +199,7 @@ func (f *Fragment) parseFooter(c *cursor) error {
 		f.NonEmpty = c.bounds(types, what)
 		for d, i := range f.NonEmpty {
 			if !f.x.dimTypes && types[d].unbounded(i) {
-				f.NonEmpty[d] = s.Dims[d].Domain
+				f.NonEmpty[d] = schema.Dims[d].Domain
 			}
 		}
 	}
@@ -213,9 +213,9 @@ func (f *Fragment) parseFooter(c *cursor) error {
 	case null == 1: // it has no cells
 		return nil
 	case f.Dense:
-		return f.denseGrid(c, s, pos, tiles, last)
+		return f.denseGrid(c, schema, pos, tiles, last)
 	}
-	return f.sparseTiles(c, s, counts, tiles, last)
+	return f.sparseTiles(c, schema, counts, tiles, last)
 }
 
 // parseLists parses the sizes of files and the offsets of the parts of the metadata.

@@ -94,11 +94,11 @@ func (f *Fragment) attr(attr int) *Attr { return &f.schema.Attrs[f.attrs[attr]] 
 
 // elem describes cells of n values to the filters of the fragment's format.
 func (f *Fragment) elem(t Datatype, n int) filter.Elem {
-	e := t.elem(n)
-	if e.Kind == filter.Time && f.x.wholeTimes {
-		e.Kind = filter.Signed
+	elem := t.elem(n)
+	if elem.Kind == filter.Time && f.x.wholeTimes {
+		elem.Kind = filter.Signed
 	}
-	return e
+	return elem
 }
 
 // column returns the column of dimension d.
@@ -106,25 +106,26 @@ func (a *Array) column(d int) int { return len(a.Schema.Attrs) + 1 + d }
 
 // openFragment reads the footer of a fragment's metadata.
 func (a *Array) openFragment(ctx context.Context, uri string, d fragmentDir) (*Fragment, error) {
-	f := &Fragment{Name: d.name, From: d.from, To: d.to, Version: d.version, uri: uri, lists: map[listKey][]uint64{}}
+	fragment := &Fragment{Name: d.name, From: d.from, To: d.to, Version: d.version, uri: uri,
+		lists: map[listKey][]uint64{}}
 	if d.version == 0 {
-		f.Version = Version
+		fragment.Version = Version
 	}
 	known := false
-	if f.x, known = formatOf(f.Version); !known {
-		return nil, fault.WithFile(errVersion("fragment name", fault.NoOffset, uint64(f.Version)), uri)
+	if fragment.x, known = formatOf(fragment.Version); !known {
+		return nil, fault.WithFile(errVersion("fragment name", fault.NoOffset, uint64(fragment.Version)), uri)
 	}
 	file := uri + "/" + metadataName
-	r, err := a.store.Open(ctx, file)
+	reader, err := a.store.Open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	f.gap = uint64(max(source.Gap(r), 0))
-	if err := a.readFooter(ctx, r, f); err != nil {
+	defer reader.Close()
+	fragment.gap = uint64(max(source.Gap(reader), 0))
+	if err := a.readFooter(ctx, reader, fragment); err != nil {
 		return nil, fault.WithFile(err, file)
 	}
-	return f, nil
+	return fragment, nil
 }
 
 // denseGrid computes the tiles of a dense fragment: those that its non-empty domain intersects.
@@ -138,17 +139,18 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 	}
 	f.Tiles, f.LastCells = 1, s.tileCells
 	f.first, f.grid = make([]int64, len(s.Dims)), make([]int64, len(s.Dims))
-	for d, i := range f.NonEmpty {
+	for d, interval := range f.NonEmpty {
 		dim := &s.Dims[d]
 		// The non-empty domain may end outside the array's domain, but not outside the last tile of
 		// the domain: the tile would not have a number otherwise.
 		last := uint64(dim.Domain.Hi-dim.Domain.Lo) / dim.Extent
-		if i.Lo < dim.Domain.Lo || i.Lo > dim.Domain.Hi || uint64(i.Hi-dim.Domain.Lo)/dim.Extent > last {
+		if interval.Lo < dim.Domain.Lo || interval.Lo > dim.Domain.Hi ||
+			uint64(interval.Hi-dim.Domain.Lo)/dim.Extent > last {
 			return c.fault(fault.Corrupt, at,
 				"the non-empty domain of dimension %d is [%s, %s], outside of the array's", d,
-				s.DimType.FormatCoord(i.Lo), s.DimType.FormatCoord(i.Hi))
+				s.DimType.FormatCoord(interval.Lo), s.DimType.FormatCoord(interval.Hi))
 		}
-		lo, hi := uint64(i.Lo-dim.Domain.Lo)/dim.Extent, uint64(i.Hi-dim.Domain.Lo)/dim.Extent
+		lo, hi := uint64(interval.Lo-dim.Domain.Lo)/dim.Extent, uint64(interval.Hi-dim.Domain.Lo)/dim.Extent
 		// A tile takes at least 8 bytes in each file. More tiles than fit into a file would
 		// overflow the arithmetic on offsets.
 		if n := hi - lo; n >= math.MaxInt64/16 || f.Tiles > math.MaxInt64/16/int64(n+1) {
@@ -261,11 +263,11 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 			wide = append(wide, f)
 		}
 	}
-	for _, f := range all {
-		if replaced[f.Name] || !f.x.committed && slices.ContainsFunc(wide, f.hiddenBy) {
-			hidden = append(hidden, f)
+	for _, fragment := range all {
+		if replaced[fragment.Name] || !fragment.x.committed && slices.ContainsFunc(wide, fragment.hiddenBy) {
+			hidden = append(hidden, fragment)
 		} else {
-			keep = append(keep, f)
+			keep = append(keep, fragment)
 		}
 	}
 	return keep, hidden

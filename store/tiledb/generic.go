@@ -69,11 +69,11 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	case size > uint64(limit):
 		return nil, c.fault(fault.Limit, 12, "a tile of %d bytes, at most %d", size, limit)
 	}
-	p, n, err := filter.ParseVersion(head[genericHeader:genericHeader+int(pipe)], version, filterElem)
+	pipeline, n, err := filter.ParseVersion(head[genericHeader:genericHeader+int(pipe)], version, filterElem)
 	if err == nil && n != int(pipe) {
 		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes follow its end", int(pipe)-n)
 	}
-	if err == nil && p.Has(filter.AES256GCM) != (enc == aes256gcm) {
+	if err == nil && pipeline.Has(filter.AES256GCM) != (enc == aes256gcm) {
 		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
 	}
 	if err != nil {
@@ -88,7 +88,8 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	if int64(persisted) > 2*limit {
 		return nil, c.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
 	}
-	g := &generic{size: size, encrypted: enc == aes256gcm, pipeline: p, off: data, stored: make([]byte, persisted)}
+	g := &generic{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data, stored: make([]byte,
+		persisted)}
 	return g, r.ReadAt(ctx, g.stored, data)
 }
 
@@ -101,11 +102,11 @@ func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 	if err != nil {
 		return nil, fault.WithPart(err, part, g.off)
 	}
-	b := make([]byte, g.size, g.size+filter.Spare)
-	if err := d.Tile(b, g.stored, g.pipeline, Char.elem(1), 0, len(b)); err != nil {
+	data := make([]byte, g.size, g.size+filter.Spare)
+	if err := d.Tile(data, g.stored, g.pipeline, Char.elem(1), 0, len(data)); err != nil {
 		return nil, fault.WithPart(err, part, g.off)
 	}
-	return b, nil
+	return data, nil
 }
 
 // openGeneric reads and decodes a generic tile.
@@ -142,15 +143,15 @@ func newSealer(key []byte) (*sealer, error) {
 
 // generic appends a generic tile with the content b.
 func (x *sealer) generic(out, b []byte) ([]byte, error) {
-	p, enc := genericPipeline, byte(plain)
+	pipeline, enc := genericPipeline, byte(plain)
 	if x.key != nil {
-		p, enc = p.With(filter.Filter{ID: filter.AES256GCM}), aes256gcm
+		pipeline, enc = pipeline.With(filter.Filter{ID: filter.AES256GCM}), aes256gcm
 	}
-	tile, err := x.enc.Tile(nil, b, p, Char.elem(1), 0)
+	tile, err := x.enc.Tile(nil, b, pipeline, Char.elem(1), 0)
 	if err != nil {
 		return nil, err
 	}
-	pipe := p.Append(nil)
+	pipe := pipeline.Append(nil)
 	out = binary.LittleEndian.AppendUint32(out, Version)
 	out = binary.LittleEndian.AppendUint64(out, uint64(len(tile)))
 	out = binary.LittleEndian.AppendUint64(out, uint64(len(b)))
@@ -163,9 +164,9 @@ func (x *sealer) generic(out, b []byte) ([]byte, error) {
 
 // numbers appends a list of the fragment metadata.
 func (x *sealer) numbers(out []byte, l []uint64) ([]byte, error) {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(l)))
+	buf := binary.LittleEndian.AppendUint64(nil, uint64(len(l)))
 	for _, v := range l {
-		b = binary.LittleEndian.AppendUint64(b, v)
+		buf = binary.LittleEndian.AppendUint64(buf, v)
 	}
-	return x.generic(out, b)
+	return x.generic(out, buf)
 }

@@ -35,10 +35,10 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	bad := func(format string, args ...any) (*Images, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset, format, args...), a.uri)
 	}
-	s := a.Schema
-	attribute := &s.Attrs[attr]
+	schema := a.Schema
+	attribute := &schema.Attrs[attr]
 	switch {
-	case !s.Dense:
+	case !schema.Dense:
 		return bad("the array is sparse: it has points, not images")
 	case attribute.Values != 1 || attribute.Type.Sample() == chunk.Invalid:
 		return bad("attribute %s has cells of %s of type %v, not one number", attribute.Name, attribute.Cells(),
@@ -46,41 +46,41 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	}
 	names := strings.Fields(dims)
 	if len(names) == 0 {
-		for i := range s.Dims {
-			names = append(names, s.Dims[i].Name)
+		for i := range schema.Dims {
+			names = append(names, schema.Dims[i].Name)
 		}
 	}
-	if len(names) != len(s.Dims) {
-		return bad("%q names %d dimensions, the array has %d", dims, len(names), len(s.Dims))
+	if len(names) != len(schema.Dims) {
+		return bad("%q names %d dimensions, the array has %d", dims, len(names), len(schema.Dims))
 	}
-	m := &Images{a: a, attr: attr, dim: [4]int{-1, -1, -1, -1}}
+	images := &Images{a: a, attr: attr, dim: [4]int{-1, -1, -1, -1}}
 	for d, name := range names {
 		k := slices.Index(imageAxes, name)
-		if k < 0 || m.dim[k] >= 0 {
+		if k < 0 || images.dim[k] >= 0 {
 			return bad("%q: the names of dimensions are n, b, y and x, each at most once", strings.Join(names, " "))
 		}
-		m.dim[k] = d
+		images.dim[k] = d
 	}
-	if m.dim[2] < 0 || m.dim[3] < 0 {
+	if images.dim[2] < 0 || images.dim[3] < 0 {
 		return bad("%q: dimensions y and x are missing", strings.Join(names, " "))
 	}
-	for _, d := range m.dim {
+	for _, d := range images.dim {
 		if d >= 0 {
-			m.axes = append(m.axes, d)
+			images.axes = append(images.axes, d)
 		}
 	}
-	if err := m.measure(); err != nil {
+	if err := images.measure(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
-	if lo, hi := m.Written(); lo < hi && !attribute.Nullable {
-		m.full = a.Covers(m.box(lo, hi))
+	if lo, hi := images.Written(); lo < hi && !attribute.Nullable {
+		images.full = a.Covers(images.box(lo, hi))
 	}
-	return m, nil
+	return images, nil
 }
 
 // measure computes the sizes of the images and of their tiles.
 func (m *Images) measure() error {
-	s := m.a.Schema
+	schema := m.a.Schema
 	size := [4]int64{1, 1, 1, 1}
 	side := [4]int{1, 1, 1, 1}
 	limits := [4]int64{math.MaxInt64 - 1, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
@@ -88,7 +88,7 @@ func (m *Images) measure() error {
 		if d < 0 {
 			continue
 		}
-		area := s.area(d)
+		area := schema.area(d)
 		n := uint64(area.Hi - area.Lo)
 		if box := m.a.NonEmpty(); k == 0 && n >= uint64(limits[0]) &&
 			(box == nil || uint64(box[d].Hi-area.Lo) < uint64(limits[0])) {
@@ -96,19 +96,19 @@ func (m *Images) measure() error {
 		}
 		if n >= uint64(limits[k]) {
 			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells",
-				s.Dims[d].Name, limits[k])
+				schema.Dims[d].Name, limits[k])
 		}
-		size[k], side[k] = int64(n)+1, int(s.Dims[d].Extent)
+		size[k], side[k] = int64(n)+1, int(schema.Dims[d].Extent)
 	}
 	m.n = size[0]
 	m.order = m.tileOrder()
 	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1,
 		ChunkH: side[2], ChunkW: side[3],
-		DType: s.Attrs[m.attr].Type.Sample(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
+		DType: schema.Attrs[m.attr].Type.Sample(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
 	}
-	m.grid.NoData, m.grid.NoDataBits = s.Attrs[m.attr].noData()
+	m.grid.NoData, m.grid.NoDataBits = schema.Attrs[m.attr].noData()
 	return nil
 }
 
@@ -192,11 +192,11 @@ func (m *Images) Index(i int64) *chunk.Index {
 
 // box returns the cells of images lo to hi-1.
 func (m *Images) box(lo, hi int64) Box {
-	b := m.a.Schema.Area()
+	box := m.a.Schema.Area()
 	if d := m.dim[0]; d >= 0 {
-		b[d] = Interval{b[d].Lo + Coord(lo), b[d].Lo + Coord(hi-1)}
+		box[d] = Interval{box[d].Lo + Coord(lo), box[d].Lo + Coord(hi-1)}
 	}
-	return b
+	return box
 }
 
 // Open implements chunk.BlockArray.
@@ -341,23 +341,23 @@ func (t Datatype) Sample() chunk.DType {
 // noData returns the fill value as a chunk index has it: as float64, and as bits if that may be
 // inexact.
 func (a *Attr) noData() (*float64, *uint64) {
-	t, fill := a.Type, a.fill()
+	typ, fill := a.Type, a.fill()
 	var v float64
 	switch {
-	case t == Float32:
+	case typ == Float32:
 		v = float64(math.Float32frombits(binary.LittleEndian.Uint32(fill)))
-	case t == Float64:
+	case typ == Float64:
 		v = math.Float64frombits(binary.LittleEndian.Uint64(fill))
 	case len(fill) == 8:
 		bits := binary.LittleEndian.Uint64(fill)
-		if v = float64(bits); !t.unsigned() {
+		if v = float64(bits); !typ.unsigned() {
 			v = float64(int64(bits))
 		}
 		return &v, &bits
-	case t.unsigned():
-		v = float64(t.load(fill))
+	case typ.unsigned():
+		v = float64(typ.load(fill))
 	default:
-		v = float64(int64(uint64(t.load(fill)) ^ signBit))
+		v = float64(int64(uint64(typ.load(fill)) ^ signBit))
 	}
 	return &v, nil
 }

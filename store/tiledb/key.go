@@ -26,19 +26,19 @@ func KeyFromEnv() ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, noKeyFile(err, name)
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
 	if err != nil {
 		return nil, noKeyFile(err, name)
 	}
-	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
-		b = b[:len(b)-1]
+	for len(data) > 32 && (data[len(data)-1] == '\n' || data[len(data)-1] == '\r') {
+		data = data[:len(data)-1]
 	}
-	return b, nil
+	return data, nil
 }
 
 // maxKeyFile limits the bytes that are read of a key file, so that a wrong path to a large file

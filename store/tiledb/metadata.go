@@ -19,12 +19,12 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]u
 		return l, nil
 	}
 	file := f.uri + "/" + metadataName
-	r, err := a.store.Open(ctx, file)
+	reader, err := a.store.Open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	l, err := a.readList(ctx, r, f, kind, attr)
+	defer reader.Close()
+	l, err := a.readList(ctx, reader, f, kind, attr)
 	if err != nil {
 		return nil, fault.WithFile(err, file)
 	}
@@ -46,11 +46,11 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 	default:
 		part, off = "var tile sizes of "+name, f.foot.varTileSize[pos]
 	}
-	b, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
+	data, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{b: b, part: part, base: fault.NoOffset}
+	c := &cursor{b: data, part: part, base: fault.NoOffset}
 	n := c.u64("count")
 	if c.bad == nil && n != uint64(f.Tiles) {
 		return nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
@@ -95,12 +95,12 @@ func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
 		return f.tree, nil
 	}
 	file := f.uri + "/" + metadataName
-	r, err := a.store.Open(ctx, file)
+	reader, err := a.store.Open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	b, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
+	defer reader.Close()
+	b, _, err := openGeneric(ctx, reader, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
 	if err == nil {
 		f.tree, err = parseRTree(b, f.x, a.Schema.types(), f.Tiles)
 	}

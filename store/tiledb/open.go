@@ -15,17 +15,17 @@ import (
 // the file and the part, in the words of the format. A directory that is not an array is
 // fault.NotFound, an encrypted array without a key fault.Unsupported.
 func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) {
-	a := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults(), schemas: map[string]*Schema{}}
-	if a.uri == "" {
-		a.uri = uri
+	array := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults(), schemas: map[string]*Schema{}}
+	if array.uri == "" {
+		array.uri = uri
 	}
-	if err := a.openSchema(ctx); err != nil {
+	if err := array.openSchema(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.readFragments(ctx); err != nil {
-		return nil, fault.WithFile(err, a.uri)
+	if err := array.readFragments(ctx); err != nil {
+		return nil, fault.WithFile(err, array.uri)
 	}
-	return a, nil
+	return array, nil
 }
 
 // maxOpens limits the fragments that are opened at a time. Each takes one or two round trips to an
@@ -133,7 +133,7 @@ func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err erro
 // readFragment opens the fragment in a directory, or returns nil if the directory is not a fragment.
 func (a *Array) readFragment(ctx context.Context, d fragmentDir) (*Fragment, error) {
 	uri := a.uri + "/" + d.dir
-	f, err := a.openFragment(ctx, uri, d)
+	fragment, err := a.openFragment(ctx, uri, d)
 	if fault.KindOf(err) == fault.NotFound && d.version == 0 {
 		return nil, nil // an interrupted write: a directory becomes a fragment with its metadata
 	}
@@ -143,10 +143,10 @@ func (a *Array) readFragment(ctx context.Context, d fragmentDir) (*Fragment, err
 	if d.bad != nil {
 		return nil, fault.WithFile(d.bad, uri)
 	}
-	if !f.Dense && !f.x.dimTypes && a.Schema.beforeEpoch() {
-		return f, a.widenNonEmpty(ctx, f)
+	if !fragment.Dense && !fragment.x.dimTypes && a.Schema.beforeEpoch() {
+		return fragment, a.widenNonEmpty(ctx, fragment)
 	}
-	return f, nil
+	return fragment, nil
 }
 
 // widenNonEmpty widens the non-empty domain of a sparse fragment along dimensions where the bounds

@@ -201,15 +201,15 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTil
 	if err != nil {
 		return nil, t.fault(tile, err)
 	}
-	b := r.room(which, int(n))
+	data := r.room(which, int(n))
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
-	if err := r.dec.Tile(b, src, p, e, lo, hi); err != nil {
+	if err := r.dec.Tile(data, src, p, e, lo, hi); err != nil {
 		return nil, t.fault(tile, err)
 	}
 	r.decoded[which] = decodedRange{t.uri, tile, lo, hi}
-	return b, nil
+	return data, nil
 }
 
 // room returns memory for a decoded tile of n bytes, which the caller has checked.
@@ -232,15 +232,15 @@ func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, next nex
 	if t := h.find(uri, tile); t != nil {
 		return t.b, nil
 	}
-	b, err := r.decode(ctx, which, tile, next, n, p, e, 0, int(n))
+	data, err := r.decode(ctx, which, tile, next, n, p, e, 0, int(n))
 	if err != nil {
 		return nil, err
 	}
 	if t := h.keep(uri, tile, int(n)); t != nil {
-		t.b = append(t.b, b...)
+		t.b = append(t.b, data...)
 		return t.b, nil
 	}
-	return b, nil
+	return data, nil
 }
 
 // fault adds the tile and the file to an error.
@@ -272,12 +272,12 @@ func (f *Fragment) codec(a *Array, column int) codec {
 	if d == len(f.schema.Dims) {
 		return codec{t: Uint64, p: f.schema.Coords, e: f.elem(Uint64, 1)}
 	}
-	t := a.Schema.Type(d)
-	c := codec{t: t, p: f.schema.Dims[d].Pipeline, e: f.elem(t, 1)}
+	typ := a.Schema.Type(d)
+	c := codec{t: typ, p: f.schema.Dims[d].Pipeline, e: f.elem(typ, 1)}
 	if len(c.p.Filters) == 0 {
 		c.p = f.schema.Coords
 	}
-	c.together = t == StringASCII && c.p.HoldsOffsets(f.Version, true)
+	c.together = typ == StringASCII && c.p.HoldsOffsets(f.Version, true)
 	return c
 }
 

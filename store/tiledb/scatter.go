@@ -36,8 +36,8 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b 
 	if err != nil {
 		return err
 	}
-	f, size := r.a.Fragments[i], p.size
-	if !f.has(p.attr) {
+	fragment, size := r.a.Fragments[i], p.size
+	if !fragment.has(p.attr) {
 		for _, pos := range found.place {
 			fillCells(dst[pos*size:(pos+1)*size], p.fill)
 		}
@@ -45,12 +45,12 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b 
 	}
 	w := p.which()
 	open := func(int) error {
-		_, err := r.open(ctx, w, f, p.attr, p.kind)
+		_, err := r.open(ctx, w, fragment, p.attr, p.kind)
 		return err
 	}
-	c := p.codec(r.a, f)
+	c := p.codec(r.a, fragment)
 	return found.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		n, err := r.fixedSize(w, f, tile, size)
+		n, err := r.fixedSize(w, fragment, tile, size)
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 	if err != nil {
 		return err
 	}
-	f := r.a.Fragments[i]
-	if !f.has(attr) {
+	fragment := r.a.Fragments[i]
+	if !fragment.has(attr) {
 		for _, pos := range found.place {
 			v.spans[pos] = span{0, len(r.a.Schema.Attrs[attr].fill())}
 		}
@@ -79,11 +79,11 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 	}
 	var sizes []uint64
 	open := func(int) (err error) {
-		sizes, err = r.openVar(ctx, 0, f, attr)
+		sizes, err = r.openVar(ctx, 0, fragment, attr)
 		return err
 	}
 	return found.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		offs, data, err := r.varTile(ctx, 0, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
+		offs, data, err := r.varTile(ctx, 0, fragment, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err
 		}

@@ -172,11 +172,11 @@ func (s *Schema) Area() Box {
 
 // Domain returns the domain of every dimension.
 func (s *Schema) Domain() Box {
-	b := make(Box, len(s.Dims))
-	for d := range b {
-		b[d] = s.Dims[d].Domain
+	box := make(Box, len(s.Dims))
+	for d := range box {
+		box[d] = s.Dims[d].Domain
 	}
-	return b
+	return box
 }
 
 // area is Area of one dimension.
@@ -216,9 +216,9 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 		return nil, errVersion(c.part, 0, uint64(v))
 	}
 	c.x = x
-	s := &Schema{Format: v}
+	schema := &Schema{Format: v}
 	if x.dups {
-		s.AllowsDups = c.flag("whether cells may be duplicates")
+		schema.AllowsDups = c.flag("whether cells may be duplicates")
 	}
 	start := c.off
 	kind := c.u8("array type")
@@ -229,22 +229,22 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	if tile > 1 || cell > 1 && (Order(cell) != Hilbert || !x.nullable || kind == 0) {
 		c.fail(start+1, "tile order %d, cell order %d", tile, cell)
 	}
-	s.Dense, s.TileOrder, s.CellOrder = kind == 0, Order(tile), Order(cell)
-	s.Capacity = c.u64("capacity")
-	if s.Capacity == 0 {
+	schema.Dense, schema.TileOrder, schema.CellOrder = kind == 0, Order(tile), Order(cell)
+	schema.Capacity = c.u64("capacity")
+	if schema.Capacity == 0 {
 		c.fail(start+3, "capacity 0")
 	}
-	s.Coords, s.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
+	schema.Coords, schema.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
 	if x.nullable {
-		s.Validity = c.pipeline("validity filters")
+		schema.Validity = c.pipeline("validity filters")
 	}
-	s.readDims(c)
-	s.readAttrs(c)
-	s.readLater(c)
+	schema.readDims(c)
+	schema.readAttrs(c)
+	schema.readLater(c)
 	if err := c.end(); err != nil {
 		return nil, err
 	}
-	return s, s.measure(maxTile)
+	return schema, schema.measure(maxTile)
 }
 
 // pipeline reads a filter pipeline.
@@ -252,15 +252,15 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	if c.bad != nil {
 		return filter.Pipeline{}
 	}
-	p, n, err := filter.ParseVersion(c.b[c.off:], c.x.version, filterElem)
-	if err == nil && p.Has(filter.AES256GCM) {
+	pipeline, n, err := filter.ParseVersion(c.b[c.off:], c.x.version, filterElem)
+	if err == nil && pipeline.Has(filter.AES256GCM) {
 		err = fault.New(fault.Corrupt, "filter pipeline", 0, "a schema must not list the encryption filter")
 	}
 	if err != nil {
 		c.bad = fault.WithPart(err, c.part+" "+what, int64(c.off))
 	}
 	c.off += n
-	return p
+	return pipeline
 }
 
 // name reads a string that is preceded by its length.
@@ -279,9 +279,9 @@ func (c *cursor) name(what string) string {
 
 func (s *Schema) readDims(c *cursor) {
 	start := c.off
-	t := s.DimType
+	typ := s.DimType
 	if !c.x.dimTypes {
-		t = Datatype(c.u8("dimension type"))
+		typ = Datatype(c.u8("dimension type"))
 	}
 	pos := c.off
 	n := c.u32("number of dimensions")
@@ -291,7 +291,7 @@ func (s *Schema) readDims(c *cursor) {
 	case n == 0 || n > MaxDims:
 		c.fail(pos, "%d dimensions, 1 to %d expected", n, MaxDims)
 	case !c.x.dimTypes:
-		s.checkDimType(c, start, t)
+		s.checkDimType(c, start, typ)
 	}
 	var types []Datatype
 	for range n {
@@ -299,8 +299,8 @@ func (s *Schema) readDims(c *cursor) {
 			return
 		}
 		var d Dim
-		d, t = s.readDim(c, t)
-		s.Dims, types = append(s.Dims, d), append(types, t)
+		d, typ = s.readDim(c, typ)
+		s.Dims, types = append(s.Dims, d), append(types, typ)
 	}
 	if c.bad != nil {
 		return
@@ -326,10 +326,10 @@ func (s *Schema) checkDimType(c *cursor, at int, t Datatype) {
 
 // readDim reads a dimension. t is its type in formats that have one for all.
 func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
-	d := Dim{Name: c.name("dimension name")}
+	dim := Dim{Name: c.name("dimension name")}
 	if !c.x.dimTypes {
-		s.readDomain(c, &d, t)
-		return d, t
+		s.readDomain(c, &dim, t)
+		return dim, t
 	}
 	pos := c.off
 	t = Datatype(c.u8("dimension type"))
@@ -341,22 +341,22 @@ func (s *Schema) readDim(c *cursor, t Datatype) (Dim, Datatype) {
 	if c.bad == nil && (values != 1 && !text || text && s.Dense) {
 		c.fail(pos+1, "%d values of type %v per coordinate", values, t)
 	}
-	d.Pipeline = c.pipeline("filters of dimension " + d.Name)
+	dim.Pipeline = c.pipeline("filters of dimension " + dim.Name)
 	pos = c.off
 	size := c.u64("domain size")
 	switch {
 	case c.bad != nil:
 	case text && size == 0:
-		d.Domain = Interval{0, t.largest()}
+		dim.Domain = Interval{0, t.largest()}
 		if c.u8("null tile extent") != 1 {
 			c.fail(pos, "a dimension of strings with tile extents")
 		}
 	case text || size != uint64(2*t.Size()):
-		c.fail(pos, "a domain of %d bytes for dimension %q of type %v", size, d.Name, t)
+		c.fail(pos, "a domain of %d bytes for dimension %q of type %v", size, dim.Name, t)
 	default:
-		s.readDomain(c, &d, t)
+		s.readDomain(c, &dim, t)
 	}
-	return d, t
+	return dim, t
 }
 
 // readDomain reads the domain and the tile extent of a dimension.
@@ -374,27 +374,27 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	if null == 1 {
 		return
 	}
-	b := c.take(uint64(t.Size()), "tile extent")
-	if b == nil {
+	data := c.take(uint64(t.Size()), "tile extent")
+	if data == nil {
 		return
 	}
 	lo, hi := d.Domain.Lo, d.Domain.Hi
 	if t.real() {
-		e := t.load(b).float()
+		e := t.load(data).float()
 		if !(e > 0) || e > hi.float()-lo.float()+1 {
 			c.fail(start+1, "tile extent %v of dimension %q", e, d.Name)
 		}
 		d.Extent = math.Float64bits(e)
 		return
 	}
-	e := t.load(b)
+	coord := t.load(data)
 	zero := t.CoordOf(0)
-	if e <= zero || uint64(e-zero)-1 > uint64(hi-lo) {
+	if coord <= zero || uint64(coord-zero)-1 > uint64(hi-lo) {
 		c.fail(start+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]",
-			t.FormatCoord(e), d.Name, t.FormatCoord(lo), t.FormatCoord(hi))
+			t.FormatCoord(coord), d.Name, t.FormatCoord(lo), t.FormatCoord(hi))
 		return
 	}
-	d.Extent = uint64(e - zero)
+	d.Extent = uint64(coord - zero)
 	// The last tile may reach past the domain. It must not reach past the type, because the
 	// coordinates of its cells would overflow; TileDB refuses such a domain too.
 	if rest := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-rest > uint64(t.largest()-hi) {
@@ -417,25 +417,25 @@ func (s *Schema) readAttrs(c *cursor) {
 			return
 		}
 		start := c.off
-		a := Attr{Name: c.name("attribute name")}
+		attr := Attr{Name: c.name("attribute name")}
 		typ := c.off
-		a.Type, a.Values = Datatype(c.u8("attribute type")), c.u32("values per cell")
+		attr.Type, attr.Values = Datatype(c.u8("attribute type")), c.u32("values per cell")
 		switch {
 		case c.bad != nil:
 			return
-		case !c.x.dimTypes && (a.Name == "" || strings.ContainsAny(a.Name, "/\x00")):
-			c.fail(start, "attribute name %q is not a file name", a.Name)
-		case seen[a.Name]:
-			c.fail(start, "two attributes are called %q", a.Name)
-		case !a.Type.Valid() || a.Type >= numOfFormat3 && !c.x.dimTypes:
-			c.fail(typ, "datatype %d of attribute %q", a.Type, a.Name)
-		case a.Values == 0 || a.Type == Any && !a.Var():
-			c.fail(typ+1, "%d values of type %v per cell of attribute %q", a.Values, a.Type, a.Name)
+		case !c.x.dimTypes && (attr.Name == "" || strings.ContainsAny(attr.Name, "/\x00")):
+			c.fail(start, "attribute name %q is not a file name", attr.Name)
+		case seen[attr.Name]:
+			c.fail(start, "two attributes are called %q", attr.Name)
+		case !attr.Type.Valid() || attr.Type >= numOfFormat3 && !c.x.dimTypes:
+			c.fail(typ, "datatype %d of attribute %q", attr.Type, attr.Name)
+		case attr.Values == 0 || attr.Type == Any && !attr.Var():
+			c.fail(typ+1, "%d values of type %v per cell of attribute %q", attr.Values, attr.Type, attr.Name)
 		}
-		seen[a.Name] = true
-		a.Pipeline = c.pipeline("filters of attribute " + a.Name)
-		a.readLater(c)
-		s.Attrs = append(s.Attrs, a)
+		seen[attr.Name] = true
+		attr.Pipeline = c.pipeline("filters of attribute " + attr.Name)
+		attr.readLater(c)
+		s.Attrs = append(s.Attrs, attr)
 	}
 }
 
@@ -455,15 +455,15 @@ func (s *Schema) measure(maxTile int64) error {
 		}
 	}
 	for i := range s.Attrs {
-		a := &s.Attrs[i]
-		size := uint64(a.Type.Size())
-		if !a.Var() {
-			size *= uint64(a.Values)
+		attr := &s.Attrs[i]
+		size := uint64(attr.Type.Size())
+		if !attr.Var() {
+			size *= uint64(attr.Values)
 		} else {
 			size = 8 // bytes of an offset
 		}
 		if size > uint64(maxTile) || uint64(s.tileCells) > uint64(maxTile)/size {
-			return tooBig("attribute " + a.Name)
+			return tooBig("attribute " + attr.Name)
 		}
 	}
 	return nil
@@ -500,13 +500,13 @@ func (s *Schema) check(b Box) error {
 		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions",
 			len(b), len(s.Dims))
 	}
-	for d, i := range b {
+	for d, interval := range b {
 		dom := s.Dims[d].Domain
-		if i.Lo > i.Hi || !dom.covers(i) {
+		if interval.Lo > interval.Hi || !dom.covers(interval) {
 			f := s.Type(d).FormatCoord
 			return fault.New(fault.NotFound, "sub-array", fault.NoOffset,
 				"[%s, %s] is not inside dimension %q, [%s, %s]",
-				f(i.Lo), f(i.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))
+				f(interval.Lo), f(interval.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))
 		}
 	}
 	return nil

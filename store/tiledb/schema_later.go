@@ -6,11 +6,11 @@ import (
 
 // filterElem returns the Elem of a datatype in the configuration of a filter.
 func filterElem(number uint8) (filter.Elem, bool) {
-	t := Datatype(number)
-	if t == Any || !t.Valid() {
-		return filter.Elem{}, t.Valid()
+	typ := Datatype(number)
+	if typ == Any || !typ.Valid() {
+		return filter.Elem{}, typ.Valid()
 	}
-	return t.elem(1), true
+	return typ.elem(1), true
 }
 
 // maxFill limits the fill value of an attribute, in bytes.

@@ -30,21 +30,21 @@ func (a *Array) schema(ctx context.Context, name string) (*Schema, error) {
 		return s, nil
 	}
 	uri := a.uri + "/" + name
-	s, err := a.readSchema(ctx, uri)
+	schema, err := a.readSchema(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	a.schemas[name] = s
-	return s, nil
+	a.schemas[name] = schema
+	return schema, nil
 }
 
 func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
-	r, err := a.store.Open(ctx, uri)
+	file, err := a.store.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	g, err := readGeneric(ctx, r, schemaPart, 0, r.Size(), min(maxSchema, a.o.MaxTile))
+	defer file.Close()
+	g, err := readGeneric(ctx, file, schemaPart, 0, file.Size(), min(maxSchema, a.o.MaxTile))
 	if err != nil {
 		return nil, err
 	}
@@ -58,18 +58,18 @@ func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
 			}
 		}
 	}
-	b, err := g.decode(filter.NewDecoder(a.key), schemaPart)
+	data, err := g.decode(filter.NewDecoder(a.key), schemaPart)
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSchema(b, a.o.MaxTile)
+	schema, err := parseSchema(data, a.o.MaxTile)
 	if err != nil {
 		return nil, err
 	}
-	if s.content = b; g.encrypted {
-		s.encrypt()
+	if schema.content = data; g.encrypted {
+		schema.encrypt()
 	}
-	return s, nil
+	return schema, nil
 }
 
 // latest returns the file of the schema that counts: the last one that was written until

@@ -87,24 +87,24 @@ func (s *Schema) append(b []byte) []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Attrs)))
 	for i := range s.Attrs {
-		a := &s.Attrs[i]
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Name)))
-		b = append(append(b, a.Name...), byte(a.Type))
-		b = binary.LittleEndian.AppendUint32(b, a.Values)
-		b = appendUnencrypted(a.Pipeline, b)
+		attr := &s.Attrs[i]
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(attr.Name)))
+		b = append(append(b, attr.Name...), byte(attr.Type))
+		b = binary.LittleEndian.AppendUint32(b, attr.Values)
+		b = appendUnencrypted(attr.Pipeline, b)
 	}
 	return b
 }
 
 // appendUnencrypted appends a pipeline without its encryption filter.
 func appendUnencrypted(p filter.Pipeline, b []byte) []byte {
-	q := filter.Pipeline{MaxChunk: p.MaxChunk}
+	pipeline := filter.Pipeline{MaxChunk: p.MaxChunk}
 	for _, f := range p.Filters {
 		if f.ID != filter.AES256GCM {
-			q.Filters = append(q.Filters, f)
+			pipeline.Filters = append(pipeline.Filters, f)
 		}
 	}
-	return q.Append(b)
+	return pipeline.Append(b)
 }
 
 func (s *Schema) appendDim(b []byte, d *Dim) []byte {

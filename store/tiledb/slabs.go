@@ -13,12 +13,12 @@ import (
 // order and its attributes of fixed length, because the tiles of a slab would not be contiguous in
 // the files otherwise. An error of next ends the writing and is returned.
 func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) ([]Values, error)) error {
-	s := a.Schema
-	if err := s.check(b); err != nil {
+	schema := a.Schema
+	if err := schema.check(b); err != nil {
 		return err
 	}
-	for i := range s.Attrs {
-		if !s.Dense || s.TileOrder != RowMajor || s.Attrs[i].Var() {
+	for i := range schema.Attrs {
+		if !schema.Dense || schema.TileOrder != RowMajor || schema.Attrs[i].Var() {
 			return fault.New(fault.Unsupported, "sub-array", fault.NoOffset,
 				"writing in slabs needs a dense array with tiles in row-major order and attributes of fixed length")
 		}

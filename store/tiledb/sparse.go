@@ -52,18 +52,18 @@ type matches struct {
 // attributes. If several fragments have a cell, the latest one counts. If that fragment has
 // it several times, all of them count.
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
-	s := r.a.Schema
-	if s.Dense {
+	schema := r.a.Schema
+	if schema.Dense {
 		return nil, fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is dense")
 	}
-	if err := s.check(b); err != nil {
+	if err := schema.check(b); err != nil {
 		return nil, err
 	}
 	r.ahead.forget()
-	hits := &matches{dims: len(s.Dims), maximum: r.a.o.MaxResult, dups: s.AllowsDups}
-	if s.hasText() {
-		for d := range s.Dims {
-			hits.isText = append(hits.isText, s.Type(d) == StringASCII)
+	hits := &matches{dims: len(schema.Dims), maximum: r.a.o.MaxResult, dups: schema.AllowsDups}
+	if schema.hasText() {
+		for d := range schema.Dims {
+			hits.isText = append(hits.isText, schema.Type(d) == StringASCII)
 		}
 	}
 	for i, f := range r.a.Fragments {
@@ -76,17 +76,17 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 	order := hits.sort()
 	out := &Cells{N: hits.n}
 	if hits.isText == nil {
-		out.Coords = hits.cells(order, s)
+		out.Coords = hits.cells(order, schema)
 	} else {
-		out.Dims = hits.columns(order, s)
+		out.Dims = hits.columns(order, schema)
 	}
 	hits.raw, hits.texts = nil, nil
 	for _, attr := range attrs {
-		v, err := r.collect(ctx, hits, attr)
+		values, err := r.collect(ctx, hits, attr)
 		if err != nil {
 			return nil, err
 		}
-		out.Values = append(out.Values, v)
+		out.Values = append(out.Values, values)
 	}
 	return out, nil
 }
@@ -97,8 +97,8 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 	if err != nil {
 		return err
 	}
-	f := r.a.Fragments[i]
-	return r.eachTile(ctx, f, tiles, b, func(c *tileCells) error {
+	fragment := r.a.Fragments[i]
+	return r.eachTile(ctx, fragment, tiles, b, func(c *tileCells) error {
 		if err := all.add(i, c); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 					return err
 				}
 			}
-			all.addTime(f, c, row)
+			all.addTime(fragment, c, row)
 		}
 		return nil
 	})
@@ -265,16 +265,16 @@ func (f *matches) columns(order []int, s *Schema) []Values {
 	texts, size := len(f.texts)/max(len(f.hits), 1), len(f.raw)/max(len(f.hits), 1)
 	pos, k := 0, 0
 	for d := range out {
-		v, n := &out[d], s.Type(d).Size()
+		values, n := &out[d], s.Type(d).Size()
 		if f.isText[d] {
-			v.Offsets = make([]uint64, 0, len(order))
+			values.Offsets = make([]uint64, 0, len(order))
 		}
 		for _, h := range order {
 			if f.isText[d] {
-				v.Offsets = append(v.Offsets, uint64(len(v.Data)))
-				v.Data = append(v.Data, f.texts[h*texts+k]...)
+				values.Offsets = append(values.Offsets, uint64(len(values.Data)))
+				values.Data = append(values.Data, f.texts[h*texts+k]...)
 			} else {
-				v.Data = append(v.Data, f.raw[h*size+pos:h*size+pos+n]...)
+				values.Data = append(values.Data, f.raw[h*size+pos:h*size+pos+n]...)
 			}
 		}
 		if f.isText[d] {

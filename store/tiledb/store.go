@@ -42,17 +42,17 @@ func localNames(uri string, roots *source.Roots) ([]string, error) {
 		return nil, fault.WithFile(fault.Wrap(kind, "folder", fault.NoOffset, err), uri)
 	}
 	var names []string
-	for _, e := range list {
-		dir := e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(pathname.Join(path, e.Name()))
-			if err != nil && isFragmentName(e.Name()) {
+	for _, entry := range list {
+		dir := entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			st, err := roots.Stat(pathname.Join(path, entry.Name()))
+			if err != nil && isFragmentName(entry.Name()) {
 				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
-					"a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
+					"a link named like a fragment leads nowhere: %v", err), uri+"/"+entry.Name())
 			}
 			dir = err == nil && st.IsDir()
 		}
-		if name := e.Name(); dir {
+		if name := entry.Name(); dir {
 			names = append(names, name+"/")
 		} else {
 			names = append(names, name)

@@ -41,7 +41,7 @@ type verifier struct {
 }
 
 func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
-	s := v.a.Schema
+	schema := v.a.Schema
 	if err := v.metadata(ctx, f); err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 	} else if err := v.coords(ctx, f); err != nil {
 		return err
 	}
-	for i := range s.Attrs {
+	for i := range schema.Attrs {
 		if !f.has(i) {
 			continue
 		}
-		attr := &s.Attrs[i]
+		attr := &schema.Attrs[i]
 		var err error
 		if attr.Var() {
 			err = v.variable(ctx, f, i)
@@ -75,31 +75,31 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 // metadata checks the parts that reading cells does not need: the R-tree of a dense fragment, and
 // lists that must be empty.
 func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
-	s := v.a.Schema
+	schema := v.a.Schema
 	file := f.uri + "/" + metadataName
-	r, err := v.a.store.Open(ctx, file)
+	reader, err := v.a.store.Open(ctx, file)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer reader.Close()
 	if f.x.dimTypes {
 		return nil // a dense fragment has no R-tree, and the lists that nothing needs are empty
 	}
 	if f.Dense {
-		b, _, err := openGeneric(ctx, r, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
+		b, _, err := openGeneric(ctx, reader, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
 		if err == nil {
-			_, err = parseRTree(b, f.x, s.types(), 0)
+			_, err = parseRTree(b, f.x, schema.types(), 0)
 		}
 		if err != nil {
 			return fault.WithFile(err, file)
 		}
 	}
-	for i := range s.Attrs {
-		if s.Attrs[i].Var() {
+	for i := range schema.Attrs {
+		if schema.Attrs[i].Var() {
 			continue
 		}
 		for _, off := range []uint64{f.foot.varOffsets[i], f.foot.varTileSize[i]} {
-			if err := v.zeros(ctx, r, f, off, "var tiles of attribute "+s.Attrs[i].Name); err != nil {
+			if err := v.zeros(ctx, reader, f, off, "var tiles of attribute "+schema.Attrs[i].Name); err != nil {
 				return fault.WithFile(err, file)
 			}
 		}
@@ -110,11 +110,11 @@ func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
 // zeros checks the list of an attribute without variable-length data, which has a zero for each
 // tile.
 func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off uint64, part string) error {
-	b, _, err := openGeneric(ctx, r, v.a.key, part, off, f.foot.start, v.a.o.MaxTile)
+	data, _, err := openGeneric(ctx, r, v.a.key, part, off, f.foot.start, v.a.o.MaxTile)
 	if err != nil {
 		return err
 	}
-	c := &cursor{b: b, part: part, base: fault.NoOffset}
+	c := &cursor{b: data, part: part, base: fault.NoOffset}
 	n := c.u64("count")
 	if c.bad == nil && n != uint64(f.Tiles) {
 		return c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
@@ -128,18 +128,19 @@ func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off 
 }
 
 func (v *verifier) coords(ctx context.Context, f *Fragment) error {
-	s := v.a.Schema
+	schema := v.a.Schema
 	tree, err := v.a.rtree(ctx, f)
 	if err != nil {
 		return err
 	}
-	if root := union(tree.levels[0]); !root.intersects(s.Domain()) || !f.NonEmpty.covers(root.cut(s.Domain())) {
+	if root := union(tree.levels[0]); !root.intersects(schema.Domain()) ||
+		!f.NonEmpty.covers(root.cut(schema.Domain())) {
 		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset,
 			"it reaches past the non-empty domain"), f.uri+"/"+metadataName)
 	}
 	var tiles []int64
-	tree.tiles(s.Domain(), func(t int64) { tiles = append(tiles, t) })
-	return v.r.eachTile(ctx, f, tiles, s.Domain(), func(c *tileCells) error {
+	tree.tiles(schema.Domain(), func(t int64) { tiles = append(tiles, t) })
+	return v.r.eachTile(ctx, f, tiles, schema.Domain(), func(c *tileCells) error {
 		v.c.Tiles++
 		v.c.Cells += int64(c.cells)
 		for d := range c.planes {

@@ -36,18 +36,19 @@ type denseWalk struct {
 }
 
 func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
-	s, f := a.Schema, a.Fragments[i]
-	dims := len(s.Dims)
+	schema, fragment := a.Schema, a.Fragments[i]
+	dims := len(schema.Dims)
 	nums, ints := make([]int64, 4*dims), make([]int, 4*dims)
-	w := &denseWalk{s: s, f: f, query: b, axes: to.axes, cut: b.cut(f.NonEmpty), region: make(Box, dims),
+	w := &denseWalk{s: schema, f: fragment, query: b, axes: to.axes, cut: b.cut(fragment.NonEmpty), region: make(Box,
+		dims),
 		lo: nums[:dims], hi: nums[dims : 2*dims], cur: nums[2*dims : 3*dims], stride: nums[3*dims:], order: ints[:dims],
 		plan: copyPlan{n: ints[dims : 2*dims], src: ints[2*dims : 3*dims], dst: ints[3*dims:]}}
 	for d := range dims {
-		dim := &s.Dims[d]
-		w.lo[d] = int64(uint64(w.cut[d].Lo-dim.Domain.Lo)/dim.Extent) - f.first[d]
-		w.hi[d] = int64(uint64(w.cut[d].Hi-dim.Domain.Lo)/dim.Extent) - f.first[d]
+		dim := &schema.Dims[d]
+		w.lo[d] = int64(uint64(w.cut[d].Lo-dim.Domain.Lo)/dim.Extent) - fragment.first[d]
+		w.hi[d] = int64(uint64(w.cut[d].Hi-dim.Domain.Lo)/dim.Extent) - fragment.first[d]
 		w.order[d] = d
-		if s.TileOrder == ColMajor {
+		if schema.TileOrder == ColMajor {
 			w.order[d] = dims - 1 - d
 		}
 	}
@@ -56,16 +57,16 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 	tile := int64(1)
 	for k := dims - 1; k >= 0; k-- {
 		w.stride[w.order[k]] = tile
-		tile *= f.grid[w.order[k]]
+		tile *= fragment.grid[w.order[k]]
 	}
 	cells, in := 1, make([]int, dims) // strides inside a tile
 	for k := dims - 1; k >= 0; k-- {
 		d := k
-		if s.CellOrder == ColMajor {
+		if schema.CellOrder == ColMajor {
 			d = dims - 1 - k
 		}
 		in[d] = cells
-		cells *= int(s.Dims[d].Extent)
+		cells *= int(schema.Dims[d].Extent)
 	}
 	for k, d := range w.axes {
 		w.plan.src[k], w.plan.dst[k] = in[d], to.stride[d]

@@ -18,8 +18,8 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err != nil {
 		return err
 	}
-	s := a.Schema
-	if err := s.checkValues(cells, values); err != nil {
+	schema := a.Schema
+	if err := schema.checkValues(cells, values); err != nil {
 		return err
 	}
 	w, err := a.startDense(newName(from, to), b)
@@ -27,10 +27,10 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	alone := &Array{Schema: s, Fragments: []*Fragment{w.f}}
+	alone := &Array{Schema: schema, Fragments: []*Fragment{w.f}}
 	rowMajor := layout{axes: a.axes, stride: strides(shape, a.axes)}
-	for i := range s.Attrs {
-		if s.Attrs[i].Var() {
+	for i := range schema.Attrs {
+		if schema.Attrs[i].Var() {
 			err = w.denseVar(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i])
 		} else {
 			err = w.denseFixed(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i].Data)
@@ -44,11 +44,11 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 
 // startDense starts a fragment for a box of a dense array.
 func (a *Array) startDense(name string, b Box) (*writer, error) {
-	f, err := a.Schema.newDense(name, b)
+	fragment, err := a.Schema.newDense(name, b)
 	if err != nil {
 		return nil, err
 	}
-	return a.startFragment(f)
+	return a.startFragment(fragment)
 }
 
 func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data []byte) (err error) {

@@ -23,50 +23,50 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 }
 
 func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, values []Values, again bool) error {
-	s := a.Schema
-	dims, size := len(s.Dims), s.DimType.Size()
+	schema := a.Schema
+	dims, size := len(schema.Dims), schema.DimType.Size()
 	n := len(raw) / (dims * size)
 	if n == 0 || len(raw)%(dims*size) != 0 {
 		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset,
 			"%d bytes are not a whole number of cells of %d dimensions", len(raw), dims)
 	}
-	if err := s.checkValues(n, values); err != nil {
+	if err := schema.checkValues(n, values); err != nil {
 		return err
 	}
 	coords := make([]Coord, n*dims)
 	for i := range coords {
-		coords[i] = s.DimType.load(raw[i*size:])
-		if !s.Dims[i%dims].Domain.has(coords[i]) {
+		coords[i] = schema.DimType.load(raw[i*size:])
+		if !schema.Dims[i%dims].Domain.has(coords[i]) {
 			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside dimension %q",
-				s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
+				schema.DimType.FormatCoord(coords[i]), i/dims, schema.Dims[i%dims].Name)
 		}
 	}
-	order, err := s.globalOrder(coords, again)
+	order, err := schema.globalOrder(coords, again)
 	if err != nil {
 		return err
 	}
-	if s.Capacity > uint64(n) && s.Capacity > math.MaxInt32 { // then there is one tile only
-		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "capacity %d", s.Capacity)
+	if schema.Capacity > uint64(n) && schema.Capacity > math.MaxInt32 { // then there is one tile only
+		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "capacity %d", schema.Capacity)
 	}
-	capacity := int(s.Capacity)
+	capacity := int(schema.Capacity)
 	count := (n + capacity - 1) / capacity
-	f := &Fragment{Name: name, Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
+	fragment := &Fragment{Name: name, Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
 	boxes := make([]Box, count)
 	for t := range boxes {
 		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])
 	}
-	f.NonEmpty = union(boxes)
-	w, err := a.startFragment(f)
+	fragment.NonEmpty = union(boxes)
+	w, err := a.startFragment(fragment)
 	if err != nil {
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	w.tree = appendTree(nil, s, boxes)
+	w.tree = appendTree(nil, schema, boxes)
 	if err := w.coords(ctx, raw, order, capacity); err != nil {
 		return err
 	}
-	for i := range s.Attrs {
-		if s.Attrs[i].Var() {
+	for i := range schema.Attrs {
+		if schema.Attrs[i].Var() {
 			err = w.sparseVar(ctx, i, values[i], order, capacity)
 		} else {
 			err = w.sparseFixed(ctx, i, values[i].Data, order, capacity)
@@ -122,7 +122,7 @@ func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity i
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	size, dims := w.s.DimType.Size(), len(w.s.Dims)
-	e := w.s.DimType.elem(dims)
+	elem := w.s.DimType.elem(dims)
 	i := 0
 	for cells := range slices.Chunk(order, capacity) {
 		if err := ctx.Err(); err != nil {
@@ -134,7 +134,7 @@ func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity i
 				tile = append(tile, raw[(c*dims+d)*size:(c*dims+d+1)*size]...)
 			}
 		}
-		if w.lists[tileOffsets][n][i], err = t.add(tile, w.s.Coords, e, len(cells)*size); err != nil {
+		if w.lists[tileOffsets][n][i], err = t.add(tile, w.s.Coords, elem, len(cells)*size); err != nil {
 			return err
 		}
 		i++

@@ -90,12 +90,12 @@ func (w *writer) create(attr int, variable bool) (*tiles, error) {
 	if variable {
 		kind = varOffsets
 	}
-	f, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))),
+	file, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))),
 		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	return &tiles{w: w, f: f, b: bufio.NewWriterSize(f, 1<<18)}, nil
+	return &tiles{w: w, f: file, b: bufio.NewWriterSize(file, 1<<18)}, nil
 }
 
 // add filters and writes a tile, and returns its offset.
@@ -113,11 +113,11 @@ func (t *tiles) close() error { return errors.Join(t.b.Flush(), t.f.Close()) }
 
 // finish writes the metadata and gives the directory its name.
 func (w *writer) finish() error {
-	b, err := w.metadata()
+	data, err := w.metadata()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(w.folder.Path, metadataName), b, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(w.folder.Path, metadataName), data, 0o666); err != nil {
 		return err
 	}
 	// The rename needs to come last: it makes the fragment visible, and its metadata must be
@@ -225,20 +225,20 @@ func (s *Schema) checkValues(n int, values []Values) error {
 		return bad("there are values of %d attributes, but the array has %d", len(values), len(s.Attrs))
 	}
 	for i := range s.Attrs {
-		a, v := &s.Attrs[i], values[i]
-		if !a.Var() {
-			if len(v.Data)/a.CellSize() != n || len(v.Data)%a.CellSize() != 0 {
-				return bad("attribute %s has %d bytes for %d cells of %d", a.Name, len(v.Data), n, a.CellSize())
+		attr, v := &s.Attrs[i], values[i]
+		if !attr.Var() {
+			if len(v.Data)/attr.CellSize() != n || len(v.Data)%attr.CellSize() != 0 {
+				return bad("attribute %s has %d bytes for %d cells of %d", attr.Name, len(v.Data), n, attr.CellSize())
 			}
 			continue
 		}
 		if len(v.Offsets) != n {
-			return bad("attribute %s has %d offsets for %d cells", a.Name, len(v.Offsets), n)
+			return bad("attribute %s has %d offsets for %d cells", attr.Name, len(v.Offsets), n)
 		}
 		prev := uint64(0)
 		for k, o := range append(v.Offsets[:n:n], uint64(len(v.Data))) {
-			if k == 0 && o != 0 || o < prev || o > uint64(len(v.Data)) || o%uint64(a.Type.Size()) != 0 {
-				return bad("attribute %s: offset %d of cell %d in %d bytes", a.Name, o, k, len(v.Data))
+			if k == 0 && o != 0 || o < prev || o > uint64(len(v.Data)) || o%uint64(attr.Type.Size()) != 0 {
+				return bad("attribute %s: offset %d of cell %d in %d bytes", attr.Name, o, k, len(v.Data))
 			}
 			prev = o
 		}
@@ -272,8 +272,8 @@ func (t *varFiles) close() error { return errors.Join(t.offs.close(), t.data.clo
 // add appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
 func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 	w := t.w
-	a := &w.s.Attrs[t.attr]
-	fill := a.Type.fill()
+	attr := &w.s.Attrs[t.attr]
+	fill := attr.Type.fill()
 	t.ob, t.db = t.ob[:0], t.db[:0]
 	for _, c := range cells {
 		t.ob = binary.LittleEndian.AppendUint64(t.ob, uint64(len(t.db)))
@@ -290,7 +290,7 @@ func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 	if w.lists[tileOffsets][t.attr][n], err = t.offs.add(t.ob, w.s.Offsets, Uint64.elem(1), 0); err != nil {
 		return err
 	}
-	if w.lists[varOffsets][t.attr][n], err = t.data.add(t.db, a.Pipeline, a.Type.elem(1), 0); err != nil {
+	if w.lists[varOffsets][t.attr][n], err = t.data.add(t.db, attr.Pipeline, attr.Type.elem(1), 0); err != nil {
 		return err
 	}
 	w.lists[varTileSizes][t.attr][n] = uint64(len(t.db))

@@ -131,12 +131,12 @@ func (r *Reader) join(ctx context.Context, list []wanted) error {
 	for i := range list {
 		w := &list[i]
 		if i == 0 || list[i-1].p.uri != w.p.uri {
-			f, err := source.OpenKnown(ctx, r.a.open, w.p.uri, w.p.known)
+			file, err := source.OpenKnown(ctx, r.a.open, w.p.uri, w.p.known)
 			if err != nil {
 				return err
 			}
-			gap = source.Gap(f)
-			if err := f.Close(); err != nil {
+			gap = source.Gap(file)
+			if err := file.Close(); err != nil {
 				return err
 			}
 			if source.IsRemote(w.p.uri) {

@@ -81,15 +81,15 @@ func (a *Array) ready() error {
 // wholeObject reads an object of at most limit bytes into b, which it grows if it has to. It reports false if the
 // object does not exist.
 func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int64) ([]byte, bool, error) {
-	r, err := a.open.Open(ctx, uri)
+	file, err := a.open.Open(ctx, uri)
 	if missing(err) {
 		return b[:0], false, nil
 	}
 	if err != nil {
 		return b, false, fault.WithFile(err, uri)
 	}
-	defer r.Close()
-	n := r.Size()
+	defer file.Close()
+	n := file.Size()
 	if n > limit {
 		return b, false, fault.WithFile(fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d",
 			n, limit), uri)
@@ -101,7 +101,7 @@ func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int
 	if n == 0 {
 		return b, true, nil
 	}
-	return b, true, fault.WithFile(r.ReadAt(ctx, b, 0), uri)
+	return b, true, fault.WithFile(file.ReadAt(ctx, b, 0), uri)
 }
 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.

@@ -45,14 +45,14 @@ func (m *Meta) attrSample(key string) []byte {
 	if decode(raw, &s) != nil {
 		return nil
 	}
-	b, err := base64.StdEncoding.DecodeString(s)
+	data, err := base64.StdEncoding.DecodeString(s)
 	switch {
 	case err != nil:
 		return nil
-	case len(b) == m.DType.Size():
-		return b
-	case len(b) == 8 && isFloat(m.DType):
-		f, _ := noData(b, chunk.Float64)
+	case len(data) == m.DType.Size():
+		return data
+	case len(data) == 8 && isFloat(m.DType):
+		f, _ := noData(data, chunk.Float64)
 		out := make([]byte, m.DType.Size())
 		putFloat(out, *f)
 		return out

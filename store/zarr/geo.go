@@ -129,11 +129,11 @@ var wktCode = regexp.MustCompile(`(?:AUTHORITY|ID)\["EPSG", ?"?(\d{1,9})"?\]\s*\
 
 func epsgOfWKT(s string) int {
 	const tail = 256 // bytes at the end that contain the code
-	m := wktCode.FindStringSubmatch(s[max(0, len(s)-tail):])
-	if m == nil {
+	list := wktCode.FindStringSubmatch(s[max(0, len(s)-tail):])
+	if list == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(m[1])
+	n, err := strconv.Atoi(list[1])
 	if err != nil {
 		return 0
 	}
@@ -257,11 +257,11 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 		return 0, 0, false
 	}
 	size := int64(a.DType.Size())
-	b := make([]byte, n*size)
-	if a.NewReader().ReadInto(ctx, b, []int64{0}, []int64{n}, []int64{size}) != nil {
+	data := make([]byte, n*size)
+	if a.NewReader().ReadInto(ctx, data, []int64{0}, []int64{n}, []int64{size}) != nil {
 		return 0, 0, false
 	}
-	number := func(i int64) float64 { return value(b[i*size:(i+1)*size], a.DType) }
+	number := func(i int64) float64 { return value(data[i*size:(i+1)*size], a.DType) }
 	first = number(0)
 	step = (number(n-1) - first) / float64(n-1)
 	if step == 0 || math.IsNaN(step) || math.IsInf(step, 0) {

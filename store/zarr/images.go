@@ -76,11 +76,11 @@ func (a *Array) Images(dims string) (*Images, error) {
 			"%s %.200q, of the shape %v: name each dimension once by dims, with n, t, b, y and x, of which y and x "+
 				"are needed", what, names, a.Shape), a.URI)
 	}
-	m := &Images{a: a, dim: [5]int{-1, -1, -1, -1, -1}}
+	images := &Images{a: a, dim: [5]int{-1, -1, -1, -1, -1}}
 	for d, name := range axes {
-		m.dim[slices.Index(imageAxes, name)] = d
+		images.dim[slices.Index(imageAxes, name)] = d
 	}
-	return m, fault.WithFile(m.measure(), a.URI)
+	return images, fault.WithFile(images.measure(), a.URI)
 }
 
 // measure computes the sizes of the images and of their chunks.
@@ -184,12 +184,12 @@ func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 // parts calls do for boxes of cells that follow each other in a box of an image, with the planes of each: all steps of
 // time at once, or the bands of one step.
 func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) error) error {
-	g := &m.grid
-	if image < 0 || image >= m.n || b.B0 < 0 || b.B1 > g.Bands || b.Y0 < 0 || b.Y1 > g.Height || b.X0 < 0 ||
-		b.X1 > g.Width || b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
+	index := &m.grid
+	if image < 0 || image >= m.n || b.B0 < 0 || b.B1 > index.Bands || b.Y0 < 0 || b.Y1 > index.Height || b.X0 < 0 ||
+		b.X1 > index.Width || b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
 		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
 	}
-	bands := g.StepBands()
+	bands := index.StepBands()
 	for p := b.B0; p < b.B1; {
 		t, band := p/bands, p%bands
 		steps, n := 1, min(bands-band, b.B1-p)
@@ -208,13 +208,13 @@ func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) er
 
 // box returns the cells of ranges along the axes.
 func (m *Images) box(spans [5][2]int64) Box {
-	b := Box{make([]int64, len(m.a.Shape)), make([]int64, len(m.a.Shape))}
+	box := Box{make([]int64, len(m.a.Shape)), make([]int64, len(m.a.Shape))}
 	for k, d := range m.dim {
 		if d >= 0 {
-			b.Lo[d], b.Hi[d] = spans[k][0], spans[k][1]
+			box.Lo[d], box.Hi[d] = spans[k][0], spans[k][1]
 		}
 	}
-	return b
+	return box
 }
 
 // strides returns the bytes between cells of a box in the order n, t, b, y, x.

@@ -120,12 +120,12 @@ func (t *plainText) read(p []byte) (int, error) {
 		t.rest = t.rest[n:]
 		return n, nil
 	}
-	b, err := t.in.Peek(min(len(p), t.in.Buffered()))
+	data, err := t.in.Peek(min(len(p), t.in.Buffered()))
 	if err != nil {
 		return 0, err
 	}
-	n := t.scan(b)
-	copy(p, b[:n])
+	n := t.scan(data)
+	copy(p, data[:n])
 	t.skip(n)
 	switch {
 	case t.depth > maxDepth:

@@ -11,31 +11,31 @@ import (
 // readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
 // fault.NotFound.
 func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
-	r, err := n.open.Open(ctx, uri)
+	file, err := n.open.Open(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	defer r.Close()
-	if r.Size() > maxMeta {
+	defer file.Close()
+	if file.Size() > maxMeta {
 		return nil, fault.WithFile(fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d",
-			r.Size(), maxMeta), uri)
+			file.Size(), maxMeta), uri)
 	}
-	if err := n.charge(ctx, metaCopies*r.Size()); err != nil {
+	if err := n.charge(ctx, metaCopies*file.Size()); err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	b := make([]byte, r.Size())
-	if err := r.ReadAt(ctx, b, 0); err != nil {
+	data := make([]byte, file.Size())
+	if err := file.ReadAt(ctx, data, 0); err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	b, values, err := plain(b)
+	data, values, err := plain(data)
 	if err == nil {
 		err = n.charge(ctx, int64(values)*valueBytes)
 	}
 	var v object
 	if err == nil {
-		v, err = decodeObject(b)
+		v, err = decodeObject(data)
 	}
-	n.refund(r.Size()) // the text itself goes
+	n.refund(file.Size()) // the text itself goes
 	return v, fault.WithFile(err, uri)
 }
 
@@ -55,11 +55,11 @@ func (n *Node) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m, err := parse2(v, attrs)
+		meta, err := parse2(v, attrs)
 		if err != nil {
 			return fault.WithFile(err, Join(uri, array2))
 		}
-		n.Array = newArray(n.open, n.URI, "", m, n.options)
+		n.Array = newArray(n.open, n.URI, "", meta, n.options)
 		return nil
 	}
 	if !missing(err) {

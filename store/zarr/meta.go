@@ -135,7 +135,7 @@ func (c *compressor) UnmarshalJSON(b []byte) error {
 
 // parse2 parses .zarray, with the attributes of .zattrs, or nil.
 func parse2(v, attrs object) (*Meta, error) {
-	m := &Meta{Format: 2, Attrs: attrs, keys: keys{sep: "."}}
+	meta := &Meta{Format: 2, Attrs: attrs, keys: keys{sep: "."}}
 	var typ, order, sep string
 	var format int
 	if err := v.need("zarr_format", &format); err != nil {
@@ -144,7 +144,8 @@ func parse2(v, attrs object) (*Meta, error) {
 	if format != 2 {
 		return nil, unsupported("zarr_format %d in .zarray", format)
 	}
-	if err := firstError(v.need("shape", &m.Shape), v.need("chunks", &m.Chunks), v.need("order", &order)); err != nil {
+	if err := firstError(v.need("shape", &meta.Shape), v.need("chunks", &meta.Chunks), v.need("order",
+		&order)); err != nil {
 		return nil, err
 	}
 	if err := v.need("dtype", &typ); err != nil {
@@ -155,14 +156,14 @@ func parse2(v, attrs object) (*Meta, error) {
 	}
 	var big bool
 	var err error
-	if m.DType, big, err = parseNumpy(typ); err != nil {
+	if meta.DType, big, err = parseNumpy(typ); err != nil {
 		return nil, err
 	}
-	m.Bool = strings.HasSuffix(typ, "b1")
-	if err := checkShape(m.Shape, m.Chunks); err != nil {
+	meta.Bool = strings.HasSuffix(typ, "b1")
+	if err := checkShape(meta.Shape, meta.Chunks); err != nil {
 		return nil, err
 	}
-	if m.Fill, err = parseFill(v["fill_value"], m.DType); err != nil {
+	if meta.Fill, err = parseFill(v["fill_value"], meta.DType); err != nil {
 		return nil, err
 	}
 	if ok, err := v.get("dimension_separator", &sep); err != nil {
@@ -171,25 +172,25 @@ func parse2(v, attrs object) (*Meta, error) {
 		if sep != "." && sep != "/" {
 			return nil, corrupt("dimension_separator %q", sep)
 		}
-		m.keys.sep = sep
+		meta.keys.sep = sep
 	}
-	m.order = count(len(m.Shape))
+	meta.order = count(len(meta.Shape))
 	switch order {
 	case "C":
 	case "F":
-		slices.Reverse(m.order)
+		slices.Reverse(meta.order)
 	default:
 		return nil, corrupt("order %q", order)
 	}
-	if err := m.codecs2(v, big); err != nil {
+	if err := meta.codecs2(v, big); err != nil {
 		return nil, err
 	}
-	if ok, err := attrs.get("_ARRAY_DIMENSIONS", &m.Names); err != nil || ok && len(m.Names) != len(m.Shape) {
-		m.Names = nil // a convention of xarray: a value of another form is an attribute like any other
+	if ok, err := attrs.get("_ARRAY_DIMENSIONS", &meta.Names); err != nil || ok && len(meta.Names) != len(meta.Shape) {
+		meta.Names = nil // a convention of xarray: a value of another form is an attribute like any other
 	}
-	m.xarrayFill = m.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"
-	m.raw = fingerprintText(v)
-	return m, nil
+	meta.xarrayFill = meta.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"
+	meta.raw = fingerprintText(v)
+	return meta, nil
 }
 
 // codecs2 makes the steps of version 2.
@@ -225,14 +226,14 @@ var known3 = []string{"zarr_format", "node_type", "shape", "data_type", "chunk_g
 
 // parse3 parses the zarr.json of an array.
 func parse3(v object) (*Meta, error) {
-	m := &Meta{Format: 3}
+	meta := &Meta{Format: 3}
 	var grid, enc named
 	var codecs []named
 	var transformers []json.RawMessage
 	if err := mustUnderstand(v, known3); err != nil {
 		return nil, err
 	}
-	if err := firstError(v.need("shape", &m.Shape), v.need("chunk_grid", &grid), v.need("codecs", &codecs),
+	if err := firstError(v.need("shape", &meta.Shape), v.need("chunk_grid", &grid), v.need("codecs", &codecs),
 		v.need("chunk_key_encoding", &enc)); err != nil {
 		return nil, err
 	}
@@ -242,47 +243,47 @@ func parse3(v object) (*Meta, error) {
 	if grid.name != "regular" {
 		return nil, unsupported("chunk grid %q: regular ones are read", grid.name)
 	}
-	if err := grid.conf.need("chunk_shape", &m.Chunks); err != nil {
+	if err := grid.conf.need("chunk_shape", &meta.Chunks); err != nil {
 		return nil, err
 	}
 	var err error
 	if v["data_type"] == nil {
 		return nil, corrupt("%q is missing", "data_type")
 	}
-	if m.DType, err = parseType(v["data_type"]); err != nil {
+	if meta.DType, err = parseType(v["data_type"]); err != nil {
 		return nil, err
 	}
-	m.Bool = string(v["data_type"]) == `"bool"`
-	if err := checkShape(m.Shape, m.Chunks); err != nil {
+	meta.Bool = string(v["data_type"]) == `"bool"`
+	if err := checkShape(meta.Shape, meta.Chunks); err != nil {
 		return nil, err
 	}
-	if m.Fill, err = parseFill(v["fill_value"], m.DType); err != nil {
+	if meta.Fill, err = parseFill(v["fill_value"], meta.DType); err != nil {
 		return nil, err
 	}
-	if err := m.keyEncoding(enc); err != nil {
+	if err := meta.keyEncoding(enc); err != nil {
 		return nil, err
 	}
-	if err := m.codecs3(codecs); err != nil {
+	if err := meta.codecs3(codecs); err != nil {
 		return nil, err
 	}
 	var names []*string
 	if _, err := v.get("dimension_names", &names); err != nil {
 		return nil, err
 	}
-	if len(names) > 0 && len(names) != len(m.Shape) {
-		return nil, corrupt("%d dimension_names for %d dimensions", len(names), len(m.Shape))
+	if len(names) > 0 && len(names) != len(meta.Shape) {
+		return nil, corrupt("%d dimension_names for %d dimensions", len(names), len(meta.Shape))
 	}
 	for _, n := range names {
 		if n == nil {
 			n = new(string)
 		}
-		m.Names = append(m.Names, *n)
+		meta.Names = append(meta.Names, *n)
 	}
-	if _, err := v.get("attributes", &m.Attrs); err != nil {
+	if _, err := v.get("attributes", &meta.Attrs); err != nil {
 		return nil, err
 	}
-	m.raw = fingerprintText(v)
-	return m, nil
+	meta.raw = fingerprintText(v)
+	return meta, nil
 }
 
 // mustUnderstand refuses keys that are not known, unless their value says that it may be ignored.

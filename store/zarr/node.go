@@ -91,11 +91,11 @@ func (n *Node) array(p string, e entry) (*Array, error) {
 	if n.Format == 2 {
 		parse = func() (*Meta, error) { return parse2(e.meta, e.attrs) }
 	}
-	m, err := parse()
+	meta, err := parse()
 	if err != nil {
 		return nil, fault.WithFile(err, Join(n.URI, p))
 	}
-	return newArray(n.open, Join(n.URI, p), p, m, n.options), nil
+	return newArray(n.open, Join(n.URI, p), p, meta, n.options), nil
 }
 
 // At returns the array or group at a path below a group. A path that does not exist is fault.NotFound, and one

@@ -37,22 +37,23 @@ type Stack struct {
 
 // newStack stacks arrays of one band each. It reports false if they differ.
 func newStack(list []*Images) (*Stack, bool) {
-	s := &Stack{bands: list, grid: list[0].grid}
-	f := &list[0].grid
-	for _, m := range list {
-		g := &m.grid
-		if g.Bands != 1 || g.Times != 0 || g.Height != f.Height || g.Width != f.Width || g.DType != f.DType ||
-			m.n != list[0].n || len(list) > chunk.MaxBands {
+	stack := &Stack{bands: list, grid: list[0].grid}
+	index := &list[0].grid
+	for _, images := range list {
+		g := &images.grid
+		if g.Bands != 1 || g.Times != 0 || g.Height != index.Height || g.Width != index.Width ||
+			g.DType != index.DType ||
+			images.n != list[0].n || len(list) > chunk.MaxBands {
 			return nil, false
 		}
 		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.
-		s.names = append(s.names, path.Base(m.a.Path))
-		if !sameNoData(f, g) {
-			s.grid.NoData, s.grid.NoDataBits = nil, nil
+		stack.names = append(stack.names, path.Base(images.a.Path))
+		if !sameNoData(index, g) {
+			stack.grid.NoData, stack.grid.NoDataBits = nil, nil
 		}
 	}
-	s.grid.Bands, s.grid.ChunkB = len(list), 1
-	return s, true
+	stack.grid.Bands, stack.grid.ChunkB = len(list), 1
+	return stack, true
 }
 
 // sameNoData reports whether two images have the same nodata.
@@ -146,14 +147,14 @@ func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 // itself. Without a column it is the array with the field's name, else the only array that can be images, else the
 // arrays of the group itself as bands. dims is as for Meta.Axes.
 func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, error) {
-	r, err := n.raster(ctx, field, column, dims)
+	raster, err := n.raster(ctx, field, column, dims)
 	if err == nil {
-		err = fault.WithFile(n.options.memory.reserve(ctx, r.Arrays()), n.URI)
+		err = fault.WithFile(n.options.memory.reserve(ctx, raster.Arrays()), n.URI)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return raster, nil
 }
 
 // raster is Raster without room for indexes.
@@ -181,12 +182,12 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (Raster, 
 		return nil, err
 	}
 	if column != "." {
-		m, ok, err := pick(list, field, column, dims)
+		array, ok, err := pick(list, field, column, dims)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			return m.Images(dims)
+			return array.Images(dims)
 		}
 		if column != "" {
 			return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset,
@@ -200,12 +201,13 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (Raster, 
 // be other pixels under the field's name.
 func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 	var same, images []Member
-	for _, m := range list {
-		if want := column; want == path.Base(m.Path) || want == "" && (field == m.Path || field == path.Base(m.Path)) {
-			same = append(same, m)
+	for _, member := range list {
+		if want := column; want == path.Base(member.Path) || want == "" && (field == member.Path ||
+			field == path.Base(member.Path)) {
+			same = append(same, member)
 		}
-		if m.Array != nil && m.Array.Axes(dims) != nil {
-			images = append(images, m)
+		if member.Array != nil && member.Array.Axes(dims) != nil {
+			images = append(images, member)
 		}
 	}
 	if len(same) == 1 {
@@ -233,19 +235,19 @@ func (n *Node) bands(ctx context.Context, p, dims string) (Raster, error) {
 
 func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 	var images []*Images
-	for _, m := range list {
-		if strings.Contains(m.Path, "/") {
+	for _, member := range list {
+		if strings.Contains(member.Path, "/") {
 			continue
 		}
 		// Skipping a broken band would renumber the others. Unsupported arrays are skipped, because they hold text or
 		// the like.
-		if m.Err != nil && fault.KindOf(m.Err) != fault.Unsupported {
-			return nil, m.Err
+		if member.Err != nil && fault.KindOf(member.Err) != fault.Unsupported {
+			return nil, member.Err
 		}
-		if m.Array == nil || m.Array.Axes(dims) == nil {
+		if member.Array == nil || member.Array.Axes(dims) == nil {
 			continue
 		}
-		image, err := m.Array.Images(dims)
+		image, err := member.Array.Images(dims)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +271,7 @@ func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 func namesOf(list []Member) string {
 	const most = 32
 	var b strings.Builder
-	for i, m := range list {
+	for i, member := range list {
 		if i == most {
 			b.WriteString(", …")
 			break
@@ -277,7 +279,7 @@ func namesOf(list []Member) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(m.Path)
+		b.WriteString(member.Path)
 	}
 	if b.Len() == 0 {
 		return "none"

@@ -33,14 +33,14 @@ func (a *Array) NewReader() *Reader { return &Reader{a: a} }
 // ReadInto fills dst with the cells from lo up to hi of each dimension. stride has the bytes from one cell to the next
 // in dst along each dimension. The box must lie in the array.
 func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int64) error {
-	a := r.a
-	if err := a.ready(); err != nil {
+	array := r.a
+	if err := array.ready(); err != nil {
 		return err
 	}
 	rank := len(lo)
 	places, first := make([]int64, rank), make([]int64, rank)
 	for d := range lo {
-		first[d] = lo[d] / a.Chunks[d]
+		first[d] = lo[d] / array.Chunks[d]
 		places[d] = first[d]
 	}
 	for {
@@ -49,7 +49,7 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 		}
 		d := rank - 1
 		for ; d >= 0; d-- {
-			if places[d]++; places[d]*a.Chunks[d] < hi[d] {
+			if places[d]++; places[d]*array.Chunks[d] < hi[d] {
 				break
 			}
 			places[d] = first[d]
@@ -62,21 +62,21 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 
 // chunk puts the part of one chunk that lies in the box into dst.
 func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int64) error {
-	a := r.a
-	c := copier{size: a.DType.Size()}
+	array := r.a
+	c := copier{size: array.DType.Size()}
 	off, begin := int64(0), int64(0)
 	whole := true
-	strides := a.strides()
+	strides := array.strides()
 	for d := range at {
-		start := at[d] * a.Chunks[d]
-		l, h := max(lo[d], start), min(hi[d], start+a.Chunks[d])
+		start := at[d] * array.Chunks[d]
+		l, h := max(lo[d], start), min(hi[d], start+array.Chunks[d])
 		off += (l - lo[d]) * stride[d]
 		begin += (l - start) * strides[d]
-		whole = whole && l == start && h-l == a.Chunks[d] && (h-l == 1 || stride[d] == strides[d])
+		whole = whole && l == start && h-l == array.Chunks[d] && (h-l == 1 || stride[d] == strides[d])
 		c.add(h-l, stride[d], strides[d])
 	}
 	if whole { // the chunk is as the box: it is decoded where it goes
-		done, err := r.straight(ctx, dst[off:off+int64(a.bytes)], at)
+		done, err := r.straight(ctx, dst[off:off+int64(array.bytes)], at)
 		if done || err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		return err
 	}
 	if r.gone {
-		c.fill(dst[off:], a.Fill)
+		c.fill(dst[off:], array.Fill)
 		return nil
 	}
 	c.copy(dst[off:], r.tile[begin:])
@@ -108,7 +108,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 	if r.valid && slices.Equal(r.at, at) {
 		return false, nil
 	}
-	b, ok, err := r.bytes(ctx, at)
+	data, ok, err := r.bytes(ctx, at)
 	if err != nil {
 		return true, err
 	}
@@ -116,7 +116,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 		fillAll(dst, r.a.Fill)
 		return true, nil
 	}
-	return true, r.decode(dst[:len(dst):len(dst)], b, at)
+	return true, r.decode(dst[:len(dst):len(dst)], data, at)
 }
 
 // load decodes the chunk at into tile, unless tile holds it already.
@@ -125,21 +125,21 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 		return nil
 	}
 	r.valid = false
-	b, ok, err := r.bytes(ctx, at)
+	data, ok, err := r.bytes(ctx, at)
 	if err != nil {
 		return err
 	}
 	r.gone = !ok
 	if ok {
 		// The memory is bounded by Options.MaxChunk, and allocated after the bytes have arrived.
-		if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(b) {
-			return r.fault(badSize("bytes", len(b), n), at)
+		if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(data) {
+			return r.fault(badSize("bytes", len(data), n), at)
 		}
 		if cap(r.tile) < r.a.bytes+zstd.Spare {
 			r.tile = make([]byte, r.a.bytes, r.a.bytes+zstd.Spare)
 		}
 		r.tile = r.tile[:r.a.bytes]
-		if err := r.decode(r.tile, b, at); err != nil {
+		if err := r.decode(r.tile, data, at); err != nil {
 			return err
 		}
 	}
@@ -207,14 +207,14 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 // readRange reads a range of an object into b, which it grows if it has to.
 func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k source.Known,
 	at chunk.Range) ([]byte, error) {
-	f, err := source.OpenKnown(ctx, o, uri, k)
+	file, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
 		return b, fault.WithFile(err, uri)
 	}
-	defer f.Close()
-	if at.Off > f.Size() || at.Len > f.Size()-at.Off { // the file may be another one by now
+	defer file.Close()
+	if at.Off > file.Size() || at.Len > file.Size()-at.Off { // the file may be another one by now
 		return b, fault.WithFile(fault.New(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d",
-			at.Len, f.Size()), uri)
+			at.Len, file.Size()), uri)
 	}
 	if int64(cap(b)) < at.Len {
 		b = make([]byte, at.Len)
@@ -223,7 +223,7 @@ func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k sou
 	if at.Len == 0 {
 		return b, nil
 	}
-	return b, fault.WithFile(f.ReadAt(ctx, b, at.Off), uri)
+	return b, fault.WithFile(file.ReadAt(ctx, b, at.Off), uri)
 }
 
 // fillAll fills b with a sample.

@@ -87,20 +87,21 @@ func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPar
 func (s *records) open(ctx context.Context, dir string, record int64) (recordFile, error) {
 	k := recordKey{dir: dir, record: record, group: -1}
 	p, err := s.kept(ctx, k, func() (*recordPart, int64, error) {
-		r, err := s.base.Open(ctx, s.uri(k))
+		file, err := s.base.Open(ctx, s.uri(k))
 		if missing(err) {
 			return &recordPart{}, 0, nil
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		defer r.Close()
-		if r.Size() > maxRecordFile {
-			return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", r.Size(),
+		defer file.Close()
+		if file.Size() > maxRecordFile {
+			return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", file.Size(),
 				maxRecordFile)
 		}
-		in := &recordReader{open: s.base, uri: s.uri(k), known: source.Known{Size: r.Size(), ETag: source.ETag(r)},
-			now: r}
+		in := &recordReader{open: s.base, uri: s.uri(k), known: source.Known{Size: file.Size(),
+			ETag: source.ETag(file)},
+			now: file}
 		p := &recordPart{}
 		if p.file, err = parquet.Open(ctx, in); err != nil {
 			return nil, 0, err
@@ -123,14 +124,14 @@ func (p *recordPart) columns() error {
 	for i, name := range recordNames {
 		leaf := p.file.Column(name)
 		if leaf >= 0 {
-			switch c := &p.file.Columns[leaf]; {
-			case c.Note.Kind == parquet.Null:
+			switch column := &p.file.Columns[leaf]; {
+			case column.Note.Kind == parquet.Null:
 				leaf = -1
 			case i == colPath || i == colRaw:
-				if c.Type != parquet.ByteArray {
+				if column.Type != parquet.ByteArray {
 					return wrong(name)
 				}
-			case c.Type != parquet.Int32 && c.Type != parquet.Int64:
+			case column.Type != parquet.Int32 && column.Type != parquet.Int64:
 				return wrong(name)
 			}
 		}
@@ -237,11 +238,11 @@ func (s *records) value(ctx context.Context, f recordFile, column int, row int64
 	row -= file.Groups[k.group].First
 	k.page = c.pages.Find(row)
 	p, err := s.kept(ctx, k, func() (*recordPart, int64, error) {
-		v, err := c.file.Read(ctx, k.group, leaf, c.pages, k.page, c.dict)
+		values, err := c.file.Read(ctx, k.group, leaf, c.pages, k.page, c.dict)
 		if err != nil {
 			return nil, 0, err
 		}
-		return &recordPart{values: v}, int64(v.Cost()), nil
+		return &recordPart{values: values}, int64(values.Cost()), nil
 	})
 	if err != nil {
 		return recordCell{}, false, err

@@ -103,11 +103,11 @@ func (p *refsParser) members(d *json.Decoder, each func(d *json.Decoder, key str
 		if err := p.ctx.Err(); err != nil { // the next of 4 MiB is read only after some 100,000 references
 			return err
 		}
-		t, err := d.Token()
+		token, err := d.Token()
 		if err != nil {
 			return refsCorrupt("%v", err)
 		}
-		key, _ := t.(string)
+		key, _ := token.(string)
 		if err := each(d, key); err != nil {
 			return fault.AtOffset(err, d.InputOffset())
 		}
@@ -211,11 +211,11 @@ func content(s string) (ref, error) {
 	if !ok {
 		return ref{inline: s}, nil
 	}
-	b, err := base64.StdEncoding.DecodeString(code)
+	data, err := base64.StdEncoding.DecodeString(code)
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	return ref{inline: string(b)}, nil
+	return ref{inline: string(data)}, nil
 }
 
 // place reads the list of a URL, an offset and a length.

@@ -76,26 +76,26 @@ func IsReferences(ctx context.Context, o source.Opener, file string) bool {
 
 // isReferences reports whether a file begins as one of references does.
 func isReferences(ctx context.Context, o source.Opener, file string) bool {
-	r, err := o.Open(ctx, file)
+	reader, err := o.Open(ctx, file)
 	if err != nil {
 		return false
 	}
-	defer r.Close()
-	head := make([]byte, min(r.Size(), refsHead))
-	if r.ReadAt(ctx, head, 0) != nil {
+	defer reader.Close()
+	head := make([]byte, min(reader.Size(), refsHead))
+	if reader.ReadAt(ctx, head, 0) != nil {
 		return false
 	}
 	d := json.NewDecoder(bytes.NewReader(head))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return false
 	}
-	t, err := d.Token()
-	if key, _ := t.(string); err == nil && key == "version" {
+	token, err := d.Token()
+	if key, _ := token.(string); err == nil && key == "version" {
 		if _, err = d.Token(); err == nil { // a number; of anything else the next token is not a key
-			t, err = d.Token()
+			token, err = d.Token()
 		}
 	}
-	key, _ := t.(string)
+	key, _ := token.(string)
 	return err == nil && (slices.Contains([]string{"refs", "templates", "gen"}, key) || isMeta(path.Base(key)) ||
 		path.Base(key) == group2 || key == consolidated)
 }
@@ -122,20 +122,20 @@ func (n *Node) refer(ctx context.Context) error {
 
 // readReferences reads a file of references, and charges it to the memory of the node.
 func (n *Node) readReferences(ctx context.Context, file string) (*refList, error) {
-	r, err := n.open.Open(ctx, file)
+	reader, err := n.open.Open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	if r.Size() > maxRefsFile {
-		return nil, fault.New(fault.Limit, refsPart, fault.NoOffset, "%d bytes, at most %d", r.Size(), maxRefsFile)
+	defer reader.Close()
+	if reader.Size() > maxRefsFile {
+		return nil, fault.New(fault.Limit, refsPart, fault.NoOffset, "%d bytes, at most %d", reader.Size(), maxRefsFile)
 	}
-	text := 2 * r.Size() // at most, if it is all one string: the decoder's buffer holds a value
+	text := 2 * reader.Size() // at most, if it is all one string: the decoder's buffer holds a value
 	if err := n.charge(ctx, text); err != nil {
 		return nil, err
 	}
 	defer n.refund(text)
-	return parseReferences(ctx, source.Sequential(ctx, r, 0), func(refs int, bytes int64) error {
+	return parseReferences(ctx, source.Sequential(ctx, reader, 0), func(refs int, bytes int64) error {
 		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
 	})
 }
@@ -204,18 +204,18 @@ func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader,
 	f.mu.Lock()
 	known, fit := f.known, f.fit
 	f.mu.Unlock()
-	r, err := source.OpenKnown(ctx, base, f.uri, known)
+	file, err := source.OpenKnown(ctx, base, f.uri, known)
 	if err != nil || fit {
-		return r, err
+		return file, err
 	}
-	if err := holdsArrays(ctx, base, f.uri, r); err != nil {
-		_ = r.Close() // an earlier error is returned
+	if err := holdsArrays(ctx, base, f.uri, file); err != nil {
+		_ = file.Close() // an earlier error is returned
 		return nil, err
 	}
 	f.mu.Lock()
-	f.known, f.fit = source.Known{Size: r.Size(), ETag: source.ETag(r)}, true
+	f.known, f.fit = source.Known{Size: file.Size(), ETag: source.ETag(file)}, true
 	f.mu.Unlock()
-	return r, nil
+	return file, nil
 }
 
 // arrayMagics are the first bytes of the files that kerchunk and VirtualiZarr make references to: HDF5, NetCDF, GRIB,

@@ -86,11 +86,11 @@ func (s *shard) read(ctx context.Context, r source.Reader, base, size int64) ([]
 	if !s.atStart {
 		pos += size - int64(n)
 	}
-	b := make([]byte, n)
-	if err := r.ReadAt(ctx, b, pos); err != nil {
+	data := make([]byte, n)
+	if err := r.ReadAt(ctx, data, pos); err != nil {
 		return nil, err
 	}
-	list, err := s.parse(b, base, size)
+	list, err := s.parse(data, base, size)
 	return list, fault.AtOffset(err, pos)
 }
 
@@ -126,13 +126,13 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		if span.Off < 0 {
 			return &shardIndex{gone: true}, nil
 		}
-		r, err := source.OpenKnown(ctx, a.open, uri, outer.known)
+		file, err := source.OpenKnown(ctx, a.open, uri, outer.known)
 		if err != nil {
 			return nil, err
 		}
-		defer r.Close()
+		defer file.Close()
 		x := &shardIndex{known: outer.known}
-		x.at, err = a.shards[level].read(ctx, r, span.Off, span.Len)
+		x.at, err = a.shards[level].read(ctx, file, span.Off, span.Len)
 		return x, err
 	}
 	r, err := a.open.Open(ctx, uri)

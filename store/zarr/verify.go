@@ -126,59 +126,59 @@ func (v *verifier) result(cell []int64, n, bytes int64, err error) error {
 
 // object checks an object: a chunk or a shard.
 func (v *verifier) object(at []int64) error {
-	a := v.a
-	outer := a.Chunks
-	if a.Shards != nil {
-		outer = a.Shards
+	array := v.a
+	outer := array.Chunks
+	if array.Shards != nil {
+		outer = array.Shards
 	}
 	cell := make([]int64, len(at))
 	for d := range at {
 		cell[d] = at[d] * outer[d]
 	}
-	uri := Join(a.URI, a.keys.name(at))
-	if len(a.shards) == 0 {
+	uri := Join(array.URI, array.keys.name(at))
+	if len(array.shards) == 0 {
 		return v.chunk(cell, func(s *scratch) (_ []byte, found bool, err error) {
-			s.stored, found, err = a.wholeObject(v.ctx, s.stored, uri, a.maxStored())
+			s.stored, found, err = array.wholeObject(v.ctx, s.stored, uri, array.maxStored())
 			return s.stored, found, err
 		}, uri, fault.NoOffset)
 	}
-	r, err := a.open.Open(v.ctx, uri)
+	file, err := array.open.Open(v.ctx, uri)
 	if missing(err) {
 		return nil
 	}
 	if err != nil {
-		return v.result(cell, a.chunksIn(cell, a.Shards), 0, fault.WithFile(err, uri))
+		return v.result(cell, array.chunksIn(cell, array.Shards), 0, fault.WithFile(err, uri))
 	}
-	defer r.Close()
-	return v.shard(r, uri, 0, chunk.Range{Len: r.Size()}, cell)
+	defer file.Close()
+	return v.shard(file, uri, 0, chunk.Range{Len: file.Size()}, cell)
 }
 
 // shard checks the chunks of a shard that is a range of an object. cell is its first cell.
 func (v *verifier) shard(r source.Reader, uri string, level int, at chunk.Range, cell []int64) error {
-	a, s := v.a, &v.a.shards[level]
-	size := a.Shards
+	array, s := v.a, &v.a.shards[level]
+	size := array.Shards
 	if level > 0 {
-		size = a.shards[level-1].inner
+		size = array.shards[level-1].inner
 	}
 	list, err := s.read(v.ctx, r, at.Off, at.Len)
 	if err == nil {
 		err = overlap(list, at)
 	}
 	if err != nil {
-		return v.result(cell, a.chunksIn(cell, size), 0,
+		return v.result(cell, array.chunksIn(cell, size), 0,
 			fault.WithFile(fault.WithPart(err, "shard of "+v.name(cell), fault.NoOffset), uri))
 	}
 	var tasks sync.WaitGroup // r is closed after them
 	defer tasks.Wait()
 	for i, p := range list {
-		inner, inside := s.cell(cell, i, a.Shape)
+		inner, inside := s.cell(cell, i, array.Shape)
 		if p.Off < 0 || !inside {
 			continue
 		}
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
-		if level < len(a.shards)-1 {
+		if level < len(array.shards)-1 {
 			if err := v.shard(r, uri, level+1, p, inner); err != nil {
 				return err
 			}
@@ -253,24 +253,24 @@ func (v *verifier) name(cell []int64) string {
 func (v *verifier) chunk(cell []int64, read func(*scratch) ([]byte, bool, error), uri string, off int64) error {
 	s := <-v.scratch
 	defer func() { v.scratch <- s }()
-	b, found, err := read(s)
+	data, found, err := read(s)
 	if err == nil && !found {
 		return nil
 	}
-	a := v.a
+	array := v.a
 	if err == nil {
-		if n := storedSize(a.steps, a.bytes); n >= 0 && n != len(b) {
-			err = badSize("bytes", len(b), n)
+		if n := storedSize(array.steps, array.bytes); n >= 0 && n != len(data) {
+			err = badSize("bytes", len(data), n)
 		}
 	}
 	if err == nil {
-		s.pixels = slices.Grow(s.pixels[:0], a.bytes+zstd.Spare)[:a.bytes]
-		err = s.dec.chunk(s.pixels, b, a.steps)
+		s.pixels = slices.Grow(s.pixels[:0], array.bytes+zstd.Spare)[:array.bytes]
+		err = s.dec.chunk(s.pixels, data, array.steps)
 	}
 	if err != nil {
 		err = fault.WithFile(fault.WithPart(err, v.name(cell), off), uri)
 	}
-	return v.result(cell, 1, int64(a.bytes), err)
+	return v.result(cell, 1, int64(array.bytes), err)
 }
 
 // chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is

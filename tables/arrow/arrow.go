@@ -154,11 +154,11 @@ func message(w io.Writer, metadata []byte, body [][]byte) error {
 		return err
 	}
 	var zeros [8]byte
-	for _, b := range body {
-		if _, err := w.Write(b); err != nil {
+	for _, data := range body {
+		if _, err := w.Write(data); err != nil {
 			return err
 		}
-		if n := padded(len(b)) - len(b); n > 0 {
+		if n := padded(len(data)) - len(data); n > 0 {
 			if _, err := w.Write(zeros[:n]); err != nil {
 				return err
 			}
@@ -184,16 +184,16 @@ func finish(b *flatbuffers.Builder, kind byte, header flatbuffers.UOffsetT, body
 
 // schema writes the schema of columns. meta, which may be nil, is its metadata.
 func schema(cols []tables.Column, meta map[string]string) []byte {
-	b := flatbuffers.NewBuilder(1024)
+	builder := flatbuffers.NewBuilder(1024)
 	var list [][2]string
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
 		list = append(list, [2]string{key, meta[key]})
 	}
-	fields, metadata := fieldsOf(b, cols), keyValues(b, list)
-	b.StartObject(4)
-	b.PrependUOffsetTSlot(1, fields, 0)
-	b.PrependUOffsetTSlot(2, metadata, 0)
-	return finish(b, headerSchema, b.EndObject(), 0)
+	fields, metadata := fieldsOf(builder, cols), keyValues(builder, list)
+	builder.StartObject(4)
+	builder.PrependUOffsetTSlot(1, fields, 0)
+	builder.PrependUOffsetTSlot(2, metadata, 0)
+	return finish(builder, headerSchema, builder.EndObject(), 0)
 }
 
 func fieldsOf(b *flatbuffers.Builder, cols []tables.Column) flatbuffers.UOffsetT {
@@ -221,10 +221,10 @@ func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.U
 	case tables.Struct:
 		below = c.Type.Fields
 	}
-	f := c.Type.Stored()
-	name, metadata, codes := b.CreateString(c.Name), metadataOf(b, f), dictionary(b, f)
+	form := c.Type.Stored()
+	name, metadata, codes := b.CreateString(c.Name), metadataOf(b, form), dictionary(b, form)
 	children := flatbuffers.UOffsetT(0)
-	if f.Store == tables.Map {
+	if form.Store == tables.Map {
 		children = pairs(b, c.Type.Elem.Fields)
 	} else {
 		children = fieldsOf(b, below)
@@ -232,7 +232,7 @@ func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.U
 	kind, typ := storedOf(b, c.Type)
 	b.StartObject(7)
 	b.PrependUOffsetTSlot(0, name, 0)
-	b.PrependBoolSlot(1, nullable && !f.Required, false)
+	b.PrependBoolSlot(1, nullable && !form.Required, false)
 	b.PrependByteSlot(2, kind, 0)
 	b.PrependUOffsetTSlot(3, typ, 0)
 	b.PrependUOffsetTSlot(4, codes, 0)
@@ -340,43 +340,43 @@ func (b *batch) buffer(p []byte) {
 
 // header returns the metadata of the batch.
 func (b *batch) header() []byte {
-	f := flatbuffers.NewBuilder(1024)
+	builder := flatbuffers.NewBuilder(1024)
 	pairs := func(list [][2]int64) flatbuffers.UOffsetT {
-		f.StartVector(16, len(list), 8)
+		builder.StartVector(16, len(list), 8)
 		for i := len(list) - 1; i >= 0; i-- {
-			f.PrependInt64(list[i][1])
-			f.PrependInt64(list[i][0])
+			builder.PrependInt64(list[i][1])
+			builder.PrependInt64(list[i][0])
 		}
-		return f.EndVector(len(list))
+		return builder.EndVector(len(list))
 	}
 	nodes, spans := pairs(b.nodes), pairs(b.spans)
-	f.StartObject(4)
-	f.PrependInt64Slot(0, int64(b.n), 0)
-	f.PrependUOffsetTSlot(1, nodes, 0)
-	f.PrependUOffsetTSlot(2, spans, 0)
-	return finish(f, headerRecordBatch, f.EndObject(), b.size)
+	builder.StartObject(4)
+	builder.PrependInt64Slot(0, int64(b.n), 0)
+	builder.PrependUOffsetTSlot(1, nodes, 0)
+	builder.PrependUOffsetTSlot(2, spans, 0)
+	return finish(builder, headerRecordBatch, builder.EndObject(), b.size)
 }
 
 // add adds rows lo to hi of a column, and the rows of its children that they contain.
 func (b *batch) add(v *tables.Vector, lo, hi int) error {
-	t := v.Type()
-	if t.Kind == tables.Null {
+	typ := v.Type()
+	if typ.Kind == tables.Null {
 		b.nodes = append(b.nodes, [2]int64{int64(hi - lo), int64(hi - lo)})
 		return nil
 	}
 	b.validity(v.Nulls(), lo, hi)
-	switch t.Kind {
+	switch typ.Kind {
 	case tables.Bool:
 		ints := v.Ints()
 		b.buffer(bitmap(lo, hi, func(i int) bool { return ints[i] != 0 }))
 	case tables.Int64, tables.Uint64:
-		b.buffer(narrow(v.Ints()[lo:hi], bits(t)))
+		b.buffer(narrow(v.Ints()[lo:hi], bits(typ)))
 	case tables.Timestamp, tables.Time:
 		b.buffer(narrow(v.Ints()[lo:hi], 64))
 	case tables.Date:
 		b.buffer(narrow(v.Ints()[lo:hi], 32))
 	case tables.Float64:
-		b.buffer(floats(v.Floats()[lo:hi], bits(t)))
+		b.buffer(floats(v.Floats()[lo:hi], bits(typ)))
 	case tables.Huge, tables.Decimal:
 		b.buffer(wide(v, lo, hi))
 	case tables.String, tables.Binary:
@@ -389,7 +389,7 @@ func (b *batch) add(v *tables.Vector, lo, hi int) error {
 		}
 		return b.add(child, int(offs[lo]), int(offs[hi]))
 	case tables.Struct:
-		for k := range t.Fields {
+		for k := range typ.Fields {
 			if err := b.add(v.Field(k), lo, hi); err != nil {
 				return err
 			}

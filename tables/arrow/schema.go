@@ -119,20 +119,20 @@ func unitOf(t tables.Type) int16 {
 
 // storedOf writes a type in the form that a file has it, and returns its number in the union Type.
 func storedOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
-	f, binary := t.Stored(), t.Kind == tables.Binary
+	form, binary := t.Stored(), t.Kind == tables.Binary
 	choose := func(ifBinary, otherwise byte) byte {
 		if binary {
 			return ifBinary
 		}
 		return otherwise
 	}
-	switch f.Store {
+	switch form.Store {
 	case tables.Map:
 		return object(b, typeMap, 1, nil)
 	case tables.FixedList:
-		return object(b, typeFixedList, 1, func() { b.PrependInt32Slot(0, f.Size, 0) })
+		return object(b, typeFixedList, 1, func() { b.PrependInt32Slot(0, form.Size, 0) })
 	case tables.FixedBytes:
-		return object(b, typeFixedBinary, 1, func() { b.PrependInt32Slot(0, f.Size, 0) })
+		return object(b, typeFixedBinary, 1, func() { b.PrependInt32Slot(0, form.Size, 0) })
 	case tables.LargeList:
 		return object(b, typeLargeList, 0, nil)
 	case tables.ListView:
@@ -144,11 +144,11 @@ func storedOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT
 	case tables.TextView:
 		return object(b, choose(typeBinaryView, typeUtf8View), 0, nil)
 	case tables.Duration:
-		return object(b, typeDuration, 1, func() { b.PrependInt16Slot(0, int16(f.Unit/3), unitMillisecond) })
+		return object(b, typeDuration, 1, func() { b.PrependInt16Slot(0, int16(form.Unit/3), unitMillisecond) })
 	case tables.Decimals:
-		precision, scale, width := int32(t.Precision), int32(t.Scale), f.Size
+		precision, scale, width := int32(t.Precision), int32(t.Scale), form.Size
 		if binary {
-			precision, scale, width = f.Precision, f.Scale, 256
+			precision, scale, width = form.Precision, form.Scale, 256
 		}
 		return object(b, typeDecimal, 3, func() {
 			b.PrependInt32Slot(0, precision, 0)

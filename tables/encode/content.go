@@ -69,7 +69,7 @@ func (c *cutter) ends(row []parquet.Value) bool {
 func (w *Writer) contentGroup(ctx context.Context, file *parquet.GenericWriter[any], s *shredder, cols []*tables.Vector,
 	lo, hi int) error {
 	writers := file.ColumnWriters()
-	for c, v := range cols {
+	for c, values := range cols {
 		shape := &w.shapes[c]
 		cutters, begun := make([]cutter, shape.end-shape.first), make([]int, shape.end-shape.first)
 		write := func(k int, end bool) error {
@@ -89,7 +89,7 @@ func (w *Writer) contentGroup(ctx context.Context, file *parquet.GenericWriter[a
 			if (i-lo)%blockRows == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			s.add(shape, v, i, 0, 0, 0)
+			s.add(shape, values, i, 0, 0, 0)
 			for k := shape.first; k < shape.end; k++ {
 				start := begun[k-shape.first]
 				begun[k-shape.first] = len(s.leaves[k].values)

@@ -69,11 +69,11 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	w := &Writer{cols: cols, config: config}
+	writer := &Writer{cols: cols, config: config}
 	for _, c := range cols {
-		w.shapes = append(w.shapes, w.shapeOf(c.Name, c.Type))
+		writer.shapes = append(writer.shapes, writer.shapeOf(c.Name, c.Type))
 	}
-	return w, nil
+	return writer, nil
 }
 
 // recovered makes an error of a panic of the Parquet library, which must not end a server. It is deferred.
@@ -126,22 +126,22 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 
 // Table writes a table as one Parquet object.
 func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
-	w, err := NewWriter(Fitted(ctx, t), nil)
+	writer, err := NewWriter(Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
-	return w.Write(ctx, out, t)
+	return writer.Write(ctx, out, t)
 }
 
 // ByContent is Table with pages that end where their values say, so that a small change of the table leaves the bytes
 // of most pages as they are.
 func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
-	w, err := NewWriter(Fitted(ctx, t), nil)
+	writer, err := NewWriter(Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
-	w.content = true
-	return w.Write(ctx, out, t)
+	writer.content = true
+	return writer.Write(ctx, out, t)
 }
 
 // Fitted returns the columns of a table in forms that hold all values. Times are in nanoseconds where the table counts
@@ -162,13 +162,13 @@ func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 // groupEnd returns the end of the row group that begins at row lo of n.
 func (w *Writer) groupEnd(cols []*tables.Vector, lo, n int) int {
 	hi := min(n, lo+groupRows)
-	for _, v := range cols {
-		if v.Kind() != tables.String && v.Kind() != tables.Binary {
+	for _, values := range cols {
+		if values.Kind() != tables.String && values.Kind() != tables.Binary {
 			continue
 		}
 		size := 0
 		for i := lo; i < hi; i++ {
-			if size += len(v.Bytes(i)); size > groupBytes && i > lo {
+			if size += len(values.Bytes(i)); size > groupBytes && i > lo {
 				hi = i
 			}
 		}
@@ -180,7 +180,7 @@ func (w *Writer) groupEnd(cols []*tables.Vector, lo, n int) int {
 func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s *shredder, cols []*tables.Vector,
 	lo, hi int) error {
 	writers := file.ColumnWriters()
-	for c, v := range cols {
+	for c, values := range cols {
 		shape := &w.shapes[c]
 		for pos := lo; pos < hi; pos += blockRows {
 			if err := ctx.Err(); err != nil {
@@ -190,7 +190,7 @@ func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s 
 				s.leaves[k].values = s.leaves[k].values[:0]
 			}
 			for i := pos; i < min(pos+blockRows, hi); i++ {
-				s.add(shape, v, i, 0, 0, 0)
+				s.add(shape, values, i, 0, 0, 0)
 			}
 			for k := shape.first; k < shape.end; k++ {
 				if _, err := writers[k].WriteRowValues(s.leaves[k].values); err != nil {

@@ -75,16 +75,16 @@ func nanosFit(v *tables.Vector) bool {
 // checkForm refuses values that the form of a type does not hold. Package tables reads none, but tables that were made
 // or joined elsewhere may have them.
 func checkForm(t tables.Type, v *tables.Vector) error {
-	f := t.Stored()
+	form := t.Stored()
 	switch t.Kind {
 	case tables.Time, tables.Timestamp:
 		return checkTimes(t, v)
 	case tables.Decimal:
 		return checkDecimals(t, v)
 	case tables.Binary:
-		if f.Store == tables.FixedBytes || f.Store == tables.Decimals {
+		if form.Store == tables.FixedBytes || form.Store == tables.Decimals {
 			for i := range v.Len() {
-				if n := len(v.Bytes(i)); n != int(f.Size) && !v.Null(i) {
+				if n := len(v.Bytes(i)); n != int(form.Size) && !v.Null(i) {
 					return misfit(t, "%d bytes in row %d", n, i)
 				}
 			}
@@ -142,16 +142,16 @@ func checkDecimals(t tables.Type, v *tables.Vector) error {
 
 // checkLists checks the length of lists of one length, and the keys of maps.
 func checkLists(t tables.Type, v *tables.Vector) error {
-	f := t.Stored()
+	form := t.Stored()
 	for i := range v.Len() {
 		if v.Null(i) {
 			continue
 		}
 		child, lo, hi := v.List(i)
-		if f.Store == tables.FixedList && hi-lo != int(f.Size) {
+		if form.Store == tables.FixedList && hi-lo != int(form.Size) {
 			return misfit(t, "%d values in row %d", hi-lo, i)
 		}
-		if f.Store == tables.Map {
+		if form.Store == tables.Map {
 			for k := lo; k < hi; k++ {
 				if child.Null(k) || child.Field(0).Null(k) {
 					return misfit(t, "the key in row %d, which is null", i)

@@ -55,12 +55,12 @@ func maybeNull(n parquet.Node, t tables.Type) parquet.Node {
 // groupOf returns the node of columns.
 func groupOf(cols []tables.Column) (*group, error) {
 	g := &group{}
-	for _, c := range cols {
-		n, err := nodeOf(c.Type)
+	for _, column := range cols {
+		node, err := nodeOf(column.Type)
 		if err != nil {
-			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
+			return nil, fault.WithPart(err, "column "+column.Name, fault.NoOffset)
 		}
-		g.fields = append(g.fields, field{maybeNull(n, c.Type), c.Name})
+		g.fields = append(g.fields, field{maybeNull(node, column.Type), column.Name})
 	}
 	return g, nil
 }
@@ -173,11 +173,11 @@ func nodeOf(t tables.Type) (parquet.Node, error) {
 		if t.Stored().Store == tables.Map {
 			return mapNode(t.Elem.Fields)
 		}
-		n, err := nodeOf(*t.Elem)
+		node, err := nodeOf(*t.Elem)
 		if err != nil {
 			return nil, err
 		}
-		return parquet.List(maybeNull(n, *t.Elem)), nil
+		return parquet.List(maybeNull(node, *t.Elem)), nil
 	case tables.Struct:
 		return groupOf(t.Fields)
 	}

@@ -150,9 +150,9 @@ func (l *leaf) decimal(v *tables.Vector, i int) []byte {
 	if h := v.High(); h != nil {
 		high = uint64(h[i])
 	}
-	b := make([]byte, decimalBytes)
+	data := make([]byte, decimalBytes)
 	for k := range 8 {
-		b[k], b[8+k] = byte(high>>(56-8*k)), byte(low>>(56-8*k))
+		data[k], data[8+k] = byte(high>>(56-8*k)), byte(low>>(56-8*k))
 	}
-	return b
+	return data
 }

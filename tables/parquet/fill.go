@@ -26,18 +26,18 @@ func (v *Values) stored() *Values {
 // FillInts sets dst, which must be all 0, to the values of the rows from lo on of a column of booleans or integers.
 // Null rows stay 0. Unsigned numbers of 64 bits keep their bits.
 func (v *Values) FillInts(dst []int64, lo int) {
-	s := v.stored()
+	values := v.stored()
 	done := false
 	switch {
-	case s.width == 1:
-		pick(dst, s.data, v, lo)
+	case values.width == 1:
+		pick(dst, values.data, v, lo)
 		done = true
-	case s.width == 4 && s.logical == Unsigned:
-		done = pickNumbers[uint32](dst, s, v, lo)
-	case s.width == 4:
-		done = pickNumbers[int32](dst, s, v, lo)
-	case s.width == 8:
-		done = pickNumbers[int64](dst, s, v, lo)
+	case values.width == 4 && values.logical == Unsigned:
+		done = pickNumbers[uint32](dst, values, v, lo)
+	case values.width == 4:
+		done = pickNumbers[int32](dst, values, v, lo)
+	case values.width == 8:
+		done = pickNumbers[int64](dst, values, v, lo)
 	}
 	for i := 0; !done && i < len(dst); i++ {
 		if !v.Null(lo + i) {
@@ -48,13 +48,13 @@ func (v *Values) FillInts(dst []int64, lo int) {
 
 // FillFloats does for a column of floats what FillInts does for integers.
 func (v *Values) FillFloats(dst []float64, lo int) {
-	s := v.stored()
+	values := v.stored()
 	done := false
-	switch s.width {
+	switch values.width {
 	case 4:
-		done = pickNumbers[float32](dst, s, v, lo)
+		done = pickNumbers[float32](dst, values, v, lo)
 	case 8:
-		done = pickNumbers[float64](dst, s, v, lo)
+		done = pickNumbers[float64](dst, values, v, lo)
 	}
 	for i := 0; !done && i < len(dst); i++ {
 		if !v.Null(lo + i) {
@@ -72,11 +72,11 @@ func pickNumbers[S, T cast.Number](dst []T, s, v *Values, lo int) bool {
 			return false
 		}
 		values = make([]S, len(s.data)/s.width)
-		b, ok := cast.Bytes(values)
+		data, ok := cast.Bytes(values)
 		if !ok {
 			return false
 		}
-		copy(b, s.data)
+		copy(data, s.data)
 	}
 	pick(dst, values, v, lo)
 	return true
@@ -111,9 +111,9 @@ func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
 // FillBytes copies the byte arrays of the rows from lo on, as many as offs is long, to dst, one after the other. dst
 // must be as long as Size says. It sets offs to where each ends, counted from at. Null rows are empty.
 func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
-	s, end := v.stored(), 0
+	values, end := v.stored(), 0
 	switch {
-	case s.width > 0 || v.at != nil:
+	case values.width > 0 || v.at != nil:
 		for i := range offs {
 			if !v.Null(lo + i) {
 				end += copy(dst[end:], v.Raw(lo+i))
@@ -122,13 +122,13 @@ func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
 		}
 	case v.dict != nil:
 		for i, k := range v.ix[lo : lo+len(offs)] {
-			o := s.offs[k]
-			end += copy(dst[end:], s.data[o+4:o+4+le32(s.data[o:])])
+			o := values.offs[k]
+			end += copy(dst[end:], values.data[o+4:o+4+le32(values.data[o:])])
 			offs[i] = at + uint32(end)
 		}
 	default:
-		for i, o := range s.offs[lo : lo+len(offs)] {
-			end += copy(dst[end:], s.data[o+4:o+4+le32(s.data[o:])])
+		for i, o := range values.offs[lo : lo+len(offs)] {
+			end += copy(dst[end:], values.data[o+4:o+4+le32(values.data[o:])])
 			offs[i] = at + uint32(end)
 		}
 	}

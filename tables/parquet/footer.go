@@ -161,7 +161,7 @@ type columnChunk struct {
 
 // Open reads the footer and nothing else. It does not close r.
 func Open(ctx context.Context, r source.Reader) (*File, error) {
-	f := &File{r: r}
+	file := &File{r: r}
 	if r.Size() < 12 {
 		return nil, fault.New(fault.Corrupt, "footer", 0, "a file of %d bytes is no Parquet file", r.Size())
 	}
@@ -183,18 +183,19 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 	if n > maxFooter {
 		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", n, maxFooter)
 	}
-	b := make([]byte, n)
+	data := make([]byte, n)
 	start := r.Size() - 8 - n
-	if err := r.ReadAt(ctx, b, start); err != nil {
+	if err := r.ReadAt(ctx, data, start); err != nil {
 		return nil, err
 	}
-	f.footer, f.base = b, start
-	p := footerParser{thrift: thrift{b: b, base: start, part: "footer"}, f: f, limit: start, budget: 2*r.Size() + slack}
+	file.footer, file.base = data, start
+	p := footerParser{thrift: thrift{b: data, base: start, part: "footer"}, f: file, limit: start,
+		budget: 2*r.Size() + slack}
 	p.parse()
 	if p.err != nil {
 		return nil, p.err
 	}
-	return f, nil
+	return file, nil
 }
 
 // Cost returns about how many bytes of memory the file holds: its footer, as it was read and parsed.
@@ -522,13 +523,13 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 		}
 		e := (*rest)[0]
 		*rest = (*rest)[1:]
-		f := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2,
+		field := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2,
 			Def: up.Def, Rep: up.Rep}
 		if e.repetition != 0 {
-			f.Def++
+			field.Def++
 		}
-		if f.Repeated {
-			f.Rep++
+		if field.Repeated {
+			field.Rep++
 		}
 		name := e.name
 		if path != "" {
@@ -541,25 +542,25 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 			return nil
 		}
 		if e.typ < 0 {
-			f.Children = p.fields(rest, e.children, f, name, depth+1)
+			field.Children = p.fields(rest, e.children, field, name, depth+1)
 		} else {
-			f.Leaf = p.leaf(&e, &f, name)
+			field.Leaf = p.leaf(&e, &field, name)
 		}
 		if p.err != nil {
 			return nil
 		}
-		out = append(out, f)
+		out = append(out, field)
 	}
 	return out
 }
 
 func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
-	c := Column{Name: name, Type: Physical(e.typ), Logical: e.logical, Note: e.note, Repeated: f.Rep > 0,
+	column := Column{Name: name, Type: Physical(e.typ), Logical: e.logical, Note: e.note, Repeated: f.Rep > 0,
 		width: int(e.width), defLevel: f.Def, repLevel: f.Rep}
-	if c.Type == FixedLenByteArray && (c.width < 1 || c.width > maxPage) {
-		p.fail(fault.Corrupt, "column %q of %d bytes", c.Name, c.width)
+	if column.Type == FixedLenByteArray && (column.width < 1 || column.width > maxPage) {
+		p.fail(fault.Corrupt, "column %q of %d bytes", column.Name, column.width)
 	}
-	p.f.Columns = append(p.f.Columns, c)
+	p.f.Columns = append(p.f.Columns, column)
 	return len(p.f.Columns) - 1
 }
 
@@ -587,15 +588,15 @@ func (p *footerParser) keyValue() {
 }
 
 func (p *footerParser) rowGroup() {
-	g := Group{First: p.f.Rows, Rows: -1}
+	group := Group{First: p.f.Rows, Rows: -1}
 	p.structure(func(id int, typ byte) {
 		switch {
 		case id == 1 && typ == tList:
-			if n := p.peekList(); g.chunks == nil && n <= len(p.f.Columns) && p.spend(n, chunkCost) {
-				g.chunks = make([]columnChunk, 0, n)
+			if n := p.peekList(); group.chunks == nil && n <= len(p.f.Columns) && p.spend(n, chunkCost) {
+				group.chunks = make([]columnChunk, 0, n)
 			}
 			p.list(tStruct, func() {
-				if len(g.chunks) == len(p.f.Columns) {
+				if len(group.chunks) == len(p.f.Columns) {
 					p.fail(fault.Corrupt, "a row group has more column chunks than the file has columns")
 					return
 				}
@@ -603,10 +604,10 @@ func (p *footerParser) rowGroup() {
 					p.fail(fault.Limit, "more than %d column chunks", maxChunks)
 					return
 				}
-				g.chunks = append(g.chunks, p.columnChunk())
+				group.chunks = append(group.chunks, p.columnChunk())
 			})
 		case id == 3 && typ == tI64:
-			g.Rows = p.i64()
+			group.Rows = p.i64()
 		default:
 			p.skip(typ)
 		}
@@ -614,19 +615,19 @@ func (p *footerParser) rowGroup() {
 	if p.err != nil {
 		return
 	}
-	if g.Rows < 0 || g.Rows > math.MaxInt64-p.f.Rows {
-		p.fail(fault.Corrupt, "a row group of %d rows", g.Rows)
+	if group.Rows < 0 || group.Rows > math.MaxInt64-p.f.Rows {
+		p.fail(fault.Corrupt, "a row group of %d rows", group.Rows)
 		return
 	}
-	if len(g.chunks) != len(p.f.Columns) {
-		p.fail(fault.Corrupt, "a row group has %d column chunks for %d columns", len(g.chunks), len(p.f.Columns))
+	if len(group.chunks) != len(p.f.Columns) {
+		p.fail(fault.Corrupt, "a row group has %d column chunks for %d columns", len(group.chunks), len(p.f.Columns))
 		return
 	}
-	for i := range g.chunks {
-		p.place(&g, &g.chunks[i])
+	for i := range group.chunks {
+		p.place(&group, &group.chunks[i])
 	}
-	p.f.Rows += g.Rows
-	p.f.Groups = append(p.f.Groups, g)
+	p.f.Rows += group.Rows
+	p.f.Groups = append(p.f.Groups, group)
 }
 
 // place checks the byte range of a column chunk. In a row group without rows its offsets are meaningless, and dropped.
@@ -714,12 +715,12 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 // names lists the columns for the error about one that does not exist.
 func (f *File) names() string {
 	var s []string
-	for i, c := range f.Columns {
+	for i, column := range f.Columns {
 		if i == 20 {
 			s = append(s, "…")
 			break
 		}
-		s = append(s, c.Name)
+		s = append(s, column.Name)
 	}
 	return strings.Join(s, ", ")
 }

@@ -44,11 +44,11 @@ func (l *Lists) AppendRow(dst []float64, i, limit int) ([]float64, error) {
 
 func (l *Lists) append(dst []float64, lo, hi, limit int) ([]float64, error) {
 	for i := lo; i < min(hi, lo+limit); i++ {
-		v, k, err := l.values.Find(i)
+		values, k, err := l.values.Find(i)
 		if err != nil {
 			return dst, err
 		}
-		dst = append(dst, v.Float(k))
+		dst = append(dst, values.Float(k))
 	}
 	return dst, nil
 }
@@ -57,27 +57,27 @@ func (l *Lists) append(dst []float64, lo, hi, limit int) ([]float64, error) {
 // or the next row if none does: writers of files without an offset index end pages within lists, and only the
 // repetition levels say where rows begin.
 func (f *File) ListPages(ctx context.Context, group, column int) (*Pages, error) {
-	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
-	if err := f.readable(c, col); err != nil {
+	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	if err := f.readable(part, col); err != nil {
 		return nil, err
 	}
 	if col.repLevel != 1 {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "does not hold lists of values")
 	}
-	p := &Pages{rows: g.Rows}
-	if c.start < c.dataOff {
-		p.Dict = Page{Off: c.start, Len: clampLen(c.dataOff - c.start)}
+	pages := &Pages{rows: g.Rows}
+	if part.start < part.dataOff {
+		pages.Dict = Page{Off: part.start, Len: clampLen(part.dataOff - part.start)}
 	}
 	if g.Rows == 0 {
-		return p, nil
+		return pages, nil
 	}
 	var err error
-	if c.indexOff > 0 {
-		err = f.indexedPages(ctx, p, c)
+	if part.indexOff > 0 {
+		err = f.indexedPages(ctx, pages, part)
 	} else {
-		err = f.walkListPages(ctx, p, c, col)
+		err = f.walkListPages(ctx, pages, part, col)
 	}
-	return p, fault.WithPart(err, "column "+col.Name, 0)
+	return pages, fault.WithPart(err, "column "+col.Name, 0)
 }
 
 // walkListPages reads all pages of a column, and counts the rows that begin in each.
@@ -119,11 +119,11 @@ func (f *File) walkListPages(ctx context.Context, p *Pages, c *columnChunk, col 
 func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i int,
 	dict func() (*Values, error)) (*Lists, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	l, err := f.readLists(ctx, c, col, pages, i, dict)
+	lists, err := f.readLists(ctx, c, col, pages, i, dict)
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
-	return l, nil
+	return lists, nil
 }
 
 func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages *Pages, i int,
@@ -140,20 +140,21 @@ func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages
 	if err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
-	l := &Lists{}
-	count, err := l.begin(h, rep, def, col, pages.Rows(i))
+	lists := &Lists{}
+	count, err := lists.begin(h, rep, def, col, pages.Rows(i))
 	if err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
-	if len(l.starts) != pages.Rows(i) {
-		return nil, fault.New(fault.Corrupt, "page header", page.Off, "%d rows, not %d", len(l.starts), pages.Rows(i))
+	if len(lists.starts) != pages.Rows(i) {
+		return nil, fault.New(fault.Corrupt, "page header", page.Off, "%d rows, not %d", len(lists.starts),
+			pages.Rows(i))
 	}
-	l.values = newFew(col, page)
-	l.values.values = &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := l.values.decode(data, count, h.encoding, dict); err != nil {
+	lists.values = newFew(col, page)
+	lists.values.values = &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := lists.values.decode(data, count, h.encoding, dict); err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
-	return l, nil
+	return lists, nil
 }
 
 // begin sets where the rows of a page begin, which should have rows of them, and returns how many values exist. Most

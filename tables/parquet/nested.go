@@ -17,14 +17,14 @@ type Levels struct {
 // passes only values that exist, never null. No level exceeds the schema's. An error of visit ends it and is
 // returned.
 func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, l Levels, v *Values) error) error {
-	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
-	if err := f.readable(c, col); err != nil {
+	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	if err := f.readable(part, col); err != nil {
 		return err
 	}
 	if g.Rows == 0 {
 		return nil
 	}
-	return fault.WithPart(f.nested(ctx, g, c, col, visit), "column "+col.Name, 0)
+	return fault.WithPart(f.nested(ctx, g, part, col, visit), "column "+col.Name, 0)
 }
 
 func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column,
@@ -35,7 +35,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		h, b, err := f.load(ctx, Page{Off: pos}, c.end)
+		h, data, err := f.load(ctx, Page{Off: pos}, c.end)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 			dict, err = f.dictionary(ctx, Page{Off: pos}, c, col)
 		case dataPage, dataPageV2:
 			var n int64
-			n, err = h.nested(b, pos, c, col, dict, visit)
+			n, err = h.nested(data, pos, c, col, dict, visit)
 			if rows += n; rows > g.Rows {
 				return fault.New(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
 			}
@@ -79,11 +79,11 @@ func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dic
 			}
 		}
 	}
-	v := &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := v.decode(data, count, h.encoding, dict); err != nil {
+	values := &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := values.decode(data, count, h.encoding, dict); err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
-	return l.rows(int(h.values)), visit(int(h.values), l, v)
+	return l.rows(int(h.values)), visit(int(h.values), l, values)
 }
 
 // rows returns how many rows begin in a page of n values or missing values.

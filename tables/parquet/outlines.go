@@ -91,9 +91,9 @@ func (p *footerParser) crs(text string) json.RawMessage {
 	case sridPattern.MatchString(text):
 		id["code"] = sridPattern.FindStringSubmatch(text)[1]
 	}
-	b, err := json.Marshal(map[string]any{"name": text, "id": id})
+	data, err := json.Marshal(map[string]any{"name": text, "id": id})
 	if err != nil {
 		return json.RawMessage("null") // of texts that is not possible
 	}
-	return b
+	return data
 }

@@ -40,37 +40,37 @@ func (p *Pages) Rows(i int) int {
 
 // Pages locates the pages of a column in a row group: by the offset index, or by reading the headers of all its pages.
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
-	g, c := &f.Groups[group], &f.Groups[group].chunks[column]
+	g, part := &f.Groups[group], &f.Groups[group].chunks[column]
 	col := &f.Columns[column]
-	if err := f.readable(c, col); err != nil {
+	if err := f.readable(part, col); err != nil {
 		return nil, err
 	}
 	if col.Repeated {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists")
 	}
-	p := &Pages{rows: g.Rows}
-	if c.start < c.dataOff {
-		p.Dict = Page{Off: c.start, Len: clampLen(c.dataOff - c.start)}
+	pages := &Pages{rows: g.Rows}
+	if part.start < part.dataOff {
+		pages.Dict = Page{Off: part.start, Len: clampLen(part.dataOff - part.start)}
 	}
 	if g.Rows == 0 {
-		return p, nil
+		return pages, nil
 	}
 	var err error
-	if c.indexOff > 0 {
-		err = f.indexedPages(ctx, p, c)
+	if part.indexOff > 0 {
+		err = f.indexedPages(ctx, pages, part)
 	} else {
-		err = f.walkPages(ctx, p, c)
+		err = f.walkPages(ctx, pages, part)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
-	for i := range p.Pages {
-		if n := p.Rows(i); n > maxPageValues {
-			return nil, fault.New(fault.Limit, "column "+col.Name, p.Pages[i].Off,
+	for i := range pages.Pages {
+		if n := pages.Rows(i); n > maxPageValues {
+			return nil, fault.New(fault.Limit, "column "+col.Name, pages.Pages[i].Off,
 				"a page of %d values, at most %d", n, maxPageValues)
 		}
 	}
-	return p, nil
+	return pages, nil
 }
 
 func clampLen(n int64) int32 {
@@ -100,11 +100,11 @@ func readLocation(t *thrift) Page {
 
 // indexedPages reads the offset index.
 func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error {
-	b := make([]byte, c.indexLen) // lies within the file, see columnChunk
-	if err := f.r.ReadAt(ctx, b, c.indexOff); err != nil {
+	data := make([]byte, c.indexLen) // lies within the file, see columnChunk
+	if err := f.r.ReadAt(ctx, data, c.indexOff); err != nil {
 		return err
 	}
-	t := thrift{b: b, base: c.indexOff, part: "offset index"}
+	t := thrift{b: data, base: c.indexOff, part: "offset index"}
 	t.structure(func(id int, typ byte) {
 		if id != 1 || typ != tList {
 			t.skip(typ)
@@ -203,11 +203,11 @@ func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, erro
 		if n <= 0 {
 			return pageHeader{}, fault.New(fault.Corrupt, "page header", off, "the column chunk ends early")
 		}
-		b := make([]byte, n)
-		if err := f.r.ReadAt(ctx, b, off); err != nil {
+		data := make([]byte, n)
+		if err := f.r.ReadAt(ctx, data, off); err != nil {
 			return pageHeader{}, err
 		}
-		h, short, err := parsePageHeader(b, off)
+		h, short, err := parsePageHeader(data, off)
 		switch {
 		case err == nil:
 			return h, h.check(off, end)
@@ -329,18 +329,18 @@ func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte
 	}
 	// Pages of up to 1 MiB, the size that writers aim at, are read in one request, header and body together.
 	if n := end - pg.Off; pg.Len > 0 && n <= 1<<20 {
-		b, err := f.bytes(ctx, pg.Off, n)
+		data, err := f.bytes(ctx, pg.Off, n)
 		if err != nil {
 			return pageHeader{}, nil, err
 		}
-		h, _, err := parsePageHeader(b, pg.Off)
+		h, _, err := parsePageHeader(data, pg.Off)
 		if err == nil {
 			err = h.check(pg.Off, end)
 		}
 		if err != nil {
 			return h, nil, err
 		}
-		return h, b[h.head : h.head+int(h.stored)], h.checksum(b[h.head:h.head+int(h.stored)], pg.Off)
+		return h, data[h.head : h.head+int(h.stored)], h.checksum(data[h.head:h.head+int(h.stored)], pg.Off)
 	}
 	h, err := f.pageHeader(ctx, pg.Off, end)
 	if err != nil {
@@ -366,41 +366,41 @@ func (f *File) Dictionary(ctx context.Context, group, column int, p *Pages) (*Va
 		return nil, nil
 	}
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	v, err := f.dictionary(ctx, p.Dict, c, col)
+	values, err := f.dictionary(ctx, p.Dict, c, col)
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name+" dictionary", 0)
 	}
-	return v, nil
+	return values, nil
 }
 
 func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Column) (*Values, error) {
-	h, b, err := f.load(ctx, pg, c.end)
+	h, data, err := f.load(ctx, pg, c.end)
 	if err != nil {
 		return nil, err
 	}
 	if h.kind != dictionaryPage || h.encoding != encPlain && h.encoding != encPlainDictionary {
 		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", h.kind, h.encoding)
 	}
-	if b, err = decompress(c.codec, b, int(h.size)); err != nil {
+	if data, err = decompress(c.codec, data, int(h.size)); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	v := &Values{n: int(h.values), typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := v.plain(b, v.n); err != nil {
+	values := &Values{n: int(h.values), typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := values.plain(data, values.n); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	return v, nil
+	return values, nil
 }
 
 // Read decodes page i of a column. dict is the dictionary, where the column has one.
 func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dict *Values) (*Values, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	v, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
+	values, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
 		return v.decode(b, n, encoding, dict)
 	})
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
-	return v, nil
+	return values, nil
 }
 
 // ReadFew is Read for a page when few of its rows will be asked for. It calls dict if the page has indexes of a
@@ -409,14 +409,14 @@ func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 	dict func() (*Values, error)) (*Few, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
 	few := newFew(col, p.Pages[i])
-	v, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
+	values, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
 		few.values = v
 		return few.decode(b, n, encoding, dict)
 	})
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
-	few.values = v
+	few.values = values
 	return few, nil
 }
 
@@ -437,13 +437,13 @@ func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, r
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	v := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
-	count, err := v.nulls(levels, col.defLevel, h.defEncoding)
+	values := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
+	count, err := values.nulls(levels, col.defLevel, h.defEncoding)
 	if err == nil {
-		err = decode(v, data, count, h.encoding)
+		err = decode(values, data, count, h.encoding)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	return v, nil
+	return values, nil
 }

@@ -16,28 +16,28 @@ type Bounds struct {
 
 // Bounds returns the footer's bounds of a column in a row group.
 func (f *File) Bounds(group, column int) Bounds {
-	b := Bounds{Nulls: -1}
-	c := &f.Groups[group].chunks[column]
-	if c.stats == 0 {
-		return b
+	bounds := Bounds{Nulls: -1}
+	part := &f.Groups[group].chunks[column]
+	if part.stats == 0 {
+		return bounds
 	}
-	t := thrift{b: f.footer, at: int(c.stats), base: f.base, part: "statistics"}
+	t := thrift{b: f.footer, at: int(part.stats), base: f.base, part: "statistics"}
 	t.structure(func(id int, typ byte) {
 		switch {
 		case id == 3 && typ == tI64:
-			b.Nulls = t.i64()
+			bounds.Nulls = t.i64()
 		case id == 5 && typ == tBinary:
-			b.Max = t.binary()
+			bounds.Max = t.binary()
 		case id == 6 && typ == tBinary:
-			b.Min = t.binary()
+			bounds.Min = t.binary()
 		default:
 			t.skip(typ)
 		}
 	})
-	if t.err != nil || b.Nulls < -1 {
+	if t.err != nil || bounds.Nulls < -1 {
 		return Bounds{Nulls: -1}
 	}
-	return b
+	return bounds
 }
 
 // HasPageBounds reports whether a column has a column index.
@@ -54,15 +54,15 @@ func (f *File) Stored(group, column int) int64 {
 // PageBounds returns the bounds of each page from the column index, or nil if it is missing or does not match the
 // pages: bounds only save work. A page without any value has Nulls equal to its rows.
 func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]Bounds, error) {
-	c := &f.Groups[group].chunks[column]
-	if c.boundsOff == 0 {
+	part := &f.Groups[group].chunks[column]
+	if part.boundsOff == 0 {
 		return nil, nil
 	}
-	b := make([]byte, c.boundsLen) // lies within the file, see columnChunk
-	if err := f.r.ReadAt(ctx, b, c.boundsOff); err != nil {
+	data := make([]byte, part.boundsLen) // lies within the file, see columnChunk
+	if err := f.r.ReadAt(ctx, data, part.boundsOff); err != nil {
 		return nil, err
 	}
-	out, empty := columnIndex(thrift{b: b, base: c.boundsOff, part: "column index"}, len(p.Pages))
+	out, empty := columnIndex(thrift{b: data, base: part.boundsOff, part: "column index"}, len(p.Pages))
 	for i := range out {
 		if empty[i] {
 			out[i] = Bounds{Nulls: int64(p.Rows(i))}
@@ -132,16 +132,16 @@ func (f *File) readable(c *columnChunk, col *Column) error {
 // Buffered returns the file with the bytes of a column chunk read into memory in one request. If they are more than
 // limit it returns the file itself.
 func (f *File) Buffered(ctx context.Context, group, column int, limit int64) (*File, error) {
-	c := &f.Groups[group].chunks[column]
-	if c.foreign || c.end-c.start > limit || c.end == c.start {
+	part := &f.Groups[group].chunks[column]
+	if part.foreign || part.end-part.start > limit || part.end == part.start {
 		return f, nil
 	}
-	b := make([]byte, c.end-c.start)
-	if err := f.r.ReadAt(ctx, b, c.start); err != nil {
+	data := make([]byte, part.end-part.start)
+	if err := f.r.ReadAt(ctx, data, part.start); err != nil {
 		return nil, err
 	}
 	g := *f
-	g.r = &buffered{Reader: f.r, b: b, off: c.start}
+	g.r = &buffered{Reader: f.r, b: data, off: part.start}
 	return &g, nil
 }
 

@@ -110,32 +110,32 @@ func int96Micros(b []byte) int64 {
 // Int returns row i's value of a column of booleans or integers. INT96 values are microseconds since 1970. ok is false
 // if an unsigned number is above the largest int64.
 func (v *Values) Int(i int) (n int64, ok bool) {
-	b := v.Raw(i)
-	switch len(b) {
+	data := v.Raw(i)
+	switch len(data) {
 	case 1:
-		return int64(b[0]), true
+		return int64(data[0]), true
 	case 4:
 		if v.logical == Unsigned {
-			return int64(le32(b)), true
+			return int64(le32(data)), true
 		}
-		return int64(int32(le32(b))), true
+		return int64(int32(le32(data))), true
 	case 12:
-		return int96Micros(b), true
+		return int96Micros(data), true
 	}
-	u := binary.LittleEndian.Uint64(b)
+	u := binary.LittleEndian.Uint64(data)
 	return int64(u), v.logical != Unsigned || u <= math.MaxInt64
 }
 
 // Float returns row i's value of a column of floats.
 func (v *Values) Float(i int) float64 {
-	b := v.Raw(i)
-	switch len(b) {
+	data := v.Raw(i)
+	switch len(data) {
 	case 2:
-		return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b)))
+		return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(data)))
 	case 4:
-		return float64(math.Float32frombits(le32(b)))
+		return float64(math.Float32frombits(le32(data)))
 	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	return math.Float64frombits(binary.LittleEndian.Uint64(data))
 }
 
 // HasNulls reports whether any row has no value.

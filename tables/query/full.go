@@ -45,15 +45,15 @@ func tooLarge(limit int64) error {
 
 // Within calls f with a context that ends after the time of a query. If f failed because of that, the error says so.
 func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) error {
-	t := l.Time
-	if t <= 0 {
-		t = DefaultTime
+	duration := l.Time
+	if duration <= 0 {
+		duration = DefaultTime
 	}
-	timed, cancel := context.WithTimeout(ctx, t)
+	timed, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	err := f(timed)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && timed.Err() != nil {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", t)
+		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", duration)
 	}
 	return err
 }
@@ -75,11 +75,11 @@ func RunOr(
 }
 
 func runWithin(ctx context.Context, sql string, from Tables, l Limits) (*tables.Table, error) {
-	s, err := ast.Parse(sql)
+	sel, err := ast.Parse(sql)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(ctx, from, l).RunQuery(s, nil)
+	return newSession(ctx, from, l).RunQuery(sel, nil)
 }
 
 // Refused reports whether an error is about the query and not about the tables: DuckDB, whose SQL is larger, may run

@@ -59,26 +59,27 @@ func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) 
 // Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is the text
 // after WHERE.
 func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error) {
-	e, err := ast.ParseCondition(condition)
+	expr, err := ast.ParseCondition(condition)
 	if err != nil {
 		return nil, err
 	}
-	b := bind.New(ctx, functionLibrary, newSession(ctx, Map(map[string]*tables.Table{"data": t}), unlimitedTime), nil)
-	b.AddTable("data", t)
-	b.Clause = "a condition"
-	n, err := b.Condition(e)
+	binder := bind.New(ctx, functionLibrary, newSession(ctx, Map(map[string]*tables.Table{"data": t}), unlimitedTime),
+		nil)
+	binder.AddTable("data", t)
+	binder.Clause = "a condition"
+	node, err := binder.Condition(expr)
 	if err == nil {
-		n, err = b.AsScanned(n)
+		node, err = binder.AsScanned(node)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t, numbers, err := eval.Prune(ctx, t, 0, n)
+	t, numbers, err := eval.Prune(ctx, t, 0, node)
 	if err != nil {
 		return nil, err
 	}
 	ev := eval.New(ctx, []*tables.Table{t})
-	got, err := ev.Where(n, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, -1)
+	got, err := ev.Where(node, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +94,15 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 
 // Sort returns the numbers of a table's rows in the order of a column. NULLs come last, equal rows keep their order.
 func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int, error) {
-	v, err := t.Column(ctx, column)
+	values, err := t.Column(ctx, column)
 	if err != nil {
 		return nil, err
 	}
-	k := vec.SortKey{Values: v, Desc: desc}
-	if err := k.Check(); err != nil {
+	sortKey := vec.SortKey{Values: values, Desc: desc}
+	if err := sortKey.Check(); err != nil {
 		return nil, err
 	}
-	return vec.ToInts(vec.SortRows([]vec.SortKey{k}, t.Len(), -1)), nil
+	return vec.ToInts(vec.SortRows([]vec.SortKey{sortKey}, t.Len(), -1)), nil
 }
 
 // run is the execution of one SELECT.
@@ -128,20 +129,20 @@ type run struct {
 // from finds the tables of FROM and binds their join conditions.
 func (r *run) from() error {
 	for i := range r.s.From {
-		f := &r.s.From[i]
-		if slices.ContainsFunc(r.b.Tables, func(t bind.Source) bool { return strings.EqualFold(t.Alias, f.Alias) }) {
-			return sqlerr.Bind("two tables of FROM are named %q", f.Alias)
+		from := &r.s.From[i]
+		if slices.ContainsFunc(r.b.Tables, func(t bind.Source) bool { return strings.EqualFold(t.Alias, from.Alias) }) {
+			return sqlerr.Bind("two tables of FROM are named %q", from.Alias)
 		}
-		t, err := r.session.source(f)
+		table, err := r.session.source(from)
 		if err != nil {
 			return err
 		}
-		r.tables = append(r.tables, t)
-		r.b.AddTable(f.Alias, t)
+		r.tables = append(r.tables, table)
+		r.b.AddTable(from.Alias, table)
 		var on *plan.Node
-		if f.On != nil { // bound here, because it sees only the tables up to this one
+		if from.On != nil { // bound here, because it sees only the tables up to this one
 			r.b.Clause = "a JOIN condition"
-			if on, err = r.b.Condition(f.On); err != nil {
+			if on, err = r.b.Condition(from.On); err != nil {
 				return err
 			}
 		}
@@ -152,43 +153,43 @@ func (r *run) from() error {
 
 // bind binds all expressions. WHERE comes before the select list, because it may use aliases but no aggregates.
 func (r *run) bind() (err error) {
-	b, s := r.b, r.s
-	for _, it := range s.Items {
-		if name := strings.ToLower(it.Alias); name != "" && b.Aliases[name] == nil {
-			b.Aliases[name] = it.Expr
+	binder, sel := r.b, r.s
+	for _, it := range sel.Items {
+		if name := strings.ToLower(it.Alias); name != "" && binder.Aliases[name] == nil {
+			binder.Aliases[name] = it.Expr
 		}
 	}
-	if s.Where != nil {
-		b.Clause = "a WHERE clause"
-		if r.where, err = b.Condition(s.Where); err != nil {
+	if sel.Where != nil {
+		binder.Clause = "a WHERE clause"
+		if r.where, err = binder.Condition(sel.Where); err != nil {
 			return err
 		}
-		if r.where, err = b.AsScanned(r.where); err != nil {
+		if r.where, err = binder.AsScanned(r.where); err != nil {
 			return err
 		}
 	}
-	b.AllowAggregates = true
+	binder.AllowAggregates = true
 	if err = r.bindItems(); err != nil {
 		return err
 	}
 	if err = r.bindGroups(); err != nil {
 		return err
 	}
-	if s.Having != nil {
-		if r.having, err = b.Condition(s.Having); err != nil {
+	if sel.Having != nil {
+		if r.having, err = binder.Condition(sel.Having); err != nil {
 			return err
 		}
 	}
 	if err = r.bindOrder(); err != nil {
 		return err
 	}
-	if r.limit, err = count(s.Limit, -1); err != nil {
+	if r.limit, err = count(sel.Limit, -1); err != nil {
 		return err
 	}
-	if r.offset, err = count(s.Offset, 0); err != nil {
+	if r.offset, err = count(sel.Offset, 0); err != nil {
 		return err
 	}
-	r.grouped = s.GroupAll || len(r.keys) > 0 || r.having != nil || len(b.Aggregates) > 0
+	r.grouped = sel.GroupAll || len(r.keys) > 0 || r.having != nil || len(binder.Aggregates) > 0
 	if r.grouped {
 		return r.rewriteOverGroups()
 	}
@@ -203,19 +204,19 @@ func (r *run) bindItems() error {
 			}
 			continue
 		}
-		n, err := r.b.Bind(it.Expr)
+		node, err := r.b.Bind(it.Expr)
 		if err != nil {
 			return err
 		}
 		name := it.Alias
 		switch {
 		case name != "":
-		case n.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
-			name = n.Name
+		case node.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
+			name = node.Name
 		default:
 			name = ast.Title(it.Expr)
 		}
-		r.items, r.names = append(r.items, n), append(r.names, name)
+		r.items, r.names = append(r.items, node), append(r.names, name)
 	}
 	return nil
 }
@@ -227,23 +228,23 @@ func (r *run) star(e *ast.Expr) error {
 		return err
 	}
 	found := false
-	for i, t := range r.b.Tables {
-		if e.Table != "" && !strings.EqualFold(e.Table, t.Alias) {
+	for i, source := range r.b.Tables {
+		if e.Table != "" && !strings.EqualFold(e.Table, source.Alias) {
 			continue
 		}
 		found = true
-		for c, col := range t.Table.Columns() {
+		for c, col := range source.Table.Columns() {
 			if !pick.keeps(col.Name) {
 				continue
 			}
-			n, err := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
+			node, err := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
 			if replacement := pick.with(col.Name); err == nil && replacement != nil {
-				n, err = r.b.Bind(replacement)
+				node, err = r.b.Bind(replacement)
 			}
 			if err != nil {
 				return err
 			}
-			r.items, r.names = append(r.items, n), append(r.names, col.Name)
+			r.items, r.names = append(r.items, node), append(r.names, col.Name)
 		}
 	}
 	switch {
@@ -298,11 +299,11 @@ func (p *starPick) keeps(name string) bool {
 // with returns the expression that replaces a column, or nil.
 func (p *starPick) with(name string) *ast.Expr {
 	low := strings.ToLower(name)
-	e, ok := p.replaced[low]
+	expr, ok := p.replaced[low]
 	if ok {
 		p.excluded[low] = true
 	}
-	return e
+	return expr
 }
 
 // unused returns the error for a name in EXCLUDE or REPLACE without a column.
@@ -326,11 +327,11 @@ func (r *run) position(e *ast.Expr, clause string) (int, error) {
 	if e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE") {
 		return -1, nil
 	}
-	x, ok := new(big.Int).SetString(e.Name, 10)
-	if !ok || !x.IsInt64() || x.Int64() < 1 || x.Int64() > int64(len(r.items)) {
+	number, ok := new(big.Int).SetString(e.Name, 10)
+	if !ok || !number.IsInt64() || number.Int64() < 1 || number.Int64() > int64(len(r.items)) {
 		return 0, sqlerr.Bind("%s term %s is out of range: it should be between 1 and %d", clause, e.Name, len(r.items))
 	}
-	return int(x.Int64()) - 1, nil
+	return int(number.Int64()) - 1, nil
 }
 
 func (r *run) bindGroups() error {
@@ -344,15 +345,15 @@ func (r *run) bindGroups() error {
 	}
 	r.b.AllowAggregates, r.b.Clause = false, "a GROUP BY clause"
 	defer func() { r.b.AllowAggregates = true }()
-	for _, e := range r.s.GroupBy {
-		i, err := r.position(e, "GROUP BY")
+	for _, expr := range r.s.GroupBy {
+		i, err := r.position(expr, "GROUP BY")
 		if err != nil {
 			return err
 		}
 		var n *plan.Node
 		if i >= 0 {
 			n = r.items[i]
-		} else if n, err = r.b.Bind(e); err != nil {
+		} else if n, err = r.b.Bind(expr); err != nil {
 			return err
 		}
 		if n.HasAggregate {
@@ -368,26 +369,26 @@ func (r *run) bindGroups() error {
 
 func (r *run) bindOrder() error {
 	for _, e := range r.s.DistinctOn {
-		n, err := r.ordered(e, "DISTINCT ON")
+		node, err := r.ordered(e, "DISTINCT ON")
 		if err != nil {
 			return err
 		}
-		r.firstBy = append(r.firstBy, n)
+		r.firstBy = append(r.firstBy, node)
 	}
-	for _, o := range r.s.OrderBy {
-		if o.Expr == nil { // ALL
+	for _, term := range r.s.OrderBy {
+		if term.Expr == nil { // ALL
 			for _, n := range r.items {
-				if err := r.addOrder(n, o); err != nil {
+				if err := r.addOrder(n, term); err != nil {
 					return err
 				}
 			}
 			continue
 		}
-		n, err := r.ordered(o.Expr, "ORDER BY")
+		node, err := r.ordered(term.Expr, "ORDER BY")
 		if err != nil {
 			return err
 		}
-		if err := r.addOrder(n, o); err != nil {
+		if err := r.addOrder(node, term); err != nil {
 			return err
 		}
 	}
@@ -410,11 +411,11 @@ func (r *run) ordered(e *ast.Expr, clause string) (*plan.Node, error) {
 			return r.b.Bind(r.s.Items[k].Expr)
 		}
 	}
-	n, err := r.b.Bind(e)
-	if err == nil && n.Op == plan.OpLiteral {
+	node, err := r.b.Bind(e)
+	if err == nil && node.Op == plan.OpLiteral {
 		return nil, sqlerr.Bind("%s of a literal that is not a position has no effect", clause)
 	}
-	return n, err
+	return node, err
 }
 
 func (r *run) addOrder(n *plan.Node, o ast.OrderTerm) error {
@@ -436,14 +437,14 @@ func count(e *ast.Expr, none int) (int, error) {
 	case e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE"):
 		return 0, sqlerr.Unsupported("LIMIT or OFFSET that is not a whole number")
 	}
-	x, ok := new(big.Int).SetString(e.Name, 10)
+	number, ok := new(big.Int).SetString(e.Name, 10)
 	switch {
-	case !ok || x.Sign() < 0:
+	case !ok || number.Sign() < 0:
 		return 0, sqlerr.Bind("LIMIT and OFFSET cannot be negative")
-	case !x.IsInt64() || x.Int64() > 1<<40:
+	case !number.IsInt64() || number.Int64() > 1<<40:
 		return 1 << 40, nil // more than any table has rows, and the sum of LIMIT and OFFSET does not overflow
 	}
-	return int(x.Int64()), nil
+	return int(number.Int64()), nil
 }
 
 // rewriteOverGroups rewrites the expressions that are computed after GROUP BY to read the table of groups, whose
@@ -516,11 +517,11 @@ const groupTable = 1 << 20
 func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	// a sample draws from all rows, so none may be left out before it
 	if r.where != nil && len(r.tables) == 1 && r.s.Sample == nil {
-		t, _, err := eval.Prune(ctx, r.tables[0], 0, r.where)
+		table, _, err := eval.Prune(ctx, r.tables[0], 0, r.where)
 		if err != nil {
 			return nil, err
 		}
-		r.tables[0] = t
+		r.tables[0] = table
 	}
 	ev := eval.New(ctx, r.tables)
 	ev.HoldRows, ev.Hold = r.session.hold, r.session.held.hold
@@ -615,30 +616,31 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 	if err != nil {
 		return nil, nil, err
 	}
-	g := vec.GroupRows(rel.N, keys)
-	first := vec.ToInts(g.First)
+	groups := vec.GroupRows(rel.N, keys)
+	first := vec.ToInts(groups.First)
 	var names []string
 	var cols []*tables.Vector
 	for i, k := range keys {
-		v, err := k.Take(first)
+		values, err := k.Take(first)
 		if err != nil {
 			return nil, nil, err
 		}
-		names, cols = append(names, r.keys[i].Name), append(cols, v)
+		names, cols = append(names, r.keys[i].Name), append(cols, values)
 	}
 	if len(r.keys) == 0 && rel.N == 0 {
-		g.Of = nil // SELECT count(*) of no rows is one group without rows
+		groups.Of = nil // SELECT count(*) of no rows is one group without rows
 	}
 	for i := range r.b.Aggregates {
-		a := &r.b.Aggregates[i]
-		v, err := aggs.Compute(a, ev, g, rel)
+		aggregate := &r.b.Aggregates[i]
+		values, err := aggs.Compute(aggregate, ev, groups, rel)
 		if err != nil {
 			return nil, nil, err
 		}
-		names, cols = append(names, a.Function.Names[0]), append(cols, v)
+		names, cols = append(names, aggregate.Function.Names[0]), append(cols, values)
 	}
 	if len(cols) == 0 { // HAVING without keys and aggregates: a column is needed for the number of rows
-		cols, names = append(cols, tables.NewInts(sqltype.Int64, make([]int64, len(g.First)), nil)), append(names, "")
+		cols, names = append(cols, tables.NewInts(sqltype.Int64, make([]int64, len(groups.First)), nil)), append(names,
+			"")
 	}
 	for _, n := range r.b.Nodes {
 		if n.Op == ast.OpColumn && n.Table == groupTable {

@@ -66,16 +66,16 @@ func (s *session) RunQuery(sel *ast.Select, around *bind.Binder) (*tables.Table,
 	if len(sel.With) > 0 {
 		s = &session{ctx: s.ctx, tables: s.tables, named: map[string]*tables.Table{}, outer: s, cells: s.cells,
 			held: s.held}
-		for _, w := range sel.With {
-			low := strings.ToLower(w.Name)
+		for _, namedQuery := range sel.With {
+			low := strings.ToLower(namedQuery.Name)
 			if s.named[low] != nil {
-				return nil, sqlerr.Bind("two queries of WITH are named %q", w.Name)
+				return nil, sqlerr.Bind("two queries of WITH are named %q", namedQuery.Name)
 			}
-			t, err := s.RunQuery(w.Query, nil)
+			table, err := s.RunQuery(namedQuery.Query, nil)
 			if err != nil {
 				return nil, err
 			}
-			s.named[low] = t
+			s.named[low] = table
 		}
 	}
 	r := &run{s: sel, b: bind.New(s.ctx, functionLibrary, s, around), session: s}
@@ -109,20 +109,20 @@ func (s *session) source(f *ast.From) (t *tables.Table, err error) {
 func (s *session) union(u *ast.Union) (*tables.Table, error) {
 	var parts []*tables.Table
 	for i, sel := range u.Parts {
-		t, err := s.RunQuery(sel, nil)
+		table, err := s.RunQuery(sel, nil)
 		if err != nil {
 			return nil, err
 		}
-		if parts = append(parts, t); i == 0 || u.All[i-1] {
+		if parts = append(parts, table); i == 0 || u.All[i-1] {
 			continue
 		}
-		if t, err = s.join(parts); err != nil {
+		if table, err = s.join(parts); err != nil {
 			return nil, err
 		}
-		if t, err = s.distinct(t); err != nil {
+		if table, err = s.distinct(table); err != nil {
 			return nil, err
 		}
-		parts = []*tables.Table{t}
+		parts = []*tables.Table{table}
 	}
 	return s.join(parts)
 }
@@ -135,19 +135,19 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 	}
 	cols := make([]tables.Column, len(first.Columns()))
 	n := 0
-	for _, p := range parts {
-		if len(p.Columns()) != len(cols) {
-			return nil, sqlerr.Bind("UNION of %d and of %d columns", len(cols), len(p.Columns()))
+	for _, table := range parts {
+		if len(table.Columns()) != len(cols) {
+			return nil, sqlerr.Bind("UNION of %d and of %d columns", len(cols), len(table.Columns()))
 		}
-		n += p.Len()
+		n += table.Len()
 	}
 	for i := range cols {
 		cols[i] = first.Columns()[i]
-		for _, p := range parts[1:] {
+		for _, table := range parts[1:] {
 			var ok bool
-			if cols[i].Type, ok = commonOrString(cols[i].Type, p.Columns()[i].Type); !ok {
+			if cols[i].Type, ok = commonOrString(cols[i].Type, table.Columns()[i].Type); !ok {
 				return nil, sqlerr.Unsupported("UNION of type %s and type %s",
-					sqltype.Name(first.Columns()[i].Type), sqltype.Name(p.Columns()[i].Type))
+					sqltype.Name(first.Columns()[i].Type), sqltype.Name(table.Columns()[i].Type))
 			}
 		}
 	}

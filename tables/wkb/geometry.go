@@ -86,11 +86,11 @@ func (r *reader) rings(size int) (orb.Geometry, error) {
 // that are not numbers only. It returns the same errors as Match. It does not allocate.
 func Bounds(wkb []byte) (Box, bool, error) {
 	r := reader{b: wkb, order: binary.LittleEndian}
-	b := Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	if err := r.bounds(&b, 0); err != nil {
+	box := Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	if err := r.bounds(&box, 0); err != nil {
 		return Box{}, false, err
 	}
-	return b, b.MinX <= b.MaxX && b.MinY <= b.MaxY, nil
+	return box, box.MinX <= box.MaxX && box.MinY <= box.MaxY, nil
 }
 
 func (r *reader) bounds(b *Box, depth int) error {

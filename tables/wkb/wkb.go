@@ -32,20 +32,20 @@ type Place struct {
 
 // NewPlace returns the place of a box.
 func NewPlace(b crs.Box) (*Place, error) {
-	p := &Place{}
+	place := &Place{}
 	c, ok := b.CRS()
 	if ok && c.Geographic() && c.Near() {
 		for _, r := range b.Rectangles() {
-			p.Boxes = append(p.Boxes, Box{r[0], r[1], r[2], r[3]})
+			place.Boxes = append(place.Boxes, Box{r[0], r[1], r[2], r[3]})
 		}
-		return p, nil
+		return place, nil
 	}
-	r, err := b.In(4326)
+	region, err := b.In(4326)
 	if err != nil {
 		return nil, err
 	}
-	p.Regions = r.Parts()
-	return p, nil
+	place.Regions = region.Parts()
+	return place, nil
 }
 
 // Meets reports whether a box of longitudes from -180 to 180 degrees may have a point in common with the place. It
@@ -68,13 +68,13 @@ func (p *Place) Meets(b Box) bool {
 func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
 	if to == nil && len(p.Regions) == 0 {
 		point, apartAll := false, true
-		for _, b := range p.Boxes {
-			m, ok := matchPoint(wkb, b, rule)
+		for _, box := range p.Boxes {
+			m, ok := matchPoint(wkb, box, rule)
 			if m {
 				return true, nil
 			}
 			point = point || ok
-			apartAll = apartAll && (ok || apart(wkb, b))
+			apartAll = apartAll && (ok || apart(wkb, box))
 		}
 		if point || apartAll && !wide(wkb) {
 			return false, nil

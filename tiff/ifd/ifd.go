@@ -145,30 +145,30 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 // header, if not nil, gets the first bytes of the file and returns where its first directory stands, or 0 if
 // the file begins like a TIFF.
 func OpenAs(ctx context.Context, r source.Reader, l Limits, header func(head []byte) (uint64, error)) (*File, error) {
-	f := &File{r: r, limits: l.withDefaults()}
-	f.left = f.limits.MaxBytes
-	f.Head = make([]byte, min(int64(f.limits.Head), r.Size()))
-	if err := r.ReadAt(ctx, f.Head, 0); err != nil {
+	file := &File{r: r, limits: l.withDefaults()}
+	file.left = file.limits.MaxBytes
+	file.Head = make([]byte, min(int64(file.limits.Head), r.Size()))
+	if err := r.ReadAt(ctx, file.Head, 0); err != nil {
 		return nil, err
 	}
-	f.spans = append(f.spans, span{0, f.Head})
+	file.spans = append(file.spans, span{0, file.Head})
 	next, err := uint64(0), error(nil)
 	if header != nil {
-		if next, err = header(f.Head); next != 0 {
-			f.Big, f.order = true, binary.LittleEndian
+		if next, err = header(file.Head); next != 0 {
+			file.Big, file.order = true, binary.LittleEndian
 		}
 	}
 	if next == 0 && err == nil {
-		next, err = f.header()
+		next, err = file.header()
 	}
 	for err == nil && next != 0 {
-		next, err = f.directory(ctx, next)
+		next, err = file.directory(ctx, next)
 	}
-	if err != nil && (len(f.Dirs) == 0 || fault.KindOf(err) == 0) {
+	if err != nil && (len(file.Dirs) == 0 || fault.KindOf(err) == 0) {
 		return nil, err
 	}
-	f.ChainErr = err
-	return f, nil
+	file.ChainErr = err
+	return file, nil
 }
 
 // header reads the file header and returns the offset of the first directory.
@@ -250,11 +250,11 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if err := f.ahead(ctx, pos); err != nil {
 		return 0, err
 	}
-	b, err := f.bytes(ctx, part, pos, int64(countSize))
+	data, err := f.bytes(ctx, part, pos, int64(countSize))
 	if err != nil {
 		return 0, err
 	}
-	n := f.uint(b)
+	n := f.uint(data)
 	if n == 0 || n > uint64(f.Size())/uint64(entrySize) {
 		return bad(fault.Corrupt, "%d entries", n)
 	}
@@ -265,33 +265,33 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
 		nextSize = 0 // because some writers end the file without a pointer to the next directory
 	}
-	b, err = f.bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
+	data, err = f.bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
 	if err != nil {
 		return 0, err
 	}
-	d := Directory{Index: len(f.Dirs), Off: pos, Entries: make([]Entry, n)}
-	for i := range d.Entries {
-		d.Entries[i] = f.entry(b[i*entrySize:(i+1)*entrySize], pos+int64(countSize+i*entrySize))
+	directory := Directory{Index: len(f.Dirs), Off: pos, Entries: make([]Entry, n)}
+	for i := range directory.Entries {
+		directory.Entries[i] = f.entry(data[i*entrySize:(i+1)*entrySize], pos+int64(countSize+i*entrySize))
 	}
 	if nextSize > 0 {
-		d.Next = f.uint(b[len(b)-nextSize:])
+		directory.Next = f.uint(data[len(data)-nextSize:])
 	}
-	f.Dirs = append(f.Dirs, d)
-	return d.Next, nil
+	f.Dirs = append(f.Dirs, directory)
+	return directory.Next, nil
 }
 
 // entry decodes one entry, whose bytes stand at off.
 func (f *File) entry(b []byte, off int64) Entry {
-	e := Entry{Tag: f.order.Uint16(b), Type: Type(f.order.Uint16(b[2:]))}
+	entry := Entry{Tag: f.order.Uint16(b), Type: Type(f.order.Uint16(b[2:]))}
 	half := (len(b) - 4) / 2 // bytes of the count, and of the value or its offset
-	e.Count = f.uint(b[4 : 4+half])
-	if size := uint64(e.Type.Size()); size > 0 && e.Count <= uint64(half)/size {
-		e.Off = off + int64(4+half)
+	entry.Count = f.uint(b[4 : 4+half])
+	if size := uint64(entry.Type.Size()); size > 0 && entry.Count <= uint64(half)/size {
+		entry.Off = off + int64(4+half)
 	} else {
 		// Offsets of 2^63 and more become -1, which no file has either, so that Off stays an int64.
-		e.Off = max(int64(f.uint(b[4+half:])), -1)
+		entry.Off = max(int64(f.uint(b[4+half:])), -1)
 	}
-	return e
+	return entry
 }
 
 // uint reads an unsigned number of 2, 4 or 8 bytes.
@@ -351,12 +351,12 @@ func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, err
 		return nil, fault.New(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
 	}
 	f.left -= n
-	b := make([]byte, n)
-	if err := f.r.ReadAt(ctx, b, off); err != nil {
+	data := make([]byte, n)
+	if err := f.r.ReadAt(ctx, data, off); err != nil {
 		return nil, err
 	}
-	f.spans = append(f.spans, span{off, b})
-	return b, nil
+	f.spans = append(f.spans, span{off, data})
+	return data, nil
 }
 
 // Prefetch reads those values of the tags that are not in memory yet, in few reads. It ignores values that

@@ -48,24 +48,24 @@ func (t *Tags) read(tag uint16, f func(context.Context, *Directory, uint16) (Val
 	if t.Err != nil {
 		return Value{}
 	}
-	v, err := f(t.ctx, t.Dir, tag)
+	value, err := f(t.ctx, t.Dir, tag)
 	if err != nil {
 		t.Err = err
 		return Value{}
 	}
-	return v
+	return value
 }
 
 // Uint is File.Uint: the first value of a tag, or absent if there is no such tag.
 func (t *Tags) Uint(tag uint16, absent uint64) uint64 {
-	v := t.Uints(tag)
+	value := t.Uints(tag)
 	switch {
 	case t.Err != nil:
 		return 0
-	case v.Type == 0:
+	case value.Type == 0:
 		return absent
 	}
-	return v.Uint(0)
+	return value.Uint(0)
 }
 
 // Bytes returns n bytes of the file that a tag points to.
@@ -104,12 +104,12 @@ func (t *Tags) Array(tag uint16, positions, chunks uint64) Value {
 	if t.Err != nil {
 		return Value{}
 	}
-	e := t.Dir.Find(tag)
+	entry := t.Dir.Find(tag)
 	switch {
-	case e == nil:
+	case entry == nil:
 		t.Fail(fault.Corrupt, tag, "missing")
-	case e.Count%chunks != 0 || e.Count/chunks != positions:
-		t.Fail(fault.Corrupt, tag, "%d entries for %d positions with %d chunks each", e.Count, positions, chunks)
+	case entry.Count%chunks != 0 || entry.Count/chunks != positions:
+		t.Fail(fault.Corrupt, tag, "%d entries for %d positions with %d chunks each", entry.Count, positions, chunks)
 	}
 	return t.Uints(tag)
 }

@@ -103,18 +103,18 @@ func (v Value) Text() string {
 // Field returns the values as a field to write, little-endian whatever the byte order of the file. It may
 // share memory with the File, so that its data must not be changed.
 func (v Value) Field(tag uint16) Field {
-	f := Field{Tag: tag, Type: v.Type, Data: v.b}
+	field := Field{Tag: tag, Type: v.Type, Data: v.b}
 	n := v.Type.Size()
 	if v.Type == Rational || v.Type == SRational {
 		n /= 2 // two numbers
 	}
 	if v.order == binary.BigEndian && n > 1 {
-		f.Data = slices.Clone(v.b)
-		for i := 0; i < len(f.Data); i += n {
-			slices.Reverse(f.Data[i : i+n])
+		field.Data = slices.Clone(v.b)
+		for i := 0; i < len(field.Data); i += n {
+			slices.Reverse(field.Data[i : i+n])
 		}
 	}
-	return f
+	return field
 }
 
 // Part names a tag for an error: "ifd 0 tag 324".
@@ -136,38 +136,39 @@ func (f *File) valueBytes(d *Directory, e *Entry) (int64, error) {
 
 // Value returns the values of a tag, the zero Value if d has no such tag.
 func (f *File) Value(ctx context.Context, d *Directory, tag uint16) (Value, error) {
-	e := d.Find(tag)
-	if e == nil {
+	entry := d.Find(tag)
+	if entry == nil {
 		return Value{}, nil
 	}
-	n, err := f.valueBytes(d, e)
+	n, err := f.valueBytes(d, entry)
 	if err != nil {
 		return Value{}, err
 	}
-	b, err := f.bytes(ctx, d.Part(tag), e.Off, n)
+	data, err := f.bytes(ctx, d.Part(tag), entry.Off, n)
 	if err != nil {
 		return Value{}, err
 	}
-	return Value{Type: e.Type, Off: e.Off, b: b, order: f.order}, nil
+	return Value{Type: entry.Type, Off: entry.Off, b: data, order: f.order}, nil
 }
 
 // Uints returns the values of a tag that must be integers (see Value.Uint), the zero Value if d has none.
 func (f *File) Uints(ctx context.Context, d *Directory, tag uint16) (Value, error) {
-	v, err := f.Value(ctx, d, tag)
-	if err != nil || v.Type == 0 {
-		return v, err
+	value, err := f.Value(ctx, d, tag)
+	if err != nil || value.Type == 0 {
+		return value, err
 	}
-	if !v.IsInt() || v.Len() == 0 {
-		return Value{}, fault.New(fault.Corrupt, d.Part(tag), v.Off, "%d values of type %d", v.Len(), v.Type)
+	if !value.IsInt() || value.Len() == 0 {
+		return Value{}, fault.New(fault.Corrupt, d.Part(tag), value.Off, "%d values of type %d", value.Len(),
+			value.Type)
 	}
-	return v, nil
+	return value, nil
 }
 
 // Uint returns the first value of a tag of unsigned integers, or absent if d has no such tag.
 func (f *File) Uint(ctx context.Context, d *Directory, tag uint16, absent uint64) (uint64, error) {
-	v, err := f.Uints(ctx, d, tag)
-	if err != nil || v.Type == 0 {
+	value, err := f.Uints(ctx, d, tag)
+	if err != nil || value.Type == 0 {
 		return absent, err
 	}
-	return v.Uint(0), nil
+	return value.Uint(0), nil
 }

@@ -17,38 +17,38 @@ type Field struct {
 
 // Shorts makes a field of SHORT values.
 func Shorts(tag uint16, v ...uint16) Field {
-	f := Field{Tag: tag, Type: Short}
+	field := Field{Tag: tag, Type: Short}
 	for _, n := range v {
-		f.Data = binary.LittleEndian.AppendUint16(f.Data, n)
+		field.Data = binary.LittleEndian.AppendUint16(field.Data, n)
 	}
-	return f
+	return field
 }
 
 // Longs makes a field of LONG values.
 func Longs(tag uint16, v ...uint32) Field {
-	f := Field{Tag: tag, Type: Long}
+	field := Field{Tag: tag, Type: Long}
 	for _, n := range v {
-		f.Data = binary.LittleEndian.AppendUint32(f.Data, n)
+		field.Data = binary.LittleEndian.AppendUint32(field.Data, n)
 	}
-	return f
+	return field
 }
 
 // Long8s makes a field of LONG8 values.
 func Long8s(tag uint16, v ...uint64) Field {
-	f := Field{Tag: tag, Type: Long8}
+	field := Field{Tag: tag, Type: Long8}
 	for _, n := range v {
-		f.Data = binary.LittleEndian.AppendUint64(f.Data, n)
+		field.Data = binary.LittleEndian.AppendUint64(field.Data, n)
 	}
-	return f
+	return field
 }
 
 // Doubles makes a field of DOUBLE values.
 func Doubles(tag uint16, v ...float64) Field {
-	f := Field{Tag: tag, Type: Double}
+	field := Field{Tag: tag, Type: Double}
 	for _, n := range v {
-		f.Data = binary.LittleEndian.AppendUint64(f.Data, math.Float64bits(n))
+		field.Data = binary.LittleEndian.AppendUint64(field.Data, math.Float64bits(n))
 	}
-	return f
+	return field
 }
 
 // Text makes an ASCII field; the NUL at its end is added.
@@ -70,13 +70,13 @@ func dirSize(n int) int { return 8 + 20*n + 8 }
 func place(off int64, fields []Field) (at []int64, end int64) {
 	at = make([]int64, len(fields))
 	end = off + int64(dirSize(len(fields)))
-	for i, f := range fields {
-		if len(f.Data) > 8 {
-			if a := int64(f.Align); a > 0 {
+	for i, field := range fields {
+		if len(field.Data) > 8 {
+			if a := int64(field.Align); a > 0 {
 				end = (end + a - 1) / a * a
 			}
 			at[i] = end
-			end += int64(len(f.Data))
+			end += int64(len(field.Data))
 		}
 	}
 	return at, end
@@ -108,13 +108,13 @@ func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 	start := len(dst)
 	dst = le.AppendUint64(dst, uint64(len(fields)))
 	for _, i := range order {
-		f := &fields[i]
-		dst = le.AppendUint16(dst, f.Tag)
-		dst = le.AppendUint16(dst, uint16(f.Type))
-		dst = le.AppendUint64(dst, uint64(len(f.Data)/f.Type.Size()))
+		field := &fields[i]
+		dst = le.AppendUint16(dst, field.Tag)
+		dst = le.AppendUint16(dst, uint16(field.Type))
+		dst = le.AppendUint64(dst, uint64(len(field.Data)/field.Type.Size()))
 		var value [8]byte
 		if places[i] == 0 {
-			copy(value[:], f.Data)
+			copy(value[:], field.Data)
 		} else {
 			le.PutUint64(value[:], uint64(places[i]))
 		}

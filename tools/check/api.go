@@ -92,14 +92,14 @@ func exported(dir string) (string, error) {
 	var lines []string
 	set := token.NewFileSet()
 	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(set, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(set, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			return "", err
 		}
-		if !ast.FileExports(f) {
+		if !ast.FileExports(file) {
 			continue
 		}
-		for _, d := range f.Decls {
+		for _, d := range file.Decls {
 			texts, err := declared(set, d)
 			if err != nil {
 				return "", err
@@ -129,9 +129,9 @@ func declared(set *token.FileSet, d ast.Decl) (texts []string, err error) {
 		if d.Tok == token.IMPORT {
 			return nil, nil
 		}
-		for i, s := range d.Specs {
+		for i, spec := range d.Specs {
 			if d.Tok == token.CONST || d.Tok == token.VAR {
-				v := s.(*ast.ValueSpec)
+				v := spec.(*ast.ValueSpec)
 				for _, name := range v.Names {
 					if name.IsExported() {
 						texts = append(texts, value(d, i, v, name.Name))
@@ -139,7 +139,7 @@ func declared(set *token.FileSet, d ast.Decl) (texts []string, err error) {
 				}
 				continue
 			}
-			if err := add(&ast.GenDecl{Tok: d.Tok, TokPos: d.Specs[i].Pos(), Specs: []ast.Spec{s}}); err != nil {
+			if err := add(&ast.GenDecl{Tok: d.Tok, TokPos: d.Specs[i].Pos(), Specs: []ast.Spec{spec}}); err != nil {
 				return nil, err
 			}
 		}

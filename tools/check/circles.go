@@ -62,18 +62,18 @@ func fileUses(p *packages.Package) uses {
 			if !ok {
 				return true
 			}
-			o := p.TypesInfo.Uses[id]
-			if o == nil || o.Pkg() != p.Types {
+			object := p.TypesInfo.Uses[id]
+			if object == nil || object.Pkg() != p.Types {
 				return true
 			}
 			method := false
-			if fn, ok := o.(*types.Func); ok {
+			if fn, ok := object.(*types.Func); ok {
 				method = fn.Signature().Recv() != nil
 			}
-			target := base(o.Pos())
-			known := slices.Contains(out[source][target], o.Name())
-			if (method || o.Parent() == p.Types.Scope()) && target != source && !known {
-				out[source][target] = append(out[source][target], o.Name())
+			target := base(object.Pos())
+			known := slices.Contains(out[source][target], object.Name())
+			if (method || object.Parent() == p.Types.Scope()) && target != source && !known {
+				out[source][target] = append(out[source][target], object.Name())
 			}
 			return true
 		})

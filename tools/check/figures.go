@@ -75,11 +75,11 @@ func figuresOf(pages []string) (list []figure, problems []string, err error) {
 			return nil, nil, err
 		}
 		for _, name := range names {
-			b, err := os.ReadFile(name)
+			data, err := os.ReadFile(name)
 			if err != nil {
 				return nil, nil, err
 			}
-			for i, line := range strings.Split(string(b), "\n") {
+			for i, line := range strings.Split(string(data), "\n") {
 				place := fmt.Sprintf("%s:%d", name, i+1)
 				found := figurePattern.FindAllStringSubmatch(line, -1)
 				if len(found) != strings.Count(line, "<!--=") {

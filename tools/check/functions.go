@@ -26,11 +26,11 @@ func checkFunctions(root string) (problems []string, err error) {
 			return err
 		}
 		set := token.NewFileSet()
-		f, err := parser.ParseFile(set, path, src, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(set, path, src, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		for _, d := range f.Decls {
+		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok {
 				continue

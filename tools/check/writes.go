@@ -33,11 +33,11 @@ func checkWrites(root string) (problems []string, err error) {
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || mayWrite(path) {
 			return nil
 		}
-		f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
+		ast.Inspect(file, func(n ast.Node) bool {
 			s, ok := n.(*ast.SelectorExpr)
 			if !ok {
 				return true

@@ -79,7 +79,7 @@ func sortedKeys(m map[string][]string) (keys []string) {
 func licences(command string) (map[string][]string, error) {
 	list := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", command)
 	list.Stderr = os.Stderr
-	b, err := list.Output()
+	data, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
@@ -91,7 +91,7 @@ func licences(command string) (map[string][]string, error) {
 	if found["The Go standard library"], err = filesIn(strings.TrimSpace(string(goRoot))); err != nil {
 		return nil, err
 	}
-	for d := json.NewDecoder(bytes.NewReader(b)); ; {
+	for d := json.NewDecoder(bytes.NewReader(data)); ; {
 		var p pkg
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			return found, nil

@@ -48,13 +48,13 @@ func run(args []string) error {
 
 // schema returns the schema of an array of int16 with two dimensions of int32, y and x.
 func schema(dense bool) *tiledb.Schema {
-	t := tiledb.Int32
-	s := &tiledb.Schema{Dense: dense, Capacity: 1000, DimType: t, Coords: tiledb.DefaultFilters(),
+	typ := tiledb.Int32
+	s := &tiledb.Schema{Dense: dense, Capacity: 1000, DimType: typ, Coords: tiledb.DefaultFilters(),
 		Offsets: tiledb.DefaultFilters(),
 		Attrs:   []tiledb.Attr{{Name: "dn", Type: tiledb.Int16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 4096}}}}
 	for _, name := range []string{"y", "x"} {
 		s.Dims = append(s.Dims, tiledb.Dim{Name: name, Extent: 64,
-			Domain: tiledb.Interval{Lo: t.CoordOf(0), Hi: t.CoordOf(side - 1)}})
+			Domain: tiledb.Interval{Lo: typ.CoordOf(0), Hi: typ.CoordOf(side - 1)}})
 	}
 	return s
 }
@@ -63,23 +63,23 @@ func write(form string, number uint64, path string) error {
 	ctx := context.Background()
 	var files tiledb.Files
 	defer files.Close()
-	a, err := tiledb.Open(ctx, &files, path, tiledb.Options{})
+	array, err := tiledb.Open(ctx, &files, path, tiledb.Options{})
 	if err != nil {
 		return err
 	}
 	rnd := rand.New(rand.NewPCG(number, 0))
 	noise := func(cells uint64) []tiledb.Values {
-		b := make([]byte, 0, 2*cells)
+		buf := make([]byte, 0, 2*cells)
 		for range cells {
-			b = binary.LittleEndian.AppendUint16(b, uint16(rnd.Uint32()))
+			buf = binary.LittleEndian.AppendUint16(buf, uint16(rnd.Uint32()))
 		}
-		return []tiledb.Values{{Data: b}}
+		return []tiledb.Values{{Data: buf}}
 	}
 	switch form {
 	case "dense":
-		return a.WriteDense(ctx, a.Schema.Domain(), noise(side*side))
+		return array.WriteDense(ctx, array.Schema.Domain(), noise(side*side))
 	case "slabs":
-		return a.WriteDenseSlabs(ctx, a.Schema.Domain(), func(slab tiledb.Box) ([]tiledb.Values, error) {
+		return array.WriteDenseSlabs(ctx, array.Schema.Domain(), func(slab tiledb.Box) ([]tiledb.Values, error) {
 			n := uint64(1)
 			for _, d := range slab {
 				n *= uint64(d.Hi-d.Lo) + 1
@@ -92,7 +92,7 @@ func write(form string, number uint64, path string) error {
 			coords = binary.LittleEndian.AppendUint32(coords, uint32(i/side))
 			coords = binary.LittleEndian.AppendUint32(coords, uint32(i%side))
 		}
-		return a.WriteSparse(ctx, coords, noise(cells))
+		return array.WriteSparse(ctx, coords, noise(cells))
 	}
 	return fmt.Errorf("%q is not dense, slabs or sparse", form)
 }

@@ -31,30 +31,30 @@ func measurable(p orb.Point) bool { return math.Abs(p[0]) <= farthest && math.Ab
 // are not changed, and may share memory with the result.
 func Polygon(p orb.Polygon, width, height float64) []Ring {
 	rings := make([]Ring, 0, len(p))
-	for i, r := range p {
-		for _, c := range r {
+	for i, ring := range p {
+		for _, c := range ring {
 			if !measurable(c) {
 				return nil
 			}
 		}
-		rings = append(rings, Ring{open(r), i > 0})
+		rings = append(rings, Ring{open(ring), i > 0})
 	}
 	for axis, size := range [2]float64{width, height} {
 		rings = half(rings, axis, 0, 1)
 		rings = half(rings, axis, size, -1)
 	}
 	kept := rings[:0]
-	for _, r := range rings {
-		r.Points = smooth(r.Points, width, height)
-		area := Area(r.Points)
+	for _, ring := range rings {
+		ring.Points = smooth(ring.Points, width, height)
+		area := Area(ring.Points)
 		if math.Abs(area) <= rounding {
 			continue
 		}
-		if r.Hole != (area < 0) {
-			r.Points = slices.Clone(r.Points)
-			slices.Reverse(r.Points)
+		if ring.Hole != (area < 0) {
+			ring.Points = slices.Clone(ring.Points)
+			slices.Reverse(ring.Points)
 		}
-		kept = append(kept, r)
+		kept = append(kept, ring)
 	}
 	slices.SortStableFunc(kept, func(a, b Ring) int {
 		switch {
@@ -85,27 +85,27 @@ type chain []orb.Point
 // along the bound, lies the polygon, and so between the third and the fourth.
 func half(rings []Ring, axis int, bound, sign float64) (out []Ring) {
 	var cut []chain
-	for _, r := range rings {
+	for _, ring := range rings {
 		in := func(p orb.Point) bool { return sign*(p[axis]-bound) >= 0 }
-		first := slices.IndexFunc(r.Points, func(p orb.Point) bool { return !in(p) })
+		first := slices.IndexFunc(ring.Points, func(p orb.Point) bool { return !in(p) })
 		switch {
 		case first < 0:
-			out = append(out, r)
+			out = append(out, ring)
 			continue
-		case !slices.ContainsFunc(r.Points, in):
+		case !slices.ContainsFunc(ring.Points, in):
 			continue
 		}
-		n := len(r.Points)
+		n := len(ring.Points)
 		var now chain
 		for i := range n {
-			a, b := r.Points[(first+i)%n], r.Points[(first+i+1)%n]
+			point, b := ring.Points[(first+i)%n], ring.Points[(first+i+1)%n]
 			switch {
-			case !in(a) && in(b):
-				now = chain{cross(a, b, axis, bound), b}
-			case in(a) && in(b):
+			case !in(point) && in(b):
+				now = chain{cross(point, b, axis, bound), b}
+			case in(point) && in(b):
 				now = append(now, b)
-			case in(a):
-				cut, now = append(cut, append(now, cross(a, b, axis, bound))), nil
+			case in(point):
+				cut, now = append(cut, append(now, cross(point, b, axis, bound))), nil
 			}
 		}
 	}
@@ -178,11 +178,11 @@ func smooth(points []orb.Point, width, height float64) []orb.Point {
 		return b == c
 	}
 	var out []orb.Point
-	for _, p := range points {
-		for len(out) > 1 && plain(out[len(out)-2], out[len(out)-1], p) || len(out) > 0 && out[len(out)-1] == p {
+	for _, point := range points {
+		for len(out) > 1 && plain(out[len(out)-2], out[len(out)-1], point) || len(out) > 0 && out[len(out)-1] == point {
 			out = out[:len(out)-1]
 		}
-		out = append(out, p)
+		out = append(out, point)
 	}
 	for changed := true; changed && len(out) > 2; { // around the place where the ring begins
 		changed = false

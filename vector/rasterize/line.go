@@ -95,11 +95,11 @@ func (d *drawer) touch(a, b orb.Point, outline bool) {
 // slope covers the pixels of a line that runs to the right, up or down. It steps from one edge of a
 // pixel to the next, in GDAL's order of operations.
 func (d *drawer) slope(a, b orb.Point) {
-	h, w := float64(d.Height), float64(d.Width)
+	height, width := float64(d.Height), float64(d.Width)
 	slope := (b[1] - a[1]) / (b[0] - a[0])
-	if b[0] > w {
-		b[1] -= float64((b[0] - w) * slope)
-		b[0] = w
+	if b[0] > width {
+		b[1] -= float64((b[0] - width) * slope)
+		b[0] = width
 	}
 	if a[0] < 0 {
 		a[1] += float64((0 - a[0]) * slope)
@@ -110,8 +110,8 @@ func (d *drawer) slope(a, b orb.Point) {
 	switch {
 	case slope > 0 && a[1] < 0:
 		a = orb.Point{a[0] + float64((0-a[1])/slope), 0}
-	case slope < 0 && a[1] >= h:
-		a = orb.Point{a[0] + float64((h-a[1])/slope), h}
+	case slope < 0 && a[1] >= height:
+		a = orb.Point{a[0] + float64((height-a[1])/slope), height}
 	}
 	if slope < 0 && b[1] < 0 {
 		b[0] -= float64(b[1] / slope)
@@ -119,7 +119,7 @@ func (d *drawer) slope(a, b orb.Point) {
 	x, y := a[0], a[1]
 	// A line passes through at most one pixel for each edge that it crosses; rounding may take a few steps more.
 	for range 4*(d.Width+d.Height) + 16 {
-		if !(x >= 0 && x < b[0]) || slope > 0 && y >= h {
+		if !(x >= 0 && x < b[0]) || slope > 0 && y >= height {
 			return
 		}
 		row := math.Floor(y)

@@ -12,15 +12,15 @@ import (
 func (d *drawer) polygon(rings orb.Polygon) {
 	var crossings [][]orb.Point
 	top, bottom := math.Inf(1), math.Inf(-1)
-	for _, r := range rings {
-		places, ok := d.places(r)
+	for _, ring := range rings {
+		places, ok := d.places(ring)
 		if !ok {
 			return // without one of its rings it would be another polygon
 		}
 		if n := len(places); n > 0 && places[0] != places[n-1] {
 			places = append(places, places[0])
 		}
-		if !clockwise(r) {
+		if !clockwise(ring) {
 			slices.Reverse(places)
 		}
 		crossings = append(crossings, places)
@@ -50,11 +50,11 @@ func edgesOf(rings [][]orb.Point) []edge {
 	var list []edge
 	for _, r := range rings {
 		for i := 1; i < len(r); i++ {
-			a, b := r[i-1], r[i]
-			if a[1] > b[1] {
-				a, b = b, a
+			point, b := r[i-1], r[i]
+			if point[1] > b[1] {
+				point, b = b, point
 			}
-			list = append(list, edge{a, b})
+			list = append(list, edge{point, b})
 		}
 	}
 	slices.SortFunc(list, func(p, q edge) int { return cmp.Compare(p.a[1], q.a[1]) })
@@ -73,18 +73,18 @@ func (d *drawer) fill(edges []edge, first, last int) {
 		d.ends = d.ends[:0]
 		left := reach[:0]
 		for _, e := range reach {
-			a, b := e.a, e.b
+			point, b := e.a, e.b
 			switch {
-			case a[1] == b[1]:
+			case point[1] == b[1]:
 				// An edge along the centres of the row counts if it runs to the left. In the direction that rings
 				// have, that is a lower side on a map whose north is up.
-				if a[1] == middle && a[0] > b[0] {
-					d.span(y, int(math.Floor(b[0]+0.5)), int(math.Floor(a[0]+0.5)))
+				if point[1] == middle && point[0] > b[0] {
+					d.span(y, int(math.Floor(b[0]+0.5)), int(math.Floor(point[0]+0.5)))
 				}
 			case middle < b[1]:
 				left = append(left, e)
 				// In this order of operations, as in GDAL, so that the last bit is the same.
-				d.ends = append(d.ends, float64(float64((middle-a[1])*(b[0]-a[0]))/(b[1]-a[1]))+a[0])
+				d.ends = append(d.ends, float64(float64((middle-point[1])*(b[0]-point[0]))/(b[1]-point[1]))+point[0])
 			}
 		}
 		reach = left

@@ -128,66 +128,66 @@ func (p *Pending) Cancel() {
 // Wait makes the batch.
 func (p *Pending) Wait(ctx context.Context) (*loader.Batch, error) {
 	p.use()
-	b, err := p.wait(ctx)
+	batch, err := p.wait(ctx)
 	p.engine.working.Add(-1)
 	if err != nil {
 		p.engine.Live.Add(-1)
 	}
-	return b, err
+	return batch, err
 }
 
 func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
-	e, t := p.engine, p.ticket
-	if e.Gate != nil {
+	engine, ticket := p.engine, p.ticket
+	if engine.Gate != nil {
 		select {
-		case <-e.Gate:
+		case <-engine.Gate:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 	switch {
-	case t.First < 0 || t.First > e.samples || t.Count < 1 || t.RowStride < 1:
-		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%+v", t)
-	case t.Rows() > 1<<12:
-		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", t.Rows())
+	case ticket.First < 0 || ticket.First > engine.samples || ticket.Count < 1 || ticket.RowStride < 1:
+		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%+v", ticket)
+	case ticket.Rows() > 1<<12:
+		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", ticket.Rows())
 	}
-	rows := t.Rows()
-	b := &loader.Batch{Epoch: t.Epoch, First: t.First, Rows: rows, Valid: make([]bool, rows),
+	rows := ticket.Rows()
+	batch := &loader.Batch{Epoch: ticket.Epoch, First: ticket.First, Rows: rows, Valid: make([]bool, rows),
 		Positions: make([]int64, rows), Samples: make([]int64, rows)}
-	memory := resources.NewHeap(4 * rows * e.RowElems)
-	if e.Alloc != nil {
-		memory = e.Alloc(4 * rows * e.RowElems)
+	memory := resources.NewHeap(4 * rows * engine.RowElems)
+	if engine.Alloc != nil {
+		memory = engine.Alloc(4 * rows * engine.RowElems)
 	}
 	data := memory.Bytes()
 	var names []byte
 	offsets := make([]byte, 8)
 	for k := range rows {
-		pos := t.Position(k, e.samples)
-		b.Positions[k], b.Samples[k], b.Valid[k] = pos, pos, pos >= 0
-		if pos >= 0 && e.Fail != nil {
-			if err := e.Fail(pos); err != nil {
+		pos := ticket.Position(k, engine.samples)
+		batch.Positions[k], batch.Samples[k], batch.Valid[k] = pos, pos, pos >= 0
+		if pos >= 0 && engine.Fail != nil {
+			if err := engine.Fail(pos); err != nil {
 				memory.Free()
 				return nil, err
 			}
 		}
-		Row(data[4*k*e.RowElems:4*(k+1)*e.RowElems], t.Epoch, pos)
+		Row(data[4*k*engine.RowElems:4*(k+1)*engine.RowElems], ticket.Epoch, pos)
 		names = append(names, Name(pos)...)
 		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(len(names)))
 	}
-	b.Tensors = []loader.Tensor{
+	batch.Tensors = []loader.Tensor{
 		{Name: "image", DType: chunk.Uint32, Axes: []string{"n", "x"},
-			Shape: []int64{int64(rows), int64(e.RowElems)}, Data: data},
+			Shape: []int64{int64(rows), int64(engine.RowElems)}, Data: data},
 		{Name: "name", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)},
 			Data: names, Offsets: offsets},
 	}
-	b.SetMemory(memory, func(keep bool) {
+	batch.SetMemory(memory, func(keep bool) {
 		if keep {
 			clear(data) // who still looks at it is found out
 		}
 		memory.Free()
-		e.Live.Add(-1)
+		engine.Live.Add(-1)
 	})
-	return b, nil
+	return batch, nil
 }
 
 // Row fills dst with the elements of a position of an epoch; position -1 is padding, 0.

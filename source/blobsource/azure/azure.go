@@ -151,17 +151,17 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 	if out.ContentRange != nil {
 		text = *out.ContentRange
 	}
-	a, err := remote.Check(asked, 0, text, length)
+	answer, err := remote.Check(asked, 0, text, length)
 	if err != nil {
 		return nil, err
 	}
 	if out.ETag != nil {
-		a.Tag.ETag = string(*out.ETag)
+		answer.Tag.ETag = string(*out.ETag)
 	}
 	if out.LastModified != nil {
-		a.Tag.Modified = *out.LastModified
+		answer.Tag.Modified = *out.LastModified
 	}
-	return a, nil
+	return answer, nil
 }
 
 // ETag implements blobsource.Driver.

@@ -84,12 +84,12 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 	if attrs.StartOffset != asked.Off || n > asked.Len {
 		return nil, remote.Fail(remote.Transient, errors.New("the response has another range than the requested one"))
 	}
-	a := &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: n}, Size: attrs.Size}
-	a.Tag.Modified = attrs.LastModified
+	answer := &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: n}, Size: attrs.Size}
+	answer.Tag.Modified = attrs.LastModified
 	if attrs.Generation > 0 {
-		a.Tag.ETag = strconv.FormatInt(attrs.Generation, 10)
+		answer.Tag.ETag = strconv.FormatInt(attrs.Generation, 10)
 	}
-	return a, nil
+	return answer, nil
 }
 
 // ETag implements blobsource.Driver.

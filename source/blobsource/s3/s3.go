@@ -61,11 +61,11 @@ const defaultRegion = "us-east-1"
 
 // Bucket implements blobsource.Driver.
 func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
-	c, err := d.connect(ctx)
+	client, err := d.connect(ctx)
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
-	return s3blob.OpenBucket(ctx, c, name, nil)
+	return s3blob.OpenBucket(ctx, client, name, nil)
 }
 
 // connect creates the client that all buckets share.
@@ -139,12 +139,12 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 	if out.ContentLength != nil {
 		length = *out.ContentLength
 	}
-	a, err := remote.Check(asked, 0, aws.ToString(out.ContentRange), length)
+	answer, err := remote.Check(asked, 0, aws.ToString(out.ContentRange), length)
 	if err != nil {
 		return nil, err
 	}
-	a.Tag = remote.Tag{ETag: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
-	return a, nil
+	answer.Tag = remote.Tag{ETag: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
+	return answer, nil
 }
 
 // ETag implements blobsource.Driver.

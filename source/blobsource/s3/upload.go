@@ -77,16 +77,16 @@ func (s *Store) Create(ctx context.Context, uri string, size int64) (*Upload, er
 	if err != nil {
 		return nil, err
 	}
-	u := &Upload{store: s, key: key, run: rand.Text(), parent: ctx,
+	upload := &Upload{store: s, key: key, run: rand.Text(), parent: ctx,
 		size: max(s.part, (min(size, maxSize)+uniformParts-1)/uniformParts),
 		done: make(chan types.CompletedPart, maxParts), free: make(chan []byte, sending+1)}
-	ctx, u.cancel = context.WithCancelCause(ctx)
-	u.group, u.ctx = errgroup.WithContext(ctx)
-	u.group.SetLimit(sending)
-	if err := u.clean(); err != nil {
-		return nil, errors.Join(s.fail(uri, err), u.Abort())
+	ctx, upload.cancel = context.WithCancelCause(ctx)
+	upload.group, upload.ctx = errgroup.WithContext(ctx)
+	upload.group.SetLimit(sending)
+	if err := upload.clean(); err != nil {
+		return nil, errors.Join(s.fail(uri, err), upload.Abort())
 	}
-	return u, nil
+	return upload, nil
 }
 
 // clean aborts unfinished uploads of the key by the same user. S3 returns the user only for uploads, so this one

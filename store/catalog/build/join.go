@@ -89,15 +89,15 @@ func (j *joined) columns(names []string, on string) error {
 		if name == layout.URI {
 			continue // the catalog's own
 		}
-		c, err := j.tab.Column(name)
+		column, err := j.tab.Column(name)
 		if err != nil {
 			return err
 		}
-		f, err := j.add(name, c, members)
+		field, err := j.add(name, column, members)
 		if err != nil {
 			return err
 		}
-		fields = append(fields, f)
+		fields = append(fields, field)
 	}
 	j.row = reflect.StructOf(fields)
 	return nil
@@ -105,19 +105,19 @@ func (j *joined) columns(names []string, on string) error {
 
 // keys returns the rows by the values of a column.
 func (j *joined) keys(ctx context.Context, on string) (*rowkey.Index, error) {
-	c, err := j.tab.Column(on)
+	column, err := j.tab.Column(on)
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind() == catalog.Float {
+	if column.Kind() == catalog.Float {
 		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which cannot name files")
 	}
 	keys := rowkey.New(on, "files", stem)
-	err = c.Scan(ctx, func(row int64, v columns.Cell) error {
+	err = column.Scan(ctx, func(row int64, v columns.Cell) error {
 		switch {
 		case v.Null:
 			return nil
-		case c.Kind() == catalog.Int:
+		case column.Kind() == catalog.Int:
 			return keys.Add(row, strconv.FormatInt(v.Int, 10))
 		}
 		return keys.Add(row, string(v.Text))
@@ -127,12 +127,12 @@ func (j *joined) keys(ctx context.Context, on string) (*rowkey.Index, error) {
 
 // match finds the row of each file, before any file is read.
 func (j *joined) match(files []namedFile, o Options) error {
-	m := j.on.Match()
+	match := j.on.Match()
 	j.at = make([]int64, len(files))
 	for i, f := range files {
-		j.at[i] = m.Row(f.uri)
+		j.at[i] = match.Row(f.uri)
 	}
-	return j.end(m, &o)
+	return j.end(match, &o)
 }
 
 // end takes the counts of a match, and refuses files without a row unless the join allows them.
@@ -158,14 +158,14 @@ func (j *joined) Meta() []parquet.WriterOption { return nil }
 
 // Extend implements rowio.Columns: it adds the table's values to the row of file i.
 func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
-	v, src := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
+	value, src := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
 	count := src.NumField()
 	for k := range count {
-		v.Field(k).Set(src.Field(k))
+		value.Field(k).Set(src.Field(k))
 	}
 	if j.at[i] < 0 {
-		return v.Interface(), 0, nil
+		return value.Interface(), 0, nil
 	}
-	size, err := j.set(v, count, j.at[i])
-	return v.Interface(), size, err
+	size, err := j.set(value, count, j.at[i])
+	return value.Interface(), size, err
 }

@@ -72,31 +72,32 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 
 // listed finds the files that the patterns pair.
 func (p *paired) listed(ctx context.Context, base string) error {
-	o := p.o
+	options := p.o
 	for _, s := range p.fields {
 		if s.Pattern == "" {
 			return badField(s, "has no pattern: a catalog of pairs needs one for every field")
 		}
 	}
-	t, err := catalog.Open(ctx, p.name, o.Fields, catalog.Options{Opener: o.Opener, DropIncomplete: o.DropIncomplete})
+	table, err := catalog.Open(ctx, p.name, options.Fields, catalog.Options{Opener: options.Opener,
+		DropIncomplete: options.DropIncomplete})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = t.Close() }()
-	if !t.Listed() {
+	defer func() { _ = table.Close() }()
+	if !table.Listed() {
 		return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"is not a directory, glob or table"), p.name)
 	}
-	o.Counts.Incomplete, _ = t.Dropped()
-	p.files = make([][]namedFile, len(o.Fields))
+	options.Counts.Incomplete, _ = table.Dropped()
+	p.files = make([][]namedFile, len(options.Fields))
 	for i := range p.files {
-		files, err := t.Paths(ctx, i)
+		files, err := table.Paths(ctx, i)
 		if err != nil {
 			return err
 		}
 		for _, path := range files {
 			f := namedFile{path: path}
-			if f.uri, err = uriOf(base, path, o.Absolute); err != nil {
+			if f.uri, err = uriOf(base, path, options.Absolute); err != nil {
 				return err
 			}
 			p.files[i] = append(p.files[i], f)
@@ -117,29 +118,29 @@ func (p *paired) columns() error {
 			len(p.fields), layout.MaxFields)
 	}
 	fields, names := rowFields()
-	for k, s := range p.fields {
-		if err := columnName(s.Field); err != nil {
+	for k, source := range p.fields {
+		if err := columnName(source.Field); err != nil {
 			return err
 		}
 		if k == 0 {
 			continue
 		}
 		for i := range Type.NumField() {
-			f := Type.Field(i)
-			name, rest, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			field := Type.Field(i)
+			name, rest, _ := strings.Cut(field.Tag.Get("parquet"), ",")
 			if name == layout.URI {
-				name = s.Field
+				name = source.Field
 			} else {
-				name = s.Field + layout.FieldSeparator + name
+				name = source.Field + layout.FieldSeparator + name
 			}
-			if names[name] || s.Field == p.fields[0].Field {
-				return badField(s, "%q is a column of the catalog already", name)
+			if names[name] || source.Field == p.fields[0].Field {
+				return badField(source, "%q is a column of the catalog already", name)
 			}
 			names[name] = true
-			f.Name = "Field" + strconv.Itoa(k) + f.Name
-			f.Tag = reflect.StructTag(`parquet:"` + name + "," + rest + `"`)
-			f.Index, f.Offset = nil, 0
-			fields = append(fields, f)
+			field.Name = "Field" + strconv.Itoa(k) + field.Name
+			field.Tag = reflect.StructTag(`parquet:"` + name + "," + rest + `"`)
+			field.Index, field.Offset = nil, 0
+			fields = append(fields, field)
 		}
 	}
 	p.types, p.own = fields, names
@@ -159,12 +160,12 @@ func (p *paired) make(ctx context.Context, i int) (rowio.Row, error) {
 	for k := range p.files {
 		f := p.files[k][i]
 		mtime := mtimeOf(f.path)
-		r, err := readRow(ctx, f, p.o)
+		row, err := readRow(ctx, f, p.o)
 		if err != nil {
 			return rowio.Row{}, err
 		}
-		r.MTime = mtime
-		rows[k] = r
+		row.MTime = mtime
+		rows[k] = row
 	}
 	p.more[i-p.first] = rows[1:]
 	return rows[0], nil
@@ -189,12 +190,12 @@ func (p *paired) Meta() []parquet.WriterOption {
 
 // Extend implements rowio.Columns: it adds the rows of the fields after the first.
 func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
-	v, size := reflect.New(p.row).Elem(), 0
+	value, size := reflect.New(p.row).Elem(), 0
 	count := Type.NumField()
 	set := func(pos int, r *rowio.Row) {
 		src := reflect.ValueOf(r).Elem()
 		for k := range count {
-			v.Field(pos + k).Set(src.Field(k))
+			value.Field(pos + k).Set(src.Field(k))
 		}
 	}
 	set(0, r)
@@ -204,8 +205,8 @@ func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
 		size += other.Bytes()
 	}
 	if p.added != nil {
-		n, err := p.added.set(v, len(p.fields)*count, p.rows[i])
-		return v.Interface(), size + n, err
+		n, err := p.added.set(value, len(p.fields)*count, p.rows[i])
+		return value.Interface(), size + n, err
 	}
-	return v.Interface(), size, nil
+	return value.Interface(), size, nil
 }

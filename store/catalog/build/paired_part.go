@@ -27,7 +27,7 @@ func eachPair(ctx context.Context, paths []string, o Options, add func(File) err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	for i := range p.files[0] {
-		f, err := p.files[0][i].file()
+		file, err := p.files[0][i].file()
 		if err != nil {
 			return err
 		}
@@ -36,9 +36,9 @@ func eachPair(ctx context.Context, paths []string, o Options, add func(File) err
 			if err != nil {
 				return err
 			}
-			f.More = append(f.More, next)
+			file.More = append(file.More, next)
 		}
-		if err := add(f); err != nil {
+		if err := add(file); err != nil {
 			return err
 		}
 	}
@@ -52,14 +52,14 @@ func pairsOf(files []File, o Options) (*paired, error) {
 		return nil, err
 	}
 	for i := range files {
-		f := &files[i]
-		if len(f.More) != len(o.Fields)-1 {
+		file := &files[i]
+		if len(file.More) != len(o.Fields)-1 {
 			return nil, fault.New(fault.Corrupt, "files", fault.NoOffset, "sample %d has %d files for %d fields", i,
-				1+len(f.More), len(o.Fields))
+				1+len(file.More), len(o.Fields))
 		}
-		p.files[0] = append(p.files[0], f.named(&o))
-		for k := range f.More {
-			p.files[k+1] = append(p.files[k+1], f.More[k].named(&o))
+		p.files[0] = append(p.files[0], file.named(&o))
+		for k := range file.More {
+			p.files[k+1] = append(p.files[k+1], file.More[k].named(&o))
 		}
 	}
 	p.row = reflect.StructOf(p.types)
@@ -140,11 +140,11 @@ func (m *pairMerge) group(ctx context.Context, rows parquet.Rows, schema *parque
 	buf := make([]parquet.Row, 64)
 	return eachBatch(ctx, func() (int, error) { return rows.ReadRows(buf) }, func(n int) error {
 		for _, r := range buf[:n] {
-			v := reflect.New(m.part)
-			if err := schema.Reconstruct(v.Interface(), r); err != nil {
+			value := reflect.New(m.part)
+			if err := schema.Reconstruct(value.Interface(), r); err != nil {
 				return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
 			}
-			first, err := m.next(v.Elem())
+			first, err := m.next(value.Elem())
 			if err == nil {
 				err = add(first)
 			}

@@ -78,11 +78,12 @@ func (f *File) named(o *Options) namedFile {
 	if n.path == "" {
 		n.path = f.URI
 	}
-	if m := f.Member; m != nil {
+	if fileMember := f.Member; fileMember != nil {
 		known := source.Known{Size: f.Size, ETag: f.ETag}
-		n.member = &Member{File: n.path, Path: m.Path, Offset: m.Offset, Length: m.Length, Known: known,
+		n.member = &Member{File: n.path, Path: fileMember.Path, Offset: fileMember.Offset, Length: fileMember.Length,
+			Known: known,
 			Open: func(ctx context.Context) (source.Reader, error) {
-				return o.OpenMember(ctx, n.path, known, *m)
+				return o.OpenMember(ctx, n.path, known, *fileMember)
 			}}
 	}
 	return n

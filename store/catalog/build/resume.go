@@ -67,28 +67,28 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 	files := &source.Files{}
 	defer files.Close()
-	r, err := files.Open(ctx, name)
+	file, err := files.Open(ctx, name)
 	if err != nil {
 		return false, err
 	}
-	defer r.Close()
-	return checkCatalog(ctx, r)
+	defer file.Close()
+	return checkCatalog(ctx, file)
 }
 
 // checkCatalog is checkPrevious of an open file.
 func checkCatalog(ctx context.Context, r source.Reader) (masks bool, err error) {
-	f, err := pq.Open(ctx, r)
+	file, err := pq.Open(ctx, r)
 	if err != nil {
 		if errors.Is(err, fault.NotFound) { // only a file that does not exist is skipped
 			err = fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
 		}
 		return false, err
 	}
-	if v := f.Meta[layout.VersionKey]; v != layout.Version {
+	if v := file.Meta[layout.VersionKey]; v != layout.Version {
 		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset,
 			"catalog version %q; this is version %s", v, layout.Version)
 	}
-	return f.Meta[layout.MasksKey] != "", nil
+	return file.Meta[layout.MasksKey] != "", nil
 }
 
 func previousFailed(cause any) error {
@@ -113,15 +113,15 @@ func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error
 				return err
 			}
 		}
-		r := &p.next[0]
-		if r.URI > last {
+		row := &p.next[0]
+		if row.URI > last {
 			return nil
 		}
-		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int {
+		_, wanted := slices.BinarySearchFunc(files, row.URI, func(f namedFile, uri string) int {
 			return strings.Compare(f.uri, uri)
 		})
-		if _, found := rows[r.URI]; wanted && !found && (p.masks || len(r.Index) == 0) {
-			rows[r.URI] = *r
+		if _, found := rows[row.URI]; wanted && !found && (p.masks || len(row.Index) == 0) {
+			rows[row.URI] = *row
 		}
 		p.next = p.next[1:]
 	}

@@ -21,14 +21,14 @@ func IsTable(path string) bool { return columns.IsTable(listing.Extension(path))
 
 // openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
 func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
-	r, ext, err := columns.OpenFile(ctx, opener, name)
+	file, ext, err := columns.OpenFile(ctx, opener, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if columns.IsParquet(ext) {
-		t, err := columns.OpenParquet(ctx, r, 32<<20)
+		t, err := columns.OpenParquet(ctx, file, 32<<20)
 		if err != nil {
-			_ = r.Close()
+			_ = file.Close()
 			return nil, nil, err
 		}
 		names := make([]string, len(t.File.Columns))
@@ -37,12 +37,12 @@ func openTable(ctx context.Context, opener source.Opener, name string, raw ...st
 		}
 		return t, names, nil
 	}
-	defer func() { _ = r.Close() }()
-	t, err := columns.OpenHeld(ctx, r, ext, nil, raw...)
+	defer func() { _ = file.Close() }()
+	held, err := columns.OpenHeld(ctx, file, ext, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return t, t.Names, nil
+	return held, held.Names, nil
 }
 
 // maxAdded bounds the columns of a table that a catalog takes: reflect.StructOf makes a struct type of them.
@@ -77,13 +77,13 @@ func (a *added) add(name string, c columns.Column, own map[string]bool) (reflect
 // set sets the fields of a struct, from field first on, to a row of the table. It returns their size in bytes.
 func (a *added) set(v reflect.Value, first int, row int64) (size int, _ error) {
 	for k, c := range a.cols {
-		x, err := c.Cell(context.Background(), row)
+		cell, err := c.Cell(context.Background(), row)
 		if err != nil {
 			return 0, fault.WithFile(err, a.table)
 		}
-		size += 8 + len(x.Text)
-		if f := v.Field(first + k); !x.Null {
-			f.Set(valueOf(x, f.Type()))
+		size += 8 + len(cell.Text)
+		if f := v.Field(first + k); !cell.Null {
+			f.Set(valueOf(cell, f.Type()))
 		}
 	}
 	return size, nil
@@ -176,20 +176,20 @@ func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (col
 	if name == "" {
 		name = s.Field
 	}
-	c, err := tab.Column(name)
+	column, err := tab.Column(name)
 	if err != nil {
 		asset := columns.AssetColumn(name) // of a STAC item
 		found, aerr := tab.Column(asset)
 		if aerr != nil {
 			return nil, fault.WithPart(err, fmt.Sprintf("field %q", s.Field), fault.NoOffset)
 		}
-		c, name = found, asset
+		column, name = found, asset
 	}
-	if c.Kind() != catalog.Text {
-		return nil, badField(s, "column %q holds %ss, not paths", name, c.Kind())
+	if column.Kind() != catalog.Text {
+		return nil, badField(s, "column %q holds %ss, not paths", name, column.Kind())
 	}
 	taken[name] = true
-	return c, nil
+	return column, nil
 }
 
 // addColumns adds the columns of the table to the type of a row, except columns of paths and of lists.
@@ -200,7 +200,7 @@ func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]
 		if taken[name] || strings.HasPrefix(name, "assets.") && strings.HasSuffix(name, ".href") {
 			continue
 		}
-		c, err := tab.Column(name)
+		column, err := tab.Column(name)
 		if fault.KindOf(err) == fault.Unsupported {
 			if p.o.LeftOut != nil {
 				p.o.LeftOut(name)
@@ -210,11 +210,11 @@ func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]
 		if err != nil {
 			return err
 		}
-		f, err := p.added.add(name, c, p.own)
+		field, err := p.added.add(name, column, p.own)
 		if err != nil {
 			return err
 		}
-		p.types = append(p.types, f)
+		p.types = append(p.types, field)
 	}
 	return nil
 }

@@ -445,62 +445,62 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	if f.member != nil {
 		open, name = memberOpener{f.member}, f.path+layout.MemberSeparator+f.member.Path
 	}
-	a, m, err := catalog.OpenAsset(ctx, open, name, o.MaxChunk)
+	asset, meta, err := catalog.OpenAsset(ctx, open, name, o.MaxChunk)
 	if err != nil {
 		return rowio.Row{}, err
 	}
-	x := a.Index
-	stored := x // as it lies in the file
+	index := asset.Index
+	stored := index // as it lies in the file
 	if f.member != nil {
-		if err := x.Validate(m.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
+		if err := index.Validate(meta.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
 			return rowio.Row{}, fault.WithFile(err, name)
 		}
-		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag
+		meta.Size, asset.ETag = f.member.Known.Size, f.member.Known.ETag
 		if f.member.Head > 0 {
-			stored = x.Shift(-f.member.Head)
-			m.Blob = stored.AppendBlob(nil)
+			stored = index.Shift(-f.member.Head)
+			meta.Blob = stored.AppendBlob(nil)
 		}
 	}
-	r := rowio.Row{
-		URI: f.uri, Bands: int32(x.StepBands()), Height: int32(x.Height), Width: int32(x.Width),
-		DType: x.DType.String(), NoData: x.NoData, Size: m.Size,
+	row := rowio.Row{
+		URI: f.uri, Bands: int32(index.StepBands()), Height: int32(index.Height), Width: int32(index.Width),
+		DType: index.DType.String(), NoData: index.NoData, Size: meta.Size,
 	}
 	if f.member != nil {
-		r.Offset, r.Length = &f.member.Offset, &f.member.Length
+		row.Offset, row.Length = &f.member.Offset, &f.member.Length
 	}
-	if a.ETag != "" {
-		r.ETag = &a.ETag
+	if asset.ETag != "" {
+		row.ETag = &asset.ETag
 	}
-	if m.Format == catalog.FormatRumi {
-		r.Header = m.Blob
+	if meta.Format == catalog.FormatRumi {
+		row.Header = meta.Blob
 	}
-	if kept := m.Kept(stored); r.Header == nil || !bytes.Equal(kept, r.Header) {
-		r.Index = kept
+	if kept := meta.Kept(stored); row.Header == nil || !bytes.Equal(kept, row.Header) {
+		row.Index = kept
 	}
-	if x.NoDataBits != nil {
-		s := strconv.FormatUint(*x.NoDataBits, 10)
-		v := float64(*x.NoDataBits)
-		if x.DType == chunk.Int64 {
-			s, v = strconv.FormatInt(int64(*x.NoDataBits), 10), float64(int64(*x.NoDataBits))
+	if index.NoDataBits != nil {
+		s := strconv.FormatUint(*index.NoDataBits, 10)
+		v := float64(*index.NoDataBits)
+		if index.DType == chunk.Int64 {
+			s, v = strconv.FormatInt(int64(*index.NoDataBits), 10), float64(int64(*index.NoDataBits))
 		}
-		r.NoDataExact = &s
-		if r.NoData == nil {
-			r.NoData = &v
+		row.NoDataExact = &s
+		if row.NoData == nil {
+			row.NoData = &v
 		}
 	}
-	if m.EPSG > 0 && m.EPSG <= math.MaxInt32 {
-		e := int32(m.EPSG)
-		r.EPSG = &e
+	if meta.EPSG > 0 && meta.EPSG <= math.MaxInt32 {
+		e := int32(meta.EPSG)
+		row.EPSG = &e
 	}
-	if m.CRS != "" {
-		r.CRS = &m.CRS
+	if meta.CRS != "" {
+		row.CRS = &meta.CRS
 	}
-	if names := catalog.NamesText(a.Names); names != "" {
-		r.Names = &names
+	if names := catalog.NamesText(asset.Names); names != "" {
+		row.Names = &names
 	}
-	if b, ok := m.Bounds(x.Height, x.Width); ok {
-		r.Transform = m.Transform[:]
-		r.MinX, r.MinY, r.MaxX, r.MaxY = &b[0], &b[1], &b[2], &b[3]
+	if b, ok := meta.Bounds(index.Height, index.Width); ok {
+		row.Transform = meta.Transform[:]
+		row.MinX, row.MinY, row.MaxX, row.MaxY = &b[0], &b[1], &b[2], &b[3]
 	}
-	return r, nil
+	return row, nil
 }

@@ -29,18 +29,18 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 	if !taco.Is(ctx, files, path) {
 		return nil, ctx.Err()
 	}
-	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	dataset, err := taco.Open(ctx, files, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
+	defer dataset.Close()
 	members := []build.Member{}
 	known := map[string]source.Known{}
-	for e, err := range d.Leaves(ctx, false) {
+	for e, err := range dataset.Leaves(ctx, false) {
 		if err != nil {
 			return nil, err
 		}
-		is, err := isRaster(ctx, files, d, e)
+		is, err := isRaster(ctx, files, dataset, e)
 		if err != nil {
 			return nil, err
 		}
@@ -71,12 +71,12 @@ func isRaster(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.
 		}
 		return false, nil
 	}
-	r, err := taco.Section(ctx, files, e)
+	file, err := taco.Section(ctx, files, e)
 	if err != nil {
 		return false, err
 	}
-	is := catalog.IsRaster(ctx, r)
-	return is, r.Close()
+	is := catalog.IsRaster(ctx, file)
+	return is, file.Close()
 }
 
 // knownOf opens a file, once, to learn its size and tag.
@@ -85,12 +85,12 @@ func knownOf(ctx context.Context, files source.Opener, uri string,
 	if k, ok := known[uri]; ok {
 		return k, nil
 	}
-	r, err := files.Open(ctx, uri)
+	file, err := files.Open(ctx, uri)
 	if err != nil {
 		return source.Known{}, fault.WithFile(err, uri)
 	}
-	known[uri] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	return known[uri], r.Close()
+	known[uri] = source.Known{Size: file.Size(), ETag: source.ETag(file)}
+	return known[uri], file.Close()
 }
 
 // Open opens a member that a list names.

@@ -77,12 +77,12 @@ func (a *appending) open(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		names, c, top, err := indexed(ctx, a.opener, path)
+		names, collection, top, err := indexed(ctx, a.opener, path)
 		if err != nil {
 			return err
 		}
 		if a.collection == nil {
-			a.collection = c
+			a.collection = collection
 		}
 		if a.top == nil && top != nil {
 			a.top, a.topOf = top, name
@@ -103,11 +103,11 @@ func (a *appending) open(ctx context.Context) error {
 
 // indexed returns the names of the ZIPs of an index, its description, and its level 0 if it has tables.
 func indexed(ctx context.Context, o source.Opener, path string) (names []string, c *Collection, top *level, err error) {
-	d, err := taco.Open(ctx, o, []string{path}, taco.Options{})
+	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() { err = errors.Join(err, dataset.Close()) }()
 	var doc struct {
 		Sources struct {
 			Files []string `json:"files"`
@@ -116,7 +116,7 @@ func indexed(ctx context.Context, o source.Opener, path string) (names []string,
 			Files []string `json:"dataset_sources"`
 		} `json:"_tacocat"`
 	}
-	if err := json.Unmarshal(d.Collection(), &doc); err != nil {
+	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
 		return nil, nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	if names = doc.Sources.Files; names == nil {
@@ -132,23 +132,23 @@ func indexed(ctx context.Context, o source.Opener, path string) (names []string,
 				"%q is not a file below its folder", name), path)
 		}
 	}
-	if c, err = CollectionOf(d); err == nil && FormOf(path) != Tacollection {
-		top, err = topOf(ctx, d)
+	if c, err = CollectionOf(dataset); err == nil && FormOf(path) != Tacollection {
+		top, err = topOf(ctx, dataset)
 	}
 	return names, c, top, err
 }
 
 // topOf returns level 0 of an index with its columns in memory.
 func topOf(ctx context.Context, d *taco.Dataset) (*level, error) {
-	t, err := d.Level(ctx, 0)
+	table, err := d.Level(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]int, t.Len())
+	rows := make([]int, table.Len())
 	for i := range rows {
 		rows[i] = i
 	}
-	l, err := copiedLevel(ctx, d, t, 0, rows, make([]int32, len(rows)))
+	l, err := copiedLevel(ctx, d, table, 0, rows, make([]int32, len(rows)))
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +169,12 @@ func (a *appending) recover() error {
 	if err != nil {
 		return err
 	}
-	b, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	// A journal holds the name of a part. With any other content no file is removed.
-	if name := string(b); isPart(name) && !slices.Contains(a.zips, name) {
+	if name := string(data); isPart(name) && !slices.Contains(a.zips, name) {
 		if err := removed(pathname.Join(a.folder, name)); err != nil {
 			return err
 		}

@@ -76,33 +76,33 @@ func (a *archive) beginWith(name string, size int64, crc uint32, extra []byte) (
 		return nil, nil, fault.New(fault.Limit, "sample", fault.NoOffset, "its path has %d bytes, a ZIP allows %d",
 			len(name), maxName)
 	}
-	h := &zip.FileHeader{Name: name, Method: zip.Store, CRC32: crc, CompressedSize64: uint64(size),
+	header := &zip.FileHeader{Name: name, Method: zip.Store, CRC32: crc, CompressedSize64: uint64(size),
 		UncompressedSize64: uint64(size)}
 	//lint:ignore SA1019 CreateRaw writes this field, and does not look at Modified
-	h.ModifiedDate = dosDate
-	h.SetMode(0o644)
+	header.ModifiedDate = dosDate
+	header.SetMode(0o644)
 	if a.utf8 {
-		h.Flags |= utf8Flag
+		header.Flags |= utf8Flag
 	}
 	for i := range len(name) {
 		if name[i] >= 0x80 {
-			h.Flags |= utf8Flag
+			header.Flags |= utf8Flag
 		}
 	}
 	if size >= math.MaxUint32 {
 		// The library adds this field in the central directory only.
-		h.ReaderVersion = zip64Version
-		h.Extra = binary.LittleEndian.AppendUint16(nil, 1)
-		h.Extra = binary.LittleEndian.AppendUint16(h.Extra, 16)
-		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
-		h.Extra = binary.LittleEndian.AppendUint64(h.Extra, uint64(size))
+		header.ReaderVersion = zip64Version
+		header.Extra = binary.LittleEndian.AppendUint16(nil, 1)
+		header.Extra = binary.LittleEndian.AppendUint16(header.Extra, 16)
+		header.Extra = binary.LittleEndian.AppendUint64(header.Extra, uint64(size))
+		header.Extra = binary.LittleEndian.AppendUint64(header.Extra, uint64(size))
 	}
-	h.Extra = append(h.Extra, extra...)
+	header.Extra = append(header.Extra, extra...)
 	a.directory += int64(directoryBytes + len(name))
 	a.entries++
-	w, err := a.zip.CreateRaw(h)
-	h.Extra = nil
-	return h, w, err
+	w, err := a.zip.CreateRaw(header)
+	header.Extra = nil
+	return header, w, err
 }
 
 // add writes an entry and returns the place of its bytes.
@@ -125,7 +125,7 @@ func (a *archive) addNew(name string, b []byte) (span, error) {
 func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
 	a.hold(head+crcAt, crcBytes)
-	h, w, err := a.begin(name, size, 0)
+	header, w, err := a.begin(name, size, 0)
 	if err != nil {
 		return span{}, err
 	}
@@ -141,8 +141,8 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	h.CRC32 = sum.Sum32()
-	return s, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
+	header.CRC32 = sum.Sum32()
+	return s, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
 }
 
 // skip adds an entry whose bytes are in the file. copied says that copy may have written it.
@@ -174,29 +174,29 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 func (a *archive) reserve() (*zip.FileHeader, error) {
 	a.hold(crcAt, crcBytes)
 	a.hold(int64(taco2.HeaderAt), taco2.HeaderBytes)
-	h, w, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
+	header, w, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
 	if err != nil {
 		return nil, err
 	}
 	_, err = w.Write(make([]byte, taco2.HeaderBytes))
-	return h, err
+	return header, err
 }
 
 // close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
 // with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
 func (a *archive) close(h *zip.FileHeader, places []span) error {
-	b := make([]byte, 4, taco2.HeaderBytes)
-	b[0] = byte(len(places))
+	buf := make([]byte, 4, taco2.HeaderBytes)
+	buf[0] = byte(len(places))
 	for _, s := range places {
-		b = binary.LittleEndian.AppendUint64(b, uint64(s.off))
-		b = binary.LittleEndian.AppendUint64(b, uint64(s.size))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(s.off))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(s.size))
 	}
-	b = b[:taco2.HeaderBytes]
-	h.CRC32 = crc32.ChecksumIEEE(b)
+	buf = buf[:taco2.HeaderBytes]
+	h.CRC32 = crc32.ChecksumIEEE(buf)
 	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32)); err != nil {
 		return err
 	}
-	if err := a.patch(int64(taco2.HeaderAt), b); err != nil {
+	if err := a.patch(int64(taco2.HeaderAt), buf); err != nil {
 		return err
 	}
 	if err := a.zip.Close(); err != nil {

@@ -248,12 +248,12 @@ func (c *Collection) Check() error {
 	case utf8.RuneCountInString(c.Title) > taco2.MaxTitle:
 		return bad("title has %d characters: it may have %d", utf8.RuneCountInString(c.Title), taco2.MaxTitle)
 	}
-	if e := c.Extent; e != nil {
-		if len(e.Spatial) != 4 || e.Spatial[1] > e.Spatial[3] || slices.Min(e.Spatial) < -180 ||
-			slices.Max(e.Spatial) > 180 || max(-e.Spatial[1], e.Spatial[3]) > 90 {
-			return bad("extent.spatial is %v: it must be [west, south, east, north] in degrees", e.Spatial)
+	if extent := c.Extent; extent != nil {
+		if len(extent.Spatial) != 4 || extent.Spatial[1] > extent.Spatial[3] || slices.Min(extent.Spatial) < -180 ||
+			slices.Max(extent.Spatial) > 180 || max(-extent.Spatial[1], extent.Spatial[3]) > 90 {
+			return bad("extent.spatial is %v: it must be [west, south, east, north] in degrees", extent.Spatial)
 		}
-		if err := checkTimes(e.Temporal); err != nil {
+		if err := checkTimes(extent.Temporal); err != nil {
 			return err
 		}
 	}
@@ -293,19 +293,19 @@ func (c Collection) document(more ...member) ([]byte, error) {
 // returned all the same: the caller may add them. Members of generation 1 get their form of generation 2 (see upgrade);
 // those that have none are left out.
 func CollectionOf(d *taco.Dataset) (*Collection, error) {
-	c := &Collection{}
+	collection := &Collection{}
 	doc := d.Collection()
 	if doc == nil {
-		return c, nil
+		return collection, nil
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &members); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	if taco3.Version(doc) != "" {
-		c.modern(members)
+		collection.modern(members)
 	} else {
-		c.said = saidOf(members[fieldsMember])
+		collection.said = saidOf(members[fieldsMember])
 	}
 	old := !strings.HasPrefix(string(members["taco_version"]), `"2.`)
 	if old {
@@ -317,14 +317,14 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 		if err != nil {
 			return nil, err
 		}
-		next := *c
+		next := *collection
 		if err := next.Set(text); err == nil {
-			*c = next
+			*collection = next
 		} else if !old {
 			return nil, err
 		}
 	}
-	return c, nil
+	return collection, nil
 }
 
 // SubsetOf changes a description of a whole dataset into one of a subset of it, made on the given day.

@@ -166,28 +166,28 @@ func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error
 	if err != nil {
 		return err
 	}
-	d, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
+	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if parts := d.Parts(); len(parts) != 1 || d.Format() != taco2.ZIPFormat {
-		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", d.Format())
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	if parts := dataset.Parts(); len(parts) != 1 || dataset.Format() != taco2.ZIPFormat {
+		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Format())
 	}
-	t, err := d.Level(ctx, 0)
+	table, err := dataset.Level(ctx, 0)
 	if err != nil {
 		return err
 	}
-	rows := make([]int, t.Len())
+	rows := make([]int, table.Len())
 	for i := range rows {
 		rows[i] = i
 	}
-	c, err := CollectionOf(d)
+	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return err
 	}
-	w := &writer{collection: *c}
-	if w.levels, err = copied(ctx, d, rows, ZIP); err != nil {
+	w := &writer{collection: *collection}
+	if w.levels, err = copied(ctx, dataset, rows, ZIP); err != nil {
 		return err
 	}
 	return x.join(ctx, w, name)
@@ -220,12 +220,12 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 			x.levels = append(x.levels, nil)
 			x.fields = append(x.fields, member{levelName(k), w.fields(k)})
 		}
-		t := tables.Join(w.consolidated(k), tables.FromVectors([]string{taco.SourceColumn},
+		table := tables.Join(w.consolidated(k), tables.FromVectors([]string{taco.SourceColumn},
 			[]*tables.Vector{tables.NewStrings(sources, nil)}))
-		if err := x.sameColumns(k, t); err != nil {
+		if err := x.sameColumns(k, table); err != nil {
 			return err
 		}
-		x.levels[k] = append(x.levels[k], t)
+		x.levels[k] = append(x.levels[k], table)
 	}
 	if err := x.count(tree); err != nil {
 		return err
@@ -264,13 +264,14 @@ func (x *index) sameColumns(k int, t *tables.Table) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, format, args...)
 	}
-	for _, c := range t.Columns() {
-		i := first.Index(c.Name)
+	for _, column := range t.Columns() {
+		i := first.Index(column.Name)
 		if i < 0 {
-			return bad("has a column %q, which %q has not", c.Name, name)
+			return bad("has a column %q, which %q has not", column.Name, name)
 		}
-		if was := first.Columns()[i].Type; was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type) {
-			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, name)
+		if was := first.Columns()[i].Type; was.Kind != tables.Null && column.Type.Kind != tables.Null &&
+			!was.Equal(column.Type) {
+			return bad("column %q has type %v, and %v in %q", column.Name, column.Type, was, name)
 		}
 	}
 	for _, c := range first.Columns() {
@@ -303,30 +304,30 @@ func (x *index) count(tree *taco2.PIT) error {
 
 // describe adds the description of a ZIP.
 func (x *index) describe(ctx context.Context, w *writer, name string) error {
-	c := w.collection
-	if err := c.Check(); err != nil {
+	collection := w.collection
+	if err := collection.Check(); err != nil {
 		return err
 	}
-	if c.Extent == nil {
+	if collection.Extent == nil {
 		var err error
-		if c.Extent, err = extentOf(ctx, w.levels); err != nil {
+		if collection.Extent, err = extentOf(ctx, w.levels); err != nil {
 			return err
 		}
-		if c.Extent == nil {
-			c.Extent = world()
+		if collection.Extent == nil {
+			collection.Extent = world()
 		}
 	}
 	if len(x.sources.Files) == 0 {
-		x.collection = c
-		x.collection.Extent = &Extent{Spatial: c.Extent.Spatial, Temporal: c.Extent.Temporal}
+		x.collection = collection
+		x.collection.Extent = &Extent{Spatial: collection.Extent.Spatial, Temporal: collection.Extent.Temporal}
 	} else if x.collection.Extent != nil { // Edit may have removed it
-		x.collection.Extent.cover(c.Extent)
+		x.collection.Extent.cover(collection.Extent)
 	}
 	s := &x.sources
 	s.Count++
-	s.IDs, s.Files = append(s.IDs, c.ID), append(s.Files, name)
-	s.Extents = append(s.Extents, taco2.Extent{File: name, ID: c.ID, Spatial: c.Extent.Spatial,
-		Temporal: c.Extent.Temporal})
+	s.IDs, s.Files = append(s.IDs, collection.ID), append(s.Files, name)
+	s.Extents = append(s.Extents, taco2.Extent{File: name, ID: collection.ID, Spatial: collection.Extent.Spatial,
+		Temporal: collection.Extent.Temporal})
 	return nil
 }
 
@@ -359,15 +360,15 @@ func (x *index) encoded(ctx context.Context, form Form) (out indexFiles, err err
 		return out, err
 	}
 	for k, parts := range x.levels {
-		t, err := tables.Concat(parts, tables.Strict)
+		table, err := tables.Concat(parts, tables.Strict)
 		if err != nil {
 			return out, fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
-		b, err := encoded(ctx, t)
+		data, err := encoded(ctx, table)
 		if err != nil {
 			return out, err
 		}
-		out.add(levelName(k)+".parquet", b)
+		out.add(levelName(k)+".parquet", data)
 	}
 	return out, nil
 }
@@ -390,13 +391,13 @@ func writeTacocat(path string, files indexFiles) error {
 				"exists and is not an index: it has no %s", collName)
 		}
 	}
-	f, err := durable.NewFolder(path)
+	folder, err := durable.NewFolder(path)
 	if err != nil {
 		return err
 	}
 	put := func(name string, b []byte) {
 		if err == nil {
-			err = writeNew(pathname.Join(f.Path, name), written(b))
+			err = writeNew(pathname.Join(folder.Path, name), written(b))
 		}
 	}
 	for k, b := range files.tables {
@@ -404,10 +405,10 @@ func writeTacocat(path string, files indexFiles) error {
 	}
 	put(collName, files.doc)
 	if err == nil {
-		err = f.Replace(path)
+		err = folder.Replace(path)
 	}
 	if err != nil {
-		return errors.Join(err, f.Remove())
+		return errors.Join(err, folder.Remove())
 	}
 	return nil
 }

@@ -20,11 +20,11 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*lev
 	var levels []*level
 	parents := make([]int32, len(rows))
 	for k := 0; ; k++ {
-		t, err := d.Level(ctx, k)
+		table, err := d.Level(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		l, err := copiedLevel(ctx, d, t, k, rows, parents)
+		l, err := copiedLevel(ctx, d, table, k, rows, parents)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*lev
 		if k+1 >= d.Levels() {
 			break
 		}
-		if rows, parents, err = below(ctx, d, t, l, k, rows); err != nil {
+		if rows, parents, err = below(ctx, d, table, l, k, rows); err != nil {
 			return nil, err
 		}
 		if len(rows) == 0 {

@@ -158,11 +158,11 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 		}
 		metadata[i] = member{l.Name, declaredColumns(c.cols)}
 		joined := w.stored(l).with(c)
-		b, err := joined.encoded(ctx, l.Name, joined.table())
+		data, err := joined.encoded(ctx, l.Name, joined.table())
 		if err != nil {
 			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
 		}
-		out = append(out, b)
+		out = append(out, data)
 	}
 	doc, err := w.namedDocument(ctx, metadata)
 	out[0] = doc
@@ -189,7 +189,7 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, e
 	for i, row := range l.rows {
 		rows[i] = int(row)
 	}
-	t := table.Take(rows).Rename(func(name string) string { // what the source calls it if other levels have the name
+	tbl := table.Take(rows).Rename(func(name string) string { // what the source calls it if other levels have the name
 		return strings.TrimPrefix(name, taco3.LevelColumn(l.Name, ""))
 	})
 	shared := 0
@@ -200,22 +200,22 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, e
 	}
 	if shared > 1 { // the columns of the other tables have no values in these rows, and are not declared
 		var keep []int
-		for i := range t.Columns() {
-			v, err := t.At(ctx, i)
+		for i := range tbl.Columns() {
+			values, err := tbl.At(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			_, declared := w.collection.declared[l.Name][t.Columns()[i].Name]
-			for row := 0; row < v.Len() && !declared; row++ {
-				declared = !v.Null(row)
+			_, declared := w.collection.declared[l.Name][tbl.Columns()[i].Name]
+			for row := 0; row < values.Len() && !declared; row++ {
+				declared = !values.Null(row)
 			}
 			if declared {
 				keep = append(keep, i)
 			}
 		}
-		t = t.Select(keep)
+		tbl = tbl.Select(keep)
 	}
-	return modern(ctx, t, func(name string, typ tables.Type) tables.Type {
+	return modern(ctx, tbl, func(name string, typ tables.Type) tables.Type {
 		if d, ok := w.collection.declared[l.Name][name]; ok {
 			return d.Form(typ)
 		}

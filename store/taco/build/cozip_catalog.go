@@ -60,33 +60,33 @@ func gatherCozips(ctx context.Context, zips []string, path string, o Options) (*
 
 // isCozip reports whether a path is a ZIP of TACO 3.
 func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
-	d, err := taco.Open(ctx, o, []string{path}, taco.Options{})
+	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {
 		return false, err
 	}
-	return d.Format() == taco3.ZIPFormat, d.Close()
+	return dataset.Format() == taco3.ZIPFormat, dataset.Close()
 }
 
 // add adds a ZIP, which has a name in the catalog.
 func (x *cozips) add(ctx context.Context, o source.Opener, zip, name string) (err error) {
-	d, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
+	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if d.Format() != taco3.ZIPFormat || len(d.Parts()) != 1 {
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	if dataset.Format() != taco3.ZIPFormat || len(dataset.Parts()) != 1 {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index of TACO 3 is of ZIPs of TACO 3",
-			d.Format())
+			dataset.Format())
 	}
 	var doc map[string]json.RawMessage
-	if err := json.Unmarshal(d.Collection(), &doc); err != nil {
+	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	metadata, err := x.same(doc)
 	if err != nil {
 		return err
 	}
-	names := d.LevelNames()
+	names := dataset.LevelNames()
 	x.names = names
 	if x.bases == nil {
 		x.bases, x.levels, x.parts = make([]int, len(names)), make([]*namedColumns, len(names)),
@@ -94,12 +94,12 @@ func (x *cozips) add(ctx context.Context, o source.Opener, zip, name string) (er
 	}
 	rows := make([]int, len(names))
 	for i, level := range names {
-		t, err := d.LevelTable(ctx, level)
+		table, err := dataset.LevelTable(ctx, level)
 		if err != nil {
 			return err
 		}
-		rows[i] = t.Len()
-		if err := x.level(ctx, i, t, name, metadata[level]); err != nil {
+		rows[i] = table.Len()
+		if err := x.level(ctx, i, table, name, metadata[level]); err != nil {
 			return fault.WithPart(err, level, fault.NoOffset)
 		}
 	}
@@ -162,7 +162,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		above = x.bases[x.above(i)]
 	}
 	for k, column := range t.Columns() {
-		v, err := t.At(ctx, k)
+		values, err := t.At(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -173,16 +173,16 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 			if column.Name == taco2.ColumnParent {
 				base = above
 			}
-			numbers := slices.Clone(v.Ints())
+			numbers := slices.Clone(values.Ints())
 			for row := range numbers {
 				numbers[row] += int64(base)
 			}
-			typ, v = rowID, tables.NewInts(position, numbers, nil)
+			typ, values = rowID, tables.NewInts(position, numbers, nil)
 		case taco2.ColumnRelative:
 			typ = nameType
 		case taco2.ColumnID:
 			typ = nameType
-			if err := x.unique(v, name); err != nil {
+			if err := x.unique(values, name); err != nil {
 				return err
 			}
 		default:
@@ -190,7 +190,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				typ = d.Form(typ)
 			}
 		}
-		c.add(column.Name, typ, v)
+		c.add(column.Name, typ, values)
 	}
 	sources := make([]string, t.Len())
 	for row := range sources {
@@ -271,15 +271,15 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 // encoded returns the tables and COLLECTION.json.
 func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
 	for i, level := range x.names {
-		t, err := tables.Concat(x.parts[i], tables.Strict)
+		table, err := tables.Concat(x.parts[i], tables.Strict)
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}
-		b, err := x.levels[i].encoded(ctx, level, t)
+		data, err := x.levels[i].encoded(ctx, level, table)
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}
-		out.add(taco3.TableName(level), b)
+		out.add(taco3.TableName(level), data)
 	}
 	members := []member{}
 	for _, name := range slices.Sorted(maps.Keys(x.members)) {

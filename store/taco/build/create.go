@@ -112,7 +112,7 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 		err := durable.WriteFile(path, func(f *os.File) error { return file(ctx, disk(f)) })
 		return &w.result, err
 	}
-	f, err := durable.NewFolder(path)
+	folder, err := durable.NewFolder(path)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	case w.o.Form == CozipFolder:
 		fill = w.namedFolder
 	}
-	if err = fill(ctx, f.Path); err == nil {
-		err = f.Place(path)
+	if err = fill(ctx, folder.Path); err == nil {
+		err = folder.Place(path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Remove())
+		return nil, errors.Join(err, folder.Remove())
 	}
 	return &w.result, nil
 }

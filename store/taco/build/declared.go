@@ -49,14 +49,14 @@ const columnsMember = "columns"
 
 // declare reads columnsMember, and removes it.
 func declare(members map[string]json.RawMessage, into map[string]Declared) (map[string]Declared, error) {
-	b, ok := members[columnsMember]
+	raw, ok := members[columnsMember]
 	if !ok {
 		return into, nil
 	}
 	delete(members, columnsMember)
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(b, &fields); err != nil {
-		return nil, badMember("columns is %.100s: it must be an object with a member for each column", b)
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, badMember("columns is %.100s: it must be an object with a member for each column", raw)
 	}
 	into = maps.Clone(into)
 	if into == nil {
@@ -88,22 +88,22 @@ func keyOf(k int, name string) string {
 // typed converts columns of all levels to their declared types. A declared column that no level has is an error.
 func typed(ctx context.Context, declared map[string]Declared, levels []*tables.Table) error {
 	left := maps.Clone(declared)
-	for k, t := range levels {
-		for i, column := range t.Columns() {
+	for k, table := range levels {
+		for i, column := range table.Columns() {
 			d, ok := declared[keyOf(k, column.Name)]
 			delete(left, keyOf(k, column.Name))
 			want := declaredTypes[d.Type]
 			if !ok || d.Type == "" || column.Type.Equal(want) {
 				continue
 			}
-			v, err := t.At(ctx, i)
+			values, err := table.At(ctx, i)
 			if err == nil {
-				v, err = cast(v, want)
+				values, err = cast(values, want)
 			}
 			if err != nil {
 				return fault.WithPart(err, "column "+keyOf(k, column.Name), fault.NoOffset)
 			}
-			levels[k] = replacedInPlace(levels[k], i, column.Name, v)
+			levels[k] = replacedInPlace(levels[k], i, column.Name, values)
 		}
 	}
 	if len(left) == 0 {

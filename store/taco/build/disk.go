@@ -17,11 +17,11 @@ var disk = func(f *os.File) archiveFile { return f }
 
 // writeNew writes a file that does not exist yet.
 func writeNew(name string, write func(f io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(disk(f)), f.Close())
+	return errors.Join(write(disk(file)), file.Close())
 }
 
 // written returns what writes pieces to a file, one after the other.

@@ -93,13 +93,13 @@ func (e *editing) columns() bool {
 
 // read reads the container, and makes the changes in memory. Nothing is read of it afterwards but where files are.
 func (e *editing) read(ctx context.Context) (err error) {
-	d, err := taco.Open(ctx, e.writer.o.Opener, []string{e.path}, taco.Options{})
+	dataset, err := taco.Open(ctx, e.writer.o.Opener, []string{e.path}, taco.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	e.format, e.doc = d.Format(), d.Collection()
-	parts := d.Parts()
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	e.format, e.doc = dataset.Format(), dataset.Collection()
+	parts := dataset.Parts()
 	known := []string{taco2.ZIPFormat, taco2.FolderFormat, taco2.TacocatFormat}
 	if len(parts) != 1 || !slices.Contains(known, e.format) {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset,
@@ -108,34 +108,34 @@ func (e *editing) read(ctx context.Context) (err error) {
 	if e.indexOf = e.path; filepath.Base(e.path) != tacocatName {
 		e.indexOf = pathname.Join(e.path, tacocatName)
 	}
-	c, err := CollectionOf(d)
+	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return err
 	}
-	e.writer.collection = *c
+	e.writer.collection = *collection
 	if e.changes.Describe != nil {
 		if err := e.changes.Describe(&e.writer.collection); err != nil {
 			return err
 		}
 	}
-	if extent := e.writer.collection.Extent; extent != c.Extent {
+	if extent := e.writer.collection.Extent; extent != collection.Extent {
 		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
 	}
 	for oldName, newName := range e.changes.Rename {
 		if prefix, _, ok := strings.Cut(oldName, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
 			newName = prefix + ":" + newName
 		}
-		if c.said[oldName] != "" {
-			c.said[newName] = c.said[oldName]
+		if collection.said[oldName] != "" {
+			collection.said[newName] = collection.said[oldName]
 		}
 	}
 	if e.columns() {
 		if e.format == taco2.TacocatFormat {
-			if err = e.readIndex(ctx, d); err == nil {
+			if err = e.readIndex(ctx, dataset); err == nil {
 				err = e.typeIndex(ctx)
 			}
 		} else {
-			err = e.readLevels(ctx, d)
+			err = e.readLevels(ctx, dataset)
 		}
 		if err != nil {
 			return err
@@ -146,11 +146,11 @@ func (e *editing) read(ctx context.Context) (err error) {
 
 // readLevels reads the columns of a ZIP or folder and changes them.
 func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
-	t, err := d.Level(ctx, 0)
+	table, err := d.Level(ctx, 0)
 	if err != nil {
 		return err
 	}
-	rows := make([]int, t.Len())
+	rows := make([]int, table.Len())
 	for i := range rows {
 		rows[i] = i
 	}
@@ -179,27 +179,27 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
 func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 	var levels []Level
 	for k := range d.Levels() {
-		t, err := d.Level(ctx, k)
+		table, err := d.Level(ctx, k)
 		if err != nil {
 			return err
 		}
-		was := t
-		if t, err = e.changes.apply(t, k, d.Levels()); err != nil {
+		was := table
+		if table, err = e.changes.apply(table, k, d.Levels()); err != nil {
 			return err
 		}
-		if k > 0 && tables.Names(t.Columns()) != tables.Names(was.Columns()) {
+		if k > 0 && tables.Names(table.Columns()) != tables.Names(was.Columns()) {
 			return errInZIPs(k)
 		}
-		e.tables = append(e.tables, t)
+		e.tables = append(e.tables, table)
 		if !e.writer.o.adds() {
 			continue
 		}
-		l := Level{Columns: t.Columns(), Table: t}
+		l := Level{Columns: table.Columns(), Table: table}
 		parents, err := d.Parents(ctx, k)
 		if err != nil {
 			return err
 		}
-		for row := range t.Len() {
+		for row := range table.Len() {
 			entry, err := d.EntryAt(ctx, k, row)
 			if err != nil {
 				return err
@@ -220,16 +220,16 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		return nil
 	}
 	added, err := e.writer.o.further(ctx, levels)
-	for k, t := range added {
-		if err != nil || t == nil {
+	for k, table := range added {
+		if err != nil || table == nil {
 			continue
 		}
 		if k > 0 {
 			return errInZIPs(k)
 		}
 		s := schema{types: map[string]tables.Type{}}
-		if err = s.addLevel(t, k); err == nil {
-			e.tables[k] = replaced(e.tables[k], t)
+		if err = s.addLevel(table, k); err == nil {
+			e.tables[k] = replaced(e.tables[k], table)
 		}
 	}
 	return err
@@ -366,11 +366,11 @@ func (e *editing) index(ctx context.Context) error {
 	}
 	files := indexFiles{doc: doc}
 	for k, t := range e.tables {
-		b, err := encoded(ctx, t)
+		data, err := encoded(ctx, t)
 		if err != nil {
 			return err
 		}
-		files.add(levelName(k)+".parquet", b)
+		files.add(levelName(k)+".parquet", data)
 	}
 	return writeTacocat(e.indexOf, files)
 }

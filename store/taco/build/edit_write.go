@@ -19,12 +19,12 @@ import (
 
 // zip writes the new tables of a ZIP behind its end, and then the TACO_HEADER that has their places.
 func (e *editing) zip(ctx context.Context) (err error) {
-	r, err := (&source.Files{}).Open(ctx, e.path)
+	file, err := (&source.Files{}).Open(ctx, e.path)
 	if err != nil {
 		return err
 	}
-	l, err := taco2.ReadLayout(ctx, r)
-	if err = errors.Join(err, r.Close()); err != nil {
+	layout, err := taco2.ReadLayout(ctx, file)
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(e.path, os.O_RDWR, 0)
@@ -33,18 +33,18 @@ func (e *editing) zip(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	// No header names bytes past this end: an interrupted run left them.
-	if err := f.Truncate(l.End); err != nil {
+	if err := f.Truncate(layout.End); err != nil {
 		return err
 	}
-	if err := e.behind(ctx, f, l); err != nil {
+	if err := e.behind(ctx, f, layout); err != nil {
 		// The old header is in place: without the new tables the file is as it was.
-		return errors.Join(err, f.Truncate(l.End))
+		return errors.Join(err, f.Truncate(layout.End))
 	}
 	// The tables must be on the disk before the header that names them. The header is one write within one sector.
 	if err := durable.SyncFile(f); err != nil {
-		return errors.Join(err, f.Truncate(l.End))
+		return errors.Join(err, f.Truncate(layout.End))
 	}
-	if _, err := disk(f).WriteAt(l.Head, 0); err != nil {
+	if _, err := disk(f).WriteAt(layout.Head, 0); err != nil {
 		return err
 	}
 	return durable.SyncFile(f)
@@ -156,18 +156,18 @@ func (e *editing) folder(ctx context.Context) error {
 		}
 		return nil
 	}
-	f, err := durable.NewFolder(e.path)
+	folder, err := durable.NewFolder(e.path)
 	if err != nil {
 		return err
 	}
-	if err = w.folder(ctx, f.Path); err == nil {
-		err = e.others(f.Path)
+	if err = w.folder(ctx, folder.Path); err == nil {
+		err = e.others(folder.Path)
 	}
 	if err == nil {
-		err = f.Replace(e.path)
+		err = folder.Replace(e.path)
 	}
 	if err != nil {
-		return errors.Join(err, f.Remove())
+		return errors.Join(err, folder.Remove())
 	}
 	return nil
 }

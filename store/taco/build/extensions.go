@@ -25,15 +25,15 @@ const (
 // have: optical:sensor. It returns the names of the extensions, which lose all members of theirs. A member that the
 // extension does not define is an error, because it would be ignored.
 func spread(members map[string]json.RawMessage) (namespaces []string, err error) {
-	for namespace, v := range maps.Clone(members) {
+	for namespace, raw := range maps.Clone(members) {
 		known := taco2.ExtensionMembers(namespace)
-		if known == nil || !taco2.Has(v) {
+		if known == nil || !taco2.Has(raw) {
 			continue
 		}
 		names := strings.ReplaceAll(strings.Join(known, ", "), namespace+":", "")
 		var o map[string]json.RawMessage
-		if json.Unmarshal(v, &o) != nil {
-			return nil, badMember("%s is %.100s: it must be an object with %s", namespace, v, names)
+		if json.Unmarshal(raw, &o) != nil {
+			return nil, badMember("%s is %.100s: it must be an object with %s", namespace, raw, names)
 		}
 		namespaces = append(namespaces, namespace)
 		delete(members, namespace)
@@ -51,11 +51,11 @@ func spread(members map[string]json.RawMessage) (namespaces []string, err error)
 // classes and bands.
 func filled(members map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	extra := maps.Clone(members)
-	if s, err := sensorOf(members); err == nil && s.Bands != nil {
-		if extra[bandsMember], err = plainJSON(bandsOf(s)); err != nil {
+	if sensor, err := sensorOf(members); err == nil && sensor.Bands != nil {
+		if extra[bandsMember], err = plainJSON(bandsOf(sensor)); err != nil {
 			return nil, err
 		}
-		extra[sensorMember] = quoted(s.Name)
+		extra[sensorMember] = quoted(sensor.Name)
 	}
 	for count, counted := range taco2.Counts {
 		var list []json.RawMessage
@@ -78,14 +78,14 @@ func sensorOf(members map[string]json.RawMessage) (s taco.Sensor, err error) {
 // bandsOf returns optical:bands. Their indexes count the bands of the rasters from 0. Of a band that has only a name
 // nothing else is said.
 func bandsOf(s taco.Sensor) (out []object) {
-	for i, b := range s.Bands {
-		o := object{{"name", b.Name}, {"index", i}}
-		if b.CommonName != "" {
-			o = append(o, member{"common_name", b.CommonName})
+	for i, band := range s.Bands {
+		o := object{{"name", band.Name}, {"index", i}}
+		if band.CommonName != "" {
+			o = append(o, member{"common_name", band.CommonName})
 		}
-		if b.Metres > 0 {
-			o = append(o, member{"description", fmt.Sprintf("pixels of %g m", b.Metres)},
-				member{"center_wavelength", b.Centre}, member{"full_width_half_max", b.Width})
+		if band.Metres > 0 {
+			o = append(o, member{"description", fmt.Sprintf("pixels of %g m", band.Metres)},
+				member{"center_wavelength", band.Centre}, member{"full_width_half_max", band.Width})
 		}
 		out = append(out, o)
 	}

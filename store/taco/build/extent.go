@@ -78,20 +78,20 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 	if i < 0 || t.Columns()[i].Type.Kind != tables.Binary && !isPoint(t.Columns()[i].Type) {
 		return nil, nil
 	}
-	v, err := t.At(ctx, i)
+	values, err := t.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	box := []float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for i := range v.Len() {
-		if v.Null(i) {
+	for i := range values.Len() {
+		if values.Null(i) {
 			continue
 		}
 		var x, y float64
-		if v.Kind() == tables.Struct {
-			x, y = v.Field(0).Float(i), v.Field(1).Float(i)
+		if values.Kind() == tables.Struct {
+			x, y = values.Field(0).Float(i), values.Field(1).Float(i)
 		} else {
-			x, y, err = wkb.Point(v.Bytes(i))
+			x, y, err = wkb.Point(values.Bytes(i))
 		}
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
 			continue // a point that is none does not say where the sample is
@@ -119,13 +119,13 @@ func timesOf(ctx context.Context, t *tables.Table, names ...string) ([]string, e
 		if i < 0 || t.Columns()[i].Type.Kind != tables.Timestamp {
 			continue
 		}
-		v, err := t.At(ctx, i)
+		values, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		for i := range v.Len() {
-			if !v.Null(i) {
-				first, last = min(first, v.Int(i)), max(last, v.Int(i))
+		for i := range values.Len() {
+			if !values.Null(i) {
+				first, last = min(first, values.Int(i)), max(last, values.Int(i))
 			}
 		}
 	}

@@ -84,13 +84,13 @@ func newer(ctx context.Context, t *tables.Table) (*tables.Table, error) {
 func changed(ctx context.Context, t *tables.Table,
 	to func(name string, v *tables.Vector) (string, *tables.Vector)) (*tables.Table, error) {
 	names, vectors := make([]string, len(t.Columns())), make([]*tables.Vector, len(t.Columns()))
-	for i, c := range t.Columns() {
-		v, err := t.At(ctx, i)
+	for i, column := range t.Columns() {
+		values, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		if names[i], vectors[i] = to(c.Name, v); vectors[i] == nil {
-			names[i], vectors[i] = c.Name, v
+		if names[i], vectors[i] = to(column.Name, values); vectors[i] == nil {
+			names[i], vectors[i] = column.Name, values
 		}
 	}
 	if len(names) == 0 {
@@ -213,11 +213,11 @@ func withoutNulls(value json.RawMessage) json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	b, err := plainJSON(pruned(v))
+	data, err := plainJSON(pruned(v))
 	if err != nil {
 		return value
 	}
-	return b
+	return data
 }
 
 // pruned removes the members of objects that are null from a value.
@@ -254,11 +254,11 @@ func newExtent(value json.RawMessage) json.RawMessage {
 		return nil
 	}
 	out.Temporal = newTimes(first(doc.Temporal))
-	b, err := json.Marshal(out)
+	data, err := json.Marshal(out)
 	if err != nil {
 		return nil // a box of NaN, which JSON does not have
 	}
-	return b
+	return data
 }
 
 // newTimes returns two times in ISO 8601, nil if value is not two known times: an end may be open, which is null.
@@ -295,9 +295,9 @@ func first(value json.RawMessage) json.RawMessage {
 	if json.Unmarshal(value, &lists) != nil || len(lists) == 0 {
 		return value
 	}
-	b, err := json.Marshal(lists[0])
+	data, err := json.Marshal(lists[0])
 	if err != nil {
 		return value
 	}
-	return b
+	return data
 }

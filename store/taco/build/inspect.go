@@ -58,12 +58,12 @@ func (o *Options) inspected(ctx context.Context, levels []Level) ([]*tables.Tabl
 	}
 	err := inorder.Do(ctx, len(files), o.Workers, func(ctx context.Context, i int) (struct{}, error) {
 		p := files[i]
-		r, err := levels[p.level].Rows[p.row].Open(ctx, o.Opener)
+		file, err := levels[p.level].Rows[p.row].Open(ctx, o.Opener)
 		if err != nil {
 			return struct{}{}, err
 		}
-		err = in.File(ctx, p.level, p.row, r)
-		if cerr := r.Close(); err == nil {
+		err = in.File(ctx, p.level, p.row, file)
+		if cerr := file.Close(); err == nil {
 			err = cerr
 		}
 		return struct{}{}, err

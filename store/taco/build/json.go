@@ -54,11 +54,11 @@ func appendMembers(b []byte, members []member) ([]byte, error) {
 
 // quoted returns text as JSON.
 func quoted(text string) json.RawMessage {
-	b, err := json.Marshal(text)
+	data, err := json.Marshal(text)
 	if err != nil {
 		return nil // a string is always JSON
 	}
-	return b
+	return data
 }
 
 // badMember returns an error about COLLECTION.json.

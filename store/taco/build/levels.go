@@ -56,26 +56,27 @@ func levelOf(k int, tortillas []*Tortilla, parents []int32, names []string) (*le
 	l, below := &level{}, &folders{}
 	children := int32(0)
 	seen := map[string]bool{}
-	for i, t := range tortillas {
+	for i, tortilla := range tortillas {
 		clear(seen)
-		for j := range t.Samples {
-			s := &t.Samples[j]
-			path := join(names[i], s.ID)
-			if err := checkSample(s, path, seen); err != nil {
+		for j := range tortilla.Samples {
+			sample := &tortilla.Samples[j]
+			path := join(names[i], sample.ID)
+			if err := checkSample(sample, path, seen); err != nil {
 				return nil, nil, err
 			}
-			seen[s.ID] = true
+			seen[sample.ID] = true
 			row := int32(len(l.ids))
 			l.first = append(l.first, children)
-			l.add(k, row, parents[i], s.ID, s.Children != nil, content{s.File, s.Bytes, s.Entry})
-			if s.Children != nil {
-				below.tortillas = append(below.tortillas, s.Children)
+			l.add(k, row, parents[i], sample.ID, sample.Children != nil, content{sample.File, sample.Bytes,
+				sample.Entry})
+			if sample.Children != nil {
+				below.tortillas = append(below.tortillas, sample.Children)
 				below.parents = append(below.parents, row)
 				below.names = append(below.names, path)
-				children += int32(s.Children.rows())
+				children += int32(sample.Children.rows())
 			}
 		}
-		for n := range t.padding() {
+		for n := range tortilla.padding() {
 			l.first = append(l.first, children)
 			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false, content{bytes: []byte{}})
 		}
@@ -129,22 +130,22 @@ func columnsOf(tortillas []*Tortilla, names []string) (*tables.Table, error) {
 		s.fill = s.fill || t.Fill
 	}
 	var parts []*tables.Table
-	for i, t := range tortillas {
-		tbls, err := t.table(names[i])
+	for i, tortilla := range tortillas {
+		tbls, err := tortilla.table(names[i])
 		if err != nil {
 			return nil, err
 		}
 		for j, part := range tbls {
 			path := names[i]
 			if len(tbls) > 1 || path == "" {
-				path = join(path, t.Samples[j].ID)
+				path = join(path, tortilla.Samples[j].ID)
 			}
 			if err := s.add(part, path); err != nil {
 				return nil, err
 			}
 		}
 		parts = append(parts, tbls...)
-		if n := t.padding(); n > 0 {
+		if n := tortilla.padding(); n > 0 {
 			parts = append(parts, tables.New(n, nil, nil))
 		}
 	}
@@ -164,11 +165,11 @@ func (t *Tortilla) table(name string) ([]*tables.Table, error) {
 	}
 	mine := false
 	for i := range t.Samples {
-		s := &t.Samples[i]
-		if s.Columns != nil && s.Columns.Len() != 1 {
-			return nil, bad(join(name, s.ID), "%d rows of columns: it must be one", s.Columns.Len())
+		sample := &t.Samples[i]
+		if sample.Columns != nil && sample.Columns.Len() != 1 {
+			return nil, bad(join(name, sample.ID), "%d rows of columns: it must be one", sample.Columns.Len())
 		}
-		mine = mine || s.Columns != nil
+		mine = mine || sample.Columns != nil
 	}
 	if !mine {
 		if t.Columns != nil {

@@ -41,8 +41,8 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{Samples: &Tortilla{}, table: t, rows: make(map[string]int, t.Len())}
-	tree := lister{list: l, folders: map[string]*Tortilla{"": l.Samples}}
+	list := &List{Samples: &Tortilla{}, table: t, rows: make(map[string]int, t.Len())}
+	tree := lister{list: list, folders: map[string]*Tortilla{"": list.Samples}}
 	for row := range t.Len() {
 		if ids.Null(row) {
 			return nil, badRow(row, "id is null")
@@ -65,10 +65,10 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 		if strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") || path == "" {
 			return nil, badRow(row, "id is "+strconv.Quote(path)+": an id in it is empty")
 		}
-		if _, again := l.rows[path]; again {
-			return nil, badRow(row, "id is "+strconv.Quote(path)+", as of row "+strconv.Itoa(l.rows[path]))
+		if _, again := list.rows[path]; again {
+			return nil, badRow(row, "id is "+strconv.Quote(path)+", as of row "+strconv.Itoa(list.rows[path]))
 		}
-		l.rows[path] = row
+		list.rows[path] = row
 		if file == "" {
 			tree.folder(path)
 			continue
@@ -86,7 +86,7 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 			return nil, badRow(row, "sample "+strconv.Quote(path)+" has neither a path nor samples below it")
 		}
 	}
-	return l, nil
+	return list, nil
 }
 
 // lister makes the folders of a List as rows name them.
@@ -110,11 +110,11 @@ func (l *lister) folder(path string) *Tortilla {
 	if t := l.folders[path]; t != nil {
 		return t
 	}
-	t := &Tortilla{}
-	l.folders[path] = t
+	tortilla := &Tortilla{}
+	l.folders[path] = tortilla
 	above, id := l.above(path)
-	above.Samples = append(above.Samples, Sample{ID: id, Children: t})
-	return t
+	above.Samples = append(above.Samples, Sample{ID: id, Children: tortilla})
+	return tortilla
 }
 
 // badRow returns an error about a row of a table of samples.
@@ -124,11 +124,11 @@ func badRow(row int, what string) error {
 
 // textOf returns a column of text.
 func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {
-	v, err := t.Column(ctx, name)
-	if err == nil && v.Kind() != tables.String && v.Kind() != tables.Null {
-		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not text", v.Type())
+	values, err := t.Column(ctx, name)
+	if err == nil && values.Kind() != tables.String && values.Kind() != tables.Null {
+		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not text", values.Type())
 	}
-	return v, err
+	return values, err
 }
 
 // Columns returns the columns of each level, as Options.More does: the columns of the table that have a value in some
@@ -151,19 +151,19 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 		above = paths
 		var names []string
 		var vectors []*tables.Vector
-		for i, c := range l.table.Columns() {
-			if c.Name == ListID || c.Name == ListPath {
+		for i, column := range l.table.Columns() {
+			if column.Name == ListID || column.Name == ListPath {
 				continue
 			}
-			v, err := l.table.At(ctx, i)
+			values, err := l.table.At(ctx, i)
 			if err == nil {
-				v, err = v.Take(rows)
+				values, err = values.Take(rows)
 			}
 			if err != nil {
-				return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
+				return nil, fault.WithPart(err, "column "+column.Name, fault.NoOffset)
 			}
-			if _, keep := l.Declared[keyOf(k, c.Name)]; keep || someValue(v) {
-				names, vectors = append(names, c.Name), append(vectors, v)
+			if _, keep := l.Declared[keyOf(k, column.Name)]; keep || someValue(values) {
+				names, vectors = append(names, column.Name), append(vectors, values)
 			}
 		}
 		if len(names) > 0 {

@@ -54,19 +54,19 @@ func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
 	if c.entry != nil {
 		e = *c.entry
 	}
-	r, err := taco.Section(ctx, o, e)
+	file, err := taco.Section(ctx, o, e)
 	if err != nil {
 		return nil, fault.WithFile(err, e.URI)
 	}
-	l := &loaded{r: r, size: r.Size()}
+	l := &loaded{r: file, size: file.Size()}
 	if l.size > wholeBytes {
 		return l, nil
 	}
 	l.lent = buffers.Get().(*[]byte)
 	*l.lent = slices.Grow((*l.lent)[:0], int(l.size))
 	l.bytes = (*l.lent)[:l.size]
-	err = r.ReadAt(ctx, l.bytes, 0)
-	if cerr := r.Close(); err == nil {
+	err = file.ReadAt(ctx, l.bytes, 0)
+	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
 	l.r = nil

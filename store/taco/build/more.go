@@ -42,15 +42,15 @@ func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, 
 			if err != nil {
 				return nil, err
 			}
-			for k, t := range added {
-				if t == nil {
+			for k, table := range added {
+				if table == nil {
 					continue
 				}
-				levels[k].Add(t)
+				levels[k].Add(table)
 				if tbls[k] != nil {
-					t = replaced(tbls[k], t)
+					table = replaced(tbls[k], table)
 				}
-				tbls[k] = t
+				tbls[k] = table
 			}
 		}
 		return tbls, nil
@@ -85,15 +85,15 @@ func (l *level) row(i int) Row { return l.content[i].row(l.ids[i], int(l.parents
 
 // row returns a row for Options.More and Options.Inspect.
 func (c *content) row(id string, parent int, folder bool) Row {
-	r := Row{ID: id, Parent: parent, Folder: folder, Padding: isPadding(id), Offset: taco.Whole}
+	row := Row{ID: id, Parent: parent, Folder: folder, Padding: isPadding(id), Offset: taco.Whole}
 	switch {
 	case folder:
 	case c.bytes != nil:
-		r.Bytes = c.bytes
+		row.Bytes = c.bytes
 	case c.entry != nil:
-		r.URI, r.Offset, r.Size, r.Head = c.entry.URI, c.entry.Offset, c.entry.Size, c.entry.Head
+		row.URI, row.Offset, row.Size, row.Head = c.entry.URI, c.entry.Offset, c.entry.Size, c.entry.Head
 	default:
-		r.URI = c.file
+		row.URI = c.file
 	}
-	return r
+	return row
 }

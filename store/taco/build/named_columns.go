@@ -88,27 +88,27 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range encode.Fitted(ctx, t) {
-		if g.taken[c.Name] {
+	for i, column := range encode.Fitted(ctx, t) {
+		if g.taken[column.Name] {
 			continue
 		}
-		v, err := t.At(ctx, i)
+		values, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		name, some := newName(c.Name), slices.Contains(v.Nulls(), true)
-		out.add(name, said(c.Name, portable(c.Type)).With(func(f *tables.Form) {
+		name, some := newName(column.Name), slices.Contains(values.Nulls(), true)
+		out.add(name, said(column.Name, portable(column.Type)).With(func(f *tables.Form) {
 			f.Required = !some && (f.Required || name == "rumi:header")
-		}), v)
+		}), values)
 	}
 	out = out.with(&g.namedColumns)
 	seen := map[string]string{}
-	for _, c := range out.cols {
-		if was := seen[strings.ToLower(c.Name)]; was != "" {
-			return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+	for _, column := range out.cols {
+		if was := seen[strings.ToLower(column.Name)]; was != "" {
+			return nil, fault.New(fault.Unsupported, "column "+column.Name, fault.NoOffset,
 				"would be called like %s: names in TACO 3 differ in more than case", was)
 		}
-		seen[strings.ToLower(c.Name)] = c.Name
+		seen[strings.ToLower(column.Name)] = column.Name
 	}
 	return out, nil
 }
@@ -195,18 +195,18 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 	g := &grouped{taken: map[string]bool{}}
 	for _, group := range taco3.Groups {
 		vectors := map[string]*tables.Vector{}
-		for _, c := range group.Columns {
-			if t.Index(group.Name+":"+c.Name) < 0 {
+		for _, column := range group.Columns {
+			if t.Index(group.Name+":"+column.Name) < 0 {
 				break
 			}
-			v, err := t.Column(ctx, group.Name+":"+c.Name)
+			values, err := t.Column(ctx, group.Name+":"+column.Name)
 			if err != nil {
 				return nil, err
 			}
-			if v.Kind() != tables.Null && v.Kind() != c.Type.Kind {
+			if values.Kind() != tables.Null && values.Kind() != column.Type.Kind {
 				break
 			}
-			vectors[c.Name] = v
+			vectors[column.Name] = values
 		}
 		if len(vectors) == len(group.Columns) {
 			g.addGroup(group, t.Len(), vectors)
@@ -235,18 +235,18 @@ func (g *grouped) addGroup(group taco3.Group, rows int, vectors map[string]*tabl
 		optional = true
 	}
 	for _, c := range group.Columns {
-		name, v, typ := group.Name+":"+c.Name, vectors[c.Name], c.Type
-		if v == nil || v.Kind() == tables.Null {
-			v = tables.NewNulls(typ.Plain(), rows)
+		name, values, typ := group.Name+":"+c.Name, vectors[c.Name], c.Type
+		if values == nil || values.Kind() == tables.Null {
+			values = tables.NewNulls(typ.Plain(), rows)
 		}
 		if optional {
 			typ = typ.With(func(f *tables.Form) { f.Required = false })
 		}
 		if typ.Kind == tables.Timestamp {
-			v = tables.NewInts(typ.Plain(), v.Ints(), v.Nulls())
+			values = tables.NewInts(typ.Plain(), values.Ints(), values.Nulls())
 		}
 		g.taken[name] = true
-		g.add(name, typ, v)
+		g.add(name, typ, values)
 	}
 }
 
@@ -298,7 +298,7 @@ func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
 		if i < 0 || t.Columns()[i].Type.Kind != c.kind {
 			continue
 		}
-		v, err := t.At(ctx, i)
+		values, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
@@ -306,7 +306,7 @@ func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
 			grid++
 		}
 		for row := range o.rows {
-			if !v.Null(row) && !c.set(&o.rows[row], v, row) {
+			if !values.Null(row) && !c.set(&o.rows[row], values, row) {
 				return nil, nil
 			}
 		}

@@ -152,11 +152,11 @@ func (w *writer) growBelow(k int, like, row int32, above string, files map[strin
 	l, below := w.levels[k], w.levels[k+1]
 	for c := l.first[like]; c < l.first[like+1]; c++ {
 		path := join(above, below.ids[c])
-		b, is := files[path]
+		data, is := files[path]
 		if !is {
 			continue
 		}
-		w.grow(k+1, row, content{bytes: b}, below.folders[c], below.ids[c], func(row int32) {
+		w.grow(k+1, row, content{bytes: data}, below.folders[c], below.ids[c], func(row int32) {
 			w.growBelow(k+1, c, row, path, files)
 		})
 	}

@@ -34,7 +34,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	if err != nil {
 		return nil, err
 	}
-	f, err := durable.NewFolder(path)
+	folder, err := durable.NewFolder(path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,19 +45,19 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		var name string
 		var write func(context.Context, archiveFile) error
 		if part, name, write, err = w.part(ctx, groups, i, filepath.Base(path)); err == nil {
-			zips = append(zips, pathname.Join(f.Path, name))
+			zips = append(zips, pathname.Join(folder.Path, name))
 			err = durable.WriteFile(zips[i], func(f *os.File) error { return write(ctx, disk(f)) })
 			sum.add(&part.result)
 		}
 	}
 	if err == nil && w.o.Form != TortillaFile {
-		_, err = consolidate(ctx, zips, pathname.Join(f.Path, tacocatName), Options{Form: Tacocat})
+		_, err = consolidate(ctx, zips, pathname.Join(folder.Path, tacocatName), Options{Form: Tacocat})
 	}
 	if err == nil {
-		err = f.Place(path)
+		err = folder.Place(path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Remove())
+		return nil, errors.Join(err, folder.Remove())
 	}
 	return &sum, nil
 }
@@ -207,11 +207,11 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 	if c.entry != nil {
 		uri = c.entry.URI
 	}
-	r, err := w.o.Opener.Open(ctx, uri)
+	file, err := w.o.Opener.Open(ctx, uri)
 	if err != nil {
 		return 0, fault.WithFile(err, uri)
 	}
-	return r.Size(), r.Close()
+	return file.Size(), file.Close()
 }
 
 // remoteParts writes the container in parts to a store, with an index of them unless they are Tortillas.

@@ -58,12 +58,12 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 			}
 			return put(p, l)
 		}}
-		c, columns, err := run(&Sink{ctx, s})
+		collection, columns, err := run(&Sink{ctx, s})
 		if err == nil {
 			err = w.work.start(false)
 		}
 		if err == nil {
-			err = s.finish(ctx, c, columns)
+			err = s.finish(ctx, collection, columns)
 		}
 		return err
 	}
@@ -103,17 +103,17 @@ func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err 
 	// The opener of the options may see other folders only.
 	files := &source.Files{}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	d, err := taco.Open(ctx, files, []string{zip}, taco.Options{})
+	dataset, err := taco.Open(ctx, files, []string{zip}, taco.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	c, err := CollectionOf(d)
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return nil, err
 	}
 	o.Opener = &bothOpener{files, o.Opener}
-	return Export(ctx, d, nil, *c, path, o)
+	return Export(ctx, dataset, nil, *collection, path, o)
 }
 
 // bothOpener opens local files and, for an index of ZIPs in a store, what another opener does.
@@ -132,26 +132,26 @@ func (b *bothOpener) Open(ctx context.Context, uri string) (source.Reader, error
 
 // partFile writes a ZIP.
 func (w *writer) partFile(ctx context.Context, part string) (err error) {
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o666)
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	st, err := f.Stat()
+	defer func() { err = errors.Join(err, file.Close()) }()
+	st, err := file.Stat()
 	if err == nil && st.Size() < w.work.from {
 		err = damaged("it has %d bytes, but its journal says %d", st.Size(), w.work.from)
 	}
 	if err == nil {
-		err = f.Truncate(w.work.from)
+		err = file.Truncate(w.work.from)
 	}
 	if err == nil {
-		_, err = f.Seek(w.work.from, io.SeekStart)
+		_, err = file.Seek(w.work.from, io.SeekStart)
 	}
 	if err != nil {
 		return err
 	}
-	w.work.file = f
-	return w.zip(ctx, disk(f))
+	w.work.file = file
+	return w.zip(ctx, disk(file))
 }
 
 // partFolder writes a folder.

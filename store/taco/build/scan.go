@@ -26,11 +26,11 @@ func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
 			s.skip = append(s.skip, st)
 		}
 	}
-	t, err := s.scan(ctx, dir, 0)
-	if err == nil && t == nil {
+	tortilla, err := s.scan(ctx, dir, 0)
+	if err == nil && tortilla == nil {
 		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
 	}
-	return t, fault.WithFile(err, dir)
+	return tortilla, fault.WithFile(err, dir)
 }
 
 // scanner holds the files that are left out.
@@ -57,7 +57,7 @@ func (s *scanner) scan(ctx context.Context, dir string, depth int) (*Tortilla, e
 	if err != nil {
 		return nil, err
 	}
-	t := &Tortilla{}
+	tortilla := &Tortilla{}
 	for _, e := range entries {
 		name := pathname.Join(dir, e.Name())
 		if strings.HasPrefix(e.Name(), ".") || s.skips(e) {
@@ -82,17 +82,17 @@ func (s *scanner) scan(ctx context.Context, dir string, depth int) (*Tortilla, e
 				return nil, err
 			}
 			if below != nil {
-				t.Samples = append(t.Samples, Sample{ID: e.Name(), Children: below})
+				tortilla.Samples = append(tortilla.Samples, Sample{ID: e.Name(), Children: below})
 			}
 		case mode.IsRegular():
-			t.Samples = append(t.Samples, Sample{ID: e.Name(), File: name})
+			tortilla.Samples = append(tortilla.Samples, Sample{ID: e.Name(), File: name})
 		default:
 			return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(name), fault.NoOffset,
 				"is neither a file nor a directory")
 		}
 	}
-	if len(t.Samples) == 0 {
+	if len(tortilla.Samples) == 0 {
 		return nil, nil
 	}
-	return t, nil
+	return tortilla, nil
 }

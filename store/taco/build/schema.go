@@ -36,26 +36,26 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 		return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
 	}
 	seen := map[string]bool{}
-	for _, c := range t.Columns() {
-		if what := badColumn(c.Name); what != "" {
-			return bad("column %q %s", c.Name, what)
+	for _, column := range t.Columns() {
+		if what := badColumn(column.Name); what != "" {
+			return bad("column %q %s", column.Name, what)
 		}
-		if seen[c.Name] {
-			return bad("there are two columns %q", c.Name)
+		if seen[column.Name] {
+			return bad("there are two columns %q", column.Name)
 		}
-		seen[c.Name] = true
-		was, known := s.types[c.Name]
+		seen[column.Name] = true
+		was, known := s.types[column.Name]
 		switch {
 		case !known && s.begun && !s.fill:
-			return bad("has a column %q, which %q has not", c.Name, s.first)
-		case known && was.Kind != tables.Null && c.Type.Kind != tables.Null && !was.Equal(c.Type):
-			return bad("column %q has type %v, and %v in %q", c.Name, c.Type, was, s.first)
+			return bad("has a column %q, which %q has not", column.Name, s.first)
+		case known && was.Kind != tables.Null && column.Type.Kind != tables.Null && !was.Equal(column.Type):
+			return bad("column %q has type %v, and %v in %q", column.Name, column.Type, was, s.first)
 		}
 		if !known {
-			s.names = append(s.names, c.Name)
+			s.names = append(s.names, column.Name)
 		}
 		if !known || was.Kind == tables.Null {
-			s.types[c.Name] = c.Type
+			s.types[column.Name] = column.Type
 		}
 	}
 	for _, name := range s.names {

@@ -41,11 +41,11 @@ func appendPython(dst []byte, v *tables.Vector, i int) []byte {
 		return append(dst, ']')
 	case tables.Struct:
 		dst = append(dst, '{')
-		for k, f := range v.Type().Fields {
+		for k, column := range v.Type().Fields {
 			if k > 0 {
 				dst = append(dst, ", "...)
 			}
-			dst = appendPython(append(append(dst, quoted(f.Name)...), ": "...), v.Field(k), i)
+			dst = appendPython(append(append(dst, quoted(column.Name)...), ": "...), v.Field(k), i)
 		}
 		return append(dst, '}')
 	}

@@ -71,24 +71,24 @@ func (w *mdsWriter) close() error { return w.out.Close() }
 func mdsEncoding(v *tables.Vector) (string, func(row int) []byte) {
 	little := binary.LittleEndian
 	nulls := slices.Contains(v.Nulls(), true)
-	switch k, bits := v.Kind(), v.Type().Bits; {
-	case k == tables.Int64 && !nulls && bits == 64:
+	switch kind, bits := v.Kind(), v.Type().Bits; {
+	case kind == tables.Int64 && !nulls && bits == 64:
 		return "int", func(row int) []byte { return little.AppendUint64(nil, uint64(v.Int(row))) }
-	case (k == tables.Int64 || k == tables.Uint64) && !nulls:
+	case (kind == tables.Int64 || kind == tables.Uint64) && !nulls:
 		return v.Type().ArrowName(), func(row int) []byte {
 			return little.AppendUint64(nil, uint64(v.Int(row)))[:bits/8]
 		}
-	case k == tables.Float64 && bits == 16:
+	case kind == tables.Float64 && bits == 16:
 		return "float16", func(row int) []byte {
 			return little.AppendUint16(nil, kernel.Float16FromFloat32(float32(floatOrNaN(v, row))))
 		}
-	case k == tables.Float64 && bits < 64:
+	case kind == tables.Float64 && bits < 64:
 		return "float32", func(row int) []byte {
 			return little.AppendUint32(nil, math.Float32bits(float32(floatOrNaN(v, row))))
 		}
-	case k == tables.Float64:
+	case kind == tables.Float64:
 		return "float64", func(row int) []byte { return little.AppendUint64(nil, math.Float64bits(floatOrNaN(v, row))) }
-	case k == tables.String && !nulls && !isJSON(v):
+	case kind == tables.String && !nulls && !isJSON(v):
 		return "str", func(row int) []byte { return []byte(strings.ToValidUTF8(v.Str(row), "\ufffd")) }
 	}
 	return "json", func(row int) []byte { return appendPython(nil, v, row) }

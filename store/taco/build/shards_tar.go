@@ -60,8 +60,8 @@ func (s *shardSet) key(row int) string {
 func (w *tarWriter) encode(row int, files [][]byte) (any, error) {
 	sample := tarSample{key: w.set.key(row)}
 	seen := map[string]bool{}
-	for k, b := range files {
-		ext := w.set.member(k, b)
+	for k, data := range files {
+		ext := w.set.member(k, data)
 		// Readers of tar files ignore the case.
 		if lower := strings.ToLower(ext); seen[lower] || lower == "json" {
 			return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(w.set.paths[k]), fault.NoOffset,
@@ -69,7 +69,7 @@ func (w *tarWriter) encode(row int, files [][]byte) (any, error) {
 		} else {
 			seen[lower] = true
 		}
-		sample.members = append(sample.members, shards.Member{Ext: ext, Bytes: b})
+		sample.members = append(sample.members, shards.Member{Ext: ext, Bytes: data})
 	}
 	doc := fmt.Appendf(nil, "{%s: %s", quoted(shardID), quoted(w.set.w.levels[0].ids[row]))
 	for _, c := range w.set.columns {

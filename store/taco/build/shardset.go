@@ -120,24 +120,24 @@ func (s *shardSet) choose(ctx context.Context) error {
 		taken[name] = true
 	}
 	l := s.w.levels[0]
-	for i, c := range l.columns.Columns() {
-		if slices.Contains(headers, c.Name) {
+	for i, column := range l.columns.Columns() {
+		if slices.Contains(headers, column.Name) {
 			continue
 		}
-		v, err := l.columns.At(ctx, i)
+		values, err := l.columns.At(ctx, i)
 		if err != nil {
 			return err
 		}
 		// A member of the JSON of a tar gets its own name again.
-		name := strings.TrimPrefix(c.Name, "json:")
-		if name == shardID && sameTexts(v, l.ids) {
+		name := strings.TrimPrefix(column.Name, "json:")
+		if name == shardID && sameTexts(values, l.ids) {
 			continue
 		}
 		for taken[name] {
 			name = "source:" + name
 		}
 		taken[name] = true
-		s.columns = append(s.columns, shardColumn{name, v})
+		s.columns = append(s.columns, shardColumn{name, values})
 	}
 	return nil
 }
@@ -183,15 +183,15 @@ func (s *shardSet) files(ctx context.Context, row int) ([][]byte, error) {
 // array returns a raster as the bytes of an array.
 func (s *shardSet) array(ctx context.Context, p place) ([]byte, error) {
 	row := s.w.levels[p.level].row(p.row)
-	a, err := s.w.o.Shards.Array(ctx, s.w.o.Opener, &row)
+	array, err := s.w.o.Shards.Array(ctx, s.w.o.Opener, &row)
 	if err != nil {
 		return nil, err
 	}
-	if a.Release != nil {
-		defer a.Release()
+	if array.Release != nil {
+		defer array.Release()
 	}
-	head, err := s.head(nil, a)
-	return append(head, a.Data...), err
+	head, err := s.head(nil, array)
+	return append(head, array.Data...), err
 }
 
 // whole returns all bytes of a file.
@@ -203,10 +203,10 @@ func (w *writer) whole(ctx context.Context, p place) ([]byte, error) {
 	if l.r == nil {
 		return l.keep(), nil
 	}
-	b := make([]byte, l.size) // the file has them
-	err = l.r.ReadAt(ctx, b, 0)
+	data := make([]byte, l.size) // the file has them
+	err = l.r.ReadAt(ctx, data, 0)
 	if cerr := l.close(); err == nil {
 		err = cerr
 	}
-	return b, err
+	return data, err
 }

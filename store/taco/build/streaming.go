@@ -53,11 +53,11 @@ func rootOf(levels []*level, k, row int) string {
 func tiles(ctx context.Context, l *loaded, histogram bool) (*chunk.Index, error) {
 	im, err := tiff.Open(ctx, l.open(), tiff.Limits{})
 	if err != nil {
-		e := fault.New(fault.Unsupported, "file", fault.NoOffset,
+		failed := fault.New(fault.Unsupported, "file", fault.NoOffset,
 			"is not a TOG, and a streaming TACO has no other files: "+
 				"see 'chaski convert --to tog', or write a plain TACO")
-		e.Err = err
-		return nil, e
+		failed.Err = err
+		return nil, failed
 	}
 	if x := im.Index; !histogram && (!im.Meta.Tiled || x.Codec != chunk.Zstd || x.ChunkB != 1 || x.BigEndian) {
 		return nil, fault.New(fault.Unsupported, "file", fault.NoOffset,

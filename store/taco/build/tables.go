@@ -15,12 +15,12 @@ func (w *writer) settle(ctx context.Context) error {
 	for _, l := range w.levels {
 		var names []string
 		var vectors []*tables.Vector
-		for i, c := range encode.Fitted(ctx, l.columns) {
-			v, err := l.columns.At(ctx, i)
+		for i, column := range encode.Fitted(ctx, l.columns) {
+			values, err := l.columns.At(ctx, i)
 			if err != nil {
 				return err
 			}
-			names, vectors = append(names, c.Name), append(vectors, v)
+			names, vectors = append(names, column.Name), append(vectors, values)
 		}
 		types := make([]string, len(l.ids))
 		for i := range types {
@@ -50,13 +50,13 @@ func (w *writer) consolidated(k int) *tables.Table {
 	for i := range current {
 		current[i], parents[i] = int64(i), int64(l.parents[i])
 	}
-	t := tables.Join(l.columns, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
+	table := tables.Join(l.columns, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
 		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
 	if l.spans != nil {
-		t = tables.Join(t, l.places())
+		table = tables.Join(table, l.places())
 	}
 	if k == 0 {
-		return t
+		return table
 	}
 	relative := make([]string, len(l.ids))
 	for i := range relative {
@@ -65,7 +65,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 			relative[i] += "/"
 		}
 	}
-	return tables.Join(t, tables.FromVectors([]string{taco2.ColumnRelative},
+	return tables.Join(table, tables.FromVectors([]string{taco2.ColumnRelative},
 		[]*tables.Vector{tables.NewStrings(relative, nil)}))
 }
 

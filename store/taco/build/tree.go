@@ -72,14 +72,15 @@ func pit(levels []*level) *taco2.PIT {
 			if !up.folders[row] {
 				continue
 			}
-			f := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
+			pitFolder := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
 			for c := up.first[row]; c < up.first[row+1]; c++ {
-				f.Type, f.ID = append(f.Type, kindName(l.folders[c])), append(f.ID, l.ids[c])
+				pitFolder.Type, pitFolder.ID = append(pitFolder.Type, kindName(l.folders[c])), append(pitFolder.ID,
+					l.ids[c])
 				if l.folders[c] {
 					below = append(below, c)
 				}
 			}
-			p.Hierarchy[strconv.Itoa(k)] = append(p.Hierarchy[strconv.Itoa(k)], f)
+			p.Hierarchy[strconv.Itoa(k)] = append(p.Hierarchy[strconv.Itoa(k)], pitFolder)
 		}
 		starts = below
 	}

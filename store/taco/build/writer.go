@@ -136,20 +136,20 @@ func (w *writer) more(ctx context.Context, once bool) error {
 
 // add adds columns to the levels.
 func (w *writer) add(added []*tables.Table) error {
-	for k, t := range added {
-		if t == nil {
+	for k, table := range added {
+		if table == nil {
 			continue
 		}
 		l := w.levels[k]
-		if t.Len() != len(l.ids) {
+		if table.Len() != len(l.ids) {
 			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				t.Len(), len(l.ids))
+				table.Len(), len(l.ids))
 		}
 		s := schema{types: map[string]tables.Type{}}
-		if err := s.addLevel(t, k); err != nil {
+		if err := s.addLevel(table, k); err != nil {
 			return err
 		}
-		l.columns = replaced(l.columns, t)
+		l.columns = replaced(l.columns, table)
 	}
 	return nil
 }
@@ -220,13 +220,13 @@ func (w *writer) typed(ctx context.Context) error {
 
 // measure replaces the extent of the description by the extent of the samples, if they have positions or times.
 func (w *writer) measure(ctx context.Context) error {
-	e, err := extentOf(ctx, w.levels)
-	if err != nil || e == nil {
+	extent, err := extentOf(ctx, w.levels)
+	if err != nil || extent == nil {
 		return err
 	}
-	if e.Temporal == nil && w.collection.Extent != nil {
-		e.Temporal = w.collection.Extent.Temporal
+	if extent.Temporal == nil && w.collection.Extent != nil {
+		extent.Temporal = w.collection.Extent.Temporal
 	}
-	w.collection.Extent = e
+	w.collection.Extent = extent
 	return nil
 }

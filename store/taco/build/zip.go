@@ -62,11 +62,11 @@ func (w *writer) metadata(ctx context.Context, a *archive) (places []span, err e
 		}
 	}
 	for k := range w.levels {
-		b, err := encoded(ctx, w.consolidated(k))
+		data, err := encoded(ctx, w.consolidated(k))
 		if err != nil {
 			return nil, err
 		}
-		place, err := a.addNew("METADATA/"+levelName(k)+".parquet", b)
+		place, err := a.addNew("METADATA/"+levelName(k)+".parquet", data)
 		if err != nil {
 			return nil, err
 		}

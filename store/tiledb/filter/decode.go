@@ -23,15 +23,15 @@ func NewKey(key []byte) (cipher.AEAD, error) {
 		return nil, fault.New(fault.Unsupported, "key", fault.NoOffset,
 			"an AES-256 key has 32 bytes, this one %d", len(key))
 	}
-	b, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, "key", fault.NoOffset, err)
 	}
-	g, err := cipher.NewGCM(b)
+	aead, err := cipher.NewGCM(block)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, "key", fault.NoOffset, err)
 	}
-	return g, nil
+	return aead, nil
 }
 
 // Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe
@@ -147,11 +147,11 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 // plan lists the filters of a pipeline that change tiles of e.
 func (d *Decoder) plan(p Pipeline, e Elem) {
 	d.steps = d.steps[:0]
-	for _, f := range p.Filters {
-		if f.acts(e) {
-			d.steps = append(d.steps, step{f, e})
+	for _, filter := range p.Filters {
+		if filter.acts(e) {
+			d.steps = append(d.steps, step{filter, e})
 		}
-		e = f.after(e)
+		e = filter.after(e)
 	}
 }
 
@@ -199,30 +199,30 @@ func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 // undo undoes one filter. The result goes to dst if that is not nil. final is the decoded size of
 // the chunk.
 func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
-	e := f.e
+	elem := f.e
 	switch {
 	case f.ID == Dictionary:
 		err = fault.New(fault.Unsupported, "", fault.NoOffset,
 			"it is not the first filter of strings of variable length")
 	case f.ID.compressor():
 		if f.As.Size > 0 {
-			e = f.after(e)
+			elem = f.after(elem)
 		}
-		m, out, err = d.decompress(f.ID, dst, meta, data, final, e)
+		m, out, err = d.decompress(f.ID, dst, meta, data, final, elem)
 	case f.ID == MD5, f.ID == SHA256:
 		m, out, err = d.check(f.ID, dst, meta, data, final)
 	case f.ID == XOR:
-		m, out, err = d.unxor(dst, meta, data, final, e.Size)
+		m, out, err = d.unxor(dst, meta, data, final, elem.Size)
 	case f.ID == ScaleFloat:
 		m, out, err = d.unscale(f, dst, meta, data, final)
 	case f.ID == AES256GCM:
 		m, out, err = d.decrypt(dst, meta, data, final)
 	case f.ID == ByteShuffle, f.ID == BitShuffle:
-		m, out, err = d.unshuffle(f.ID, dst, meta, data, final, e.Size)
+		m, out, err = d.unshuffle(f.ID, dst, meta, data, final, elem.Size)
 	case f.ID == BitWidth:
-		m, out, err = d.widen(dst, meta, data, final, e)
+		m, out, err = d.widen(dst, meta, data, final, elem)
 	case f.ID == PositiveDelta:
-		m, out, err = d.undelta(dst, meta, data, final, e.Size)
+		m, out, err = d.undelta(dst, meta, data, final, elem.Size)
 	default:
 		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "filter %v", f.ID)
 	}

@@ -63,13 +63,13 @@ func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem, stride int) ([]byte,
 func (x *Encoder) chunk(out, src []byte, p Pipeline, e Elem) ([]byte, error) {
 	var metas [][]byte // of the filters so far, the latest first; each a part of its own
 	data := src
-	for _, f := range p.Filters {
-		if !f.acts(e) {
+	for _, filter := range p.Filters {
+		if !filter.acts(e) {
 			continue
 		}
-		meta, d, every, err := x.apply(f, metas, data, e)
+		meta, d, every, err := x.apply(filter, metas, data, e)
 		if err != nil {
-			return nil, fault.WithPart(err, f.ID.String(), fault.NoOffset)
+			return nil, fault.WithPart(err, filter.ID.String(), fault.NoOffset)
 		}
 		if every {
 			metas = nil
@@ -273,23 +273,23 @@ func (x *Encoder) compressGzip(out []byte, level int32, part []byte) ([]byte, er
 		level = -1
 	}
 	x.buf.Reset()
-	w := x.gz[level]
-	if w == nil {
+	writer := x.gz[level]
+	if writer == nil {
 		var err error
-		if w, err = zlib.NewWriterLevel(&x.buf, int(level)); err != nil {
+		if writer, err = zlib.NewWriterLevel(&x.buf, int(level)); err != nil {
 			return nil, fault.Wrap(fault.Unsupported, "", fault.NoOffset, err)
 		}
 		if x.gz == nil {
 			x.gz = map[int32]*zlib.Writer{}
 		}
-		x.gz[level] = w
+		x.gz[level] = writer
 	} else {
-		w.Reset(&x.buf)
+		writer.Reset(&x.buf)
 	}
-	if _, err := w.Write(part); err != nil {
+	if _, err := writer.Write(part); err != nil {
 		return nil, err
 	}
-	if err := w.Close(); err != nil {
+	if err := writer.Close(); err != nil {
 		return nil, err
 	}
 	return append(out, x.buf.Bytes()...), nil
@@ -299,15 +299,15 @@ func (x *Encoder) compressLZ4(out, part []byte) ([]byte, error) {
 	if len(part) == 0 {
 		return append(out, 0), nil // a token without literals
 	}
-	b := make([]byte, lz4.CompressBlockBound(len(part)))
-	n, err := x.lz4.CompressBlock(part, b)
+	data := make([]byte, lz4.CompressBlockBound(len(part)))
+	n, err := x.lz4.CompressBlock(part, data)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, "", fault.NoOffset, err)
 	}
 	if n == 0 { // the library does not write data that do not shrink: one run of literals holds them
 		return lz4Literals(out, part), nil
 	}
-	return append(out, b[:n]...), nil
+	return append(out, data[:n]...), nil
 }
 
 // lz4Literals appends a block of one sequence that is all literals.

@@ -180,7 +180,7 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 	if len(b) < 8 {
 		return bad(0, "%d bytes left, 8 needed", len(b))
 	}
-	p := Pipeline{MaxChunk: binary.LittleEndian.Uint32(b)}
+	pipeline := Pipeline{MaxChunk: binary.LittleEndian.Uint32(b)}
 	n, off := binary.LittleEndian.Uint32(b[4:]), 8
 	if uint64(n)*5 > uint64(len(b)-off) {
 		return bad(4, "%d filters in %d bytes", n, len(b)-off)
@@ -201,14 +201,14 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 		if int64(size) != int64(want) || len(b)-off-5 < want {
 			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, want)
 		}
-		f := Filter{ID: id}
-		if what := f.configure(b[off+5:off+5+want], as); what != "" {
+		filter := Filter{ID: id}
+		if what := filter.configure(b[off+5:off+5+want], as); what != "" {
 			return bad(off+5, "%v %s", id, what)
 		}
-		p.Filters = append(p.Filters, f)
+		pipeline.Filters = append(pipeline.Filters, filter)
 		off += 5 + want
 	}
-	return p, off, nil
+	return pipeline, off, nil
 }
 
 // configure reads the configuration of a filter. It returns the reason why it is wrong, or "".
@@ -220,11 +220,11 @@ func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) strin
 		}
 		f.Level = int32(binary.LittleEndian.Uint32(c[1:]))
 		if len(c) > 5 {
-			e, ok := as(c[5])
-			if !ok || e.Kind == Float {
+			elem, ok := as(c[5])
+			if !ok || elem.Kind == Float {
 				return fmt.Sprintf("takes values for datatype %d", c[5])
 			}
-			f.As = e
+			f.As = elem
 		}
 	case f.ID == BitWidth || f.ID == PositiveDelta:
 		f.Window = binary.LittleEndian.Uint32(c)
@@ -258,15 +258,15 @@ func (f Filter) after(e Elem) Elem {
 func (p Pipeline) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.MaxChunk)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Filters)))
-	for _, f := range p.Filters {
-		b = append(b, byte(f.ID))
-		b = binary.LittleEndian.AppendUint32(b, uint32(f.ID.metaSize(formatVersion)))
+	for _, filter := range p.Filters {
+		b = append(b, byte(filter.ID))
+		b = binary.LittleEndian.AppendUint32(b, uint32(filter.ID.metaSize(formatVersion)))
 		switch {
-		case f.ID.compressor():
-			b = append(b, byte(f.ID))
-			b = binary.LittleEndian.AppendUint32(b, uint32(f.Level))
-		case f.ID.metaSize(formatVersion) == 4:
-			b = binary.LittleEndian.AppendUint32(b, f.Window)
+		case filter.ID.compressor():
+			b = append(b, byte(filter.ID))
+			b = binary.LittleEndian.AppendUint32(b, uint32(filter.Level))
+		case filter.ID.metaSize(formatVersion) == 4:
+			b = binary.LittleEndian.AppendUint32(b, filter.Window)
 		}
 	}
 	return b

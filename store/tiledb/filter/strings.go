@@ -154,11 +154,11 @@ func (t *stringTile) runs(dst, offs []byte) error {
 		return corrupt("metadata", "%d bytes are left over", len(t.rest))
 	}
 	c := cells{dst: dst, offs: offs}
-	for b := t.data; len(b) > 0; {
-		n, _ := number(&b, t.count)
-		s, ok := t.text(&b)
+	for data := t.data; len(data) > 0; {
+		n, _ := number(&data, t.count)
+		s, ok := t.text(&data)
 		if !ok || n == 0 {
-			return corrupt("", "a run of %d strings that does not fit into %d bytes", n, len(b))
+			return corrupt("", "a run of %d strings that does not fit into %d bytes", n, len(data))
 		}
 		if n > uint64(len(offs)/8) {
 			return corrupt("", "a run of %d strings in a tile of %d", n, len(offs)/8)

@@ -90,11 +90,11 @@ func Containers(t testing.TB) []Container {
 		if row.Type != "case" && row.Type != "query" && row.Type != "bad" {
 			continue
 		}
-		c := Container{Dir: dir}
-		if err := json.Unmarshal(line, &c); err != nil {
+		container := Container{Dir: dir}
+		if err := json.Unmarshal(line, &container); err != nil {
 			t.Fatalf("%s row %d: %v", dir, i, err)
 		}
-		rows = append(rows, c)
+		rows = append(rows, container)
 	}
 	return rows
 }

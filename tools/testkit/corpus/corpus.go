@@ -137,11 +137,11 @@ type Sel struct{ Slice, List []int }
 // Bytes reads the file.
 func (f *File) Bytes(t testing.TB) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(f.Dir, f.Path))
+	data, err := os.ReadFile(filepath.Join(f.Dir, f.Path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return data
 }
 
 // MayRefuse reports whether an error of kind unsupported is as good as the pixels.
@@ -199,13 +199,13 @@ func Manifest(t testing.TB, dir string) []File {
 // Rows returns the rows of dir/manifest.jsonl, a JSON value a line. There must be one at least.
 func Rows[T any](t testing.TB, dir string) []T {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
+	file, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer file.Close()
 	var rows []T
-	d := json.NewDecoder(f)
+	d := json.NewDecoder(file)
 	for d.More() {
 		var row T
 		if err := d.Decode(&row); err != nil {
@@ -222,13 +222,13 @@ func Rows[T any](t testing.TB, dir string) []T {
 // Of returns the rows of a kind and, for bad files, of one of the formats.
 func Of(files []File, kind string, formats ...string) []File {
 	var picked []File
-	for _, f := range files {
-		ok := f.Kind == kind && len(formats) == 0
+	for _, file := range files {
+		ok := file.Kind == kind && len(formats) == 0
 		for _, want := range formats {
-			ok = ok || f.Kind == kind && f.Format == want
+			ok = ok || file.Kind == kind && file.Format == want
 		}
 		if ok {
-			picked = append(picked, f)
+			picked = append(picked, file)
 		}
 	}
 	return picked

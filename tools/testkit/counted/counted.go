@@ -16,11 +16,11 @@ type Files struct {
 
 // Open implements source.Opener.
 func (f *Files) Open(ctx context.Context, uri string) (source.Reader, error) {
-	r, err := f.Files.Open(ctx, uri)
+	file, err := f.Files.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	return reader{r, f}, nil
+	return reader{file, f}, nil
 }
 
 type reader struct {

@@ -22,8 +22,8 @@ func Reads(t *testing.T, scheme, path string, open func(host string, n *netsim.N
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var n netsim.Network
-		s := n.NewServer()
-		o, err := blobsource.New(open(strings.TrimPrefix(s.URL, "http://"), &n), remote.Options{
+		server := n.NewServer()
+		opener, err := blobsource.New(open(strings.TrimPrefix(server.URL, "http://"), &n), remote.Options{
 			Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond,
 			MinRate: 1 << 30, Block: 1024,
 		})
@@ -31,25 +31,25 @@ func Reads(t *testing.T, scheme, path string, open func(host string, n *netsim.N
 			t.Fatal(err)
 		}
 		defer func() {
-			s.Close()
-			if err := o.Close(); err != nil {
+			server.Close()
+			if err := opener.Close(); err != nil {
 				t.Error(err)
 			}
 		}()
-		reads(t, s, o, scheme+"://chips/", path)
+		reads(t, server, opener, scheme+"://chips/", path)
 	})
 }
 
 func reads(t *testing.T, s *netsim.Server, o *remote.Opener, bucket, path string) {
-	b := bytes.Repeat([]byte("0123456789abcdef"), 1000)
-	s.Put(path, b)
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1000)
+	s.Put(path, data)
 	ctx := context.Background()
-	r, err := o.Open(ctx, bucket+"dir/a.tif")
+	file, err := o.Open(ctx, bucket+"dir/a.tif")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Size() != int64(len(b)) {
-		t.Fatalf("size %d", r.Size())
+	if file.Size() != int64(len(data)) {
+		t.Fatalf("size %d", file.Size())
 	}
 	got := make([]byte, 5000)
 	for _, f := range []netsim.Fault{netsim.None, netsim.Unavailable, netsim.ShortBody,
@@ -61,7 +61,7 @@ func reads(t *testing.T, s *netsim.Server, o *remote.Opener, bucket, path string
 			return netsim.None
 		})
 		clear(got)
-		if err := r.ReadAt(ctx, got, 7); err != nil || !bytes.Equal(got, b[7:5007]) {
+		if err := file.ReadAt(ctx, got, 7); err != nil || !bytes.Equal(got, data[7:5007]) {
 			t.Errorf("after %q: %v", f, err)
 		}
 		want := 2
@@ -73,7 +73,7 @@ func reads(t *testing.T, s *netsim.Server, o *remote.Opener, bucket, path string
 		}
 	}
 	s.Always(netsim.Unavailable)
-	if err := r.ReadAt(ctx, got, 7); err == nil || fault.KindOf(err) != 0 ||
+	if err := file.ReadAt(ctx, got, 7); err == nil || fault.KindOf(err) != 0 ||
 		!strings.Contains(err.Error(), "3 attempts") {
 		t.Error(err)
 	}

@@ -51,31 +51,31 @@ func (l *Link) Close() {
 
 func (l *Link) accept() {
 	for {
-		c, err := l.listener.Accept()
+		conn, err := l.listener.Accept()
 		if err != nil {
 			return
 		}
 		s, err := net.Dial("tcp", l.to)
-		if err != nil || !l.keep(c, s) {
-			_ = c.Close()
+		if err != nil || !l.keep(conn, s) {
+			_ = conn.Close()
 			if err == nil {
 				_ = s.Close()
 			}
 			continue
 		}
-		l.done.Go(func() { l.pass(s, c, false) })
-		l.done.Go(func() { l.pass(c, s, true) })
+		l.done.Go(func() { l.pass(s, conn, false) })
+		l.done.Go(func() { l.pass(conn, s, true) })
 	}
 }
 
 func (l *Link) keep(conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range conns {
+	for _, conn := range conns {
 		if l.over {
 			return false
 		}
-		l.conns[c] = true
+		l.conns[conn] = true
 	}
 	return true
 }

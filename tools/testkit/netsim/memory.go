@@ -26,11 +26,11 @@ func (n *Network) NewServer() *Server {
 	d := &door{addr: addr, calls: make(chan net.Conn), shut: make(chan struct{})}
 	n.doors[d.addr] = d
 	n.mu.Unlock()
-	s := &Server{objects: map[string][]byte{}, stop: make(chan struct{})}
-	s.http = &httptest.Server{Listener: d, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
-	s.http.Start()
-	s.URL = s.http.URL
-	return s
+	server := &Server{objects: map[string][]byte{}, stop: make(chan struct{})}
+	server.http = &httptest.Server{Listener: d, Config: &http.Server{Handler: http.HandlerFunc(server.serve)}}
+	server.http.Start()
+	server.URL = server.http.URL
+	return server
 }
 
 // DialContext connects to a server of the network: it is a field of http.Transport.

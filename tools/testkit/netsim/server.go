@@ -69,16 +69,16 @@ type Server struct {
 
 // NewServer starts a server, over TLS with HTTP/2 if secure. Close it after use.
 func NewServer(secure bool) *Server {
-	s := &Server{objects: map[string][]byte{}, stop: make(chan struct{})}
-	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	server := &Server{objects: map[string][]byte{}, stop: make(chan struct{})}
+	server.http = httptest.NewUnstartedServer(http.HandlerFunc(server.serve))
 	if secure {
-		s.http.EnableHTTP2 = true
-		s.http.StartTLS()
+		server.http.EnableHTTP2 = true
+		server.http.StartTLS()
 	} else {
-		s.http.Start()
+		server.http.Start()
 	}
-	s.URL = s.http.URL
-	return s
+	server.URL = server.http.URL
+	return server
 }
 
 // Client returns a client that trusts the server.
@@ -127,22 +127,22 @@ func ETag(b []byte) string { return fmt.Sprintf(`"%016x"`, xxhash.Sum64(b)) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	b, ok := s.objects[r.URL.Path]
-	f := None
+	data, ok := s.objects[r.URL.Path]
+	fault := None
 	if s.fault != nil {
-		f = s.fault(len(s.requests), r)
+		fault = s.fault(len(s.requests), r)
 	}
 	s.requests = append(s.requests, r.Clone(r.Context()))
 	away := s.away
 	s.mu.Unlock()
-	if s.refuse(w, r, f, away) {
+	if s.refuse(w, r, fault, away) {
 		return
 	}
 	if !ok {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	s.answer(w, r, b, f)
+	s.answer(w, r, data, fault)
 }
 
 // wait returns after d, or when the request is cancelled.
@@ -168,20 +168,20 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, f Fault, away st
 		s.wait(r, time.Hour)
 		return true
 	case Reset, Garbage:
-		h, ok := w.(http.Hijacker)
+		hijacker, ok := w.(http.Hijacker)
 		if !ok {
 			panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
 		}
-		c, _, err := h.Hijack()
+		conn, _, err := hijacker.Hijack()
 		if err != nil {
 			return true
 		}
 		if f == Garbage {
-			_, _ = c.Write([]byte("220 mail.example.org ESMTP\r\n"))
-		} else if t, ok := c.(*net.TCPConn); ok {
+			_, _ = conn.Write([]byte("220 mail.example.org ESMTP\r\n"))
+		} else if t, ok := conn.(*net.TCPConn); ok {
 			_ = t.SetLinger(0)
 		}
-		_ = c.Close()
+		_ = conn.Close()
 		return true
 	case RedirectHere, RedirectLoop:
 		if r.URL.Query().Has("again") && f == RedirectHere {
@@ -212,7 +212,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b []byte, f Faul
 		w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 		return
 	}
-	h := w.Header()
+	header := w.Header()
 	switch f {
 	case OtherTag:
 		tag = `"another"`
@@ -230,15 +230,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b []byte, f Faul
 	case Whole:
 		ranged, off, n = false, 0, size
 	case Gzip:
-		h.Set("Content-Encoding", "gzip")
+		header.Set("Content-Encoding", "gzip")
 	case Multipart:
-		h.Set("Content-Type", "multipart/byteranges; boundary=x")
+		header.Set("Content-Type", "multipart/byteranges; boundary=x")
 	}
-	h.Set("ETag", tag)
-	h.Set("Last-Modified", "Mon, 02 Jan 2023 15:04:05 GMT")
+	header.Set("ETag", tag)
+	header.Set("Last-Modified", "Mon, 02 Jan 2023 15:04:05 GMT")
 	body := b[off : off+n]
 	if f != Extra {
-		h.Set("Content-Length", strconv.Itoa(n))
+		header.Set("Content-Length", strconv.Itoa(n))
 	} else {
 		body = append(append([]byte(nil), body...), "more"...)
 	}
@@ -251,7 +251,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b []byte, f Faul
 		} else if f == BadRange {
 			text = "bytes some"
 		}
-		h.Set("Content-Range", text)
+		header.Set("Content-Range", text)
 		w.WriteHeader(http.StatusPartialContent)
 	}
 	s.write(w, r, body, f)

@@ -36,11 +36,11 @@ func New(t testing.TB, name string) *Authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := x509.ParseCertificate(der)
+	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Authority{c, key, block("CERTIFICATE", der)}
+	return &Authority{certificate, key, block("CERTIFICATE", der)}
 }
 
 // PEM returns the certificate of the authority.
@@ -101,11 +101,11 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 
 func serial(t testing.TB) *big.Int {
 	t.Helper()
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return number
 }
 
 func block(kind string, b []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}) }

@@ -89,12 +89,12 @@ func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) erro
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
+	array, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
 		f.at.Options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
 	if err != nil {
 		return err
 	}
-	out, err := f.read(ctx, a)
+	out, err := f.read(ctx, array)
 	if err != nil {
 		return fault.WithFile(err, path)
 	}
@@ -113,22 +113,22 @@ func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*Read, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := a.NewReader()
+	reader := a.NewReader()
 	out := &Read{Kind: "dense", Attrs: map[string]Values{}}
 	if a.Schema.Dense {
 		if out.Shape, _, err = a.Shape(box); err != nil {
 			return nil, err
 		}
 		for _, i := range attrs {
-			v, err := r.Dense(ctx, i, box)
+			values, err := reader.Dense(ctx, i, box)
 			if err != nil {
 				return nil, err
 			}
-			out.Attrs[a.Schema.Attrs[i].Name] = hashes(v, a.Schema.Attrs[i].Var())
+			out.Attrs[a.Schema.Attrs[i].Name] = hashes(values, a.Schema.Attrs[i].Var())
 		}
 		return out, nil
 	}
-	cells, err := r.Sparse(ctx, attrs, box)
+	cells, err := reader.Sparse(ctx, attrs, box)
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +176,10 @@ func hashes(v tiledb.Values, variable bool) (h Values) {
 		h.SHA256 = console.Sha256Hex(v.Data)
 		return h
 	}
-	b := make([]byte, 0, 8*len(v.Offsets))
+	buf := make([]byte, 0, 8*len(v.Offsets))
 	for _, o := range v.Offsets {
-		b = binary.LittleEndian.AppendUint64(b, o)
+		buf = binary.LittleEndian.AppendUint64(buf, o)
 	}
-	h.Offsets, h.Data = console.Sha256Hex(b), console.Sha256Hex(v.Data)
+	h.Offsets, h.Data = console.Sha256Hex(buf), console.Sha256Hex(v.Data)
 	return h
 }

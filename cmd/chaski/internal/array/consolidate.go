@@ -70,20 +70,21 @@ func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string
 	}
 	var files tiledb.Files
 	defer files.Close()
-	a, err := open.Array(ctx, &files, path, tiledb.Options{MaxResult: f.maxResult})
+	array, err := open.Array(ctx, &files, path, tiledb.Options{MaxResult: f.maxResult})
 	if err != nil {
 		return err
 	}
 	bar := console.NewBar(env.Err, "merging tiles", -1)
-	m, err := a.Merge(ctx, tiledb.MergeOptions{Remove: f.remove, Progress: bar.Set})
+	merged, err := array.Merge(ctx, tiledb.MergeOptions{Remove: f.remove, Progress: bar.Set})
 	bar.Done()
 	if err != nil {
 		return fault.WithFile(err, path)
 	}
-	out := Consolidated{Array: path, Merged: append([]string{}, m.From...), Before: m.Before, Bytes: m.Bytes,
-		Removed: append([]string{}, m.Removed...), Freed: m.Freed}
-	if m.Fragment != "" {
-		out.Fragment = &m.Fragment
+	out := Consolidated{Array: path, Merged: append([]string{}, merged.From...), Before: merged.Before,
+		Bytes:   merged.Bytes,
+		Removed: append([]string{}, merged.Removed...), Freed: merged.Freed}
+	if merged.Fragment != "" {
+		out.Fragment = &merged.Fragment
 	}
 	return console.PrintJSON(env.Out, out)
 }

@@ -62,23 +62,23 @@ const unavailable = "unavailable"
 // failure returns "FILE: PART at OFFSET: MESSAGE: KIND" on one line. If the error names no file, the
 // command's name takes its place.
 func failure(err error, command string) string {
-	f := &fault.Error{Kind: SystemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
+	failed := &fault.Error{Kind: SystemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
 	var e *fault.Error
 	var re *source.RequestError
 	switch {
 	case errors.As(err, &e):
 		// A copy, because the error belongs to the package that made it.
 		c := *e
-		f = &c
+		failed = &c
 	case errors.As(err, &re):
 		return strings.TrimSpace(fault.Line(fmt.Errorf("%w: %s", re, unavailable)))
-	case f.Kind == 0:
-		f.Kind, f.Msg = kindIn(f.Msg)
+	case failed.Kind == 0:
+		failed.Kind, failed.Msg = kindIn(failed.Msg)
 	}
-	if f.File == "" {
-		f.File = command
+	if failed.File == "" {
+		failed.File = command
 	}
-	return strings.TrimSpace(fault.Line(f))
+	return strings.TrimSpace(fault.Line(failed))
 }
 
 // kindIn takes the kind off the end of a message that another process wrote. A message without a

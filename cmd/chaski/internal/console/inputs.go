@@ -29,23 +29,23 @@ func NotAnInput(fl *pflag.FlagSet, args []string) error {
 		}
 	})
 	for _, name := range outputs {
-		f := fl.Lookup(name)
-		if f == nil || !f.Changed {
+		flag := fl.Lookup(name)
+		if flag == nil || !flag.Changed {
 			continue
 		}
-		out, err := os.Stat(f.Value.String())
+		out, err := os.Stat(flag.Value.String())
 		if err != nil || !out.Mode().IsRegular() {
 			continue
 		}
 		for _, in := range named {
 			if st, err := os.Stat(source.LocalPath(in)); err == nil && os.SameFile(st, out) {
-				return Usagef("--%s is %s, which the command reads: it would be replaced", name, f.Value)
+				return Usagef("--%s is %s, which the command reads: it would be replaced", name, flag.Value)
 			}
 		}
 		for _, arg := range args {
-			if isRaster(f.Value.String()) && within(f.Value.String(), source.LocalPath(arg)) {
+			if isRaster(flag.Value.String()) && within(flag.Value.String(), source.LocalPath(arg)) {
 				return Usagef("--%s is %s, a raster of %s, which the command reads: it would be replaced", name,
-					f.Value, arg)
+					flag.Value, arg)
 			}
 		}
 	}

@@ -17,11 +17,11 @@ import (
 
 // Sha256Hex returns the hash of parts, one after the other.
 func Sha256Hex(parts ...[]byte) string {
-	h := sha256.New()
+	hash := sha256.New()
 	for _, p := range parts {
-		h.Write(p)
+		hash.Write(p)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // PrintJSON writes v as one line, without secrets: see fault.WithoutSecrets, which leaves JSON valid.
@@ -35,11 +35,11 @@ func PrintInput(w io.Writer, v any) error {
 }
 
 func printJSON(w io.Writer, v any, filter func(string) string) error {
-	b, err := json.Marshal(v)
+	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, filter(string(b))+"\n")
+	_, err = io.WriteString(w, filter(string(data))+"\n")
 	return err
 }
 
@@ -51,11 +51,11 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	}
 	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
 		// A device or pipe, such as /dev/null, must not be replaced by a file.
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		file, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return FileError(name, err)
 		}
-		return FileError(name, FirstError(write(f), f.Close()))
+		return FileError(name, FirstError(write(file), file.Close()))
 	}
 	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
@@ -82,12 +82,12 @@ func NotToTerminal(out io.Writer, what string) error {
 // FileError names the file that could not be opened, read or written. Faults stay as they are,
 // because they may name another file.
 func FileError(name string, err error) error {
-	if k := SystemKind(err); err != nil && k != 0 && fault.KindOf(err) == 0 {
+	if kind := SystemKind(err); err != nil && kind != 0 && fault.KindOf(err) == 0 {
 		var system *fs.PathError
 		if errors.As(err, &system) && system.Path == name {
 			err = system.Err // its text would have the name twice
 		}
-		return fault.WithFile(fault.Wrap(k, "file", fault.NoOffset, err), name)
+		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), name)
 	}
 	return err
 }

@@ -15,13 +15,13 @@ type Bar struct{ bar *progressbar.ProgressBar }
 
 // NewBar returns a bar of total steps; total is -1 if it is not known yet.
 func NewBar(stderr io.Writer, what string, total int64) *Bar {
-	f, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	file, ok := stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &Bar{}
 	}
 	// Ten drawings a second look smooth, and avoid that drawing slows down short steps.
 	const redraw = 100 * time.Millisecond
-	return &Bar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(f),
+	return &Bar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(file),
 		progressbar.OptionSetDescription(what), progressbar.OptionThrottle(redraw),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionClearOnFinish())}

@@ -56,14 +56,14 @@ func DecimalSize(n int64) string {
 
 // WriteTable writes rows of cells in columns, the first column aligned left and the others right.
 func WriteTable(out io.Writer, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	writer := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	width := 0
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(r[0]))
 	}
 	for _, r := range rows {
 		// tabwriter aligns all columns alike, so that the first one needs to be padded here.
-		fmt.Fprintf(w, "%-*s\t%s\t\n", width, r[0], strings.Join(r[1:], "\t"))
+		fmt.Fprintf(writer, "%-*s\t%s\t\n", width, r[0], strings.Join(r[1:], "\t"))
 	}
-	return w.Flush()
+	return writer.Flush()
 }

@@ -65,49 +65,49 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	d, err := f.open(ctx, files, []string{name})
+	dataset, err := f.open(ctx, files, []string{name})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	o := card.Options{Name: name, URL: f.url, Year: f.year}
-	if o.URL == "" && source.IsRemote(name) {
-		o.URL = name
+	defer dataset.Close()
+	options := card.Options{Name: name, URL: f.url, Year: f.year}
+	if options.URL == "" && source.IsRemote(name) {
+		options.URL = name
 	}
-	if o.Year == 0 {
-		o.Year = time.Now().Year()
+	if options.Year == 0 {
+		options.Year = time.Now().Year()
 	}
 	local, inside, zip := described(name)
-	if o.ZIP = zip; !source.IsRemote(name) {
-		o.Link = linkTo(f.out, name)
+	if options.ZIP = zip; !source.IsRemote(name) {
+		options.Link = linkTo(f.out, name)
 	}
-	if o.File = path.Base(filepath.ToSlash(local)); f.out != "-" && !source.IsRemote(name) {
-		o.File = linkTo(f.out, local)
+	if options.File = path.Base(filepath.ToSlash(local)); f.out != "-" && !source.IsRemote(name) {
+		options.File = linkTo(f.out, local)
 	} else if inside != "" {
-		o.File = inside
+		options.File = inside
 	}
-	o.SHA256 = func() (string, error) {
+	options.SHA256 = func() (string, error) {
 		if source.IsRemote(name) {
 			return "", fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 				"is not local: Croissant needs the sum of all its bytes"), name)
 		}
-		r, err := files.Open(ctx, local)
+		file, err := files.Open(ctx, local)
 		if err != nil {
 			return "", err
 		}
-		defer r.Close() //nolint:errcheck // it was only read
-		return hashReader(ctx, r, make([]byte, 1<<20))
+		defer file.Close() //nolint:errcheck // it was only read
+		return hashReader(ctx, file, make([]byte, 1<<20))
 	}
-	c, err := card.New(ctx, d, o)
+	c, err := card.New(ctx, dataset, options)
 	if err != nil {
 		return fault.WithFile(err, name)
 	}
-	b, err := c.Write(f.to)
+	data, err := c.Write(f.to)
 	if err != nil {
 		return err
 	}
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-		_, err := w.Write(b)
+		_, err := w.Write(data)
 		return err
 	})
 }

@@ -63,32 +63,32 @@ container: the second is refused. The index of a ZIP is not changed with it; wri
 }
 
 func (f *editFlags) run(ctx context.Context, env console.Env, path string) error {
-	c := build.Changes{Drop: f.dropped, Rename: map[string]string{}}
+	changes := build.Changes{Drop: f.dropped, Rename: map[string]string{}}
 	for _, text := range f.renaming {
 		oldName, newName, ok := strings.Cut(text, "=")
-		if !ok || oldName == "" || newName == "" || c.Rename[oldName] != "" {
+		if !ok || oldName == "" || newName == "" || changes.Rename[oldName] != "" {
 			return console.Usagef("--rename %s: it must be OLD=NEW, once for each column", text)
 		}
-		c.Rename[oldName] = newName
+		changes.Rename[oldName] = newName
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	o := build.Options{Opener: files, Workers: f.workers}
-	if err := console.FirstError(console.AtLeast("workers", f.workers, 0), f.columns.check(&o)); err != nil {
+	options := build.Options{Opener: files, Workers: f.workers}
+	if err := console.FirstError(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
 		return err
 	}
 	f.columns.attach.Replace = true
-	f.columns.into(&o)
+	f.columns.into(&options)
 	if f.set != nil || f.unset != nil || f.collection != "" {
 		set, err := f.members()
 		if err != nil {
 			return err
 		}
-		c.Describe = func(c *build.Collection) error { return f.describe(c, set) }
-	} else if o.More == nil && o.Inspect == nil && f.dropped == nil && f.renaming == nil {
+		changes.Describe = func(c *build.Collection) error { return f.describe(c, set) }
+	} else if options.More == nil && options.Inspect == nil && f.dropped == nil && f.renaming == nil {
 		return console.Usagef("nothing to change: --set, --collection, --metadata, --columns, --drop or --rename")
 	}
-	if err := build.Edit(ctx, path, c, o); err != nil {
+	if err := build.Edit(ctx, path, changes, options); err != nil {
 		return console.FileError(path, err)
 	}
 	f.columns.report(env)

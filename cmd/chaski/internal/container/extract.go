@@ -68,17 +68,17 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 	if !ok {
 		return f.file(ctx, env, files, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
 	}
-	d, err := taco.Open(ctx, files, []string{container}, taco.Options{BasePath: f.base})
+	dataset, err := taco.Open(ctx, files, []string{container}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	e, err := d.Resolve(ctx, path)
+	defer dataset.Close()
+	e, err := dataset.Resolve(ctx, path)
 	if err != nil {
 		return err
 	}
 	if e.Kind == taco.Folder {
-		return f.folder(ctx, files, d, e)
+		return f.folder(ctx, files, dataset, e)
 	}
 	return f.file(ctx, env, files, e)
 }
@@ -130,9 +130,9 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 	if err := os.MkdirAll(pathname.Dir(name), 0o777); err != nil {
 		return console.FileError(name, err)
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return console.FileError(name, err)
 	}
-	return console.FileError(name, console.FirstError(containers.Copy(ctx, f, files, leaf), f.Close()))
+	return console.FileError(name, console.FirstError(containers.Copy(ctx, file, files, leaf), file.Close()))
 }

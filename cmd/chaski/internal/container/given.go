@@ -38,11 +38,11 @@ func fromFile(arg string) (string, error) {
 	if !ok {
 		return arg, nil
 	}
-	b, err := os.ReadFile(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return "", console.Usagef("%w", err)
 	}
-	return string(b), nil
+	return string(data), nil
 }
 
 // subset returns the conditions. It reads their file only once, since a pipe would be empty the second

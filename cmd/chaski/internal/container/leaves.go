@@ -20,14 +20,14 @@ func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) (
 	if f.Where == "" && f.OrderBy == "" || d.Levels() == 0 {
 		return roots, nil
 	}
-	t, err := d.Level(ctx, 0)
+	table, err := d.Level(ctx, 0)
 	if err == nil && roots == nil {
 		roots, err = d.Visible(ctx, 0)
 	}
 	if err != nil {
 		return nil, err
 	}
-	roots, err = flags.ChooseRows(ctx, t, roots, f.Where, f.OrderBy)
+	roots, err = flags.ChooseRows(ctx, table, roots, f.Where, f.OrderBy)
 	return roots, fault.WithFile(err, d.Parts()[0])
 }
 
@@ -118,41 +118,41 @@ func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map
 
 // listLeaf prints one sample. It opens the sample only for its hash or size.
 func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {
-	l := Leaf{Path: e.Path, Size: e.Size}
+	leaf := Leaf{Path: e.Path, Size: e.Size}
 	if e.Offset != taco.Whole {
-		l.Offset = &e.Offset
+		leaf.Offset = &e.Offset
 	}
 	if f.sha256 || e.Size == taco.Whole {
-		r, err := taco.Section(ctx, files, e)
+		file, err := taco.Section(ctx, files, e)
 		if err != nil {
 			return err
 		}
-		l.Size = r.Size()
+		leaf.Size = file.Size()
 		if f.sha256 {
-			l.SHA256, err = hashReader(ctx, r, buf)
+			leaf.SHA256, err = hashReader(ctx, file, buf)
 		}
-		if err = console.FirstError(err, r.Close()); err != nil {
+		if err = console.FirstError(err, file.Close()); err != nil {
 			return err
 		}
 	}
 	if f.format == "json" {
-		return console.PrintJSON(w, l)
+		return console.PrintJSON(w, leaf)
 	}
-	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(l.Path), l.Size, l.SHA256,
+	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(leaf.Path), leaf.Size, leaf.SHA256,
 		console.Printable(taco.VSI(e)))
 	return err
 }
 
 // hashReader returns the SHA-256 of all bytes of r.
 func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
-	h := sha256.New()
+	hash := sha256.New()
 	for off := int64(0); off < r.Size(); {
-		b := buf[:min(int64(len(buf)), r.Size()-off)]
-		if err := r.ReadAt(ctx, b, off); err != nil {
+		data := buf[:min(int64(len(buf)), r.Size()-off)]
+		if err := r.ReadAt(ctx, data, off); err != nil {
 			return "", err
 		}
-		h.Write(b)
-		off += int64(len(b))
+		hash.Write(data)
+		off += int64(len(data))
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }

@@ -58,19 +58,19 @@ type located struct {
 func (f *containerFlags) locate(ctx context.Context, env console.Env, path string, keys []string, format string) error {
 	files := open.NewOpener(true)
 	defer files.Close()
-	d, err := f.open(ctx, files, []string{path})
+	dataset, err := f.open(ctx, files, []string{path})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	e, err := d.Locate(ctx, keys)
+	defer dataset.Close()
+	e, err := dataset.Locate(ctx, keys)
 	if err != nil {
 		return err
 	}
 	var out located
 	if e.Kind == taco.File {
 		out.VSI = taco.VSI(e)
-	} else if out, err = folderOf(ctx, d, e); err != nil {
+	} else if out, err = folderOf(ctx, dataset, e); err != nil {
 		return err
 	}
 	if format == "json" {

@@ -94,32 +94,33 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if filter != nil && query.RowWise(f.Where) {
 		prune = append(prune, *filter)
 	}
-	d, err := f.open(ctx, files, paths, prune...)
+	dataset, err := f.open(ctx, files, paths, prune...)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer dataset.Close()
 	if notNumber != nil {
-		if d.LevelNames() == nil {
-			return console.Usagef("--level is %q: the levels of a %s have numbers from 0", f.levelName, d.Format())
+		if dataset.LevelNames() == nil {
+			return console.Usagef("--level is %q: the levels of a %s have numbers from 0", f.levelName,
+				dataset.Format())
 		}
-		if f.level, f.named, err = d.LevelRows(ctx, f.levelName); err != nil {
+		if f.level, f.named, err = dataset.LevelRows(ctx, f.levelName); err != nil {
 			return err
 		}
 	}
 	var left taco.Selection // the rows that --bbox and --datetime leave; nil for all
 	if filter != nil {
-		if left, err = d.Select(ctx, *filter); err != nil {
+		if left, err = dataset.Select(ctx, *filter); err != nil {
 			return err
 		}
 	}
-	w := bufio.NewWriterSize(env.Out, 1<<16)
+	writer := bufio.NewWriterSize(env.Out, 1<<16)
 	if f.leaves {
-		err = f.listLeaves(ctx, w, files, d, left)
+		err = f.listLeaves(ctx, writer, files, dataset, left)
 	} else {
-		err = f.listRows(ctx, w, d, left)
+		err = f.listRows(ctx, writer, dataset, left)
 	}
-	return console.FirstError(err, w.Flush())
+	return console.FirstError(err, writer.Flush())
 }
 
 // listRows lists a level.
@@ -127,21 +128,21 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 	if d.Levels() == 0 { // no file of the TACOLLECTION.json can match
 		return nil
 	}
-	t, err := d.Level(ctx, f.level)
+	table, err := d.Level(ctx, f.level)
 	if err != nil {
 		return err
 	}
-	rows, err := f.rows(ctx, d, left, t.Len())
+	rows, err := f.rows(ctx, d, left, table.Len())
 	if err != nil {
 		return err
 	}
-	if rows, err = f.choose(ctx, t, rows); err != nil {
+	if rows, err = f.choose(ctx, table, rows); err != nil {
 		return fault.WithFile(err, d.Parts()[0])
 	}
 	if f.format == "text" {
-		return f.listText(ctx, w, d, t, rows)
+		return f.listText(ctx, w, d, table, rows)
 	}
-	return writeRows(ctx, w, t, rows)
+	return writeRows(ctx, w, table, rows)
 }
 
 // rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has
@@ -187,7 +188,7 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
 	// so that whole columns cost about the same.
 	few := len(rows) < t.Len()/4 && slices.IsSorted(rows)
-	for i, c := range t.Columns() {
+	for i, column := range t.Columns() {
 		var err error
 		if few {
 			cols[i], err = t.Pick(ctx, i, rows)
@@ -197,7 +198,7 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 		if err != nil {
 			return err
 		}
-		if names[i], err = json.Marshal(c.Name); err != nil {
+		if names[i], err = json.Marshal(column.Name); err != nil {
 			return err
 		}
 	}
@@ -207,12 +208,12 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 			row = k
 		}
 		line = append(line[:0], '{')
-		for i, c := range cols {
+		for i, values := range cols {
 			if i > 0 {
 				line = append(line, ',')
 			}
 			line = append(append(line, names[i]...), ':')
-			line = c.AppendJSON(line, row)
+			line = values.AppendJSON(line, row)
 		}
 		line = append(line, '}', '\n')
 		if _, err := w.Write(line); err != nil {

@@ -20,12 +20,13 @@ func (f *lsFlags) listZarr(ctx context.Context, w io.Writer, files source.Opener
 			return err
 		}
 		for k := range info.Arrays {
-			a := &info.Arrays[k]
+			zarrArray := &info.Arrays[k]
 			if f.format == "json" {
-				err = json.NewEncoder(w).Encode(a)
+				err = json.NewEncoder(w).Encode(zarrArray)
 			} else {
-				_, err = fmt.Fprintf(w, "%s\t%v\t%s%s\n", console.Printable(a.Path), a.Shape, a.DType,
-					console.Printable(a.Unreadable))
+				_, err = fmt.Fprintf(w, "%s\t%v\t%s%s\n", console.Printable(zarrArray.Path), zarrArray.Shape,
+					zarrArray.DType,
+					console.Printable(zarrArray.Unreadable))
 			}
 			if err != nil {
 				return err

@@ -149,16 +149,16 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
-	o := recipe.Options{Base: pathname.Dir(path), Resume: f.resume,
+	options := recipe.Options{Base: pathname.Dir(path), Resume: f.resume,
 		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
 			SQL: env.SQL}}
 	if !f.quiet {
-		o.Progress = bar.Set
+		options.Progress = bar.Set
 	}
 	var res *recipe.Result
 	err = f.made.Stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
-		o.Output = output
-		res, err = recipe.Make(ctx, r, path, o)
+		options.Output = output
+		res, err = recipe.Make(ctx, r, path, options)
 		return err
 	})
 	bar.Done()
@@ -168,7 +168,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err := f.report(env, res); err != nil {
 		return err
 	}
-	return f.draw(ctx, env, r, res, o.Loader)
+	return f.draw(ctx, env, r, res, options.Loader)
 }
 
 // apart refuses files of --stats and --report that would replace another.
@@ -225,21 +225,21 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 		return r, err
 	}
 	// One byte more than the limit, so that Parse refuses longer recipes.
-	b, err := io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
 	if err != nil {
 		return nil, console.FileError("standard input", err)
 	}
-	return parsed(b, "standard input")
+	return parsed(data, "standard input")
 }
 
 // ReadRecipe reads and checks a recipe. It also returns its text.
 func ReadRecipe(ctx context.Context, path string) (*recipe.Recipe, []byte, error) {
-	b, err := open.Whole(ctx, path)
+	data, err := open.Whole(ctx, path)
 	if err != nil {
 		return nil, nil, fault.WithFile(err, path)
 	}
-	r, err := parsed(b, path)
-	return r, b, err
+	r, err := parsed(data, path)
+	return r, data, err
 }
 
 // parsed returns a recipe, whose errors name where its text comes from.
@@ -265,12 +265,12 @@ func SamePath(a, b string) bool {
 
 // WriteStatistics writes the statistics of all chips into a file.
 func WriteStatistics(env console.Env, name string, report any) error {
-	b, err := json.MarshalIndent(report, "", "  ")
+	buf, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return err
 	}
 	return console.WriteFile(name, env.Out, func(w io.Writer) error {
-		_, err := w.Write(append(b, '\n'))
+		_, err := w.Write(append(buf, '\n'))
 		return err
 	})
 }

@@ -168,11 +168,11 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, command, 0)
-	o := build.Options{Opener: files, Workers: f.workers}
+	options := build.Options{Opener: files, Workers: f.workers}
 	if !f.quiet {
-		o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
+		options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
-	r, err := write(o)
+	result, err := write(options)
 	bar.Done()
 	if err != nil {
 		return console.FileError(out, err)
@@ -181,8 +181,9 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 		fmt.Fprintf(env.Err, "chaski: %s: %s\n", console.Printable(paths[0]), console.Printable(note))
 	}
 	f.columns.report(env)
-	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s%s\n", console.Printable(out), r.Samples, r.Files,
-		console.DecimalSize(r.Bytes), added)
+	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s%s\n", console.Printable(out), result.Samples,
+		result.Files,
+		console.DecimalSize(result.Bytes), added)
 	return err
 }
 
@@ -215,12 +216,12 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if err != nil {
 		return nil, err
 	}
-	d, err := f.open(ctx, o.Opener, paths)
+	dataset, err := f.open(ctx, o.Opener, paths)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	return f.export(ctx, d, paths[0], filter, o)
+	defer dataset.Close()
+	return f.export(ctx, dataset, paths[0], filter, o)
 }
 
 // export packs the samples of the container at path that are chosen.
@@ -247,18 +248,18 @@ func (f *packFlags) export(
 			return nil, err
 		}
 	}
-	t, err := d.Level(ctx, 0)
+	table, err := d.Level(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := f.rows(ctx, d, left, t.Len())
+	rows, err := f.rows(ctx, d, left, table.Len())
 	if err != nil {
 		return nil, err
 	}
-	if rows, err = f.choose(ctx, t, rows); err != nil {
+	if rows, err = f.choose(ctx, table, rows); err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	c, err := build.CollectionOf(d)
+	collection, err := build.CollectionOf(d)
 	if err != nil {
 		return nil, err
 	}
@@ -266,29 +267,29 @@ func (f *packFlags) export(
 		return nil, console.Usagef("--collection is for containers with a description: a Tortilla and shards have none")
 	}
 	if len(rows) < len(visible) {
-		if err := c.SubsetOf(time.Now()); err != nil {
+		if err := collection.SubsetOf(time.Now()); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.describe(c); err != nil {
+	if err := f.describe(collection); err != nil {
 		return nil, err
 	}
-	f.columns.attach.Text = c.TextColumns()
-	r, err := build.Export(ctx, d, rows, *c, f.out, o)
+	f.columns.attach.Text = collection.TextColumns()
+	r, err := build.Export(ctx, d, rows, *collection, f.out, o)
 	return r, fault.WithFile(err, path)
 }
 
 // directory packs a directory of files.
 func (f *packFlags) directory(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
-	c, err := f.fresh(paths, o, "a directory of files")
+	collection, err := f.fresh(paths, o, "a directory of files")
 	if err != nil {
 		return nil, err
 	}
-	t, err := build.Scan(ctx, paths[0], f.out)
+	tortilla, err := build.Scan(ctx, paths[0], f.out)
 	if err != nil {
 		return nil, err
 	}
-	r, err := build.Create(ctx, &build.Taco{Samples: t, Collection: *c}, f.out, o)
+	r, err := build.Create(ctx, &build.Taco{Samples: tortilla, Collection: *collection}, f.out, o)
 	return r, fault.WithFile(err, paths[0])
 }
 
@@ -304,23 +305,23 @@ func isTable(path string) bool {
 // table packs the samples of a table.
 func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
 	defer func() { err = fault.WithFile(err, paths[0]) }()
-	c, err := f.fresh(paths, o, "a table of samples")
+	collection, err := f.fresh(paths, o, "a table of samples")
 	if err != nil {
 		return nil, err
 	}
-	t, closer, err := catalog.ReadTable(ctx, o.Opener, paths[0],
-		append([]string{build.ListID, build.ListPath}, c.TextColumns()...)...)
+	table, closer, err := catalog.ReadTable(ctx, o.Opener, paths[0],
+		append([]string{build.ListID, build.ListPath}, collection.TextColumns()...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer closer.Close() //nolint:errcheck // it was only read
-	l, err := build.Listed(ctx, t, pathname.Dir(paths[0]))
+	list, err := build.Listed(ctx, table, pathname.Dir(paths[0]))
 	if err != nil {
 		return nil, err
 	}
-	l.Declared = c.Columns
-	o.More = build.Chain(l.Columns, o.More)
-	return build.Create(ctx, &build.Taco{Samples: l.Samples, Collection: *c}, f.out, o)
+	list.Declared = collection.Columns
+	o.More = build.Chain(list.Columns, o.More)
+	return build.Create(ctx, &build.Taco{Samples: list.Samples, Collection: *collection}, f.out, o)
 }
 
 // fresh returns the description of samples that are not in a container yet. what is the only source.
@@ -334,12 +335,12 @@ func (f *packFlags) fresh(paths []string, o build.Options, what string) (*build.
 	if err := f.unused(paths[0] + " is " + what + ", which is packed whole"); err != nil {
 		return nil, err
 	}
-	c := &build.Collection{}
-	if err := f.describe(c); err != nil {
+	collection := &build.Collection{}
+	if err := f.describe(collection); err != nil {
 		return nil, err
 	}
-	f.columns.attach.Text = c.TextColumns()
-	return c, nil
+	f.columns.attach.Text = collection.TextColumns()
+	return collection, nil
 }
 
 // describe sets the members of --collection.
@@ -355,9 +356,9 @@ func setMembers(c *build.Collection, path string) error {
 	if path == "" {
 		return nil
 	}
-	b, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return console.FileError(path, err)
 	}
-	return fault.WithFile(c.SetYAML(b), path)
+	return fault.WithFile(c.SetYAML(data), path)
 }

@@ -45,26 +45,26 @@ func (f *columnFlags) check(o *build.Options) error {
 	case f.list == "":
 		return nil
 	}
-	c, err := columns.Parse(f.list)
+	compute, err := columns.Parse(f.list)
 	if err != nil {
 		return console.Usagef("--columns: %w", err)
 	}
-	c.Classes = map[string][]int64{}
+	compute.Classes = map[string][]int64{}
 	for _, text := range f.classes {
 		path, classes, err := columns.ParseClasses(text)
-		if err == nil && c.Classes[path] != nil {
+		if err == nil && compute.Classes[path] != nil {
 			err = fmt.Errorf("%q is the second for its path", text)
 		}
 		if err != nil {
 			return console.Usagef("--classes: %w", err)
 		}
-		c.Classes[path] = classes
+		compute.Classes[path] = classes
 	}
-	if err := c.Check(); err != nil {
+	if err := compute.Check(); err != nil {
 		return console.Usagef("--classes: %w", err)
 	}
-	c.Workers = o.Workers
-	f.compute = c
+	compute.Workers = o.Workers
+	f.compute = compute
 	return nil
 }
 

@@ -101,15 +101,15 @@ func zipsOf(ctx context.Context, paths []string, store build.Store) (zips []stri
 
 // verify checks a container, and keeps its notes.
 func (f *packFlags) verify(ctx context.Context, files source.Opener, path string) error {
-	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	dataset, err := taco.Open(ctx, files, []string{path}, taco.Options{})
 	if err != nil {
 		return err
 	}
-	checked, err := d.Verify(ctx)
+	checked, err := dataset.Verify(ctx)
 	if err == nil {
 		f.notes = append(f.notes, checked.Notes...)
 	}
-	return errors.Join(err, d.Close())
+	return errors.Join(err, dataset.Close())
 }
 
 // unused refuses flags that select samples of containers, for the reason why.

@@ -94,18 +94,18 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 	f.chosen = subset.Joins()
 	files := open.NewOpener(true)
 	defer files.Close()
-	d, err := f.open(ctx, files, paths)
+	dataset, err := f.open(ctx, files, paths)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	source, err := given.tables(ctx, d)
+	defer dataset.Close()
+	source, err := given.tables(ctx, dataset)
 	if err != nil {
 		return err
 	}
-	t, err := query.RunOr(ctx, sql, d.SQLTables(), source, env.SQL, given.limits)
+	table, err := query.RunOr(ctx, sql, dataset.SQLTables(), source, env.SQL, given.limits)
 	if err == nil {
-		w := bufio.NewWriterSize(env.Out, 1<<16)
+		writer := bufio.NewWriterSize(env.Out, 1<<16)
 		write := writeSQLText
 		switch format {
 		case "json":
@@ -113,7 +113,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 		case "arrow":
 			write = func(ctx context.Context, w io.Writer, t *tables.Table) error { return arrow.Write(ctx, w, t) }
 		}
-		err = console.FirstError(write(ctx, w, t), w.Flush())
+		err = console.FirstError(write(ctx, writer, table), writer.Flush())
 	}
 	return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
 }
@@ -149,11 +149,11 @@ func writeSQLJSON(ctx context.Context, w io.Writer, t *tables.Table) error {
 			line = append(line, ',')
 		}
 		line = append(line, '[')
-		for i, c := range cols {
+		for i, values := range cols {
 			if i > 0 {
 				line = append(line, ',')
 			}
-			line = c.AppendJSON(line, row)
+			line = values.AppendJSON(line, row)
 		}
 		line = append(line, ']')
 		if _, err := w.Write(line); err != nil {
@@ -179,14 +179,14 @@ func writeSQLText(ctx context.Context, w io.Writer, t *tables.Table) error {
 		return err
 	}
 	for row := range t.Len() {
-		for i, c := range cols {
+		for i, values := range cols {
 			switch {
-			case c.Null(row):
+			case values.Null(row):
 				cells[i] = ""
-			case c.Kind() == tables.String:
-				cells[i] = console.Printable(c.Str(row))
+			case values.Kind() == tables.String:
+				cells[i] = console.Printable(values.Str(row))
 			default:
-				cells[i] = console.Printable(strings.Trim(string(c.AppendJSON(nil, row)), `"`))
+				cells[i] = console.Printable(strings.Trim(string(values.AppendJSON(nil, row)), `"`))
 			}
 		}
 		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {

@@ -20,11 +20,11 @@ type s3Store struct{ *s3.Store }
 
 // Create implements build.Store.
 func (s s3Store) Create(ctx context.Context, uri string, size int64) (build.Object, error) {
-	u, err := s.Store.Create(ctx, uri, size)
+	upload, err := s.Store.Create(ctx, uri, size)
 	if err != nil {
 		return nil, err
 	}
-	return u, nil
+	return upload, nil
 }
 
 // stored has write make a container at a path, in a store if that is not nil. The path is out or, if out is an object
@@ -50,11 +50,11 @@ func stored(ctx context.Context, out string, form build.Form, parts partFlags,
 	}
 	if rest, is := strings.CutPrefix(out, "s3://"); is {
 		name, _, _ := strings.Cut(rest, "/")
-		s, err := s3.StoreOf(bucket, name)
+		store, err := s3.StoreOf(bucket, name)
 		if err != nil {
 			return err
 		}
-		return write(out, s3Store{s})
+		return write(out, s3Store{store})
 	}
 	if !oneFile {
 		return console.Usagef("OUT is %s: in a store other than S3, a container is one file, such as .tacozip", out)

@@ -85,7 +85,7 @@ type stageShare struct {
 func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	ctx := cmd.Context()
 	var stages *resources.Stages
-	e, closeAll, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
+	engine, closeAll, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
 		if f.time {
 			stages = &resources.Stages{}
 			o.Stages = stages
@@ -95,16 +95,16 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 		return err
 	}
 	defer closeAll()
-	r := ExplainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields())}
-	if r.stepAt, err = f.step.at(cmd.Flags(), e); err != nil {
+	r := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields())}
+	if r.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err
 	}
-	if r.Rows, err = explainRows(ctx, e, r.Ticket); err != nil {
+	if r.Rows, err = explainRows(ctx, engine, r.Ticket); err != nil {
 		return err
 	}
 	var failed error
 	if f.time {
-		r.Time, failed = timeStep(ctx, e, r.Ticket, stages)
+		r.Time, failed = timeStep(ctx, engine, r.Ticket, stages)
 	}
 	if f.run.JSON {
 		err = console.PrintJSON(env.Out, r)
@@ -121,17 +121,17 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 		return nil, err
 	}
 	out := make([]explainRow, len(rows))
-	for i, r := range rows {
-		out[i].Row = r
-		if r.Err == nil || e.Spec().BadSamples != spec.BadReplace {
+	for i, row := range rows {
+		out[i].Row = row
+		if row.Err == nil || e.Spec().BadSamples != spec.BadReplace {
 			continue
 		}
 		for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
-			sub, err := e.ExplainDraw(ctx, e.Plan().Substitute(r.Draw, attempt))
+			sub, err := e.ExplainDraw(ctx, e.Plan().Substitute(row.Draw, attempt))
 			if err != nil {
 				return nil, err
 			}
-			sub.Row, sub.Position = r.Row, r.Position
+			sub.Row, sub.Position = row.Row, row.Position
 			out[i].Instead = append(out[i].Instead, sub)
 			if sub.Err == nil {
 				break
@@ -144,11 +144,11 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 // timeStep reads a step. It closes the engine, because workers report their time when they end.
 func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *resources.Stages) (*stepTime, error) {
 	start := time.Now()
-	b, err := e.Start(ctx, t, false).Wait(ctx)
+	batch, err := e.Start(ctx, t, false).Wait(ctx)
 	out := &stepTime{Seconds: time.Since(start).Seconds(), Bad: []badRow{}}
 	if err == nil {
-		out.Bad = badRows(b)
-		b.Release()
+		out.Bad = badRows(batch)
+		batch.Release()
 	}
 	if closing := e.Close(); err == nil {
 		err = closing
@@ -250,13 +250,13 @@ func printAsset(w io.Writer, a *dryrun.Asset) {
 	printRuns(w, a.URI, a.Runs)
 	fmt.Fprint(w, "\n    chunks")
 	decoded := int64(0)
-	for _, c := range a.Chunks {
+	for _, chunk := range a.Chunks {
 		mask := ""
-		if c.Mask {
+		if chunk.Mask {
 			mask = "m"
 		}
-		fmt.Fprintf(w, " %s%d", mask, c.Chunk)
-		decoded += int64(c.Decoded)
+		fmt.Fprintf(w, " %s%d", mask, chunk.Chunk)
+		decoded += int64(chunk.Decoded)
 	}
 	fmt.Fprintf(w, ", decoded %s\n", console.DecimalSize(decoded))
 }

@@ -12,16 +12,16 @@ import (
 // n, since all fields share it.
 func fieldStrings(fields []loader.FieldInfo) []string {
 	out := make([]string, len(fields))
-	for i, f := range fields {
+	for i, fieldInfo := range fields {
 		var lengths []string
-		for k, axis := range f.Axes {
+		for k, axis := range fieldInfo.Axes {
 			if axis != "n" {
-				lengths = append(lengths, fmt.Sprintf("%s %d", axis, f.Shape[k]))
+				lengths = append(lengths, fmt.Sprintf("%s %d", axis, fieldInfo.Shape[k]))
 			}
 		}
-		out[i] = console.OneLine(f.Name) + " " + f.Kind
-		if f.DType.Valid() && f.DType.String() != f.Kind {
-			out[i] += " " + f.DType.String()
+		out[i] = console.OneLine(fieldInfo.Name) + " " + fieldInfo.Kind
+		if fieldInfo.DType.Valid() && fieldInfo.DType.String() != fieldInfo.Kind {
+			out[i] += " " + fieldInfo.DType.String()
 		}
 		if len(lengths) > 0 {
 			out[i] += " (" + strings.Join(lengths, ", ") + ")"

@@ -91,28 +91,29 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		console.AtLeast("sample", f.sample, 1), f.price.check(cmd.Flags())); err != nil {
 		return err
 	}
-	e, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)
+	engine, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	o := dryrun.Options{Epoch: f.epoch, Rank: f.rank, World: f.world, Prefetch: f.prefetch, Samples: f.sample}
+	options := dryrun.Options{Epoch: f.epoch, Rank: f.rank, World: f.world, Prefetch: f.prefetch, Samples: f.sample}
 	if f.all {
-		o.Samples = -1
+		options.Samples = -1
 	}
 	bar := console.NewBar(env.Err, "planning", -1)
-	o.Progress = bar.Set
-	p, err := e.Forecast(cmd.Context(), o)
+	options.Progress = bar.Set
+	forecast, err := engine.Forecast(cmd.Context(), options)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields()), Forecast: p,
-		Price: f.price.of(&p.Total), MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
+	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields()),
+		Forecast: forecast,
+		Price:    f.price.of(&forecast.Total), MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact()}
 	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
-	return r.print(env, e.Spec())
+	return r.print(env, engine.Spec())
 }
 
 func (r *planReport) print(env console.Env, spec loader.Spec) error {
@@ -178,20 +179,20 @@ func (r *planReport) sources() [][]string {
 }
 
 func (r *planReport) memory() [][]string {
-	m := &r.Memory
+	memory := &r.Memory
 	rows := [][]string{
 		{"memory at most", "each", "number", "total"},
-		{"batches", console.DecimalSize(m.Batch), fmt.Sprint(m.Batches),
-			console.DecimalSize(m.Batch * int64(m.Batches))},
+		{"batches", console.DecimalSize(memory.Batch), fmt.Sprint(memory.Batches),
+			console.DecimalSize(memory.Batch * int64(memory.Batches))},
 	}
-	if m.Tiles > 0 {
-		rows = append(rows, []string{"shared tiles", "", "", console.DecimalSize(m.Tiles)})
+	if memory.Tiles > 0 {
+		rows = append(rows, []string{"shared tiles", "", "", console.DecimalSize(memory.Tiles)})
 	}
 	return append(rows,
-		[]string{"workers", console.DecimalSize(m.Worker), fmt.Sprint(m.Workers),
-			console.DecimalSize(m.Worker * int64(m.Workers))},
-		[]string{"headers, tables", "", "", console.DecimalSize(m.Catalog)},
-		[]string{"sum", "", "", console.DecimalSize(m.Total())})
+		[]string{"workers", console.DecimalSize(memory.Worker), fmt.Sprint(memory.Workers),
+			console.DecimalSize(memory.Worker * int64(memory.Workers))},
+		[]string{"headers, tables", "", "", console.DecimalSize(memory.Catalog)},
+		[]string{"sum", "", "", console.DecimalSize(memory.Total())})
 }
 
 func (r *planReport) notes() (out []string) {

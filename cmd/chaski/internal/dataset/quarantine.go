@@ -124,7 +124,7 @@ func readList(l *quarantine.List, name string) error {
 // check reads all samples of a run and adds the bad ones to list and r.
 func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List,
 	r *quarantineReport) error {
-	e, closeAll, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
+	engine, closeAll, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
 		sp.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
 	})
 	if err != nil {
@@ -132,12 +132,12 @@ func (f *quarantineFlags) check(ctx context.Context, env console.Env, path strin
 	}
 	defer closeAll()
 	bar := console.NewBar(env.Err, "reading", -1)
-	found, err := e.Check(ctx, loader.CheckOptions{MaxBad: f.max, Progress: bar.Set})
+	found, err := engine.Check(ctx, loader.CheckOptions{MaxBad: f.max, Progress: bar.Set})
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	r.Dataset, r.Checked, r.Found = e.Fingerprint(), found.Samples, found.Bad
+	r.Dataset, r.Checked, r.Found = engine.Fingerprint(), found.Samples, found.Bad
 	for _, b := range found.List {
 		rec := quarantine.New(r.Dataset, b.Err)
 		rec.Source, rec.ID, rec.Row = b.Source, b.ID, &b.Row
@@ -154,18 +154,18 @@ func (r *quarantineReport) print(w io.Writer, checked bool) {
 		fmt.Fprintf(w, "dataset %s: %d samples read, %d of them bad\n", r.Dataset, r.Checked, r.Found)
 	}
 	for i := range r.Bad {
-		b := &r.Bad[i]
-		fmt.Fprintf(w, "%s %6dx  ", b.FirstSeen.Format(time.DateTime), b.Count)
-		if b.Source != "" {
-			fmt.Fprintf(w, "[%s] ", console.OneLine(b.Source))
+		record := &r.Bad[i]
+		fmt.Fprintf(w, "%s %6dx  ", record.FirstSeen.Format(time.DateTime), record.Count)
+		if record.Source != "" {
+			fmt.Fprintf(w, "[%s] ", console.OneLine(record.Source))
 		}
-		if b.ID != "" {
-			fmt.Fprintf(w, "%s  ", console.OneLine(b.ID))
+		if record.ID != "" {
+			fmt.Fprintf(w, "%s  ", console.OneLine(record.ID))
 		}
-		fmt.Fprint(w, console.OneLine(b.Message))
-		if b.Instead != nil {
-			fmt.Fprintf(w, "  (substitute: %s)", cmp.Or(console.OneLine(b.Instead.ID),
-				fmt.Sprint("row ", b.Instead.Row)))
+		fmt.Fprint(w, console.OneLine(record.Message))
+		if record.Instead != nil {
+			fmt.Fprintf(w, "  (substitute: %s)", cmp.Or(console.OneLine(record.Instead.ID),
+				fmt.Sprint("row ", record.Instead.Row)))
 		}
 		fmt.Fprintln(w)
 	}

@@ -57,32 +57,35 @@ type Replayed struct {
 
 func (f *replayFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	ctx := cmd.Context()
-	e, closeAll, err := f.run.Open(ctx, env, path, nil)
+	engine, closeAll, err := f.run.Open(ctx, env, path, nil)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	step, err := f.step.at(cmd.Flags(), e)
+	step, err := f.step.at(cmd.Flags(), engine)
 	if err != nil {
 		return err
 	}
-	b, err := e.Start(ctx, step.Ticket, false).Wait(ctx)
+	batch, err := engine.Start(ctx, step.Ticket, false).Wait(ctx)
 	if err != nil {
 		return err
 	}
-	defer b.Release()
-	note, err := json.Marshal(Replayed{e.Hash(), e.Fingerprint(), step, badRows(b)})
+	defer batch.Release()
+	note, err := json.Marshal(Replayed{engine.Hash(), engine.Fingerprint(), step, badRows(batch)})
 	if err != nil {
 		return err
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return writeBatch(w, b, append(note, '\n')) })
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+		return writeBatch(w, batch, append(note,
+			'\n'))
+	})
 }
 
 // writeBatch writes a batch as .npz.
 func writeBatch(w io.Writer, b *loader.Batch, note []byte) error {
-	z := npy.NewZip(w)
+	zip := npy.NewZip(w)
 	for i := range b.Tensors {
-		if err := writeTensor(z, &b.Tensors[i]); err != nil {
+		if err := writeTensor(zip, &b.Tensors[i]); err != nil {
 			return err
 		}
 	}
@@ -93,8 +96,8 @@ func writeBatch(w io.Writer, b *loader.Batch, note []byte) error {
 		return out
 	}
 	rows := []int{b.Rows}
-	return console.FirstError(z.Bools("valid", b.Valid), z.Array("position", chunk.Int64, rows, ints(b.Positions)),
-		z.Array("sample", chunk.Int64, rows, ints(b.Samples)), z.File("step.json", note), z.Close())
+	return console.FirstError(zip.Bools("valid", b.Valid), zip.Array("position", chunk.Int64, rows, ints(b.Positions)),
+		zip.Array("sample", chunk.Int64, rows, ints(b.Samples)), zip.File("step.json", note), zip.Close())
 }
 
 func writeTensor(z *npy.Zip, t *loader.Tensor) error {

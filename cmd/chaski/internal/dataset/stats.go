@@ -130,26 +130,26 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	d, err := taco.Open(ctx, files, []string{name}, taco.Options{BasePath: f.base})
+	dataset, err := taco.Open(ctx, files, []string{name}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	keep, err := f.keep(ctx, d)
+	defer dataset.Close()
+	keep, err := f.keep(ctx, dataset)
 	if err != nil {
 		return err
 	}
-	r, err := f.report(ctx, d, fields, keep)
+	report, err := f.report(ctx, dataset, fields, keep)
 	if err != nil {
 		return err
 	}
-	out := pooledReport{Report: r, Samples: r.Samples}
+	out := pooledReport{Report: report, Samples: report.Samples}
 	key := f.component
 	if len(fields) == 1 {
 		key = componentOf(fields[0])
 	}
 	// Components with different numbers of bands have no common statistics, which is no reason to fail.
-	if out.Pooled, err = d.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
+	if out.Pooled, err = dataset.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, out) })
@@ -234,13 +234,13 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	bar := console.NewBar(env.Err, "reading", -1)
 	opener := open.NewOpener(true)
 	defer opener.Close()
-	r, err := survey.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener,
+	report, err := survey.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener,
 		SQL: env.SQL}, bar.Set)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, r) })
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, report) })
 }
 
 // writeWeights writes the file of --sampling.

@@ -54,11 +54,11 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	case f.state != "" && named:
 		return s, console.Usagef("--state and --epoch or --step exclude each other: a state has its own step")
 	case f.state != "":
-		b, err := os.ReadFile(f.state)
+		data, err := os.ReadFile(f.state)
 		if err != nil {
 			return s, console.FileError(f.state, err)
 		}
-		state, err := shuffle.ParseState(b)
+		state, err := shuffle.ParseState(data)
 		if err == nil {
 			s.Epoch = state.Epoch
 			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropLast, true); err == nil {

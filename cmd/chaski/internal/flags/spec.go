@@ -30,11 +30,11 @@ func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 		return loader.Spec{}, console.Usagef("--%s describes a dataset: %s is a spec, which says that itself", name,
 			path)
 	}
-	b, err := open.Whole(context.Background(), path)
+	data, err := open.Whole(context.Background(), path)
 	if err != nil {
 		return loader.Spec{}, fault.WithFile(err, path)
 	}
-	s, err := loader.ParseSpec(b)
+	s, err := loader.ParseSpec(data)
 	if err != nil {
 		return s, fault.WithFile(fault.New(fault.Corrupt, "spec", fault.NoOffset, "%s",
 			strings.TrimPrefix(err.Error(), "spec: ")), path)

@@ -21,33 +21,35 @@ func arrayText(i *survey.ArrayInfo) string {
 	if i.Encrypted {
 		s.line("encrypted", "AES-256-GCM")
 	}
-	for k, d := range i.Dims {
+	for k, arrayDim := range i.Dims {
 		written := ""
-		if d.Current != nil {
-			written = fmt.Sprintf(", in use %s to %s", d.Current[0], d.Current[1])
+		if arrayDim.Current != nil {
+			written = fmt.Sprintf(", in use %s to %s", arrayDim.Current[0], arrayDim.Current[1])
 		}
 		if i.NonEmpty != nil {
 			written += fmt.Sprintf(", written %s to %s", i.NonEmpty[k][0], i.NonEmpty[k][1])
 		}
-		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(d.Name), d.Type, d.Domain[0],
-			d.Domain[1], d.Extent, written)
+		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(arrayDim.Name), arrayDim.Type,
+			arrayDim.Domain[0],
+			arrayDim.Domain[1], arrayDim.Extent, written)
 	}
 	s.line("orders", "tiles %s-major, cells %s-major, capacity %d", i.TileOrder, i.CellOrder, i.Capacity)
-	for _, a := range i.Attrs {
-		values := fmt.Sprintf(" × %d", a.Values)
-		switch a.Values {
+	for _, arrayAttr := range i.Attrs {
+		values := fmt.Sprintf(" × %d", arrayAttr.Values)
+		switch arrayAttr.Values {
 		case 1:
 			values = ""
 		case -1:
 			values = " × any number"
 		}
-		if a.Nullable {
+		if arrayAttr.Nullable {
 			values += ", nullable"
 		}
-		if a.Enum != "" {
-			values += ", enumeration " + console.Printable(a.Enum)
+		if arrayAttr.Enum != "" {
+			values += ", enumeration " + console.Printable(arrayAttr.Enum)
 		}
-		s.line("attribute", "%s: %s%s, filters %s", console.Printable(a.Name), a.Type, values, orNone(a.Filters))
+		s.line("attribute", "%s: %s%s, filters %s", console.Printable(arrayAttr.Name), arrayAttr.Type, values,
+			orNone(arrayAttr.Filters))
 	}
 	s.line("coordinates", "filters %s; offsets: filters %s", orNone(i.Coords), orNone(i.Offsets))
 	s.line("fragments", "%d, %d hidden, %d tiles an attribute", i.Fragments, i.Hidden, i.Tiles)

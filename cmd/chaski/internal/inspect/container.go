@@ -12,11 +12,11 @@ import (
 
 // asJSON returns a value of a document as JSON, as the document had it.
 func asJSON(v any) string {
-	b, err := json.Marshal(v)
+	data, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	return string(b)
+	return string(data)
 }
 
 func printContainer(w io.Writer, c *survey.ContainerInfo) error {
@@ -49,13 +49,14 @@ func printContainer(w io.Writer, c *survey.ContainerInfo) error {
 	for _, path := range c.Structure {
 		s.line("in samples", "%s", console.Printable(path))
 	}
-	for k, l := range c.Levels {
+	for k, levelInfo := range c.Levels {
 		histograms := ""
-		if l.Histograms > 0 {
-			histograms = fmt.Sprintf(", %d histograms", l.Histograms)
+		if levelInfo.Histograms > 0 {
+			histograms = fmt.Sprintf(", %d histograms", levelInfo.Histograms)
 		}
-		s.line(fmt.Sprintf("level %d", k), "%d rows, %d of them placeholders%s", l.Rows, l.Padding, histograms)
-		for _, col := range l.Columns {
+		s.line(fmt.Sprintf("level %d", k), "%d rows, %d of them placeholders%s", levelInfo.Rows, levelInfo.Padding,
+			histograms)
+		for _, col := range levelInfo.Columns {
 			s.line("column", "%s: %s", console.Printable(col.Name), col.Type)
 		}
 	}

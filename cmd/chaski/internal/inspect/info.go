@@ -138,13 +138,14 @@ func (s *sheet) raster(r *survey.RasterInfo) {
 	if r.NoData != nil {
 		s.line("nodata", "%v", float64(*r.NoData))
 	}
-	if m := r.Mask; m != nil {
+	if maskInfo := r.Mask; maskInfo != nil {
 		per := "pixel"
-		if m.Bands > 1 {
-			per = fmt.Sprintf("pixel of each of %d bands", m.Bands)
+		if maskInfo.Bands > 1 {
+			per = fmt.Sprintf("pixel of each of %d bands", maskInfo.Bands)
 		}
 		s.line("mask", "%s, %d bits a %s, %d chunks of %d × %d, %d of them sparse, %s, %s stored",
-			m.Kind, m.Bits, per, m.Chunks, m.Chunk[0], m.Chunk[1], m.Sparse, m.Codec, console.BinarySize(m.StoredBytes))
+			maskInfo.Kind, maskInfo.Bits, per, maskInfo.Chunks, maskInfo.Chunk[0], maskInfo.Chunk[1], maskInfo.Sparse,
+			maskInfo.Codec, console.BinarySize(maskInfo.StoredBytes))
 	}
 	s.frame(r.OpenZL)
 }

@@ -20,39 +20,40 @@ func zarrText(i *survey.ZarrInfo) string {
 	}
 	fmt.Fprintf(&s.b, "%s: Zarr %d, %s\n", console.OneLine(i.Path), i.Format, what)
 	for k := range i.Arrays {
-		a := &i.Arrays[k]
-		if a.Path != "" {
-			s.line("array", "%s", console.OneLine(a.Path))
+		zarrArray := &i.Arrays[k]
+		if zarrArray.Path != "" {
+			s.line("array", "%s", console.OneLine(zarrArray.Path))
 		}
-		if a.Unreadable != "" {
-			s.line("unreadable", "%s", console.Printable(a.Unreadable))
+		if zarrArray.Unreadable != "" {
+			s.line("unreadable", "%s", console.Printable(zarrArray.Unreadable))
 		}
-		if a.DType == "" {
+		if zarrArray.DType == "" {
 			continue
 		}
-		s.line("shape", "%v %s, dimensions %s", a.Shape, a.DType, orNone(a.Dims))
-		if a.Axes != nil {
-			s.line("images", "%s", strings.Join(a.Axes, " "))
+		s.line("shape", "%v %s, dimensions %s", zarrArray.Shape, zarrArray.DType, orNone(zarrArray.Dims))
+		if zarrArray.Axes != nil {
+			s.line("images", "%s", strings.Join(zarrArray.Axes, " "))
 		}
 		shards := ""
-		if a.Shards != nil {
-			shards = fmt.Sprintf(" in shards of %v", a.Shards)
+		if zarrArray.Shards != nil {
+			shards = fmt.Sprintf(" in shards of %v", zarrArray.Shards)
 		}
-		s.line("chunks", "%v%s, codecs %s, fill value %v", a.Chunks, shards, orNone(a.Codecs), float64(*a.Fill))
-		if a.NoData != nil {
-			s.line("nodata", "%v", float64(*a.NoData))
+		s.line("chunks", "%v%s, codecs %s, fill value %v", zarrArray.Chunks, shards, orNone(zarrArray.Codecs),
+			float64(*zarrArray.Fill))
+		if zarrArray.NoData != nil {
+			s.line("nodata", "%v", float64(*zarrArray.NoData))
 		}
-		if a.Scale != nil {
-			s.line("scale", "%v", *a.Scale)
+		if zarrArray.Scale != nil {
+			s.line("scale", "%v", *zarrArray.Scale)
 		}
-		if a.Offset != nil {
-			s.line("offset", "%v", *a.Offset)
+		if zarrArray.Offset != nil {
+			s.line("offset", "%v", *zarrArray.Offset)
 		}
-		if a.EPSG != 0 {
-			s.line("crs", "EPSG:%d", a.EPSG)
+		if zarrArray.EPSG != 0 {
+			s.line("crs", "EPSG:%d", zarrArray.EPSG)
 		}
-		if a.Transform != nil {
-			s.line("transform", "%v", *a.Transform)
+		if zarrArray.Transform != nil {
+			s.line("transform", "%v", *zarrArray.Transform)
 		}
 	}
 	return s.b.String()

@@ -44,20 +44,20 @@ func folderOf(ctx context.Context, path string) (job.Folder, func(), error) {
 	if !open.IsStore(path) {
 		return job.Dir(source.LocalPath(path)), func() {}, nil
 	}
-	b, key, done, err := open.Bucket(ctx, path)
+	bucket, key, done, err := open.Bucket(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	return job.Objects(b, key, path), done, nil
+	return job.Objects(bucket, key, path), done, nil
 }
 
 // opened opens a job, and returns what ends its use.
 func opened(ctx context.Context, path string) (*job.Job, func(), error) {
-	f, done, err := folderOf(ctx, path)
+	folder, done, err := folderOf(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := job.OpenIn(ctx, f, kinds.All)
+	j, err := job.OpenIn(ctx, folder, kinds.All)
 	if err != nil {
 		done()
 		return nil, nil, err

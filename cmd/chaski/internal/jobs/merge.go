@@ -66,7 +66,7 @@ func (f *mergeFlags) run(ctx context.Context, env console.Env, j *job.Job) error
 	if err != nil {
 		return err
 	}
-	r, err := j.Results(ctx)
+	results, err := j.Results(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (f *mergeFlags) run(ctx context.Context, env console.Env, j *job.Job) error
 	if j.Places() {
 		err = f.made.Stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
 			o.Name, o.Output = path, output
-			outcome, err = r.Place(ctx, o)
+			outcome, err = results.Place(ctx, o)
 			return err
 		})
 	} else {
 		err = console.WriteFile(f.out, env.Out, func(w io.Writer) (err error) {
-			outcome, err = r.Merge(ctx, w, o)
+			outcome, err = results.Merge(ctx, w, o)
 			return err
 		})
 	}

@@ -61,18 +61,18 @@ result is done: the command ends at once, unless --again is given.`,
 				}
 				total += j.Shards[i].Count
 			}
-			o, done, err := f.options(env)
+			options, done, err := f.options(env)
 			if err != nil {
 				return err
 			}
 			defer done()
-			o.Again = again
+			options.Again = again
 			bar := console.NewBar(env.Err, j.Kind, total)
 			defer bar.Done()
 			before := int64(0)
 			for _, i := range shards {
-				o.Progress = func(done, _ int64) { bar.Set(before+done, total) }
-				if err := j.Run(cmd.Context(), i, o); err != nil {
+				options.Progress = func(done, _ int64) { bar.Set(before+done, total) }
+				if err := j.Run(cmd.Context(), i, options); err != nil {
 					return console.FileError(args[0], err)
 				}
 				before += j.Shards[i].Count
@@ -108,14 +108,14 @@ failed.`,
 				return err
 			}
 			defer closeJob()
-			o, done, err := f.options(env)
+			options, done, err := f.options(env)
 			if err != nil {
 				return err
 			}
 			defer done()
 			bar := console.NewBar(env.Err, j.Kind, j.Items)
 			defer bar.Done()
-			lo.RunOptions, lo.Progress = o, bar.Set
+			lo.RunOptions, lo.Progress = options, bar.Set
 			return console.FileError(args[0], j.Local(cmd.Context(), lo))
 		},
 	}

@@ -36,18 +36,18 @@ the slowest shards, the errors by kind, bytes, requests and hosts; it is one fil
 				return err
 			}
 			defer closeJob()
-			s, err := j.Status(cmd.Context(), check)
+			status, err := j.Status(cmd.Context(), check)
 			if err != nil {
 				return err
 			}
 			if html != "" {
 				o := page.Options{Title: args[0], Generator: "chaski " + env.Version}
-				return console.WriteFile(html, env.Out, func(w io.Writer) error { return page.Write(w, s, o) })
+				return console.WriteFile(html, env.Out, func(w io.Writer) error { return page.Write(w, status, o) })
 			}
 			if asJSON {
-				return console.PrintJSON(env.Out, s)
+				return console.PrintJSON(env.Out, status)
 			}
-			return printStatus(env.Out, s)
+			return printStatus(env.Out, status)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "read all results: damaged ones do not count")

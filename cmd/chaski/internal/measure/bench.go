@@ -138,16 +138,16 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err != nil {
 				return err
 			}
-			p, progress := f.bar(env)
+			bar, progress := f.bar(env)
 			opener := open.NewOpener(true)
 			defer opener.Close()
-			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
+			report, err := bench.Load(cmd.Context(), bench.LoadOptions{
 				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener,
 					SQL: env.SQL, Budget: budget}, Prefetch: prefetch,
 				Rounds: f.rounds, Time: f.time(), Progress: progress,
 			})
-			p.Done()
-			return f.print(env, r, console.UsageUnlessFault(err))
+			bar.Done()
+			return f.print(env, report, console.UsageUnlessFault(err))
 		},
 	}
 	f.add(cmd.Flags(), 2)

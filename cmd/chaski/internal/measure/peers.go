@@ -104,34 +104,34 @@ func (f *peersFlags) run(cmd *cobra.Command, env console.Env) error {
 	if f.quick && !cmd.Flags().Changed("seconds") {
 		f.seconds = 1
 	}
-	o, err := f.options()
+	options, err := f.options()
 	if err != nil {
 		return err
 	}
 	if err := f.ready(); err != nil {
 		return err
 	}
-	if o.Environment, err = f.environment(cmd, env, o.Peers); err != nil {
+	if options.Environment, err = f.environment(cmd, env, options.Peers); err != nil {
 		return err
 	}
 	bar := console.NewBar(env.Err, "", 1)
 	defer bar.Done()
-	o.Progress = func(done, total int, what string) {
+	options.Progress = func(done, total int, what string) {
 		bar.Describe(what)
 		bar.Set(int64(done), int64(total))
 	}
-	o.Shaped = f.write
-	r, err := peers.Run(cmd.Context(), *o)
+	options.Shaped = f.write
+	report, err := peers.Run(cmd.Context(), *options)
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	return r.WriteMarkdown(env.Out)
+	return report.WriteMarkdown(env.Out)
 }
 
 // options checks the flags and finds the files that they leave out.
 func (f *peersFlags) options() (*peers.Options, error) {
-	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick,
+	options := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick,
 		Imagery: f.imagery, Work: f.work,
 		PythonPath: f.pythonPath, Engine: f.engine, Full: f.full}
 	switch {
@@ -146,21 +146,21 @@ func (f *peersFlags) options() (*peers.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Shapes, err = peers.ShapesNamed(f.shapes); err != nil {
+	if options.Shapes, err = peers.ShapesNamed(f.shapes); err != nil {
 		return nil, console.WrongUsage(err)
 	}
-	if o.Peers, err = peers.PeersNamed(f.peers); err != nil {
+	if options.Peers, err = peers.PeersNamed(f.peers); err != nil {
 		return nil, console.WrongUsage(err)
 	}
 	if f.quick {
-		for i := range o.Shapes {
-			o.Shapes[i] = o.Shapes[i].Small()
+		for i := range options.Shapes {
+			options.Shapes[i] = options.Shapes[i].Small()
 		}
 	}
-	if err := f.places(o); err != nil {
+	if err := f.places(options); err != nil {
 		return nil, err
 	}
-	return o, nil
+	return options, nil
 }
 
 // places finds the files and directories that the flags leave out. It makes all paths

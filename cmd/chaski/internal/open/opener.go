@@ -22,16 +22,16 @@ const maxWhole = 1 << 31
 func Whole(ctx context.Context, path string) ([]byte, error) {
 	files := NewOpener(true)
 	defer files.Close()
-	r, err := files.Open(ctx, path)
+	file, err := files.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	if r.Size() > maxWhole {
-		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", r.Size(), maxWhole)
+	defer file.Close()
+	if file.Size() > maxWhole {
+		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", file.Size(), maxWhole)
 	}
-	b := make([]byte, r.Size())
-	return b, r.ReadAt(ctx, b, 0)
+	b := make([]byte, file.Size())
+	return b, file.ReadAt(ctx, b, 0)
 }
 
 // RemoteSchemes are the schemes of the URIs that commands read.
@@ -42,19 +42,19 @@ var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az", "abfs"}
 // not, because a redirect would lead its clients to hosts outside of --root.
 func NewOpener(otherHosts bool) *source.Mux {
 	hub, token := httpsource.HubFromEnv()
-	o := httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token, Sign: sign.FromEnv()}
-	web, err := httpsource.New(o)
+	options := httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token, Sign: sign.FromEnv()}
+	web, err := httpsource.New(options)
 	if err != nil {
 		// HF_ENDPOINT is not a URL. Only hf:// needs it, so that all other paths still work.
-		o.HubURL, o.HubToken = "", ""
-		web = must(httpsource.New(o))
+		options.HubURL, options.HubToken = "", ""
+		web = must(httpsource.New(options))
 	}
-	m := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
+	mux := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,
 		"s3": must(blobsource.New(s3.New(s3.Options{}), remote.Options{})),
 	}}
-	addClouds(m.Schemes)
-	return m
+	addClouds(mux.Schemes)
+	return mux
 }
 
 // must panics on an error, which valid options never give.

@@ -47,16 +47,16 @@ type Record struct {
 
 // New returns a record of an error that was met once, now.
 func New(dataset string, err error) Record {
-	r := Record{Dataset: dataset, Kind: fault.KindOf(err).Error(), Message: fault.Line(err),
+	record := Record{Dataset: dataset, Kind: fault.KindOf(err).Error(), Message: fault.Line(err),
 		FirstSeen: time.Now().UTC().Truncate(time.Second), Count: 1}
 	var f *fault.Error
 	if errors.As(err, &f) {
-		r.URI, r.Part = f.File, f.Part
+		record.URI, record.Part = f.File, f.Part
 		if f.Off >= 0 {
-			r.Offset = &f.Off
+			record.Offset = &f.Off
 		}
 	}
-	return r
+	return record
 }
 
 // key returns a string that records about the same fault share. The message names the file and the offset
@@ -98,11 +98,11 @@ type tally struct {
 
 // Open opens a list to append to, and creates it if it does not exist.
 func Open(path string) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file: f, folder: pathname.Dir(path), known: map[string]*tally{}}, nil
+	return &Writer{file: file, folder: pathname.Dir(path), known: map[string]*tally{}}, nil
 }
 
 // Add records that a bad sample was met. Beyond the limits it only counts: see Lost.
@@ -137,12 +137,12 @@ func (w *Writer) write(t *tally) error {
 	}
 	r := t.record
 	r.Count, t.written = t.met-t.written, t.met
-	b, err := json.Marshal(r)
+	buf, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	// One write, because O_APPEND keeps only single writes of several processes apart.
-	_, err = w.file.Write(append(b, '\n'))
+	_, err = w.file.Write(append(buf, '\n'))
 	return err
 }
 

@@ -39,12 +39,12 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 	if !ok {
 		return bandsOfFiles(ctx, files, text, paths)
 	}
-	d, err := taco.Open(ctx, files, []string{container}, taco.Options{})
+	dataset, err := taco.Open(ctx, files, []string{container}, taco.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	s, ok, err := d.Sensor()
+	defer dataset.Close()
+	s, ok, err := dataset.Sensor()
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	if bands != nil {
 		f.b = ""
 	}
-	o, err := f.options(paths)
+	readOptions, err := f.options(paths)
 	if err == nil && f.format != "sha256" {
 		err = console.NotToTerminal(env.Out, f.format)
 	}
@@ -111,14 +111,14 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 		return err
 	}
 	if bands != nil {
-		o.B = raster.Selection{List: bands}
+		readOptions.B = raster.Selection{List: bands}
 	}
-	o.Options.Opener, o.Options.MaxChunkBytes = taco.InContainers(files), f.maxChunk
-	a, err := raster.Read(ctx, paths, o)
+	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = taco.InContainers(files), f.maxChunk
+	array, err := raster.Read(ctx, paths, readOptions)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
 	}
-	return writeArray(env.Out, a, f.format, paths[0])
+	return writeArray(env.Out, array, f.format, paths[0])
 }
 
 // options checks the flags and returns them as options of loader.Read.

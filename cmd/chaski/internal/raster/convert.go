@@ -178,15 +178,15 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	if len(jobs) == 1 {
 		f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(atOnce, 1))
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(atOnce, 1))
 	var mu sync.Mutex
 	done := 0
 	for i, j := range jobs {
 		if gctx.Err() != nil {
 			break
 		}
-		g.Go(func() error {
+		group.Go(func() error {
 			if err := crash.Call(func() error { return f.convert(gctx, env.Out, i, j) }); err != nil {
 				return err
 			}
@@ -199,7 +199,7 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -260,16 +260,16 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 		return console.FileError(pathname.Dir(j.dst), err)
 	}
 	return console.WriteFile(j.dst, stdout, func(w io.Writer) error {
-		b := bufio.NewWriterSize(w, 1<<20)
+		writer := bufio.NewWriterSize(w, 1<<20)
 		write := func() error {
-			o, left, err := f.o, []string(nil), error(nil)
+			options, left, err := f.o, []string(nil), error(nil)
 			if f.stack {
-				left, err = convert.Stack(ctx, b, j.stack, o)
+				left, err = convert.Stack(ctx, writer, j.stack, options)
 			} else {
 				if j.step >= 0 {
-					o.Steps = raster.Selection{List: []int{j.step}}
+					options.Steps = raster.Selection{List: []int{j.step}}
 				}
-				left, err = convert.File(ctx, b, j.src, o)
+				left, err = convert.File(ctx, writer, j.src, options)
 			}
 			if err == nil {
 				f.losses.Add(i, j.src, left)
@@ -277,7 +277,10 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 			return err
 		}
 		if j.images != nil {
-			write = func() error { return convert.Image(ctx, b, j.images.Array().NewReader(), j.images, j.image, f.o) }
+			write = func() error {
+				return convert.Image(ctx, writer, j.images.Array().NewReader(), j.images, j.image,
+					f.o)
+			}
 		}
 		if err := write(); err != nil {
 			// An error of the operating system is about the destination, because errors of a source have a kind:
@@ -287,6 +290,6 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 			}
 			return fault.WithFile(err, j.src)
 		}
-		return b.Flush()
+		return writer.Flush()
 	})
 }

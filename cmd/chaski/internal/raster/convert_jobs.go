@@ -116,11 +116,11 @@ func (f *convertFlags) eachStep(ctx context.Context, files source.Opener, jobs [
 			out = append(out, j)
 			continue
 		}
-		a, _, err := catalog.OpenAsset(ctx, files, j.src, f.o.MaxChunk)
+		asset, _, err := catalog.OpenAsset(ctx, files, j.src, f.o.MaxChunk)
 		if err != nil {
 			return nil, err
 		}
-		steps, err := f.o.Steps.Indices("t", a.Index.Steps())
+		steps, err := f.o.Steps.Indices("t", asset.Index.Steps())
 		if err != nil {
 			return nil, fault.WithFile(err, j.src)
 		}
@@ -230,13 +230,14 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, "+
 			"rumi, rumi2 or rumi3", path)
 	}
-	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path, f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
+	array, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
+		f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
 		return nil, err
 	}
 	var attrs []int
-	for i := range a.Schema.Attrs {
-		if f.attr == "" || a.Schema.Attrs[i].Name == f.attr {
+	for i := range array.Schema.Attrs {
+		if f.attr == "" || array.Schema.Attrs[i].Name == f.attr {
 			attrs = append(attrs, i)
 		}
 	}
@@ -245,22 +246,22 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 			"there is no attribute %q", f.attr), path)
 	}
 	for _, pos := range attrs {
-		m, err := a.Images(pos, f.dims)
+		images, err := array.Images(pos, f.dims)
 		if err != nil {
 			return nil, err
 		}
-		lo, hi := m.Written()
+		lo, hi := images.Written()
 		if hi-lo > maxImages-int64(len(jobs)) {
 			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
 				"it holds %d images: at most %d can be converted", hi-lo, maxImages), path)
 		}
 		folder := ""
 		if len(attrs) > 1 {
-			folder = folderName(a.Schema.Attrs[pos].Name)
+			folder = folderName(array.Schema.Attrs[pos].Name)
 		}
 		for i := lo; i < hi; i++ {
-			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, m.ID(i)+".tif")),
-				images: m, image: i})
+			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, images.ID(i)+".tif")),
+				images: images, image: i})
 		}
 	}
 	return jobs, nil

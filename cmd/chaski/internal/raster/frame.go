@@ -89,9 +89,9 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 }
 
 func uint32s(v []uint32) []byte {
-	b := make([]byte, 0, 4*len(v))
+	buf := make([]byte, 0, 4*len(v))
 	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, x)
+		buf = binary.LittleEndian.AppendUint32(buf, x)
 	}
-	return b
+	return buf
 }

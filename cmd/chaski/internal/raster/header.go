@@ -16,12 +16,12 @@ const maxHexFile = 1 << 30
 
 // readHex reads a file of hexadecimal digits and ignores white space in it.
 func readHex(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, fault.WithFile(fault.Wrap(console.SystemKind(err), "header file", fault.NoOffset, err), name)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxHexFile+1))
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxHexFile+1))
 	switch {
 	case err != nil:
 		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "header file", fault.NoOffset, err), name)

@@ -162,7 +162,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	bar := console.NewBar(env.Err, "indexing", -1)
 	var counts build.Counts
 	var skipped, leftOut []string
-	o := build.Options{
+	options := build.Options{
 		Base: pathname.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
 		LeftOut: func(column string) { leftOut = append(leftOut, column) },
@@ -171,21 +171,21 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		},
 	}
 	if f.skipBad {
-		o.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
+		options.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
 	}
 	if f.join.Table != "" {
-		o.Join = &f.join
+		options.Join = &f.join
 	}
 	var err error
-	if o.Fields, err = PairFields(f.fields, paths[0]); err != nil {
+	if options.Fields, err = PairFields(f.fields, paths[0]); err != nil {
 		return err
 	}
-	o.DropIncomplete = f.drop
+	options.DropIncomplete = f.drop
 	if f.resume {
-		err = f.resumed(ctx, paths, o)
+		err = f.resumed(ctx, paths, options)
 	} else {
 		err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-			_, err := build.Write(ctx, w, paths, o)
+			_, err := build.Write(ctx, w, paths, options)
 			return err
 		})
 	}
@@ -265,12 +265,12 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 func rowsIn(name string) int64 {
 	files := open.NewOpener(true)
 	defer files.Close()
-	r, err := files.Open(context.Background(), name)
+	file, err := files.Open(context.Background(), name)
 	if err != nil {
 		return 0
 	}
-	defer r.Close()
-	sum, err := catalog.Describe(context.Background(), r)
+	defer file.Close()
+	sum, err := catalog.Describe(context.Background(), file)
 	if err != nil {
 		return 0
 	}
@@ -279,11 +279,11 @@ func rowsIn(name string) int64 {
 
 func (f *indexFlags) hex(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
 	for _, p := range paths {
-		_, m, err := catalog.OpenAsset(ctx, files, p, f.maxChunk)
+		_, meta, err := catalog.OpenAsset(ctx, files, p, f.maxChunk)
 		if err != nil {
 			return err
 		}
-		if _, err := io.WriteString(w, hex.EncodeToString(m.Blob)+"\n"); err != nil {
+		if _, err := io.WriteString(w, hex.EncodeToString(meta.Blob)+"\n"); err != nil {
 			return err
 		}
 	}

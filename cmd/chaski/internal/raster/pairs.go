@@ -92,18 +92,18 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, o 
 	}
 	bar := console.NewBar(env.Err, "comparing", -1)
 	f.options.Progress = bar.Set
-	r, err := survey.Pairs(cmd.Context(), spec, lo, f.options)
+	report, err := survey.Pairs(cmd.Context(), spec, lo, f.options)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
 	if f.json {
-		err = console.PrintJSON(env.Out, r)
+		err = console.PrintJSON(env.Out, report)
 	} else {
-		err = printPairs(env.Out, r, f.options.MaxShift)
+		err = printPairs(env.Out, report, f.options.MaxShift)
 	}
-	if err == nil && len(r.Worst) > 0 {
-		err = r.Worst[0].Err()
+	if err == nil && len(report.Worst) > 0 {
+		err = report.Worst[0].Err()
 	}
 	return err
 }

@@ -50,7 +50,7 @@ standard input.`,
 }
 
 func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) error {
-	o, err := f.options()
+	options, err := f.options()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		in = file
 	}
-	write, err := paste.Scene(ctx, files, f.like, in, name, o, f.workers)
+	write, err := paste.Scene(ctx, files, f.like, in, name, options, f.workers)
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
@@ -79,32 +79,32 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 
 // options checks the flags.
 func (f *pasteFlags) options() (paste.Options, error) {
-	o := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, MaxBytes: f.maxBytes}
+	options := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, MaxBytes: f.maxBytes}
 	switch {
 	case f.like == "":
-		return o, console.Usagef("--like SCENE is missing")
+		return options, console.Usagef("--like SCENE is missing")
 	case f.window == "":
-		return o, console.Usagef("--window HxW is missing")
+		return options, console.Usagef("--window HxW is missing")
 	}
 	if err := console.OneOf("blend", f.blend, string(paste.Linear), string(paste.Mean)); err != nil {
-		return o, err
+		return options, err
 	}
 	h, w, err := flags.ParsePair(f.window)
 	if err != nil {
-		return o, console.Usagef("--window is %w", err)
+		return options, console.Usagef("--window is %w", err)
 	}
-	o.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: f.pad}
+	options.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: f.pad}
 	if f.stride != "" {
-		if o.Grid.StrideY, o.Grid.StrideX, err = flags.ParsePair(f.stride); err != nil {
-			return o, console.Usagef("--stride is %w", err)
+		if options.Grid.StrideY, options.Grid.StrideX, err = flags.ParsePair(f.stride); err != nil {
+			return options, console.Usagef("--stride is %w", err)
 		}
 	}
-	if o.Grid.StrideY > h || o.Grid.StrideX > w {
-		return o, console.Usagef("--stride is %s: it must not be larger than --window %s, or pixels would "+
+	if options.Grid.StrideY > h || options.Grid.StrideX > w {
+		return options, console.Usagef("--stride is %s: it must not be larger than --window %s, or pixels would "+
 			"be left out", f.stride, f.window)
 	}
 	if f.workers <= 0 {
 		f.workers = runtime.GOMAXPROCS(0)
 	}
-	return o, nil
+	return options, nil
 }

@@ -73,10 +73,10 @@ func runVerify(ctx context.Context, env console.Env, paths []string, o verify.Op
 	opener := open.NewOpener(true)
 	defer opener.Close()
 	o.Opener = opener
-	r, err := verify.Paths(ctx, paths, o)
+	report, err := verify.Paths(ctx, paths, o)
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	return console.FirstError(console.PrintJSON(env.Out, r), r.Err())
+	return console.FirstError(console.PrintJSON(env.Out, report), report.Err())
 }

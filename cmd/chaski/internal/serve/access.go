@@ -109,31 +109,31 @@ func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*d
 	failed := func(err error) {
 		log.Error("a changed file cannot be read: its old content stays in use", "error", err)
 	}
-	o := auth.GateOptions{
+	gateOptions := auth.GateOptions{
 		Tokens: a.tokens, Keys: a.jwks, Audience: a.audience, Issuer: a.issuer, Certificates: a.clients != "",
 		Failed: failed,
 	}
 	if makes {
-		o.Made = auth.NewToken()
+		gateOptions.Made = auth.NewToken()
 	}
 	d := &doors{}
-	if d.gate, err = auth.NewGate(o); err != nil {
+	if d.gate, err = auth.NewGate(gateOptions); err != nil {
 		return nil, accessError(err)
 	}
 	if a.certificate != "" {
-		t := auth.TLSOptions{Certificate: a.certificate, Key: a.key, ClientAuthorities: a.clients,
+		tlsOptions := auth.TLSOptions{Certificate: a.certificate, Key: a.key, ClientAuthorities: a.clients,
 			Protocols: []string{"h2"}, Failed: failed}
-		if d.tls, err = auth.ServerTLS(t); err != nil {
+		if d.tls, err = auth.ServerTLS(tlsOptions); err != nil {
 			return nil, accessError(err)
 		}
-		t.Protocols = []string{"http/1.1"}
-		if d.metrics, err = auth.ServerTLS(t); err != nil {
+		tlsOptions.Protocols = []string{"http/1.1"}
+		if d.metrics, err = auth.ServerTLS(tlsOptions); err != nil {
 			return nil, accessError(err)
 		}
 	}
 	if makes {
 		_, err = fmt.Fprintf(out, "Clients need this token, which is shown only once:\nexport %s=%s\n",
-			auth.TokenVariable, o.Made)
+			auth.TokenVariable, gateOptions.Made)
 	}
 	return d, err
 }

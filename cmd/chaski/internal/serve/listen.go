@@ -29,11 +29,11 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, "", console.Usagef("--listen is %q: it must be host:port, unix:PATH or unix-abstract:NAME", address)
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, "", listenError(address, err)
 	}
-	return l, l.Addr().String(), nil
+	return listener, listener.Addr().String(), nil
 }
 
 // listenFile opens a socket that is a file.
@@ -42,11 +42,11 @@ func listenFile(ctx context.Context, path string) (net.Listener, string, error) 
 		return nil, "", console.Usagef("--listen is \"unix:\": the path is missing")
 	}
 	removeStale(ctx, path)
-	l, err := shm.ListenFile(path)
+	listener, err := shm.ListenFile(path)
 	if err != nil {
 		return nil, "", listenError(path, err)
 	}
-	return l, "unix:" + path, nil
+	return listener, "unix:" + path, nil
 }
 
 // listenAbstract opens a socket in Linux's abstract namespace.
@@ -55,11 +55,11 @@ func listenAbstract(address, name string) (net.Listener, string, error) {
 		return nil, "", console.Usagef("--listen is %q: unix-abstract: needs a name of 1 to %d bytes without @",
 			address, maxAbstract)
 	}
-	l, err := shm.ListenUser(name)
+	listener, err := shm.ListenUser(name)
 	if err != nil {
 		return nil, "", listenError(address, err)
 	}
-	return l, address, nil
+	return listener, address, nil
 }
 
 // maxAbstract is the longest name in the abstract namespace: a socket address has 108 bytes, and a zero

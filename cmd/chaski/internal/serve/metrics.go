@@ -25,11 +25,11 @@ func listenHTTP(ctx context.Context, flag, address string) (net.Listener, error)
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, console.Usagef("--%s is %q: it must be host:port", flag, address)
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, listenError(address, err)
 	}
-	return l, nil
+	return listener, nil
 }
 
 // serveMetrics serves Prometheus metrics at /metrics, and health at /healthz and /readyz, until stop is called. It
@@ -75,20 +75,20 @@ const (
 func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever. A header is a token at
 	// most; the default of 1 MB for each connection is for everybody to fill.
-	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		MaxHeaderBytes: 16 << 10,
 		TLSConfig:      config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		serve := h.Serve
+		serve := server.Serve
 		if config != nil {
-			serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 		}
 		err := serve(accept.NewListener(l, accept.Descriptors(maxPages, pagesPart)))
 		if !errors.Is(err, http.ErrServerClosed) {
 			log.Error(name, "error", err)
 		}
 	}()
-	return func() { h.Close(); <-done }
+	return func() { server.Close(); <-done }
 }

@@ -216,14 +216,14 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	o := f.serverOptions(env, level, log)
-	o.Loader.Budget = total
-	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
-	l, addr, err := listen(ctx, f.listen)
+	options := f.serverOptions(env, level, log)
+	options.Loader.Budget = total
+	options.Loader.Stages, options.Loader.Opener, options.Metrics, options.Bad = stages, opener, registry, bad.hook()
+	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer listener.Close()
 	m, err := listenHTTP(ctx, "metrics", f.metrics)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if h != nil {
 		defer h.Close()
 	}
-	srv, doors, err := f.server(o, l, m, env)
+	srv, doors, err := f.server(options, listener, m, env)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		return err
 	}
 	log.Info("listening", "address", addr, "roots", f.roots)
-	if err := f.serve(ctx, srv, l); err != nil {
+	if err := f.serve(ctx, srv, listener); err != nil {
 		return err
 	}
 	log.Info("stopped")
@@ -304,7 +304,7 @@ func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env
 }
 
 func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.Logger) server.Options {
-	o := server.Options{
+	options := server.Options{
 		Roots: f.roots, Reflection: f.reflect,
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
@@ -313,18 +313,18 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 		MaxOpenings: f.openings, MaxQueuedOpenings: f.queued,
 		PartBytes: f.partBytes, MaxPasteBytes: f.paste, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}
-	o.IdleTimeout = f.idle
-	f.clients.set(&o)
+	options.IdleTimeout = f.idle
+	f.clients.set(&options)
 	if f.upstream {
 		// Messages of a client about servers that come and go matter to its user, so they are shown at every level.
 		clients := console.NewLog(env.Err, min(level, slog.LevelInfo))
-		o.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int,
+		options.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int,
 			o loader.Options) (server.Engine, error) {
 			o.Logger = clients
 			return upstream.Open(ctx, s, u, rows, o)
 		}
 	}
-	return o
+	return options
 }
 
 // openStages returns a counter of the workers' time, or nil if there is no --stages. It creates the file at

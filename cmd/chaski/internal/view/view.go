@@ -104,45 +104,46 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 
 // options checks the flags.
 func (f *viewFlags) options() (draw.Options, error) {
-	o := draw.Options{MaxSide: f.size}
+	options := draw.Options{MaxSide: f.size}
 	if f.out == "" {
-		return o, console.Usagef("-o OUT is missing")
+		return options, console.Usagef("-o OUT is missing")
 	}
 	if ext := strings.ToLower(filepath.Ext(f.out)); !f.histogram && !f.report && ext != "" && ext != ".png" {
-		return o, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG", f.out)
+		return options, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG",
+			f.out)
 	}
 	// A picture of 16384 by 16384 pixels takes 1 GiB in memory: a larger --size would not fail here but for
 	// lack of memory.
 	if err := console.FirstError(console.Between("size", f.size, 1, 1<<14), console.AtLeast("max-bytes", f.maxBytes, 1),
 		console.AtLeast("columns", f.columns, 0)); err != nil {
-		return o, err
+		return options, err
 	}
 	if err := console.OneOf("palette", f.palette, "auto", "never", "always"); err != nil {
-		return o, err
+		return options, err
 	}
-	o.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
+	options.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
 	sel, err := raster.ParseSelection(f.b)
 	if n := len(sel.List); err != nil || sel.Slice || n != 0 && n != 1 && n != 3 {
-		return o, console.Usagef("--b is %q: it must be one band or three", f.b)
+		return options, console.Usagef("--b is %q: it must be one band or three", f.b)
 	}
-	o.Bands = sel.List
+	options.Bands = sel.List
 	low, high, _ := strings.Cut(f.stretch, ",")
 	var err1, err2 error
-	o.Low, err1 = strconv.ParseFloat(low, 64)
-	o.High, err2 = strconv.ParseFloat(high, 64)
-	if err1 != nil || err2 != nil || !(0 <= o.Low && o.Low < o.High && o.High <= 100) {
-		return o, console.Usagef("--stretch is %q: it must be LOW,HIGH in percent", f.stretch)
+	options.Low, err1 = strconv.ParseFloat(low, 64)
+	options.High, err2 = strconv.ParseFloat(high, 64)
+	if err1 != nil || err2 != nil || !(0 <= options.Low && options.Low < options.High && options.High <= 100) {
+		return options, console.Usagef("--stretch is %q: it must be LOW,HIGH in percent", f.stretch)
 	}
-	return o, nil
+	return options, nil
 }
 
 func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) error {
-	o, err := f.options()
+	options, err := f.options()
 	if err != nil {
 		return err
 	}
 	if f.histogram || f.report {
-		return f.page(ctx, env, paths, o)
+		return f.page(ctx, env, paths, options)
 	}
 	opener := open.NewOpener(true)
 	defer opener.Close()
@@ -155,11 +156,11 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, env, opener, paths[0], o, &columns)
+		pictures, err = f.batch(ctx, env, opener, paths[0], options, &columns)
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
-		pictures, err = f.files(ctx, env, taco.InContainers(opener), paths, o)
+		pictures, err = f.files(ctx, env, taco.InContainers(opener), paths, options)
 	}
 	if err != nil {
 		return err
@@ -197,19 +198,19 @@ func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Ope
 
 // file draws one file. It reads only the bands that are drawn.
 func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o draw.Options) (*image.NRGBA, error) {
-	a, _, err := catalog.OpenAsset(ctx, files, path, f.maxChunk)
+	asset, _, err := catalog.OpenAsset(ctx, files, path, f.maxChunk)
 	if err != nil {
 		return nil, err
 	}
-	x := a.Index
+	index := asset.Index
 	if len(o.Bands) == 0 {
 		o.Bands = []int{0}
-		if x.Bands >= 3 {
+		if index.Bands >= 3 {
 			o.Bands = []int{0, 1, 2}
 		}
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
-		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
+		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: index.Mask != nil,
 		Options: loader.Options{Opener: files, MaxChunkBytes: f.maxChunk},
 	})
 	if err != nil {
@@ -218,7 +219,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	o.Bands = []int{0, 1, 2}[:len(o.Bands)]
 	return draw.Render(draw.Raster{
 		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data,
-		Valid: read.Valid, NoData: x.NoData,
+		Valid: read.Valid, NoData: index.NoData,
 	}, o)
 }
 
@@ -235,36 +236,36 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk,
+	engine, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk,
 		Opener: opener, SQL: env.SQL})
 	if err != nil {
 		return nil, console.UsageUnlessFault(err)
 	}
-	defer e.Close()
-	l, err := loader.NewLoader(e, loader.LoaderOptions{Prefetch: 1})
+	defer engine.Close()
+	l, err := loader.NewLoader(engine, loader.LoaderOptions{Prefetch: 1})
 	if err != nil {
 		return nil, console.UsageUnlessFault(err)
 	}
 	defer l.Close()
-	b, err := l.Next(ctx)
+	batch, err := l.Next(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer b.Release()
+	defer batch.Release()
 	var pictures []*image.NRGBA
 	fields, steps := 0, 1
 	for i, field := range spec.Fields {
-		t := b.Tensor(field.Name)
-		if t == nil || t.Kind != loader.Dense || len(t.Shape) < 4 || len(t.Data) == 0 {
+		tensor := batch.Tensor(field.Name)
+		if tensor == nil || tensor.Kind != loader.Dense || len(tensor.Shape) < 4 || len(tensor.Data) == 0 {
 			continue
 		}
 		fields++
-		steps = max(steps, stepsOf(t))
+		steps = max(steps, stepsOf(tensor))
 		fo := o
 		if i > 0 {
 			fo.Bands = nil // --b selects bands of the first field
 		}
-		row, err := rows(b, t, b.Tensor(field.Validity), fo)
+		row, err := rows(batch, tensor, batch.Tensor(field.Validity), fo)
 		if err != nil {
 			return nil, console.UsageUnlessFault(err)
 		}

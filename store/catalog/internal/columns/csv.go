@@ -47,14 +47,14 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	if b, _ := in.Peek(3); bytes.Equal(b, []byte("\xef\xbb\xbf")) {
 		_, _ = in.Discard(3) // UTF-8 byte order mark
 	}
-	c := csv.NewReader(in)
-	c.Comma, c.ReuseRecord = comma, true
-	head, err := c.Read()
+	reader := csv.NewReader(in)
+	reader.Comma, reader.ReuseRecord = comma, true
+	head, err := reader.Read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = errors.New("no header line")
 		}
-		return nil, csvError(c, err)
+		return nil, csvError(reader, err)
 	}
 	names, err := headerNames(head)
 	if err != nil {
@@ -72,17 +72,17 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	held, charged := int64(0), int64(0)
 	for {
 		file.record = 0
-		rec, err := c.Read()
+		rec, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if errors.Is(err, csv.ErrFieldCount) {
-			line, _ := c.FieldPos(0)
+			line, _ := reader.FieldPos(0)
 			return nil, fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
 				"it has %d values for %d columns", len(rec), len(head))
 		}
 		if err != nil {
-			return nil, csvError(c, err)
+			return nil, csvError(reader, err)
 		}
 		for i, column := range into {
 			if column != nil {
@@ -157,8 +157,8 @@ func infer(ctx context.Context, t *Strings) (Column, error) {
 		if err := ended(ctx, row); err != nil {
 			return nil, err
 		}
-		b := t.at(row)
-		if len(b) == 0 {
+		data := t.at(row)
+		if len(data) == 0 {
 			if t.null == nil {
 				t.null = make([]bool, n)
 			}
@@ -166,7 +166,7 @@ func infer(ctx context.Context, t *Strings) (Column, error) {
 			continue
 		}
 		found = true
-		s := string(b)
+		s := string(data)
 		if isInt {
 			_, err := strconv.ParseInt(s, 10, 64)
 			isInt = err == nil
@@ -184,23 +184,23 @@ func infer(ctx context.Context, t *Strings) (Column, error) {
 	case !found:
 		return t, nil
 	case isInt:
-		c := IntColumn{Values: make([]int64, n), null: t.null}
-		for row := range c.Values {
+		intColumn := IntColumn{Values: make([]int64, n), null: t.null}
+		for row := range intColumn.Values {
 			if err := ended(ctx, row); err != nil {
 				return nil, err
 			}
-			c.Values[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
+			intColumn.Values[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
 		}
-		return c, nil
+		return intColumn, nil
 	case isFloat:
-		c := FloatColumn{v: make([]float64, n), null: t.null}
-		for row := range c.v {
+		floatColumn := FloatColumn{v: make([]float64, n), null: t.null}
+		for row := range floatColumn.v {
 			if err := ended(ctx, row); err != nil {
 				return nil, err
 			}
-			c.v[row], _ = parseNumber(string(t.at(int64(row))))
+			floatColumn.v[row], _ = parseNumber(string(t.at(int64(row))))
 		}
-		return c, nil
+		return floatColumn, nil
 	}
 	return t, nil
 }

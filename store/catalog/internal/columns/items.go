@@ -39,14 +39,14 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) bool
 	}
 	in := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
 	in.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item"}
-	d := json.NewDecoder(in.file)
+	decoder := json.NewDecoder(in.file)
 	for {
-		err := in.object(d)
+		err := in.object(decoder)
 		if errors.Is(err, io.EOF) && in.n > 0 {
 			break
 		}
 		if err != nil {
-			return nil, itemsError(d, err)
+			return nil, itemsError(decoder, err)
 		}
 	}
 	return in.table()
@@ -82,13 +82,13 @@ type itemColumn struct {
 
 // object reads an item, or a collection of items. It returns io.EOF at the end.
 func (in *items) object(d *json.Decoder) error {
-	t, err := d.Token()
+	token, err := d.Token()
 	switch {
 	case err != nil:
 		return err
-	case t == json.Delim('['):
+	case token == json.Delim('['):
 		return in.list(d)
-	case t != json.Delim('{'):
+	case token != json.Delim('{'):
 		return fault.New(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
 	}
 	properties := map[string]json.RawMessage{}
@@ -99,7 +99,7 @@ func (in *items) object(d *json.Decoder) error {
 			return err
 		}
 		if key == "features" {
-			if t, err = d.Token(); err == nil && t != json.Delim('[') {
+			if token, err = d.Token(); err == nil && token != json.Delim('[') {
 				err = fault.New(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
 			}
 			if err == nil {
@@ -119,12 +119,12 @@ func (in *items) object(d *json.Decoder) error {
 	if _, err := d.Token(); err != nil || collection {
 		return noEnd(err)
 	}
-	b, err := json.Marshal(properties)
+	data, err := json.Marshal(properties)
 	if err != nil {
 		return err
 	}
 	var it item
-	if err := json.Unmarshal(b, &it); err != nil {
+	if err := json.Unmarshal(data, &it); err != nil {
 		return fault.Wrap(fault.Corrupt, fmt.Sprintf("item %d", in.n), d.InputOffset(), err)
 	}
 	return in.add(&it, d.InputOffset())
@@ -263,17 +263,17 @@ func (c *itemColumn) fill(n int64) {
 
 // table makes the columns.
 func (in *items) table() (*Held, error) {
-	t := &Held{N: in.n, Columns: map[string]Column{}, part: "items"}
+	held := &Held{N: in.n, Columns: map[string]Column{}, part: "items"}
 	for name, c := range in.columns {
-		t.Names = append(t.Names, name)
+		held.Names = append(held.Names, name)
 		col, err := c.column(in.ctx)
 		if err != nil {
 			return nil, err
 		}
-		t.Columns[name] = col
+		held.Columns[name] = col
 	}
-	slices.Sort(t.Names)
-	return t, nil
+	slices.Sort(held.Names)
+	return held, nil
 }
 
 // column returns the values as numbers, timestamps or strings.

@@ -49,11 +49,11 @@ const dictPage = -1
 
 // OpenParquet opens a Parquet file. Its decoded pages take at most about cacheBytes.
 func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*ParquetTable, error) {
-	f, err := parquet.Open(ctx, r)
+	file, err := parquet.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return &ParquetTable{File: f, Reader: r, Cache: lru.New[pageKey, decoded](cacheBytes),
+	return &ParquetTable{File: file, Reader: r, Cache: lru.New[pageKey, decoded](cacheBytes),
 		pages: map[pageKey]*parquet.Pages{}, large: map[int]largePage{}, account: budget.Of(ctx)}, nil
 }
 
@@ -68,27 +68,27 @@ func (t *ParquetTable) Column(name string) (Column, error) {
 	if i < 0 {
 		return nil, t.File.NoColumn(name)
 	}
-	c := &t.File.Columns[i]
+	column := &t.File.Columns[i]
 	unsupported := func(what string) error {
 		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
 	}
 	col := &ParquetColumn{t: t, i: i}
 	switch {
-	case c.Repeated:
+	case column.Repeated:
 		return nil, unsupported("lists")
-	case c.Type == parquet.Int96:
+	case column.Type == parquet.Int96:
 		return nil, unsupported("INT96")
-	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray:
+	case column.Logical == parquet.Half && column.Type == parquet.FixedLenByteArray:
 		col.k = Float
-	case c.Type == parquet.ByteArray || c.Type == parquet.FixedLenByteArray:
+	case column.Type == parquet.ByteArray || column.Type == parquet.FixedLenByteArray:
 		col.k = Text // bytes, a string if the annotation says so
-		col.Opaque = c.Logical == parquet.Opaque || c.Type == parquet.FixedLenByteArray
-	case c.Logical == parquet.Opaque:
+		col.Opaque = column.Logical == parquet.Opaque || column.Type == parquet.FixedLenByteArray
+	case column.Logical == parquet.Opaque:
 		return nil, unsupported("decimals")
-	case c.Type == parquet.Float || c.Type == parquet.Double:
+	case column.Type == parquet.Float || column.Type == parquet.Double:
 		col.k = Float
 	default:
-		col.k, col.Unit = Int, unitOf(c.Note, c.Type)
+		col.k, col.Unit = Int, unitOf(column.Note, column.Type)
 	}
 	return col, nil
 }
@@ -131,11 +131,11 @@ func (c *ParquetColumn) Cell(ctx context.Context, row int64) (Cell, error) {
 	if err != nil {
 		return Cell{}, err
 	}
-	v, i, err := few.Find(int(in - pages.Pages[page].First))
+	values, i, err := few.Find(int(in - pages.Pages[page].First))
 	if err != nil {
 		return Cell{}, err
 	}
-	return c.of(v, i, row)
+	return c.of(values, i, row)
 }
 
 // of returns cell i of a page.
@@ -172,13 +172,13 @@ func (c *ParquetColumn) Scan(ctx context.Context, visit func(int64, Cell) error)
 			if err := turns.Tick(ctx); err != nil {
 				return err
 			}
-			v, err := c.t.File.Read(ctx, group, c.i, pages, p, dict)
+			values, err := c.t.File.Read(ctx, group, c.i, pages, p, dict)
 			if err != nil {
 				return err
 			}
 			row := c.t.File.Groups[group].First + pages.Pages[p].First
-			for i := range v.Len() {
-				x, err := c.of(v, i, row+int64(i))
+			for i := range values.Len() {
+				x, err := c.of(values, i, row+int64(i))
 				if err == nil {
 					err = visit(row+int64(i), x)
 				}
@@ -195,23 +195,23 @@ func (c *ParquetColumn) Scan(ctx context.Context, visit func(int64, Cell) error)
 func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet.Pages, error) {
 	key := pageKey{column: column, group: group}
 	t.mu.Lock()
-	p := t.pages[key]
+	pages := t.pages[key]
 	t.mu.Unlock()
-	if p != nil {
-		return p, nil
+	if pages != nil {
+		return pages, nil
 	}
 	locate := t.File.Pages
 	if t.File.Columns[column].Repeated {
 		locate = t.File.ListPages
 	}
-	p, err := locate(ctx, group, column)
+	pages, err := locate(ctx, group, column)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
-	t.pages[key] = p
+	t.pages[key] = pages
 	t.mu.Unlock()
-	return p, nil
+	return pages, nil
 }
 
 // values returns a decoded page of a flat column.

@@ -30,17 +30,17 @@ func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictu
 	if err != nil {
 		return nil, err
 	}
-	l := &Listing{Base: base, each: each, pictures: pictures}
-	err = l.walk(ctx, l.Base, r, m)
+	listing := &Listing{Base: base, each: each, pictures: pictures}
+	err = listing.walk(ctx, listing.Base, r, m)
 	switch {
-	case err == nil && l.found == 0 && l.passed > 0:
+	case err == nil && listing.found == 0 && listing.passed > 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
 			"no TIFF and no rumi file matches, but %d PNG or JPEG files: a glob that ends like one reads them",
-			l.passed)
-	case err == nil && l.found == 0:
+			listing.passed)
+	case err == nil && listing.found == 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
-	return l, err
+	return listing, err
 }
 
 // splitLocal returns the directory that a glob starts at, and the parts of the pattern below it.

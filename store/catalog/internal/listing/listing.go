@@ -50,16 +50,16 @@ func (l *Listing) put(path string, size int64, etag string) error {
 
 // Stream calls each for every file that List returns, in any order, and holds none of them.
 func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
-	l, err := list(ctx, src, nil, o, each, IsPicture(src))
+	listing, err := list(ctx, src, nil, o, each, IsPicture(src))
 	if err != nil {
 		return err
 	}
-	for i, path := range l.Paths { // those of a source that is one file
+	for i, path := range listing.Paths { // those of a source that is one file
 		etag := ""
-		if l.Etags != nil {
-			etag = l.Etags[i]
+		if listing.Etags != nil {
+			etag = listing.Etags[i]
 		}
-		if err := each(l, path, l.Sizes[i], etag); err != nil {
+		if err := each(listing, path, listing.Sizes[i], etag); err != nil {
 			return err
 		}
 	}
@@ -97,11 +97,11 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 	if l := s.of[key]; l != nil {
 		return l, nil
 	}
-	l, err := list(ctx, src, r, o, nil, pictures)
+	listing, err := list(ctx, src, r, o, nil, pictures)
 	if err == nil {
-		s.of[key] = l
+		s.of[key] = listing
 	}
-	return l, err
+	return listing, err
 }
 
 // sharedListing names a listing of an opening.
@@ -333,14 +333,14 @@ type Pattern struct {
 
 // ParsePattern parses a pattern, which must contain {id}.
 func ParsePattern(s string) (*Pattern, error) {
-	p := &Pattern{text: s, lits: strings.Split(s, "{id}")}
-	if len(p.lits) < 2 {
+	pattern := &Pattern{text: s, lits: strings.Split(s, "{id}")}
+	if len(pattern.lits) < 2 {
 		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}", s)
 	}
-	for _, l := range p.lits {
-		p.size += len(l)
+	for _, l := range pattern.lits {
+		pattern.size += len(l)
 	}
-	return p, nil
+	return pattern, nil
 }
 
 // Match returns the part of a path that {id} matches, or false if the pattern does not match. All {id} match the same,

@@ -44,9 +44,9 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return nil, err
 		}
 	}
-	l := &Listing{Base: base, each: each, pictures: pictures}
+	listing := &Listing{Base: base, each: each, pictures: pictures}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
-		if hidden(e.Path) || !l.isRaster(e.Path) {
+		if hidden(e.Path) || !listing.isRaster(e.Path) {
 			return nil
 		}
 		if m != nil {
@@ -54,37 +54,37 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 				return nil
 			}
 		}
-		if err := l.put(e.Path, e.Size, e.ETag); err != nil || each != nil {
+		if err := listing.put(e.Path, e.Size, e.ETag); err != nil || each != nil {
 			return err
 		}
-		l.Etags = append(l.Etags, e.ETag)
-		return l.charge(ctx, false)
+		listing.Etags = append(listing.Etags, e.ETag)
+		return listing.charge(ctx, false)
 	})
 	if err == nil {
-		err = l.charge(ctx, true)
+		err = listing.charge(ctx, true)
 	}
 	if err == nil && pattern == nil {
-		err = l.onlyPictures()
+		err = listing.onlyPictures()
 	}
-	if err == nil && l.found == 0 {
+	if err == nil && listing.found == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, src)
 	}
-	l.sort()
-	return l, nil
+	listing.sort()
+	return listing, nil
 }
 
 // remoteFile returns the listing of one file. It costs the request that opens it.
 func remoteFile(ctx context.Context, src string, o source.Opener) (*Listing, error) {
-	f, err := o.Open(ctx, src)
+	file, err := o.Open(ctx, src)
 	if err != nil {
 		return nil, fault.WithFile(err, src)
 	}
-	l := &Listing{Base: Folder(src), Sizes: []int64{f.Size()}, Etags: []string{source.ETag(f)}}
+	l := &Listing{Base: Folder(src), Sizes: []int64{file.Size()}, Etags: []string{source.ETag(file)}}
 	l.Paths = []string{strings.TrimPrefix(src[len(l.Base):], "/")}
-	return l, f.Close()
+	return l, file.Close()
 }
 
 // splitGlob returns the directory that a remote glob starts at, and the parts of the path below it. For another URI it

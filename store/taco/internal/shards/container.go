@@ -165,12 +165,13 @@ func (c *Container) Entry(ctx context.Context, level, row int) (model.Entry, err
 	}
 	f := &c.files[row]
 	s := &c.shards[f.shard]
-	e := model.Entry{ID: c.names[f.name], Kind: model.File, URI: s.uri, Offset: f.off, Size: f.size, Object: s.object,
-		Level: 1, Row: row}
+	entry := model.Entry{ID: c.names[f.name], Kind: model.File, URI: s.uri, Offset: f.off, Size: f.size,
+		Object: s.object,
+		Level:  1, Row: row}
 	if f.head >= 0 {
-		e.Head = c.heads[f.head]
+		entry.Head = c.heads[f.head]
 	}
-	return e, nil
+	return entry, nil
 }
 
 // check returns an error for a level or row that does not exist.

@@ -62,14 +62,14 @@ func (s *shard) verify(ctx context.Context, o source.Opener, r *model.Report) (e
 		}
 		err = fault.WithFile(err, s.uri)
 	}()
-	b := make([]byte, min(hashBytes, in.Size()))
-	for off := int64(0); off < in.Size(); off += int64(len(b)) {
-		b = b[:min(int64(len(b)), in.Size()-off)]
-		if err := in.ReadAt(ctx, b, off); err != nil {
+	data := make([]byte, min(hashBytes, in.Size()))
+	for off := int64(0); off < in.Size(); off += int64(len(data)) {
+		data = data[:min(int64(len(data)), in.Size()-off)]
+		if err := in.ReadAt(ctx, data, off); err != nil {
 			return err
 		}
 		for _, h := range sums {
-			_, _ = h.Write(b) // a hash takes all
+			_, _ = h.Write(data) // a hash takes all
 		}
 	}
 	for i, h := range sums {

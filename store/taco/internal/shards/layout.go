@@ -208,48 +208,48 @@ func (a *arrayEncoding) read(w *window, off, size int64) (head string, n int64, 
 	bad := func(format string, args ...any) (string, int64, error) {
 		return "", 0, fault.New(fault.Corrupt, "array", off, format, args...)
 	}
-	b, err := w.bytes(off, int(min(size, 2+8*maxAxes)))
+	data, err := w.bytes(off, int(min(size, 2+8*maxAxes)))
 	if err != nil {
 		return "", 0, err
 	}
-	total := len(b)
-	d, shape := a.dtype, a.shape
-	if d == chunk.Invalid {
-		if len(b) == 0 || arrayCodes[b[0]] == chunk.Invalid {
+	total := len(data)
+	dtype, shape := a.dtype, a.shape
+	if dtype == chunk.Invalid {
+		if len(data) == 0 || arrayCodes[data[0]] == chunk.Invalid {
 			return bad("its dtype is unknown")
 		}
-		d, b = arrayCodes[b[0]], b[1:]
+		dtype, data = arrayCodes[data[0]], data[1:]
 	}
 	if shape == nil {
-		if len(b) == 0 || len(b)-1 < int(b[0]>>2)<<(b[0]&3) {
+		if len(data) == 0 || len(data)-1 < int(data[0]>>2)<<(data[0]&3) {
 			return bad("it ends in its shape")
 		}
-		axes, each := int(b[0]>>2), 1<<(b[0]&3)
-		b = b[1:]
+		axes, each := int(data[0]>>2), 1<<(data[0]&3)
+		data = data[1:]
 		for range axes {
 			var raw [8]byte
-			copy(raw[:], b[:each])
+			copy(raw[:], data[:each])
 			k := binary.LittleEndian.Uint64(raw[:])
 			if k < 1 || k > math.MaxInt32 {
 				return bad("an axis of %d", k)
 			}
-			shape, b = append(shape, int(k)), b[each:]
+			shape, data = append(shape, int(k)), data[each:]
 		}
 	}
-	n = int64(total - len(b))
-	room := (size - n) / int64(d.Size())
+	n = int64(total - len(data))
+	room := (size - n) / int64(dtype.Size())
 	for _, k := range shape {
 		room /= int64(k)
 	}
-	want := int64(d.Size())
+	want := int64(dtype.Size())
 	for _, k := range shape {
 		if room > 0 {
 			want *= int64(k)
 		}
 	}
 	if room < 1 || want != size-n {
-		return bad("of shape %d and dtype %s in %d bytes", shape, d, size-n)
+		return bad("of shape %d and dtype %s in %d bytes", shape, dtype, size-n)
 	}
-	made, err := npy.Header(d, shape)
+	made, err := npy.Header(dtype, shape)
 	return string(made), n, err
 }

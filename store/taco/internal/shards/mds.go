@@ -91,12 +91,12 @@ func readIndex(ctx context.Context, r source.Reader) (*index, error) {
 	if r.Size() > maxIndex {
 		return nil, fault.New(fault.Limit, IndexName, fault.NoOffset, "%d bytes, at most %d", r.Size(), maxIndex)
 	}
-	b := make([]byte, r.Size())
-	if err := r.ReadAt(ctx, b, 0); err != nil {
+	data := make([]byte, r.Size())
+	if err := r.ReadAt(ctx, data, 0); err != nil {
 		return nil, err
 	}
 	x := &index{}
-	if err := json.Unmarshal(b, x); err != nil {
+	if err := json.Unmarshal(data, x); err != nil {
 		if fault.KindOf(err) == 0 {
 			err = fault.Wrap(fault.Corrupt, IndexName, fault.NoOffset, err)
 		}
@@ -144,12 +144,12 @@ func (s *indexShard) check(i int, first *indexShard) error {
 func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string,
 	unpack Unpack) (*Container, error) {
 	name := join(dir, IndexName)
-	r, err := o.Open(ctx, name)
+	reader, err := o.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	x, err := readIndex(ctx, r)
-	if cerr := r.Close(); err == nil {
+	x, err := readIndex(ctx, reader)
+	if cerr := reader.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
@@ -199,21 +199,21 @@ func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexSha
 			IndexName)
 	}
 	w := newWindow(ctx, p.shard.uri, r)
-	b, err := w.bytes(0, 4)
+	data, err := w.bytes(0, 4)
 	if err != nil {
 		return fault.WithPart(err, "header", 0)
 	}
-	if n := binary.LittleEndian.Uint32(b); int64(n) != s.Samples {
+	if n := binary.LittleEndian.Uint32(data); int64(n) != s.Samples {
 		return fault.New(fault.Corrupt, "header", 0, "%d samples, and %d by %s", n, s.Samples, IndexName)
 	}
 	// The table of offsets lies in the file, so that its size bounds the allocation.
-	if b, err = w.bytes(4, int(4*(s.Samples+1))); err != nil {
+	if data, err = w.bytes(4, int(4*(s.Samples+1))); err != nil {
 		return fault.WithPart(err, "offsets", 0)
 	}
 	offs := make([]uint32, s.Samples+1)
-	least := uint32(4 + len(b))
+	least := uint32(4 + len(data))
 	for i := range offs {
-		offs[i] = binary.LittleEndian.Uint32(b[4*i:])
+		offs[i] = binary.LittleEndian.Uint32(data[4*i:])
 		if offs[i] < least || int64(offs[i]) > r.Size() {
 			return fault.New(fault.Corrupt, "offsets", int64(4+4*i), "sample %d is at %d, after %d in %d bytes", i,
 				offs[i], least, r.Size())
@@ -233,16 +233,16 @@ func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexSha
 
 // sample reads one sample, from one offset to another.
 func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
-	b, err := w.bytes(from, 4*l.variable)
+	data, err := w.bytes(from, 4*l.variable)
 	if err != nil {
 		return err
 	}
 	sizes := make([]int64, len(l.encodings))
-	pos := from + int64(len(b))
+	pos := from + int64(len(data))
 	end := pos
 	for i, e := range l.encodings {
 		if sizes[i] = e.size; e.size < 0 {
-			sizes[i], b = int64(binary.LittleEndian.Uint32(b)), b[4:]
+			sizes[i], data = int64(binary.LittleEndian.Uint32(data)), data[4:]
 		}
 		if end += sizes[i]; end > to {
 			return fault.New(fault.Corrupt, "sizes", from, "columns up to %q end at %d, and the sample at %d",
@@ -289,9 +289,9 @@ func value(w *window, e encoding, off, size int64) (any, error) {
 	if size > maxValue {
 		return nil, fault.New(fault.Limit, "", off, "a value of %d bytes, at most %d", size, maxValue)
 	}
-	b, err := w.bytes(off, int(size))
+	data, err := w.bytes(off, int(size))
 	if err != nil {
 		return nil, err
 	}
-	return e.value(b)
+	return e.value(data)
 }

@@ -94,13 +94,14 @@ func (c *Container) read(ctx context.Context, uris []string, one func(context.Co
 }
 
 func openPart(ctx context.Context, o source.Opener, uri string, read func(*part, source.Reader) error) (*part, error) {
-	r, err := o.Open(ctx, uri)
+	reader, err := o.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	p := &part{shard: shard{uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}, size: r.Size()}
-	err = read(p, r)
-	if cerr := r.Close(); err == nil {
+	p := &part{shard: shard{uri: uri, object: source.Known{Size: reader.Size(), ETag: source.ETag(reader)}},
+		size: reader.Size()}
+	err = read(p, reader)
+	if cerr := reader.Close(); err == nil {
 		err = cerr
 	}
 	return p, err

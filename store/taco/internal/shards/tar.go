@@ -57,36 +57,36 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 	var s tarSample
 	for n := 0; ; n++ {
 		start := w.at
-		h, err := in.Next()
+		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return tarFault(err, start)
 		}
-		key, ext, ok := tarName(h.Name)
-		if err := refuse(h, w.at, r.Size()); err != nil {
-			return fault.WithPart(err, fmt.Sprintf("member %.200q", h.Name), fault.NoOffset)
+		key, ext, ok := tarName(header.Name)
+		if err := refuse(header, w.at, r.Size()); err != nil {
+			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
 		}
-		if !ok || h.Typeflag != tar.TypeReg {
+		if !ok || header.Typeflag != tar.TypeReg {
 			continue
 		}
 		if key != s.key || n == 0 {
 			s.end(p)
 			if known[key] {
-				return fault.New(fault.Unsupported, fmt.Sprintf("member %.200q", h.Name), start,
+				return fault.New(fault.Unsupported, fmt.Sprintf("member %.200q", header.Name), start,
 					"the sample %.200q has members at two places: those of a sample follow each other", key)
 			}
 			known[key] = true
 			s = tarSample{key: key, seen: map[string]bool{}}
 		}
 		if s.seen[ext] {
-			return fault.New(fault.Corrupt, fmt.Sprintf("member %.200q", h.Name), start,
+			return fault.New(fault.Corrupt, fmt.Sprintf("member %.200q", header.Name), start,
 				"the sample %.200q has two members %.200q", key, ext)
 		}
 		s.seen[ext] = true
-		if err := s.add(p, in, ext, w.at, h.Size); err != nil {
-			return fault.WithPart(err, fmt.Sprintf("member %.200q", h.Name), fault.NoOffset)
+		if err := s.add(p, in, ext, w.at, header.Size); err != nil {
+			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -175,25 +175,25 @@ func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) erro
 		p.files, s.count = append(p.files, file{name: p.name(ext), off: off, size: size, head: -1}), s.count+1
 		return nil
 	}
-	b := make([]byte, size)
-	if _, err := io.ReadFull(in, b); err != nil {
+	data := make([]byte, size)
+	if _, err := io.ReadFull(in, data); err != nil {
 		return tarFault(err, off)
 	}
 	row := len(p.ids)
 	switch {
 	case isText:
-		v, err := text(b)
+		v, err := text(data)
 		p.columns.add(row, ext, tables.Type{}, v)
 		return err
 	case isInt:
-		v, err := number(strings.TrimSpace(string(b)))
+		v, err := number(strings.TrimSpace(string(data)))
 		p.columns.add(row, ext, tables.Type{}, v)
 		return err
 	}
-	b = fromPython(b)
+	data = fromPython(data)
 	var object map[string]json.RawMessage
-	if json.Unmarshal(b, &object) != nil || object == nil || len(object) > maxKeys {
-		v, err := parseJSON(b)
+	if json.Unmarshal(data, &object) != nil || object == nil || len(object) > maxKeys {
+		v, err := parseJSON(data)
 		p.columns.add(row, ext, tables.Type{}, v)
 		return err
 	}

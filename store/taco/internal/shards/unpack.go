@@ -63,17 +63,17 @@ func (x *index) unpackTo(ctx context.Context, o source.Opener, dir string, join 
 
 // unpack decompresses a shard into a new file.
 func (s *indexShard) unpack(ctx context.Context, o source.Opener, name, path string) (err error) {
-	r, err := o.Open(ctx, name)
+	reader, err := o.Open(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() { err = errors.Join(err, reader.Close()) }()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return s.decompress(ctx, f, name, r)
+	return s.decompress(ctx, f, name, reader)
 }
 
 // decompress writes the bytes of a compressed shard: no more than the index says, and an error if they are fewer.
@@ -140,18 +140,18 @@ func (s *indexShard) decoder(r io.Reader) (io.Reader, func(), error) {
 	switch name, _, _ := strings.Cut(s.Compression, ":"); name {
 	case "zstd":
 		window := min(max(leastWindow, uint64(s.Zip.Bytes)<<mostRatio), mostWindow)
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window),
+		decoder, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window),
 			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, nil, err
 		}
-		return d, d.Close, nil
+		return decoder, decoder.Close, nil
 	case "gz":
-		d, err := gzip.NewReader(r)
+		reader, err := gzip.NewReader(r)
 		if err != nil {
 			return nil, nil, fault.Wrap(fault.Corrupt, "compressed shard", fault.NoOffset, err)
 		}
-		return d, func() { _ = d.Close() }, nil // only checks the bytes that were read
+		return reader, func() { _ = reader.Close() }, nil // only checks the bytes that were read
 	case "bz2":
 		return bzip2.NewReader(r), func() {}, nil
 	}

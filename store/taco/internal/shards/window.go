@@ -61,12 +61,12 @@ func (w *window) Read(p []byte) (int, error) {
 	if left <= 0 {
 		return 0, io.EOF
 	}
-	b, err := w.bytes(w.at, int(min(int64(len(p)), left, int64(w.size))))
-	w.at += int64(len(b))
+	data, err := w.bytes(w.at, int(min(int64(len(p)), left, int64(w.size))))
+	w.at += int64(len(data))
 	if w.err == nil {
 		w.err = err
 	}
-	return copy(p, b), err
+	return copy(p, data), err
 }
 
 var errSeek = errors.New("shards: seek before the beginning")

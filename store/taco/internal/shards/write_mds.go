@@ -47,7 +47,7 @@ type MDS struct {
 
 // NewMDS returns a writer of shards with some columns, in the order of their names.
 func NewMDS(columns []Encoding, o Output) (*MDS, error) {
-	w := &MDS{out: o, columns: columns}
+	mds := &MDS{out: o, columns: columns}
 	if o.Bytes >= math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "shard", fault.NoOffset, "%d bytes: an MDS shard has less than 4 GiB",
 			o.Bytes)
@@ -61,10 +61,10 @@ func NewMDS(columns []Encoding, o Output) (*MDS, error) {
 		if e.size >= 0 {
 			size = &e.size
 		}
-		w.sizes = append(w.sizes, size)
+		mds.sizes = append(mds.sizes, size)
 	}
-	w.describe()
-	return w, nil
+	mds.describe()
+	return mds, nil
 }
 
 // describe sets the texts about the shards. Their members are in the order of their names and have blanks, as Python
@@ -150,13 +150,13 @@ func (w *MDS) flush() error {
 	}
 	zipped, pieces := "null", [][]byte{head, w.data}
 	if w.out.Level > 0 {
-		b, err := compressed(w.out.Level, pieces...)
+		data, err := compressed(w.out.Level, pieces...)
 		if err != nil {
 			return err
 		}
 		name += ".zstd"
-		pieces = [][]byte{b}
-		if zipped, err = w.file(name, b); err != nil {
+		pieces = [][]byte{data}
+		if zipped, err = w.file(name, data); err != nil {
 			return err
 		}
 	}
@@ -179,11 +179,11 @@ func (w *MDS) file(name string, pieces ...[]byte) (string, error) {
 		if hashes[algorithm] == nil {
 			return "", fmt.Errorf("hash %q is not known", algorithm)
 		}
-		h := hashes[algorithm]()
+		hash := hashes[algorithm]()
 		for _, p := range pieces {
-			_, _ = h.Write(p) // a hash takes all
+			_, _ = hash.Write(p) // a hash takes all
 		}
-		sums[i] = quoted(algorithm) + ": " + quoted(hex.EncodeToString(h.Sum(nil)))
+		sums[i] = quoted(algorithm) + ": " + quoted(hex.EncodeToString(hash.Sum(nil)))
 	}
 	return fmt.Sprintf(`{"basename": %s, "bytes": %d, "hashes": {%s}}`, quoted(name), size, strings.Join(sums, ", ")),
 		nil

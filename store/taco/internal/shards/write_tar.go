@@ -33,14 +33,15 @@ var endBlocks [2 * TarBlock]byte
 func (w *Tars) Add(key string, members []Member) error {
 	w.sample.Reset()
 	out := tar.NewWriter(&w.sample)
-	for _, m := range members {
+	for _, member := range members {
 		// The epoch as the time, and no owner: the same samples give the same bytes.
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: key + "." + m.Ext, Size: int64(len(m.Bytes)), Mode: 0o644,
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: key + "." + member.Ext, Size: int64(len(member.Bytes)),
+			Mode:    0o644,
 			ModTime: time.Unix(0, 0)}
 		if err := out.WriteHeader(h); err != nil {
 			return fault.Wrap(fault.Unsupported, fmt.Sprintf("member %q", h.Name), fault.NoOffset, err)
 		}
-		if _, err := out.Write(m.Bytes); err != nil {
+		if _, err := out.Write(member.Bytes); err != nil {
 			return err
 		}
 	}

@@ -20,13 +20,14 @@ func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collec
 		c, err := readCollection(ctx, r, at, part)
 		return c, r, err
 	}
-	b := make([]byte, at.size+behind) // the file's size limits it
-	if err := r.ReadAt(ctx, b, at.off); err != nil {
+	data := make([]byte, at.size+behind) // the file's size limits it
+	if err := r.ReadAt(ctx, data, at.off); err != nil {
 		return nil, r, fault.WithPart(err, part, 0)
 	}
-	c, err := parseCollection(bytes.Clone(b[:at.size]), part, at.off) // a copy, because the collection keeps it
+	// A copy, because the collection keeps it.
+	collection, err := parseCollection(bytes.Clone(data[:at.size]), part, at.off)
 	if err != nil {
 		return nil, r, err
 	}
-	return c, &model.Tail{Reader: r, Off: at.end(), Bytes: bytes.Clone(b[at.size:])}, nil
+	return collection, &model.Tail{Reader: r, Off: at.end(), Bytes: bytes.Clone(data[at.size:])}, nil
 }

@@ -117,14 +117,14 @@ func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 	if doc.ID == nil || *doc.ID == "" {
 		return bad("has no id")
 	}
-	c := &Collection{Raw: b, ID: *doc.ID, Version: doc.Version, Fields: doc.Fields, Sources: doc.Sources}
+	collection := &Collection{Raw: b, ID: *doc.ID, Version: doc.Version, Fields: doc.Fields, Sources: doc.Sources}
 	if len(doc.PIT) > 0 && string(doc.PIT) != "null" {
-		c.PIT = new(PIT)
-		if err := json.Unmarshal(doc.PIT, c.PIT); err != nil {
+		collection.PIT = new(PIT)
+		if err := json.Unmarshal(doc.PIT, collection.PIT); err != nil {
 			return nil, fault.Wrap(fault.Corrupt, part+" taco:pit_schema", off, err)
 		}
 	}
-	return c, nil
+	return collection, nil
 }
 
 // newer reports whether taco_version is later than 2.
@@ -139,30 +139,30 @@ func readCollection(ctx context.Context, r source.Reader, at span, part string) 
 	if at.size > maxCollection {
 		return nil, fault.New(fault.Limit, part, at.off, "%d bytes, at most %d", at.size, maxCollection)
 	}
-	b := make([]byte, at.size)
-	if err := r.ReadAt(ctx, b, at.off); err != nil {
+	data := make([]byte, at.size)
+	if err := r.ReadAt(ctx, data, at.off); err != nil {
 		return nil, fault.WithPart(err, part, 0)
 	}
-	return parseCollection(b, part, at.off)
+	return parseCollection(data, part, at.off)
 }
 
 // ReadTacollection reads a TACOLLECTION.json. The files that it lists must be below its directory.
 func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error) {
 	const part = "TACOLLECTION.json"
-	c, err := readCollection(ctx, r, span{0, r.Size()}, part)
+	collection, err := readCollection(ctx, r, span{0, r.Size()}, part)
 	if err != nil {
 		return nil, err
 	}
-	if c.Sources == nil || len(c.Sources.Files) == 0 {
+	if collection.Sources == nil || len(collection.Sources.Files) == 0 {
 		return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "has no taco:sources with files")
 	}
-	for _, f := range c.Sources.Files {
+	for _, f := range collection.Sources.Files {
 		if badSource(f) {
 			return nil, fault.New(fault.Corrupt, part, fault.NoOffset,
 				"taco:sources has %q, which is not a file below its directory", f)
 		}
 	}
-	return c, nil
+	return collection, nil
 }
 
 // Extent returns the extent of file i of a TACOLLECTION.json, or nil if none or several

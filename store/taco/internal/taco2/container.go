@@ -109,32 +109,32 @@ type level struct {
 // OpenZIP opens a ZIP. head has its first bytes, at least zipDataAt if there are as many.
 func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte,
 	l model.Limits) (*Container, error) {
-	c := newContainer(o, zipFile, uri, l)
-	c.readers[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	container := newContainer(o, zipFile, uri, l)
+	container.readers[uri], container.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
 	levels, coll, err := parseHeader(head, r.Size())
 	if err == nil {
-		c.coll, c.readers[uri], err = readCollectionAhead(ctx, r, coll)
+		container.coll, container.readers[uri], err = readCollectionAhead(ctx, r, coll)
 	}
 	if err != nil {
-		return nil, c.fail(err)
+		return nil, container.fail(err)
 	}
-	c.collAt = coll
-	return c.located(levels)
+	container.collAt = coll
+	return container.located(levels)
 }
 
 // OpenTacocat opens a __TACOCAT__ file with source files in base. head has its first bytes.
 func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader, head []byte,
 	l model.Limits) (*Container, error) {
-	c := newContainer(o, catFile, uri, l)
-	c.readers[uri], c.base = r, base
+	container := newContainer(o, catFile, uri, l)
+	container.readers[uri], container.base = r, base
 	levels, coll, err := parseTacocat(head, r.Size())
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+		container.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
 	}
 	if err != nil {
-		return nil, c.fail(err)
+		return nil, container.fail(err)
 	}
-	return c.located(levels)
+	return container.located(levels)
 }
 
 // located finishes a container whose levels are ranges of one file.
@@ -242,7 +242,7 @@ func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader
 	if err := c.absent[uri]; err != nil {
 		return nil, err
 	}
-	r, err := c.opener.Open(ctx, uri)
+	file, err := c.opener.Open(ctx, uri)
 	if err != nil {
 		// Only missing files are remembered: a network error may pass, and would otherwise stay
 		// until the container is closed.
@@ -251,8 +251,8 @@ func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader
 		}
 		return nil, err
 	}
-	c.readers[uri] = r
-	return r, nil
+	c.readers[uri] = file
+	return file, nil
 }
 
 // Close implements model.Container.
@@ -313,30 +313,30 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 		return c.levels[k], nil
 	}
 	p := c.places[k]
-	r, err := c.readerLocked(ctx, p.uri)
+	file, err := c.readerLocked(ctx, p.uri)
 	if err != nil {
 		return nil, err
 	}
 	if p.span.size == 0 {
-		p.span.size = r.Size()
+		p.span.size = file.Size()
 	}
-	t, err := tables.Read(ctx, r, p.span.off, p.span.size, c.limits.Table)
+	table, err := tables.Read(ctx, file, p.span.off, p.span.size, c.limits.Table)
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	if limit := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > limit {
+	if limit := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(table.Len()) > limit {
 		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", t.Len(), limit, p.span.size), k)
+			"%d rows, but at most %d fit into %d bytes", table.Len(), limit, p.span.size), k)
 	}
-	l := &level{tbl: t}
-	if l.ids, err = c.column(ctx, t, k, ColumnID, tables.String); err != nil {
+	l := &level{tbl: table}
+	if l.ids, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {
 		return nil, err
 	}
-	if l.types, err = c.column(ctx, t, k, ColumnType, tables.String); err != nil {
+	if l.types, err = c.column(ctx, table, k, ColumnType, tables.String); err != nil {
 		return nil, err
 	}
 	if c.kind == catFile || c.kind == catFolder {
-		if l.sources, err = c.column(ctx, t, k, ColumnSource, tables.String); err != nil {
+		if l.sources, err = c.column(ctx, table, k, ColumnSource, tables.String); err != nil {
 			return nil, err
 		}
 	}
@@ -356,18 +356,18 @@ const (
 // column returns a mandatory column of a given type. Integers may be unsigned.
 func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string,
 	want tables.Kind) (*tables.Vector, error) {
-	v, err := t.Column(ctx, name)
+	values, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
 	}
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	if v.Kind() != want && (want != tables.Int64 || v.Kind() != tables.Uint64) {
+	if values.Kind() != want && (want != tables.Int64 || values.Kind() != tables.Uint64) {
 		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
-			"has type %v, expected %v", v.Type(), want), k)
+			"has type %v, expected %v", values.Type(), want), k)
 	}
-	return v, nil
+	return values, nil
 }
 
 // row returns an error for a value in a row.

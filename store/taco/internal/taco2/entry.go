@@ -36,31 +36,31 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	if row < 0 || row >= l.tbl.Len() {
 		return model.Entry{}, c.row(fault.NotFound, k, row, "rows 0 to %d are there", l.tbl.Len()-1)
 	}
-	e := model.Entry{ID: l.ids.Str(row), Level: k, Row: row}
+	entry := model.Entry{ID: l.ids.Str(row), Level: k, Row: row}
 	if l.ids.Null(row) {
-		return e, c.row(fault.Corrupt, k, row, "id is null")
+		return entry, c.row(fault.Corrupt, k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
 	// it.
-	if model.Climbs(e.ID) {
-		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
+	if model.Climbs(entry.ID) {
+		return entry, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", entry.ID)
 	}
 	switch t := l.types.Bytes(row); string(t) {
 	case "FILE":
-		e.Kind = model.File
+		entry.Kind = model.File
 	case "FOLDER":
-		e.Kind = model.Folder
+		entry.Kind = model.Folder
 	default:
-		return e, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
+		return entry, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
 	}
-	e.Padding = isPadding(e.ID)
+	entry.Padding = isPadding(entry.ID)
 	switch c.kind {
 	case folder:
-		err = c.folderEntry(ctx, &e)
+		err = c.folderEntry(ctx, &entry)
 	default:
-		err = c.zipEntry(ctx, l, &e)
+		err = c.zipEntry(ctx, l, &entry)
 	}
-	return e, err
+	return entry, err
 }
 
 // folderEntry sets the place of a sample of a FOLDER.
@@ -301,18 +301,18 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 		}
 		uri = Join(c.base, name)
 	}
-	r, err := c.readerLocked(ctx, uri)
+	file, err := c.readerLocked(ctx, uri)
 	if err != nil {
 		if l.sources != nil && fault.KindOf(err) == fault.NotFound {
 			return nil, nil
 		}
 		return nil, err
 	}
-	entries, err := zipdir.Read(ctx, r, after, isData)
+	entries, err := zipdir.Read(ctx, file, after, isData)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	return &zipDirectory{r, entries}, nil
+	return &zipDirectory{file, entries}, nil
 }
 
 func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
@@ -329,14 +329,14 @@ func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row 
 	if string(l.types.Bytes(row)) == "FOLDER" {
 		name += "/" + MetaName
 	}
-	e, ok := z.entries[name]
-	if !ok || !e.Plain {
+	entry, ok := z.entries[name]
+	if !ok || !entry.Plain {
 		return span{}, c.row(fault.Corrupt, k, row, "the ZIP has no stored entry %q", name)
 	}
-	s := span{e.Local + int64(30+len(name)), e.Size}
+	s := span{entry.Local + int64(30+len(name)), entry.Size}
 	if stored[s] {
 		return s, nil
 	}
-	data, err := zipdir.Data(ctx, z.r, name, e)
+	data, err := zipdir.Data(ctx, z.r, name, entry)
 	return span{data.Off, data.Size}, err
 }

@@ -195,9 +195,9 @@ func object(c checker, at string, o map[string]any, members []field) {
 
 // shown returns the beginning of a value as JSON.
 func shown(v any) string {
-	b, err := json.Marshal(v)
+	data, err := json.Marshal(v)
 	if err != nil {
 		return "not JSON" // it was decoded from JSON
 	}
-	return fmt.Sprintf("%.100s", b)
+	return fmt.Sprintf("%.100s", data)
 }

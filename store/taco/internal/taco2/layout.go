@@ -31,17 +31,17 @@ type Record struct {
 // ReadLayout reads the layout of a ZIP. Its directory is the one behind COLLECTION.json, where the writers have it: one
 // at the end of the file may be of a change that was interrupted before TACO_HEADER had it.
 func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
-	l := &Layout{Head: make([]byte, min(int64(zipDataAt), r.Size()))}
-	if err := r.ReadAt(ctx, l.Head, 0); err != nil {
+	layout := &Layout{Head: make([]byte, min(int64(zipDataAt), r.Size()))}
+	if err := r.ReadAt(ctx, layout.Head, 0); err != nil {
 		return nil, fault.WithPart(err, HeaderName, 0)
 	}
-	levels, collection, err := parseHeader(l.Head, r.Size())
+	levels, collection, err := parseHeader(layout.Head, r.Size())
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range append(levels, collection) {
-		l.Places = append(l.Places, [2]int64{s.off, s.size})
-		l.End = max(l.End, s.end())
+		layout.Places = append(layout.Places, [2]int64{s.off, s.size})
+		layout.End = max(layout.End, s.end())
 	}
 	sig := make([]byte, 4)
 	pos, size, n := collection.end(), r.Size()-collection.end(), uint64(zipdir.UntilEnd)
@@ -55,11 +55,11 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 	if size > zipdir.MaxBytes { // without its last records it would be written again without them
 		return nil, fault.New(fault.Limit, "central directory", pos, "%d bytes, at most %d", size, zipdir.MaxBytes)
 	}
-	b := make([]byte, size)
-	if err := r.ReadAt(ctx, b, pos); err != nil {
+	data := make([]byte, size)
+	if err := r.ReadAt(ctx, data, pos); err != nil {
 		return nil, fault.WithPart(err, "central directory", 0)
 	}
-	return l, l.directory(b, pos, n)
+	return layout, layout.directory(data, pos, n)
 }
 
 // directory reads n records of the directory in b, which is at offset base, and finds the end of the archive.

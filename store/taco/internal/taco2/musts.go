@@ -118,11 +118,11 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 			continue
 		}
 		names := map[string]bool{}
-		for _, f := range fields {
-			if pair, ok := as[[]string](f); ok && len(pair) >= 2 {
+		for _, raw := range fields {
+			if pair, ok := as[[]string](raw); ok && len(pair) >= 2 {
 				names[pair[0]] = true
 			} else {
-				note("taco:field_schema has %s for %s, which is not [name, type]", f, partOf(k))
+				note("taco:field_schema has %s for %s, which is not [name, type]", raw, partOf(k))
 			}
 		}
 		var violations []string

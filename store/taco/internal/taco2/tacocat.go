@@ -66,19 +66,19 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 // TacocatHeader returns the header of a __TACOCAT__ with levels and a COLLECTION.json of these lengths, which follow it
 // in that order.
 func TacocatHeader(levels []int, collection int) []byte {
-	b := append(make([]byte, 0, catDataAt), catMagic...)
-	b = binary.LittleEndian.AppendUint32(b, catVersion)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(levels)-1))
+	buf := append(make([]byte, 0, catDataAt), catMagic...)
+	buf = binary.LittleEndian.AppendUint32(buf, catVersion)
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(levels)-1))
 	pos := catDataAt
 	put := func(size int) {
-		b = binary.LittleEndian.AppendUint64(b, uint64(pos))
-		b = binary.LittleEndian.AppendUint64(b, uint64(size))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(pos))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(size))
 		pos += size
 	}
 	for _, size := range levels {
 		put(size)
 	}
-	b = b[:16+16*catLevels] // levels that are not there have zeros
+	buf = buf[:16+16*catLevels] // levels that are not there have zeros
 	put(collection)
-	return b
+	return buf
 }

@@ -219,22 +219,22 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 
 // compareSchemas notes where COLLECTION.json disagrees with the tables.
 func (c *Container) compareSchemas(r *model.Report) {
-	p := c.coll.PIT
-	if p == nil {
+	pit := c.coll.PIT
+	if pit == nil {
 		r.Note("COLLECTION.json has no taco:pit_schema")
 		return
 	}
 	l := c.levels[0]
-	if int64(l.tbl.Len()) != p.Root.N || l.tbl.Len() > 0 && l.types.Str(0) != p.Root.Type {
-		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", p.Root.N,
-			p.Root.Type, l.tbl.Len())
+	if int64(l.tbl.Len()) != pit.Root.N || l.tbl.Len() > 0 && l.types.Str(0) != pit.Root.Type {
+		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", pit.Root.N,
+			pit.Root.Type, l.tbl.Len())
 	}
-	if n := p.Levels(); n != len(c.places) {
+	if n := pit.Levels(); n != len(c.places) {
 		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
 	}
 	for k := 1; k < len(c.places); k++ {
 		n := int64(0)
-		for _, f := range p.Hierarchy[strconv.Itoa(k)] {
+		for _, f := range pit.Hierarchy[strconv.Itoa(k)] {
 			n += f.N
 		}
 		if n != int64(c.levels[k].tbl.Len()) {
@@ -262,20 +262,20 @@ type verifier struct {
 
 // readDirectory reads the directory of a ZIP. The container can be read without it.
 func (v *verifier) readDirectory(ctx context.Context) error {
-	c := v.c
-	if c.kind != zipFile {
+	container := v.c
+	if container.kind != zipFile {
 		return nil
 	}
-	r, err := c.reader(ctx, c.uri)
+	file, err := container.reader(ctx, container.uri)
 	if err != nil {
 		return err
 	}
-	v.directory, err = zipdir.Read(ctx, r, c.collAt.end(), isVerified)
+	v.directory, err = zipdir.Read(ctx, file, container.collAt.end(), isVerified)
 	if fault.KindOf(err) == fault.Corrupt {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
 	}
-	return fault.WithFile(err, c.uri)
+	return fault.WithFile(err, container.uri)
 }
 
 // isVerified selects the entries whose bytes are checked.
@@ -285,28 +285,28 @@ func isVerified(name []byte) bool {
 
 // samples checks the bytes of the samples of a level, and the tables of its folders.
 func (v *verifier) samples(ctx context.Context, k int) error {
-	t, err := v.c.Table(ctx, k)
+	table, err := v.c.Table(ctx, k)
 	if err != nil {
 		return err
 	}
-	for i := range t.Len() {
+	for i := range table.Len() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		e, err := v.c.Entry(ctx, k, i)
+		entry, err := v.c.Entry(ctx, k, i)
 		if err != nil {
 			return err
 		}
-		r, err := v.open(ctx, e)
+		file, err := v.open(ctx, entry)
 		if err != nil {
 			return err
 		}
-		if r == nil {
+		if file == nil {
 			continue
 		}
-		err = v.sample(ctx, e, r)
+		err = v.sample(ctx, entry, file)
 		if v.c.kind == folder {
-			err = errors.Join(err, r.Close())
+			err = errors.Join(err, file.Close())
 		}
 		if err != nil {
 			return err
@@ -318,22 +318,22 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 // open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
 	if v.c.kind == folder {
-		r, err := v.c.opener.Open(ctx, e.URI)
+		file, err := v.c.opener.Open(ctx, e.URI)
 		if err != nil {
 			return nil, fault.WithFile(err, e.URI)
 		}
-		return r, nil
+		return file, nil
 	}
 	if v.absent[e.URI] {
 		return nil, nil
 	}
-	r, err := v.c.reader(ctx, e.URI)
+	reader, err := v.c.reader(ctx, e.URI)
 	if err != nil && v.c.kind != zipFile && fault.KindOf(err) == fault.NotFound {
 		v.absent[e.URI] = true
 		v.r.Note("source file %s is not there", e.URI)
 		return nil, nil
 	}
-	return r, err
+	return reader, err
 }
 
 // sample checks one sample, whose bytes r has.
@@ -390,13 +390,13 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 // tables checks the bytes of the tables and of COLLECTION.json in a ZIP against its directory.
 // Those that were appended later have no entry.
 func (v *verifier) tables(ctx context.Context) error {
-	c := v.c
+	container := v.c
 	type entry struct {
 		name string
 		span span
 	}
-	entries := []entry{{"COLLECTION.json", c.collAt}}
-	for k, p := range c.places {
+	entries := []entry{{"COLLECTION.json", container.collAt}}
+	for k, p := range container.places {
 		entries = append(entries, entry{"METADATA/" + partOf(k) + ".parquet", p.span})
 	}
 	for _, e := range entries {
@@ -404,18 +404,18 @@ func (v *verifier) tables(ctx context.Context) error {
 		if !ok || z.Size != e.span.size {
 			continue
 		}
-		r, err := c.reader(ctx, c.uri)
+		file, err := container.reader(ctx, container.uri)
 		if err != nil {
 			return err
 		}
-		data, err := zipdir.Data(ctx, r, e.name, z)
+		data, err := zipdir.Data(ctx, file, e.name, z)
 		if err == nil && data == (zipdir.Span{Off: e.span.off, Size: e.span.size}) {
-			err = zipdir.CheckSum(ctx, r, e.name, data, z.CRC)
+			err = zipdir.CheckSum(ctx, file, e.name, data, z.CRC)
 		} else if fault.KindOf(err) == fault.Corrupt { // the table at this place is another one
 			err = nil
 		}
 		if err != nil {
-			return fault.WithFile(err, c.uri)
+			return fault.WithFile(err, container.uri)
 		}
 	}
 	return nil
@@ -423,26 +423,26 @@ func (v *verifier) tables(ctx context.Context) error {
 
 // children compares the table of a folder with the rows of the next level.
 func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
-	c := v.c
+	container := v.c
 	bad := func(err error) error {
 		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+MetaName, 0), e.URI)
 	}
-	t, err := tables.Read(ctx, r, s.off, s.size, c.limits.Table)
+	table, err := tables.Read(ctx, r, s.off, s.size, container.limits.Table)
 	if err != nil {
 		return bad(err)
 	}
-	rows, err := c.Children(ctx, e.Level, e.Row)
+	rows, err := container.Children(ctx, e.Level, e.Row)
 	if err != nil {
 		return err
 	}
-	if t.Len() != len(rows) {
+	if table.Len() != len(rows) {
 		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
-			t.Len(), len(rows)))
+			table.Len(), len(rows)))
 	}
-	if err := v.schema(ctx, t, e.Level+1, rows); err != nil {
+	if err := v.schema(ctx, table, e.Level+1, rows); err != nil {
 		return bad(err)
 	}
-	if err := v.compare(ctx, t, e.Level+1, rows); err != nil {
+	if err := v.compare(ctx, table, e.Level+1, rows); err != nil {
 		return bad(err)
 	}
 	v.r.Folders++
@@ -509,7 +509,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 	if len(rows) == 0 {
 		return nil
 	}
-	c := v.c
+	container := v.c
 	get := func(name string, kind tables.Kind) (*tables.Vector, error) {
 		col, err := t.Column(ctx, name)
 		if err != nil {
@@ -530,7 +530,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return err
 	}
 	var offsets, sizes *tables.Vector
-	if c.kind != folder {
+	if container.kind != folder {
 		if offsets, err = get(ColumnOffset, tables.Int64); err != nil {
 			return err
 		}
@@ -539,7 +539,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		}
 	}
 	for i, row := range rows {
-		e, err := c.Entry(ctx, k, int(row))
+		entry, err := container.Entry(ctx, k, int(row))
 		if err != nil {
 			return err
 		}
@@ -547,14 +547,15 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, format, args...)
 		}
 		switch {
-		case ids.Null(i) || ids.Str(i) != e.ID:
-			return bad("the id is %q, but %q in METADATA", ids.Str(i), e.ID)
-		case types.Null(i) || types.Str(i) != e.Kind.String():
-			return bad("the type is %q, but %v in METADATA", types.Str(i), e.Kind)
+		case ids.Null(i) || ids.Str(i) != entry.ID:
+			return bad("the id is %q, but %q in METADATA", ids.Str(i), entry.ID)
+		case types.Null(i) || types.Str(i) != entry.Kind.String():
+			return bad("the type is %q, but %v in METADATA", types.Str(i), entry.Kind)
 		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
 			return bad("%s or %s is null", ColumnOffset, ColumnSize)
-		case offsets != nil && (offsets.Int(i) != e.Offset || sizes.Int(i) != e.Size):
-			return bad("%d bytes at %d, but %d bytes at %d in METADATA", sizes.Int(i), offsets.Int(i), e.Size, e.Offset)
+		case offsets != nil && (offsets.Int(i) != entry.Offset || sizes.Int(i) != entry.Size):
+			return bad("%d bytes at %d, but %d bytes at %d in METADATA", sizes.Int(i), offsets.Int(i), entry.Size,
+				entry.Offset)
 		}
 	}
 	return nil

@@ -63,11 +63,11 @@ func readCollection(ctx context.Context, r source.Reader, place span) (*collecti
 	if place.size > maxCollection {
 		return nil, fault.New(fault.Limit, collectionName, place.off, "%d bytes, at most %d", place.size, maxCollection)
 	}
-	b := make([]byte, place.size) // the caller has compared it with the size of the object
-	if err := r.ReadAt(ctx, b, place.off); err != nil {
+	data := make([]byte, place.size) // the caller has compared it with the size of the object
+	if err := r.ReadAt(ctx, data, place.off); err != nil {
 		return nil, fault.WithPart(err, collectionName, 0)
 	}
-	return parseCollection(b)
+	return parseCollection(data)
 }
 
 func collectionFault(format string, args ...any) error {
@@ -137,7 +137,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			return collectionFault("taco:metadata has the level %.80q, which is not in taco:structure", level)
 		}
 		seen := map[string]bool{}
-		for name, d := range columns {
+		for name, declared := range columns {
 			space, _, _ := strings.Cut(name, ":")
 			low := strings.ToLower(name)
 			switch {
@@ -148,11 +148,11 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 				return collectionFault("taco:metadata: %.80q in the level %q is not a column of rumi", name, level)
 			case seen[low]:
 				return collectionFault("taco:metadata: two columns of the level %q are called %.80q", level, name)
-			case d.Nullable == nil || d.Description == nil:
+			case declared.Nullable == nil || declared.Description == nil:
 				return collectionFault("taco:metadata: %.80q in the level %q lacks a member", name, level)
-			case typeName(d.Type) == "":
+			case typeName(declared.Type) == "":
 				return fault.New(fault.Unsupported, collectionName, fault.NoOffset,
-					"taco:metadata: %.80q in the level %q has the type %.80q", name, level, d.Type)
+					"taco:metadata: %.80q in the level %q has the type %.80q", name, level, declared.Type)
 			}
 			seen[low] = true
 		}
@@ -209,12 +209,12 @@ var members = map[string]struct {
 // checkMembers checks the members that are not taco-eo's own.
 func checkMembers(doc map[string]json.RawMessage) error {
 	for name, m := range members {
-		b, ok := doc[name]
+		raw, ok := doc[name]
 		if !ok && !m.must {
 			continue
 		}
-		if wrong := m.check(b); wrong != "" {
-			return collectionFault("%s is %.80s: it %s", name, orMissing(b), wrong)
+		if wrong := m.check(raw); wrong != "" {
+			return collectionFault("%s is %.80s: it %s", name, orMissing(raw), wrong)
 		}
 	}
 	for name := range doc {

@@ -94,24 +94,24 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if x.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, x, l)
 	}
-	c := &Container{opener: o, join: join, format: ZIPFormat, uri: uri, index: x, object: object, reader: tail,
+	container := &Container{opener: o, join: join, format: ZIPFormat, uri: uri, index: x, object: object, reader: tail,
 		limits: l}
 	place, ok := x.spans[collectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
 	} else {
-		c.coll, err = readCollection(ctx, c.reader, place)
+		container.coll, err = readCollection(ctx, container.reader, place)
 	}
 	if err == nil {
-		err = c.layOut()
+		err = container.layOut()
 	}
 	if err == nil {
-		err = c.listed()
+		err = container.listed()
 	}
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), c.Close())
+		return nil, errors.Join(fault.WithFile(err, uri), container.Close())
 	}
-	return c, nil
+	return container, nil
 }
 
 // listed checks that the index lists the table of every level, and no other.
@@ -141,12 +141,12 @@ func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path st
 }
 
 func openDirectory(ctx context.Context, c *Container) (model.Container, error) {
-	r, err := c.opener.Open(ctx, c.join(c.uri, collectionName))
+	file, err := c.opener.Open(ctx, c.join(c.uri, collectionName))
 	if err != nil {
 		return nil, fault.WithFile(err, c.uri)
 	}
-	c.coll, err = readCollection(ctx, r, span{0, r.Size()})
-	if err = errors.Join(err, r.Close()); err == nil {
+	c.coll, err = readCollection(ctx, file, span{0, file.Size()})
+	if err = errors.Join(err, file.Close()); err == nil {
 		err = c.layOut()
 	}
 	if err != nil {
@@ -383,11 +383,11 @@ func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, err
 		}
 		return model.Entry{ID: ids.Str(i), Kind: model.Folder, Row: row}, nil
 	}
-	e := model.Entry{ID: l.ids[i], Kind: c.kind(l, i), Level: depth, Row: row}
-	if e.Kind == model.Folder {
-		return e, nil
+	entry := model.Entry{ID: l.ids[i], Kind: c.kind(l, i), Level: depth, Row: row}
+	if entry.Kind == model.Folder {
+		return entry, nil
 	}
-	return e, c.place(l, i, &e)
+	return entry, c.place(l, i, &entry)
 }
 
 // place sets where the bytes of a file are.

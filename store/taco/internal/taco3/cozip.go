@@ -79,14 +79,14 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	case n > maxIndex:
 		return nil, r, fault.New(fault.Limit, indexPart, 18, "has %d bytes, at most %d", n, maxIndex)
 	}
-	b := head[indexAt:min(int64(len(head)), indexAt+n)]
-	if int64(len(b)) < n {
-		b = make([]byte, n)
-		if err := r.ReadAt(ctx, b, indexAt); err != nil {
+	data := head[indexAt:min(int64(len(head)), indexAt+n)]
+	if int64(len(data)) < n {
+		data = make([]byte, n)
+		if err := r.ReadAt(ctx, data, indexAt); err != nil {
 			return nil, r, err
 		}
 	}
-	x, err := parseIndex(b, size)
+	x, err := parseIndex(data, size)
 	if err != nil {
 		return nil, r, err
 	}
@@ -103,7 +103,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	}
 	// The checksum counts bytes once that are both in the index and in the tail.
 	sum := fnv.New64a()
-	_, _ = sum.Write(b) // a hash takes all bytes
+	_, _ = sum.Write(data) // a hash takes all bytes
 	_, _ = sum.Write(end.Bytes[max(size-tailBytes, indexAt+n)-end.Off:])
 	if want := binary.LittleEndian.Uint64(head[checksumAt:]); sum.Sum64() != want {
 		return nil, r, fault.New(fault.Corrupt, "archive", checksumAt,

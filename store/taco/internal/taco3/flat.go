@@ -34,11 +34,11 @@ var (
 // openFlat reads the table of a Flat archive. It closes r if it fails.
 func openFlat(ctx context.Context, uri string, r source.Reader, object source.Known, x *index,
 	l model.Limits) (model.Container, error) {
-	f := &Flat{uri: uri, object: object, reader: r}
-	if err := f.read(ctx, x, l); err != nil {
+	flat := &Flat{uri: uri, object: object, reader: r}
+	if err := flat.read(ctx, x, l); err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
-	return f, nil
+	return flat, nil
 }
 
 func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
@@ -46,21 +46,21 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 	if !ok || len(x.names) != 1 {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
 	}
-	t, err := tables.Read(ctx, f.reader, place.off, place.size, l.Table)
+	table, err := tables.Read(ctx, f.reader, place.off, place.size, l.Table)
 	if err != nil {
 		return fault.WithPart(err, metadataName, 0)
 	}
-	if limit := fewRows + rowsPerByte*place.size; int64(t.Len()) > limit {
+	if limit := fewRows + rowsPerByte*place.size; int64(table.Len()) > limit {
 		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
-			t.Len(), limit, place.size)
+			table.Len(), limit, place.size)
 	}
-	f.tbl = t
+	f.tbl = table
 	for _, c := range []struct {
 		name string
 		kind tables.Kind
 		v    **tables.Vector
 	}{{"name", tables.String, &f.names}, {"offset", tables.Uint64, &f.offsets}, {"size", tables.Uint64, &f.sizes}} {
-		if *c.v, err = typed(ctx, t, c.name, c.kind); err != nil {
+		if *c.v, err = typed(ctx, table, c.name, c.kind); err != nil {
 			return fault.WithPart(err, metadataName, 0)
 		}
 	}
@@ -112,14 +112,15 @@ func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
 		return model.Entry{}, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
 			"no row %d in level %d", row, level), f.uri)
 	}
-	e := model.Entry{ID: f.names.Str(row), URI: f.uri, Object: f.object, Offset: f.offsets.Int(row),
+	entry := model.Entry{ID: f.names.Str(row), URI: f.uri, Object: f.object, Offset: f.offsets.Int(row),
 		Size: f.sizes.Int(row), Row: row}
-	if f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row) || e.Offset < indexAt || e.Size < 0 ||
-		e.Offset > f.object.Size || e.Size > f.object.Size-e.Offset {
-		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
-			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.object.Size), f.uri)
+	if f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row) || entry.Offset < indexAt || entry.Size < 0 ||
+		entry.Offset > f.object.Size || entry.Size > f.object.Size-entry.Offset {
+		return entry, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
+			"%.80q has %d bytes at %d: the file has %d", entry.ID, uint64(entry.Size), uint64(entry.Offset),
+			f.object.Size), f.uri)
 	}
-	return e, nil
+	return entry, nil
 }
 
 // Names implements model.Named.

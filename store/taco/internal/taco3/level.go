@@ -47,11 +47,11 @@ const (
 
 // readLevel reads the table of a level and what its rows have to do with those above. c.mu is held.
 func (c *Container) readLevel(ctx context.Context, l *level) error {
-	t, err := c.readTable(ctx, l)
+	table, err := c.readTable(ctx, l)
 	if err != nil {
 		return err
 	}
-	l.tbl = t
+	l.tbl = table
 	if err := c.columns(ctx, l); err != nil {
 		l.tbl = nil
 		return err
@@ -60,7 +60,7 @@ func (c *Container) readLevel(ctx context.Context, l *level) error {
 }
 
 func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	r, place := c.reader, span{}
+	file, place := c.reader, span{}
 	if c.index != nil {
 		place = c.index.spans[l.entry()]
 	} else {
@@ -69,22 +69,23 @@ func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, err
 			uri = c.join(c.uri, l.file())
 		}
 		var err error
-		if r, err = c.opener.Open(ctx, uri); err != nil {
+		if file, err = c.opener.Open(ctx, uri); err != nil {
 			return nil, err
 		}
-		place.size = r.Size()
+		place.size = file.Size()
 		// The table is read when its columns are asked for, so the reader must stay.
-		c.reader = both{r, c.reader}
+		c.reader = both{file, c.reader}
 	}
-	t, err := tables.Read(ctx, r, place.off, place.size, c.limits.Table)
+	table, err := tables.Read(ctx, file, place.off, place.size, c.limits.Table)
 	if err != nil {
 		return nil, err
 	}
-	if limit := fewRows + rowsPerByte*place.size; int64(t.Len()) > limit {
-		return nil, fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(),
+	if limit := fewRows + rowsPerByte*place.size; int64(table.Len()) > limit {
+		return nil, fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
+			table.Len(),
 			limit, place.size)
 	}
-	return t, nil
+	return table, nil
 }
 
 // columns reads the columns of places, and checks what other rows are found by. c.mu is held.
@@ -148,17 +149,17 @@ func (c *Container) column(ctx context.Context, l *level, name string, want tabl
 
 // typed returns a column that a table must have with values of a kind.
 func typed(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
-	v, err := t.Column(ctx, name)
+	values, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		err = corrupt("column "+name, "is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if v.Kind() != want {
-		return nil, corrupt("column "+name, "has type %v: it must be %v", v.Type(), want)
+	if values.Kind() != want {
+		return nil, corrupt("column "+name, "has type %v: it must be %v", values.Type(), want)
 	}
-	return v, nil
+	return values, nil
 }
 
 // both closes two readers.
@@ -209,16 +210,16 @@ func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence,
 	if err := c.read(ctx, l.depth); err != nil {
 		return nil, err
 	}
-	s := &model.Sequence{Most: it.most, Level: l.depth, Rows: c.rowsOf(l, it)}
-	for sample, rows := range s.Rows {
+	sequence := &model.Sequence{Most: it.most, Level: l.depth, Rows: c.rowsOf(l, it)}
+	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
 			if it.number(l.ids[row]) != k {
-				s.Rows[sample] = nil
+				sequence.Rows[sample] = nil
 			}
 			rows[k] = l.base + row
 		}
 	}
-	return s, nil
+	return sequence, nil
 }
 
 // NamedRows implements model.Named.

@@ -143,12 +143,12 @@ func (p *typeParser) nested(word string, depth int) string {
 
 // storedName returns the type of a stored column in the words of typeName.
 func storedName(t tables.Type) string {
-	f := t.Stored()
+	form := t.Stored()
 	switch {
-	case t.Kind == tables.List && f.Store == tables.Map:
+	case t.Kind == tables.List && form.Store == tables.Map:
 		return "map<" + storedName(t.Elem.Fields[0].Type) + ", " + storedName(t.Elem.Fields[1].Type) + ">"
-	case t.Kind == tables.List && f.Store == tables.FixedList:
-		return "fixed_size_list<" + storedName(*t.Elem) + ", " + strconv.Itoa(int(f.Size)) + ">"
+	case t.Kind == tables.List && form.Store == tables.FixedList:
+		return "fixed_size_list<" + storedName(*t.Elem) + ", " + strconv.Itoa(int(form.Size)) + ">"
 	case t.Kind == tables.List:
 		word, _, _ := strings.Cut(t.ArrowName(), "<")
 		return word + "<" + storedName(*t.Elem) + ">"

@@ -286,12 +286,12 @@ func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 				continue
 			}
 			uri := c.join(c.base, "DATA/"+l.paths.Str(i))
-			f, err := c.opener.Open(ctx, uri)
+			file, err := c.opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
 			}
-			size := f.Size()
-			if err := f.Close(); err != nil {
+			size := file.Size()
+			if err := file.Close(); err != nil {
 				return fault.WithFile(err, uri)
 			}
 			if size == 0 {
@@ -360,7 +360,7 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", columnSource, name)
 		}
 		uri := c.join(c.base, name)
-		f, err := c.opener.Open(ctx, uri)
+		file, err := c.opener.Open(ctx, uri)
 		if err != nil && missing(err) {
 			r.Absent++
 			continue
@@ -368,7 +368,7 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 		if err != nil {
 			return fault.WithFile(err, uri)
 		}
-		if err := errors.Join(c.verifyArchive(ctx, f, f.Size(), name, r), f.Close()); err != nil {
+		if err := errors.Join(c.verifyArchive(ctx, file, file.Size(), name, r), file.Close()); err != nil {
 			return fault.WithFile(err, uri)
 		}
 	}
@@ -413,19 +413,19 @@ func indexOf(ctx context.Context, r source.Reader) (*index, error) {
 // their bytes have the CRC-32 of the entries.
 func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, places map[string]span,
 	rep *model.Report) error {
-	z, err := zip.NewReader(&readerAt{ctx, r}, size)
+	archive, err := zip.NewReader(&readerAt{ctx, r}, size)
 	if err != nil {
 		return corrupt("central directory", "cannot be read: %v", err)
 	}
-	if z.Comment != "" {
+	if archive.Comment != "" {
 		return corrupt("central directory", "the archive has a comment")
 	}
-	entries := make([]zipEntry, len(z.File))
-	for i, f := range z.File {
-		if entries[i].off, err = f.DataOffset(); err != nil {
-			return corrupt("entry "+f.Name, "has no local header: %v", err)
+	entries := make([]zipEntry, len(archive.File))
+	for i, file := range archive.File {
+		if entries[i].off, err = file.DataOffset(); err != nil {
+			return corrupt("entry "+file.Name, "has no local header: %v", err)
 		}
-		entries[i].File = f
+		entries[i].File = file
 	}
 	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.off, b.off) })
 	end, left, listed, buffer := int64(0), len(places), 0, make([]byte, 1<<20)
@@ -523,15 +523,15 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 	}
 	places := map[string]span{metadataName: x.spans[metadataName]}
 	for i := range f.tbl.Len() {
-		e, err := f.Entry(ctx, 0, i)
+		entry, err := f.Entry(ctx, 0, i)
 		if err != nil {
 			return err
 		}
-		if _, twice := places[e.ID]; twice {
-			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", e.ID),
+		if _, twice := places[entry.ID]; twice {
+			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
 				f.uri)
 		}
-		places[e.ID] = span{e.Offset, e.Size}
+		places[entry.ID] = span{entry.Offset, entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
 	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, x, places, r), f.uri)

@@ -68,17 +68,17 @@ func (w *wideTable) item(it *item) {
 		places := make([]string, l.tbl.Len())
 		uri, path := "", "" // of the last row: most rows lie in one object
 		for row := range places {
-			e := model.Entry{ID: l.ids[row], Level: l.depth, Row: l.base + row}
+			entry := model.Entry{ID: l.ids[row], Level: l.depth, Row: l.base + row}
 			if w.c.kind(l, row) == model.Folder {
 				continue
 			}
-			if err := w.c.place(l, row, &e); err != nil {
+			if err := w.c.place(l, row, &entry); err != nil {
 				return nil, err
 			}
-			if e.URI != uri {
-				uri, path = e.URI, w.path(e.URI)
+			if entry.URI != uri {
+				uri, path = entry.URI, w.path(entry.URI)
 			}
-			places[row] = model.Subfile(e, path)
+			places[row] = model.Subfile(entry, path)
 		}
 		return tables.NewStrings(places, nil), nil
 	})
@@ -101,7 +101,7 @@ func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
 		typ = tables.Type{Kind: tables.List, Elem: &t}
 	}
 	load := func(ctx context.Context) (*tables.Vector, error) {
-		v, err := values(ctx)
+		vector, err := values(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -112,12 +112,12 @@ func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
 			offs = append(offs, uint32(len(flat)))
 		}
 		if it.sequence() {
-			if v, err = v.Take(flat); err != nil {
+			if vector, err = vector.Take(flat); err != nil {
 				return nil, err
 			}
-			return tables.NewList(v, offs, nil), nil
+			return tables.NewList(vector, offs, nil), nil
 		}
-		return single(v, rows)
+		return single(vector, rows)
 	}
 	if field == "location" {
 		load = w.c.kept(name, typ, load)

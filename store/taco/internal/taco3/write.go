@@ -227,7 +227,7 @@ func ColumnName(name string) bool {
 // DeclaredType returns the type of a column as taco:metadata has it: the names of pyarrow but for dates, float16 and
 // time zones, and inside brackets "?" behind what may be null.
 func DeclaredType(t tables.Type) string {
-	f := t.Stored()
+	form := t.Stored()
 	below := func(t tables.Type) string {
 		if t.Stored().Required {
 			return DeclaredType(t)
@@ -235,10 +235,10 @@ func DeclaredType(t tables.Type) string {
 		return DeclaredType(t) + "?"
 	}
 	switch {
-	case t.Kind == tables.List && f.Store == tables.Map:
+	case t.Kind == tables.List && form.Store == tables.Map:
 		return "map<" + DeclaredType(t.Elem.Fields[0].Type) + ", " + below(t.Elem.Fields[1].Type) + ">"
-	case t.Kind == tables.List && f.Store == tables.FixedList:
-		return "fixed_size_list<" + below(*t.Elem) + ", " + strconv.Itoa(int(f.Size)) + ">"
+	case t.Kind == tables.List && form.Store == tables.FixedList:
+		return "fixed_size_list<" + below(*t.Elem) + ", " + strconv.Itoa(int(form.Size)) + ">"
 	case t.Kind == tables.List:
 		word, _, _ := strings.Cut(t.ArrowName(), "<")
 		return word + "<" + below(*t.Elem) + ">"

@@ -49,11 +49,11 @@ func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) 
 // mostly one request, because they are at the end of the file. It closes r if it fails.
 func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
 	f := &file{uri: uri, r: r, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
-	c, err := f.open(ctx, head)
+	container, err := f.open(ctx, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
-	return c, nil
+	return container, nil
 }
 
 func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
@@ -84,21 +84,21 @@ func readCollection(ctx context.Context, r source.Reader, at span) (json.RawMess
 	if at.size > maxCollection {
 		return nil, fault.New(fault.Limit, "COLLECTION", at.off, "%d bytes, at most %d", at.size, maxCollection)
 	}
-	b := make([]byte, at.size)
-	if err := r.ReadAt(ctx, b, at.off); err != nil {
+	data := make([]byte, at.size)
+	if err := r.ReadAt(ctx, data, at.off); err != nil {
 		return nil, fault.WithPart(err, "COLLECTION", 0)
 	}
-	if !utf8.Valid(b) {
+	if !utf8.Valid(data) {
 		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not UTF-8")
 	}
-	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
+	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
 		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not a JSON object")
 	}
 	var doc map[string]json.RawMessage
-	if err := json.Unmarshal(b, &doc); err != nil {
+	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "COLLECTION", at.off, err)
 	}
-	return b, nil
+	return data, nil
 }
 
 // maxTail limits the bytes that are read ahead at the end of a file.
@@ -112,9 +112,9 @@ func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, e
 	if n > maxTail {
 		return r, nil
 	}
-	b := make([]byte, n)
-	if err := r.ReadAt(ctx, b, off); err != nil {
+	data := make([]byte, n)
+	if err := r.ReadAt(ctx, data, off); err != nil {
 		return nil, fault.WithPart(err, "footer", 0)
 	}
-	return &model.Tail{Reader: r, Off: off, Bytes: b}, nil
+	return &model.Tail{Reader: r, Off: off, Bytes: data}, nil
 }

@@ -351,11 +351,11 @@ func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
 		for i, b := range blobs {
 			list[i] = b.tbl
 		}
-		t, err := tables.Concat(list, tables.Mixed)
+		table, err := tables.Concat(list, tables.Mixed)
 		if err != nil {
 			return nil, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
 		}
-		c.tables[level] = t
+		c.tables[level] = table
 	}
 	return c.tables[level], nil
 }
@@ -423,10 +423,10 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
 	b, i, err := c.at(ctx, level, row)
 	if err == nil {
-		err = b.fill(&e, i)
+		err = b.fill(&entry, i)
 	}
 	var s span
 	if err == nil {
@@ -438,8 +438,8 @@ func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) 
 		}
 		return model.Entry{}, c.fail(err)
 	}
-	e.Offset, e.Size = s.off, s.size
-	return e, nil
+	entry.Offset, entry.Size = s.off, s.size
+	return entry, nil
 }
 
 // ID implements model.Lazy.

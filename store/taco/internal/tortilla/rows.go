@@ -85,20 +85,21 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 // column returns a mandatory column of a given type. Integers may be unsigned. In a table without
 // rows the column may have any type.
 func column(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
-	v, err := t.Column(ctx, name)
+	values, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if v.Kind() != want && (want != tables.Int64 || v.Kind() != tables.Uint64) {
+	if values.Kind() != want && (want != tables.Int64 || values.Kind() != tables.Uint64) {
 		if t.Len() == 0 {
 			return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
 		}
-		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", v.Type(), want)
+		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", values.Type(),
+			want)
 	}
-	return v, nil
+	return values, nil
 }
 
 // folder reports whether a row contains samples.

@@ -201,8 +201,8 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
 			fault.NoOffset, "does not exist"))
 	}
-	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
-	err := t.fill(&e, row)
+	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	err := t.fill(&entry, row)
 	var s span
 	if err == nil {
 		s, err = c.span(t, row)
@@ -210,8 +210,8 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
 	}
-	e.Offset, e.Size = s.off, s.size
-	return e, nil
+	entry.Offset, entry.Size = s.off, s.size
+	return entry, nil
 }
 
 // span returns the place of a row's bytes.
@@ -356,9 +356,9 @@ func (c *stream) path(ctx context.Context, level, row int) (path, top string, er
 
 // Chunk implements model.Chunker.
 func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.Entry, error) {
-	e, err := c.Entry(ctx, level, row)
+	entry, err := c.Entry(ctx, level, row)
 	if err != nil {
-		return e, err
+		return entry, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -366,15 +366,15 @@ func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
-	id := e.ID + "::" + name
+	id := entry.ID + "::" + name
 	for _, root := range roots {
 		rows, err := c.find(ctx, root, id)
 		if err != nil {
 			return model.Entry{}, c.fail(err)
 		}
 		for _, i := range rows {
-			if s, err := c.span(c.chunks, int(i)); err == nil && s.in(e.Offset, e.Offset+e.Size) {
-				return c.chunk(e, int(i), name, s)
+			if s, err := c.span(c.chunks, int(i)); err == nil && s.in(entry.Offset, entry.Offset+entry.Size) {
+				return c.chunk(entry, int(i), name, s)
 			}
 		}
 		if len(rows) > 0 {
@@ -502,7 +502,7 @@ func (c *stream) owners(ctx context.Context) (*owners, error) {
 			if t.folder(i) {
 				continue
 			}
-			e, err := c.Entry(ctx, k, i)
+			entry, err := c.Entry(ctx, k, i)
 			if err != nil {
 				return nil, err
 			}
@@ -514,8 +514,8 @@ func (c *stream) owners(ctx context.Context) (*owners, error) {
 				if budget -= int64(len(root)); budget < 0 {
 					return nil, c.longPaths(k)
 				}
-				key := [2]string{root, e.ID}
-				o.samples[key] = append(o.samples[key], e)
+				key := [2]string{root, entry.ID}
+				o.samples[key] = append(o.samples[key], entry)
 			}
 		}
 	}

@@ -172,47 +172,47 @@ func bindCount(_ *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 
 // bindAnyValue binds the aggregates that return one of the values.
 func bindAnyValue(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	n, err := a.OneArgument()
+	node, err := a.OneArgument()
 	if err != nil {
 		return tables.Type{}, err
 	}
-	if sqltype.RepOf(n.Type) == sqltype.RepOther {
-		return tables.Type{}, sqlerr.Unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(n))
+	if sqltype.RepOf(node.Type) == sqltype.RepOther {
+		return tables.Type{}, sqlerr.Unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(node))
 	}
-	return n.Type, nil
+	return node.Type, nil
 }
 
 func bindSum(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	n, err := a.OneArgument()
+	node, err := a.OneArgument()
 	if err != nil {
 		return tables.Type{}, err
 	}
-	switch t := n.Type; {
-	case t.Kind == tables.Bool, sqltype.IsInteger(t), t.Kind == tables.Null:
+	switch typ := node.Type; {
+	case typ.Kind == tables.Bool, sqltype.IsInteger(typ), typ.Kind == tables.Null:
 		return sqltype.Huge, nil
-	case t.Kind == tables.Float64:
+	case typ.Kind == tables.Float64:
 		return sqltype.Double, nil
-	case t.Kind == tables.Decimal:
-		return tables.Type{Kind: tables.Decimal, Precision: sqltype.MaxDigits, Scale: t.Scale}, nil
-	case sqltype.IsDay(t), t.Kind == tables.Time:
-		return t, sqlerr.Unsupported("sum of type %s", plan.TypeName(n))
+	case typ.Kind == tables.Decimal:
+		return tables.Type{Kind: tables.Decimal, Precision: sqltype.MaxDigits, Scale: typ.Scale}, nil
+	case sqltype.IsDay(typ), typ.Kind == tables.Time:
+		return typ, sqlerr.Unsupported("sum of type %s", plan.TypeName(node))
 	default:
-		return t, a.WrongArgument(n)
+		return typ, a.WrongArgument(node)
 	}
 }
 
 func bindAvg(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	n, err := a.OneArgument()
+	node, err := a.OneArgument()
 	if err != nil {
 		return tables.Type{}, err
 	}
 	switch {
-	case sqltype.IsNumeric(n.Type), n.Type.Kind == tables.Null:
+	case sqltype.IsNumeric(node.Type), node.Type.Kind == tables.Null:
 		return sqltype.Double, nil
-	case sqltype.IsDay(n.Type), n.Type.Kind == tables.Time:
-		return n.Type, sqlerr.Unsupported("avg of type %s", plan.TypeName(n))
+	case sqltype.IsDay(node.Type), node.Type.Kind == tables.Time:
+		return node.Type, sqlerr.Unsupported("avg of type %s", plan.TypeName(node))
 	}
-	return n.Type, a.WrongArgument(n)
+	return node.Type, a.WrongArgument(node)
 }
 
 // bindNumbers binds an aggregate of one number, which is converted to DOUBLE.
@@ -225,11 +225,11 @@ func bindNumbers(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 
 // doubles converts all arguments to DOUBLE.
 func doubles(a *bind.Aggregate, b *bind.Binder) (err error) {
-	for i, n := range a.Args {
-		if !sqltype.IsNumeric(n.Type) && n.Type.Kind != tables.Null {
-			return a.WrongArgument(n)
+	for i, node := range a.Args {
+		if !sqltype.IsNumeric(node.Type) && node.Type.Kind != tables.Null {
+			return a.WrongArgument(node)
 		}
-		if a.Args[i], err = b.Convert(n, sqltype.Double); err != nil {
+		if a.Args[i], err = b.Convert(node, sqltype.Double); err != nil {
 			return err
 		}
 	}
@@ -271,11 +271,11 @@ func bindTruths(t tables.Type) func(b *bind.Binder, a *bind.Aggregate) (tables.T
 func bindJoined(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	a.Separator = ","
 	if len(a.Args) == 2 {
-		s := a.Args[1]
-		if s.Literal == nil || s.Literal.Null || s.Type.Kind != tables.String {
+		node := a.Args[1]
+		if node.Literal == nil || node.Literal.Null || node.Type.Kind != tables.String {
 			return sqltype.String, sqlerr.Unsupported("string_agg with a separator that is not a literal")
 		}
-		a.Separator, a.Args = s.Literal.String, a.Args[:1]
+		a.Separator, a.Args = node.Literal.String, a.Args[:1]
 	}
 	n, err := a.OneArgument()
 	if err == nil {
@@ -311,26 +311,26 @@ func bindQuantile(cont bool) func(b *bind.Binder, a *bind.Aggregate) (tables.Typ
 
 // quantileType returns the type of a quantile: the type of the values, but DOUBLE for interpolated integers.
 func quantileType(a *bind.Aggregate, b *bind.Binder, cont bool) (tables.Type, error) {
-	n, err := a.OneArgument()
+	node, err := a.OneArgument()
 	if err != nil {
 		return tables.Type{}, err
 	}
-	t := n.Type
+	typ := node.Type
 	switch {
 	case a.Distinct:
-		return t, sqlerr.Unsupported("%s(DISTINCT …)", a.Function.Names[0])
-	case cont && sqltype.IsInteger(t):
-		t = sqltype.Double
-		if a.Args[0], err = b.Convert(n, t); err != nil {
-			return t, err
+		return typ, sqlerr.Unsupported("%s(DISTINCT …)", a.Function.Names[0])
+	case cont && sqltype.IsInteger(typ):
+		typ = sqltype.Double
+		if a.Args[0], err = b.Convert(node, typ); err != nil {
+			return typ, err
 		}
-	case cont && t.Kind != tables.Float64 && t.Kind != tables.Null, sqltype.RepOf(t) == sqltype.RepOther:
-		return t, sqlerr.Unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(n))
+	case cont && typ.Kind != tables.Float64 && typ.Kind != tables.Null, sqltype.RepOf(typ) == sqltype.RepOther:
+		return typ, sqlerr.Unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(node))
 	}
 	if a.ListResult {
-		return tables.Type{Kind: tables.List, Elem: &t}, nil
+		return tables.Type{Kind: tables.List, Elem: &typ}, nil
 	}
-	return t, nil
+	return typ, nil
 }
 
 func countOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
@@ -359,13 +359,13 @@ func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 func avgOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	counts, nulls := in.Counts()
 	var mean []float64
-	if x := in.Args[0].Type(); sqltype.RepOf(x) == sqltype.RepFloat {
+	if typ := in.Args[0].Type(); sqltype.RepOf(typ) == sqltype.RepFloat {
 		mean = in.Sums()
 	} else {
 		mean = make([]float64, len(counts))
 		lo, hi := vec.SumInts(in.Groups, in.Args[0], in.Rows, len(counts))
 		for id := range mean {
-			mean[id] = sqltype.DecimalFloat(hi[id], lo[id], int(x.Scale))
+			mean[id] = sqltype.DecimalFloat(hi[id], lo[id], int(typ.Scale))
 		}
 	}
 	for id, c := range counts {
@@ -519,21 +519,21 @@ func pairsOf(f func(p *paired) (float64, bool)) func(a *bind.Aggregate, in *vec.
 func quantileDisc(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	var rows []int
 	for _, group := range in.Sorted() {
-		for _, q := range a.Fractions {
+		for _, ratio := range a.Fractions {
 			if len(group) == 0 {
 				rows = append(rows, -1)
 				continue
 			}
-			rank := new(big.Int).Mul(q.Num(), big.NewInt(int64(len(group))))
-			rank.Add(rank, q.Denom()).Sub(rank, big.NewInt(1)).Quo(rank, q.Denom())
+			rank := new(big.Int).Mul(ratio.Num(), big.NewInt(int64(len(group))))
+			rank.Add(rank, ratio.Denom()).Sub(rank, big.NewInt(1)).Quo(rank, ratio.Denom())
 			rows = append(rows, int(group[max(rank.Int64(), 1)-1]))
 		}
 	}
-	v, err := in.Pick(rows)
+	values, err := in.Pick(rows)
 	if err != nil {
 		return nil, err
 	}
-	return listed(a, in, v), nil
+	return listed(a, in, values), nil
 }
 
 // quantileCont returns the values at the fractions, interpolated between the two nearest.
@@ -549,13 +549,13 @@ func quantileCont(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	var out []float64
 	var nulls []bool
 	for _, group := range in.Sorted() {
-		for _, q := range a.Fractions {
+		for _, ratio := range a.Fractions {
 			nulls = append(nulls, len(group) == 0)
 			if len(group) == 0 {
 				out = append(out, 0)
 				continue
 			}
-			fraction, _ := q.Float64()
+			fraction, _ := ratio.Float64()
 			rank := float64(len(group)-1) * fraction
 			lo, hi := x[group[int(math.Floor(rank))]], x[group[int(math.Ceil(rank))]]
 			out = append(out, between(lo, hi, rank-math.Floor(rank), elem.Bits))
@@ -618,9 +618,9 @@ func listOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		rows = append(rows, vec.ToInts(group)...)
 		offs = append(offs, uint32(len(rows)))
 	}
-	v, err := in.Pick(rows)
+	values, err := in.Pick(rows)
 	if err != nil {
 		return nil, err
 	}
-	return tables.NewList(v, offs, nulls), nil
+	return tables.NewList(values, offs, nulls), nil
 }

@@ -80,15 +80,15 @@ func tokens(q string) ([]token, error) {
 		if pos >= len(q) {
 			return append(out, token{kind: tEnd, pos: len(q)}), nil
 		}
-		t, n, err := next(q, pos)
+		tok, n, err := next(q, pos)
 		if err != nil {
 			return nil, err
 		}
-		if (t.kind == tName || t.kind == tQuoted) && len(t.text) > maxName {
+		if (tok.kind == tName || tok.kind == tQuoted) && len(tok.text) > maxName {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d",
-				len(t.text), maxName)
+				len(tok.text), maxName)
 		}
-		out = append(out, t)
+		out = append(out, tok)
 		pos += n
 	}
 }

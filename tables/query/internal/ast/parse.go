@@ -24,11 +24,11 @@ func Parse(q string) (*Select, error) {
 		return nil, err
 	}
 	p := &parser{q: q, toks: toks}
-	s, err := p.statement()
+	sel, err := p.statement()
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return sel, nil
 }
 
 // ParseCondition reads a single expression.
@@ -38,21 +38,21 @@ func ParseCondition(q string) (*Expr, error) {
 		return nil, err
 	}
 	p := &parser{q: q, toks: toks}
-	e, err := p.expr()
+	expr, err := p.expr()
 	if err == nil && p.peek().kind != tEnd {
 		err = p.unexpected()
 	}
-	return e, err
+	return expr, err
 }
 
 func (p *parser) peek() token { return p.toks[p.at] }
 
 func (p *parser) take() token {
-	t := p.toks[p.at]
-	if t.kind != tEnd {
+	tok := p.toks[p.at]
+	if tok.kind != tEnd {
 		p.at++
 	}
-	return t
+	return tok
 }
 
 // accept takes the words if all of them come next.
@@ -76,7 +76,7 @@ func (p *parser) expect(word string) error {
 // unexpected is the error for the next token: unsupported if it begins a construct of DuckDB's grammar, so that the
 // error can name DuckDB, otherwise a syntax error.
 func (p *parser) unexpected() error {
-	t := p.peek()
+	tok := p.peek()
 	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER",
 		"FILTER", "SELECT", "WITH",
 		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "RIGHT",
@@ -84,16 +84,16 @@ func (p *parser) unexpected() error {
 		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "PIVOT", "UNPIVOT",
 		"VALUES", "ANY", "ALL",
 		"SOME", "ORDER", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
-		if t.is(w) {
+		if tok.is(w) {
 			return sqlerr.Unsupported("%q here", strings.ToUpper(w))
 		}
 	}
-	return syntaxErrorAt(t, p.q)
+	return syntaxErrorAt(tok, p.q)
 }
 
 // statement reads a query to the end of the input.
 func (p *parser) statement() (*Select, error) {
-	s, err := p.query()
+	sel, err := p.query()
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +101,11 @@ func (p *parser) statement() (*Select, error) {
 	for p.accept(";") {
 		ended = true
 	}
-	switch t := p.peek(); {
-	case t.kind == tEnd:
-		return s, nil
+	switch tok := p.peek(); {
+	case tok.kind == tEnd:
+		return sel, nil
 	case ended:
-		return nil, &sqlerr.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: t.pos}
+		return nil, &sqlerr.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: tok.pos}
 	}
 	return nil, p.unexpected()
 }
@@ -129,29 +129,29 @@ func (p *parser) query() (*Select, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, bracketed, err := p.term()
+	sel, bracketed, err := p.term()
 	if err != nil {
 		return nil, err
 	}
-	u := &Union{Parts: []*Select{s}}
+	union := &Union{Parts: []*Select{sel}}
 	for p.accept("UNION") {
 		every := p.accept("ALL")
 		if p.peek().is("BY") {
 			return nil, sqlerr.Unsupported("UNION BY NAME")
 		}
-		if s, _, err = p.term(); err != nil {
+		if sel, _, err = p.term(); err != nil {
 			return nil, err
 		}
-		if u.Parts, u.All = append(u.Parts, s), append(u.All, every); len(u.Parts) > maxQueries {
+		if union.Parts, union.All = append(union.Parts, sel), append(union.All, every); len(union.Parts) > maxQueries {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries", maxQueries)
 		}
 	}
 	// ORDER BY and LIMIT that follow apply to the rows of all: select them from the union
-	if len(u.All) > 0 || bracketed {
-		s = &Select{Items: []SelectItem{{Expr: &Expr{Op: OpStar}}}, From: []From{{Alias: "union", Union: u}}}
+	if len(union.All) > 0 || bracketed {
+		sel = &Select{Items: []SelectItem{{Expr: &Expr{Op: OpStar}}}, From: []From{{Alias: "union", Union: union}}}
 	}
-	s.With = append(queries, s.With...)
-	return s, p.tail(s)
+	sel.With = append(queries, sel.With...)
+	return sel, p.tail(sel)
 }
 
 // with reads the named queries before a query.
@@ -163,8 +163,8 @@ func (p *parser) with() (out []NamedQuery, err error) {
 		return nil, sqlerr.Unsupported("WITH RECURSIVE")
 	}
 	for {
-		t := p.take()
-		if t.kind != tQuoted && (t.kind != tName || reserved(t.text)) {
+		tok := p.take()
+		if tok.kind != tQuoted && (tok.kind != tName || reserved(tok.text)) {
 			p.at--
 			return nil, p.unexpected()
 		}
@@ -177,11 +177,11 @@ func (p *parser) with() (out []NamedQuery, err error) {
 		if p.peek().is("NOT") || p.peek().is("MATERIALIZED") {
 			return nil, sqlerr.Unsupported("WITH … AS [NOT] MATERIALIZED")
 		}
-		s, err := p.bracketed()
+		sel, err := p.bracketed()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, NamedQuery{t.text, s})
+		out = append(out, NamedQuery{tok.text, sel})
 		if !p.accept(",") {
 			return out, nil
 		}
@@ -193,24 +193,24 @@ func (p *parser) bracketed() (*Select, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
-	s, err := p.query()
+	sel, err := p.query()
 	if err != nil {
 		return nil, err
 	}
-	return s, p.expect(")")
+	return sel, p.expect(")")
 }
 
 // term reads a query in brackets, or a SELECT without ORDER BY and LIMIT.
 func (p *parser) term() (s *Select, bracketed bool, err error) {
-	switch t := p.peek(); {
-	case t.is("("):
+	switch tok := p.peek(); {
+	case tok.is("("):
 		s, err = p.bracketed()
 		return s, true, err
-	case t.is("VALUES"), t.is("SUMMARIZE"), t.is("DESCRIBE"), t.is("PIVOT"), t.is("UNPIVOT"), t.is("TABLE"),
-		t.is("SHOW"), t.is("EXPLAIN"):
-		return nil, false, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(t.text))
-	case !t.is("SELECT") && !t.is("FROM"):
-		return nil, false, syntaxErrorAt(t, p.q)
+	case tok.is("VALUES"), tok.is("SUMMARIZE"), tok.is("DESCRIBE"), tok.is("PIVOT"), tok.is("UNPIVOT"), tok.is("TABLE"),
+		tok.is("SHOW"), tok.is("EXPLAIN"):
+		return nil, false, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(tok.text))
+	case !tok.is("SELECT") && !tok.is("FROM"):
+		return nil, false, syntaxErrorAt(tok, p.q)
 	}
 	s, err = p.selection()
 	return s, false, err
@@ -331,40 +331,40 @@ func (p *parser) items() ([]SelectItem, error) {
 
 // star reads *, table.* or COLUMNS('…'), with EXCLUDE and REPLACE; or returns nil.
 func (p *parser) star() (*Expr, error) {
-	t := p.peek()
-	e := &Expr{Op: OpStar, pos: t.pos}
+	tok := p.peek()
+	expr := &Expr{Op: OpStar, pos: tok.pos}
 	switch next := p.toks[min(p.at+1, len(p.toks)-1)]; {
 	case p.accept("*"):
-	case (t.kind == tName && !reserved(t.text) || t.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") &&
+	case (tok.kind == tName && !reserved(tok.text) || tok.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") &&
 		p.toks[p.at+2].is("*"):
 		p.at += 3
-		e.Table = t.text
-	case t.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString &&
+		expr.Table = tok.text
+	case tok.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString &&
 		p.toks[p.at+3].is(")"):
-		e.Star = &Star{Columns: p.toks[p.at+2].text}
+		expr.Star = &Star{Columns: p.toks[p.at+2].text}
 		p.at += 4
-		return e, nil
+		return expr, nil
 	default:
 		return nil, nil
 	}
 	for {
 		switch {
 		case p.accept("EXCLUDE"), p.accept("EXCEPT"):
-			if e.Star == nil {
-				e.Star = &Star{}
+			if expr.Star == nil {
+				expr.Star = &Star{}
 			}
-			if err := p.excluded(e.Star); err != nil {
+			if err := p.excluded(expr.Star); err != nil {
 				return nil, err
 			}
 		case p.accept("REPLACE"):
-			if e.Star == nil {
-				e.Star = &Star{}
+			if expr.Star == nil {
+				expr.Star = &Star{}
 			}
-			if err := p.replaced(e.Star); err != nil {
+			if err := p.replaced(expr.Star); err != nil {
 				return nil, err
 			}
 		default:
-			return e, nil
+			return expr, nil
 		}
 	}
 }
@@ -373,15 +373,15 @@ func (p *parser) star() (*Expr, error) {
 func (p *parser) excluded(s *Star) error {
 	several := p.accept("(")
 	for {
-		t := p.take()
-		if t.kind != tQuoted && t.kind != tName {
+		tok := p.take()
+		if tok.kind != tQuoted && tok.kind != tName {
 			p.at--
 			return p.unexpected()
 		}
 		if p.peek().is(".") {
 			return sqlerr.Unsupported("EXCLUDE of a column of a table")
 		}
-		s.Exclude = append(s.Exclude, t.text)
+		s.Exclude = append(s.Exclude, tok.text)
 		if !several {
 			return nil
 		}
@@ -395,7 +395,7 @@ func (p *parser) excluded(s *Star) error {
 func (p *parser) replaced(s *Star) error {
 	several := p.accept("(")
 	for {
-		e, err := p.expr()
+		expr, err := p.expr()
 		if err != nil {
 			return err
 		}
@@ -406,7 +406,7 @@ func (p *parser) replaced(s *Star) error {
 		if name == "" {
 			return p.unexpected()
 		}
-		s.Replace = append(s.Replace, SelectItem{e, name})
+		s.Replace = append(s.Replace, SelectItem{expr, name})
 		if !several {
 			return nil
 		}
@@ -447,39 +447,39 @@ func (p *parser) from() ([]From, error) {
 		default:
 			return out, nil
 		}
-		f, err := p.tableRef()
+		from, err := p.tableRef()
 		if err != nil {
 			return nil, err
 		}
-		if f.Left = left; cond {
+		if from.Left = left; cond {
 			if err := p.expect("ON"); err != nil {
 				return nil, err
 			}
-			if f.On, err = p.expr(); err != nil {
+			if from.On, err = p.expr(); err != nil {
 				return nil, err
 			}
 		}
-		if out = append(out, f); len(out) > 16 {
+		if out = append(out, from); len(out) > 16 {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than 16 tables")
 		}
 	}
 }
 
 func (p *parser) tableRef() (f From, err error) {
-	t := p.peek()
+	tok := p.peek()
 	switch {
-	case t.is("("):
+	case tok.is("("):
 		if f.Query, err = p.bracketed(); err != nil {
 			return f, err
 		}
 		f.Table = "unnamed_subquery"
-	case t.kind == tString:
+	case tok.kind == tString:
 		return f, sqlerr.Unsupported("a table that is a file")
-	case t.kind != tQuoted && (t.kind != tName || reserved(t.text)):
+	case tok.kind != tQuoted && (tok.kind != tName || reserved(tok.text)):
 		return f, p.unexpected()
 	default:
 		p.at++
-		f.Table = t.text
+		f.Table = tok.text
 		if p.peek().is("(") || p.peek().is(".") {
 			return f, sqlerr.Unsupported("a table that is a function or lies in a schema")
 		}
@@ -500,11 +500,11 @@ func (p *parser) tableRef() (f From, err error) {
 func (p *parser) list() ([]*Expr, error) {
 	var out []*Expr
 	for {
-		e, err := p.expr()
+		expr, err := p.expr()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, e)
+		out = append(out, expr)
 		if !p.accept(",") {
 			return out, nil
 		}

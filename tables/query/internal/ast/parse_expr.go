@@ -9,14 +9,14 @@ import (
 
 // make returns an expression over args, or an error if it is deeper than maxDepth.
 func (p *parser) make(op Op, pos int, name string, args ...*Expr) (*Expr, error) {
-	e := &Expr{Op: op, Name: name, Args: args, pos: pos}
+	expr := &Expr{Op: op, Name: name, Args: args, pos: pos}
 	for _, a := range args {
-		e.depth = max(e.depth, a.depth+1)
+		expr.depth = max(expr.depth, a.depth+1)
 	}
-	if e.depth > maxDepth {
+	if expr.depth > maxDepth {
 		return nil, tooDeep()
 	}
-	return e, nil
+	return expr, nil
 }
 
 func tooDeep() error {
@@ -41,11 +41,11 @@ func (p *parser) chain(word string, op Op, term func() (*Expr, error)) (*Expr, e
 	}
 	terms := []*Expr{first}
 	for p.accept(word) {
-		t, err := term()
+		expr, err := term()
 		if err != nil {
 			return nil, err
 		}
-		terms = append(terms, t)
+		terms = append(terms, expr)
 	}
 	return p.make(op, pos, word, terms...)
 }
@@ -59,28 +59,28 @@ func (p *parser) not() (*Expr, error) {
 	if nots > maxDepth {
 		return nil, tooDeep()
 	}
-	e, err := p.is()
+	expr, err := p.is()
 	for ; err == nil && nots > 0; nots-- {
-		e, err = p.make(OpNot, pos, "NOT", e)
+		expr, err = p.make(OpNot, pos, "NOT", expr)
 	}
-	return e, err
+	return expr, err
 }
 
 func (p *parser) is() (*Expr, error) {
-	e, err := p.compare()
+	expr, err := p.compare()
 	for err == nil {
 		pos := p.peek().pos
 		switch {
 		case p.accept("ISNULL"):
-			e, err = p.make(OpIsNull, pos, "", e)
+			expr, err = p.make(OpIsNull, pos, "", expr)
 		case p.accept("NOTNULL"), p.accept("NOT", "NULL"):
-			if e, err = p.make(OpIsNull, pos, "", e); err == nil {
-				e.Not = true
+			if expr, err = p.make(OpIsNull, pos, "", expr); err == nil {
+				expr.Not = true
 			}
 		case p.accept("IS"):
-			e, err = p.isWhat(e, pos)
+			expr, err = p.isWhat(expr, pos)
 		default:
-			return e, nil
+			return expr, nil
 		}
 	}
 	return nil, err
@@ -110,15 +110,15 @@ func (p *parser) isWhat(e *Expr, pos int) (out *Expr, err error) {
 }
 
 func (p *parser) compare() (*Expr, error) {
-	l, err := p.between()
+	expr, err := p.between()
 	if err != nil {
 		return nil, err
 	}
-	t := p.peek()
-	if t.kind != tSign {
-		return l, nil
+	tok := p.peek()
+	if tok.kind != tSign {
+		return expr, nil
 	}
-	name := t.text
+	name := tok.text
 	switch name {
 	case "=", "<>", "<", "<=", ">", ">=":
 	case "==":
@@ -126,49 +126,49 @@ func (p *parser) compare() (*Expr, error) {
 	case "!=":
 		name = "<>"
 	default:
-		return l, nil
+		return expr, nil
 	}
 	p.at++
 	r, err := p.between()
 	if err != nil {
 		return nil, err
 	}
-	return p.make(OpCompare, t.pos, name, l, r)
+	return p.make(OpCompare, tok.pos, name, expr, r)
 }
 
 // between reads an operand and the BETWEEN, IN and LIKE that follow it.
 func (p *parser) between() (*Expr, error) {
-	e, err := p.concat()
+	expr, err := p.concat()
 	for err == nil {
-		t := p.peek()
+		tok := p.peek()
 		not := false
-		if t.is("NOT") {
+		if tok.is("NOT") {
 			if n := p.toks[min(p.at+1, len(p.toks)-1)]; !n.is("BETWEEN") && !n.is("IN") && !n.is("LIKE") &&
 				!n.is("ILIKE") && !n.is("SIMILAR") {
-				return e, nil
+				return expr, nil
 			}
 			p.at++
 			not = true
 		}
 		switch {
 		case p.accept("BETWEEN"):
-			e, err = p.range3(e, t.pos)
+			expr, err = p.range3(expr, tok.pos)
 		case p.accept("IN"):
-			e, err = p.in(e, t.pos)
+			expr, err = p.in(expr, tok.pos)
 		case p.accept("LIKE"):
-			e, err = p.like(e, t.pos, "LIKE")
+			expr, err = p.like(expr, tok.pos, "LIKE")
 		case p.accept("ILIKE"):
-			e, err = p.like(e, t.pos, "ILIKE")
+			expr, err = p.like(expr, tok.pos, "ILIKE")
 		case p.accept("SIMILAR", "TO"):
-			e, err = p.pair("regexp_full_match", t.pos, e)
+			expr, err = p.pair("regexp_full_match", tok.pos, expr)
 		default:
-			return e, nil
+			return expr, nil
 		}
 		switch {
-		case err == nil && not && e.Op == OpCall:
-			e, err = p.make(OpNot, t.pos, "NOT", e)
+		case err == nil && not && expr.Op == OpCall:
+			expr, err = p.make(OpNot, tok.pos, "NOT", expr)
 		case err == nil:
-			e.Not = not
+			expr.Not = not
 		}
 	}
 	return nil, err
@@ -199,7 +199,7 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 		return p.make(OpCall, pos, "contains", list, e)
 	}
 	if p.beginsQuery() {
-		s, err := p.query()
+		sel, err := p.query()
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +207,7 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Query = s
+		out.Query = sel
 		return out, p.expect(")")
 	}
 	list, err := p.list()
@@ -222,11 +222,11 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 
 // pair reads a second operand and makes a call with both.
 func (p *parser) pair(name string, pos int, e *Expr) (*Expr, error) {
-	r, err := p.concat()
+	expr, err := p.concat()
 	if err != nil {
 		return nil, err
 	}
-	return p.make(OpCall, pos, name, e, r)
+	return p.make(OpCall, pos, name, e, expr)
 }
 
 func (p *parser) like(e *Expr, pos int, name string) (*Expr, error) {
@@ -263,20 +263,20 @@ func (p *parser) power() (*Expr, error) {
 
 // operators reads terms joined by signs, from left to right.
 func (p *parser) operators(op Op, term func() (*Expr, error), signs ...string) (*Expr, error) {
-	e, err := term()
+	expr, err := term()
 	for err == nil {
-		t := p.peek()
+		tok := p.peek()
 		found := false
 		for _, s := range signs {
-			found = found || t.kind == tSign && t.text == s
+			found = found || tok.kind == tSign && tok.text == s
 		}
 		if !found {
-			return e, nil
+			return expr, nil
 		}
 		p.at++
 		var r *Expr
 		if r, err = term(); err == nil {
-			e, err = p.make(op, t.pos, t.text, e, r)
+			expr, err = p.make(op, tok.pos, tok.text, expr, r)
 		}
 	}
 	return nil, err
@@ -294,29 +294,30 @@ func (p *parser) unary() (*Expr, error) {
 	if signs > maxDepth {
 		return nil, tooDeep()
 	}
-	e, err := p.postfix()
+	expr, err := p.postfix()
 	for ; err == nil && minus > 0; minus-- {
-		if e.Op == OpNumber && !strings.HasPrefix(e.Name, "-") && minus == 1 { // one literal: -9223372036854775808 fits
-			e = &Expr{Op: OpNumber, Name: "-" + e.Name, pos: pos}
+		// One literal: -9223372036854775808 fits.
+		if expr.Op == OpNumber && !strings.HasPrefix(expr.Name, "-") && minus == 1 {
+			expr = &Expr{Op: OpNumber, Name: "-" + expr.Name, pos: pos}
 			continue
 		}
-		e, err = p.make(OpMinus, pos, "-", e)
+		expr, err = p.make(OpMinus, pos, "-", expr)
 	}
-	return e, err
+	return expr, err
 }
 
 // postfix reads an operand and the [ ] and :: that follow it.
 func (p *parser) postfix() (*Expr, error) {
-	e, err := p.primary()
+	expr, err := p.primary()
 	for err == nil {
 		pos := p.peek().pos
 		switch {
 		case p.accept("["):
-			e, err = p.index(e, pos)
+			expr, err = p.index(expr, pos)
 		case p.accept("::"):
-			e, err = p.castTo(e, pos, false)
+			expr, err = p.castTo(expr, pos, false)
 		default:
-			return e, nil
+			return expr, nil
 		}
 	}
 	return nil, err
@@ -326,7 +327,7 @@ func (p *parser) index(e *Expr, pos int) (*Expr, error) {
 	if p.peek().is(":") {
 		return nil, sqlerr.Unsupported("a slice of a list")
 	}
-	i, err := p.expr()
+	expr, err := p.expr()
 	if err != nil {
 		return nil, err
 	}
@@ -336,26 +337,26 @@ func (p *parser) index(e *Expr, pos int) (*Expr, error) {
 	if err := p.expect("]"); err != nil {
 		return nil, err
 	}
-	return p.make(OpIndex, pos, "", e, i)
+	return p.make(OpIndex, pos, "", e, expr)
 }
 
 // castTo reads the type that e is cast to.
 func (p *parser) castTo(e *Expr, pos int, try bool) (*Expr, error) {
-	t, name, err := p.sqlType()
+	typ, name, err := p.sqlType()
 	if err != nil {
 		return nil, err
 	}
 	out, err := p.make(OpCast, pos, name, e)
 	if err == nil {
-		out.Type, out.Flag = t, try
+		out.Type, out.Flag = typ, try
 	}
 	return out, err
 }
 
 func (p *parser) primary() (*Expr, error) {
-	t := p.peek()
-	word := func(op Op) (*Expr, error) { p.at++; return &Expr{Op: op, Name: t.text, pos: t.pos}, nil }
-	switch t.kind {
+	tok := p.peek()
+	word := func(op Op) (*Expr, error) { p.at++; return &Expr{Op: op, Name: tok.text, pos: tok.pos}, nil }
+	switch tok.kind {
 	case tNumber:
 		return word(OpNumber)
 	case tString:
@@ -364,20 +365,20 @@ func (p *parser) primary() (*Expr, error) {
 		return p.named()
 	case tName:
 		switch {
-		case t.is("TRUE"):
+		case tok.is("TRUE"):
 			return word(OpTrue)
-		case t.is("FALSE"):
+		case tok.is("FALSE"):
 			return word(OpFalse)
-		case t.is("NULL"):
+		case tok.is("NULL"):
 			return word(OpNull)
 		}
-		return p.word(t)
+		return p.word(tok)
 	case tSign:
 		switch {
 		case p.accept("("):
-			return p.brackets(t.pos)
+			return p.brackets(tok.pos)
 		case p.accept("["):
-			return p.listOf(t.pos)
+			return p.listOf(tok.pos)
 		}
 	}
 	return nil, p.unexpected()
@@ -387,21 +388,21 @@ func (p *parser) primary() (*Expr, error) {
 func (p *parser) brackets(pos int) (*Expr, error) {
 	if p.beginsQuery() {
 		start := p.peek().pos
-		s, err := p.query()
+		sel, err := p.query()
 		if err != nil {
 			return nil, err
 		}
 		text := strings.TrimSpace(p.q[start:p.peek().pos])
-		return &Expr{Op: OpQuery, Query: s, Name: text[:min(len(text), maxTitle)], pos: pos}, p.expect(")")
+		return &Expr{Op: OpQuery, Query: sel, Name: text[:min(len(text), maxTitle)], pos: pos}, p.expect(")")
 	}
-	e, err := p.expr()
+	expr, err := p.expr()
 	if err != nil {
 		return nil, err
 	}
 	if p.peek().is(",") {
 		return nil, sqlerr.Unsupported("a row of values")
 	}
-	return e, p.expect(")")
+	return expr, p.expect(")")
 }
 
 // listOf reads the elements of a list.
@@ -428,11 +429,11 @@ func (p *parser) word(t token) (*Expr, error) {
 	if next.is("(") {
 		if read := bracketSyntax[strings.ToUpper(t.text)]; read != nil {
 			p.at += 2
-			e, err := read(p, t)
+			expr, err := read(p, t)
 			if err != nil {
 				return nil, err
 			}
-			return e, p.expect(")")
+			return expr, p.expect(")")
 		}
 	}
 	switch {
@@ -466,23 +467,23 @@ func init() {
 }
 
 func (p *parser) castCall(t token) (*Expr, error) {
-	e, err := p.expr()
+	expr, err := p.expr()
 	if err != nil {
 		return nil, err
 	}
 	if err := p.expect("AS"); err != nil {
 		return nil, err
 	}
-	return p.castTo(e, t.pos, t.is("TRY_CAST"))
+	return p.castTo(expr, t.pos, t.is("TRY_CAST"))
 }
 
 // grammatical makes a call that DuckDB's grammar rewrites to a function: it names such columns with its schema, main.
 func (p *parser) grammatical(pos int, name string, args ...*Expr) (*Expr, error) {
-	e, err := p.make(OpCall, pos, name, args...)
+	expr, err := p.make(OpCall, pos, name, args...)
 	if err == nil {
-		e.Table = "main"
+		expr.Table = "main"
 	}
-	return e, err
+	return expr, err
 }
 
 func (p *parser) extract(t token) (*Expr, error) {
@@ -494,11 +495,11 @@ func (p *parser) extract(t token) (*Expr, error) {
 	if err := p.expect("FROM"); err != nil {
 		return nil, err
 	}
-	e, err := p.expr()
+	expr, err := p.expr()
 	if err != nil {
 		return nil, err
 	}
-	return p.grammatical(t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, e)
+	return p.grammatical(t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, expr)
 }
 
 // substring reads (x, from, count) or (x FROM from FOR count).
@@ -514,11 +515,11 @@ func (p *parser) substring(t token) (*Expr, error) {
 		if word == "FOR" && len(args) == 1 {
 			args = append(args, &Expr{Op: OpNumber, Name: "1", pos: t.pos})
 		}
-		e, err := p.expr()
+		expr, err := p.expr()
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, e)
+		args = append(args, expr)
 	}
 	return p.grammatical(t.pos, "substring", args...)
 }
@@ -559,11 +560,11 @@ func (p *parser) position(t token) (*Expr, error) {
 	if err := p.expect("IN"); err != nil {
 		return nil, err
 	}
-	e, err := p.expr()
+	expr, err := p.expr()
 	if err != nil {
 		return nil, err
 	}
-	return p.grammatical(t.pos, "position", e, what)
+	return p.grammatical(t.pos, "position", expr, what)
 }
 
 // caseOf reads CASE up to END. CASE with an operand compares it with each value.
@@ -610,28 +611,28 @@ func (p *parser) caseOf(pos int) (*Expr, error) {
 
 // typed reads a literal with a type before it: DATE '…' or TIMESTAMP '…'.
 func (p *parser) typed() (*Expr, error) {
-	t, s := p.take(), p.peek()
+	tok, s := p.take(), p.peek()
 	o := OpDate
 	switch {
-	case t.is("DATE"):
-	case t.is("TIMESTAMP"), t.is("DATETIME"):
+	case tok.is("DATE"):
+	case tok.is("TIMESTAMP"), tok.is("DATETIME"):
 		o = OpTimestamp
-	case reserved(t.text):
+	case reserved(tok.text):
 		return nil, syntaxErrorAt(s, p.q)
 	default:
-		return nil, sqlerr.Unsupported("a literal of type %s", t.text)
+		return nil, sqlerr.Unsupported("a literal of type %s", tok.text)
 	}
 	p.at++
-	return &Expr{Op: o, Name: s.text, pos: t.pos}, nil
+	return &Expr{Op: o, Name: s.text, pos: tok.pos}, nil
 }
 
 // named reads a column or a call.
 func (p *parser) named() (*Expr, error) {
-	t := p.take()
+	tok := p.take()
 	if p.peek().is("(") {
-		return p.call(t)
+		return p.call(tok)
 	}
-	parts := []string{t.text}
+	parts := []string{tok.text}
 	for p.peek().is(".") {
 		n := p.toks[min(p.at+1, len(p.toks)-1)]
 		if n.kind != tName && n.kind != tQuoted {
@@ -645,20 +646,20 @@ func (p *parser) named() (*Expr, error) {
 	case p.peek().is("(") || len(parts) > 2:
 		return nil, sqlerr.Unsupported("names of more than two parts")
 	case len(parts) == 2:
-		return &Expr{Op: OpColumn, Table: parts[0], Name: parts[1], pos: t.pos}, nil
+		return &Expr{Op: OpColumn, Table: parts[0], Name: parts[1], pos: tok.pos}, nil
 	}
-	return &Expr{Op: OpColumn, Name: parts[0], pos: t.pos}, nil
+	return &Expr{Op: OpColumn, Name: parts[0], pos: tok.pos}, nil
 }
 
 func (p *parser) call(t token) (*Expr, error) {
 	p.at++
-	e := &Expr{Op: OpCall, Name: strings.ToLower(t.text), pos: t.pos}
+	expr := &Expr{Op: OpCall, Name: strings.ToLower(t.text), pos: t.pos}
 	switch {
 	case p.accept("*"):
-		if e.Name != "count" {
-			return nil, sqlerr.Unsupported("a star in %s", e.Name)
+		if expr.Name != "count" {
+			return nil, sqlerr.Unsupported("a star in %s", expr.Name)
 		}
-		e.Name = "count_star"
+		expr.Name = "count_star"
 	case p.peek().is(")"):
 	default:
 		distinct := p.accept("DISTINCT")
@@ -666,12 +667,12 @@ func (p *parser) call(t token) (*Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e, err = p.make(OpCall, t.pos, e.Name, args...); err != nil {
+		if expr, err = p.make(OpCall, t.pos, expr.Name, args...); err != nil {
 			return nil, err
 		}
-		e.Flag = distinct
+		expr.Flag = distinct
 		if p.accept("ORDER", "BY") {
-			if e.Order, err = p.order(); err != nil {
+			if expr.Order, err = p.order(); err != nil {
 				return nil, err
 			}
 		}
@@ -679,7 +680,7 @@ func (p *parser) call(t token) (*Expr, error) {
 	if err := p.expect(")"); err != nil {
 		return nil, err
 	}
-	return p.afterCall(e)
+	return p.afterCall(expr)
 }
 
 // afterCall reads the WITHIN GROUP and FILTER of a call.

@@ -10,29 +10,29 @@ import (
 
 // interval reads the operand of INTERVAL: a number and a unit, or a string of several.
 func (p *parser) interval(pos int) (*Expr, error) {
-	t := p.take()
-	e := &Expr{Op: OpInterval, Name: t.text, pos: pos}
+	tok := p.take()
+	expr := &Expr{Op: OpInterval, Name: tok.text, pos: pos}
 	if unit := clock.UnitNames[strings.ToLower(p.peek().text)]; unit != "" && p.peek().kind == tName {
 		p.at++
-		n, err := strconv.ParseInt(strings.TrimSpace(t.text), 10, 64)
-		if err != nil || !e.Interval.Add(n, unit) {
-			return nil, sqlerr.Unsupported("an interval of %s %s", t.text, unit)
+		n, err := strconv.ParseInt(strings.TrimSpace(tok.text), 10, 64)
+		if err != nil || !expr.Interval.Add(n, unit) {
+			return nil, sqlerr.Unsupported("an interval of %s %s", tok.text, unit)
 		}
-		if t.kind == tString {
-			e.Name = "'" + t.text + "'"
+		if tok.kind == tString {
+			expr.Name = "'" + tok.text + "'"
 		}
-		e.Table = unit
-		return e, nil
+		expr.Table = unit
+		return expr, nil
 	}
-	words := strings.Fields(t.text)
-	if t.kind != tString || len(words) == 0 || len(words)%2 != 0 {
-		return nil, sqlerr.Unsupported("the interval %q", t.text)
+	words := strings.Fields(tok.text)
+	if tok.kind != tString || len(words) == 0 || len(words)%2 != 0 {
+		return nil, sqlerr.Unsupported("the interval %q", tok.text)
 	}
 	for i := 0; i < len(words); i += 2 {
 		n, err := strconv.ParseInt(words[i], 10, 64)
-		if err != nil || !e.Interval.Add(n, clock.UnitNames[strings.ToLower(words[i+1])]) {
-			return nil, sqlerr.Unsupported("the interval %q", t.text)
+		if err != nil || !expr.Interval.Add(n, clock.UnitNames[strings.ToLower(words[i+1])]) {
+			return nil, sqlerr.Unsupported("the interval %q", tok.text)
 		}
 	}
-	return e, nil
+	return expr, nil
 }

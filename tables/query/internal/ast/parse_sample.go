@@ -56,11 +56,11 @@ func (p *parser) sample() (*sample, error) {
 // setMethod checks the sampling method: bernoulli and system decide about each row by itself, reservoir draws an exact
 // number.
 func (s *sample) setMethod(method string) error {
-	switch t := (token{kind: tName, text: method}); {
+	switch tok := (token{kind: tName, text: method}); {
 	case method == "":
-	case t.is("reservoir"):
+	case tok.is("reservoir"):
 		s.exact = true
-	case !t.is("bernoulli") && !t.is("system"):
+	case !tok.is("bernoulli") && !tok.is("system"):
 		return sqlerr.Unsupported("the sampling method %q", method)
 	case !s.share:
 		return sqlerr.Unsupported("%s of a number of rows", method)
@@ -69,23 +69,23 @@ func (s *sample) setMethod(method string) error {
 }
 
 func (p *parser) sampleSize(s *sample) error {
-	t := p.take()
-	if t.kind != tNumber {
+	tok := p.take()
+	if tok.kind != tNumber {
 		p.at--
 		return p.unexpected()
 	}
 	if p.accept("%") || p.accept("PERCENT") {
-		x, err := strconv.ParseFloat(t.text, 64)
+		x, err := strconv.ParseFloat(tok.text, 64)
 		if err != nil || x > 100 {
-			return sqlerr.Bind("a sample is %s%%: it must be between 0 and 100", t.text)
+			return sqlerr.Bind("a sample is %s%%: it must be between 0 and 100", tok.text)
 		}
 		s.percent, s.share = x, true
 		return nil
 	}
 	p.accept("ROWS")
-	n, err := strconv.ParseInt(t.text, 10, 64)
+	n, err := strconv.ParseInt(tok.text, 10, 64)
 	if err != nil {
-		return sqlerr.Bind("a sample is %s rows: it must be a whole number", t.text)
+		return sqlerr.Bind("a sample is %s rows: it must be a whole number", tok.text)
 	}
 	s.rows = n
 	return nil

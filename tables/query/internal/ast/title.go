@@ -37,11 +37,11 @@ func (t *titler) parts(parts ...any) {
 
 // list writes expressions with a separator.
 func (t *titler) list(args []*Expr, between string) {
-	for i, a := range args {
+	for i, expr := range args {
 		if i > 0 {
 			t.WriteString(between)
 		}
-		t.expr(a)
+		t.expr(expr)
 	}
 }
 
@@ -152,15 +152,15 @@ func (t *titler) call(e *Expr) {
 		t.WriteString("DISTINCT ")
 	}
 	t.list(e.Args, ", ")
-	for i, o := range e.Order {
+	for i, term := range e.Order {
 		t.WriteString([]string{" ORDER BY ", ", "}[min(i, 1)])
-		if o.Expr != nil {
-			t.expr(o.Expr)
+		if term.Expr != nil {
+			t.expr(term.Expr)
 		}
-		if o.Desc {
+		if term.Desc {
 			t.WriteString(" DESC")
 		}
-		if o.NullsFirst {
+		if term.NullsFirst {
 			t.WriteString(" NULLS FIRST")
 		}
 	}

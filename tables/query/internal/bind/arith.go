@@ -57,18 +57,18 @@ func (b *Binder) Arith(name string, l, r *plan.Node) (*plan.Node, error) {
 	case huge:
 		return b.arithAs(name, l, r, sqltype.Huge)
 	}
-	t, ok := b.integerType(l, r)
+	typ, ok := b.integerType(l, r)
 	if !ok {
 		return nil, sqlerr.Unsupported("%s of type %s and type %s", name, plan.TypeName(l), plan.TypeName(r))
 	}
-	l, err := b.integer(l, t)
+	l, err := b.integer(l, typ)
 	if err != nil {
 		return nil, err
 	}
-	if r, err = b.integer(r, t); err != nil {
+	if r, err = b.integer(r, typ); err != nil {
 		return nil, err
 	}
-	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
+	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: typ, Args: []*plan.Node{l, r}})
 }
 
 // arithAs converts both sides to type t and binds the operator.
@@ -83,13 +83,13 @@ func (b *Binder) arithAs(name string, l, r *plan.Node, t tables.Type) (*plan.Nod
 // decimals binds arithmetic of decimals, and of decimals with integers. The result has the precision that DuckDB gives
 // it: at most 18 digits if 64 bits hold both operands, because it then computes in 64 bits, otherwise at most 38.
 func (b *Binder) decimals(name string, l, r *plan.Node) (*plan.Node, error) {
-	x, y := sqltype.AsDecimal(l.Type), sqltype.AsDecimal(r.Type)
+	typ, y := sqltype.AsDecimal(l.Type), sqltype.AsDecimal(r.Type)
 	limit := uint8(sqltype.MaxDigits)
-	if max(x.Precision, y.Precision) <= 18 {
+	if max(typ.Precision, y.Precision) <= 18 {
 		limit = 18
 	}
 	if name == "*" {
-		t := tables.Type{Kind: tables.Decimal, Scale: x.Scale + y.Scale}
+		t := tables.Type{Kind: tables.Decimal, Scale: typ.Scale + y.Scale}
 		if t.Scale > sqltype.MaxDigits {
 			return nil, sqlerr.Bind("a product has %d digits after the point: at most %d are possible",
 				t.Scale, sqltype.MaxDigits)
@@ -97,17 +97,17 @@ func (b *Binder) decimals(name string, l, r *plan.Node) (*plan.Node, error) {
 		if limit == 18 && t.Scale >= 18 {
 			limit = sqltype.MaxDigits
 		}
-		t.Precision = max(min(x.Precision+y.Precision, limit), t.Scale)
-		l, err := b.Convert(l, x)
+		t.Precision = max(min(typ.Precision+y.Precision, limit), t.Scale)
+		node, err := b.Convert(l, typ)
 		if err != nil {
 			return nil, err
 		}
 		if r, err = b.Convert(r, y); err != nil {
 			return nil, err
 		}
-		return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
+		return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{node, r}})
 	}
-	t := sqltype.CommonNumber(x, y)
+	t := sqltype.CommonNumber(typ, y)
 	if name != "%" && (t.Precision < limit || t.Precision < sqltype.MaxDigits && limit > 18) {
 		t.Precision++
 	}
@@ -140,36 +140,36 @@ func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
 
 // shifted binds x + INTERVAL … and x - INTERVAL …. It returns nil for other expressions.
 func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
-	x, amount := e.Args[0], e.Args[1]
-	if e.Name == "+" && x.Op == ast.OpInterval {
-		x, amount = amount, x
+	expr, amount := e.Args[0], e.Args[1]
+	if e.Name == "+" && expr.Op == ast.OpInterval {
+		expr, amount = amount, expr
 	}
 	if amount.Op != ast.OpInterval || e.Name != "+" && e.Name != "-" {
 		return nil, nil
 	}
-	n, err := b.Bind(x)
+	node, err := b.Bind(expr)
 	if err != nil {
 		return nil, err
 	}
-	t := n.Type
-	switch t.Kind {
+	typ := node.Type
+	switch typ.Kind {
 	case tables.Null:
-		t = sqltype.Timestamp
+		typ = sqltype.Timestamp
 	case tables.Date:
-		t = sqltype.Timestamp
-		if n, err = b.Convert(n, t); err != nil {
+		typ = sqltype.Timestamp
+		if node, err = b.Convert(node, typ); err != nil {
 			return nil, err
 		}
 	case tables.Timestamp:
 	default:
-		return nil, sqlerr.Unsupported("%s of type %s and an interval", e.Name, plan.TypeName(n))
+		return nil, sqlerr.Unsupported("%s of type %s and an interval", e.Name, plan.TypeName(node))
 	}
-	s := amount.Interval
+	interval := amount.Interval
 	if e.Name == "-" {
-		s = clock.Interval{Months: -s.Months, Days: -s.Days, Micros: -s.Micros}
+		interval = clock.Interval{Months: -interval.Months, Days: -interval.Days, Micros: -interval.Micros}
 	}
-	out, err := b.Intern(&plan.Node{Op: plan.OpShift, Type: t, Args: []*plan.Node{n}, Interval: s})
-	if err != nil || n.Literal == nil && (n.Op != ast.OpCast || n.Args[0].Literal == nil) {
+	out, err := b.Intern(&plan.Node{Op: plan.OpShift, Type: typ, Args: []*plan.Node{node}, Interval: interval})
+	if err != nil || node.Literal == nil && (node.Op != ast.OpCast || node.Args[0].Literal == nil) {
 		return out, err
 	}
 	return b.fold(out)

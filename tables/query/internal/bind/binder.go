@@ -27,15 +27,15 @@ func (b *Binder) Literal(t tables.Type, l plan.Literal) (*plan.Node, error) {
 
 // number returns a whole number as a literal of the narrowest type: INTEGER, BIGINT or HUGEINT.
 func (b *Binder) number(r *big.Rat) *plan.Node {
-	t := sqltype.Huge
+	typ := sqltype.Huge
 	if x := r.Num(); x.IsInt64() {
-		t = sqltype.Int64
+		typ = sqltype.Int64
 		if v := x.Int64(); v == int64(int32(v)) {
-			t.Bits = 32
+			typ.Bits = 32
 		}
 	}
 	// a single node is never above MaxWeight
-	n, _ := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: t, Literal: &plan.Literal{Rat: r}})
+	n, _ := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: typ, Literal: &plan.Literal{Rat: r}})
 	return n
 }
 
@@ -56,14 +56,15 @@ func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
 	found := []*plan.Node{}
 	tableThere := false
 	for i := range b.Tables {
-		t := &b.Tables[i]
-		if e.Table != "" && !strings.EqualFold(e.Table, t.Alias) {
+		source := &b.Tables[i]
+		if e.Table != "" && !strings.EqualFold(e.Table, source.Alias) {
 			continue
 		}
 		tableThere = true
-		for _, c := range t.names[strings.ToLower(e.Name)] {
-			found = append(found, &plan.Node{Op: ast.OpColumn, Name: t.Table.Columns()[c].Name, Table: i, Column: c,
-				Type: t.Table.Columns()[c].Type.SQL()})
+		for _, c := range source.names[strings.ToLower(e.Name)] {
+			found = append(found, &plan.Node{Op: ast.OpColumn, Name: source.Table.Columns()[c].Name, Table: i,
+				Column: c,
+				Type:   source.Table.Columns()[c].Type.SQL()})
 		}
 	}
 	switch {
@@ -140,8 +141,8 @@ func (b *Binder) NoColumn(name string) error {
 // alias binds the expression of an alias of the select list; nil if the alias does not exist.
 func (b *Binder) alias(name string) (*plan.Node, error) {
 	name = strings.ToLower(name)
-	e := b.Aliases[name]
-	if e == nil || b.busy[name] {
+	expr := b.Aliases[name]
+	if expr == nil || b.busy[name] {
 		return nil, nil
 	}
 	key := aliasUse{name, b.AllowAggregates, b.inAgg}
@@ -150,11 +151,11 @@ func (b *Binder) alias(name string) (*plan.Node, error) {
 	}
 	b.busy[name] = true
 	defer delete(b.busy, name)
-	n, err := b.Bind(e)
+	node, err := b.Bind(expr)
 	if err == nil {
-		b.meant[key] = n
+		b.meant[key] = node
 	}
-	return n, err
+	return node, err
 }
 
 // queryRunner runs the queries inside expressions.
@@ -234,11 +235,11 @@ func keyOf(n *plan.Node) nodeKey {
 	case tables.List, tables.Struct:
 		k.nested = n.Type.String()
 	}
-	if l := n.Literal; l != nil {
-		k.literal = literalKey{is: true, null: l.Null, int: l.Int, nanos: l.Nanos,
-			float: math.Float64bits(l.Float), string: l.String}
-		if l.Rat != nil {
-			k.literal.rat = l.Rat.RatString()
+	if literal := n.Literal; literal != nil {
+		k.literal = literalKey{is: true, null: literal.Null, int: literal.Int, nanos: literal.Nanos,
+			float: math.Float64bits(literal.Float), string: literal.String}
+		if literal.Rat != nil {
+			k.literal.rat = literal.Rat.RatString()
 		}
 	}
 	return k

@@ -14,11 +14,11 @@ import (
 func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tables.Type, error) {
 	var t tables.Type
 	var err error
-	for _, a := range args {
-		if a.Type.Kind == tables.String && a.Literal != nil {
+	for _, node := range args {
+		if node.Type.Kind == tables.String && node.Literal != nil {
 			continue // a string literal takes the type of the others
 		}
-		if t, err = b.meet(what, t, a); err != nil {
+		if t, err = b.meet(what, t, node); err != nil {
 			return nil, t, err
 		}
 	}
@@ -33,12 +33,12 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 		return nil, t, sqlerr.Unsupported("%s of type %s", what, sqltype.Name(t))
 	}
 	out := make([]*plan.Node, len(args))
-	for i, a := range args {
+	for i, node := range args {
 		switch {
-		case a.Literal != nil && a.Literal.Rat != nil && sqltype.IsInteger(t) && t.Kind != tables.Huge:
-			out[i], err = b.integer(a, t)
+		case node.Literal != nil && node.Literal.Rat != nil && sqltype.IsInteger(t) && t.Kind != tables.Huge:
+			out[i], err = b.integer(node, t)
 		default:
-			out[i], err = b.Convert(a, t)
+			out[i], err = b.Convert(node, t)
 		}
 		if err != nil {
 			return nil, t, err
@@ -65,22 +65,22 @@ func (b *Binder) meet(what string, t tables.Type, a *plan.Node) (tables.Type, er
 // Case binds CASE. args are condition, value, …, value of ELSE.
 func (b *Binder) Case(args []*plan.Node) (*plan.Node, error) {
 	var values []*plan.Node
-	for i, a := range args {
+	for i, node := range args {
 		if i%2 == 1 || i == len(args)-1 {
-			values = append(values, a)
+			values = append(values, node)
 			continue
 		}
 		var err error
-		if args[i], err = b.Truth(a); err != nil {
+		if args[i], err = b.Truth(node); err != nil {
 			return nil, err
 		}
 	}
-	values, t, err := b.ToCommonType("CASE", values)
+	values, typ, err := b.ToCommonType("CASE", values)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range values {
 		args[min(2*i+1, len(args)-1)] = v
 	}
-	return b.Intern(&plan.Node{Op: ast.OpCase, Type: t, Args: args})
+	return b.Intern(&plan.Node{Op: ast.OpCase, Type: typ, Args: args})
 }

@@ -13,14 +13,14 @@ import (
 
 // isDistinct binds l IS DISTINCT FROM r.
 func (b *Binder) isDistinct(l, r *plan.Node, not bool) (*plan.Node, error) {
-	n, err := b.equal(l, r)
+	node, err := b.equal(l, r)
 	if err != nil {
 		return nil, err
 	}
-	if n.Op != ast.OpCompare { // one side is out of the other's range: equal folded the comparison
+	if node.Op != ast.OpCompare { // one side is out of the other's range: equal folded the comparison
 		return nil, sqlerr.Unsupported("IS DISTINCT FROM of a column and a number out of its range")
 	}
-	return b.Intern(&plan.Node{Op: ast.OpDistinct, Type: sqltype.Bool, Args: n.Args, Not: not})
+	return b.Intern(&plan.Node{Op: ast.OpDistinct, Type: sqltype.Bool, Args: node.Args, Not: not})
 }
 
 // Compare binds a comparison, after converting both sides to one type.
@@ -47,15 +47,15 @@ func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 	switch {
 	case n.Op == ast.OpAnd:
-		c := *n
-		c.Args = make([]*plan.Node, len(n.Args))
+		node := *n
+		node.Args = make([]*plan.Node, len(n.Args))
 		for i, a := range n.Args {
 			var err error
-			if c.Args[i], err = b.AsScanned(a); err != nil {
+			if node.Args[i], err = b.AsScanned(a); err != nil {
 				return nil, err
 			}
 		}
-		return b.Intern(&c)
+		return b.Intern(&node)
 	case n.Op == ast.OpNot && n.Args[0].Op == ast.OpCompare:
 		in := n.Args[0]
 		if opposite := map[string]string{"<": ">=", "<=": ">"}[in.Name]; opposite != "" {
@@ -82,7 +82,7 @@ func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Nod
 	floor := new(big.Int).Div(r.Num(), r.Denom()) // Euclidean, and Denom is positive
 	whole := r.IsInt()
 	always := func(yes bool) (*plan.Node, error) { // yes, but null where l is null
-		n, err := b.Intern(&plan.Node{Op: ast.OpIsNull, Type: sqltype.Bool, Args: []*plan.Node{l}, Not: yes})
+		node, err := b.Intern(&plan.Node{Op: ast.OpIsNull, Type: sqltype.Bool, Args: []*plan.Node{l}, Not: yes})
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Nod
 		if yes {
 			o = ast.OpOr
 		}
-		return b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: []*plan.Node{n, null}})
+		return b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: []*plan.Node{node, null}})
 	}
 	if !whole {
 		switch name {
@@ -181,12 +181,12 @@ func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	}
 	if l.Literal != nil && r.Literal != nil {
 		order := int64(l.Literal.Rat.Cmp(r.Literal.Rat))
-		c, err := b.Literal(sqltype.Int64, plan.Literal{Int: order, Rat: big.NewRat(order, 1)})
+		node, err := b.Literal(sqltype.Int64, plan.Literal{Int: order, Rat: big.NewRat(order, 1)})
 		if err != nil {
 			return nil, nil, err
 		}
 		zero, err := b.Literal(sqltype.Int64, plan.Literal{Rat: new(big.Rat)})
-		return c, zero, err
+		return node, zero, err
 	}
 	switch {
 	case l.Type.Equal(r.Type) || sqltype.RepOf(l.Type) == sqltype.RepInt && sqltype.RepOf(r.Type) == sqltype.RepInt:
@@ -202,36 +202,36 @@ func floatOf(l, r *plan.Node) (tables.Type, bool) {
 	if l.Type.Kind != tables.Float64 && r.Type.Kind != tables.Float64 {
 		return tables.Type{}, false
 	}
-	t := sqltype.Double
+	typ := sqltype.Double
 	single := func(n *plan.Node) bool { return n.Type.Kind != tables.Float64 || n.Type.Bits < 64 }
 	if single(l) && single(r) {
-		t.Bits = 32
+		typ.Bits = 32
 	}
-	return t, true
+	return typ, true
 }
 
 // equal compares for IN and IS DISTINCT FROM, in which DuckDB casts strings and numbers to each other.
 func (b *Binder) equal(l, r *plan.Node) (*plan.Node, error) {
-	n, err := b.Compare("=", l, r)
+	node, err := b.Compare("=", l, r)
 	if err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
 		return nil, sqlerr.Unsupported("a cast of type %s or %s", plan.TypeName(l), plan.TypeName(r))
 	}
-	return n, err
+	return node, err
 }
 
 // negate joins terms by AND or OR and puts NOT before them if not is set.
 func (b *Binder) negate(not bool, o ast.Op, terms ...*plan.Node) (*plan.Node, error) {
-	n := terms[0]
+	node := terms[0]
 	if len(terms) > 1 {
 		var err error
-		if n, err = b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: terms}); err != nil {
+		if node, err = b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: terms}); err != nil {
 			return nil, err
 		}
 	}
 	if !not {
-		return n, nil
+		return node, nil
 	}
-	return b.Intern(&plan.Node{Op: ast.OpNot, Type: sqltype.Bool, Args: []*plan.Node{n}})
+	return b.Intern(&plan.Node{Op: ast.OpNot, Type: sqltype.Bool, Args: []*plan.Node{node}})
 }
 
 func (b *Binder) between(args []*plan.Node, not bool) (*plan.Node, error) {

@@ -62,7 +62,7 @@ func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 		}
 		return b.timeLiteral(ast.OpTimestamp, s)
 	case tables.Int64, tables.Uint64, tables.Float64:
-		r, ok := new(big.Rat).SetString(strings.TrimSpace(s))
+		ratio, ok := new(big.Rat).SetString(strings.TrimSpace(s))
 		if !ok || len(s) > 64 || strings.ContainsAny(s, "/eExXoObBpP_") {
 			if len(s) > 0 && strings.ContainsAny(s, "0123456789infINF") {
 				return nil, sqlerr.Unsupported("the string %q as a number", s)
@@ -70,18 +70,18 @@ func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 			return bad()
 		}
 		if t.Kind == tables.Float64 {
-			f, _ := r.Float64()
+			f, _ := ratio.Float64()
 			if t.Bits < 64 {
-				g, _ := r.Float32()
+				g, _ := ratio.Float32()
 				f = float64(g)
 			}
 			return b.Literal(t, plan.Literal{Float: f})
 		}
 		lo, hi := sqltype.Limits(t)
-		if !r.IsInt() || r.Num().Cmp(lo) < 0 || r.Num().Cmp(hi) > 0 {
+		if !ratio.IsInt() || ratio.Num().Cmp(lo) < 0 || ratio.Num().Cmp(hi) > 0 {
 			return bad()
 		}
-		return b.Literal(t, plan.Literal{Rat: r, Int: int64(sqltype.LowBits(r.Num()))})
+		return b.Literal(t, plan.Literal{Rat: ratio, Int: int64(sqltype.LowBits(ratio.Num()))})
 	case tables.Bool:
 		switch strings.ToLower(s) {
 		case "true", "t":
@@ -112,14 +112,14 @@ func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) (*plan.Node, error)
 // fold computes a date or timestamp made of literals, so that Prune can leave out rows by it. If the computation fails
 // the node stays: it is an error only if there is a row to compute it for.
 func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
-	v, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
+	values, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
 	if err != nil {
 		return n, nil //nolint:nilerr // see above
 	}
-	if v.IsNull(0) {
+	if values.IsNull(0) {
 		return b.Literal(n.Type, plan.Literal{Null: true})
 	}
-	return b.Literal(n.Type, plan.Literal{Int: v.Ints[0], Nanos: v.Nanos(0)})
+	return b.Literal(n.Type, plan.Literal{Int: values.Ints[0], Nanos: values.Nanos(0)})
 }
 
 // AsString binds a cast to VARCHAR, unless the node is one.

@@ -15,11 +15,11 @@ import (
 
 // Condition binds an expression that must be a truth value.
 func (b *Binder) Condition(e *ast.Expr) (*plan.Node, error) {
-	n, err := b.Bind(e)
+	node, err := b.Bind(e)
 	if err != nil {
 		return nil, err
 	}
-	return b.Truth(n)
+	return b.Truth(node)
 }
 
 // Truth converts a node to a truth value: a number is true unless it is 0.
@@ -141,29 +141,29 @@ func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
 	if len(e.Name) > 64 {
 		return nil, sqlerr.Unsupported("a number of %d digits", len(e.Name))
 	}
-	r, ok := new(big.Rat).SetString(e.Name)
+	ratio, ok := new(big.Rat).SetString(e.Name)
 	if !ok {
 		return nil, sqlerr.Bind("%q is not a number", e.Name)
 	}
 	if digits := strings.TrimPrefix(e.Name, "-"); strings.Contains(digits, ".") {
 		_, fraction, _ := strings.Cut(digits, ".")
 		if len(digits)-1 > sqltype.MaxDigits {
-			f, _ := r.Float64()
+			f, _ := ratio.Float64()
 			return b.Literal(sqltype.Double, plan.Literal{Float: f})
 		}
 		return b.Literal(tables.Type{Kind: tables.Decimal, Precision: uint8(len(digits) - 1),
-			Scale: uint8(len(fraction))}, plan.Literal{Rat: r})
+			Scale: uint8(len(fraction))}, plan.Literal{Rat: ratio})
 	}
-	if r.Num().BitLen() > 126 {
+	if ratio.Num().BitLen() > 126 {
 		return nil, sqlerr.Unsupported("the number %s", e.Name)
 	}
-	return b.number(r), nil
+	return b.number(ratio), nil
 }
 
 // in binds x IN (a, b, …): as a set if all are literals of x's own type, else as equality with each.
 func (b *Binder) in(args []*plan.Node, not bool) (*plan.Node, error) {
-	x := args[0]
-	if s := plan.NewSet(x, args[1:]); s != nil {
+	node := args[0]
+	if s := plan.NewSet(node, args[1:]); s != nil {
 		n, err := b.Intern(&plan.Node{Op: ast.OpIn, Type: sqltype.Bool, Args: args, Not: not})
 		if err == nil && n.Set == nil {
 			n.Set = s
@@ -172,7 +172,7 @@ func (b *Binder) in(args []*plan.Node, not bool) (*plan.Node, error) {
 	}
 	terms := make([]*plan.Node, 0, len(args)-1)
 	for _, a := range args[1:] {
-		t, err := b.equal(x, a)
+		t, err := b.equal(node, a)
 		if err != nil {
 			return nil, err
 		}
@@ -194,20 +194,20 @@ func (b *Binder) like(name string, args []*plan.Node, not bool) (*plan.Node, err
 		}
 		escape = args[2].Literal.String
 	}
-	n, err := b.Intern(&plan.Node{Op: ast.OpLike, Name: name, Type: sqltype.Bool, Args: args, Not: not})
-	if err != nil || n.Like != nil {
-		return n, err
+	node, err := b.Intern(&plan.Node{Op: ast.OpLike, Name: name, Type: sqltype.Bool, Args: args, Not: not})
+	if err != nil || node.Like != nil {
+		return node, err
 	}
 	if p := args[1]; p.Literal != nil && !p.Literal.Null {
-		if n.Like, err = plan.NewLike(p.Literal.String, escape, name == "ILIKE"); err != nil {
+		if node.Like, err = plan.NewLike(p.Literal.String, escape, name == "ILIKE"); err != nil {
 			return nil, err
 		}
-		return n, nil
+		return node, nil
 	}
 	if p := args[1]; p.Literal == nil && p.Type.Kind != tables.Null {
 		return nil, sqlerr.Unsupported("%s with a pattern that is not a literal", name)
 	}
-	return n, nil
+	return node, nil
 }
 
 // index binds list[i].
@@ -233,9 +233,9 @@ func (b *Binder) call(e *ast.Expr) (*plan.Node, error) {
 	if b.Library.Aggregates[e.Name] != nil {
 		return b.aggregate(e)
 	}
-	f := b.Library.Functions[e.Name]
+	function := b.Library.Functions[e.Name]
 	switch {
-	case f == nil:
+	case function == nil:
 		return nil, sqlerr.Unsupported("the function %s", e.Name)
 	case e.Flag || e.Filter != nil || e.Order != nil:
 		return nil, sqlerr.Bind("DISTINCT, ORDER BY and FILTER are for aggregates, and %s is not one", e.Name)
@@ -247,7 +247,7 @@ func (b *Binder) call(e *ast.Expr) (*plan.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.invoke(f, args)
+	return b.invoke(function, args)
 }
 
 // invoke binds a function over bound arguments.

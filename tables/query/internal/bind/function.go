@@ -58,28 +58,28 @@ func (b *Binder) aggregate(e *ast.Expr) (*plan.Node, error) {
 	case !b.AllowAggregates:
 		return nil, sqlerr.Bind("%s cannot contain aggregates", b.Clause)
 	}
-	a := Aggregate{Function: b.Library.Aggregates[e.Name], Distinct: e.Flag}
+	aggregate := Aggregate{Function: b.Library.Aggregates[e.Name], Distinct: e.Flag}
 	if e.Name == "count" && len(e.Args) == 0 && !e.Flag {
-		a.Function = b.Library.Aggregates["count_star"]
+		aggregate.Function = b.Library.Aggregates["count_star"]
 	}
 	b.inAgg = true
-	err := b.aggregateParts(&a, e)
+	err := b.aggregateParts(&aggregate, e)
 	b.inAgg = false
 	if err != nil {
 		return nil, err
 	}
-	if a.Type, err = a.Function.Bind(b, &a); err != nil {
+	if aggregate.Type, err = aggregate.Function.Bind(b, &aggregate); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(b.Aggregates, func(o Aggregate) bool { return a.same(&o) })
+	i := slices.IndexFunc(b.Aggregates, func(o Aggregate) bool { return aggregate.same(&o) })
 	if i < 0 {
 		if len(b.Aggregates) >= maxAggregates {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d aggregates", maxAggregates)
 		}
 		i = len(b.Aggregates)
-		b.Aggregates = append(b.Aggregates, a)
+		b.Aggregates = append(b.Aggregates, aggregate)
 	}
-	return b.Intern(&plan.Node{Op: plan.OpAggregate, Aggregate: i, Type: a.Type})
+	return b.Intern(&plan.Node{Op: plan.OpAggregate, Aggregate: i, Type: aggregate.Type})
 }
 
 // aggregateParts binds the arguments, the filter and the order of an aggregate.
@@ -89,32 +89,32 @@ func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
 	if len(e.Order) > 0 && (a.Function.Names[0] == "quantile_cont" || a.Function.Names[0] == "quantile_disc") {
 		args = append([]*ast.Expr{e.Order[0].Expr}, args...)
 	} else {
-		for _, o := range e.Order {
-			if o.Expr == nil {
+		for _, term := range e.Order {
+			if term.Expr == nil {
 				return sqlerr.Unsupported("ORDER BY ALL in an aggregate")
 			}
-			n, err := b.Bind(o.Expr)
+			node, err := b.Bind(term.Expr)
 			if err != nil {
 				return err
 			}
-			if sqltype.RepOf(n.Type) == sqltype.RepOther {
-				return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
+			if sqltype.RepOf(node.Type) == sqltype.RepOther {
+				return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(node))
 			}
-			a.OrderBy, a.OrderTerms = append(a.OrderBy, n), append(a.OrderTerms, o)
+			a.OrderBy, a.OrderTerms = append(a.OrderBy, node), append(a.OrderTerms, term)
 		}
 	}
-	for _, x := range args {
-		if x.Op == ast.OpList {
-			if err := b.fractions(a, x.Args); err != nil {
+	for _, expr := range args {
+		if expr.Op == ast.OpList {
+			if err := b.fractions(a, expr.Args); err != nil {
 				return err
 			}
 			continue
 		}
-		n, err := b.Bind(x)
+		node, err := b.Bind(expr)
 		if err != nil {
 			return err
 		}
-		a.Args = append(a.Args, n)
+		a.Args = append(a.Args, node)
 	}
 	if e.Filter != nil {
 		a.Filter, err = b.Condition(e.Filter)
@@ -170,17 +170,17 @@ func (a *Aggregate) AddFraction(n *plan.Node) error {
 	if n.Literal == nil {
 		return sqlerr.Unsupported("%s with a fraction that is not a literal", a.Function.Names[0])
 	}
-	r := n.Literal.Rat
+	ratio := n.Literal.Rat
 	if n.Type.Kind == tables.Float64 {
-		r = new(big.Rat).SetFloat64(n.Literal.Float)
+		ratio = new(big.Rat).SetFloat64(n.Literal.Float)
 	}
-	if r == nil || r.Sign() < 0 {
+	if ratio == nil || ratio.Sign() < 0 {
 		return sqlerr.Unsupported("%s with a fraction that is not a positive number", a.Function.Names[0])
 	}
-	if r.Cmp(big.NewRat(1, 1)) > 0 {
+	if ratio.Cmp(big.NewRat(1, 1)) > 0 {
 		return sqlerr.Bind("%s: a fraction must be between 0 and 1", a.Function.Names[0])
 	}
-	a.Fractions = append(a.Fractions, r)
+	a.Fractions = append(a.Fractions, ratio)
 	return nil
 }
 
@@ -237,13 +237,13 @@ func (b *Binder) ByParams(f *Function, args []*plan.Node) (*plan.Node, error) {
 		return nil, WrongArguments(f, args)
 	}
 	args = slices.Clone(args)
-	for i, a := range args {
-		t, ok := f.Params[i].wants(a)
+	for i, node := range args {
+		typ, ok := f.Params[i].wants(node)
 		if !ok {
 			return nil, WrongArguments(f, args)
 		}
 		var err error
-		if args[i], err = b.Convert(a, t); err != nil {
+		if args[i], err = b.Convert(node, typ); err != nil {
 			return nil, err
 		}
 	}
@@ -252,31 +252,31 @@ func (b *Binder) ByParams(f *Function, args []*plan.Node) (*plan.Node, error) {
 
 // wants returns the type to which an argument is converted, or false if the function does not take it.
 func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
-	switch t := a.Type; {
-	case t.Kind == tables.Null:
-		return t, true
+	switch typ := a.Type; {
+	case typ.Kind == tables.Null:
+		return typ, true
 	case p == StringParam:
-		return t, t.Kind == tables.String
+		return typ, typ.Kind == tables.String
 	case p == IntParam:
-		return sqltype.Int64, sqltype.IsInteger(t)
+		return sqltype.Int64, sqltype.IsInteger(typ)
 	case p == FloatParam:
-		return sqltype.Double, sqltype.IsNumeric(t)
+		return sqltype.Double, sqltype.IsNumeric(typ)
 	case p == DateParam:
-		return t, sqltype.IsDay(t)
-	case t.Kind == tables.Date:
+		return typ, sqltype.IsDay(typ)
+	case typ.Kind == tables.Date:
 		return sqltype.Timestamp, true
 	default:
-		return t, t.Kind == tables.Timestamp
+		return typ, typ.Kind == tables.Timestamp
 	}
 }
 
 // Call makes the call of a function.
 func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) (*plan.Node, error) {
-	n, err := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
-	if err == nil && n.State == nil && f.Prepare != nil {
-		n.State, err = f.Prepare(n)
+	node, err := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
+	if err == nil && node.State == nil && f.Prepare != nil {
+		node.State, err = f.Prepare(node)
 	}
-	return n, err
+	return node, err
 }
 
 // ArgsAre reports whether args are of these kinds, or null.

@@ -107,15 +107,15 @@ func (s Interval) AddTo(us int64) (int64, bool) {
 		return 0, false
 	}
 	if s.Months != 0 {
-		t := Time(us)
-		month := int64(t.Year())*12 + int64(t.Month()) - 1 + s.Months
+		when := Time(us)
+		month := int64(when.Year())*12 + int64(when.Month()) - 1 + s.Months
 		year, m := FloorDiv(month, 12), time.Month(month-FloorDiv(month, 12)*12+1)
 		if year < -290000 || year > 290000 {
 			return 0, false
 		}
 		days := DayNumber(int(year), m+1, 0)
 		first := DayNumber(int(year), m, 1)
-		days = min(days, first+int64(t.Day())-1)
+		days = min(days, first+int64(when.Day())-1)
 		us = days*86400e6 + us - FloorDiv(us, 86400e6)*86400e6
 	}
 	const mostDays = math.MaxInt64/DayMicros - MaxInterval/86400 - 1 // with Micros they fit in 64 bits, see Add
@@ -151,11 +151,11 @@ func ParseDate(s string) (days int64, rest string, ok bool) {
 			s = s[1:]
 		}
 	}
-	t := time.Date(part[0], time.Month(part[1]), part[2], 0, 0, 0, 0, time.UTC)
-	if t.Year() != part[0] || int(t.Month()) != part[1] || t.Day() != part[2] {
+	when := time.Date(part[0], time.Month(part[1]), part[2], 0, 0, 0, 0, time.UTC)
+	if when.Year() != part[0] || int(when.Month()) != part[1] || when.Day() != part[2] {
 		return 0, "", false
 	}
-	return t.Unix() / 86400, s, t.Unix()%86400 == 0
+	return when.Unix() / 86400, s, when.Unix()%86400 == 0
 }
 
 // ParseTimeOfDay parses the time of day after a date, optionally followed by Z, +00 or +00:00. It returns nanoseconds
@@ -176,11 +176,11 @@ func ParseTimeOfDay(s string) (ns int64, digits int, ok bool) {
 		s = t
 	}
 	for _, layout := range [...]string{"15:04:05.999999999", "15:04"} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if when, err := time.Parse(layout, s); err == nil {
 			if point := strings.IndexAny(s, ".,"); point >= 0 {
 				digits = len(s) - point - 1
 			}
-			return int64(t.Sub(t.Truncate(24 * time.Hour))), digits, digits <= 9
+			return int64(when.Sub(when.Truncate(24 * time.Hour))), digits, digits <= 9
 		}
 	}
 	return 0, 0, false

@@ -195,11 +195,11 @@ func parseNumber(s []byte) *big.Rat {
 			return nil
 		}
 	}
-	r, ok := new(big.Rat).SetString(string(s))
+	ratio, ok := new(big.Rat).SetString(string(s))
 	if !ok {
 		return nil
 	}
-	return r
+	return ratio
 }
 
 // parseWhole parses a number and rounds it.
@@ -259,11 +259,11 @@ func (c *caster) toBig() error {
 	}
 	zeros := scale - int(c.from.Scale)
 	return c.each(func(k int) bool {
-		x := c.big(k)
+		number := c.big(k)
 		if zeros >= 0 {
-			return put(k, new(big.Int).Mul(x, sqltype.BigPowersOf10[zeros]))
+			return put(k, new(big.Int).Mul(number, sqltype.BigPowersOf10[zeros]))
 		}
-		return put(k, sqltype.DivideRounded(x, -zeros))
+		return put(k, sqltype.DivideRounded(number, -zeros))
 	})
 }
 
@@ -403,9 +403,9 @@ func (c *caster) parseTime(k int) bool {
 
 // CastColumn returns column i of a table as values of another type.
 func CastColumn(ctx context.Context, t *tables.Table, i int, to tables.Type) (*tables.Vector, error) {
-	n := &plan.Node{Op: ast.OpColumn, Column: i, Type: t.Columns()[i].Type}
-	if !n.Type.Equal(to) && n.Type.Kind != tables.Null {
-		n = &plan.Node{Op: ast.OpCast, Type: to, Args: []*plan.Node{n}}
+	node := &plan.Node{Op: ast.OpColumn, Column: i, Type: t.Columns()[i].Type}
+	if !node.Type.Equal(to) && node.Type.Kind != tables.Null {
+		node = &plan.Node{Op: ast.OpCast, Type: to, Args: []*plan.Node{node}}
 	}
-	return New(ctx, []*tables.Table{t}).Column(n, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}})
+	return New(ctx, []*tables.Table{t}).Column(node, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}})
 }

@@ -55,11 +55,11 @@ func (ev *Evaluator) evalCase(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 			now, left = left.split(func(k int) bool { return cond.Bools != nil && cond.Bools[k] && !cond.IsNull(k) })
 		}
 		if value := n.Args[min(i+1, len(n.Args)-1)]; now.b.N > 0 && value.Type.Kind != tables.Null {
-			v, err := ev.Eval(value, now.b)
+			values, err := ev.Eval(value, now.b)
 			if err != nil {
 				return nil, err
 			}
-			out.Take(v, now.rows)
+			out.Take(values, now.rows)
 		}
 	}
 	return out.Build(ev.Strings)
@@ -69,19 +69,19 @@ func (ev *Evaluator) evalCase(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 func (ev *Evaluator) evalCoalesce(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	out := vec.NewChoice(n.Type, b.N)
 	left := subset{b: b}
-	for _, a := range n.Args {
+	for _, node := range n.Args {
 		if left.b.N == 0 {
 			break
 		}
-		if a.Type.Kind == tables.Null {
+		if node.Type.Kind == tables.Null {
 			continue
 		}
-		v, err := ev.Eval(a, left.b)
+		values, err := ev.Eval(node, left.b)
 		if err != nil {
 			return nil, err
 		}
-		out.Take(v, left.rows)
-		_, left = left.split(func(k int) bool { return !v.IsNull(k) })
+		out.Take(values, left.rows)
+		_, left = left.split(func(k int) bool { return !values.IsNull(k) })
 	}
 	return out.Build(ev.Strings)
 }

@@ -31,17 +31,17 @@ func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
 	if ok {
 		return v, nil
 	}
-	c := onlyColumn(n, nil)
-	if c != nil && ev.loaded[c] != nil && n.Type.Kind == tables.Bool {
-		codes, values := ev.loaded[c].Coded()
+	node := onlyColumn(n, nil)
+	if node != nil && ev.loaded[node] != nil && n.Type.Kind == tables.Bool {
+		codes, values := ev.loaded[node].Coded()
 		if values != nil {
 			inner := New(ev.Ctx, nil)
-			inner.loaded[c] = values
-			got, err := inner.Eval(n, &vec.Batch{N: values.Len(), Tables: make([][]int32, c.Table+1)})
+			inner.loaded[node] = values
+			got, err := inner.Eval(n, &vec.Batch{N: values.Len(), Tables: make([][]int32, node.Table+1)})
 			if err != nil {
 				return nil, err
 			}
-			v = &verdict{column: c, codes: codes}
+			v = &verdict{column: node, codes: codes}
 			for k := range v.truth {
 				switch {
 				case got.IsNull(k):
@@ -72,11 +72,11 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 	default:
 		return nil
 	}
-	for _, a := range n.Args {
-		if a.Op == plan.OpLiteral {
+	for _, node := range n.Args {
+		if node.Op == plan.OpLiteral {
 			continue
 		}
-		if c = onlyColumn(a, c); c == nil {
+		if c = onlyColumn(node, c); c == nil {
 			return nil
 		}
 	}

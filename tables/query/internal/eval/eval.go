@@ -72,24 +72,24 @@ func (ev *Evaluator) done() {
 
 // columnOf returns the column of a node, or the field of it that the node names.
 func columnOf(ctx context.Context, t *tables.Table, n *plan.Node) (*tables.Vector, error) {
-	v, err := t.At(ctx, n.Column)
+	values, err := t.At(ctx, n.Column)
 	if err != nil || n.Field == 0 {
-		return v, err
+		return values, err
 	}
-	return v.FieldOf(n.Field - 1), nil
+	return values.FieldOf(n.Field - 1), nil
 }
 
 // load loads the columns of expressions.
 func (ev *Evaluator) load(nodes ...*plan.Node) error {
-	for _, n := range nodes {
-		if n.Op == ast.OpColumn && ev.loaded[n] == nil {
-			v, err := columnOf(ev.Ctx, ev.Tables[n.Table], n)
+	for _, node := range nodes {
+		if node.Op == ast.OpColumn && ev.loaded[node] == nil {
+			values, err := columnOf(ev.Ctx, ev.Tables[node.Table], node)
 			if err != nil {
 				return err
 			}
-			ev.loaded[n] = v
+			ev.loaded[node] = values
 		}
-		if err := ev.load(n.Args...); err != nil {
+		if err := ev.load(node.Args...); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (ev *Evaluator) load(nodes ...*plan.Node) error {
 func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 	if n.Op == ast.OpAnd {
 		var sel []int32 // nil: all
-		for _, a := range n.Args {
+		for _, node := range n.Args {
 			in := b
 			if sel != nil {
 				if len(sel) == 0 {
@@ -109,7 +109,7 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 				}
 				in = b.Take(sel)
 			}
-			got, err := ev.filter(a, in)
+			got, err := ev.filter(node, in)
 			if err != nil {
 				return nil, err
 			}
@@ -128,7 +128,7 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 		}
 		return d.rows(b), nil
 	}
-	v, err := ev.Eval(n, b)
+	values, err := ev.Eval(n, b)
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +136,9 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 		return []int32{}, nil
 	}
 	sel, found := make([]int32, b.N), 0
-	for k, t := range v.Bools {
+	for k, t := range values.Bools {
 		sel[found] = int32(k)
-		if t && (v.Nulls == nil || !v.Nulls[k]) {
+		if t && (values.Nulls == nil || !values.Nulls[k]) {
 			found++
 		}
 	}
@@ -226,13 +226,13 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 			return nil, err
 		}
 		ev.budget.Reset()
-		b := r.Batch(lo, min(size, hi-lo))
-		sel, err := ev.filter(n, b)
+		batch := r.Batch(lo, min(size, hi-lo))
+		sel, err := ev.filter(n, batch)
 		if err != nil {
 			return nil, err
 		}
 		for t := range out.Tables {
-			if source := b.List(t); source != nil {
+			if source := batch.List(t); source != nil {
 				for _, s := range sel {
 					out.Tables[t] = append(out.Tables[t], source[s])
 				}
@@ -257,12 +257,12 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 		return nil, err
 	}
 	if n.Op == ast.OpColumn {
-		v := ev.loaded[n]
+		values := ev.loaded[n]
 		l := r.Tables[n.Table]
-		if l == nil && r.N == v.Len() {
-			return v, nil
+		if l == nil && r.N == values.Len() {
+			return values, nil
 		}
-		return ev.take(v, l, r.N)
+		return ev.take(values, l, r.N)
 	}
 	out := vec.Collector{Type: n.Type}
 	size := sizeFor(n)
@@ -272,19 +272,19 @@ func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
 			return nil, err
 		}
 		ev.budget.Reset()
-		v, err := ev.Eval(n, r.Batch(lo, size))
+		values, err := ev.Eval(n, r.Batch(lo, size))
 		if err != nil {
 			return nil, err
 		}
 		if ev.Hold != nil {
-			if err := ev.Hold(v.Size()); err != nil {
+			if err := ev.Hold(values.Size()); err != nil {
 				return nil, err
 			}
 		}
-		if err := budget.Grow(ev.Ctx, growth*v.Size()); err != nil {
+		if err := budget.Grow(ev.Ctx, growth*values.Size()); err != nil {
 			return nil, err
 		}
-		if err := out.Add(v); err != nil {
+		if err := out.Add(values); err != nil {
 			return nil, err
 		}
 	}
@@ -318,12 +318,12 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 
 func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
 	out := make([]*vec.Vec, len(n.Args))
-	for i, a := range n.Args {
-		if sqltype.RepOf(a.Type) == sqltype.RepOther { // functions of lists read the column themselves, by Vector
+	for i, node := range n.Args {
+		if sqltype.RepOf(node.Type) == sqltype.RepOther { // functions of lists read the column themselves, by Vector
 			continue
 		}
 		var err error
-		if out[i], err = ev.Eval(a, b); err != nil {
+		if out[i], err = ev.Eval(node, b); err != nil {
 			return nil, err
 		}
 	}
@@ -355,14 +355,14 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	case plan.OpScalar:
 		return scalarVec(n.Results, n.Type, b.N), nil
 	case ast.OpIn, ast.OpLike: // only the first argument is computed: the node has the set and the pattern
-		x, err := ev.Eval(n.Args[0], b)
+		values, err := ev.Eval(n.Args[0], b)
 		if err != nil {
 			return nil, err
 		}
 		if n.Op == ast.OpIn {
-			return evalIn(n, x), nil
+			return evalIn(n, values), nil
 		}
-		return ev.like(n, x)
+		return ev.like(n, values)
 	}
 	args, err := ev.args(n, b)
 	if err != nil {
@@ -398,15 +398,15 @@ const keptConstants = 256
 
 // constant returns a literal size times.
 func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
-	c := ev.consts[n]
-	if c == nil {
+	values := ev.consts[n]
+	if values == nil {
 		if len(ev.consts) >= keptConstants {
 			return constantVec(n, size)
 		}
-		c = constantVec(n, vec.BatchRows)
-		ev.consts[n] = c
+		values = constantVec(n, vec.BatchRows)
+		ev.consts[n] = values
 	}
-	v := *c
+	v := *values
 	v.N = size
 	cut := func(s []int64) []int64 {
 		if s == nil {
@@ -434,7 +434,7 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 	if n.Literal.Null || n.Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, size)
 	}
-	v := &vec.Vec{N: size}
+	values := &vec.Vec{N: size}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepInt, sqltype.RepUint:
 		x := n.Literal.Int
@@ -442,25 +442,25 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 			x = int64(sqltype.LowBits(n.Literal.Rat.Num()))
 		}
 		if n.Type.Kind == tables.Bool {
-			v.Bools = vec.Fill(make([]bool, size), x != 0)
+			values.Bools = vec.Fill(make([]bool, size), x != 0)
 		} else {
-			v.Ints = vec.Fill(make([]int64, size), x)
+			values.Ints = vec.Fill(make([]int64, size), x)
 		}
 		if n.Literal.Nanos != 0 {
-			v.High = vec.Fill(make([]int64, size), n.Literal.Nanos)
+			values.High = vec.Fill(make([]int64, size), n.Literal.Nanos)
 		}
 	case sqltype.RepBig:
 		x := sqltype.RoundRat(n.Literal.Rat, int(n.Type.Scale))
-		v.Ints = vec.Fill(make([]int64, size), int64(sqltype.LowBits(x)))
-		v.High = vec.Fill(make([]int64, size), int64(sqltype.LowBits(sqltype.HighBits(x))))
+		values.Ints = vec.Fill(make([]int64, size), int64(sqltype.LowBits(x)))
+		values.High = vec.Fill(make([]int64, size), int64(sqltype.LowBits(sqltype.HighBits(x))))
 	case sqltype.RepFloat:
-		v.Floats = vec.Fill(make([]float64, size), n.Literal.Float)
+		values.Floats = vec.Fill(make([]float64, size), n.Literal.Float)
 	case sqltype.RepBytes:
-		v.Data = []byte(n.Literal.String)
-		v.Lo = make([]uint32, size)
-		v.Hi = vec.Fill(make([]uint32, size), uint32(len(v.Data)))
+		values.Data = []byte(n.Literal.String)
+		values.Lo = make([]uint32, size)
+		values.Hi = vec.Fill(make([]uint32, size), uint32(len(values.Data)))
 	}
-	return v
+	return values
 }
 
 // sizeFor returns how many rows are evaluated at a time. An expression of many nodes may hold a value of each, so its
@@ -469,83 +469,83 @@ func sizeFor(n *plan.Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.W
 
 // read returns a column's values for a batch, without a copy if the rows are consecutive.
 func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
-	c := ev.loaded[n]
+	values := ev.loaded[n]
 	l := b.List(n.Table)
-	v := &vec.Vec{N: b.N}
+	vector := &vec.Vec{N: b.N}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepNone:
 		return vec.AllNull(n.Type, b.N)
 	case sqltype.RepBytes:
-		data, offs := c.Raw()
-		v.Data = data
+		data, offs := values.Raw()
+		vector.Data = data
 		if l == nil {
-			v.Lo, v.Hi = offs[b.Lo:b.Lo+b.N], offs[b.Lo+1:b.Lo+b.N+1]
+			vector.Lo, vector.Hi = offs[b.Lo:b.Lo+b.N], offs[b.Lo+1:b.Lo+b.N+1]
 		} else {
-			v.Lo, v.Hi = make([]uint32, b.N), make([]uint32, b.N)
+			vector.Lo, vector.Hi = make([]uint32, b.N), make([]uint32, b.N)
 			for k, r := range l {
 				if r >= 0 {
-					v.Lo[k], v.Hi[k] = offs[r], offs[r+1]
+					vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
 				}
 			}
 		}
 	case sqltype.RepFloat:
-		v.Floats = vec.Part(c.Floats(), l, b)
+		vector.Floats = vec.Part(values.Floats(), l, b)
 	case sqltype.RepBig:
-		v.Ints = vec.Part(c.Ints(), l, b)
-		if h := c.High(); h != nil {
-			v.High = vec.Part(h, l, b)
+		vector.Ints = vec.Part(values.Ints(), l, b)
+		if h := values.High(); h != nil {
+			vector.High = vec.Part(h, l, b)
 		} else {
-			v.High = make([]int64, b.N)
-			for k, x := range v.Ints {
-				v.High[k] = x >> 63
+			vector.High = make([]int64, b.N)
+			for k, x := range vector.Ints {
+				vector.High[k] = x >> 63
 			}
 		}
 	default:
-		v.Ints = vec.Part(c.Ints(), l, b)
-		if ns := c.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
-			v.High = vec.Part(ns, l, b)
+		vector.Ints = vec.Part(values.Ints(), l, b)
+		if ns := values.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
+			vector.High = vec.Part(ns, l, b)
 		}
 		if n.Type.Kind == tables.Bool {
-			v.Bools = make([]bool, b.N)
-			for k, x := range v.Ints {
-				v.Bools[k] = x != 0
+			vector.Bools = make([]bool, b.N)
+			for k, x := range vector.Ints {
+				vector.Bools[k] = x != 0
 			}
-			v.Ints = nil
+			vector.Ints = nil
 		}
 	}
-	if nulls := c.Nulls(); nulls != nil {
-		v.Nulls = vec.Part(nulls, l, b)
+	if nulls := values.Nulls(); nulls != nil {
+		vector.Nulls = vec.Part(nulls, l, b)
 	}
 	for k, r := range l {
 		if r < 0 {
-			if v.Nulls == nil {
-				v.Nulls = make([]bool, b.N)
+			if vector.Nulls == nil {
+				vector.Nulls = make([]bool, b.N)
 			}
-			v.Nulls[k] = true
+			vector.Nulls[k] = true
 		}
 	}
-	return v
+	return vector
 }
 
 func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
-	a := n.Args[0]
-	v := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	if sqltype.RepOf(a.Type) == sqltype.RepOther {
-		c := ev.loaded[a]
-		for k := range v.Bools {
-			r := b.Row(a.Table, k)
-			v.Bools[k] = (r < 0 || c.Null(r)) != n.Not
+	node := n.Args[0]
+	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	if sqltype.RepOf(node.Type) == sqltype.RepOther {
+		c := ev.loaded[node]
+		for k := range values.Bools {
+			r := b.Row(node.Table, k)
+			values.Bools[k] = (r < 0 || c.Null(r)) != n.Not
 		}
-		return v, nil
+		return values, nil
 	}
-	x, err := ev.Eval(a, b)
+	vector, err := ev.Eval(node, b)
 	if err != nil {
 		return nil, err
 	}
-	for k := range v.Bools {
-		v.Bools[k] = x.IsNull(k) != n.Not
+	for k := range values.Bools {
+		values.Bools[k] = vector.IsNull(k) != n.Not
 	}
-	return v, nil
+	return values, nil
 }
 
 // Columns returns the values of several expressions.
@@ -564,11 +564,11 @@ func (ev *Evaluator) Columns(nodes []*plan.Node, r *vec.Rows) ([]*tables.Vector,
 func (ev *Evaluator) SortKeys(nodes []*plan.Node, by []ast.OrderTerm, rel *vec.Rows) ([]vec.SortKey, error) {
 	keys := make([]vec.SortKey, len(nodes))
 	for i, n := range nodes {
-		v, err := ev.Column(n, rel)
+		values, err := ev.Column(n, rel)
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = vec.SortKey{Values: v, Desc: by[i].Desc, NullsFirst: by[i].NullsFirst}
+		keys[i] = vec.SortKey{Values: values, Desc: by[i].Desc, NullsFirst: by[i].NullsFirst}
 	}
 	return keys, nil
 }

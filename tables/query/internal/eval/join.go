@@ -26,12 +26,12 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node, left bool) (*vec.
 		}
 	}
 	var lkeys, rkeys, rest []*plan.Node
-	for _, t := range terms {
-		l, k := sides(t, tab)
+	for _, node := range terms {
+		l, k := sides(node, tab)
 		if l != nil {
 			lkeys, rkeys = append(lkeys, l), append(rkeys, k)
 		} else {
-			rest = append(rest, t)
+			rest = append(rest, node)
 		}
 	}
 	pairs := &pairs{r: r, tab: tab, left: left, rest: rest, ev: ev}
@@ -218,11 +218,11 @@ func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
 // keyOf returns the key of a row. ok is false if a part of it is null, which equals nothing.
 func keyOf(key []byte, v []*tables.Vector, row int) (out []byte, ok bool) {
 	key = key[:0]
-	for _, c := range v {
-		if c.Null(row) {
+	for _, values := range v {
+		if values.Null(row) {
 			return key, false
 		}
-		key = vec.AppendKey(key, c, row)
+		key = vec.AppendKey(key, values, row)
 	}
 	return key, true
 }

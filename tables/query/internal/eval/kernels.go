@@ -17,69 +17,69 @@ func evalNot(a *plan.Node, x *vec.Vec) *vec.Vec {
 	if a.Type.Kind == tables.Null {
 		return vec.AllNull(sqltype.Bool, x.N)
 	}
-	v := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
+	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
 	for k, t := range x.Bools {
-		v.Bools[k] = !t
+		values.Bools[k] = !t
 	}
-	return v
+	return values
 }
 
 // logic computes AND and OR: a false term (a true one for OR) decides, otherwise a null term makes the result null.
 func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
-	v := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	decides := n.Op == ast.OpOr
-	for k := range v.Bools {
-		v.Bools[k] = !decides
+	for k := range values.Bools {
+		values.Bools[k] = !decides
 	}
 	for _, arg := range n.Args {
-		a, err := ev.Eval(arg, b)
+		vector, err := ev.Eval(arg, b)
 		if err != nil {
 			return nil, err
 		}
-		if v.Nulls == nil && (arg.Type.Kind == tables.Null || a.Nulls != nil) {
-			v.Nulls = make([]bool, b.N)
+		if values.Nulls == nil && (arg.Type.Kind == tables.Null || vector.Nulls != nil) {
+			values.Nulls = make([]bool, b.N)
 		}
 		switch {
 		case arg.Type.Kind == tables.Null:
-			for k := range v.Nulls {
-				v.Nulls[k] = true
+			for k := range values.Nulls {
+				values.Nulls[k] = true
 			}
-		case a.Nulls == nil:
-			for k, t := range a.Bools {
+		case vector.Nulls == nil:
+			for k, t := range vector.Bools {
 				if t == decides {
-					v.Bools[k] = decides
+					values.Bools[k] = decides
 				}
 			}
 		default:
-			for k, t := range a.Bools {
-				if a.Nulls[k] {
-					v.Nulls[k] = true
+			for k, t := range vector.Bools {
+				if vector.Nulls[k] {
+					values.Nulls[k] = true
 				} else if t == decides {
-					v.Bools[k] = decides
+					values.Bools[k] = decides
 				}
 			}
 		}
 	}
-	for k := range v.Nulls {
-		v.Nulls[k] = v.Nulls[k] && v.Bools[k] != decides
+	for k := range values.Nulls {
+		values.Nulls[k] = values.Nulls[k] && values.Bools[k] != decides
 	}
-	return v, nil
+	return values, nil
 }
 
 func evalIsBool(n *plan.Node, x *vec.Vec) *vec.Vec {
-	v := &vec.Vec{N: x.N, Bools: make([]bool, x.N)}
+	values := &vec.Vec{N: x.N, Bools: make([]bool, x.N)}
 	want := n.Name == "TRUE"
-	for k := range v.Bools {
+	for k := range values.Bools {
 		is := !x.IsNull(k) && x.Bools[k] == want
-		v.Bools[k] = is != n.Not
+		values.Bools[k] = is != n.Not
 	}
-	return v
+	return values
 }
 
 func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
-	a, b := args[0], args[1]
-	l, r := n.Args[0].Type, n.Args[1].Type
-	none := l.Kind == tables.Null || r.Kind == tables.Null
+	values, vector := args[0], args[1]
+	typ, r := n.Args[0].Type, n.Args[1].Type
+	none := typ.Kind == tables.Null || r.Kind == tables.Null
 	if none && n.Op == ast.OpCompare {
 		return vec.AllNull(sqltype.Bool, size)
 	}
@@ -90,27 +90,27 @@ func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
 	}
 	switch {
 	case none:
-	case l.Kind == tables.Bool:
-		compareInts(name, truths(a), truths(b), v.Bools)
-	case sqltype.RepOf(l) == sqltype.RepFloat:
-		compareFloats(name, a.Floats, b.Floats, v.Bools)
-	case sqltype.RepOf(l) == sqltype.RepBytes:
-		compareBytes(name, a, b, v.Bools)
-	case sqltype.RepOf(l) == sqltype.RepBig:
-		compareBigs(name, a, b, v.Bools)
-	case sqltype.RepOf(l) == sqltype.RepUint:
-		compareUints(name, a.Ints, b.Ints, v.Bools)
-	case a.High != nil || b.High != nil:
-		compareTimes(name, a, b, v.Bools)
+	case typ.Kind == tables.Bool:
+		compareInts(name, truths(values), truths(vector), v.Bools)
+	case sqltype.RepOf(typ) == sqltype.RepFloat:
+		compareFloats(name, values.Floats, vector.Floats, v.Bools)
+	case sqltype.RepOf(typ) == sqltype.RepBytes:
+		compareBytes(name, values, vector, v.Bools)
+	case sqltype.RepOf(typ) == sqltype.RepBig:
+		compareBigs(name, values, vector, v.Bools)
+	case sqltype.RepOf(typ) == sqltype.RepUint:
+		compareUints(name, values.Ints, vector.Ints, v.Bools)
+	case values.High != nil || vector.High != nil:
+		compareTimes(name, values, vector, v.Bools)
 	default:
-		compareInts(name, a.Ints, b.Ints, v.Bools)
+		compareInts(name, values.Ints, vector.Ints, v.Bools)
 	}
 	if n.Op == ast.OpCompare {
-		v.Nulls = vec.EitherNull(a, b)
+		v.Nulls = vec.EitherNull(values, vector)
 		return v
 	}
 	for k := range v.Bools {
-		an, bn := a.IsNull(k), b.IsNull(k)
+		an, bn := values.IsNull(k), vector.IsNull(k)
 		same := an && bn || !an && !bn && v.Bools[k]
 		v.Bools[k] = same == n.Not
 	}
@@ -266,23 +266,23 @@ func evalArith(n *plan.Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, size), nil
 	}
-	v := &vec.Vec{N: size, Nulls: vec.EitherNull(a, b)}
+	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a, b)}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepFloat:
-		v.Floats = make([]float64, size)
-		arithFloats(n.Name, a.Floats, b.Floats, v.Floats)
+		values.Floats = make([]float64, size)
+		arithFloats(n.Name, a.Floats, b.Floats, values.Floats)
 		if n.Type.Bits < 64 {
-			for k, x := range v.Floats {
-				v.Floats[k] = float64(float32(x))
+			for k, x := range values.Floats {
+				values.Floats[k] = float64(float32(x))
 			}
 		}
-		return v, nil
+		return values, nil
 	case sqltype.RepBig:
-		return v, arithBigs(n, a, b, v)
+		return values, arithBigs(n, a, b, values)
 	case sqltype.RepUint:
-		return v, arithInts(n.Name, a.Ints, b.Ints, v, uintOp)
+		return values, arithInts(n.Name, a.Ints, b.Ints, values, uintOp)
 	}
-	return v, arithInts(n.Name, a.Ints, b.Ints, v, intOp)
+	return values, arithInts(n.Name, a.Ints, b.Ints, values, intOp)
 }
 
 func arithFloats(name string, a, b, out []float64) {
@@ -315,14 +315,14 @@ func arithBigs(n *plan.Node, a, b, v *vec.Vec) error {
 		if v.IsNull(k) {
 			continue
 		}
-		x, y := sqltype.ToBig(a.High[k], a.Ints[k]), sqltype.ToBig(b.High[k], b.Ints[k])
+		number, y := sqltype.ToBig(a.High[k], a.Ints[k]), sqltype.ToBig(b.High[k], b.Ints[k])
 		switch {
 		case n.Name == "+":
-			x.Add(x, y)
+			number.Add(number, y)
 		case n.Name == "-":
-			x.Sub(x, y)
+			number.Sub(number, y)
 		case n.Name == "*":
-			x.Mul(x, y)
+			number.Mul(number, y)
 		case y.Sign() == 0: // a division by 0 is null
 			if !owned {
 				v.Nulls, owned = append(make([]bool, 0, v.N), v.Nulls...)[:v.N], true
@@ -330,14 +330,14 @@ func arithBigs(n *plan.Node, a, b, v *vec.Vec) error {
 			v.Nulls[k] = true
 			continue
 		case n.Name == "//":
-			x.Quo(x, y)
+			number.Quo(number, y)
 		default:
-			x.Rem(x, y)
+			number.Rem(number, y)
 		}
-		if !sqltype.Within(x, lo, hi) {
+		if !sqltype.Within(number, lo, hi) {
 			return sqltype.ErrWide
 		}
-		v.Ints[k], v.High[k] = int64(sqltype.LowBits(x)), int64(sqltype.LowBits(sqltype.HighBits(x)))
+		v.Ints[k], v.High[k] = int64(sqltype.LowBits(number)), int64(sqltype.LowBits(sqltype.HighBits(number)))
 	}
 	return nil
 }
@@ -414,46 +414,46 @@ func uintOp(name string, a, b int64) (int64, bool) {
 }
 
 func evalMinus(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
-	v := &vec.Vec{N: x.N, Nulls: x.Nulls}
+	values := &vec.Vec{N: x.N, Nulls: x.Nulls}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepNone:
 		return x, nil
 	case sqltype.RepFloat:
-		v.Floats = make([]float64, x.N)
+		values.Floats = make([]float64, x.N)
 		for k, f := range x.Floats {
-			v.Floats[k] = -f
+			values.Floats[k] = -f
 		}
-		return v, nil
+		return values, nil
 	case sqltype.RepBig:
-		v.Ints, v.High = make([]int64, x.N), make([]int64, x.N)
+		values.Ints, values.High = make([]int64, x.N), make([]int64, x.N)
 		for k := range x.N {
-			v.Ints[k], v.High[k] = sqltype.Negate(x.Ints[k], x.High[k])
-			if v.High[k] == math.MinInt64 && x.High[k] == math.MinInt64 && !x.IsNull(k) {
+			values.Ints[k], values.High[k] = sqltype.Negate(x.Ints[k], x.High[k])
+			if values.High[k] == math.MinInt64 && x.High[k] == math.MinInt64 && !x.IsNull(k) {
 				return nil, sqltype.ErrWide
 			}
 		}
-		return v, nil
+		return values, nil
 	}
-	v.Ints = make([]int64, x.N)
+	values.Ints = make([]int64, x.N)
 	for k, i := range x.Ints {
 		if i == math.MinInt64 && !x.IsNull(k) {
 			return nil, ErrOverflow
 		}
-		v.Ints[k] = -i
+		values.Ints[k] = -i
 	}
-	return v, nil
+	return values, nil
 }
 
 func (ev *Evaluator) concat(args []*vec.Vec, size int) (*vec.Vec, error) {
-	a, b := args[0], args[1]
-	if a.Lo == nil || b.Lo == nil {
+	values, vector := args[0], args[1]
+	if values.Lo == nil || vector.Lo == nil {
 		return vec.AllNull(sqltype.String, size), nil
 	}
 	w := ev.Strings(size)
-	w.Vec.Nulls = vec.EitherNull(a, b)
+	w.Vec.Nulls = vec.EitherNull(values, vector)
 	for k := range size {
 		if !w.Vec.IsNull(k) {
-			w.Add(a.Bytes(k), b.Bytes(k))
+			w.Add(values.Bytes(k), vector.Bytes(k))
 		}
 		w.End(k)
 	}

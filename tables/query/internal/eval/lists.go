@@ -11,11 +11,11 @@ import (
 // false.
 func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
 	f func(k int, child *tables.Vector, lo, hi int) bool) {
-	c := ev.Vector(a)
+	values := ev.Vector(a)
 	for k := range b.N {
 		r := b.Row(a.Table, k)
-		if r >= 0 && !c.Null(r) {
-			child, lo, hi := c.List(r)
+		if r >= 0 && !values.Null(r) {
+			child, lo, hi := values.List(r)
 			if f(k, child, lo, hi) {
 				continue
 			}
@@ -29,48 +29,48 @@ func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
 
 // index computes list[i]. Lists count from 1, and from their end if i is negative; outside the list the result is null.
 func (ev *Evaluator) index(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
-	a := n.Args[0]
-	x, err := ev.Eval(n.Args[1], b)
+	node := n.Args[0]
+	values, err := ev.Eval(n.Args[1], b)
 	if err != nil {
 		return nil, err
 	}
-	if x.Ints == nil {
+	if values.Ints == nil {
 		return vec.AllNull(n.Type, b.N), nil
 	}
-	v := vec.AllNull(n.Type, b.N)
-	v.Nulls = nil
-	EachList(ev, a, b, v, func(k int, child *tables.Vector, lo, hi int) bool {
-		i := x.Ints[k]
+	vector := vec.AllNull(n.Type, b.N)
+	vector.Nulls = nil
+	EachList(ev, node, b, vector, func(k int, child *tables.Vector, lo, hi int) bool {
+		i := values.Ints[k]
 		if i < 0 {
 			i += int64(hi - lo)
 		} else {
 			i--
 		}
-		if x.IsNull(k) || i < 0 || i >= int64(hi-lo) || child.Null(lo+int(i)) {
+		if values.IsNull(k) || i < 0 || i >= int64(hi-lo) || child.Null(lo+int(i)) {
 			return false
 		}
 		e := lo + int(i)
 		switch sqltype.RepOf(n.Type) {
 		case sqltype.RepFloat:
-			v.Floats[k] = child.Float(e)
+			vector.Floats[k] = child.Float(e)
 		case sqltype.RepBytes:
-			v.Data, _ = child.Raw()
+			vector.Data, _ = child.Raw()
 			_, offs := child.Raw()
-			v.Lo[k], v.Hi[k] = offs[e], offs[e+1]
+			vector.Lo[k], vector.Hi[k] = offs[e], offs[e+1]
 		case sqltype.RepBig:
-			v.Ints[k] = child.Ints()[e]
-			v.High[k] = v.Ints[k] >> 63
+			vector.Ints[k] = child.Ints()[e]
+			vector.High[k] = vector.Ints[k] >> 63
 			if h := child.High(); h != nil {
-				v.High[k] = h[e]
+				vector.High[k] = h[e]
 			}
 		default:
 			if n.Type.Kind == tables.Bool {
-				v.Bools[k] = child.Int(e) != 0
+				vector.Bools[k] = child.Int(e) != 0
 			} else {
-				v.Ints[k] = child.Int(e)
+				vector.Ints[k] = child.Int(e)
 			}
 		}
 		return true
 	})
-	return v, nil
+	return vector, nil
 }

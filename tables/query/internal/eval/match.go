@@ -11,29 +11,29 @@ import (
 )
 
 func evalIn(n *plan.Node, x *vec.Vec) *vec.Vec {
-	s := n.Set
-	v := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: x.Nulls}
-	if s.Ints != nil {
+	set := n.Set
+	values := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: x.Nulls}
+	if set.Ints != nil {
 		for k, i := range x.Ints {
-			v.Bools[k] = s.Ints[i]
+			values.Bools[k] = set.Ints[i]
 		}
 	} else {
-		for k := range v.Bools {
-			v.Bools[k] = s.Strings[string(x.Bytes(k))]
+		for k := range values.Bools {
+			values.Bools[k] = set.Strings[string(x.Bytes(k))]
 		}
 	}
-	if s.Null { // a value that is not found may equal the unknown one
-		v.Nulls = append(make([]bool, 0, x.N), x.Nulls...)[:x.N]
-		for k, t := range v.Bools {
-			v.Nulls[k] = v.Nulls[k] || !t
+	if set.Null { // a value that is not found may equal the unknown one
+		values.Nulls = append(make([]bool, 0, x.N), x.Nulls...)[:x.N]
+		for k, t := range values.Bools {
+			values.Nulls[k] = values.Nulls[k] || !t
 		}
 	}
 	if n.Not {
-		for k := range v.Bools {
-			v.Bools[k] = !v.Bools[k]
+		for k := range values.Bools {
+			values.Bools[k] = !values.Bools[k]
 		}
 	}
-	return v
+	return values
 }
 
 func (ev *Evaluator) like(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
@@ -41,8 +41,8 @@ func (ev *Evaluator) like(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 		return vec.AllNull(sqltype.Bool, x.N), nil
 	}
 	goesOn := func(read int) bool { return ev.budget.Read(read) == nil }
-	v := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
-	for k := range v.Bools {
+	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
+	for k := range values.Bools {
 		if x.IsNull(k) {
 			continue
 		}
@@ -50,10 +50,10 @@ func (ev *Evaluator) like(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 		if n.Like.Fold {
 			s = bytes.Map(unicode.ToLower, s)
 		}
-		v.Bools[k] = n.Like.Match(s, goesOn) != n.Not
+		values.Bools[k] = n.Like.Match(s, goesOn) != n.Not
 		if err := ev.budget.Read(len(s)); err != nil {
 			return nil, err
 		}
 	}
-	return v, nil
+	return values, nil
 }

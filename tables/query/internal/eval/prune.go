@@ -48,35 +48,35 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 		n.Args[0].Field > 0 || n.Args[1].Literal == nil || n.Args[1].Literal.Null {
 		return r, false
 	}
-	c, l := n.Args[0], n.Args[1].Literal
-	if !c.Type.Equal(n.Args[1].Type) {
-		if c.Type.Kind != tables.Float64 || n.Args[1].Type.Kind != tables.Float64 {
+	node, literal := n.Args[0], n.Args[1].Literal
+	if !node.Type.Equal(n.Args[1].Type) {
+		if node.Type.Kind != tables.Float64 || n.Args[1].Type.Kind != tables.Float64 {
 			return r, false
 		}
 	}
 	var x any
 	switch {
-	case c.Type.Kind == tables.String:
-		x = l.String
-	case c.Type.Kind == tables.Float64 && l.Float == l.Float:
-		x = l.Float
-	case sqltype.RepOf(c.Type) == sqltype.RepInt && c.Type.Kind != tables.Bool:
-		v := l.Int
-		if l.Rat != nil {
-			v = int64(sqltype.LowBits(l.Rat.Num()))
+	case node.Type.Kind == tables.String:
+		x = literal.String
+	case node.Type.Kind == tables.Float64 && literal.Float == literal.Float:
+		x = literal.Float
+	case sqltype.RepOf(node.Type) == sqltype.RepInt && node.Type.Kind != tables.Bool:
+		v := literal.Int
+		if literal.Rat != nil {
+			v = int64(sqltype.LowBits(literal.Rat.Num()))
 		}
 		x = v
 	default:
 		return r, false
 	}
-	r.Column = c.Column
+	r.Column = node.Column
 	switch n.Name {
 	case "=":
 		r.Lo, r.Hi = x, x
 	case "<", "<=":
 		r.Hi = x
 	case ">", ">=":
-		if c.Type.Kind == tables.Float64 {
+		if node.Type.Kind == tables.Float64 {
 			return r, false // NaN is above every number, and writers leave it out of the bounds
 		}
 		r.Lo = x

@@ -16,23 +16,23 @@ func scalarVec(v *plan.Results, t tables.Type, n int) *vec.Vec {
 
 // evalInResults computes for each value whether a query returned it: null if it did not but returned NULL.
 func evalInResults(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
-	v := n.Results
+	results := n.Results
 	out := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: make([]bool, x.N)}
-	c := vec.Collector{Type: n.Args[0].Type}
-	if err := c.Add(x); err != nil {
+	collector := vec.Collector{Type: n.Args[0].Type}
+	if err := collector.Add(x); err != nil {
 		return nil, err
 	}
-	values := c.Vector()
+	values := collector.Vector()
 	var key []byte
 	for k := range x.N {
 		if values.Null(k) {
-			out.Nulls[k] = v.N > 0 // NULL IN (no rows) is false
+			out.Nulls[k] = results.N > 0 // NULL IN (no rows) is false
 			out.Bools[k] = n.Not
 			continue
 		}
 		key = vec.AppendKey(key[:0], values, k)
-		found := v.Keys.Find(key) >= 0
-		out.Bools[k], out.Nulls[k] = found != n.Not, !found && v.HasNull
+		found := results.Keys.Find(key) >= 0
+		out.Bools[k], out.Nulls[k] = found != n.Not, !found && results.HasNull
 	}
 	return out, nil
 }

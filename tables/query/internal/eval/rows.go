@@ -26,16 +26,16 @@ func (r Row) Has(i int) bool { return i < len(r.Args) }
 
 // Nulls returns in which rows an argument is null; all reports that an argument is the literal NULL.
 func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
-	for i, a := range args {
+	for i, values := range args {
 		if n.Args[i].Type.Kind == tables.Null {
 			return nil, true
 		}
 		switch {
-		case a.Nulls == nil:
+		case values.Nulls == nil:
 		case nulls == nil:
-			nulls = a.Nulls
+			nulls = values.Nulls
 		default:
-			nulls = vec.EitherNull(&vec.Vec{N: a.N, Nulls: nulls}, a)
+			nulls = vec.EitherNull(&vec.Vec{N: values.N, Nulls: nulls}, values)
 		}
 	}
 	return nulls, false
@@ -66,12 +66,12 @@ func eachRow[T any](ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Bat
 	if allNull {
 		return vec.AllNull(n.Type, b.N), nil
 	}
-	v := &vec.Vec{N: b.N, Nulls: nulls}
+	vector := &vec.Vec{N: b.N, Nulls: nulls}
 	values := make([]T, b.N)
-	*out(v) = values
+	*out(vector) = values
 	read := texts(args)
 	for k := range values {
-		if v.IsNull(k) {
+		if vector.IsNull(k) {
 			continue
 		}
 		err := ev.Read(sizeAt(read, k))
@@ -82,7 +82,7 @@ func eachRow[T any](ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Bat
 			return nil, err
 		}
 	}
-	return v, nil
+	return vector, nil
 }
 
 // Ints makes an evaluation of a function of a row that returns an integer, date, time or timestamp.

@@ -11,15 +11,15 @@ func evalShift(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 	if x.Ints == nil || n.Args[0].Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, x.N), nil
 	}
-	v := &vec.Vec{N: x.N, Nulls: x.Nulls, High: x.High, Ints: make([]int64, x.N)}
+	values := &vec.Vec{N: x.N, Nulls: x.Nulls, High: x.High, Ints: make([]int64, x.N)}
 	for k, us := range x.Ints {
-		if v.IsNull(k) {
+		if values.IsNull(k) {
 			continue
 		}
 		var ok bool
-		if v.Ints[k], ok = n.Interval.AddTo(us); !ok {
+		if values.Ints[k], ok = n.Interval.AddTo(us); !ok {
 			return nil, clock.ErrRange
 		}
 	}
-	return v, nil
+	return values, nil
 }

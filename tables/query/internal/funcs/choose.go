@@ -17,35 +17,36 @@ func bindCoalesce(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.No
 	if len(args) == 0 {
 		return nil, bind.WrongArguments(f, args)
 	}
-	args, t, err := b.ToCommonType(f.Names[0], args)
+	args, typ, err := b.ToCommonType(f.Names[0], args)
 	if err != nil {
 		return nil, err
 	}
-	return b.Intern(&plan.Node{Op: plan.OpCoalesce, Call: f, Type: t, Args: args})
+	return b.Intern(&plan.Node{Op: plan.OpCoalesce, Call: f, Type: typ, Args: args})
 }
 
 func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) == 0 {
 		return nil, bind.WrongArguments(f, args)
 	}
-	args, t, err := b.ToCommonType(f.Names[0], args)
+	args, typ, err := b.ToCommonType(f.Names[0], args)
 	if err != nil {
 		return nil, err
 	}
-	return b.Call(f, t, args...)
+	return b.Call(f, typ, args...)
 }
 
 // extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (sign -1), which ignore nulls.
 func extremeOf(sign int) func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		out := vec.NewChoice(n.Type, b.N)
-		for i, a := range args {
+		for i, values := range args {
 			if n.Args[i].Type.Kind == tables.Null {
 				continue
 			}
 			for k := range b.N {
-				if !a.IsNull(k) && (out.From[k] == nil || sign*vec.OrderAt(n.Type, a, k, out.From[k], k) > 0) {
-					out.From[k], out.At[k] = a, int32(k)
+				if !values.IsNull(k) && (out.From[k] == nil || sign*vec.OrderAt(n.Type, values, k, out.From[k],
+					k) > 0) {
+					out.From[k], out.At[k] = values, int32(k)
 				}
 			}
 		}
@@ -120,20 +121,20 @@ func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, e
 
 func evalLen(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	if a := n.Args[0]; a.Type.Kind == tables.List {
-		v := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
-		eval.EachList(ev, a, b, v, func(k int, _ *tables.Vector, lo, hi int) bool {
-			v.Ints[k] = int64(hi - lo)
+		values := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
+		eval.EachList(ev, a, b, values, func(k int, _ *tables.Vector, lo, hi int) bool {
+			values.Ints[k] = int64(hi - lo)
 			return true
 		})
-		return v, nil
+		return values, nil
 	}
-	x := args[0]
-	if x.Lo == nil {
+	vector := args[0]
+	if vector.Lo == nil {
 		return vec.AllNull(sqltype.Int64, b.N), nil
 	}
-	v := &vec.Vec{N: b.N, Nulls: x.Nulls, Ints: make([]int64, b.N)}
+	v := &vec.Vec{N: b.N, Nulls: vector.Nulls, Ints: make([]int64, b.N)}
 	for k := range v.Ints {
-		v.Ints[k] = int64(utf8.RuneCount(x.Bytes(k)))
+		v.Ints[k] = int64(utf8.RuneCount(vector.Bytes(k)))
 	}
 	return v, nil
 }
@@ -147,24 +148,24 @@ func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.No
 		return nil, sqlerr.Unsupported("%s of other than a column and a literal", f.Names[0])
 	}
 	elem := *args[0].Type.Elem
-	x := args[1]
+	node := args[1]
 	switch {
-	case x.Literal.Null:
-	case elem.Kind == tables.String && x.Type.Kind == tables.String:
-	case sqltype.IsInteger(elem) && x.Literal.Rat != nil:
-	case elem.Kind == tables.Float64 && (x.Literal.Rat != nil || x.Type.Kind == tables.Float64):
+	case node.Literal.Null:
+	case elem.Kind == tables.String && node.Type.Kind == tables.String:
+	case sqltype.IsInteger(elem) && node.Literal.Rat != nil:
+	case elem.Kind == tables.Float64 && (node.Literal.Rat != nil || node.Type.Kind == tables.Float64):
 		var err error
-		if x, err = b.Convert(x, elem); err != nil {
+		if node, err = b.Convert(node, elem); err != nil {
 			return nil, err
 		}
 	default:
-		return nil, sqlerr.Unsupported("%s of types %s and %s", f.Names[0], plan.TypeName(args[0]), plan.TypeName(x))
+		return nil, sqlerr.Unsupported("%s of types %s and %s", f.Names[0], plan.TypeName(args[0]), plan.TypeName(node))
 	}
-	return b.Call(f, sqltype.Bool, args[0], x)
+	return b.Call(f, sqltype.Bool, args[0], node)
 }
 
 func evalListContains(ev plan.Evaluator, n *plan.Node, _ []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	a, x := n.Args[0], n.Args[1]
+	node, x := n.Args[0], n.Args[1]
 	if x.Literal.Null {
 		return vec.AllNull(sqltype.Bool, b.N), nil
 	}
@@ -172,26 +173,26 @@ func evalListContains(ev plan.Evaluator, n *plan.Node, _ []*vec.Vec, b *vec.Batc
 	var whole bool
 	var i int64
 	if x.Literal.Rat != nil {
-		if a.Type.Elem.Kind == tables.Uint64 {
-			lo, hi = sqltype.Limits(*a.Type.Elem)
+		if node.Type.Elem.Kind == tables.Uint64 {
+			lo, hi = sqltype.Limits(*node.Type.Elem)
 		}
 		whole = x.Literal.Rat.IsInt() && sqltype.Within(x.Literal.Rat.Num(), lo, hi)
 		i = int64(sqltype.LowBits(x.Literal.Rat.Num()))
 	}
-	v := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	eval.EachList(ev, a, b, v, func(k int, child *tables.Vector, lo, hi int) bool {
-		for e := lo; e < hi && !v.Bools[k]; e++ {
+	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	eval.EachList(ev, node, b, values, func(k int, child *tables.Vector, lo, hi int) bool {
+		for e := lo; e < hi && !values.Bools[k]; e++ {
 			switch {
 			case child.Null(e):
 			case child.Kind() == tables.String:
-				v.Bools[k] = string(child.Bytes(e)) == x.Literal.String
+				values.Bools[k] = string(child.Bytes(e)) == x.Literal.String
 			case child.Kind() == tables.Float64:
-				v.Bools[k] = vec.OrderFloat(child.Float(e), x.Literal.Float) == 0
+				values.Bools[k] = vec.OrderFloat(child.Float(e), x.Literal.Float) == 0
 			default:
-				v.Bools[k] = whole && child.Int(e) == i
+				values.Bools[k] = whole && child.Int(e) == i
 			}
 		}
 		return true
 	})
-	return v, nil
+	return values, nil
 }

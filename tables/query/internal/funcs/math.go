@@ -175,44 +175,44 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 		}
 		digit = digits(x.Int64())
 	}
-	x, t := args[0], args[0].Type
+	node, typ := args[0], args[0].Type
 	switch {
-	case t.Kind == tables.Decimal:
-		t.Scale = uint8(min(max(int(digit), 0), int(t.Scale)))
-	case sqltype.IsInteger(t) && (sqltype.RepOf(t) != sqltype.RepInt || x.Literal != nil && digit < 0):
-		return nil, sqlerr.Unsupported("round of type %s", plan.TypeName(x))
-	case sqltype.IsInteger(t) && digit >= 0:
-		return x, nil
+	case typ.Kind == tables.Decimal:
+		typ.Scale = uint8(min(max(int(digit), 0), int(typ.Scale)))
+	case sqltype.IsInteger(typ) && (sqltype.RepOf(typ) != sqltype.RepInt || node.Literal != nil && digit < 0):
+		return nil, sqlerr.Unsupported("round of type %s", plan.TypeName(node))
+	case sqltype.IsInteger(typ) && digit >= 0:
+		return node, nil
 	}
 	number, err := b.Literal(sqltype.Int64, plan.Literal{Int: int64(digit), Rat: big.NewRat(int64(digit), 1)})
 	if err != nil {
 		return nil, err
 	}
-	return b.Call(f, t, x, number)
+	return b.Call(f, typ, node, number)
 }
 
 func evalRound(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	places := int(n.Args[1].Literal.Int)
-	x := args[0]
-	v := &vec.Vec{N: b.N, Nulls: x.Nulls}
+	values := args[0]
+	vector := &vec.Vec{N: b.N, Nulls: values.Nulls}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepFloat:
-		v.Floats = make([]float64, b.N)
-		for k, f := range x.Floats {
-			v.Floats[k] = roundFloat(f, places)
+		vector.Floats = make([]float64, b.N)
+		for k, f := range values.Floats {
+			vector.Floats[k] = roundFloat(f, places)
 			if n.Type.Bits < 64 {
-				v.Floats[k] = float64(float32(v.Floats[k]))
+				vector.Floats[k] = float64(float32(vector.Floats[k]))
 			}
 		}
-		return v, nil
+		return vector, nil
 	case sqltype.RepBig:
-		return v, roundDecimals(v, x, int(n.Args[0].Type.Scale), places)
+		return vector, roundDecimals(vector, values, int(n.Args[0].Type.Scale), places)
 	case sqltype.RepInt:
-		v.Ints = make([]int64, b.N)
-		for k, i := range x.Ints {
-			v.Ints[k] = roundInt(i, -places)
+		vector.Ints = make([]int64, b.N)
+		for k, i := range values.Ints {
+			vector.Ints[k] = roundInt(i, -places)
 		}
-		return v, nil
+		return vector, nil
 	}
 	return vec.AllNull(n.Type, b.N), nil
 }
@@ -280,48 +280,49 @@ func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 		}
 		return nil, bind.WrongArguments(f, args)
 	}
-	x, t := args[0], args[0].Type
+	node, typ := args[0], args[0].Type
 	switch {
-	case t.Kind == tables.Decimal:
-		t.Scale = 0
-	case sqltype.IsInteger(t) && f.Names[0] == "trunc":
-		return x, nil
-	case sqltype.IsInteger(t):
+	case typ.Kind == tables.Decimal:
+		typ.Scale = 0
+	case sqltype.IsInteger(typ) && f.Names[0] == "trunc":
+		return node, nil
+	case sqltype.IsInteger(typ):
 		var err error
-		if x, err = b.Convert(x, sqltype.Double); err != nil {
+		if node, err = b.Convert(node, sqltype.Double); err != nil {
 			return nil, err
 		}
-		t = sqltype.Double
+		typ = sqltype.Double
 	}
-	return b.Call(f, t, x)
+	return b.Call(f, typ, node)
 }
 
 func evalWhole(f func(x float64) float64) plan.Evaluation {
 	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		x := args[0]
-		v := &vec.Vec{N: b.N, Nulls: x.Nulls}
+		values := args[0]
+		vector := &vec.Vec{N: b.N, Nulls: values.Nulls}
 		switch sqltype.RepOf(n.Type) {
 		case sqltype.RepFloat:
-			v.Floats = make([]float64, b.N)
-			for k, y := range x.Floats {
-				v.Floats[k] = f(y)
+			vector.Floats = make([]float64, b.N)
+			for k, y := range values.Floats {
+				vector.Floats[k] = f(y)
 			}
-			return v, nil
+			return vector, nil
 		case sqltype.RepBig:
-			v.Ints, v.High = make([]int64, b.N), make([]int64, b.N)
+			vector.Ints, vector.High = make([]int64, b.N), make([]int64, b.N)
 			factor := sqltype.BigPowersOf10[n.Args[0].Type.Scale]
 			up, down := f(0.5) > 0.5, f(-0.5) < -0.5
 			for k := range b.N {
-				y, rest := new(big.Int).QuoRem(sqltype.ToBig(x.High[k], x.Ints[k]), factor, new(big.Int))
+				number, rest := new(big.Int).QuoRem(sqltype.ToBig(values.High[k], values.Ints[k]), factor, new(big.Int))
 				switch {
 				case rest.Sign() > 0 && up:
-					y.Add(y, big.NewInt(1))
+					number.Add(number, big.NewInt(1))
 				case rest.Sign() < 0 && down:
-					y.Sub(y, big.NewInt(1))
+					number.Sub(number, big.NewInt(1))
 				}
-				v.Ints[k], v.High[k] = int64(sqltype.LowBits(y)), int64(sqltype.LowBits(sqltype.HighBits(y)))
+				vector.Ints[k], vector.High[k] = int64(sqltype.LowBits(number)),
+					int64(sqltype.LowBits(sqltype.HighBits(number)))
 			}
-			return v, nil
+			return vector, nil
 		}
 		return vec.AllNull(n.Type, b.N), nil
 	}
@@ -331,43 +332,43 @@ func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, e
 	if len(args) != 1 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
 	}
-	t := args[0].Type
-	switch t.Kind {
+	typ := args[0].Type
+	switch typ.Kind {
 	case tables.Int64:
-		t = sqltype.Int64
+		typ = sqltype.Int64
 	case tables.Uint64:
 		return args[0], nil
 	}
-	return b.Call(f, t, args...)
+	return b.Call(f, typ, args...)
 }
 
 func evalAbs(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	x := args[0]
-	v := &vec.Vec{N: x.N, Nulls: x.Nulls}
+	values := args[0]
+	vector := &vec.Vec{N: values.N, Nulls: values.Nulls}
 	switch sqltype.RepOf(n.Type) {
 	case sqltype.RepFloat:
-		v.Floats = make([]float64, x.N)
-		for k, y := range x.Floats {
-			v.Floats[k] = math.Abs(y)
+		vector.Floats = make([]float64, values.N)
+		for k, y := range values.Floats {
+			vector.Floats[k] = math.Abs(y)
 		}
-		return v, nil
+		return vector, nil
 	case sqltype.RepBig:
-		v.Ints, v.High = make([]int64, x.N), make([]int64, x.N)
-		for k := range x.N {
-			if v.Ints[k], v.High[k] = x.Ints[k], x.High[k]; x.High[k] < 0 {
-				v.Ints[k], v.High[k] = sqltype.Negate(x.Ints[k], x.High[k])
+		vector.Ints, vector.High = make([]int64, values.N), make([]int64, values.N)
+		for k := range values.N {
+			if vector.Ints[k], vector.High[k] = values.Ints[k], values.High[k]; values.High[k] < 0 {
+				vector.Ints[k], vector.High[k] = sqltype.Negate(values.Ints[k], values.High[k])
 			}
 		}
-		return v, nil
+		return vector, nil
 	case sqltype.RepInt:
-		v.Ints = make([]int64, x.N)
-		for k, y := range x.Ints {
-			if y == math.MinInt64 && !x.IsNull(k) {
+		vector.Ints = make([]int64, values.N)
+		for k, y := range values.Ints {
+			if y == math.MinInt64 && !values.IsNull(k) {
 				return nil, eval.ErrOverflow
 			}
-			v.Ints[k] = max(y, -y)
+			vector.Ints[k] = max(y, -y)
 		}
-		return v, nil
+		return vector, nil
 	}
 	return vec.AllNull(n.Type, b.N), nil
 }

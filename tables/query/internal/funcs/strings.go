@@ -374,14 +374,14 @@ func evalConcatWith(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Bat
 			continue
 		}
 		first := true
-		for i, a := range args[1:] {
-			if n.Args[i+1].Type.Kind == tables.Null || a.IsNull(k) {
+		for i, values := range args[1:] {
+			if n.Args[i+1].Type.Kind == tables.Null || values.IsNull(k) {
 				continue
 			}
 			if !first {
 				w.Add(args[0].Bytes(k))
 			}
-			w.Add(a.Bytes(k))
+			w.Add(values.Bytes(k))
 			first = false
 		}
 		w.End(k)

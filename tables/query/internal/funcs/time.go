@@ -133,23 +133,23 @@ func (p *datePart) eval(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.
 		}
 		return clock.Time(x)
 	}
-	x := args[0]
-	if x.Ints == nil {
+	values := args[0]
+	if values.Ints == nil {
 		return vec.AllNull(n.Type, b.N), nil
 	}
-	v := &vec.Vec{N: b.N, Nulls: x.Nulls}
+	vector := &vec.Vec{N: b.N, Nulls: values.Nulls}
 	if p.epoch {
-		v.Floats = make([]float64, b.N)
-		for k, t := range x.Ints {
-			v.Floats[k] = float64(instant(t).UnixMicro()) / 1e6
+		vector.Floats = make([]float64, b.N)
+		for k, t := range values.Ints {
+			vector.Floats[k] = float64(instant(t).UnixMicro()) / 1e6
 		}
-		return v, nil
+		return vector, nil
 	}
-	v.Ints = make([]int64, b.N)
-	for k, t := range x.Ints {
-		v.Ints[k] = p.of(instant(t))
+	vector.Ints = make([]int64, b.N)
+	for k, t := range values.Ints {
+		vector.Ints[k] = p.of(instant(t))
 	}
-	return v, nil
+	return vector, nil
 }
 
 func evalPart(p *datePart) plan.Evaluation { return p.eval }
@@ -212,15 +212,15 @@ func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, 
 	if p == nil {
 		return nil, sqlerr.Unsupported("the part %q of a date", args[0].Literal.String)
 	}
-	t := sqltype.Int64
+	typ := sqltype.Int64
 	if p.epoch {
-		t = sqltype.Double
+		typ = sqltype.Double
 	}
-	n, err := b.Call(f, t, args...)
+	node, err := b.Call(f, typ, args...)
 	if err == nil {
-		n.State = p
+		node.State = p
 	}
-	return n, err
+	return node, err
 }
 
 // truncations cut a time to the begin of a part, for the parts that vary in length.
@@ -301,11 +301,11 @@ func bindFormat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node
 		!bind.ArgsAre(args[1:], tables.String) {
 		return nil, bind.WrongArguments(f, args)
 	}
-	t, err := b.Convert(args[0], sqltype.Timestamp)
+	node, err := b.Convert(args[0], sqltype.Timestamp)
 	if err != nil {
 		return nil, err
 	}
-	return b.Call(f, sqltype.String, t, args[1])
+	return b.Call(f, sqltype.String, node, args[1])
 }
 
 // timeFormat is a parsed format: specifiers, and strings between them.
@@ -469,11 +469,11 @@ func (f *timeFormat) read(s string) (us int64, ok bool) {
 	if m.yearDay > 0 {
 		m.month, m.day = 1, m.yearDay
 	}
-	t := time.Date(m.year, time.Month(m.month), m.day, m.hour, m.minute, m.second, m.micro*1000, time.UTC)
-	if m.yearDay == 0 && (int(t.Month()) != m.month || t.Day() != m.day) || t.Year() != m.year {
+	when := time.Date(m.year, time.Month(m.month), m.day, m.hour, m.minute, m.second, m.micro*1000, time.UTC)
+	if m.yearDay == 0 && (int(when.Month()) != m.month || when.Day() != m.day) || when.Year() != m.year {
 		return 0, false
 	}
-	return t.UnixMicro(), true
+	return when.UnixMicro(), true
 }
 
 // read parses one part at the start of s.
@@ -542,13 +542,13 @@ func evalTryParse(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch)
 	if allNull {
 		return vec.AllNull(n.Type, b.N), nil
 	}
-	v := &vec.Vec{N: b.N, Nulls: make([]bool, b.N), Ints: make([]int64, b.N)}
-	copy(v.Nulls, nulls)
+	values := &vec.Vec{N: b.N, Nulls: make([]bool, b.N), Ints: make([]int64, b.N)}
+	copy(values.Nulls, nulls)
 	for k := range b.N {
-		if !v.Nulls[k] {
+		if !values.Nulls[k] {
 			us, ok := n.State.(*timeFormat).read(string(args[0].Bytes(k)))
-			v.Ints[k], v.Nulls[k] = us, !ok
+			values.Ints[k], values.Nulls[k] = us, !ok
 		}
 	}
-	return v, nil
+	return values, nil
 }

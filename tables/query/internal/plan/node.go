@@ -90,18 +90,18 @@ type Literal struct {
 
 // TypeName is a type's name in DuckDB's messages.
 func TypeName(n *Node) string {
-	t := n.Type
+	typ := n.Type
 	if n.Literal != nil && !n.Literal.Null {
 		switch {
-		case t.Kind == tables.Decimal:
+		case typ.Kind == tables.Decimal:
 			return "DECIMAL"
-		case t.Kind == tables.String:
+		case typ.Kind == tables.String:
 			return "STRING_LITERAL"
-		case sqltype.IsInteger(t):
+		case sqltype.IsInteger(typ):
 			return "INTEGER_LITERAL"
 		}
 	}
-	return sqltype.Name(t)
+	return sqltype.Name(typ)
 }
 
 // set holds the literals of x IN (…).
@@ -123,19 +123,19 @@ func NewSet(x *Node, args []*Node) *set {
 	default:
 		return nil
 	}
-	for _, a := range args {
+	for _, node := range args {
 		switch {
-		case a.Literal == nil:
+		case node.Literal == nil:
 			return nil
-		case a.Literal.Null:
+		case node.Literal.Null:
 			s.Null = true
-		case integers && a.Literal.Rat != nil:
+		case integers && node.Literal.Rat != nil:
 			lo, hi := sqltype.Limits(x.Type)
-			if r := a.Literal.Rat; r.IsInt() && sqltype.Within(r.Num(), lo, hi) { // others are never equal
+			if r := node.Literal.Rat; r.IsInt() && sqltype.Within(r.Num(), lo, hi) { // others are never equal
 				s.Ints[int64(sqltype.LowBits(r.Num()))] = true
 			}
-		case s.Strings != nil && a.Type.Kind == tables.String:
-			s.Strings[a.Literal.String] = true
+		case s.Strings != nil && node.Type.Kind == tables.String:
+			s.Strings[node.Literal.String] = true
 		default:
 			return nil
 		}

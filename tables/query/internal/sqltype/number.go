@@ -45,13 +45,13 @@ func DivideRounded(x *big.Int, digits int) *big.Int {
 
 // RoundRat returns r times 10^digits, rounded to an integer, halves away from 0.
 func RoundRat(r *big.Rat, digits int) *big.Int {
-	x := new(big.Int).Mul(r.Num(), BigPowersOf10[digits])
+	number := new(big.Int).Mul(r.Num(), BigPowersOf10[digits])
 	half := new(big.Int).Rsh(r.Denom(), 1)
-	if x.Sign() < 0 {
+	if number.Sign() < 0 {
 		half.Neg(half)
 	}
-	x.Add(x, half)
-	return x.Quo(x, r.Denom())
+	number.Add(number, half)
+	return number.Quo(number, r.Denom())
 }
 
 // PowersOf10 are the powers of ten that signed 64 bits hold.

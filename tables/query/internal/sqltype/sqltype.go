@@ -223,11 +223,11 @@ func Common(a, b tables.Type) (t tables.Type, ok bool) {
 func CommonNumber(a, b tables.Type) tables.Type {
 	switch {
 	case a.Kind == tables.Float64 || b.Kind == tables.Float64:
-		t := Float
+		typ := Float
 		if a.Kind == tables.Float64 && a.Bits == 64 || b.Kind == tables.Float64 && b.Bits == 64 {
-			t = Double
+			typ = Double
 		}
-		return t
+		return typ
 	case a.Kind == tables.Decimal || b.Kind == tables.Decimal:
 		x, y := AsDecimal(a), AsDecimal(b)
 		scale := max(x.Scale, y.Scale)

@@ -44,12 +44,12 @@ func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
 		}
 		return w.Finish()
 	}
-	v := AllNull(c.typ, len(c.From))
+	values := AllNull(c.typ, len(c.From))
 	for k, choice := range c.From {
 		if choice != nil {
-			v.Nulls[k] = false
-			v.set(k, choice, int(c.At[k]), c.typ)
+			values.Nulls[k] = false
+			values.set(k, choice, int(c.At[k]), c.typ)
 		}
 	}
-	return v, nil
+	return values, nil
 }

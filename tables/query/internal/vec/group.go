@@ -61,10 +61,10 @@ type Groups struct {
 
 // GroupRows groups n rows by keys. Without keys all rows are one group.
 func GroupRows(n int, keys []*tables.Vector) *Groups {
-	g := &Groups{Of: make([]int32, n)}
+	groups := &Groups{Of: make([]int32, n)}
 	if len(keys) == 0 {
-		g.First = []int32{0}
-		return g
+		groups.First = []int32{0}
+		return groups
 	}
 	if len(keys) == 1 && keys[0].Nulls() == nil && keys[0].Nanos() == nil {
 		switch v := keys[0]; sqltype.RepOf(v.Type()) {
@@ -73,13 +73,13 @@ func GroupRows(n int, keys []*tables.Vector) *Groups {
 			for r, x := range v.Ints() {
 				id, ok := seen[x]
 				if !ok {
-					id = int32(len(g.First))
+					id = int32(len(groups.First))
 					seen[x] = id
-					g.First = append(g.First, int32(r))
+					groups.First = append(groups.First, int32(r))
 				}
-				g.Of[r] = id
+				groups.Of[r] = id
 			}
-			return g
+			return groups
 		}
 	}
 	seen := NewKeySet()
@@ -91,9 +91,9 @@ func GroupRows(n int, keys []*tables.Vector) *Groups {
 		}
 		id, added := seen.Add(key)
 		if added {
-			g.First = append(g.First, int32(r))
+			groups.First = append(groups.First, int32(r))
 		}
-		g.Of[r] = id
+		groups.Of[r] = id
 	}
-	return g
+	return groups
 }

@@ -205,25 +205,25 @@ func (c *Collector) Vector() *tables.Vector {
 
 // AllNull returns n nulls of a type.
 func AllNull(t tables.Type, n int) *Vec {
-	v := &Vec{N: n, Nulls: make([]bool, n)}
-	for k := range v.Nulls {
-		v.Nulls[k] = true
+	values := &Vec{N: n, Nulls: make([]bool, n)}
+	for k := range values.Nulls {
+		values.Nulls[k] = true
 	}
 	switch sqltype.RepOf(t) {
 	case sqltype.RepInt, sqltype.RepUint:
 		if t.Kind == tables.Bool {
-			v.Bools = make([]bool, n)
+			values.Bools = make([]bool, n)
 		} else {
-			v.Ints = make([]int64, n)
+			values.Ints = make([]int64, n)
 		}
 	case sqltype.RepBig:
-		v.Ints, v.High = make([]int64, n), make([]int64, n)
+		values.Ints, values.High = make([]int64, n), make([]int64, n)
 	case sqltype.RepFloat:
-		v.Floats = make([]float64, n)
+		values.Floats = make([]float64, n)
 	case sqltype.RepBytes:
-		v.Lo, v.Hi = make([]uint32, n), make([]uint32, n)
+		values.Lo, values.Hi = make([]uint32, n), make([]uint32, n)
 	}
-	return v
+	return values
 }
 
 // Fill sets all of s to x and returns it.

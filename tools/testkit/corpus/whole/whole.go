@@ -20,21 +20,21 @@ func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte,
 		return nil, x.OverLimit(bound)
 	}
 	out := make([]byte, x.Bands*x.Height*x.Width*size)
-	d := chunk.NewDecoder(codecs)
+	decoder := chunk.NewDecoder(codecs)
 	var buf []byte
-	for i, r := range x.Ranges {
+	for i, span := range x.Ranges {
 		if n := x.StoredBytes(i); cap(buf) < n {
 			buf = make([]byte, n)
 		}
 		buf = buf[:x.StoredBytes(i)]
-		if r.Len > 0 && (r.Off > int64(len(file)) || r.Len > int64(len(file))-r.Off) {
-			return nil, fault.New(fault.Corrupt, fmt.Sprintf("chunk %d", i), r.Off, "past the end of the file")
+		if span.Len > 0 && (span.Off > int64(len(file)) || span.Len > int64(len(file))-span.Off) {
+			return nil, fault.New(fault.Corrupt, fmt.Sprintf("chunk %d", i), span.Off, "past the end of the file")
 		}
 		src := file[:0]
-		if r.Len > 0 {
-			src = file[r.Off : r.Off+r.Len]
+		if span.Len > 0 {
+			src = file[span.Off : span.Off+span.Len]
 		}
-		if err := d.Decode(buf, src, x, i); err != nil {
+		if err := decoder.Decode(buf, src, x, i); err != nil {
 			return nil, err
 		}
 		place(out, buf, x, i)
@@ -45,11 +45,11 @@ func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte,
 // place copies the samples of chunk i that lie in the image.
 func place(out, buf []byte, x *chunk.Index, i int) {
 	size := x.DType.Size()
-	box, s := x.Box(i), x.Strides(i)
+	box, strides := x.Box(i), x.Strides(i)
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
 			for c := box.X0; c < box.X1; c++ {
-				pos := s.Plane(b-box.B0) + (y-box.Y0)*s.Y + (c-box.X0)*s.X
+				pos := strides.Plane(b-box.B0) + (y-box.Y0)*strides.Y + (c-box.X0)*strides.X
 				end := (b*x.Height+y)*x.Width + c
 				copy(out[end*size:(end+1)*size], buf[pos*size:])
 			}

@@ -33,39 +33,39 @@ type Handler func(w http.ResponseWriter, r *http.Request, n int64) bool
 
 // New starts a store. Close it after use.
 func New(bucket string) (*Store, error) {
-	s := &Store{Bucket: bucket, backend: s3mem.New()}
-	if err := s.backend.CreateBucket(bucket); err != nil {
+	store := &Store{Bucket: bucket, backend: s3mem.New()}
+	if err := store.backend.CreateBucket(bucket); err != nil {
 		return nil, err
 	}
-	s.fake = gofakes3.New(s.backend).Server()
-	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := s.requests.Add(1)
-		if f := s.answer.Load(); f != nil && (*f)(w, r, n) {
+	store.fake = gofakes3.New(store.backend).Server()
+	store.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := store.requests.Add(1)
+		if f := store.answer.Load(); f != nil && (*f)(w, r, n) {
 			return
 		}
-		s.fake.ServeHTTP(w, r)
+		store.fake.ServeHTTP(w, r)
 	}))
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that went away
-	s.http.Start()
-	s.URL = s.http.URL
-	return s, nil
+	store.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that went away
+	store.http.Start()
+	store.URL = store.http.URL
+	return store, nil
 }
 
 // Start is New for a test: it sets the credentials in the environment, and closes the store when the test ends.
 func Start(t testing.TB, bucket string) *Store {
 	t.Helper()
-	s, err := New(bucket)
+	store, err := New(bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(store.Close)
 	for k, v := range credentials {
 		t.Setenv(k, v)
 	}
 	// The machine's certificates say nothing about plain HTTP, and each client parses them: a seventh of the processor
 	// time of the tests of cli under the race detector, where the machine has this variable.
 	t.Setenv("AWS_CA_BUNDLE", "")
-	return s
+	return store
 }
 
 // Serve answers a request as the store does: a handler can change or drop the answer.
@@ -82,12 +82,12 @@ func (s *Store) Put(key string, b []byte) error {
 
 // Get returns the bytes of an object.
 func (s *Store) Get(key string) ([]byte, error) {
-	o, err := s.backend.GetObject(s.Bucket, key, nil)
+	object, err := s.backend.GetObject(s.Bucket, key, nil)
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(o.Contents)
-	return b, errors.Join(err, o.Contents.Close())
+	b, err := io.ReadAll(object.Contents)
+	return b, errors.Join(err, object.Contents.Close())
 }
 
 // Delete removes an object.

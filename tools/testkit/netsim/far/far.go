@@ -29,8 +29,8 @@ func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Pl
 	t.Cleanup(web.Close)
 	web.Put("/"+name, b)
 	web.Always(netsim.None)
-	h, err := httpsource.New(httpsource.Options{Options: o})
-	closed(t, h, err)
+	opener, err := httpsource.New(httpsource.Options{Options: o})
+	closed(t, opener, err)
 
 	store := fakes3.Start(t, "bucket")
 	if err := store.Put(name, b); err != nil {
@@ -48,7 +48,7 @@ func Places(t testing.TB, name string, b []byte, o remote.Options) map[string]Pl
 	closed(t, s, err)
 
 	return map[string]Place{
-		"http": {web.URL + "/" + name, h, func() (all []string) {
+		"http": {web.URL + "/" + name, opener, func() (all []string) {
 			for _, r := range web.Requests() {
 				all = append(all, describe(r))
 			}
