@@ -125,19 +125,20 @@ func Frames(ctx context.Context, dir string, o FramesOptions) (*FramesReport, er
 
 func (r *FramesReport) summarise(classes []*frameClass) {
 	logs, n := 0.0, 0
-	for _, c := range classes {
-		f := FrameClass{Class: c.name, Frames: len(c.frames), Bytes: c.bytes,
-			Ratio: float64(c.bytes) / float64(c.stored),
-			Speed: newFigure(c.name, "MB/s", c.ours), Refused: c.refused}
+	for _, frameClass := range classes {
+		f := FrameClass{Class: frameClass.name, Frames: len(frameClass.frames), Bytes: frameClass.bytes,
+			Ratio: float64(frameClass.bytes) / float64(frameClass.stored),
+			Speed: newFigure(frameClass.name, "MB/s", frameClass.ours), Refused: frameClass.refused}
 		r.Figures = append(r.Figures, f.Speed)
-		if len(c.theirs) > 0 {
-			relative := make([]float64, len(c.ours))
+		if len(frameClass.theirs) > 0 {
+			relative := make([]float64, len(frameClass.ours))
 			for i := range relative {
-				relative[i] = c.ours[i] / c.theirs[i]
+				relative[i] = frameClass.ours[i] / frameClass.theirs[i]
 			}
-			theirs, times := newFigure(c.name, "MB/s", c.theirs), newFigure(c.name, "times", relative)
+			theirs, times := newFigure(frameClass.name, "MB/s", frameClass.theirs), newFigure(frameClass.name, "times",
+				relative)
 			f.Original, f.Relative = &theirs, &times
-			if c.name != StoreClass {
+			if frameClass.name != StoreClass {
 				logs, n = logs+math.Log(times.Median), n+1
 			}
 		}
@@ -159,13 +160,14 @@ func (r *FramesReport) WriteText(w io.Writer) error {
 		head += "original min\tmedian\tmax\ttimes\t"
 	}
 	fmt.Fprintln(writer, head)
-	for _, c := range r.Classes {
-		fmt.Fprintf(writer, "%s\t%d\t%s\t%.2f\t%s", c.Class, c.Frames, number(float64(c.Bytes)/1e6),
-			c.Ratio, spread(c.Speed))
+	for _, frameClass := range r.Classes {
+		fmt.Fprintf(writer, "%s\t%d\t%s\t%.2f\t%s", frameClass.Class, frameClass.Frames,
+			number(float64(frameClass.Bytes)/1e6),
+			frameClass.Ratio, spread(frameClass.Speed))
 		switch {
-		case c.Original != nil:
-			fmt.Fprintf(writer, "%s%.3f\t", spread(*c.Original), c.Relative.Median)
-		case c.Refused != "":
+		case frameClass.Original != nil:
+			fmt.Fprintf(writer, "%s%.3f\t", spread(*frameClass.Original), frameClass.Relative.Median)
+		case frameClass.Refused != "":
 			fmt.Fprint(writer, "-\t-\t-\t-\t")
 		}
 		fmt.Fprintln(writer)
@@ -217,12 +219,12 @@ func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass,
 	}
 	var classes []*frameClass
 	var stored, decoded int64
-	for _, e := range entries {
-		files, err := filepath.Glob(filepath.Join(escape(filepath.Join(dir, e.Name())), "*.zl"))
+	for _, entry := range entries {
+		files, err := filepath.Glob(filepath.Join(escape(filepath.Join(dir, entry.Name())), "*.zl"))
 		if err != nil || len(files) == 0 {
 			continue
 		}
-		c := &frameClass{name: e.Name(), dir: filepath.Join(dir, e.Name()),
+		c := &frameClass{name: entry.Name(), dir: filepath.Join(dir, entry.Name()),
 			decoder: openzl.NewDecoder(openzl.Options{MaxOutput: maxOutput, Custom: geozl.Codecs()})}
 		sum := sha256.New()
 		for _, f := range files {

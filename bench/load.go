@@ -209,10 +209,10 @@ func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) 
 			rows++
 		}
 	}
-	for _, t := range batch.Tensors {
-		bytes += int64(len(t.Data))
-		if len(t.Data) > 0 {
-			touched.Add(uint64(t.Data[len(t.Data)/2]))
+	for _, tensor := range batch.Tensors {
+		bytes += int64(len(tensor.Data))
+		if len(tensor.Data) > 0 {
+			touched.Add(uint64(tensor.Data[len(tensor.Data)/2]))
 		}
 	}
 	// Rows of padding are not counted, because no worker decoded them.

@@ -63,18 +63,18 @@ func startOriginal(ctx context.Context, python string, classes []*frameClass) (_
 		return nil, err
 	}
 	p.versions = a.Versions
-	for _, c := range classes {
-		files := make([]string, len(c.frames))
-		for i, f := range c.frames {
+	for _, frameClass := range classes {
+		files := make([]string, len(frameClass.frames))
+		for i, f := range frameClass.frames {
 			files[i] = f.path
 		}
-		if a, err = p.ask(map[string]any{"class": c.name, "files": files}); err != nil {
+		if a, err = p.ask(map[string]any{"class": frameClass.name, "files": files}); err != nil {
 			return nil, err
 		}
-		c.refused = a.Refused
-		if a.Refused == "" && a.SHA256 != c.sum {
+		frameClass.refused = a.Refused
+		if a.Refused == "" && a.SHA256 != frameClass.sum {
 			return nil, fault.WithFile(fault.New(fault.Corrupt, "content", fault.NoOffset,
-				"the original decodes the frames to other bytes"), c.dir)
+				"the original decodes the frames to other bytes"), frameClass.dir)
 		}
 	}
 	return p, nil

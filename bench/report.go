@@ -115,10 +115,11 @@ func (r *Report) writeStages(b *strings.Builder) error {
 
 // writeHead writes the workload, the machine and the settings.
 func (r *Report) writeHead(b *strings.Builder) {
-	m := r.Machine
+	machine := r.Machine
 	fmt.Fprintf(b, "%s\n", r.Workload)
-	fmt.Fprintf(b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS,
-		m.OS, m.Arch, m.Go, m.Zstd)
+	fmt.Fprintf(b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", machine.CPU, machine.Cores,
+		machine.GOMAXPROCS,
+		machine.OS, machine.Arch, machine.Go, machine.Zstd)
 	b.WriteString("settings:")
 	for i, setting := range r.Settings {
 		sep := ","

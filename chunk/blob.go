@@ -132,26 +132,26 @@ func (x *Index) appendBody(dst []byte) []byte {
 	if x.NoDataBits != nil {
 		dst = binary.LittleEndian.AppendUint64(dst, *x.NoDataBits)
 	}
-	w := x.bestWalk()
-	dst = append(dst, w.form)
+	walkPlan := x.bestWalk()
+	dst = append(dst, walkPlan.form)
 	// Lengths precede offsets, because the walk needs to know which chunks are sparse.
 	least, width := x.lengthCode()
 	dst = binary.AppendUvarint(dst, least)
 	dst = append(dst, byte(width))
 	dst = x.appendLengths(dst, least, width)
-	if w.present == 0 {
+	if walkPlan.present == 0 {
 		return dst
 	}
-	dst = binary.AppendUvarint(dst, uint64(w.first))
-	dst = binary.AppendUvarint(dst, cursor.Zigzag(w.gap))
-	if w.form&walkSteps != 0 {
-		s := x.walk(w.form)
-		s.next()
-		s.next()
-		for n := 2; n < w.present; n++ {
-			end := s.end
-			i, _ := s.next()
-			dst = binary.AppendUvarint(dst, cursor.Zigzag(x.Ranges[i].Off-end-w.gap))
+	dst = binary.AppendUvarint(dst, uint64(walkPlan.first))
+	dst = binary.AppendUvarint(dst, cursor.Zigzag(walkPlan.gap))
+	if walkPlan.form&walkSteps != 0 {
+		walker := x.walk(walkPlan.form)
+		walker.next()
+		walker.next()
+		for n := 2; n < walkPlan.present; n++ {
+			end := walker.end
+			i, _ := walker.next()
+			dst = binary.AppendUvarint(dst, cursor.Zigzag(x.Ranges[i].Off-end-walkPlan.gap))
 		}
 	}
 	return dst
@@ -213,11 +213,11 @@ type walkPlan struct {
 
 func (x *Index) planWalk(form byte) walkPlan {
 	p := walkPlan{form: form}
-	w := x.walk(form)
+	walker := x.walk(form)
 	steps := false
 	for {
-		end := w.end
-		i, ok := w.next()
+		end := walker.end
+		i, ok := walker.next()
 		if !ok {
 			break
 		}
@@ -509,8 +509,8 @@ func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
 
 // offsets walks the chunks and sets the offset of each.
 func (p *blobParser) offsets(x *Index, form byte) {
-	w := x.walk(form)
-	i, ok := w.next()
+	walker := x.walk(form)
+	i, ok := walker.next()
 	if !ok || p.Err != nil {
 		return
 	}
@@ -527,7 +527,7 @@ func (p *blobParser) offsets(x *Index, form byte) {
 		}
 		x.Ranges[i].Off = pos
 		end := pos + x.Ranges[i].Len
-		if i, ok = w.next(); !ok {
+		if i, ok = walker.next(); !ok {
 			if k == 0 && gap != 0 {
 				p.Fail(fault.Corrupt, "a gap after the only chunk")
 			}

@@ -112,13 +112,13 @@ func (b Box) In(epsg int) (*Region, error) {
 		return nil, fmt.Errorf("bbox_crs is EPSG:%d, none of the CRSs that a box can be taken from: it can be "+
 			"compared only with what is in EPSG:%d too", b.code, b.code)
 	}
-	o, err := b.outline()
+	outline, err := b.outline()
 	if err != nil {
 		return nil, err
 	}
 	region := &Region{}
-	for _, piece := range o.cut(system) {
-		region.parts = append(region.parts, system.draw(piece, o.all))
+	for _, piece := range outline.cut(system) {
+		region.parts = append(region.parts, system.draw(piece, outline.all))
 	}
 	return region, nil
 }
@@ -337,11 +337,12 @@ func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
 // Holds reports whether no point of a rectangle lies outside of the region.
 func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 	for _, part := range r.parts {
-		for _, e := range part {
-			if lo, hi, ok := e.clip(minX, minY, maxX, maxY); ok {
+		for _, edge := range part {
+			if lo, hi, ok := edge.clip(minX, minY, maxX, maxY); ok {
 				t := (lo + hi) / 2
-				if x, y := e[0]+t*(e[2]-e[0]), e[1]+t*(e[3]-e[1]); x > minX && x < maxX && y > minY && y < maxY &&
-					(e[0] != e[2] || e[1] != e[3]) {
+				if x, y := edge[0]+t*(edge[2]-edge[0]), edge[1]+t*(edge[3]-edge[1]); x > minX && x < maxX && y > minY &&
+					y < maxY &&
+					(edge[0] != edge[2] || edge[1] != edge[3]) {
 					return false
 				}
 			}
@@ -355,13 +356,14 @@ func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
 	side := func(ax, ay, bx, factor, x, y float64) float64 { return (bx-ax)*(y-ay) - (factor-ay)*(x-ax) }
 	for _, part := range r.parts {
-		for _, e := range part {
-			if max(e[0], e[2]) < min(x0, x1) || min(e[0], e[2]) > max(x0, x1) || max(e[1], e[3]) < min(y0, y1) ||
-				min(e[1], e[3]) > max(y0, y1) {
+		for _, edge := range part {
+			if max(edge[0], edge[2]) < min(x0, x1) || min(edge[0], edge[2]) > max(x0, x1) || max(edge[1],
+				edge[3]) < min(y0, y1) ||
+				min(edge[1], edge[3]) > max(y0, y1) {
 				continue
 			}
-			if side(e[0], e[1], e[2], e[3], x0, y0)*side(e[0], e[1], e[2], e[3], x1, y1) <= 0 &&
-				side(x0, y0, x1, y1, e[0], e[1])*side(x0, y0, x1, y1, e[2], e[3]) <= 0 {
+			if side(edge[0], edge[1], edge[2], edge[3], x0, y0)*side(edge[0], edge[1], edge[2], edge[3], x1, y1) <= 0 &&
+				side(x0, y0, x1, y1, edge[0], edge[1])*side(x0, y0, x1, y1, edge[2], edge[3]) <= 0 {
 				return true
 			}
 		}

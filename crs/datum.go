@@ -20,11 +20,11 @@ var wgs84 = newEllipsoid(6378137, 298.257223563)
 func datumOf(q *parameters) *datum {
 	text := q.text["wgs"]
 	if base, ok := q.num["on"]; ok && q.kind != "longlat" {
-		b, ok := split(find(int(base)))
+		parameters, ok := split(find(int(base)))
 		if !ok {
 			return nil
 		}
-		text = b.text["wgs"]
+		text = parameters.text["wgs"]
 	}
 	if text == "" || text == "?" {
 		return nil

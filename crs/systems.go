@@ -119,11 +119,11 @@ func shape(line string) (a, rf float64) {
 
 // parse returns the CRS of a line, or nil if it is not supported.
 func parse(line string) *CRS {
-	q, ok := split(line)
+	parameters, ok := split(line)
 	if !ok {
 		return nil
 	}
-	return q.crs(line)
+	return parameters.crs(line)
 }
 
 // number returns the parameter with a name, or without if the line does not have it.
@@ -170,18 +170,18 @@ func (q *parameters) crs(line string) *CRS {
 
 // project sets the projection of c and where it is usable. It reports false if the method is not supported.
 func (q *parameters) project(c *CRS) bool {
-	l := c.l
+	ellipsoid := c.l
 	k, phi0 := q.number("k_0", 1), q.radians("lat_0")
 	switch q.kind {
 	case "longlat":
 		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
 	case "tmerc":
-		c.p = newTMerc(l, k, phi0)
+		c.p = newTMerc(ellipsoid, k, phi0)
 		c.reach = 60
 	case "merc", "webmerc":
-		p := &merc{l: l, radius: l.a * k, web: q.kind == "webmerc"}
+		p := &merc{l: ellipsoid, radius: ellipsoid.a * k, web: q.kind == "webmerc"}
 		if ts := q.radians("lat_ts"); ts != 0 {
-			p.radius = l.a * l.m(ts)
+			p.radius = ellipsoid.a * ellipsoid.m(ts)
 		}
 		c.p, c.south, c.north, c.wide = p, -89.9, 89.9, 2*math.Pi*p.radius/c.unit
 	case "lcc":
@@ -190,16 +190,16 @@ func (q *parameters) project(c *CRS) bool {
 		if _, ok := q.num["lat_2"]; ok {
 			phi2 = q.radians("lat_2")
 		}
-		p := newLCC(l, k, phi0, phi1, phi2)
+		p := newLCC(ellipsoid, k, phi0, phi1, phi2)
 		if c.p = p; p.n > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
 		}
 	case "aea":
-		c.p = newAEA(l, phi0, q.radians("lat_1"), q.radians("lat_2"))
+		c.p = newAEA(ellipsoid, phi0, q.radians("lat_1"), q.radians("lat_2"))
 	case "laea":
-		p := newLAEA(l, phi0)
+		p := newLAEA(ellipsoid, phi0)
 		c.p, c.round = p, p.polar()
 		c.reach = 179.99 // the point opposite of an oblique map's centre has no image
 	case "stere":
@@ -207,16 +207,16 @@ func (q *parameters) project(c *CRS) bool {
 			return false
 		}
 		c.round = true
-		if c.p = newStere(l, phi0 < 0, k, q.radians("lat_ts")); phi0 > 0 {
+		if c.p = newStere(ellipsoid, phi0 < 0, k, q.radians("lat_ts")); phi0 > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
 		}
 	case "sterea":
-		c.p = newSterea(l, k, phi0)
+		c.p = newSterea(ellipsoid, k, phi0)
 		c.reach = 80
 	case "somerc":
-		c.p = newSomerc(l, k, phi0)
+		c.p = newSomerc(ellipsoid, k, phi0)
 		c.reach, c.south, c.north = 60, -80, 85
 	case "omerc", "omerc_a":
 		alpha := q.radians("alpha")
@@ -225,24 +225,24 @@ func (q *parameters) project(c *CRS) bool {
 			gamma = q.radians("gamma")
 		}
 		c.lon0 += q.number("lonc", 0)
-		c.p = newOMerc(l, k, phi0, alpha, gamma, q.kind == "omerc_a")
+		c.p = newOMerc(ellipsoid, k, phi0, alpha, gamma, q.kind == "omerc_a")
 		c.reach, c.south, c.north = 45, -85, 85
 	case "cea":
 		ts := q.radians("lat_ts")
-		p := &cea{l: l, k: k}
+		p := &cea{l: ellipsoid, k: k}
 		if ts != 0 {
-			p.k = l.m(ts)
+			p.k = ellipsoid.m(ts)
 		}
-		c.p, c.wide = p, 2*math.Pi*l.a*p.k/c.unit
+		c.p, c.wide = p, 2*math.Pi*ellipsoid.a*p.k/c.unit
 	case "eqc":
-		p := &eqc{l: l, k: l.a * l.m(q.radians("lat_ts"))}
+		p := &eqc{l: ellipsoid, k: ellipsoid.a * ellipsoid.m(q.radians("lat_ts"))}
 		c.p, c.wide = p, 2*math.Pi*p.k/c.unit
 	case "sinu":
-		c.p = &sinu{l: l}
+		c.p = &sinu{l: ellipsoid}
 	case "moll":
-		c.p = &moll{radius: l.a}
+		c.p = &moll{radius: ellipsoid.a}
 	case "poly":
-		c.p = &poly{l: l, origin: l.meridian(phi0)}
+		c.p = &poly{l: ellipsoid, origin: ellipsoid.meridian(phi0)}
 		c.reach = 90
 	default:
 		return false

@@ -126,10 +126,10 @@ func NewTransform(from, to *CRS) (*Transform, error) {
 		transform.from, transform.to = from.OwnDatum(), to.OwnDatum()
 		return transform, nil
 	}
-	for _, c := range []*CRS{from, to} {
-		if why := c.why(); why != "" {
+	for _, system := range []*CRS{from, to} {
+		if why := system.why(); why != "" {
 			return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s cannot be converted to %s: %s of %s",
-				from, to, why, c)
+				from, to, why, system)
 		}
 	}
 	return transform, nil

@@ -175,12 +175,13 @@ type Definition struct {
 
 // Definition returns the parameters of the CRS.
 func (c *CRS) Definition() Definition {
-	q, _ := split(c.line)
-	definition := Definition{Projection: q.kind, A: q.a, RF: q.rf, Base: 4326, Values: q.num}
-	if base, ok := q.num["on"]; ok {
+	parameters, _ := split(c.line)
+	definition := Definition{Projection: parameters.kind, A: parameters.a, RF: parameters.rf, Base: 4326,
+		Values: parameters.num}
+	if base, ok := parameters.num["on"]; ok {
 		definition.Base = int(base)
 	}
-	definition.Values["unit"] = q.value("unit")
+	definition.Values["unit"] = parameters.value("unit")
 	return definition
 }
 
@@ -236,21 +237,21 @@ func (d *Definition) Match() (*CRS, bool) {
 		if !(math.Abs(a-want.a) <= 1e-3 && math.Abs(rf-want.rf) <= 1e-6) {
 			continue
 		}
-		q, ok := split(line)
-		if !ok || !q.near(&want) {
+		parameters, ok := split(line)
+		if !ok || !parameters.near(&want) {
 			continue
 		}
-		base, ok := q.num["on"]
+		base, ok := parameters.num["on"]
 		if !ok {
 			base = 4326
 		}
 		if d.Base != 0 && int(base) != d.Base || d.Base == 0 && want.rf != 0 && !hasDatum(find(int(base)), datum) {
 			continue
 		}
-		if q.kind == "webmerc" { // its other codes come before it, and are old
-			q.code = 3857
+		if parameters.kind == "webmerc" { // its other codes come before it, and are old
+			parameters.code = 3857
 		}
-		return ByCode(q.code)
+		return ByCode(parameters.code)
 	}
 }
 
@@ -425,12 +426,12 @@ func (n *node) definition() (d Definition, ok bool) {
 		return d, false
 	}
 	for i := range n.in {
-		if p := &n.in[i]; p.word == "PARAMETER" {
-			if k, ok := keys[words(p.name())]; ok {
-				if v[k] = p.number(1); k != "x_0" && k != "y_0" && k != "k_0" {
+		if node := &n.in[i]; node.word == "PARAMETER" {
+			if k, ok := keys[words(node.name())]; ok {
+				if v[k] = node.number(1); k != "x_0" && k != "y_0" && k != "k_0" {
 					v[k] *= degrees
 				}
-			} else if p.number(1) != 0 { // one that changes the map in a way that is not known
+			} else if node.number(1) != 0 { // one that changes the map in a way that is not known
 				return d, false
 			}
 		}

@@ -115,10 +115,10 @@ func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
 	name, value := letters(8.5, false, ink), letters(8.5, false, ink)
 	name.XAlign, name.YAlign, value.YAlign = draw.XRight, draw.YCenter, draw.YCenter
 	left, right, top := vg.Length(0), vg.Length(0), 0.0
-	for _, b := range p.Bars {
-		left = max(left, name.Width(clip(b.Name, name.Font, width/3)))
-		right = max(right, value.Width(b.label()))
-		top = max(top, b.Value, b.High)
+	for _, bar := range p.Bars {
+		left = max(left, name.Width(clip(bar.Name, name.Font, width/3)))
+		right = max(right, value.Width(bar.label()))
+		top = max(top, bar.Value, bar.High)
 	}
 	if top == 0 { // all values are 0; their bars would be NaN long
 		top = 1

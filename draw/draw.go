@@ -368,10 +368,11 @@ func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 	}
 	rows := (len(pictures) + columns - 1) / columns
 	sheet := image.NewNRGBA(image.Rect(0, 0, columns*(width+gap)-gap, rows*(height+gap)-gap))
-	for i, p := range pictures {
+	for i, nrgba := range pictures {
 		x0, y0 := i%columns*(width+gap), i/columns*(height+gap)
-		for y := range p.Rect.Dy() {
-			copy(sheet.Pix[sheet.PixOffset(x0, y0+y):][:4*p.Rect.Dx()], p.Pix[y*p.Stride:][:4*p.Rect.Dx()])
+		for y := range nrgba.Rect.Dy() {
+			copy(sheet.Pix[sheet.PixOffset(x0, y0+y):][:4*nrgba.Rect.Dx()],
+				nrgba.Pix[y*nrgba.Stride:][:4*nrgba.Rect.Dx()])
 		}
 	}
 	return sheet

@@ -223,14 +223,14 @@ func (p *Pattern) check() error {
 func (p *Pattern) names(side []item) (map[string]bool, error) {
 	seen := map[string]bool{}
 	for _, it := range side {
-		for _, a := range it.atoms {
-			if a.name == one {
+		for _, atom := range it.atoms {
+			if atom.name == one {
 				continue
 			}
-			if seen[a.name] {
-				return nil, p.errorf(a.col, "%s for the second time on one side", a.name)
+			if seen[atom.name] {
+				return nil, p.errorf(atom.col, "%s for the second time on one side", atom.name)
 			}
-			seen[a.name] = true
+			seen[atom.name] = true
 		}
 	}
 	return seen, nil

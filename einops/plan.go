@@ -211,16 +211,16 @@ func (r *resolver) implied() error {
 	named := map[string]int{} // column
 	hasRest, end := false, 1
 	for _, it := range r.p.right {
-		for _, a := range it.atoms {
-			end = a.col
+		for _, atom := range it.atoms {
+			end = atom.col
 			switch {
-			case a.name == ellipsis:
+			case atom.name == ellipsis:
 				hasRest = true
-			case a.name == one:
-			case r.axisNamed(a.name) < 0:
-				return r.p.errorf(a.col, "the input has no axis %s, only %s", a.name, r.axisNames())
+			case atom.name == one:
+			case r.axisNamed(atom.name) < 0:
+				return r.p.errorf(atom.col, "the input has no axis %s, only %s", atom.name, r.axisNames())
 			default:
-				named[a.name] = a.col
+				named[atom.name] = atom.col
 			}
 		}
 	}
@@ -365,18 +365,18 @@ func (r *resolver) item(it item, axis int) error {
 func (r *resolver) split(it item, axis int) error {
 	a := r.axes[axis]
 	known, open := 1, -1
-	for i, f := range it.atoms {
-		if f.name == one {
+	for i, atom := range it.atoms {
+		if atom.name == one {
 			continue
 		}
-		n, ok := r.sizes[f.name]
+		n, ok := r.sizes[atom.name]
 		switch {
 		case ok && n > a.Len/known:
-			return r.p.errorf(f.col, "the factors of input axis %s pass its length %d", a.Name, a.Len)
+			return r.p.errorf(atom.col, "the factors of input axis %s pass its length %d", a.Name, a.Len)
 		case ok:
 			known *= n
 		case open >= 0:
-			return r.p.errorf(f.col, "sizes of both %s and %s are unknown", it.atoms[open].name, f.name)
+			return r.p.errorf(atom.col, "sizes of both %s and %s are unknown", it.atoms[open].name, atom.name)
 		default:
 			open = i
 		}
@@ -384,13 +384,13 @@ func (r *resolver) split(it item, axis int) error {
 	if a.Len%known != 0 || open < 0 && a.Len != known {
 		return r.p.errorf(it.col, "input axis %s has length %d, its factors %d", a.Name, a.Len, known)
 	}
-	for i, f := range it.atoms {
+	for i, atom := range it.atoms {
 		switch {
-		case f.name == one:
+		case atom.name == one:
 		case i == open:
-			r.add(f.name, axis, a.Len/known)
+			r.add(atom.name, axis, a.Len/known)
 		default:
-			r.add(f.name, axis, r.sizes[f.name])
+			r.add(atom.name, axis, r.sizes[atom.name])
 		}
 	}
 	return nil
@@ -407,8 +407,8 @@ func (r *resolver) outItems() (axes []string, elems [][]int) {
 		}
 		var names []string
 		var list []int
-		for _, a := range it.atoms {
-			switch a.name {
+		for _, atom := range it.atoms {
+			switch atom.name {
 			case one:
 				names = append(names, one)
 			case ellipsis:
@@ -416,7 +416,7 @@ func (r *resolver) outItems() (axes []string, elems [][]int) {
 					names, list = append(names, r.elems[e].name), append(list, e)
 				}
 			default:
-				names, list = append(names, a.name), append(list, r.byName[a.name])
+				names, list = append(names, atom.name), append(list, r.byName[atom.name])
 			}
 		}
 		axis := strings.Join(names, " ")
@@ -436,10 +436,10 @@ func (r *resolver) plan(elems int) *Plan {
 	for i := len(out) - 1; i >= 0; i-- {
 		plan.Shape[i] = 1
 		for k := len(out[i]) - 1; k >= 0; k-- {
-			e := &r.elems[out[i][k]]
-			e.stride = stride
-			stride *= e.n
-			plan.Shape[i] *= e.n
+			elem := &r.elems[out[i][k]]
+			elem.stride = stride
+			stride *= elem.n
+			plan.Shape[i] *= elem.n
 		}
 		if len(out[i]) == 1 {
 			if e := r.elems[out[i][0]]; e.whole && r.axes[e.axis].Name == "b" {

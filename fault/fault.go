@@ -173,17 +173,17 @@ func WithPart(err error, part string, base int64) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	c := *e
-	c.Part = strings.TrimSpace(part + " " + c.Part)
+	cause := *e
+	cause.Part = strings.TrimSpace(part + " " + cause.Part)
 	switch {
 	case base < 0:
-		c.Off = NoOffset
-	case c.Off < 0:
-		c.Off = base
+		cause.Off = NoOffset
+	case cause.Off < 0:
+		cause.Off = base
 	default:
-		c.Off += base
+		cause.Off += base
 	}
-	return &c
+	return &cause
 }
 
 // Line returns err on one line for a terminal or a log, without secrets: see WithoutSecrets. Characters

@@ -64,11 +64,11 @@ func (f localFolder) prepare(context.Context) error {
 
 // probe writes a file and removes it: a mode does not tell, as a file system may be full or read-only.
 func (f localFolder) probe(context.Context) error {
-	p, err := durable.NewFolder(f.name(resultsName + "/probe"))
+	folder, err := durable.NewFolder(f.name(resultsName + "/probe"))
 	if err != nil {
 		return err
 	}
-	return p.Remove()
+	return folder.Remove()
 }
 
 func (f localFolder) exists(_ context.Context, file string) (bool, error) {
@@ -97,17 +97,18 @@ func (f localFolder) read(_ context.Context, file string, most int64) ([]byte, e
 }
 
 func (f localFolder) section(ctx context.Context, file string, off, n int64) ([]byte, error) {
-	c, err := f.open(ctx, file)
+	content, err := f.open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
-	if off > c.Size() || n > c.Size()-off {
-		return nil, fault.WithFile(fault.New(fault.Corrupt, "items", off, "%d bytes in a file of %d", n, c.Size()),
+	defer content.Close()
+	if off > content.Size() || n > content.Size()-off {
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "items", off, "%d bytes in a file of %d", n,
+			content.Size()),
 			f.name(file))
 	}
 	b := make([]byte, n)
-	_, err = io.ReadFull(io.NewSectionReader(c, off, n), b)
+	_, err = io.ReadFull(io.NewSectionReader(content, off, n), b)
 	return b, err
 }
 

@@ -88,13 +88,13 @@ func (r *Results) merging(ctx context.Context, o MergeOptions) *Merging {
 				yield(nil, err)
 				return
 			}
-			p, err := r.job.openPart(ctx, shard, name)
+			openResult, err := r.job.openPart(ctx, shard, name)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			goesOn := yield(&p.Part, nil)
-			_ = p.file.Close() // it was read only
+			goesOn := yield(&openResult.Part, nil)
+			_ = openResult.file.Close() // it was read only
 			if !goesOn {
 				return
 			}

@@ -109,12 +109,12 @@ func (f *objects) open(ctx context.Context, file string) (c content, err error) 
 		if err != nil {
 			return err
 		}
-		s := newScratch()
-		_, err = io.Copy(&limited{s, maxResult}, reader)
+		scratch := newScratch()
+		_, err = io.Copy(&limited{scratch, maxResult}, reader)
 		if err = errors.Join(err, reader.Close()); err != nil {
-			return errors.Join(err, s.Close())
+			return errors.Join(err, scratch.Close())
 		}
-		c = downloaded{s}
+		c = downloaded{scratch}
 		return nil
 	})
 	return c, err

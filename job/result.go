@@ -99,12 +99,12 @@ func (j *Job) save(ctx context.Context, shard int, tally any, body *scratch) (sk
 
 // hashOf returns the hash of a file.
 func (j *Job) hashOf(ctx context.Context, name string) (string, error) {
-	c, err := j.folder.open(ctx, name)
+	content, err := j.folder.open(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	defer c.Close()
-	return j.hash(ctx, name, c)
+	defer content.Close()
+	return j.hash(ctx, name, content)
 }
 
 // hash returns the hash of an open file.
@@ -139,15 +139,15 @@ type openResult struct {
 // openPart opens a result and parses its header. It does not read the body.
 func (j *Job) openPart(ctx context.Context, shard int, name string) (*openResult, error) {
 	path := resultsName + "/" + name
-	c, err := j.folder.open(ctx, path)
+	content, err := j.folder.open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	p, err := j.parsePart(shard, c)
+	p, err := j.parsePart(shard, content)
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, j.folder.name(path)), c.Close())
+		return nil, errors.Join(fault.WithFile(err, j.folder.name(path)), content.Close())
 	}
-	return &openResult{*p, c}, nil
+	return &openResult{*p, content}, nil
 }
 
 // parsePart parses the header of an open result.
@@ -184,19 +184,19 @@ func (j *Job) parseHeader(shard int, line []byte) (json.RawMessage, error) {
 // check returns a fault of kind corrupt if the content of a result does not have the hash in its name.
 func (j *Job) check(ctx context.Context, shard int, name string) (err error) {
 	path := resultsName + "/" + name
-	c, err := j.folder.open(ctx, path)
+	content, err := j.folder.open(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	hash, err := j.hash(ctx, path, c)
+	defer func() { err = errors.Join(err, content.Close()) }()
+	hash, err := j.hash(ctx, path, content)
 	if err != nil {
 		return err
 	}
 	if resultName(shard, hash) != name {
 		return fault.WithFile(corrupt("the content is not that which the name says"), j.folder.name(path))
 	}
-	if _, err := j.parsePart(shard, c); err != nil {
+	if _, err := j.parsePart(shard, content); err != nil {
 		return fault.WithFile(err, j.folder.name(path))
 	}
 	return nil

@@ -71,7 +71,7 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r, known := records[i]
+		record, known := records[i]
 		done := len(results[i]) > 0
 		if done && check {
 			if _, err := j.find(ctx, i, results[i]); errors.Is(err, errMissing) {
@@ -80,7 +80,7 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 				return nil, err
 			}
 		}
-		status.add(i, shard, done, r, known)
+		status.add(i, shard, done, record, known)
 	}
 	if took := status.lastEnd - float64(status.firstStart); took > 0 {
 		status.ItemsRate = float64(status.ItemsDone) / took

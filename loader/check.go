@@ -94,24 +94,24 @@ type checked struct {
 // visit checks row i of all sources together.
 func (c *check) visit(ctx context.Context, r *pixels.Reader, i int64) error {
 	set, _ := slices.BinarySearch(c.ends, i+1)
-	d := c.engine.sets[set]
+	dataset := c.engine.sets[set]
 	if set > 0 {
 		i -= c.ends[set-1]
 	}
-	if d.rows != nil {
-		i = int64(d.rows[i])
+	if dataset.rows != nil {
+		i = int64(dataset.rows[i])
 	}
-	err := c.row(ctx, r, d, i)
+	err := c.row(ctx, r, dataset, i)
 	if err == nil || fault.KindOf(err) == 0 {
 		return err
 	}
-	id, _ := d.table.ID(ctx, i) // without an id, the number of the row names it
+	id, _ := dataset.table.ID(ctx, i) // without an id, the number of the row names it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// If there are more than MaxBad, these are roughly the first, because the workers finish in any
 	// order.
 	if c.bad++; len(c.list) < c.options.MaxBad {
-		c.list = append(c.list, checked{set, BadSample{d.name, d.source.Source, i, id, err}})
+		c.list = append(c.list, checked{set, BadSample{dataset.name, dataset.source.Source, i, id, err}})
 	}
 	return nil
 }

@@ -526,10 +526,10 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 	if s.Height == 0 {
 		s.Height, s.Width = first.Height, first.Width
 	}
-	for _, r := range d.rasters {
+	for _, field := range d.rasters {
 		// A coarser field has whole pixels only at some corners of the first one. The least common
 		// multiple is the smallest step at which every field has a whole corner (docs/order.md).
-		d.alignY, d.alignX = pixels.Lcm(d.alignY, r.Ratio.DenY), pixels.Lcm(d.alignX, r.Ratio.DenX)
+		d.alignY, d.alignX = pixels.Lcm(d.alignY, field.Ratio.DenY), pixels.Lcm(d.alignX, field.Ratio.DenX)
 	}
 	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
 		return fmt.Errorf(
@@ -747,10 +747,10 @@ func (d *dataset) agrees(first *dataset) error {
 				first.table.Kind(i))
 		}
 	}
-	for i, p := range d.points {
-		if o := first.points[i]; p.maxPoints != o.maxPoints || p.dtype != o.dtype {
-			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name,
-				p.maxPoints, p.dtype, o.maxPoints, o.dtype)
+	for i, field := range d.points {
+		if o := first.points[i]; field.maxPoints != o.maxPoints || field.dtype != o.dtype {
+			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", field.name,
+				field.maxPoints, field.dtype, o.maxPoints, o.dtype)
 		}
 	}
 	for i, field := range d.vectors {
@@ -804,10 +804,10 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		}
 		// The plan has counted the windows of the measured size, so another size would put windows
 		// where no pixels are.
-		if z := d.sizes.of(draw.Row); int(z.Height) != height || int(z.Width) != width {
+		if size := d.sizes.of(draw.Row); int(size.Height) != height || int(size.Width) != width {
 			return window, fault.New(fault.Corrupt, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height,
-				z.Width)
+				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, size.Height,
+				size.Width)
 		}
 	}
 	var weights *shuffle.Weights

@@ -277,10 +277,10 @@ func (e *Engine) setClasses(ctx context.Context) error {
 			}
 			field.Classes = found
 		}
-		for _, d := range e.sets {
-			pos := slices.IndexFunc(d.values, func(v valueField) bool { return v.column == i })
+		for _, dataset := range e.sets {
+			pos := slices.IndexFunc(dataset.values, func(v valueField) bool { return v.column == i })
 			for n, c := range field.Classes {
-				d.values[pos].classes[c] = int64(n)
+				dataset.values[pos].classes[c] = int64(n)
 			}
 		}
 	}
@@ -349,10 +349,10 @@ func (e *Engine) fillsFloats() bool {
 func (e *Engine) digest() string {
 	var h xxh3.Hasher
 	chosen := false
-	for _, d := range e.sets {
-		sum := d.digest.Sum128().Bytes()
+	for _, dataset := range e.sets {
+		sum := dataset.digest.Sum128().Bytes()
 		_, _ = h.Write(sum[:])
-		chosen = chosen || d.hasDigest
+		chosen = chosen || dataset.hasDigest
 	}
 	if !chosen {
 		return ""
@@ -542,11 +542,11 @@ func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.wanted(t) }
 // BatchesFit returns how many batches of a number of rows fit into the memory: at least one. If
 // none fits it returns an error of kind limit.
 func (e *Engine) BatchesFit(rows int) (int64, error) {
-	l, err := e.layout(layoutKey{rows: rows})
+	layout, err := e.layout(layoutKey{rows: rows})
 	if err != nil {
 		return 0, err
 	}
-	return e.options.MemoryBytes / max(int64(l.bytes), 1), nil
+	return e.options.MemoryBytes / max(int64(layout.bytes), 1), nil
 }
 
 // BatchBytes returns the bytes of the largest batch, which has all rows of a step. It returns 0 if
@@ -555,11 +555,11 @@ func (e *Engine) BatchBytes() int64 {
 	n := 0
 	// Both layouts must be compared, because a native one has smaller samples but always a mask.
 	for _, native := range []bool{false, true} {
-		l, err := e.layout(layoutKey{e.spec.BatchSize, native})
+		layout, err := e.layout(layoutKey{e.spec.BatchSize, native})
 		if err != nil {
 			return 0
 		}
-		n = max(n, l.bytes)
+		n = max(n, layout.bytes)
 	}
 	return int64(n)
 }
@@ -567,10 +567,10 @@ func (e *Engine) BatchBytes() int64 {
 // describe fills infos with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(one *layout) {
 	e.inOrder(func(i int) {
-		field, p := e.rasters[i], one.rasters[i].plan
+		field, plan := e.rasters[i], one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
-			Shape: pixels.Int64s(p.Shape),
-			Axes:  p.Axes}
+			Shape: pixels.Int64s(plan.Shape),
+			Axes:  plan.Axes}
 		e.infos = append(e.infos, info)
 		if field.Validity != "" {
 			info.Name, info.Kind, info.DType = field.Validity, "mask", chunk.Uint8

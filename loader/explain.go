@@ -121,13 +121,13 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 // explainValues checks the metadata columns of a draw.
 func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
-	for _, v := range d.values {
+	for _, field := range d.values {
 		for step := range max(d.steps, 1) {
 			pos := e.rowOf(draw, step)
 			if pos < 0 {
 				continue
 			}
-			_, err := v.read(ctx, d.table, pos)
+			_, err := field.read(ctx, d.table, pos)
 			if err == nil {
 				continue
 			}

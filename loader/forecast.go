@@ -118,24 +118,24 @@ func (p *dryRun) blocks() []stepRange {
 
 // memory computes the memory of the run.
 func (p *dryRun) memory() error {
-	engine, m := p.engine, &p.out.Memory
+	engine, memory := p.engine, &p.out.Memory
 	batch, err := engine.layout(layoutKey{rows: shuffle.LocalRows(engine.spec.BatchSize, p.options.World)})
 	if err != nil {
 		return err
 	}
 	fit := engine.options.MemoryBytes/max(int64(batch.bytes), 1) - 1 // as NewLoader has it
-	m.Batch, m.Batches = int64(batch.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
-	if limit := engine.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > limit {
-		m.Batches = int(max(limit, 1))
+	memory.Batch, memory.Batches = int64(batch.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
+	if limit := engine.options.MemoryBytes / max(memory.Batch, 1); int64(memory.Batches) > limit {
+		memory.Batches = int(max(limit, 1))
 	}
 	if engine.tiles != nil {
-		m.Tiles = engine.tiles.Bound
+		memory.Tiles = engine.tiles.Bound
 	}
-	m.Workers = engine.options.Workers
+	memory.Workers = engine.options.Workers
 	if slices.ContainsFunc(engine.sets, func(d *dataset) bool { return d.remote }) {
-		m.Workers = max(m.Workers, engine.options.Fetchers)
+		memory.Workers = max(memory.Workers, engine.options.Fetchers)
 	}
-	m.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
+	memory.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
 	return nil
 }
 
@@ -266,10 +266,10 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 		w.Opens++
 		w.Needed += int64(len(asset.Chunks))
-		f := set.raster(asset.Field)
-		p.noteWorkerMemory(asset, set, f, len(r.Assets))
+		field := set.raster(asset.Field)
+		p.noteWorkerMemory(asset, set, field, len(r.Assets))
 		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
-			column := set.column(slices.Index(set.rasters, f), asset.Step)
+			column := set.column(slices.Index(set.rasters, field), asset.Step)
 			key := pixels.TileKey{Set: set.number, Column: column, Part: asset.Stack, Row: asset.Row}
 			if asset.Overview != nil {
 				key.Level = 1 + *asset.Overview

@@ -95,10 +95,10 @@ func partOf(s *spec.Subset) *scenes.Part {
 	if s.Split == nil || s.Split.OfRows() {
 		return nil
 	}
-	h, size := s.Split.Hash(), s.Split.Size
+	split, size := s.Split.Hash(), s.Split.Size
 	share := slices.IndexFunc(s.Split.Shares, func(p spec.Share) bool { return p.Name == s.Use })
 	return &scenes.Part{Size: size, Margin: s.Split.MarginM, Has: func(lon, lat float64) bool {
-		return h.OfCell([4]float64{lon, lat, lon, lat}, size) == share
+		return split.OfCell([4]float64{lon, lat, lon, lat}, size) == share
 	}}
 }
 
@@ -279,10 +279,10 @@ func (l *leftOut) warn(e *Engine, source string) {
 // knowsPlace checks that the place of a scene is known well enough.
 func knowsPlace(a *catalog.Asset) error {
 	what := ""
-	switch p := a.Place; {
-	case p == nil:
+	switch place := a.Place; {
+	case place == nil:
 		what = "the file does not say where it lies"
-	case p.EPSG == 0:
+	case place.EPSG == 0:
 		what = "the file does not name its CRS by a code"
 	default:
 		return nil

@@ -42,13 +42,14 @@ func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsF
 	if err != nil {
 		return nil, err
 	}
-	p := &pointsField{name: f.Name, maxPoints: points.Most, world: points.In == spec.WorldPoints, array: array, n: -1,
+	field := &pointsField{name: f.Name, maxPoints: points.Most, world: points.In == spec.WorldPoints, array: array,
+		n: -1,
 		y: -1, x: -1,
 		opener: o}
-	if err := p.resolve(points, t); err != nil {
+	if err := field.resolve(points, t); err != nil {
 		return nil, fault.WithFile(err, points.Array)
 	}
-	return p, nil
+	return field, nil
 }
 
 // resolve finds the dimensions and the attribute of the field in the array's schema. It returns
@@ -412,15 +413,15 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 	if coordinate := d.extras.Coordinate; coordinate != nil {
 		w.n = coordinate(row)
 	}
-	for i, f := range d.points {
+	for i, field := range d.points {
 		w.t = nil
-		if f.world {
+		if field.world {
 			var err error
-			if w.t, err = f.affine(ctx, a); err != nil {
+			if w.t, err = field.affine(ctx, a); err != nil {
 				return a.Fault(err)
 			}
 		}
-		if err := do(i, f, w); err != nil {
+		if err := do(i, field, w); err != nil {
 			return err
 		}
 	}
@@ -448,15 +449,16 @@ func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 // pointTensors returns the tensors of the fields of points: coordinates, values and counts.
 func (p *Pending) pointTensors() (out []Tensor) {
 	n := int64(p.batch.Rows)
-	for i, f := range p.engine.sets[0].points {
-		k, r := int64(f.maxPoints), p.points[i]
+	for i, field := range p.engine.sets[0].points {
+		k, pointRows := int64(field.maxPoints), p.points[i]
 		out = append(out,
-			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2},
-				Data: r.coords},
-			Tensor{Name: f.name + spec.PointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k},
-				Data: r.values},
-			Tensor{Name: f.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n},
-				Data: r.counts})
+			Tensor{Name: field.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2},
+				Data: pointRows.coords},
+			Tensor{Name: field.name + spec.PointValues, DType: field.dtype, Axes: []string{"n", "k"}, Shape: []int64{n,
+				k},
+				Data: pointRows.values},
+			Tensor{Name: field.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n},
+				Data: pointRows.counts})
 	}
 	return out
 }
@@ -470,12 +472,12 @@ func (p *Pending) clearPoints(k int) {
 
 // pointInfos describes the tensors of pointTensors, for a batch of one row.
 func (e *Engine) pointInfos() (out []FieldInfo) {
-	for _, f := range e.sets[0].points {
-		k := int64(f.maxPoints)
+	for _, field := range e.sets[0].points {
+		k := int64(field.maxPoints)
 		out = append(out,
-			FieldInfo{f.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}},
-			FieldInfo{f.name + spec.PointValues, "points", f.dtype, []int64{1, k}, []string{"n", "k"}},
-			FieldInfo{f.name + spec.PointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}})
+			FieldInfo{field.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}},
+			FieldInfo{field.name + spec.PointValues, "points", field.dtype, []int64{1, k}, []string{"n", "k"}},
+			FieldInfo{field.name + spec.PointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}})
 	}
 	return out
 }

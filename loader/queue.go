@@ -93,16 +93,16 @@ func (q *queue) put(p *Pending) bool {
 		return false
 	}
 	p.client = turn.Client
-	s := q.all.member(turn.Client).member(turn.Stream)
+	share := q.all.member(turn.Client).member(turn.Stream)
 	q.active.Store(int64(len(q.all.members)))
-	if s.first == nil {
-		s.first = p
+	if share.first == nil {
+		share.first = p
 	} else {
-		s.last.next = p
+		share.last.next = p
 	}
-	s.last = p
-	s.wait(q.turn)
-	s.of.wait(q.turn)
+	share.last = p
+	share.wait(q.turn)
+	share.of.wait(q.turn)
 	q.poke()
 	return true
 }
@@ -310,12 +310,12 @@ func (q *queue) held() (n int64) {
 
 // keepSeats gives back the seats of a client that has just become inactive, after a while. It needs the lock.
 func (q *queue) keepSeats(key any) {
-	k := q.seats[key]
-	if k == nil {
+	seats := q.seats[key]
+	if seats == nil {
 		return
 	}
-	if k.expiry == nil {
-		k.expiry = time.AfterFunc(seatsKept, func() {
+	if seats.expiry == nil {
+		seats.expiry = time.AfterFunc(seatsKept, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			if q.all.members[key] == nil {
@@ -324,25 +324,25 @@ func (q *queue) keepSeats(key any) {
 		})
 		return
 	}
-	k.expiry.Reset(seatsKept)
+	seats.expiry.Reset(seatsKept)
 }
 
 // dropSeats gives back the seats of a client. It needs the lock.
 func (q *queue) dropSeats(key any) {
-	k := q.seats[key]
-	if k == nil {
+	seats := q.seats[key]
+	if seats == nil {
 		return
 	}
 	delete(q.seats, key)
 	q.fill()
-	if k.asking != nil {
-		k.asking()
+	if seats.asking != nil {
+		seats.asking()
 	}
-	if k.expiry != nil {
-		k.expiry.Stop()
+	if seats.expiry != nil {
+		seats.expiry.Stop()
 	}
-	if k.bytes > 0 {
-		q.memory.unseat(k.bytes, k.first)
+	if seats.bytes > 0 {
+		q.memory.unseat(seats.bytes, seats.first)
 	}
 }
 
@@ -392,18 +392,18 @@ func (c *claim) end() {
 	if c == nil {
 		return
 	}
-	q := c.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	queue := c.queue
+	queue.mu.Lock()
+	defer queue.mu.Unlock()
 	if c.bytes == 0 {
 		return
 	}
 	c.share.held -= c.bytes
 	c.share.of.held -= c.bytes
 	c.bytes = 0
-	q.fill()
-	q.end(c.share)
-	q.poke() // its window has room, and those of all others if it was the last one
+	queue.fill()
+	queue.end(c.share)
+	queue.poke() // its window has room, and those of all others if it was the last one
 }
 
 // giveBack ends the claim and gives its memory back, in this order: the memory of a seat that is not empty yet would go

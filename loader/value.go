@@ -26,32 +26,32 @@ type valueField struct {
 
 // newValueField compiles a field whose column holds numbers or strings.
 func newValueField(f Field, column int, kind catalog.Kind) valueField {
-	v := valueField{name: f.Name, column: column, kind: kind}
+	field := valueField{name: f.Name, column: column, kind: kind}
 	if f.Kind == spec.ClassField {
 		return newClassField(f, column)
 	}
 	switch kind {
 	case catalog.Int:
-		v.to = chunk.Int64
+		field.to = chunk.Int64
 	case catalog.Float:
-		v.to = chunk.Float64
+		field.to = chunk.Float64
 	default:
-		return v
+		return field
 	}
 	if (f.Kind == spec.NumberField || f.Kind == spec.ArrayField) && f.DType != "native" {
-		v.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
-		v.fromSpec = true
+		field.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
+		field.fromSpec = true
 	}
-	return v
+	return field
 }
 
 // newClassField compiles a field whose values are the numbers of the strings of a column. setClasses sets the classes.
 func newClassField(f Field, column int) valueField {
-	v := valueField{name: f.Name, column: column, kind: catalog.Int, to: chunk.Int64, classes: map[string]int64{}}
+	field := valueField{name: f.Name, column: column, kind: catalog.Int, to: chunk.Int64, classes: map[string]int64{}}
 	if f.DType != "native" {
-		v.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
+		field.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
 	}
-	return v
+	return field
 }
 
 // class returns the number of a string.

@@ -281,25 +281,25 @@ func (e *Engine) work(ctx context.Context) {
 	reader := e.newReader()
 	defer func() { endReader(reader) }() // the last one
 	for {
-		u, ok := e.nextUnit(reader)
+		unit, ok := e.nextUnit(reader)
 		if !ok {
 			break
 		}
 		reader.Clock.Lap(resources.StageWait)
 		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
 		// the ticket's memory would never come back.
-		err := u.p.ctx.Err()
+		err := unit.p.ctx.Err()
 		if ctx.Err() != nil {
 			err = ErrClosed
 		}
 		if err == nil {
-			err = crash.Call(func() error { return u.do(reader) })
+			err = crash.Call(func() error { return unit.do(reader) })
 		}
 		if err != nil {
 			crash.Report(e.options.Logger, err)
-			u.p.fail(u, err)
+			unit.p.fail(unit, err)
 		}
-		if crash.Is(u.p.complete(reader)) || crash.Is(err) {
+		if crash.Is(unit.p.complete(reader)) || crash.Is(err) {
 			// The panic may have left the buffers and decoders of the reader half changed.
 			endReader(reader)
 			reader = e.newReader()
@@ -340,10 +340,10 @@ func endReader(r *pixels.Reader) {
 
 // newReader returns a reader for one worker. The caller must end it with endReader.
 func (e *Engine) newReader() *pixels.Reader {
-	r := pixels.NewReader(e.options)
-	r.SetClock(e.options.Stages.Clock())
-	r.Slot.Urgent() // somebody waits for the batch
-	return r
+	reader := pixels.NewReader(e.options)
+	reader.SetClock(e.options.Stages.Clock())
+	reader.Slot.Urgent() // somebody waits for the batch
+	return reader
 }
 
 // failMu guards Pending.errs of all tickets. One lock is enough since errors are rare. settle reads
@@ -379,13 +379,13 @@ func (r *rowErrors) step(i int) error {
 func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
-	r := &p.errs[u.row]
-	target := &r.all
+	rowErrors := &p.errs[u.row]
+	target := &rowErrors.all
 	if n := p.engine.sets[0].span(); n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
-		if r.steps == nil {
-			r.steps = make([]error, n)
+		if rowErrors.steps == nil {
+			rowErrors.steps = make([]error, n)
 		}
-		target = &r.steps[u.step]
+		target = &rowErrors.steps[u.step]
 	}
 	if outranks(err, *target) {
 		*target = err
@@ -735,7 +735,7 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 // row returns the sink for a unit of a raster field. It writes the mask only if the spec asks for
 // it, if pixels may be missing, or if the bad sample before this substitute may have written it.
 func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, error) {
-	l, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
+	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
 	cv, err := convs.Get(x)
 	if err != nil {
 		return nil, err
@@ -743,7 +743,8 @@ func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, err
 	in := pixels.Inside(win, x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
 	missing := convs.Key(x).Has || convs.Nodata && x.Mask != nil
-	return p.sink(u.field, u.row, u.step, cv, win, !l.native || !whole || missing || p.draws[u.row].Attempt > 0), nil
+	return p.sink(u.field, u.row, u.step, cv, win, !layout.native || !whole || missing || p.draws[u.row].Attempt > 0),
+		nil
 }
 
 // set returns the dataset of a row. For padding it is the first one.
@@ -762,12 +763,12 @@ func (p *Pending) converters(k, field int) *pixels.Converters {
 // sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
 // the tensor has one.
 func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *pixels.Row {
-	l := p.layout.rasters[field]
-	dst := einops.Target{Data: p.buf[l.data:l.end]}
-	if l.mask >= 0 && masked {
+	layout := p.layout.rasters[field]
+	dst := einops.Target{Data: p.buf[layout.data:layout.end]}
+	if layout.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &pixels.Row{Field: p.set(k).rasters[field], Plan: l.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win,
+	return &pixels.Row{Field: p.set(k).rasters[field], Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win,
 		Turn: p.draws[k].Transform}
 }
 
@@ -827,13 +828,13 @@ func (p *Pending) clearValues(k int) {
 // values reads the metadata columns of a row, for all its steps.
 func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 	pending, steps := u.p, max(d.steps, 1)
-	for i, v := range d.values {
+	for i, field := range d.values {
 		for step := range steps {
 			pos := pending.engine.rowOf(draw, step)
 			val := catalog.Value{Null: true}
 			if pos >= 0 {
 				var err error
-				if val, err = v.read(pending.ctx, d.table, pos); err != nil {
+				if val, err = field.read(pending.ctx, d.table, pos); err != nil {
 					return err
 				}
 			}
@@ -874,10 +875,10 @@ func (p *Pending) tensors() error {
 	engine.inOrder(func(i int) {
 		batch.Tensors = append(batch.Tensors, p.raster(i)...)
 	}, func(i int) {
-		t := engine.values[i].tensor(p.values[i], batch.Valid)
-		t.Shape, t.Axes = engine.valueShape(batch.Rows)
-		text += int64(len(t.Data))
-		batch.Tensors = append(batch.Tensors, t)
+		tensor := engine.values[i].tensor(p.values[i], batch.Valid)
+		tensor.Shape, tensor.Axes = engine.valueShape(batch.Rows)
+		text += int64(len(tensor.Data))
+		batch.Tensors = append(batch.Tensors, tensor)
 	})
 	for _, list := range p.cut {
 		for i := range list {
@@ -925,10 +926,10 @@ func (p *Pending) extras() (out []Tensor) {
 
 // stepTensor returns the tensor of validity, uint8 (n t): 1 for a step that exists and could be read.
 func (p *Pending) stepTensor(name string, steps int) Tensor {
-	engine, b := p.engine, p.batch
-	tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, b.Rows*steps)}
-	tensor.Shape, tensor.Axes = stepShape(b.Rows, steps)
-	for k, pos := range b.Positions {
+	engine, batch := p.engine, p.batch
+	tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, batch.Rows*steps)}
+	tensor.Shape, tensor.Axes = stepShape(batch.Rows, steps)
+	for k, pos := range batch.Positions {
 		files := p.set(k).files
 		for step := range steps {
 			cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0
@@ -946,11 +947,12 @@ func (p *Pending) stepTensor(name string, steps int) Tensor {
 
 // raster returns the tensor of a raster field, and its validity if it has one.
 func (p *Pending) raster(i int) []Tensor {
-	field, l := p.engine.rasters[i], p.layout.rasters[i]
-	tensor := Tensor{Name: field.Name, DType: l.dtype, Axes: l.plan.Axes, Shape: pixels.Int64s(l.plan.Shape),
-		Data: p.buf[l.data:l.end:l.end]}
-	if l.native {
-		tensor.Convert = convertOf(field, l.plan)
+	field, layout := p.engine.rasters[i], p.layout.rasters[i]
+	tensor := Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
+		Shape: pixels.Int64s(layout.plan.Shape),
+		Data:  p.buf[layout.data:layout.end:layout.end]}
+	if layout.native {
+		tensor.Convert = convertOf(field, layout.plan)
 		if p.masked[i].Load() {
 			tensor.Convert.Mask = p.mask(i)
 		}

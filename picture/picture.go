@@ -105,12 +105,13 @@ func (h *header) png() (*chunk.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := parsePNG(data)
+	pngHeader, err := parsePNG(data)
 	if err != nil {
 		return nil, err
 	}
-	index := &chunk.Index{Bands: f.bands, Height: f.height, Width: f.width, DType: f.dtype, Codec: chunk.PNG}
-	grey := f.bands == 1 && data[25] == 0
+	index := &chunk.Index{Bands: pngHeader.bands, Height: pngHeader.height, Width: pngHeader.width,
+		DType: pngHeader.dtype, Codec: chunk.PNG}
+	grey := pngHeader.bands == 1 && data[25] == 0
 	off := int64(pngHeaderSize)
 	for range maxParts {
 		b, err := h.at(off, 8)
@@ -125,7 +126,7 @@ func (h *header) png() (*chunk.Index, error) {
 			if b, err = h.at(off+8, 2); err != nil {
 				return nil, err
 			}
-			if v := binary.BigEndian.Uint16(b); int(v)>>f.depth == 0 { // no sample has a larger one
+			if v := binary.BigEndian.Uint16(b); int(v)>>pngHeader.depth == 0 { // no sample has a larger one
 				value := float64(v)
 				index.NoData = &value
 			}

@@ -85,25 +85,26 @@ func (*pngDecoder) Decompress([]byte, []byte, int) error {
 
 // DecompressTile implements chunk.TileDecompressor.
 func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
-	h, err := parsePNG(src)
+	pngHeader, err := parsePNG(src)
 	if err != nil {
 		return err
 	}
-	if h.width != t.Width || h.height != t.Height || h.bands != t.Bands || h.dtype != t.DType {
+	if pngHeader.width != t.Width || pngHeader.height != t.Height || pngHeader.bands != t.Bands ||
+		pngHeader.dtype != t.DType {
 		return badPNG("an image of %d by %d pixels of %d bands of %s, not %d by %d of %d of %s",
-			h.height, h.width, h.bands, h.dtype, t.Height, t.Width, t.Bands, t.DType)
+			pngHeader.height, pngHeader.width, pngHeader.bands, pngHeader.dtype, t.Height, t.Width, t.Bands, t.DType)
 	}
 	d.src.Reset(src)
 	defer d.src.Reset(nil)
 	input := io.Reader(&d.src)
-	if h.color == grey || h.color == greyAlpha {
+	if pngHeader.color == grey || pngHeader.color == greyAlpha {
 		input = withoutPalette(src, input)
 	}
 	img, err := png.Decode(input)
 	if err != nil {
 		return faultOf(err)
 	}
-	return h.pixels(dst, img)
+	return pngHeader.pixels(dst, img)
 }
 
 // withoutPalette returns a reader of a grey image without the palettes before its pixels, or whole if it has none.

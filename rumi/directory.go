@@ -104,18 +104,18 @@ func (p *profile) places(generation, bands int, frames uint64) {
 	counts := [...]uint64{one: 1, perBand: uint64(bands), perFrame: frames, sixteen: 16}
 	pos := int64(dirAt + 8 + 20*len(list) + 8)
 	for i, want := range list {
-		e := &p.Dir.Entries[i]
-		if e.Count != counts[want.many] {
-			p.fail(e.Tag, "%d values, %d are needed", e.Count, counts[want.many])
+		entry := &p.Dir.Entries[i]
+		if entry.Count != counts[want.many] {
+			p.fail(entry.Tag, "%d values, %d are needed", entry.Count, counts[want.many])
 			return
 		}
-		if e.Count > uint64(p.File.Size()) {
-			p.fail(e.Tag, "%d values in a file of %d bytes", e.Count, p.File.Size())
+		if entry.Count > uint64(p.File.Size()) {
+			p.fail(entry.Tag, "%d values in a file of %d bytes", entry.Count, p.File.Size())
 			return
 		}
-		if n := int64(e.Count) * int64(e.Type.Size()); n > 8 {
-			if e.Off != pos {
-				p.fail(e.Tag, "values at %d, not at %d", e.Off, pos)
+		if n := int64(entry.Count) * int64(entry.Type.Size()); n > 8 {
+			if entry.Off != pos {
+				p.fail(entry.Tag, "values at %d, not at %d", entry.Off, pos)
 				return
 			}
 			pos += n

@@ -90,13 +90,13 @@ func (p *profile) restOfEntries() {
 		return
 	}
 	for i := range p.Dir.Entries {
-		e := &p.Dir.Entries[i]
+		entry := &p.Dir.Entries[i]
 		pos := int64(dirAt + 8 + 20*i + 12)
-		n := int64(e.Type.Size()) * int64(min(e.Count, 8))
+		n := int64(entry.Type.Size()) * int64(min(entry.Count, 8))
 		// The directory lies in the head, which was read to find it.
 		for _, b := range p.File.Head[min(pos+n, pos+8) : pos+8] {
 			if b != 0 {
-				p.fail(e.Tag, "bytes behind its values that are not 0")
+				p.fail(entry.Tag, "bytes behind its values that are not 0")
 			}
 		}
 	}

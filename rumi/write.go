@@ -334,10 +334,10 @@ func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
 	if l.Generation == 3 {
 		fields = append(fields, ifd.Shorts(tagUnit, uint16(l.unit())), ifd.Longs(tagTimes, uint32(x.Steps())))
 	}
-	for _, f := range fields {
-		if l.PixelIsPoint && f.Tag == tagGeoKeys {
+	for _, field := range fields {
+		if l.PixelIsPoint && field.Tag == tagGeoKeys {
 			// The value of the second key, behind four numbers of the head and four of the first key.
-			binary.LittleEndian.PutUint16(f.Data[2*(4+4+3):], rasterPixelIsPoint)
+			binary.LittleEndian.PutUint16(field.Data[2*(4+4+3):], rasterPixelIsPoint)
 		}
 	}
 	return fields, err

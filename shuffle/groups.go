@@ -82,15 +82,15 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 		largest = max(largest, l.share)
 	}
 	longest := -1.0
-	for _, l := range leaders {
-		lf := &pl.leaves[l.dataset]
+	for _, leader := range leaders {
+		lf := &pl.leaves[leader.dataset]
 		pool := lf.Sampler.Visits.PoolLen()
-		lasts := float64(min(pool, lf.n)) / l.share
-		if 4*l.share < largest || lasts <= longest {
+		lasts := float64(min(pool, lf.n)) / leader.share
+		if 4*leader.share < largest || lasts <= longest {
 			continue
 		}
 		longest = lasts
-		g = Groups{Dataset: l.dataset, Pool: pool, Samples: pl.Len(), Levels: l.levels}
+		g = Groups{Dataset: leader.dataset, Pool: pool, Samples: pl.Len(), Levels: leader.levels}
 	}
 	return g, len(leaders) > 0 && pl.Len() > 0
 }

@@ -197,7 +197,7 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 	if err := m.check(); err != nil {
 		return node{}, err
 	}
-	w, err := newWord(seed, m.Counts, m.Batch)
+	word, err := newWord(seed, m.Counts, m.Batch)
 	if err != nil {
 		return node{}, err
 	}
@@ -212,11 +212,11 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 		if err != nil {
 			return node{}, fmt.Errorf("source %d: %w", i, err)
 		}
-		w.nodes = append(w.nodes, child)
+		word.nodes = append(word.nodes, child)
 		sizes[i] = pl.nodes[child].n
 	}
-	n, err := w.epoch(m, sizes)
-	return node{n: n, word: w}, err
+	n, err := word.epoch(m, sizes)
+	return node{n: n, word: word}, err
 }
 
 func (pl *Plan) addDataset(d *Dataset, seed uint64, path []int) (node, error) {

@@ -104,20 +104,20 @@ func readArchive(ctx context.Context, r Reader) (*archive, error) {
 		return nil, fault.New(fault.Corrupt, "ZIP directory", fault.NoOffset, "%v", err)
 	}
 	a := &archive{size: r.Size(), members: make(map[string]*member, len(z.File))}
-	for _, f := range z.File {
-		name := strings.TrimPrefix(strings.ReplaceAll(f.Name, `\`, "/"), "./")
+	for _, file := range z.File {
+		name := strings.TrimPrefix(strings.ReplaceAll(file.Name, `\`, "/"), "./")
 		if _, twice := a.members[name]; twice || name == "" || strings.HasSuffix(name, "/") {
 			continue // GDAL opens the first of two members with one name
 		}
-		m := &member{size: int64(f.CompressedSize64), header: ahead.headerOf(f)}
+		m := &member{size: int64(file.CompressedSize64), header: ahead.headerOf(file)}
 		switch {
-		case f.Flags&1 != 0:
+		case file.Flags&1 != 0:
 			m.cannot = "it is encrypted"
-		case f.Method == zip.Deflate:
+		case file.Method == zip.Deflate:
 			m.cannot = "it is compressed by Deflate: only members that are stored (zip -0) can be read by range"
-		case f.Method != zip.Store:
+		case file.Method != zip.Store:
 			m.cannot = fmt.Sprintf("it is compressed by method %d: only members that are stored can be read by range",
-				f.Method)
+				file.Method)
 		}
 		a.members[name] = m
 	}
@@ -126,35 +126,35 @@ func readArchive(ctx context.Context, r Reader) (*archive, error) {
 
 // find returns where the content of a member is. Without a name it is the only member.
 func (a *archive) find(ctx context.Context, r Reader, name string) (off, size int64, err error) {
-	m := a.members[name]
+	member := a.members[name]
 	if name == "" && len(a.members) == 1 {
 		for _, only := range a.members {
-			m = only
+			member = only
 		}
 	}
 	part := fmt.Sprintf("member %q", name)
 	switch {
-	case m == nil && name == "":
+	case member == nil && name == "":
 		return 0, 0, fault.New(fault.Unsupported, "ZIP", fault.NoOffset, "it has %d members: name one", len(a.members))
-	case m == nil:
+	case member == nil:
 		return 0, 0, fault.New(fault.NotFound, part, fault.NoOffset, "no such member in the ZIP")
-	case m.cannot != "":
-		return 0, 0, fault.New(fault.Unsupported, part, fault.NoOffset, "%s", m.cannot)
-	case m.data.Load() == 0:
+	case member.cannot != "":
+		return 0, 0, fault.New(fault.Unsupported, part, fault.NoOffset, "%s", member.cannot)
+	case member.data.Load() == 0:
 		data := make([]byte, localHeader)
-		if m.header < 0 || m.header > r.Size()-localHeader {
+		if member.header < 0 || member.header > r.Size()-localHeader {
 			return 0, 0, fault.New(fault.Corrupt, part, fault.NoOffset, "its local header is outside of the ZIP")
 		}
-		if err := r.ReadAt(ctx, data, m.header); err != nil {
+		if err := r.ReadAt(ctx, data, member.header); err != nil {
 			return 0, 0, fault.WithPart(err, part, 0)
 		}
 		if string(data[:4]) != "PK\x03\x04" {
-			return 0, 0, fault.New(fault.Corrupt, part, m.header, "it has no local header")
+			return 0, 0, fault.New(fault.Corrupt, part, member.header, "it has no local header")
 		}
 		nameBytes, extraBytes := binary.LittleEndian.Uint16(data[26:]), binary.LittleEndian.Uint16(data[28:])
-		m.data.Store(m.header + localHeader + int64(nameBytes) + int64(extraBytes))
+		member.data.Store(member.header + localHeader + int64(nameBytes) + int64(extraBytes))
 	}
-	return m.data.Load(), m.size, nil
+	return member.data.Load(), member.size, nil
 }
 
 // aheadReader reads the directory of a ZIP for package zip, which asks for 4 KiB at a time. It reads more at once, and

@@ -49,19 +49,19 @@ type file struct {
 // file, and a URI of another scheme, are fault.Unsupported. A failure of the system (no permission) is an error without
 // a kind, because it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
 func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
-	uri, p, err := named(uri)
+	uri, part, err := named(uri)
 	switch {
-	case err != nil || p != nil:
-		return openPart(ctx, s, p, Known{}, err)
+	case err != nil || part != nil:
+		return openPart(ctx, s, part, Known{}, err)
 	case IsRemote(uri):
 		return nil, noDriver(uri)
 	}
 	path := LocalPath(uri)
-	if f := s.take(path); f != nil {
-		if f.unchanged() {
-			return f, nil
+	if file := s.take(path); file != nil {
+		if file.unchanged() {
+			return file, nil
 		}
-		if err := f.f.Close(); err != nil {
+		if err := file.f.Close(); err != nil {
 			return nil, err
 		}
 	}

@@ -293,26 +293,26 @@ const maxParts = 8
 // resolvePart resolves the file in /vsisubfile/OFFSET_SIZE,FILE, and the archive in /vsizip/ARCHIVE.zip/MEMBER or
 // /vsizip/{ARCHIVE}/MEMBER.
 func resolvePart(name string) (string, error) {
-	p, ok := partOf(name)
+	part, ok := partOf(name)
 	switch {
 	case !ok && strings.HasPrefix(name, zipPrefix):
 		return "", unnamed("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
-	case !ok || p.file == "":
+	case !ok || part.file == "":
 		return "", unnamed("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with numbers of at least 0",
 			subfilePrefix)
-	case strings.Count(p.file, subfilePrefix)+strings.Count(p.file, zipPrefix) >= maxParts:
+	case strings.Count(part.file, subfilePrefix)+strings.Count(part.file, zipPrefix) >= maxParts:
 		return "", unnamed("over %d file systems in one another", maxParts)
 	}
-	p.member = strings.Trim(p.member, "/")
-	file, err := Resolve(p.file)
+	part.member = strings.Trim(part.member, "/")
+	file, err := Resolve(part.file)
 	if err != nil {
 		return "", err
 	}
-	p = p.with(LocalPath(file))
-	if again, ok := partOf(p.String()); !ok || again.file != p.file || again.member != p.member {
+	part = part.with(LocalPath(file))
+	if again, ok := partOf(part.String()); !ok || again.file != part.file || again.member != part.member {
 		return "", unnamed("the braces in the archive's name are not in pairs")
 	}
-	return p.String(), nil
+	return part.String(), nil
 }
 
 // archiveEndings end the name of an archive without braces.
@@ -373,11 +373,11 @@ func FileOf(name string) string {
 		if err != nil {
 			return name
 		}
-		p, ok := partOf(resolved)
+		part, ok := partOf(resolved)
 		if !ok {
 			return resolved
 		}
-		name = p.file
+		name = part.file
 	}
 }
 

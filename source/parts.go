@@ -79,11 +79,11 @@ func (p *timedPart) ETag() string { return ETag(p.Reader) }
 
 // openMember opens a member of a ZIP that is stored without compression.
 func openMember(ctx context.Context, o Opener, p *part, k Known) (Reader, error) {
-	file, a, err := openArchive(ctx, o, p.file, k.ETag)
+	file, archive, err := openArchive(ctx, o, p.file, k.ETag)
 	if err != nil {
 		return nil, err
 	}
-	off, size, err := a.find(ctx, file, p.member)
+	off, size, err := archive.find(ctx, file, p.member)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -98,7 +98,7 @@ func listPart(ctx context.Context, o Opener, p *part, each func(Entry) error, er
 	if !p.zip {
 		return noListing(p.given)
 	}
-	file, a, err := openArchive(ctx, o, p.file, "")
+	file, archive, err := openArchive(ctx, o, p.file, "")
 	if err != nil {
 		return fault.WithFile(err, p.given)
 	}
@@ -106,12 +106,12 @@ func listPart(ctx context.Context, o Opener, p *part, each func(Entry) error, er
 	if p.member != "" {
 		prefix = p.member + "/"
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.members)) {
+	for _, name := range slices.Sorted(maps.Keys(archive.members)) {
 		path, below := strings.CutPrefix(name, prefix)
 		if !below || path == "" {
 			continue
 		}
-		if err = each(Entry{Path: path, Size: a.members[name].size, ETag: ETag(file)}); err != nil {
+		if err = each(Entry{Path: path, Size: archive.members[name].size, ETag: ETag(file)}); err != nil {
 			break
 		}
 	}

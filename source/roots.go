@@ -355,31 +355,31 @@ func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
 
 // Some returns the names of up to n entries of a directory, in no order. It does not read the others.
 func (r *Roots) Some(path string, n int) ([]string, error) {
-	f, err := r.openFile(path)
+	file, err := r.openFile(path)
 	if err != nil {
 		return nil, err
 	}
-	names, err := f.Readdirnames(n)
+	names, err := file.Readdirnames(n)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return names, cmp.Or(err, f.Close())
+	return names, cmp.Or(err, file.Close())
 }
 
 // entries lists a directory with what its entries are now: fs.DirEntry.Info would look by name later.
 func entries(dir *os.Root) ([]fs.DirEntry, error) {
-	f, err := dir.Open(".")
+	file, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.ReadDir(-1)
+	list, err := file.ReadDir(-1)
 	for i, e := range list {
 		known := &entry{DirEntry: e}
 		known.info, known.err = dir.Lstat(e.Name())
 		list[i] = known
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, cmp.Or(err, f.Close())
+	return list, cmp.Or(err, file.Close())
 }
 
 // entry is an entry of a directory with its information, or the error about it.
@@ -429,10 +429,10 @@ func (b *below) Open(ctx context.Context, uri string) (Reader, error) {
 
 // OpenKnown implements KnownOpener.
 func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
-	uri, p, err := named(uri)
+	uri, part, err := named(uri)
 	switch {
-	case err != nil || p != nil:
-		return openPart(ctx, b, p, k, err)
+	case err != nil || part != nil:
+		return openPart(ctx, b, part, k, err)
 	case IsRemote(uri):
 		if err := b.roots.allowRemote(uri); err != nil {
 			return nil, err

@@ -105,15 +105,15 @@ func sum32(parts []part, s []float64) {
 		if e > 0 {
 			m |= 1 << 23
 		}
-		p := &parts[e]
+		part := &parts[e]
 		q := uint64(m * m)
 		m ^= -int64(u >> 31) // negated with the line below
 		m += int64(u >> 31)
 		var c uint64
-		p.sum[0], c = bits.Add64(p.sum[0], uint64(m), 0)
-		p.sum[1] += uint64(m>>63) + c
-		p.squares[0], c = bits.Add64(p.squares[0], q, 0)
-		p.squares[1] += c // 2^48 · 2^64 values do not reach the third word
+		part.sum[0], c = bits.Add64(part.sum[0], uint64(m), 0)
+		part.sum[1] += uint64(m>>63) + c
+		part.squares[0], c = bits.Add64(part.squares[0], q, 0)
+		part.squares[1] += c // 2^48 · 2^64 values do not reach the third word
 	}
 }
 
@@ -126,17 +126,17 @@ func sum64(parts []part, s []float64) {
 		if e > 0 {
 			m |= 1 << 52
 		}
-		p := &parts[e]
+		part := &parts[e]
 		h, l := bits.Mul64(uint64(m), uint64(m))
 		if u>>63 == 1 {
 			m = -m
 		}
 		var c uint64
-		p.sum[0], c = bits.Add64(p.sum[0], uint64(m), 0)
-		p.sum[1] += uint64(m>>63) + c
-		p.squares[0], c = bits.Add64(p.squares[0], l, 0)
-		p.squares[1], c = bits.Add64(p.squares[1], h, c)
-		p.squares[2] += c
+		part.sum[0], c = bits.Add64(part.sum[0], uint64(m), 0)
+		part.sum[1] += uint64(m>>63) + c
+		part.squares[0], c = bits.Add64(part.squares[0], l, 0)
+		part.squares[1], c = bits.Add64(part.squares[1], h, c)
+		part.squares[2] += c
 	}
 }
 
@@ -209,13 +209,13 @@ func (a *floats) merge(acc accumulator) {
 	s1, s2 := scales(a.hist.k)
 	a.hist.merge(&o.hist, o.n, binOf(o.min, s1, s2))
 	for i := range o.parts {
-		p, q := &a.parts[i], &o.parts[i]
+		part, q := &a.parts[i], &o.parts[i]
 		var c uint64
-		p.sum[0], c = bits.Add64(p.sum[0], q.sum[0], 0)
-		p.sum[1] += q.sum[1] + c
-		p.squares[0], c = bits.Add64(p.squares[0], q.squares[0], 0)
-		p.squares[1], c = bits.Add64(p.squares[1], q.squares[1], c)
-		p.squares[2] += q.squares[2] + c
+		part.sum[0], c = bits.Add64(part.sum[0], q.sum[0], 0)
+		part.sum[1] += q.sum[1] + c
+		part.squares[0], c = bits.Add64(part.squares[0], q.squares[0], 0)
+		part.squares[1], c = bits.Add64(part.squares[1], q.squares[1], c)
+		part.squares[2] += q.squares[2] + c
 	}
 }
 
@@ -237,7 +237,7 @@ func (a *floats) moments() *moments {
 
 func (a *floats) report() Band {
 	band := Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
-	m := a.moments()
+	moments := a.moments()
 	var d distribution
 	if a.n > 0 {
 		d.min, d.max = a.min, a.max
@@ -250,6 +250,6 @@ func (a *floats) report() Band {
 			d.exact = true
 		}
 	}
-	band.fill(m, &d)
+	band.fill(moments, &d)
 	return band
 }

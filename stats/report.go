@@ -78,10 +78,10 @@ type moments struct {
 func (m *moments) add(n uint64, mant *big.Int, shift uint) {
 	m.n += n
 	count := new(big.Int).SetUint64(n)
-	v := new(big.Int).Lsh(mant, shift)
-	count.Mul(count, v)
+	number := new(big.Int).Lsh(mant, shift)
+	count.Mul(count, number)
 	m.sum.Add(&m.sum, count)
-	m.squares.Add(&m.squares, count.Mul(count, v))
+	m.squares.Add(&m.squares, count.Mul(count, number))
 }
 
 // split returns v as mant·2^exp with an odd mant (or 0, 0).
@@ -163,11 +163,11 @@ func (d *distribution) at(r, n uint64) float64 {
 		return d.max
 	}
 	i := sort.Search(len(d.before), func(i int) bool { return d.before[i] > r }) - 1
-	v := d.values[i]
-	if v.lo == v.hi {
-		return v.lo
+	weighted := d.values[i]
+	if weighted.lo == weighted.hi {
+		return weighted.lo
 	}
-	x := v.lo + float64((v.hi-v.lo)*((float64(r-d.before[i])+0.5)/float64(v.n)))
+	x := weighted.lo + float64((weighted.hi-weighted.lo)*((float64(r-d.before[i])+0.5)/float64(weighted.n)))
 	return min(max(x, d.min), d.max)
 }
 
@@ -209,10 +209,10 @@ func (d *distribution) histogram() *Histogram {
 		}
 	}
 	histogram.Edges[histogramBins] = hi
-	for _, v := range d.values {
-		mid := min(max(float64(v.lo/2)+float64(v.hi/2), d.min), d.max)
+	for _, weighted := range d.values {
+		mid := min(max(float64(weighted.lo/2)+float64(weighted.hi/2), d.min), d.max)
 		i := sort.Search(histogramBins, func(i int) bool { return histogram.Edges[i+1] > mid })
-		histogram.Counts[min(i, histogramBins-1)] += v.n
+		histogram.Counts[min(i, histogramBins-1)] += weighted.n
 	}
 	return histogram
 }

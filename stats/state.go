@@ -203,10 +203,10 @@ func (p *stateParser) count() uint64 {
 }
 
 func (p *stateParser) words(to []uint64) {
-	b := p.Bytes(8 * len(to))
+	data := p.Bytes(8 * len(to))
 	for i := range to {
-		if b != nil {
-			to[i] = binary.LittleEndian.Uint64(b[8*i:])
+		if data != nil {
+			to[i] = binary.LittleEndian.Uint64(data[8*i:])
 		}
 	}
 }
@@ -310,13 +310,13 @@ func (a *floats) parseState(p *stateParser) {
 		p.bins(&a.hist, k, binOf(a.min, s1, s2), binOf(a.max, s1, s2), a.n)
 	}
 	if p.Err == nil {
-		m := a.moments()
-		unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), uint(-m.unit)))
+		moments := a.moments()
+		unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), uint(-moments.unit)))
 		inUnits := func(v float64) *big.Int {
 			r := new(big.Rat).SetFloat64(v)
 			return r.Quo(r, unit).Num()
 		}
-		p.checkSums(a.n, &m.sum, &m.squares, inUnits(a.min), inUnits(a.max))
+		p.checkSums(a.n, &moments.sum, &moments.squares, inUnits(a.min), inUnits(a.max))
 	}
 }
 

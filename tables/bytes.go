@@ -5,20 +5,20 @@ package tables
 func (t *Table) Bytes() int64 {
 	n := int64(0)
 	for i := range t.loaded {
-		l := &t.loaded[i]
-		if !l.mu.TryLock() {
+		lazy := &t.loaded[i]
+		if !lazy.mu.TryLock() {
 			continue
 		}
-		if l.v != nil {
-			n += l.v.cost()
+		if lazy.v != nil {
+			n += lazy.v.cost()
 		}
-		l.mu.Unlock()
+		lazy.mu.Unlock()
 	}
 	if t.pages != nil {
-		h := t.pages.held
-		h.mu.Lock()
-		n += h.bytes
-		h.mu.Unlock()
+		held := t.pages.held
+		held.mu.Lock()
+		n += held.bytes
+		held.mu.Unlock()
 	}
 	return n
 }

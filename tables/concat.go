@@ -73,10 +73,11 @@ func Concat(tables []*Table, mode Mode) (*Table, error) {
 func joinedNames(tables []*Table, mode Mode) (names []string, err error) {
 	lacking := map[string]bool{} // by name: some table lacks it
 	for _, t := range tables {
-		for _, c := range t.cols {
-			if _, seen := lacking[c.Name]; !seen {
-				lacking[c.Name] = slices.ContainsFunc(tables, func(t *Table) bool { return t.Index(c.Name) < 0 })
-				names = append(names, c.Name)
+		for _, column := range t.cols {
+			if _, seen := lacking[column.Name]; !seen {
+				lacking[column.Name] = slices.ContainsFunc(tables,
+					func(t *Table) bool { return t.Index(column.Name) < 0 })
+				names = append(names, column.Name)
 			}
 		}
 	}

@@ -40,13 +40,13 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 	}
 	// Where each row begins in each leaf.
 	pos := places{}
-	for leaf, s := range a.streams {
-		for i := range s.n {
-			if s.repAt(i) == 0 {
+	for leaf, stream := range a.streams {
+		for i := range stream.n {
+			if stream.repAt(i) == 0 {
 				pos[leaf] = append(pos[leaf], int32(i))
 			}
 		}
-		if len(pos[leaf]) != int(p.f.Rows) || s.n > 0 && s.repAt(0) != 0 {
+		if len(pos[leaf]) != int(p.f.Rows) || stream.n > 0 && stream.repAt(0) != 0 {
 			return nil, fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "%d rows of %d",
 				len(pos[leaf]), p.f.Rows)
 		}
@@ -83,11 +83,11 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	if f.Leaf < 0 {
 		return nil
 	}
-	b, nanos := newBuilder(a.p, f.Leaf), nano(&a.p.f.Columns[f.Leaf])
+	builder, nanos := newBuilder(a.p, f.Leaf), nano(&a.p.f.Columns[f.Leaf])
 	if nanos {
-		b.unit = 6 // copies the nanoseconds unscaled
+		builder.unit = 6 // copies the nanoseconds unscaled
 	}
-	defer b.copying.Wait()
+	defer builder.copying.Wait()
 	s := &stream{}
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
@@ -99,14 +99,14 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 				return fault.New(fault.Limit, "", fault.NoOffset, "more than %d values in lists", a.p.o.MaxRows)
 			}
 			s.rep, s.def = appendLevels(s.rep, l.Rep), appendLevels(s.def, l.Def)
-			return b.addRange(v, 0, v.Len())
+			return builder.addRange(v, 0, v.Len())
 		})
 		if err != nil {
 			return err
 		}
 	}
 	var err error
-	if s.values, err = b.vector(); err == nil && nanos {
+	if s.values, err = builder.vector(); err == nil && nanos {
 		s.values.splitNanos()
 	}
 	a.streams[f.Leaf] = s
@@ -167,10 +167,10 @@ func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
 	if leaf < 0 {
 		return nil
 	}
-	s := a.streams[leaf]
+	stream := a.streams[leaf]
 	var nulls []bool
 	for i, k := range at[leaf] {
-		if s.defAt(int(k)) < def {
+		if stream.defAt(int(k)) < def {
 			if nulls == nil {
 				nulls = make([]bool, n)
 			}
@@ -194,14 +194,14 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (
 	out := &Vector{typ: Type{Kind: List, Elem: &typ}, n: n, nulls: a.nulls(repeated, def, n, at)}
 	in := places{}
 	for _, leaf := range leaves(repeated, nil) {
-		s := a.streams[leaf]
+		stream := a.streams[leaf]
 		offs := make([]uint32, 1, n+1)
 		var elems []int32
 		for _, k := range at[leaf] {
-			if s.defAt(int(k)) >= repeated.Def {
+			if stream.defAt(int(k)) >= repeated.Def {
 				elems = append(elems, k)
-				for q := int(k) + 1; q < s.n && s.repAt(q) >= repeated.Rep; q++ {
-					if s.repAt(q) == repeated.Rep {
+				for q := int(k) + 1; q < stream.n && stream.repAt(q) >= repeated.Rep; q++ {
+					if stream.repAt(q) == repeated.Rep {
 						elems = append(elems, int32(q))
 					}
 				}
@@ -259,20 +259,20 @@ func leaves(f *parquet.Field, to []int) []int {
 
 // leaf takes the values of a leaf, in order, each value once.
 func (a *assembler) leaf(f *parquet.Field, at places) (*Vector, error) {
-	s := a.streams[f.Leaf]
+	stream := a.streams[f.Leaf]
 	rows := make([]int, len(at[f.Leaf]))
 	for i, k := range at[f.Leaf] {
 		rows[i] = -1
-		if s.defAt(int(k)) == f.Def {
-			if s.next >= s.values.n {
+		if stream.defAt(int(k)) == f.Def {
+			if stream.next >= stream.values.n {
 				return nil, a.disagree(f)
 			}
-			rows[i] = s.next
-			s.next++
+			rows[i] = stream.next
+			stream.next++
 		}
 	}
-	if s.next != s.values.n || s.values.n > math.MaxInt32 {
+	if stream.next != stream.values.n || stream.values.n > math.MaxInt32 {
 		return nil, a.disagree(f) // values are left that belong to no instance
 	}
-	return s.values.Take(rows)
+	return stream.values.Take(rows)
 }

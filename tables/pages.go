@@ -67,11 +67,11 @@ func (h *held) rows(leaf int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for place, c := range h.chunks {
+	for place, columnChunk := range h.chunks {
 		if place.leaf != leaf {
 			continue
 		}
-		for _, v := range c.values {
+		for _, v := range columnChunk.values {
 			if v != nil {
 				n += v.Len()
 			}
@@ -85,14 +85,14 @@ func (h *held) drop(leaf int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone[leaf] = true
-	for place, c := range h.chunks {
+	for place, columnChunk := range h.chunks {
 		if place.leaf != leaf {
 			continue
 		}
-		if c.dict != nil {
-			h.bytes -= int64(c.dict.Cost())
+		if columnChunk.dict != nil {
+			h.bytes -= int64(columnChunk.dict.Cost())
 		}
-		for _, v := range c.values {
+		for _, v := range columnChunk.values {
 			if v != nil {
 				h.bytes -= int64(v.Cost())
 			}
@@ -181,20 +181,20 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 		if now.err != nil {
 			return now.err
 		}
-		file, c := now.file, now.chunk
-		for i := range c.pages.Pages {
-			first := group.First + c.pages.Pages[i].First
-			if !p.wants(first, first+int64(c.pages.Rows(i))) {
+		file, columnChunk := now.file, now.chunk
+		for i := range columnChunk.pages.Pages {
+			first := group.First + columnChunk.pages.Pages[i].First
+			if !p.wants(first, first+int64(columnChunk.pages.Rows(i))) {
 				continue
 			}
 			err := f(first, func() (*parquet.Values, error) {
-				values := p.held.page(c, i)
+				values := p.held.page(columnChunk, i)
 				if values != nil {
 					return values, nil
 				}
-				values, err := file.Read(ctx, g, leaf, c.pages, i, c.dict)
+				values, err := file.Read(ctx, g, leaf, columnChunk.pages, i, columnChunk.dict)
 				if err == nil && p.hold {
-					p.held.add(key, c, i, values, p.o.MaxBytes)
+					p.held.add(key, columnChunk, i, values, p.o.MaxBytes)
 				}
 				return values, err
 			})

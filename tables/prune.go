@@ -44,11 +44,11 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 				return nil, nil, err
 			}
 		}
-		for _, s := range in {
-			if n := len(keep); n > 0 && keep[n-1].hi == s.lo {
-				keep[n-1].hi = s.hi
-			} else if s.lo < s.hi {
-				keep = append(keep, s)
+		for _, span := range in {
+			if n := len(keep); n > 0 && keep[n-1].hi == span.lo {
+				keep[n-1].hi = span.hi
+			} else if span.lo < span.hi {
+				keep = append(keep, span)
 			}
 		}
 	}

@@ -31,10 +31,10 @@ func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(r
 }
 
 func (t *Table) inMemory(i int) *Vector {
-	l := &t.loaded[i]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.v
+	lazy := &t.loaded[i]
+	lazy.mu.Lock()
+	defer lazy.mu.Unlock()
+	return lazy.v
 }
 
 // scan implements Scan for a column at the top of the schema.

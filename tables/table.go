@@ -76,10 +76,10 @@ func (t *Table) Column(ctx context.Context, name string) (*Vector, error) {
 
 // At returns column i.
 func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
-	l := &t.loaded[i]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.v == nil {
+	lazy := &t.loaded[i]
+	lazy.mu.Lock()
+	defer lazy.mu.Unlock()
+	if lazy.v == nil {
 		values, err := t.load(ctx, i)
 		if err != nil {
 			return nil, err
@@ -88,9 +88,9 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 			return nil, fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset,
 				"%d values in a table of %d rows", values.n, t.n)
 		}
-		l.v = values
+		lazy.v = values
 	}
-	return l.v, nil
+	return lazy.v, nil
 }
 
 // NoColumn returns the error for a column that does not exist.

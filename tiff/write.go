@@ -135,10 +135,10 @@ func (o *TOGOptions) validate(pixels int) error {
 		}
 		h, w = overview.Height, overview.Width
 	}
-	for i, f := range o.Tags {
-		if slices.Contains(written, f.Tag) || slices.ContainsFunc(o.Tags[:i],
-			func(g ifd.Field) bool { return g.Tag == f.Tag }) {
-			return fmt.Errorf("tog: tag %d is written twice", f.Tag)
+	for i, field := range o.Tags {
+		if slices.Contains(written, field.Tag) || slices.ContainsFunc(o.Tags[:i],
+			func(g ifd.Field) bool { return g.Tag == field.Tag }) {
+			return fmt.Errorf("tog: tag %d is written twice", field.Tag)
 		}
 	}
 	return nil
@@ -189,13 +189,13 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	}
 	place(layers, dirs[len(parts)])
 	head := append(ifd.AppendHeader(nil, dirs[0]), area...)
-	for i, p := range parts {
+	for i, part := range parts {
 		next := dirs[i+1]
 		if i+1 == len(parts) {
 			next = 0
 		}
 		head = append(head, make([]byte, dirs[i]-int64(len(head)))...)
-		head = ifd.AppendDirectoryBefore(head, dirs[i], next, p.fields(&o))
+		head = ifd.AppendDirectoryBefore(head, dirs[i], next, part.fields(&o))
 	}
 	if _, err := w.Write(head); err != nil {
 		return err
@@ -263,14 +263,14 @@ func (o *TOGOptions) layers(pixels []byte) []layer {
 // eachTile visits the tiles in the order of the file: the smallest overview first, as in GDAL, and at each
 // position all bands, then the mask.
 func eachTile(layers []layer, visit func(p *part, i int) error) error {
-	for _, l := range slices.Backward(layers) {
-		groups := l.image.x.Groups()
-		for i := range l.image.tiles {
-			if err := visit(l.image, i); err != nil {
+	for _, layer := range slices.Backward(layers) {
+		groups := layer.image.x.Groups()
+		for i := range layer.image.tiles {
+			if err := visit(layer.image, i); err != nil {
 				return err
 			}
-			if l.mask != nil && i%groups == groups-1 {
-				if err := visit(l.mask, i/groups); err != nil {
+			if layer.mask != nil && i%groups == groups-1 {
+				if err := visit(layer.mask, i/groups); err != nil {
 					return err
 				}
 			}
@@ -324,13 +324,13 @@ func compress(layers []layer, o *TOGOptions) error {
 		g.Go(crash.Guard(func() error {
 			c := compressor{level: o.Level, row: make([]byte, o.Tile*o.DType.Size())}
 			for k := take(); k < len(jobs); k = take() {
-				p, i := jobs[k].p, jobs[k].i
+				part, i := jobs[k].p, jobs[k].i
 				var err error
-				if p.tiles[i], err = c.tile(p, i); err != nil {
+				if part.tiles[i], err = c.tile(part, i); err != nil {
 					return err
 				}
-				if int64(len(p.tiles[i])) > math.MaxUint32 {
-					return fmt.Errorf("tog: tile %d of %d bytes", i, len(p.tiles[i]))
+				if int64(len(part.tiles[i])) > math.MaxUint32 {
+					return fmt.Errorf("tog: tile %d of %d bytes", i, len(part.tiles[i]))
 				}
 				if err := finish(); err != nil {
 					return err
@@ -442,10 +442,10 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 		fields = append(fields, ifd.Shorts(tagExtraSamples, o.ExtraSamples...))
 	}
 	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, index.Bands)...))
-	for _, f := range o.Tags {
+	for _, field := range o.Tags {
 		// A palette belongs to the samples of every image; other tags are written once.
-		if p.subfile == 0 || f.Tag == tagColorMap && !index.Bits {
-			fields = append(fields, f)
+		if p.subfile == 0 || field.Tag == tagColorMap && !index.Bits {
+			fields = append(fields, field)
 		}
 	}
 	if p.subfile == 0 {

@@ -56,16 +56,16 @@ func (c *cocoFile) Close() error { return c.r.Close() }
 
 // shape implements shapes: it returns the outline, or nil.
 func (c *cocoFile) shape(_ context.Context, row int) (orb.Geometry, error) {
-	a := &c.list[row]
-	if a.rings == 0 {
+	annotation := &c.list[row]
+	if annotation.rings == 0 {
 		return nil, nil
 	}
 	var out orb.Collection
 	start := uint32(0)
-	if a.ring > 0 {
-		start = c.rings[a.ring-1]
+	if annotation.ring > 0 {
+		start = c.rings[annotation.ring-1]
 	}
-	for _, end := range c.rings[a.ring : a.ring+a.rings] {
+	for _, end := range c.rings[annotation.ring : annotation.ring+annotation.rings] {
 		out = append(out, orb.Polygon{slices.Clone(orb.Ring(c.points[start:end]))}) // callers may change it
 		start = end
 	}
@@ -79,10 +79,10 @@ func (l *Layer) Coco() bool { return l.coco != nil }
 // in the file has the most of the last parts of the path. It is not found if the file has none, and misplaced if the
 // file gives it another size.
 func (l *Layer) OfImage(uri string, height, width int) ([]uint32, error) {
-	c := l.coco
+	cocoFile := l.coco
 	found, largest, several := int32(-1), 0, false
-	for _, i := range c.byBase[path.Base(uri)] {
-		n := common(uri, c.images[i].name)
+	for _, i := range cocoFile.byBase[path.Base(uri)] {
+		n := common(uri, cocoFile.images[i].name)
 		switch {
 		case n > largest:
 			found, largest, several = i, n, false
@@ -96,12 +96,13 @@ func (l *Layer) OfImage(uri string, height, width int) ([]uint32, error) {
 	case several:
 		return nil, fault.New(fault.Unsupported, "images", fault.NoOffset, "several images may be %q", uri)
 	}
-	i := &c.images[found]
-	if i.height != height || i.width != width {
+	cocoImage := &cocoFile.images[found]
+	if cocoImage.height != height || cocoImage.width != width {
 		return nil, fault.New(fault.Misplaced, "images", fault.NoOffset,
-			"%q is %d by %d pixels here, but its raster has %d by %d", i.name, i.height, i.width, height, width)
+			"%q is %d by %d pixels here, but its raster has %d by %d", cocoImage.name, cocoImage.height,
+			cocoImage.width, height, width)
 	}
-	return c.rows[found], nil
+	return cocoFile.rows[found], nil
 }
 
 // common returns how many of their last parts two paths have in common.
@@ -157,13 +158,13 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	}
 	c := &cocoReader{cocoFile: cocoFile{r: r, byBase: map[string][]int32{}}, o: o, ids: map[string]int32{},
 		categories: map[int64]string{}}
-	t := newJSONText(io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), int(min(r.Size()+2, flatBlock)))
-	if err := c.read(ctx, t); err != nil {
+	jsonText := newJSONText(io.MultiReader(skipMark(source.Sequential(ctx, r, 0))...), int(min(r.Size()+2, flatBlock)))
+	if err := c.read(ctx, jsonText); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, errJSON) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.New(fault.Corrupt, "COCO", t.offset(), "%v", err)
+			return nil, fault.New(fault.Corrupt, "COCO", jsonText.offset(), "%v", err)
 		}
 		return nil, err
 	}
@@ -181,10 +182,10 @@ func openCoco(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	boxes := make([]boxtree.Box, len(c.list))
 	var h xxh3.Hasher
 	for i := range c.list {
-		a := &c.list[i]
-		boxes[i] = boxtree.Around(a.box[0], a.box[1], a.box[2], a.box[3])
-		_, _ = h.WriteString(quotes[a.image])
-		_, _ = h.WriteString(strconv.FormatBool(a.crowd))
+		annotation := &c.list[i]
+		boxes[i] = boxtree.Around(annotation.box[0], annotation.box[1], annotation.box[2], annotation.box[3])
+		_, _ = h.WriteString(quotes[annotation.image])
+		_, _ = h.WriteString(strconv.FormatBool(annotation.crowd))
 	}
 	layer.index(boxes, r.Size())
 	layer.sum += fmt.Sprintf("%016x", h.Sum64())
@@ -625,19 +626,19 @@ func (c *cocoReader) mask(a *annotation, text json.RawMessage) (size [2]int, err
 func (c *cocoReader) link() error {
 	each := make([]int, len(c.images))
 	for i := range c.list {
-		a := &c.list[i]
+		annotation := &c.list[i]
 		part := func() string { return "annotation " + strconv.Itoa(i) }
-		if a.image < 0 {
-			id, ok := c.later[^a.image], false
-			if a.image, ok = c.ids[id]; !ok {
+		if annotation.image < 0 {
+			id, ok := c.later[^annotation.image], false
+			if annotation.image, ok = c.ids[id]; !ok {
 				return fault.New(fault.Corrupt, part(), fault.NoOffset, "image_id %.64q is not in images", id)
 			}
 		}
-		if m := &c.images[a.image]; a.runs > 0 && c.sizes[i] != [2]int{m.height, m.width} {
+		if m := &c.images[annotation.image]; annotation.runs > 0 && c.sizes[i] != [2]int{m.height, m.width} {
 			return fault.New(fault.Corrupt, part(), fault.NoOffset, "its mask has %v pixels, the image %d by %d",
 				c.sizes[i], m.height, m.width)
 		}
-		each[a.image]++
+		each[annotation.image]++
 	}
 	c.rows = make([][]uint32, len(c.images))
 	list := make([]uint32, len(c.list))

@@ -26,14 +26,14 @@ const (
 // is nil if the feature has none. Multi-geometries are collections, as package wkb has them. It is at most nine times
 // as large as the bytes: a polygon without points takes 8 of them, a slice 24, and its place in a list that grows 48.
 func flatFeature(b []byte, kind uint64) (orb.Geometry, []byte, error) {
-	f := newFlatBuffer(b, 1)
-	root := f.root()
-	properties := f.bytes(root, 1)
+	flatBuffer := newFlatBuffer(b, 1)
+	root := flatBuffer.root()
+	properties := flatBuffer.bytes(root, 1)
 	var shape orb.Geometry
-	if t, ok := f.child(root, 0); ok {
-		shape = f.geometry(t, kind, 0)
+	if t, ok := flatBuffer.child(root, 0); ok {
+		shape = flatBuffer.geometry(t, kind, 0)
 	}
-	return shape, properties, f.err
+	return shape, properties, flatBuffer.err
 }
 
 // geometry returns the geometry of a table: nil for a point without coordinates, and after an error.

@@ -117,16 +117,16 @@ func (f *flatReader) header(ctx context.Context, l *Layer) (int64, error) {
 	}
 	// A writer may use a string several times.
 	buffer := newFlatBuffer(data, 4)
-	t := buffer.root()
-	f.kind = buffer.number(t, 2, 1, flatUnknown)
-	f.count = int64(buffer.number(t, 8, 8, 0))
-	f.node = int64(buffer.number(t, 9, 2, 16))
+	flatTable := buffer.root()
+	f.kind = buffer.number(flatTable, 2, 1, flatUnknown)
+	f.count = int64(buffer.number(flatTable, 8, 8, 0))
+	f.node = int64(buffer.number(flatTable, 9, 2, 16))
 	var err error
-	if place, ok := buffer.child(t, 10); ok {
+	if place, ok := buffer.child(flatTable, 10); ok {
 		l.CRS, err = flatCRS(buffer, place)
 	}
 	if err == nil {
-		f.cells, err = newFlatCells(buffer, t, f.o.Column)
+		f.cells, err = newFlatCells(buffer, flatTable, f.o.Column)
 	}
 	if buffer.err != nil {
 		err = buffer.err

@@ -188,12 +188,12 @@ func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChu
 	}
 	return each.Of(ctx, int64(len(pages)), runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
 		k, n := pages[i].group, pages[i].number
-		c := &chunks[k]
-		values, err := p.f.Read(ctx, k, column, c.pages, n, c.dict)
+		columnChunk := &chunks[k]
+		values, err := p.f.Read(ctx, k, column, columnChunk.pages, n, columnChunk.dict)
 		if err != nil {
 			return err
 		}
-		return visit(int(p.f.Groups[k].First+c.pages.Pages[n].First), values)
+		return visit(int(p.f.Groups[k].First+columnChunk.pages.Pages[n].First), values)
 	})
 }
 
@@ -289,18 +289,18 @@ func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error
 		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
 	}
 	pos := int64(row) - p.f.Groups[g].First
-	c := &p.chunks[g]
-	i := c.pages.Find(pos)
+	columnChunk := &p.chunks[g]
+	i := columnChunk.pages.Find(pos)
 	key := pageKey{g, i}
 	values, ok := p.pages.Get(key)
 	if !ok {
 		var err error
-		if values, err = p.f.Read(ctx, g, p.column, c.pages, i, c.dict); err != nil {
+		if values, err = p.f.Read(ctx, g, p.column, columnChunk.pages, i, columnChunk.dict); err != nil {
 			return nil, err
 		}
 		p.pages.Add(key, values, int64(values.Cost()))
 	}
-	k := int(pos - c.pages.Pages[i].First)
+	k := int(pos - columnChunk.pages.Pages[i].First)
 	if values.Null(k) {
 		return nil, nil
 	}

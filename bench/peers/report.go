@@ -305,10 +305,10 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 		}
 		panels = append(panels, barPanel)
 	}
-	m, settings := r.Machine, r.Settings
+	machine, settings := r.Machine, r.Settings
 	note := fmt.Sprintf("into a PyTorch loop (chaski-load: a Go one); median, least and most of %s; %d workers "+
 		"each; × against %s; %s, %d cores, %s",
-		settings.rounds(), settings.Workers, Baseline, m.CPU, m.Cores, r.Date)
+		settings.rounds(), settings.Workers, Baseline, machine.CPU, machine.Cores, r.Date)
 	if settings.Quick {
 		note = "small files and short rounds: do not compare; " + note
 	}

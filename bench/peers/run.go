@@ -172,10 +172,11 @@ func (o *Options) shape(ctx context.Context, shape Shape, s *steps) (*ShapeResul
 	}
 	result := &ShapeResult{Shape: shape, Batch: shape.Batch, About: shape.String(), Imagery: w.Made.Imagery,
 		Bytes: w.Made.Bytes}
-	for _, p := range o.Peers {
-		s.next(shape.Name + ": checking " + p.Name)
-		row := Row{Peer: p.Name, About: p.About, Format: p.Format, Status: OK, Rounds: make([]*Round, o.Rounds)}
-		if err := w.check(ctx, p); ctx.Err() != nil {
+	for _, peer := range o.Peers {
+		s.next(shape.Name + ": checking " + peer.Name)
+		row := Row{Peer: peer.Name, About: peer.About, Format: peer.Format, Status: OK, Rounds: make([]*Round,
+			o.Rounds)}
+		if err := w.check(ctx, peer); ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else if err != nil {
 			row.refuse(err)
@@ -255,15 +256,15 @@ func (w *workload) prepare(ctx context.Context) error {
 	if err := w.save(); err != nil {
 		return err
 	}
-	j := w.job("imagery")
+	job := w.job("imagery")
 	for _, f := range files {
 		path, _, _ := strings.Cut(f, "\t")
-		j.Imagery = append(j.Imagery, path)
+		job.Imagery = append(job.Imagery, path)
 	}
 	var scene struct {
 		Imagery string `json:"imagery"`
 	}
-	if err := w.ask(ctx, w.Environment.Main, w.Engine, j, makeTime, &scene); err != nil {
+	if err := w.ask(ctx, w.Environment.Main, w.Engine, job, makeTime, &scene); err != nil {
 		return err
 	}
 	if err := w.ask(ctx, w.Environment.Main, w.Engine, w.job("truth"), makeTime, &struct{}{}); err != nil {
@@ -314,12 +315,12 @@ func (w *workload) imagery() (files []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			name := strings.ToLower(e.Name())
+		for _, entry := range entries {
+			name := strings.ToLower(entry.Name())
 			if slices.ContainsFunc(imageryNames[w.shape.Imagery], func(part string) bool {
 				return strings.Contains(name, part)
 			}) {
-				add(filepath.Join(dir, e.Name()))
+				add(filepath.Join(dir, entry.Name()))
 			}
 		}
 	}
@@ -349,12 +350,12 @@ func (w *workload) write(ctx context.Context, format string) error {
 		w.absent[format] = &absence{Missing, "no interpreter for " + format}
 		return nil
 	}
-	j := w.job("make")
-	j.Format = format
+	job := w.job("make")
+	job.Format = format
 	var answer struct {
 		Bytes int64 `json:"bytes"`
 	}
-	err := w.ask(ctx, in, w.Engine, j, makeTime, &answer)
+	err := w.ask(ctx, in, w.Engine, job, makeTime, &answer)
 	if a := (*absence)(nil); errors.As(err, &a) {
 		a.why = format + " is not written: " + a.why
 		w.absent[format] = a

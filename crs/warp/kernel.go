@@ -93,11 +93,11 @@ func Sample[T Number](m *Mapping, k Kernel, src Plane[T], out []float32, valid [
 	case Bilinear:
 		m.rows(src.Box, 0, func(r *run) { blendRow(r, &src, out[r.at:][:r.n], valid[r.at:][:r.n]) })
 	case Antialias:
-		s, err := newTent(m, &src)
+		tent, err := newTent(m, &src)
 		if err != nil {
 			return err
 		}
-		m.rows(src.Box, 0, func(r *run) { s.row(r, out[r.at:][:r.n], valid[r.at:][:r.n]) })
+		m.rows(src.Box, 0, func(r *run) { tent.row(r, out[r.at:][:r.n], valid[r.at:][:r.n]) })
 	default:
 		return fmt.Errorf("kernel %d is unknown", k)
 	}
@@ -119,15 +119,15 @@ const nudge = 2 * maxFlat
 func (m *Mapping) rows(part Box, shift int64, do func(*run)) {
 	var r run
 	for i := range m.cells {
-		c := &m.cells[i]
-		for k := range c.h {
-			start, step := c.row(k)
-			lo, hi := inside(start.x+nudge, step.x, c.w, 0, int64(m.raster.X1)*one)
-			ylo, yhi := inside(start.y+nudge, step.y, c.w, 0, int64(m.raster.Y1)*one)
+		cell := &m.cells[i]
+		for k := range cell.h {
+			start, step := cell.row(k)
+			lo, hi := inside(start.x+nudge, step.x, cell.w, 0, int64(m.raster.X1)*one)
+			ylo, yhi := inside(start.y+nudge, step.y, cell.w, 0, int64(m.raster.Y1)*one)
 			if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
 				continue
 			}
-			r = run{at: (c.y+k)*m.width + c.x + lo, n: hi - lo, step: step}
+			r = run{at: (cell.y+k)*m.width + cell.x + lo, n: hi - lo, step: step}
 			r.from.x = start.x + int64(lo)*step.x - int64(part.X0)*one + shift
 			r.from.y = start.y + int64(lo)*step.y - int64(part.Y0)*one + shift
 			do(&r)

@@ -238,17 +238,17 @@ func (b *builder) outside(h, w int) bool {
 func (m *Mapping) setRadius() {
 	var sx, sy, n float64
 	for i := range m.cells {
-		c := &m.cells[i]
-		if c.h < 2 || c.w < 2 {
+		cell := &m.cells[i]
+		if cell.h < 2 || cell.w < 2 {
 			continue
 		}
-		a, east, south := c.at[0][0], c.at[0][1], c.at[1][0]
+		place, east, south := cell.at[0][0], cell.at[0][1], cell.at[1][0]
 		side := func(e, s int64) float64 {
-			return math.Hypot(float64(e)/float64(c.w-1), float64(s)/float64(c.h-1)) / one
+			return math.Hypot(float64(e)/float64(cell.w-1), float64(s)/float64(cell.h-1)) / one
 		}
-		area := float64(c.h * c.w)
-		sx += area * side(east.x-a.x, south.x-a.x)
-		sy += area * side(east.y-a.y, south.y-a.y)
+		area := float64(cell.h * cell.w)
+		sx += area * side(east.x-place.x, south.x-place.x)
+		sy += area * side(east.y-place.y, south.y-place.y)
 		n += area
 	}
 	round := func(r float64) float64 {
@@ -272,14 +272,14 @@ func (m *Mapping) Raster() (height, width int) { return m.raster.Y1, m.raster.X1
 // (i, j) of the window is pixel (i+y, j+x) of the raster, if the raster has it.
 func (m *Mapping) Shift() (y, x int, ok bool) {
 	for i := range m.cells {
-		c := &m.cells[i]
+		cell := &m.cells[i]
 		if i == 0 {
-			y, x = int(c.at[0][0].y>>32)-c.y, int(c.at[0][0].x>>32)-c.x
+			y, x = int(cell.at[0][0].y>>32)-cell.y, int(cell.at[0][0].x>>32)-cell.x
 		}
 		for k := range 4 {
 			down, right := k/2, k%2
-			want := place{int64(x+c.x+right*(c.w-1))*one + half, int64(y+c.y+down*(c.h-1))*one + half}
-			if c.at[down][right] != want {
+			want := place{int64(x+cell.x+right*(cell.w-1))*one + half, int64(y+cell.y+down*(cell.h-1))*one + half}
+			if cell.at[down][right] != want {
 				return 0, 0, false
 			}
 		}

@@ -65,10 +65,10 @@ func (m *maker) chip(ctx context.Context, row int64) (c Chip, err error) {
 		c.ID = "row " + strconv.FormatInt(row, 10)
 	}
 	for i := range m.Report.Fields {
-		f := &m.Report.Fields[i]
-		if f.Kind != catalog.Raster {
+		field := &m.Report.Fields[i]
+		if field.Kind != catalog.Raster {
 			if v, err := m.table.Value(ctx, i, row); err == nil {
-				c.Values = append(c.Values, Value{f.Name, valueText(f.Kind, v)})
+				c.Values = append(c.Values, Value{field.Name, valueText(field.Kind, v)})
 			}
 			continue
 		}
@@ -125,10 +125,10 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 				"there is no band %d: the asset has the bands 0 to %d", b, index.Bands-1), asset.URI)
 		}
 	}
-	o := raster.ReadOptions{B: raster.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
+	readOptions := raster.ReadOptions{B: raster.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes,
 		Validity: index.Mask != nil}
-	o.Y, o.X, p.Window = m.window(index, len(bands))
-	read, err := m.read(ctx, asset, o)
+	readOptions.Y, readOptions.X, p.Window = m.window(index, len(bands))
+	read, err := m.read(ctx, asset, readOptions)
 	if err != nil {
 		return p, err
 	}
@@ -177,10 +177,10 @@ func (m *maker) window(x *chunk.Index, bands int) (ys, xs raster.Selection, text
 		return ys, xs, ""
 	}
 	side := max(min(int(math.Sqrt(float64(m.MaxBytes/pixel))), 2048), 1)
-	h, w := min(side, x.Height), min(side, x.Width)
-	ys = raster.Selection{Slice: true, Start: (x.Height - h) / 2, Stop: (x.Height-h)/2 + h}
-	xs = raster.Selection{Slice: true, Start: (x.Width - w) / 2, Stop: (x.Width-w)/2 + w}
-	return ys, xs, fmt.Sprintf("%d × %d pixels from the middle of %d × %d", h, w, x.Height, x.Width)
+	height, width := min(side, x.Height), min(side, x.Width)
+	ys = raster.Selection{Slice: true, Start: (x.Height - height) / 2, Stop: (x.Height-height)/2 + height}
+	xs = raster.Selection{Slice: true, Start: (x.Width - width) / 2, Stop: (x.Width-width)/2 + width}
+	return ys, xs, fmt.Sprintf("%d × %d pixels from the middle of %d × %d", height, width, x.Height, x.Width)
 }
 
 // classes counts the values of masks: integer fields of one band with at most draw.MaxCategories values. If their
@@ -193,17 +193,17 @@ func (m *maker) classes(ctx context.Context) error {
 			!field.Stats.DType.Integer() {
 			continue
 		}
-		h := field.Stats.Bands[0].Histogram
+		histogram := field.Stats.Bands[0].Histogram
 		used := 0
-		for _, n := range h.Counts {
+		for _, n := range histogram.Counts {
 			if n > 0 {
 				used++
 			}
 		}
-		switch wide := h.Edges[len(h.Edges)-1]-h.Edges[0] >= 100; {
+		switch wide := histogram.Edges[len(histogram.Edges)-1]-histogram.Edges[0] >= 100; {
 		case used > draw.MaxCategories:
 		case !wide:
-			field.Classes = binned(h)
+			field.Classes = binned(histogram)
 		default:
 			if err := m.count(ctx, i); err != nil {
 				return err

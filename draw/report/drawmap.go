@@ -66,19 +66,20 @@ func (d *document) footprints() {
 	if len(m.Outlines) == 0 {
 		return
 	}
-	f := newFrame(m)
-	g := &drawing{Width: f.left + f.w + 28, Height: f.top + f.h + 30, Class: "map", Label: "map of footprints"}
-	g.path("sea", rect(f.left, f.top, f.w, f.h))
-	g.graticule(&f, m.Geographic)
+	frame := newFrame(m)
+	g := &drawing{Width: frame.left + frame.w + 28, Height: frame.top + frame.h + 30, Class: "map",
+		Label: "map of footprints"}
+	g.path("sea", rect(frame.left, frame.top, frame.w, frame.h))
+	g.graticule(&frame, m.Geographic)
 	note := ""
 	if len(m.Outlines) <= maxOutlines {
-		g.outlines(&f, m.Outlines)
+		g.outlines(&frame, m.Outlines)
 	} else {
 		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s",
-			thousands(g.densities(&f, m.Outlines)))
+			thousands(g.densities(&frame, m.Outlines)))
 	}
-	g.path("rim", rect(f.left, f.top, f.w, f.h))
-	g.scaleBar(&f, m.Geographic)
+	g.path("rim", rect(frame.left, frame.top, frame.w, frame.h))
+	g.scaleBar(&frame, m.Geographic)
 	d.Footprints = g
 	d.MapNote = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Outlines)), "footprint", "footprints"), m.CRS, note)
 	if m.Elsewhere > 0 {

@@ -24,10 +24,11 @@ func (m *maker) warn() {
 		m.alarm(text+".", m.badItems(n))
 	}
 	for i := range m.Report.Fields {
-		if f := &m.Report.Fields[i]; f.Kind == catalog.Raster {
-			m.warnRaster(f)
-		} else if f.Values.Null > 0 {
-			m.note(fmt.Sprintf("Field %q has no value in %s.", f.Name, plural(f.Values.Null, "sample", "samples")))
+		if field := &m.Report.Fields[i]; field.Kind == catalog.Raster {
+			m.warnRaster(field)
+		} else if field.Values.Null > 0 {
+			m.note(fmt.Sprintf("Field %q has no value in %s.", field.Name, plural(field.Values.Null, "sample",
+				"samples")))
 		}
 	}
 	if m.misplaced > 0 {

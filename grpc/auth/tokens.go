@@ -93,17 +93,17 @@ func ParseTokens(b []byte) (*Tokens, error) {
 		if text == "" || text[0] == '#' {
 			continue
 		}
-		k, err := parseLine(text)
+		known, err := parseLine(text)
 		if err != nil {
 			// Without the text of the line: somebody may have put the token itself there.
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		for _, other := range tokens.list {
-			if other.sum == k.sum {
+			if other.sum == known.sum {
 				return nil, fmt.Errorf("line %d: the same token is that of %q above", i+1, other.client.Name)
 			}
 		}
-		tokens.list = append(tokens.list, k)
+		tokens.list = append(tokens.list, known)
 	}
 	return tokens, nil
 }

@@ -160,16 +160,16 @@ func Dial(target string, o Options) (*Client, error) {
 		if err != nil {
 			return nil, errors.Join(err, client.Close())
 		}
-		for _, a := range addresses {
-			if known[a.target] {
+		for _, address := range addresses {
+			if known[address.target] {
 				continue // twice the same server would be hedged by itself
 			}
-			known[a.target] = true
-			p, err := dialPeer(a, o)
+			known[address.target] = true
+			peer, err := dialPeer(address, o)
 			if err != nil {
 				return nil, errors.Join(err, client.Close())
 			}
-			client.peers = append(client.peers, p)
+			client.peers = append(client.peers, peer)
 		}
 	}
 	return client, nil
@@ -421,10 +421,10 @@ func (c *Client) retry(ctx context.Context, attempts int, f func() error) error 
 
 // pause waits before the attempt that follows, or until ctx ends.
 func (c *Client) pause(ctx context.Context, attempt int) error {
-	t := time.NewTimer(c.options.Backoff * time.Duration(min(1<<min(attempt-1, 10), 100)))
-	defer t.Stop()
+	timer := time.NewTimer(c.options.Backoff * time.Duration(min(1<<min(attempt-1, 10), 100)))
+	defer timer.Stop()
 	select {
-	case <-t.C:
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -66,15 +66,15 @@ func (l *lane) begun() time.Time {
 
 // work makes connections until the session ends.
 func (l *lane) work() {
-	s := l.s
+	session := l.s
 	for attempt := 1; ; attempt++ {
 		var got bool
 		err := crash.Call(func() (err error) { // data from the server is decoded in it
 			got, err = l.connection(attempt > 1 || l.place.handle == "")
 			return err
 		})
-		crash.Report(s.run.client.options.Logger, err)
-		if s.ctx.Err() != nil {
+		crash.Report(session.run.client.options.Logger, err)
+		if session.ctx.Err() != nil {
 			return
 		}
 		if got || errors.Is(err, io.EOF) && l.owesNothing() {
@@ -82,12 +82,12 @@ func (l *lane) work() {
 		}
 		// One of several servers may lack data that the others have. Breaking the protocol always ends the
 		// session.
-		done := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
-		if done || s.broken(l, attempt, err) {
-			s.fail(l.peer.failed(err))
+		done := errors.Is(err, errFinal) || crash.Is(err) || len(session.lanes) == 1 && final(err)
+		if done || session.broken(l, attempt, err) {
+			session.fail(l.peer.failed(err))
 			return
 		}
-		if s.run.client.pause(s.ctx, attempt) != nil {
+		if session.run.client.pause(session.ctx, attempt) != nil {
 			return
 		}
 	}

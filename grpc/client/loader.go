@@ -117,20 +117,20 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 	}
 	l.session.want()
 	select {
-	case r := <-l.session.out:
-		if r.err != nil {
+	case result := <-l.session.out:
+		if result.err != nil {
 			l.drop()
-			return nil, r.err
+			return nil, result.err
 		}
-		if err := l.bad.Note(r.batch); err != nil {
-			r.batch.Release()
+		if err := l.bad.Note(result.batch); err != nil {
+			result.batch.Release()
 			l.drop()
 			return nil, err
 		}
-		l.session.taken(r.batch)
+		l.session.taken(result.batch)
 		l.state.Epoch = next.epoch
 		l.state.Samples = min((next.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
-		return r.batch, nil
+		return result.batch, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -192,20 +192,20 @@ func (s *session) assign() {
 		}
 	}
 	left := s.waiting[:0]
-	for i, r := range s.waiting {
-		l := s.choose(r, nil)
-		if l == nil || room <= 0 && r != s.open[0] {
+	for i, request := range s.waiting {
+		lane := s.choose(request, nil)
+		if lane == nil || room <= 0 && request != s.open[0] {
 			left = append(left, s.waiting[i:]...)
 			break
 		}
-		if len(l.asked) >= s.demand.prefetch && r != s.open[0] {
-			left = append(left, r)
+		if len(lane.asked) >= s.demand.prefetch && request != s.open[0] {
+			left = append(left, request)
 			continue
 		}
-		if len(l.asked) < s.demand.prefetch { // only open[0] may exceed it, and takes no room
+		if len(lane.asked) < s.demand.prefetch { // only open[0] may exceed it, and takes no room
 			room--
 		}
-		l.add(r)
+		lane.add(request)
 	}
 	clear(s.waiting[len(left):])
 	s.waiting = left
@@ -219,18 +219,18 @@ func (s *session) choose(r *request, but *lane) *lane {
 	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up && home != but {
 		return home
 	}
-	for i, l := range s.lanes {
-		if !l.up || l == but {
+	for i, lane := range s.lanes {
+		if !lane.up || lane == but {
 			continue
 		}
 		// The highest of a hash a server: when one leaves, only its groups move.
 		rank := shuffle.Hash(uint64(r.group), uint64(i))
 		if r.group < 0 {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
-			rank = uint64(math.MaxUint32-len(l.asked))<<32 | turn
+			rank = uint64(math.MaxUint32-len(lane.asked))<<32 | turn
 		}
 		if best == nil || rank > bestRank {
-			best, bestRank = l, rank
+			best, bestRank = lane, rank
 		}
 	}
 	return best
@@ -241,15 +241,15 @@ func (s *session) choose(r *request, but *lane) *lane {
 func (s *session) answer(l *lane, b *loader.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := l.done()
+	request := l.done()
 	defer s.assign() // the lane has room
-	if r.done || s.over {
+	if request.done || s.over {
 		if b != nil {
 			b.Release()
 		}
 		return
 	}
-	r.done, r.batch, r.err = true, b, err
+	request.done, request.batch, request.err = true, b, err
 	for len(s.open) > 0 && s.open[0].done && !s.over {
 		r := s.open[0]
 		s.open = s.open[1:]
@@ -278,10 +278,10 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
 		l.silent++
 	}
-	for _, r := range l.asked {
+	for _, request := range l.asked {
 		// Another server must get it, unless a second one has it already.
-		if r.lanes--; r.lanes == 0 && !r.done {
-			s.waiting = append(s.waiting, r)
+		if request.lanes--; request.lanes == 0 && !request.done {
+			s.waiting = append(s.waiting, request)
 		}
 	}
 	l.asked = nil
@@ -352,15 +352,15 @@ func (s *session) hedgeNow() time.Duration {
 	if !s.wanted || slow == 0 || len(s.open) == 0 || s.open[0].done || s.open[0].lanes != 1 {
 		return time.Hour // Next pokes
 	}
-	r := s.open[0]
-	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.asked, r) })
+	request := s.open[0]
+	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.asked, request) })
 	if left := slow - time.Since(s.lanes[i].begun()); left > 0 {
 		return left
 	}
-	if other := s.choose(r, s.lanes[i]); other != nil {
+	if other := s.choose(request, s.lanes[i]); other != nil {
 		s.run.client.options.Logger.Info("chaski is slow, another server is asked too", "server",
 			s.lanes[i].peer.target, "other", other.peer.target)
-		other.add(r)
+		other.add(request)
 	}
 	return slow
 }

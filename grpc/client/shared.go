@@ -223,15 +223,15 @@ func (c *leaseConn) end(stream uint64) {
 
 // claim returns the batch of a lease, which ends when the batch is released.
 func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
-	g, err := c.hold(l)
+	segment, err := c.hold(l)
 	if err != nil {
 		return nil, err
 	}
 	var b *loader.Batch
-	if int64(len(l.GetHead()))+int64(len(g.memory.Bytes())) > limit {
+	if int64(len(l.GetHead()))+int64(len(segment.memory.Bytes())) > limit {
 		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol,
-			len(g.memory.Bytes()), limit)
-	} else if b, err = payload.DecodeShared(l.GetHead(), g.memory.Bytes()); err != nil {
+			len(segment.memory.Bytes()), limit)
+	} else if b, err = payload.DecodeShared(l.GetHead(), segment.memory.Bytes()); err != nil {
 		err = fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	if err != nil {
@@ -248,15 +248,15 @@ func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()
-		g, done, changed := c.segments[l.GetSegment()], c.over, c.changed
-		if g != nil {
+		segment, done, changed := c.segments[l.GetSegment()], c.over, c.changed
+		if segment != nil {
 			defer c.mu.Unlock()
 			if c.held[l.GetId()] != nil {
 				return nil, fmt.Errorf("%w: lease %d comes twice", ErrProtocol, l.GetId())
 			}
-			g.users++
-			c.held[l.GetId()] = g
-			return g, nil
+			segment.users++
+			c.held[l.GetId()] = segment
+			return segment, nil
 		}
 		c.mu.Unlock()
 		if done {
@@ -274,16 +274,16 @@ func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
 func (c *leaseConn) release(lease uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g := c.held[lease]
-	if g == nil {
+	segment := c.held[lease]
+	if segment == nil {
 		return
 	}
 	delete(c.held, lease)
-	g.users--
+	segment.users--
 	// Last, because the server may write to the memory from here on.
 	err := c.giveBack(lease)
-	if g.gone && g.users == 0 {
-		err = errors.Join(err, g.memory.Close())
+	if segment.gone && segment.users == 0 {
+		err = errors.Join(err, segment.memory.Close())
 	}
 	if err != nil || c.closing && len(c.held) == 0 {
 		c.conn.Close()

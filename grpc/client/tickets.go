@@ -61,10 +61,10 @@ func (t *Tickets) next() (ticket shuffle.Ticket, native, ok bool) {
 	if len(t.queue) == 0 {
 		return ticket, false, false
 	}
-	q := t.queue[0]
+	queued := t.queue[0]
 	t.queue = t.queue[1:]
-	t.demand.bytes = max(t.demand.bytes, t.rows*int64(q.ticket.Rows()))
-	return q.ticket, q.native, true
+	t.demand.bytes = max(t.demand.bytes, t.rows*int64(queued.ticket.Rows()))
+	return queued.ticket, queued.native, true
 }
 
 // Add requests the batch of a ticket. With native, tensors may travel in their native dtype; they are converted here
@@ -86,13 +86,13 @@ func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
 	}
 	t.session.want()
 	select {
-	case r := <-t.session.out:
-		if r.over {
-			t.err = r.err
+	case result := <-t.session.out:
+		if result.over {
+			t.err = result.err
 		} else {
-			t.session.taken(r.batch)
+			t.session.taken(result.batch)
 		}
-		return r.batch, r.err
+		return result.batch, result.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -28,12 +28,12 @@ func Apply(t *loader.Tensor) error {
 
 // applyTo is Apply with memory for the result, of a tensor that checkConvert accepts.
 func applyTo(t *loader.Tensor, out []byte) error {
-	v, err := newConverter(t, out)
+	converter, err := newConverter(t, out)
 	if err != nil {
 		return err
 	}
 	if len(out) > 0 {
-		v.write(t.Data)
+		converter.write(t.Data)
 	}
 	return converted(t, out)
 }

@@ -88,17 +88,17 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
 	}
 	h := p[sizePrefix : sizePrefix+int(n)]
-	d := newDecoder(h, len(p), len(memory))
-	batch := d.batch()
-	d.load(batch, func(s span) []byte {
+	decoder := newDecoder(h, len(p), len(memory))
+	batch := decoder.batch()
+	decoder.load(batch, func(s span) []byte {
 		if len(memory) > 0 && s.offset >= uint64(len(p)) {
 			s.offset -= uint64(len(p))
 			return s.of(memory)
 		}
 		return s.of(p)
 	})
-	if d.err != nil {
-		return nil, d.err
+	if decoder.err != nil {
+		return nil, decoder.err
 	}
 	return batch, nil
 }

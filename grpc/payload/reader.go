@@ -168,10 +168,10 @@ func (t table) vector(id, elem int) (b []byte, at int) {
 }
 
 func (t table) int64s(id int) []int64 {
-	b, _ := t.vector(id, 8)
-	v := make([]int64, len(b)/8)
+	data, _ := t.vector(id, 8)
+	v := make([]int64, len(data)/8)
 	for i := range v {
-		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+		v[i] = int64(binary.LittleEndian.Uint64(data[8*i:]))
 	}
 	return v
 }

@@ -65,14 +65,14 @@ func (r *Receiver) Write(p []byte) error {
 		p = p[n:]
 	}
 	for len(p) > 0 && len(r.sinks) > 0 {
-		s := &r.sinks[0]
-		skip := int(min(uint64(len(p)), s.offset-uint64(r.got))) // padding
+		sink := &r.sinks[0]
+		skip := int(min(uint64(len(p)), sink.offset-uint64(r.got))) // padding
 		p, r.got = p[skip:], r.got+skip
-		n := int(min(uint64(len(p)), s.length))
-		s.to.write(p[:n])
+		n := int(min(uint64(len(p)), sink.length))
+		sink.to.write(p[:n])
 		p, r.got = p[n:], r.got+n
-		s.offset, s.length = s.offset+uint64(n), s.length-uint64(n)
-		if s.length == 0 {
+		sink.offset, sink.length = sink.offset+uint64(n), sink.length-uint64(n)
+		if sink.length == 0 {
 			r.sinks = r.sinks[1:]
 		}
 	}
@@ -147,11 +147,11 @@ func (r *Receiver) lead(t *loader.Tensor, at *place, to []byte) error {
 		c := copied(to)
 		r.add(data, &c)
 	default:
-		c, err := newConverter(t, to)
+		converter, err := newConverter(t, to)
 		if err != nil {
 			return err
 		}
-		r.add(data, c)
+		r.add(data, converter)
 	}
 	r.keep(at.offsets)
 	r.keep(at.mask)

@@ -96,7 +96,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 			return ctx, status.Error(codes.Unauthenticated, err.Error())
 		}
 	}
-	v, err := s.views.of(s.options.Logger, pass.Roots)
+	view, err := s.views.of(s.options.Logger, pass.Roots)
 	if err != nil {
 		return ctx, failed(err)
 	}
@@ -104,7 +104,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 		ctx = withClient(ctx, pass.Name)
 	}
 	ctx = resources.WithTurn(ctx, resources.Turn{Client: clientOf(ctx)})
-	return context.WithValue(ctx, guestKey{}, &guest{pass, v}), nil
+	return context.WithValue(ctx, guestKey{}, &guest{pass, view}), nil
 }
 
 // guarded is a call of a client that was let in. It ends at the first message after its token is not valid any more.

@@ -68,11 +68,11 @@ func (a *arrays) alloc(c *leaseConn) func(n int) resources.Buffer {
 		a.mu.Lock()
 		pos := slices.IndexFunc(a.idle, func(g *segment) bool { return g.owner.Load() == c && len(g.Bytes()) == n })
 		if pos >= 0 {
-			g := a.idle[pos]
+			segment := a.idle[pos]
 			a.idle = slices.Delete(a.idle, pos, pos+1)
 			a.mu.Unlock()
 			a.budget.Release(int64(n)) // the read has charged it
-			return &array{segment: g, arrays: a}
+			return &array{segment: segment, arrays: a}
 		}
 		a.mu.Unlock()
 		if g, ok := a.shared.alloc(n).(*segment); ok {

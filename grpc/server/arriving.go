@@ -254,38 +254,38 @@ func (in *inbound) began(call uint32, n int) {
 }
 
 func (in *inbound) data(call uint32, b []byte) {
-	m := in.calls[call]
-	if m == nil {
+	incoming := in.calls[call]
+	if incoming == nil {
 		return
 	}
 	for len(b) > 0 {
 		n := 0
-		if m.have < len(m.head) {
-			n = copy(m.head[m.have:], b)
-			if m.have += n; m.have == len(m.head) {
-				m.left = int64(binary.BigEndian.Uint32(m.head[1:]))
+		if incoming.have < len(incoming.head) {
+			n = copy(incoming.head[incoming.have:], b)
+			if incoming.have += n; incoming.have == len(incoming.head) {
+				incoming.left = int64(binary.BigEndian.Uint32(incoming.head[1:]))
 			}
 		} else {
-			n = int(min(m.left, int64(len(b))))
-			m.left -= int64(n)
+			n = int(min(incoming.left, int64(len(b))))
+			incoming.left -= int64(n)
 		}
 		b = b[n:]
-		if m.have == len(m.head) && m.left == 0 {
+		if incoming.have == len(incoming.head) && incoming.left == 0 {
 			in.hold(messageCost)
-			m.whole = append(m.whole, m.held+messageCost)
-			m.have, m.held = 0, 0 // the frame's buffer counts to its first message
+			incoming.whole = append(incoming.whole, incoming.held+messageCost)
+			incoming.have, incoming.held = 0, 0 // the frame's buffer counts to its first message
 		}
 	}
 }
 
 func (in *inbound) ended(call uint32) {
-	m := in.calls[call]
-	if m == nil {
+	incoming := in.calls[call]
+	if incoming == nil {
 		return
 	}
 	delete(in.calls, call)
-	held := m.cost + m.held
-	for _, n := range m.whole {
+	held := incoming.cost + incoming.held
+	for _, n := range incoming.whole {
 		held += n
 	}
 	in.hold(-held)
@@ -318,13 +318,13 @@ func (in *inbound) begin(ctx context.Context, n int) context.Context {
 func (c inCall) read() {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
-	m := c.in.calls[c.id]
-	if m == nil || len(m.whole) == 0 {
+	incoming := c.in.calls[c.id]
+	if incoming == nil || len(incoming.whole) == 0 {
 		return
 	}
-	c.in.hold(-m.whole[0])
-	if m.whole = m.whole[1:]; len(m.whole) == 0 {
-		m.whole = nil
+	c.in.hold(-incoming.whole[0])
+	if incoming.whole = incoming.whole[1:]; len(incoming.whole) == 0 {
+		incoming.whole = nil
 	}
 }
 
@@ -338,11 +338,11 @@ func (in *inbound) fits() bool {
 	if in.held.Load() > limit {
 		return false
 	}
-	a := in.arriving
-	if a.held.Load() <= a.most {
+	arriving := in.arriving
+	if arriving.held.Load() <= arriving.most {
 		return true
 	}
-	largest := a.largest()
+	largest := arriving.largest()
 	if largest == nil || largest == in {
 		return false
 	}

@@ -54,14 +54,14 @@ func (s *Server) Ask(g askStream) error {
 		return failed(err)
 	}
 	defer leave()
-	w := newWatch(g.Context(), g, &s.options, func() bool {
+	watch := newWatch(g.Context(), g, &s.options, func() bool {
 		return s.questions.Wanted() || s.options.Loader.Budget.Waiting() > 0 || s.options.Loader.Budget.Asking()
 	})
-	w.sent = s.sentTo(g.Context())
-	v := s.viewOf(g.Context())
-	v.hold() // the call may end before its answer does
-	return w.run(&s.answering, func() error {
-		defer v.leave()
+	watch.sent = s.sentTo(g.Context())
+	view := s.viewOf(g.Context())
+	view.hold() // the call may end before its answer does
+	return watch.run(&s.answering, func() error {
+		defer view.leave()
 		// A question that waits for memory has no place: the memory bounds how many go on.
 		ctx, cancel := context.WithCancel(budget.OnWait(g.Context(), leave))
 		defer cancel()
@@ -80,16 +80,16 @@ func (s *Server) Ask(g askStream) error {
 		slot := s.options.Loader.Turns.Slot(clientOf(ctx))
 		defer slot.Rest()
 		charged := turns.With(budget.With(ctx, account), slot)
-		out := bufio.NewWriterSize(askWriter{w, slot}, s.options.PartBytes)
+		out := bufio.NewWriterSize(askWriter{watch, slot}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
-		q := &asking{server: s, view: v, ctx: charged, in: &askReader{from: g}, out: out}
+		q := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out}
 		err = crash.Call(func() error { return q.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {
 			err = out.Flush()
 		}
 		if err == nil && len(q.warnings) > 0 {
-			err = w.SendMsg(&chaskiv1.AskReply{Warnings: q.warnings})
+			err = watch.SendMsg(&chaskiv1.AskReply{Warnings: q.warnings})
 		}
 		if err == nil {
 			return nil

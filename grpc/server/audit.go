@@ -110,16 +110,16 @@ func (a *audit) call(ctx context.Context, method string, about func() string, be
 	if err != nil {
 		code = status.Code(err)
 	}
-	l := &a.admitted
+	lines := &a.admitted
 	if code == codes.Unauthenticated {
-		l = &a.refused
+		lines = &a.refused
 	}
-	if !l.limit.Allow() {
-		l.leftOut.Add(1)
+	if !lines.limit.Allow() {
+		lines.leftOut.Add(1)
 		return
 	}
-	if n := l.leftOut.Swap(0); n > 0 {
-		a.log.Warn("calls were not logged: there were too many", "left_out", n, "calls", l.kind)
+	if n := lines.leftOut.Swap(0); n > 0 {
+		a.log.Warn("calls were not logged: there were too many", "left_out", n, "calls", lines.kind)
 	}
 	a.log.Info("call", "client", string(clientOf(ctx)), "method", method[strings.LastIndex(method, "/")+1:],
 		"about", about(), "result", code.String(), "seconds", time.Since(begun).Seconds())

@@ -51,25 +51,25 @@ func (c *clients) end(id clientID, h *holdings) {
 func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.of(id)
-	defer c.end(id, h)
-	if h.streams >= cmp.Or(most.Streams, c.options.MaxClientStreams) {
+	holdings := c.of(id)
+	defer c.end(id, holdings)
+	if holdings.streams >= cmp.Or(most.Streams, c.options.MaxClientStreams) {
 		return nil, status.Errorf(codes.ResourceExhausted, "%s has %d streams, no more are taken "+
-			"(--max-client-streams)", id, h.streams)
+			"(--max-client-streams)", id, holdings.streams)
 	}
 	if c.streams >= c.options.MaxStreams {
 		c.wanted = min(c.wanted+1, c.streams)
 		return nil, status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken "+
 			"(--max-streams)", c.streams)
 	}
-	h.streams++
+	holdings.streams++
 	c.streams++
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		h.streams--
+		holdings.streams--
 		c.streams--
-		c.end(id, h)
+		c.end(id, holdings)
 	}, nil
 }
 
@@ -106,13 +106,14 @@ func (c *clients) full() bool {
 func (c *clients) ticket(id clientID, most auth.Limits, e *entry) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.of(id)
-	defer c.end(id, h)
-	if n := len(h.datasets); n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
+	holdings := c.of(id)
+	defer c.end(id, holdings)
+	if n := len(holdings.datasets); n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) &&
+		holdings.datasets[e] == 0 {
 		return fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets, "+
 			"the most for one client (--max-client-datasets)", id, n)
 	}
-	h.datasets[e]++
+	holdings.datasets[e]++
 	return nil
 }
 
@@ -120,9 +121,9 @@ func (c *clients) ticket(id clientID, most auth.Limits, e *entry) error {
 func (c *clients) answered(id clientID, e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.byID[id]
-	if h.datasets[e]--; h.datasets[e] == 0 {
-		delete(h.datasets, e)
+	holdings := c.byID[id]
+	if holdings.datasets[e]--; holdings.datasets[e] == 0 {
+		delete(holdings.datasets, e)
 	}
-	c.end(id, h)
+	c.end(id, holdings)
 }

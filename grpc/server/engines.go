@@ -292,11 +292,11 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 // lock.
 func (s *engines) longestIdle(may func(*entry) bool) *entry {
 	var idle *entry
-	for _, e := range s.byHandle {
+	for _, entry := range s.byHandle {
 		switch {
-		case e.users > 0 || !may(e) || idle != nil && idle.kept == 0 && e.kept > 0:
-		case idle == nil || idle.kept > 0 && e.kept == 0 || e.used < idle.used:
-			idle = e
+		case entry.users > 0 || !may(entry) || idle != nil && idle.kept == 0 && entry.kept > 0:
+		case idle == nil || idle.kept > 0 && entry.kept == 0 || entry.used < idle.used:
+			idle = entry
 		}
 	}
 	return idle

@@ -67,10 +67,12 @@ func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
 			AlignY: 1, AlignX: 1, Pad: m.GetPad(),
 		},
 	}
-	if g := m.GetGround(); g != nil {
-		options.Bands, options.Height, options.Width = int(m.GetBands()), int(g.GetHeight()), int(g.GetWidth())
-		on := paste.GroundGrid{EPSG: int(g.GetEpsg()), West: g.GetWest(), North: g.GetNorth(),
-			Resolution: g.GetResolution()}
+	if groundGrid := m.GetGround(); groundGrid != nil {
+		options.Bands, options.Height, options.Width = int(m.GetBands()), int(groundGrid.GetHeight()),
+			int(groundGrid.GetWidth())
+		on := paste.GroundGrid{EPSG: int(groundGrid.GetEpsg()), West: groundGrid.GetWest(),
+			North:      groundGrid.GetNorth(),
+			Resolution: groundGrid.GetResolution()}
 		write, err := paste.Ground(q.ctx, q.in, "predictions", on, options, o.Workers)
 		if err != nil {
 			return err

@@ -75,15 +75,15 @@ func (o *openings) local(ctx context.Context, v *view, key string, f func(contex
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f
 // ends when no caller waits for it any more. f may use v until it returns.
 func (o *openings) do(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {
-	w, err := o.join(clientOf(ctx), v, key, f)
+	opening, err := o.join(clientOf(ctx), v, key, f)
 	if err != nil {
 		return nil, err
 	}
-	defer o.leave(key, w)
+	defer o.leave(key, opening)
 	turns.Rest(ctx) // the opening may need it
 	select {
-	case <-w.done:
-		return w.value, w.err
+	case <-opening.done:
+		return opening.value, opening.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

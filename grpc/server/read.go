@@ -48,15 +48,15 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		defer leases.recall(r.GetAttach().GetStream())
 	}
 	// A read that waits for memory has no place: the memory bounds how many go on.
-	a, err := s.read(budget.OnWait(g.Context(), leave), r, leases)
+	array, err := s.read(budget.OnWait(g.Context(), leave), r, leases)
 	if err != nil {
 		return failed(err)
 	}
-	w := newWatch(g.Context(), g, &s.options, func() bool {
+	watch := newWatch(g.Context(), g, &s.options, func() bool {
 		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
 	})
-	w.sent = s.sentTo(g.Context())
-	return w.run(&s.answering, func() error { return s.answer(w, conn, leases, r.GetAttach(), batchOf(a)) })
+	watch.sent = s.sentTo(g.Context())
+	return watch.run(&s.answering, func() error { return s.answer(watch, conn, leases, r.GetAttach(), batchOf(array)) })
 }
 
 // batchOf returns an array as the batch that Read answers with.
@@ -91,10 +91,10 @@ func (s *Server) answer(w *watch, conn *connection, c *leaseConn, attach *chaski
 			return err
 		}
 	}
-	l := conn.lend(w.lend(b.Release))
-	defer l.done()
+	lease := conn.lend(w.lend(b.Release))
+	defer lease.done()
 	segments, total := payload.Encode(b)
-	return sendParts(w, 0, segments, total, s.options.PartBytes, l)
+	return sendParts(w, 0, segments, total, s.options.PartBytes, lease)
 }
 
 // place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
@@ -121,13 +121,13 @@ func (s *Server) sentTo(ctx context.Context) func(n int) {
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn) (*raster.Array, error) {
-	v := s.viewOf(ctx)
+	view := s.viewOf(ctx)
 	readOptions := raster.ReadOptions{
 		Layout:   r.GetLayout(),
 		Threads:  int(min(r.GetNumThreads(), uint32(procs.Workers()))),
 		Headers:  r.GetHeaders(),
 		MaxBytes: s.options.MaxReadBytes,
-		Options:  v.loader,
+		Options:  view.loader,
 	}
 	if c != nil {
 		readOptions.Alloc = s.arrays.alloc(c)
@@ -160,28 +160,28 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest, c *leaseConn
 		level := int(r.GetOverview())
 		readOptions.Overview = &level
 	}
-	if len(v.loader.Roots) == 0 {
+	if len(view.loader.Roots) == 0 {
 		return nil, errNoRoot
 	}
-	a, err := raster.Read(ctx, r.GetPaths(), readOptions)
+	array, err := raster.Read(ctx, r.GetPaths(), readOptions)
 	if err != nil {
 		return nil, askedWrong(err)
 	}
-	return a, nil
+	return array, nil
 }
 
 // Info implements chaski.v1.Chaski: it returns the JSON of survey.Describe.
 func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.InfoReply, error) {
-	v := s.viewOf(ctx)
-	if len(v.loader.Roots) == 0 {
+	view := s.viewOf(ctx)
+	if len(view.loader.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
 	do := s.engines.openings.local
 	if source.IsRemote(r.GetPath()) {
 		do = s.engines.openings.do
 	}
-	b, err := do(ctx, v, "file "+r.GetPath()+v.key, func(ctx context.Context) (any, error) {
-		info, err := survey.Describe(ctx, r.GetPath(), nil, v.loader)
+	b, err := do(ctx, view, "file "+r.GetPath()+view.key, func(ctx context.Context) (any, error) {
+		info, err := survey.Describe(ctx, r.GetPath(), nil, view.loader)
 		if err != nil {
 			return nil, err
 		}

@@ -272,44 +272,44 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	if err != nil {
 		return nil, err
 	}
-	v := s.viewOf(ctx)
-	if err := s.mayOpen(v, spec, r.GetUpstream()); err != nil {
+	view := s.viewOf(ctx)
+	if err := s.mayOpen(view, spec, r.GetUpstream()); err != nil {
 		return nil, err
 	}
-	e, err := s.engines.open(ctx, v, spec, r.GetUpstream(), int(min(r.GetRows(), math.MaxInt32)))
+	entry, err := s.engines.open(ctx, view, spec, r.GetUpstream(), int(min(r.GetRows(), math.MaxInt32)))
 	if err != nil {
 		return nil, askedWrong(err)
 	}
-	defer s.engines.put(e)
-	s.engines.await(clientOf(ctx), e)
-	full, err := json.Marshal(e.engine.Spec())
+	defer s.engines.put(entry)
+	s.engines.await(clientOf(ctx), entry)
+	full, err := json.Marshal(entry.engine.Spec())
 	if err != nil {
 		return nil, err
 	}
 	reply := &chaskiv1.DescribeReply{
-		SpecHash: e.engine.Hash(), Fingerprint: e.engine.Fingerprint(), Samples: e.engine.Len(), Spec: full,
-		Shared: s.shared.describe(), Handle: e.handle,
+		SpecHash: entry.engine.Hash(), Fingerprint: entry.engine.Fingerprint(), Samples: entry.engine.Len(), Spec: full,
+		Shared: s.shared.describe(), Handle: entry.handle,
 	}
-	if n, ok := e.engine.(interface{ BatchesFit(int) (int64, error) }); ok && r.GetRows() > 0 &&
+	if n, ok := entry.engine.(interface{ BatchesFit(int) (int64, error) }); ok && r.GetRows() > 0 &&
 		r.GetRows() <= math.MaxInt32 {
 		if reply.Batches, err = n.BatchesFit(int(r.GetRows())); err != nil {
 			return nil, fault.WithFile(err, spec.Source)
 		}
 	}
-	if s, ok := e.engine.(interface{ State() shuffle.State }); ok {
+	if s, ok := entry.engine.(interface{ State() shuffle.State }); ok {
 		reply.Run = []byte(s.State().Run)
 	}
 	if spec.BadLimit != nil && r.GetWorldSize() > 0 {
 		if r.GetRank() >= r.GetWorldSize() {
 			return nil, invalid{fmt.Errorf("rank is %d, but world_size is %d", r.GetRank(), r.GetWorldSize())}
 		}
-		bad := loader.NewBadCounter(spec, e.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
+		bad := loader.NewBadCounter(spec, entry.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
 		reply.BadLimit = proto.Int64(bad.Limit())
 	}
-	for _, f := range e.engine.Fields() {
+	for _, f := range entry.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))
 	}
-	reply.Groups = groups(e.engine)
+	reply.Groups = groups(entry.engine)
 	return reply, nil
 }
 

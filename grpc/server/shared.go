@@ -222,16 +222,16 @@ func (g *segment) Bytes() []byte { return g.memory.Bytes() }
 
 // Free implements loader.Buffer. The client that has the segment is told to let go of it.
 func (g *segment) Free() {
-	s := g.shared
-	s.mu.Lock()
-	s.segments--
+	shared := g.shared
+	shared.mu.Lock()
+	shared.segments--
 	if c := g.owner.Load(); c != nil {
-		s.owned--
+		shared.owned--
 		c.post(packet{shm.Message{Kind: shm.Forget, A: g.id}, -1})
 	}
-	s.mu.Unlock()
+	shared.mu.Unlock()
 	if err := g.memory.Close(); err != nil {
-		s.log.Warn("freeing shared memory", "error", err)
+		shared.log.Warn("freeing shared memory", "error", err)
 	}
 }
 
@@ -322,21 +322,21 @@ func (c *leaseConn) take(m shm.Message, file int) error {
 	if m.Kind != shm.Return && m.Kind != shm.Discard {
 		return fmt.Errorf("message of kind %d from a client", m.Kind)
 	}
-	s := c.shared
-	s.mu.Lock()
-	h, last := c.leases[m.A], c.last
-	if h != nil {
-		c.remove(m.A, h)
+	shared := c.shared
+	shared.mu.Lock()
+	hold, last := c.leases[m.A], c.last
+	if hold != nil {
+		c.remove(m.A, hold)
 	}
-	s.mu.Unlock()
+	shared.mu.Unlock()
 	switch {
-	case h == nil && (m.A == 0 || m.A > last):
+	case hold == nil && (m.A == 0 || m.A > last):
 		return fmt.Errorf("lease %d is returned, the last was %d", m.A, last)
-	case h == nil: // after a recall a lease may come back twice
+	case hold == nil: // after a recall a lease may come back twice
 	case m.Kind == shm.Return:
-		h.back(h.batch.Release)
+		hold.back(hold.batch.Release)
 	default:
-		h.back(h.batch.Discard)
+		hold.back(hold.batch.Discard)
 	}
 	return nil
 }
@@ -355,10 +355,10 @@ func (c *leaseConn) remove(id uint64, h *hold) {
 
 // end takes back all leases of a client. It may be alive and look at the memory, so no batch uses that again.
 func (c *leaseConn) end() {
-	s := c.shared
+	shared := c.shared
 	c.conn.Close()
-	s.mu.Lock()
-	delete(s.conns, c)
+	shared.mu.Lock()
+	delete(shared.conns, c)
 	c.over = true
 	close(c.gone)
 	var held []*hold
@@ -366,8 +366,8 @@ func (c *leaseConn) end() {
 		c.remove(id, h)
 		held = append(held, h)
 	}
-	forget := s.forget
-	s.mu.Unlock()
+	forget := shared.forget
+	shared.mu.Unlock()
 	for _, h := range held {
 		h.back(h.batch.Discard)
 	}
@@ -460,7 +460,7 @@ func (e *entry) maxLeases() int {
 // lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
 // client is gone, or if too much is lent.
 func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
-	s, n := c.shared, int64(len(g.Bytes()))
+	shared, n := c.shared, int64(len(g.Bytes()))
 	// Before the lock, which the engine takes when it frees segments.
 	l, _ := e.engine.(lender)
 	if l != nil {
@@ -473,10 +473,10 @@ func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (
 			}
 		}()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
 	if c.over || len(c.leases) >= e.maxLeases() || e.leased+n+max(n, e.whole) > e.memory ||
-		s.mostLent > 0 && s.bytes+n > s.mostLent {
+		shared.mostLent > 0 && shared.bytes+n > shared.mostLent {
 		return 0, false
 	}
 	owner := g.owner.Load()
@@ -487,18 +487,18 @@ func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (
 		// A file of its own, because the segment may be freed before the packet is sent.
 		file, err := g.memory.Dup()
 		if err != nil {
-			s.log.Warn("passing shared memory", "error", err)
+			shared.log.Warn("passing shared memory", "error", err)
 			return 0, false
 		}
 		g.owner.Store(c)
-		s.owned++
+		shared.owned++
 		c.post(packet{shm.Message{Kind: shm.Give, A: g.id, B: uint64(n)}, file})
 	}
 	c.last++
 	c.leases[c.last] = &hold{b, n, e, stream}
 	e.leased += n
-	s.bytes += n
-	s.leases++
+	shared.bytes += n
+	shared.leases++
 	return c.last, true
 }
 

@@ -100,14 +100,14 @@ func (s *stream) wanted() bool {
 
 func (s *stream) answerAll() error {
 	for {
-		o, err := s.head()
-		if o == nil {
+		order, err := s.head()
+		if order == nil {
 			return err
 		}
-		if err := s.answer(o); err != nil {
+		if err := s.answer(order); err != nil {
 			return err
 		}
-		s.pop(o)
+		s.pop(order)
 	}
 }
 
@@ -172,19 +172,19 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 		return nil
 	}
 	o := &order{ticket: t}
-	e, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle())
+	entry, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle())
 	if !ok {
 		o.err = wire.ErrUnknownSpec
-	} else if o.err = s.server.clients.ticket(s.client, limitsOf(s.ctx), e); o.err != nil {
-		s.server.engines.put(e)
+	} else if o.err = s.server.clients.ticket(s.client, limitsOf(s.ctx), entry); o.err != nil {
+		s.server.engines.put(entry)
 	} else {
-		o.entry = e
-		if s.kept != e {
-			s.server.engines.keep(s.client, e, s.kept)
-			s.kept = e
+		o.entry = entry
+		if s.kept != entry {
+			s.server.engines.keep(s.client, entry, s.kept)
+			s.kept = entry
 		}
 		o.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
-			o.pending, err = s.pass(e, t)
+			o.pending, err = s.pass(entry, t)
 			return err
 		})
 	}
@@ -242,19 +242,20 @@ func (s *stream) owner() resources.Owner {
 // start starts what credits allow. It needs the lock.
 func (s *stream) start() {
 	for s.started < len(s.queue) && !s.over {
-		o := s.queue[s.started]
-		if o.err == nil {
+		order := s.queue[s.started]
+		if order.err == nil {
 			if s.working >= s.credits {
 				return
 			}
-			if o.pending == nil {
-				o.err = crash.Call(func() error {
+			if order.pending == nil {
+				order.err = crash.Call(func() error {
 					ctx := resources.WithOwner(s.ctx, s.owner())
-					o.pending = o.entry.engine.Start(ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.leases == nil)
+					order.pending = order.entry.engine.Start(ctx, ticketOf(order.ticket), order.ticket.GetNative() &&
+						s.leases == nil)
 					return nil
 				})
 			}
-			o.works = true
+			order.works = true
 			s.working++
 		}
 		s.started++
@@ -448,23 +449,23 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 // offer sends b as a lease. If it cannot be lent it returns 0, and b is still the caller's; else how many bytes the
 // payload has.
 func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream uint64) (n int, err error) {
-	g := sharedMemory(b)
-	if g == nil {
+	segment := sharedMemory(b)
+	if segment == nil {
 		return 0, nil
 	}
-	memory := g.Bytes()
+	memory := segment.Bytes()
 	// Before the lease: once it is lent, the client may write to the memory.
 	var head []byte
 	if err := crash.Call(func() error { head = payload.EncodeShared(b, memory); return nil }); err != nil {
 		b.Discard()
 		return 0, err
 	}
-	lease, ok := c.lend(b, g, e, stream)
+	lease, ok := c.lend(b, segment, e, stream)
 	if !ok {
 		return 0, nil
 	}
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
-	m := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: g.id, Head: head}
+	m := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: segment.id, Head: head}
 	n = len(head) + len(memory)
 	// After an error the lease ends with the recall of the stream.
 	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}, n)
@@ -472,10 +473,10 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 
 // sendCopy sends b in parts. Its memory is released when the transport has written the last one.
 func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
-	l := s.conn.lend(s.watch.lend(b.Release))
-	defer l.done()
+	lease := s.conn.lend(s.watch.lend(b.Release))
+	defer lease.done()
 	segments, total := payload.Encode(b)
-	if err := sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, l); err != nil {
+	if err := sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, lease); err != nil {
 		return err
 	}
 	s.server.metrics.batches.Inc()
@@ -549,11 +550,11 @@ func (s *stream) tearDown() {
 		// The client may have missed the last replies. It must not keep leases that it does not know of.
 		leases.recall(id)
 	}
-	for _, o := range queue {
-		if o.pending != nil {
-			o.pending.Cancel()
+	for _, order := range queue {
+		if order.pending != nil {
+			order.pending.Cancel()
 		}
-		s.put(o)
+		s.put(order)
 	}
 }
 

@@ -34,10 +34,10 @@ func (m *memory) Take(n int) loader.Buffer { return m.take(n, nil) }
 
 func (m *memory) take(n int, owner resources.Owner) loader.Buffer {
 	m.mu.Lock()
-	b := m.idle.Take(n, owner)
+	buffer := m.idle.Take(n, owner)
 	m.mu.Unlock()
-	if b != nil {
-		return b
+	if buffer != nil {
+		return buffer
 	}
 	return m.alloc(n) // without the lock: it may clear many pages
 }

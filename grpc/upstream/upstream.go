@@ -165,11 +165,11 @@ func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
 
 // Start implements server.Engine, for a single ticket.
 func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
-	q, err := e.Sequence(resources.OwnerOf(ctx))
+	sequence, err := e.Sequence(resources.OwnerOf(ctx))
 	if err == nil {
-		q.Add(t, native)
+		sequence.Add(t, native)
 	}
-	return single{q, err}
+	return single{sequence, err}
 }
 
 // sequence names the errors of tickets.

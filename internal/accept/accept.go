@@ -114,10 +114,10 @@ func (l *Listener) enter(raw net.Conn) (c, older *Conn) {
 // busiest returns the host with most guests; of several, the one with the oldest guest. The caller holds the lock.
 func (l *Listener) busiest() *host {
 	busiest := &host{}
-	for _, h := range l.hosts {
-		if n, largest := h.guests.Len(), busiest.guests.Len(); n > largest ||
-			n == largest && n > 0 && h.oldest().number < busiest.oldest().number {
-			busiest = h
+	for _, host := range l.hosts {
+		if n, largest := host.guests.Len(), busiest.guests.Len(); n > largest ||
+			n == largest && n > 0 && host.oldest().number < busiest.oldest().number {
+			busiest = host
 		}
 	}
 	return busiest

@@ -277,9 +277,9 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
-	w := b.queue.push(ctx, n, as)
+	waiter := b.queue.push(ctx, n, as)
 	b.serve() // those that wait may have been given more than this client
-	if isClosed(w.ready) {
+	if isClosed(waiter.ready) {
 		b.mu.Unlock()
 		return nil
 	}
@@ -293,7 +293,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 	defer b.relieve(waits)
 	done := make(chan struct{})
 	defer close(done)
-	go b.collect(w, most, offered, done)
+	go b.collect(waiter, most, offered, done)
 	look := time.NewTicker(b.look)
 	defer look.Stop()
 	timer := time.NewTimer(b.queued)
@@ -301,7 +301,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 	var err error
 	for err == nil {
 		select {
-		case <-w.ready:
+		case <-waiter.ready:
 			return nil
 		case <-look.C:
 			b.find()
@@ -312,7 +312,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 				"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 		}
 	}
-	b.leave(w)
+	b.leave(waiter)
 	return err
 }
 

@@ -118,12 +118,12 @@ func (b *Budget) enlist(w *want) {
 	if isClosed(w.ready) {
 		return
 	}
-	l := w.account.lane()
-	pos := slices.IndexFunc(l.waiting, func(o *want) bool { return o.account.age > w.account.age })
+	lane := w.account.lane()
+	pos := slices.IndexFunc(lane.waiting, func(o *want) bool { return o.account.age > w.account.age })
 	if pos < 0 {
-		pos = len(l.waiting)
+		pos = len(lane.waiting)
 	}
-	l.waiting = slices.Insert(l.waiting, pos, w)
+	lane.waiting = slices.Insert(lane.waiting, pos, w)
 	b.serve()
 }
 
@@ -225,14 +225,14 @@ func (b *Budget) grant(l *lane) {
 			l.turn = l.waiting[0].account
 			close(l.waiting[0].turned)
 		}
-		w := l.first()
-		if w == nil {
-			w = l.waiting[0]
+		want := l.first()
+		if want == nil {
+			want = l.waiting[0]
 		}
-		if !b.give(w) {
+		if !b.give(want) {
 			return
 		}
-		l.remove(w)
+		l.remove(want)
 	}
 }
 
@@ -269,12 +269,12 @@ func (b *Budget) couldHave(w *want) int64 {
 		room = b.common()
 	}
 	for i := range b.lanes {
-		for _, o := range b.lanes[i].waiting {
+		for _, want := range b.lanes[i].waiting {
 			if i == questions {
-				wanted -= o.account.grown
+				wanted -= want.account.grown
 			}
 			if i == questions || !w.account.asks {
-				room -= o.account.held
+				room -= want.account.held
 			}
 		}
 	}

@@ -68,10 +68,10 @@ func join4Go(dst, src []byte, n, first int) {
 
 // join8Go joins the values from first on.
 func join8Go(dst, src []byte, n, first int) {
-	a, b, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
+	a, data, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
 	e, f, g, h := src[4*n:5*n], src[5*n:6*n], src[6*n:7*n], src[7*n:8*n]
 	for i := first; i < n; i++ {
-		v := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24 |
+		v := uint64(a[i]) | uint64(data[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24 |
 			uint64(e[i])<<32 | uint64(f[i])<<40 | uint64(g[i])<<48 | uint64(h[i])<<56
 		binary.LittleEndian.PutUint64(dst[8*i:8*i+8], v)
 	}

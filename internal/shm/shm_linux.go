@@ -242,10 +242,10 @@ func Peer(c *net.UnixConn) (user, process int, err error) {
 		return 0, 0, err
 	}
 	var peer *unix.Ucred
-	if e := raw.Control(func(fd uintptr) {
+	if failed := raw.Control(func(fd uintptr) {
 		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); e != nil {
-		return 0, 0, e
+	}); failed != nil {
+		return 0, 0, failed
 	}
 	if err != nil {
 		return 0, 0, os.NewSyscallError("getsockopt", err)

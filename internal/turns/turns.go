@@ -122,13 +122,13 @@ func (t *Turns) try(key any, to *Slot) bool {
 	if t.free == 0 || t.urgent.queue.Len() > 0 || t.other.queue.Len() > 0 {
 		return false
 	}
-	l := t.lineOf(to)
-	s := t.of(l, key)
-	if s.held >= t.each {
+	line := t.lineOf(to)
+	seat := t.of(line, key)
+	if seat.held >= t.each {
 		return false
 	}
-	t.hold(s, to, time.Now())
-	l.clock = max(l.clock, s.used)
+	t.hold(seat, to, time.Now())
+	line.clock = max(line.clock, seat.used)
 	return true
 }
 
@@ -146,24 +146,24 @@ func (t *Turns) Take(ctx context.Context, stop <-chan struct{}, key any, also ..
 // take is Take after Try. to is the slot for which the place is, or nil.
 func (t *Turns) take(ctx context.Context, stop <-chan struct{}, key any, to *Slot, also []any) (err error) {
 	t.mu.Lock()
-	w := t.ask(key, to, also)
+	waiter := t.ask(key, to, also)
 	t.grant() // a place may have become free since Try
 	t.mu.Unlock()
-	if err = t.wait(ctx, stop, w); err == nil {
+	if err = t.wait(ctx, stop, waiter); err == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
-	case <-w.ready: // at the last moment
+	case <-waiter.ready: // at the last moment
 		if holder := t.slots[to]; to == nil || holder != nil { // otherwise unstick was faster
 			delete(t.slots, to)
-			t.giveBack(w.by)
+			t.giveBack(waiter.by)
 		}
 	default:
-		t.forget(w)
+		t.forget(waiter)
 		t.grant()
-		t.end(w.by)
+		t.end(waiter.by)
 	}
 	return err
 }
@@ -320,15 +320,15 @@ func (t *Turns) giveBack(s *seat) {
 
 // ask adds a request for a slot, or nil. It needs the lock.
 func (t *Turns) ask(key any, to *Slot, also []any) *waiter {
-	l := t.lineOf(to)
-	w := &waiter{by: t.of(l, key), slot: to, ready: make(chan struct{})}
+	line := t.lineOf(to)
+	w := &waiter{by: t.of(line, key), slot: to, ready: make(chan struct{})}
 	w.by.waiters = append(w.by.waiters, w)
 	for _, k := range also {
 		if k != key {
-			w.also = append(w.also, t.of(l, k))
+			w.also = append(w.also, t.of(line, k))
 		}
 	}
-	l.asked++
+	line.asked++
 	for _, s := range w.also {
 		s.waiters = append(s.waiters, w)
 		t.enqueue(s)
@@ -358,18 +358,19 @@ func (t *Turns) forget(w *waiter) {
 func (t *Turns) grant() {
 	for t.free > 0 {
 		now := time.Now()
-		s := t.next(now, t.urgent.queue.Len() > 0 && t.other.held >= t.half())
-		if s == nil {
+		seat := t.next(now, t.urgent.queue.Len() > 0 && t.other.held >= t.half())
+		if seat == nil {
 			return
 		}
-		w := s.waiters[0]
-		s.line.queue.Remove(s.turn) // to the end, if it may have more
-		s.turn = nil
-		t.hold(w.by, w.slot, now)
-		s.line.clock = max(s.line.clock, s.used) // not of w.by, which may have used much more than those who wait
-		t.forget(w)
-		t.enqueue(s)
-		close(w.ready)
+		waiter := seat.waiters[0]
+		seat.line.queue.Remove(seat.turn) // to the end, if it may have more
+		seat.turn = nil
+		t.hold(waiter.by, waiter.slot, now)
+		// Not of w.by, which may have used much more than those who wait.
+		seat.line.clock = max(seat.line.clock, seat.used)
+		t.forget(waiter)
+		t.enqueue(seat)
+		close(waiter.ready)
 	}
 }
 

@@ -193,10 +193,10 @@ func (k *Index) pairs(ctx context.Context, o resources.Options) (items job.Items
 // matched refuses files without a row of the table, and counts rows and files that do not match.
 func (k *Index) matched(each eachItem, o resources.Options) eachItem {
 	return func(ctx context.Context, add func(job.Item) error) (err error) {
-		o, done := opened(o)
+		options, done := opened(o)
 		defer done()
 		var n build.Counts
-		bo := k.options(o)
+		bo := k.options(options)
 		bo.Counts = &n
 		matching, err := build.NewMatching(ctx, bo)
 		if err != nil {

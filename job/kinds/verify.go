@@ -46,10 +46,10 @@ func (k *Verify) Items(ctx context.Context, o resources.Options) (items job.Item
 		items.Bytes += f.Bytes
 	}
 	items.Each = func(_ context.Context, add func(job.Item) error) error {
-		for _, f := range files {
-			b, err := json.Marshal(f)
+		for _, file := range files {
+			b, err := json.Marshal(file)
 			if err == nil {
-				err = add(job.Item{Body: b, Bytes: f.Bytes})
+				err = add(job.Item{Body: b, Bytes: file.Bytes})
 			}
 			if err != nil {
 				return err
@@ -73,10 +73,11 @@ func (k *Verify) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	o, done := opened(t.Options)
+	options, done := opened(t.Options)
 	defer done()
-	report, err := verify.Files(ctx, files, verify.Options{Workers: o.Workers, MaxChunk: o.MaxChunkBytes, Key: key,
-		MaxFaults: k.MaxFaults, Opener: o.Opener,
+	report, err := verify.Files(ctx, files, verify.Options{Workers: options.Workers, MaxChunk: options.MaxChunkBytes,
+		Key:       key,
+		MaxFaults: k.MaxFaults, Opener: options.Opener,
 		Progress: func(done, total int) { t.Progress(int64(done), int64(total)) }})
 	if err != nil {
 		return nil, err
@@ -87,10 +88,11 @@ func (k *Verify) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error)
 // Check implements job.Kind. A fault leaves out nothing: the file was checked.
 func (k *Verify) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 	t, err := parseTally[verifyTally](tally)
-	r := &t.Report
-	if err == nil && (r.Files < s.Count || r.Faulty < 0 || r.Faulty > r.Files+r.Rows ||
-		int64(len(r.Faults)) != min(r.Faulty, int64(k.MaxFaults))) {
-		err = corrupt("%d files and %d faults, of which %d are listed, of %d files", r.Files, r.Faulty, len(r.Faults),
+	report := &t.Report
+	if err == nil && (report.Files < s.Count || report.Faulty < 0 || report.Faulty > report.Files+report.Rows ||
+		int64(len(report.Faults)) != min(report.Faulty, int64(k.MaxFaults))) {
+		err = corrupt("%d files and %d faults, of which %d are listed, of %d files", report.Files, report.Faulty,
+			len(report.Faults),
 			s.Count)
 	}
 	return 0, err

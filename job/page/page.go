@@ -167,10 +167,10 @@ func (d *document) slowest(s *job.Status) {
 		}
 	}
 	slices.SortStableFunc(done, func(a, b job.Run) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	for _, r := range done[:min(len(done), maxRows)] {
-		d.Slowest = append(d.Slowest, shard{r.Shard, seconds(r.Seconds), report.Thousands(r.Items),
-			rate(r.Items, r.Seconds), report.Bytes(r.Read), report.Thousands(r.Requests),
-			report.Thousands(r.Skipped), r.Host})
+	for _, run := range done[:min(len(done), maxRows)] {
+		d.Slowest = append(d.Slowest, shard{run.Shard, seconds(run.Seconds), report.Thousands(run.Items),
+			rate(run.Items, run.Seconds), report.Bytes(run.Read), report.Thousands(run.Requests),
+			report.Thousands(run.Skipped), run.Host})
 	}
 }
 

@@ -105,15 +105,15 @@ func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outValid []byte) {
 	n, next := len(s.x.spans), 0
 	for i := range s.y.spans {
-		t := &s.y.spans[i]
-		weights := s.y.of(t)
+		tent := &s.y.spans[i]
+		weights := s.y.of(tent)
 		// Spans begin in ascending order, so each row of the window is summed once.
-		for ; next < t.from+len(weights); next++ {
+		for ; next < tent.from+len(weights); next++ {
 			s.whole[next%s.kept] = s.row(s.sumsOf(next), in[next*w:][:w], valid[next*w:][:w])
 		}
-		s.column(t)
+		s.column(tent)
 		for j := range n {
-			sum, weight, total := s.sums[j], s.sums[n+j], float64(t.sum*s.x.spans[j].sum)
+			sum, weight, total := s.sums[j], s.sums[n+j], float64(tent.sum*s.x.spans[j].sum)
 			pos := i*n + j
 			if out[pos], outValid[pos] = 0, 0; float64(2*weight) >= total {
 				out[pos], outValid[pos] = float32(float64(sum/weight)), 1
@@ -161,12 +161,12 @@ func (s *Smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
 	n := len(s.x.spans)
 	whole = bytes.IndexByte(valid, 0) < 0
 	for j := range s.x.spans {
-		t := &s.x.spans[j]
-		weights := s.x.of(t)
+		tent := &s.x.spans[j]
+		weights := s.x.of(tent)
 		if whole {
-			to[j], to[n+j] = weighted(weights, in[t.from:]), t.sum
+			to[j], to[n+j] = weighted(weights, in[tent.from:]), tent.sum
 		} else {
-			to[j], to[n+j] = weightedValid(weights, in[t.from:], valid[t.from:])
+			to[j], to[n+j] = weightedValid(weights, in[tent.from:], valid[tent.from:])
 		}
 	}
 	return whole

@@ -135,31 +135,31 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 	wants, done := r.want(x, r.plan.Blocks)
 	defer done()
 	r.boxes = r.boxes[:0]
-	for _, w := range wants {
+	for _, want := range wants {
 		// Ahead must get exactly the boxes that ReadBox is called for. Chunks of others are not among
 		// them, although one may be read here later, if the other reader fails.
-		if w.mine || w.t == nil {
-			r.boxes = append(r.boxes, x.Box(w.i))
+		if want.mine || want.t == nil {
+			r.boxes = append(r.boxes, x.Box(want.i))
 		}
 	}
 	if err := r.ahead(ctx, from, x); err != nil {
 		return err
 	}
 	for k := range wants {
-		w := &wants[k]
+		want := &wants[k]
 		switch {
-		case w.t == nil:
-			if err := r.block(ctx, from, x, w.i, x.Box(w.i), to); err != nil {
+		case want.t == nil:
+			if err := r.block(ctx, from, x, want.i, x.Box(want.i), to); err != nil {
 				return err
 			}
-		case w.mine:
-			if err := r.readBox(ctx, from, w.t.Samples, x, x.Box(w.i)); err != nil {
+		case want.mine:
+			if err := r.readBox(ctx, from, want.t.Samples, x, x.Box(want.i)); err != nil {
 				return err
 			}
-			r.Share.Tiles.Finish(w.t, false)
-			w.open = false
-			r.Clock.Decoded(len(w.t.Samples))
-			to.Put(x, w.i, w.t.Samples)
+			r.Share.Tiles.Finish(want.t, false)
+			want.open = false
+			r.Clock.Decoded(len(want.t.Samples))
+			to.Put(x, want.i, want.t.Samples)
 		}
 	}
 	return r.others(ctx, wants, x, to, func(i int) error { return r.block(ctx, from, x, i, x.Box(i), to) })

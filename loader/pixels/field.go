@@ -396,13 +396,14 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 		}
 		return
 	}
-	for _, s := range picked.spans {
-		start, end := max(s.from, box.B0), min(s.from+s.n, box.B1)
+	for _, bandSpan := range picked.spans {
+		start, end := max(bandSpan.from, box.B0), min(bandSpan.from+bandSpan.n, box.B1)
 		if start >= end {
 			continue
 		}
 		blk.Data = samples[str.Plane(start-box.B0)*size:]
-		target.T, target.B0, target.B1 = r.step(s.t), s.to+start-s.from, s.to+end-s.from
+		target.T, target.B0, target.B1 = r.step(bandSpan.t), bandSpan.to+start-bandSpan.from,
+			bandSpan.to+end-bandSpan.from
 		r.Plan.Scatter(r.Dst, r.Cv, target, blk)
 	}
 }

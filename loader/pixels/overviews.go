@@ -99,10 +99,10 @@ func (r *Raster) WantsOverview(rule string, m *warp.Mapping) bool {
 // window with this mapping to the raster, or -1.
 func Coarsest(levels []*chunk.Index, m *warp.Mapping) int {
 	y, x := m.Scale()
-	h, w := m.Raster()
+	height, width := m.Raster()
 	pos := -1
 	for i, o := range levels {
-		if float64(h)/float64(o.Height) <= y*looser && float64(w)/float64(o.Width) <= x*looser {
+		if float64(height)/float64(o.Height) <= y*looser && float64(width)/float64(o.Width) <= x*looser {
 			pos = i
 		}
 	}

@@ -26,10 +26,10 @@ const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its larges
 
 // Codecs returns the decompressors of all raster formats that the loader reads from byte ranges.
 func Codecs() chunk.Codecs {
-	c := tiff.Codecs()
-	maps.Copy(c, rumi.Codecs())
-	maps.Copy(c, picture.Codecs())
-	return c
+	codecs := tiff.Codecs()
+	maps.Copy(codecs, rumi.Codecs())
+	maps.Copy(codecs, picture.Codecs())
+	return codecs
 }
 
 // Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
@@ -77,10 +77,10 @@ var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewD
 // BorrowReader returns an idle Reader, or a new one, set to these options. The caller returns it
 // with GiveBack.
 func BorrowReader(o resources.Options) *Reader {
-	r := idleReaders.Get().(*Reader)
-	r.opener, r.maxChunk, r.large = o.Opener, o.MaxChunkBytes, o.Large()
-	r.Slot, r.waits = o.Turns.Slot(nil), o.Waits()
-	return r
+	reader := idleReaders.Get().(*Reader)
+	reader.opener, reader.maxChunk, reader.large = o.Opener, o.MaxChunkBytes, o.Large()
+	reader.Slot, reader.waits = o.Turns.Slot(nil), o.Waits()
+	return reader
 }
 
 // GiveBack returns a borrowed reader. The caller must not use it afterwards.

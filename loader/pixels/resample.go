@@ -83,10 +83,10 @@ func (r *Raster) setResample() error {
 		return nil
 	}
 	r.raw.Base.To = chunk.Float32
-	c := r.Final.Base
-	c.From = chunk.Float32
+	convert := r.Final.Base
+	convert.From = chunk.Float32
 	var err error
-	if r.blended, err = einops.NewConverter(c); err != nil && !isFloat(r.To) {
+	if r.blended, err = einops.NewConverter(convert); err != nil && !isFloat(r.To) {
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset,
 			"%s makes float32 of %s, and dtype says %s: choose dtype float32 or resample nearest", r.Resample, r.Native,
 			r.To)
@@ -187,19 +187,20 @@ func (s *Resampler) Resample(from, to *Raster, size int) {
 	out, _ := cast.Of[float32](s.Out)
 	for b := range from.Picked {
 		plane := b * from.H * from.W
-		for _, y := range s.y {
+		for _, tap := range s.y {
 			// blendRow is the fast way, for samples in memory that Go can view as float32. Without
 			// package unsafe it cannot (see internal/cast), and the loop below does the same.
 			if seen && to.Blends {
-				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, plane, from.W, &y)
+				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, plane, from.W, &tap)
 				pos += to.W
 				continue
 			}
 			for _, x := range s.x {
-				near := plane + y.near*from.W + x.near
+				near := plane + tap.near*from.W + x.near
 				s.OutValid[pos] = s.InValid[near]
 				if to.Blends {
-					binary.LittleEndian.PutUint32(s.Out[4*pos:], math.Float32bits(s.blend(plane, from.W, near, &y, &x)))
+					binary.LittleEndian.PutUint32(s.Out[4*pos:], math.Float32bits(s.blend(plane, from.W, near, &tap,
+						&x)))
 				} else {
 					copy(s.Out[pos*size:(pos+1)*size], s.In[near*size:])
 				}
@@ -217,14 +218,14 @@ func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, pla
 	va, vb := s.InValid[plane+y.a*w:][:w], s.InValid[plane+y.b*w:][:w]
 	near := plane + y.near*w
 	for i := range s.x {
-		x := &s.x[i]
-		valid[i] = s.InValid[near+x.near]
-		if va[x.a]&va[x.b]&vb[x.a]&vb[x.b] == 0 { // each is 0 or 1, so this is 0 if one is missing
-			out[i] = s.blend(plane, w, near+x.near, y, x)
+		tap := &s.x[i]
+		valid[i] = s.InValid[near+tap.near]
+		if va[tap.a]&va[tap.b]&vb[tap.a]&vb[tap.b] == 0 { // each is 0 or 1, so this is 0 if one is missing
+			out[i] = s.blend(plane, w, near+tap.near, y, tap)
 			continue
 		}
-		top := between(a[x.a], a[x.b], x.weight)
-		bottom := between(b[x.a], b[x.b], x.weight)
+		top := between(a[tap.a], a[tap.b], tap.weight)
+		bottom := between(b[tap.a], b[tap.b], tap.weight)
 		out[i] = between(top, bottom, y.weight)
 	}
 }

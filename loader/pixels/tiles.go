@@ -186,12 +186,12 @@ func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) 
 	}
 	r.wants = wants
 	return wants, func() {
-		for _, w := range wants {
-			if w.open {
-				tileCache.Finish(w.t, true)
+		for _, want := range wants {
+			if want.open {
+				tileCache.Finish(want.t, true)
 			}
-			if w.t != nil {
-				tileCache.Put(w.t)
+			if want.t != nil {
+				tileCache.Put(want.t)
 			}
 		}
 		clear(wants) // the reader keeps the slice, which would otherwise keep evicted tiles alive
@@ -204,27 +204,27 @@ func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) 
 func (r *Reader) others(
 	ctx context.Context, wants []want, x *chunk.Index, to Sink, again func(i int) error,
 ) error {
-	for _, w := range wants {
-		if w.t == nil || w.mine {
+	for _, want := range wants {
+		if want.t == nil || want.mine {
 			continue
 		}
 		select {
-		case <-w.t.Ready:
+		case <-want.t.Ready:
 		default:
 			r.Slot.Rest() // the other reader may need the turn
 			select {
-			case <-w.t.Ready:
+			case <-want.t.Ready:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
 		r.Clock.Lap(resources.StageWait)
-		if !w.t.Failed {
-			to.Put(x, w.i, w.t.Samples)
+		if !want.t.Failed {
+			to.Put(x, want.i, want.t.Samples)
 			r.Clock.Lap(resources.StageScatter)
 			continue
 		}
-		if err := again(w.i); err != nil {
+		if err := again(want.i); err != nil {
 			return err
 		}
 	}
@@ -271,13 +271,13 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 // MaxRun. The plan's runs cannot be used as they are, because they hold chunks of other readers, too.
 func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, end int) {
 	for end = from; end < len(wants); end++ {
-		w := wants[end]
-		if w.t != nil && !w.mine {
+		want := wants[end]
+		if want.t != nil && !want.mine {
 			continue
 		}
-		span := x.Place(w.i)
+		span := x.Place(want.i)
 		if len(run.Chunks) == 0 {
-			run = chunk.Run{Off: span.Off, Len: span.Len, Chunks: []int{w.i}}
+			run = chunk.Run{Off: span.Off, Len: span.Len, Chunks: []int{want.i}}
 			continue
 		}
 		last := max(run.Off+run.Len, span.Off+span.Len)
@@ -285,7 +285,7 @@ func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, 
 			return run, end
 		}
 		run.Len = last - run.Off
-		run.Chunks = append(run.Chunks, w.i)
+		run.Chunks = append(run.Chunks, want.i)
 	}
 	return run, end
 }

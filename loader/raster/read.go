@@ -156,25 +156,25 @@ func (a *Array) Release() {
 func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	o.Options = o.Options.WithDefaults()
 	defer o.Options.CloseOpener()
-	q, err := newReadPlan(ctx, paths, o)
+	readPlan, err := newReadPlan(ctx, paths, o)
 	if err != nil {
 		return nil, err
 	}
-	if q.out.account, err = o.Options.Budget.Open(ctx, q.bytes()); err != nil {
-		return nil, fault.WithFile(err, q.assets[0].URI)
+	if readPlan.out.account, err = o.Options.Budget.Open(ctx, readPlan.bytes()); err != nil {
+		return nil, fault.WithFile(err, readPlan.assets[0].URI)
 	}
 	// The charge must be given back even if run panics.
 	done := false
 	defer func() {
 		if !done {
-			q.out.Release()
+			readPlan.out.Release()
 		}
 	}()
-	array, err := q.run(ctx)
+	array, err := readPlan.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	array.account.Shrink(q.working) // the array is all that stays
+	array.account.Shrink(readPlan.working) // the array is all that stays
 	done = true
 	return array, nil
 }
@@ -575,10 +575,10 @@ func (q *readPlan) allocate() error {
 	if err != nil {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "no %d bytes for the array: %v", n+valid, err)
 	}
-	b := memory.Bytes()
-	q.out.pages, q.out.Data = memory, b[:n:n]
+	data := memory.Bytes()
+	q.out.pages, q.out.Data = memory, data[:n:n]
 	if q.field.Validity != "" {
-		q.out.Valid = b[n:]
+		q.out.Valid = data[n:]
 	}
 	return nil
 }

@@ -34,10 +34,10 @@ func (i *Idle) Take(n int, owner Owner) Buffer {
 	if pos < 0 {
 		return nil
 	}
-	b := l[pos]
+	buffer := l[pos]
 	i.buffers[n] = slices.Delete(l, pos, pos+1)
 	i.bytes -= int64(n)
-	return b
+	return buffer
 }
 
 // FreeSome frees buffers until they had n bytes or none is left. It returns their bytes.

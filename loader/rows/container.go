@@ -170,14 +170,14 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	}
 	if len(c.rows) > 0 {
 		for _, field := range fields {
-			m, err := c.member(ctx, field)
+			member, err := c.member(ctx, field)
 			if err != nil {
 				return partly(err, fmt.Sprintf("field %q", field.Name))
 			}
-			if field.Kind == spec.TextField && m.kind == catalog.Raster {
-				m.kind = catalog.Text // Value returns the path of the sample
+			if field.Kind == spec.TextField && member.kind == catalog.Raster {
+				member.kind = catalog.Text // Value returns the path of the sample
 			}
-			c.fields = append(c.fields, m)
+			c.fields = append(c.fields, member)
 		}
 		c.addSteps()
 	}
@@ -200,25 +200,25 @@ func partly(err error, part string) error {
 
 // addSteps adds a field for each step of the fields that are sequences, behind all others.
 func (c *Container) addSteps() {
-	for _, m := range slices.Clone(c.fields) {
-		if m.files == nil {
+	for _, member := range slices.Clone(c.fields) {
+		if member.files == nil {
 			continue
 		}
-		for _, k := range m.files.picks {
-			m.number = k
-			m.files.columns = append(m.files.columns, len(c.fields))
-			c.fields = append(c.fields, m)
+		for _, k := range member.files.picks {
+			member.number = k
+			member.files.columns = append(member.files.columns, len(c.fields))
+			c.fields = append(c.fields, member)
 		}
 	}
 }
 
 // steps implements Extras.Steps.
 func (c *Container) steps(field int) *Steps {
-	s := c.fields[field].files
-	if s == nil {
+	sequence := c.fields[field].files
+	if sequence == nil {
 		return nil
 	}
-	return &Steps{s.columns, func(step int, row int64) bool { return s.padding(step, c.rows[row]) }}
+	return &Steps{sequence.columns, func(step int, row int64) bool { return sequence.padding(step, c.rows[row]) }}
 }
 
 // row returns the row of the member's level for a sample, or -1 if it has none.
@@ -285,16 +285,16 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 // Value implements Table. For a field of rasters, or of their paths as strings, it returns the path
 // of the raster in the container.
 func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
-	m := &c.fields[field]
-	place := c.row(m, row)
+	member := &c.fields[field]
+	place := c.row(member, row)
 	switch {
 	case place < 0:
 		return catalog.Value{Null: true}, nil
-	case m.value == nil:
-		e, err := c.set.Entry(ctx, m.level, int(place))
+	case member.value == nil:
+		e, err := c.set.Entry(ctx, member.level, int(place))
 		return catalog.Value{Text: e.Path}, err
 	}
-	return valueOf(m.value, int(place)), nil
+	return valueOf(member.value, int(place)), nil
 }
 
 // kindOf returns the kind in which a loader hands out the values of a column. Types without one,
@@ -332,25 +332,25 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 func (c *Container) Scan(
 	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
 ) (catalog.Kind, error) {
-	m, err := c.valueMember(ctx, column)
+	member, err := c.valueMember(ctx, column)
 	if err != nil {
 		return 0, fault.WithFile(err, c.src.Source)
 	}
-	for row, place := range m.rows {
+	for row, place := range member.rows {
 		v := catalog.Value{Null: true}
 		if place >= 0 {
-			v = valueOf(m.value, int(place))
+			v = valueOf(member.value, int(place))
 		}
 		if err := visit(int64(row), v); err != nil {
-			return m.kind, err
+			return member.kind, err
 		}
 		// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
 		// check for each row.
 		if row%4096 == 0 && ctx.Err() != nil {
-			return m.kind, ctx.Err()
+			return member.kind, ctx.Err()
 		}
 	}
-	return m.kind, nil
+	return member.kind, nil
 }
 
 // centroids reads a column of centroids of level 0: points in well-known
@@ -367,10 +367,10 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 			"has neither columns of bounds nor one of centroids (%s)",
 			strings.Join(centroidColumns, ", ")), c.src.Source)
 	}
-	v, err := c.level0.Column(ctx, name)
+	values, err := c.level0.Column(ctx, name)
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		var lon, lat float64
-		if lon, lat, err = taco.Centroid(v, int(c.rows[row])); err != nil {
+		if lon, lat, err = taco.Centroid(values, int(c.rows[row])); err != nil {
 			err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
 			break
 		}
@@ -387,11 +387,11 @@ var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centr
 // timeUnit returns the unit in which valueOf counts, or 0 if the column has no
 // dates or timestamps.
 func (c *Container) timeUnit(ctx context.Context, column string) time.Duration {
-	m, err := c.valueMember(ctx, column)
-	if err != nil || m.value == nil {
+	member, err := c.valueMember(ctx, column)
+	if err != nil || member.value == nil {
 		return 0
 	}
-	switch m.value.Kind() {
+	switch member.value.Kind() {
 	case tables.Date:
 		return 24 * time.Hour
 	case tables.Timestamp:
@@ -748,27 +748,27 @@ func (c *Container) hash(ctx context.Context) error {
 		return err
 	}
 	for i := range c.fields {
-		m := &c.fields[i]
-		h.text(string(rune(m.kind)))
+		member := &c.fields[i]
+		h.text(string(rune(member.kind)))
 		for row := range c.rows {
-			place := c.row(m, int64(row))
+			place := c.row(member, int64(row))
 			switch {
 			case place < 0:
 				h.number(math.MaxUint64)
-			case m.kind == catalog.Raster:
-				e, err := c.set.EntryAt(ctx, m.level, int(place))
+			case member.kind == catalog.Raster:
+				e, err := c.set.EntryAt(ctx, member.level, int(place))
 				if err != nil {
 					return err
 				}
 				h.number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
-			case m.value == nil: // paths as strings
-				e, err := c.set.EntryAt(ctx, m.level, int(place))
+			case member.value == nil: // paths as strings
+				e, err := c.set.EntryAt(ctx, member.level, int(place))
 				if err != nil {
 					return err
 				}
 				h.record(e.Path)
 			default:
-				h.value(m.kind, valueOf(m.value, int(place)))
+				h.value(member.kind, valueOf(member.value, int(place)))
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()

@@ -307,12 +307,12 @@ func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (member, e
 	if err != nil || files == nil {
 		return member{}, err
 	}
-	s, err := newSequence(name, files, f.Times)
+	sequence, err := newSequence(name, files, f.Times)
 	if err != nil {
 		return member{}, err
 	}
-	m, err := c.raster(ctx, f, s.level, nil)
-	m.files = s
+	m, err := c.raster(ctx, f, sequence.level, nil)
+	m.files = sequence
 	return m, err
 }
 

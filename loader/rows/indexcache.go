@@ -252,11 +252,11 @@ func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][
 	// Stored entries come first: a full file keeps them, and full makes put take no more.
 	if old != nil {
 		for i := range old.n {
-			s, ok := old.slot(i)
-			if _, again := blobs[s.extent]; !ok || again {
+			slot, ok := old.slot(i)
+			if _, again := blobs[slot.extent]; !ok || again {
 				continue
 			}
-			if !add(s.extent, s.at, s.len) {
+			if !add(slot.extent, slot.at, slot.len) {
 				break
 			}
 		}
@@ -353,13 +353,13 @@ func (s *indexStore) trim(keep string) {
 	}
 	var files []file
 	total := int64(0)
-	for _, d := range list {
-		info, err := d.Info()
+	for _, entry := range list {
+		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		f := file{filepath.Join(s.dir, d.Name()), info.Size(), info.ModTime()}
-		if strings.HasSuffix(d.Name(), ".idx") {
+		f := file{filepath.Join(s.dir, entry.Name()), info.Size(), info.ModTime()}
+		if strings.HasSuffix(entry.Name(), ".idx") {
 			total += f.size
 			files = append(files, f)
 		}
@@ -462,19 +462,19 @@ func (s *storedIndexes) find(want extent) []byte {
 	lo, hi := int64(0), s.n
 	for lo < hi {
 		mid := lo + (hi-lo)/2
-		e, ok := s.slot(mid)
+		slot, ok := s.slot(mid)
 		if !ok {
 			return nil
 		}
-		switch c := e.compare(want); {
+		switch c := slot.compare(want); {
 		case c < 0:
 			lo = mid + 1
 		case c > 0:
 			hi = mid
 		default:
-			blob := s.read(e.at, e.len)
-			sum := crc32.Update(crc32.Checksum(e.raw[:28], castagnoli), castagnoli, blob)
-			if len(blob) == 0 || sum != binary.LittleEndian.Uint32(e.raw[28:]) {
+			blob := s.read(slot.at, slot.len)
+			sum := crc32.Update(crc32.Checksum(slot.raw[:28], castagnoli), castagnoli, blob)
+			if len(blob) == 0 || sum != binary.LittleEndian.Uint32(slot.raw[28:]) {
 				return nil
 			}
 			return blob

@@ -28,10 +28,10 @@ func membersCache(m *resources.Members) *refcache.Cache[string, *Container] {
 // inContainerOf calls use with the container at uri, which it opens or takes from o.Members.
 func inContainerOf(ctx context.Context, o *resources.Options, uri string, use func(c *Container) error) (err error) {
 	open := func(ctx context.Context) (*Container, error) {
-		c := NewMemberContainer(*o)
+		container := NewMemberContainer(*o)
 		var err error
-		c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{})
-		return c, err
+		container.set, err = taco.Open(ctx, container.opener, []string{uri}, taco.Options{})
+		return container, err
 	}
 	// A container must not outlive its opener: the default one is closed soon after this
 	// call.

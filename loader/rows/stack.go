@@ -109,18 +109,18 @@ func (t *stacked) Extras() Extras {
 
 // Asset implements Table.
 func (t *stacked) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	s := t.fields[field]
-	if s.n == 0 {
-		return t.Table.Asset(ctx, s.first, row)
+	stack := t.fields[field]
+	if stack.n == 0 {
+		return t.Table.Asset(ctx, stack.first, row)
 	}
-	parts := make([]catalog.Asset, s.n)
+	parts := make([]catalog.Asset, stack.n)
 	for k := range parts {
 		var err error
-		if parts[k], err = t.Table.Asset(ctx, s.first+k, row); err != nil {
+		if parts[k], err = t.Table.Asset(ctx, stack.first+k, row); err != nil {
 			return catalog.Asset{}, err
 		}
 	}
-	return newStack(parts, s.grid)
+	return newStack(parts, stack.grid)
 }
 
 // newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has steps of time,

@@ -35,23 +35,23 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		if err != nil {
 			return err
 		}
-		p, err := openWeightsPart(part.File)
+		weightsPart, err := openWeightsPart(part.File)
 		if err == nil {
-			err = p.check()
+			err = weightsPart.check()
 		}
 		if err != nil {
 			return err
 		}
-		if p.Rows != part.Rows {
-			return badPart("%d rows, where there should be %d", p.Rows, part.Rows)
+		if weightsPart.Rows != part.Rows {
+			return badPart("%d rows, where there should be %d", weightsPart.Rows, part.Rows)
 		}
 		if total == nil {
-			h := p.WeightsHeader
+			h := weightsPart.WeightsHeader
 			h.Rows = 0
 			total = &h
 		}
-		p.Rows = total.Rows
-		if !reflect.DeepEqual(p.WeightsHeader, *total) {
+		weightsPart.Rows = total.Rows
+		if !reflect.DeepEqual(weightsPart.WeightsHeader, *total) {
 			return badPart("of other fields, cells or samples than the part before it")
 		}
 		total.Rows += part.Rows
@@ -75,11 +75,11 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 			if err != nil {
 				return err
 			}
-			p, err := openWeightsPart(part.File)
+			weightsPart, err := openWeightsPart(part.File)
 			if err != nil {
 				return err
 			}
-			if _, err := io.Copy(w, section(p)); err != nil {
+			if _, err := io.Copy(w, section(weightsPart)); err != nil {
 				return err
 			}
 		}

@@ -23,12 +23,12 @@ func joined(list []span) cells {
 		return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.x0, b.x0))
 	})
 	out := list[:0]
-	for _, s := range list {
-		if n := len(out); n > 0 && out[n-1].y == s.y && s.x0 <= out[n-1].x1 {
-			out[n-1].x1 = max(out[n-1].x1, s.x1)
+	for _, span := range list {
+		if n := len(out); n > 0 && out[n-1].y == span.y && span.x0 <= out[n-1].x1 {
+			out[n-1].x1 = max(out[n-1].x1, span.x1)
 			continue
 		}
-		out = append(out, s)
+		out = append(out, span)
 	}
 	return slices.Clip(out)
 }

@@ -212,11 +212,11 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 		prints[k].scenes = append(prints[k].scenes, int32(i))
 	}
 	for i := range prints {
-		f := &prints[i]
-		err := f.locate()
+		footprint := &prints[i]
+		err := footprint.locate()
 		if err == nil {
-			list = append(list, *f)
-		} else if err = o.bad(scenes, f, err); err != nil {
+			list = append(list, *footprint)
+		} else if err = o.bad(scenes, footprint, err); err != nil {
 			return nil, err
 		}
 	}
@@ -284,15 +284,15 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 	}
 	placed := make([][]orb.Polygon, len(s.Maps))
 	for i := range prints {
-		f := &prints[i]
+		footprint := &prints[i]
 		clear(placed)
 		for k, m := range s.Maps {
-			pieces, err := m.place(f, o.Resolution/8)
+			pieces, err := m.place(footprint, o.Resolution/8)
 			if err == nil {
 				placed[k] = pieces
 				continue
 			}
-			if err := o.bad(s.scenes, f, err); err != nil {
+			if err := o.bad(s.scenes, footprint, err); err != nil {
 				return err
 			}
 			clear(placed)
@@ -300,7 +300,7 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 		}
 		for k, pieces := range placed {
 			if len(pieces) > 0 {
-				s.Maps[k].add(f, pieces)
+				s.Maps[k].add(footprint, pieces)
 			}
 		}
 	}
@@ -434,15 +434,15 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 	var found, before cells
 	for k := range max(o.All, 1) {
 		var list []span
-		for _, f := range m.feet {
-			if o.All > 0 && f.dataset != k {
+		for _, foot := range m.feet {
+			if o.All > 0 && foot.dataset != k {
 				continue
 			}
-			for _, polygon := range f.pieces {
-				b := polygon.Bound()
-				if lo := max(-b.Min[0], b.Max[0], -b.Min[1], b.Max[1]) / l.size; !(lo < 1<<28) {
+			for _, polygon := range foot.pieces {
+				bound := polygon.Bound()
+				if lo := max(-bound.Min[0], bound.Max[0], -bound.Min[1], bound.Max[1]) / l.size; !(lo < 1<<28) {
 					return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-						"cells of %v m are too small for a scene at %v", l.size, b)
+						"cells of %v m are too small for a scene at %v", l.size, bound)
 				}
 				list = l.draw(list, polygon)
 			}
@@ -495,10 +495,10 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 
 // outline returns the longitudes and latitudes of a zone: a cell belongs to the zone of its centre.
 func (m *Map) outline() orb.Polygon {
-	b := m.strip
+	bound := m.strip
 	// 0.1 degrees more, as sides bend: a degree of latitude is never shorter than 110 km, and cells are small.
-	b.Min[1], b.Max[1] = max(b.Min[1], m.seen.Min[1]-0.1), min(b.Max[1], m.seen.Max[1]+0.1)
-	return b.ToPolygon()
+	bound.Min[1], bound.Max[1] = max(bound.Min[1], m.seen.Min[1]-0.1), min(bound.Max[1], m.seen.Max[1]+0.1)
+	return bound.ToPolygon()
 }
 
 // near returns the longitudes and latitudes around the footprints that decide about cells.
@@ -506,10 +506,10 @@ func (m *Map) near(o *Options) orb.Bound {
 	// A cell of a grid is touched by a footprint at one end and by a polygon at the other, at most its diagonal away:
 	// a degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*float64(o.Stride)*o.Resolution/11_000
-	b := m.seen.Pad(deg)
+	bound := m.seen.Pad(deg)
 	return orb.Bound{
-		Min: orb.Point{max(b.Min[0], m.shown.Min[0]), max(b.Min[1], m.shown.Min[1])},
-		Max: orb.Point{min(b.Max[0], m.shown.Max[0]), min(b.Max[1], m.shown.Max[1])},
+		Min: orb.Point{max(bound.Min[0], m.shown.Min[0]), max(bound.Min[1], m.shown.Min[1])},
+		Max: orb.Point{min(bound.Max[0], m.shown.Max[0]), min(bound.Max[1], m.shown.Max[1])},
 	}
 }
 

@@ -69,10 +69,10 @@ func returns(there, back *crs.Transform, p orb.Point) bool {
 
 // lattices reports whether do is true for n by n points of a box.
 func lattices(b orb.Bound, n int, do func(orb.Point) bool) bool {
-	w, h := b.Max[0]-b.Min[0], b.Max[1]-b.Min[1]
+	width, height := b.Max[0]-b.Min[0], b.Max[1]-b.Min[1]
 	for i := range n * n {
 		x, y := (float64(i%n)+0.5)/float64(n), (float64(i/n)+0.5)/float64(n)
-		if !do(orb.Point{b.Min[0] + w*x, b.Min[1] + h*y}) {
+		if !do(orb.Point{b.Min[0] + width*x, b.Min[1] + height*y}) {
 			return false
 		}
 	}

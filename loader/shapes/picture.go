@@ -66,13 +66,13 @@ func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffl
 	case place.Boxed:
 		return refuse("the catalog does not say how the image lies: make it again with 'chaski index'")
 	}
-	t, err := v.target(place.EPSG)
+	target, err := v.target(place.EPSG)
 	if err != nil {
 		return nil, err
 	}
 	grid := rasterize.Grid{Transform: gridOf(place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
 		AllTouched: v.AllTouched}
-	return &Picture{Grid: grid, to: t, turn: turn}, nil
+	return &Picture{Grid: grid, to: target, turn: turn}, nil
 }
 
 // gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.

@@ -180,20 +180,21 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 
 // picked returns a field with band_names in place of bands if these are strings, and by_position for "position".
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
-	_, f, err := p.members(b)
+	_, object, err := p.members(b)
 	var names []string
-	if err == nil && string(f["bands"]) == `"position"` {
-		f["by_position"] = json.RawMessage("true")
-		delete(f, "bands")
-		return f.text(), nil
+	if err == nil && string(object["bands"]) == `"position"` {
+		object["by_position"] = json.RawMessage("true")
+		delete(object, "bands")
+		return object.text(), nil
 	}
 	// An empty list goes the same way, because no bands at all is an error of band_names.
-	if err != nil || f["bands"] == nil || f["band_names"] != nil || json.Unmarshal(f["bands"], &names) != nil {
+	if err != nil || object["bands"] == nil || object["band_names"] != nil || json.Unmarshal(object["bands"],
+		&names) != nil {
 		return b, err
 	}
-	f["band_names"] = f["bands"]
-	delete(f, "bands")
-	return f.text(), nil
+	object["band_names"] = object["bands"]
+	delete(object, "bands")
+	return object.text(), nil
 }
 
 // inherited has the defaults of a spec for its fields. Omitted members are nil; normalize is null where it was false.
@@ -307,11 +308,11 @@ func (d *inherited) used() error {
 	var pixels []string // the fields that a method is for
 	filled, normalized := d.Defaults["fill"] == nil, d.method == "" || d.Sources != nil
 	clipped := !d.Defaults.on("clip")
-	for _, f := range d.Fields {
-		filled, normalized = filled || f["fill"] != nil, normalized || f["normalize"] != nil
-		clipped = clipped || f["clip"] != nil
-		if !f.beside() && !slices.Contains(storedDTypes, unquoted(f["dtype"])) {
-			pixels = append(pixels, unquoted(f["name"]))
+	for _, object := range d.Fields {
+		filled, normalized = filled || object["fill"] != nil, normalized || object["normalize"] != nil
+		clipped = clipped || object["clip"] != nil
+		if !object.beside() && !slices.Contains(storedDTypes, unquoted(object["dtype"])) {
+			pixels = append(pixels, unquoted(object["name"]))
 		}
 	}
 	switch {

@@ -326,10 +326,10 @@ func membersOf(t reflect.Type) (all []member) {
 	if known, ok := structs.Load(t); ok {
 		return known.([]member)
 	}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" && name != "-" { // an embedded struct has no name, and its fields are visible
-			all = append(all, member{name, f.Type})
+			all = append(all, member{name, field.Type})
 		}
 	}
 	structs.Store(t, all)
@@ -343,15 +343,15 @@ func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 		return nil, err
 	}
 	known := membersOf(t)
-	for _, m := range known {
-		switch raw := values[m.name]; {
+	for _, member := range known {
+		switch raw := values[member.name]; {
 		case raw == nil:
-		case string(raw) == "null" && m.of != reflect.TypeFor[json.RawMessage]():
-			delete(values, m.name) // as encoding/json takes it
-		case string(raw) == "false" && m.of == reflect.TypeFor[*Normalize]():
-			values[m.name] = json.RawMessage("null") // a field with it takes no default
+		case string(raw) == "null" && member.of != reflect.TypeFor[json.RawMessage]():
+			delete(values, member.name) // as encoding/json takes it
+		case string(raw) == "false" && member.of == reflect.TypeFor[*Normalize]():
+			values[member.name] = json.RawMessage("null") // a field with it takes no default
 		default:
-			if values[m.name], err = p.member(m.name).check(m.of, raw); err != nil {
+			if values[member.name], err = p.member(member.name).check(member.of, raw); err != nil {
 				return nil, err
 			}
 		}

@@ -447,10 +447,10 @@ func (s Split) withDefaults() Split {
 func compactedWhere(where []Condition) []Condition {
 	where = slices.Clone(where)
 	for i := range where {
-		c := &where[i]
-		c.Value, c.Concat = compacted(c.Value), slices.Clone(c.Concat)
-		for k := range c.Concat {
-			c.Concat[k].Where = compactedWhere(c.Concat[k].Where)
+		condition := &where[i]
+		condition.Value, condition.Concat = compacted(condition.Value), slices.Clone(condition.Concat)
+		for k := range condition.Concat {
+			condition.Concat[k].Where = compactedWhere(condition.Concat[k].Where)
 		}
 	}
 	return where
@@ -707,10 +707,10 @@ func (s *Source) validateFields(names map[string]bool) error {
 // validateMixture checks the weights of the sources of a mixture, and the end of its epochs.
 func (s *Source) validateMixture() error {
 	for i := range s.Sources {
-		if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
+		if src := &s.Sources[i]; s.Temperature != 0 && src.Weight != 0 && src.Weight != 1 {
 			return fmt.Errorf(
 				"source %q has a weight, and the mixture a temperature, which weights sources by their sizes",
-				c.Named(i))
+				src.Named(i))
 		}
 	}
 	return validUntil(s.Until, s.Length, s.Temperature)
@@ -779,10 +779,10 @@ func (s *Subset) Validate() error {
 // validateWhere checks conditions. depth is the number of groups around them.
 func validateWhere(where []Condition, depth int) error {
 	for i := range where {
-		c := &where[i]
-		err := c.validate()
-		if err == nil && c.Concat != nil {
-			err = validateGroups(c.Concat, i, depth)
+		condition := &where[i]
+		err := condition.validate()
+		if err == nil && condition.Concat != nil {
+			err = validateGroups(condition.Concat, i, depth)
 		}
 		if err != nil {
 			return err
@@ -925,10 +925,10 @@ func (s *Split) shareNames() (names []string, err error) {
 	if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
 		return nil, fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
 	}
-	for _, h := range s.Shares {
-		if h.Parts == 0 { // WithDefaults could not fill it in
-			if _, err := shuffle.Apportion(1, []float64{h.Weight}); err != nil {
-				return nil, fmt.Errorf("share %q is %v: it must be a finite number above 0", h.Name, h.Weight)
+	for _, share := range s.Shares {
+		if share.Parts == 0 { // WithDefaults could not fill it in
+			if _, err := shuffle.Apportion(1, []float64{share.Weight}); err != nil {
+				return nil, fmt.Errorf("share %q is %v: it must be a finite number above 0", share.Name, share.Weight)
 			}
 		}
 	}

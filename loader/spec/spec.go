@@ -513,11 +513,11 @@ func (s Sampler) long() Sampler {
 
 // validateShort refuses short members that long has not moved.
 func (s *Sampler) validateShort() error {
-	for _, m := range s.short() {
-		if p := *m.pair; p != nil && min(p[0], p[1]) < 1 {
-			return fmt.Errorf("%s is %v: it must be at least 1 pixel", m.name, p)
-		} else if p != nil {
-			return fmt.Errorf("%s is %v, and its sides are given beside it", m.name, p)
+	for _, short := range s.short() {
+		if pair := *short.pair; pair != nil && min(pair[0], pair[1]) < 1 {
+			return fmt.Errorf("%s is %v: it must be at least 1 pixel", short.name, pair)
+		} else if pair != nil {
+			return fmt.Errorf("%s is %v, and its sides are given beside it", short.name, pair)
 		}
 	}
 	switch {

@@ -239,11 +239,11 @@ func (p *pairing) pictures(ctx context.Context) error {
 		if err != nil {
 			continue // the pair is listed because of this
 		}
-		g, ok := commonGrid(asset.Index, b.Index)
+		grid, ok := commonGrid(asset.Index, b.Index)
 		if !ok {
 			continue
 		}
-		first, second, err := w.window(ctx, asset, b, g, g.middle())
+		first, second, err := w.window(ctx, asset, b, grid, grid.middle())
 		if fault.KindOf(err) != 0 {
 			continue
 		}

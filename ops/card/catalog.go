@@ -15,10 +15,10 @@ type object = map[string]any
 // document returns a JSON document.
 func document(v any) ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(v)
 	return b.Bytes(), err
 }
 
@@ -118,10 +118,10 @@ func croissantType(t string) string {
 func dataCite(c *Card) ([]byte, error) {
 	people := func(list []map[string]any, kind string) []any {
 		out := []any{}
-		for _, p := range People(list) {
-			m := object{"name": p.Name}
-			if p.Organization != "" {
-				m["affiliation"] = []any{object{"name": p.Organization}}
+		for _, person := range People(list) {
+			m := object{"name": person.Name}
+			if person.Organization != "" {
+				m["affiliation"] = []any{object{"name": person.Organization}}
 			}
 			if kind != "" {
 				m["contributorType"] = kind
@@ -199,10 +199,10 @@ func stac(c *Card) ([]byte, error) {
 		}
 	}
 	providers := []any{}
-	for _, p := range People(c.Providers) {
-		m := object{"name": p.Name}
-		if slices.Contains(stacRoles, p.Role) {
-			m["roles"] = []string{p.Role}
+	for _, person := range People(c.Providers) {
+		m := object{"name": person.Name}
+		if slices.Contains(stacRoles, person.Role) {
+			m["roles"] = []string{person.Role}
 		}
 		providers = append(providers, m)
 	}

@@ -33,10 +33,11 @@ func (c *Card) sections() (all []section) {
 	add("tasks", strings.Join(c.Tasks, ", "))
 	add("licences", strings.Join(c.Licenses, ", "))
 	add("keywords", strings.Join(c.Keywords, ", "))
-	if e := c.Extent; e != nil && len(e.Spatial) == 4 {
-		add("west, south, east, north", fmt.Sprintf("%v, %v, %v, %v", e.Spatial[0], e.Spatial[1], e.Spatial[2],
-			e.Spatial[3]))
-		add("time", strings.Join(e.Temporal, " to "))
+	if extent := c.Extent; extent != nil && len(extent.Spatial) == 4 {
+		add("west, south, east, north", fmt.Sprintf("%v, %v, %v, %v", extent.Spatial[0], extent.Spatial[1],
+			extent.Spatial[2],
+			extent.Spatial[3]))
+		add("time", strings.Join(extent.Temporal, " to "))
 	}
 	add("address", c.Options.URL)
 	for _, n := range c.Notes {
@@ -67,10 +68,10 @@ func (c *Card) sections() (all []section) {
 		s.Rows = append(s.Rows, []string{band.Name, band.Common, centre, band.About})
 	}
 	all = append(all, s)
-	for _, l := range c.Levels {
-		s := section{Title: "Level " + l.Name, Head: []string{"column", "type", "description"},
-			Text: []string{fmt.Sprintf("%d rows.", l.Rows)}}
-		for _, column := range l.Columns {
+	for _, level := range c.Levels {
+		s := section{Title: "Level " + level.Name, Head: []string{"column", "type", "description"},
+			Text: []string{fmt.Sprintf("%d rows.", level.Rows)}}
+		for _, column := range level.Columns {
 			s.Rows = append(s.Rows, []string{column.Name, column.Type, column.About})
 		}
 		all = append(all, s)
@@ -128,22 +129,22 @@ func markdown(c *Card) ([]byte, error) {
 	for _, paragraph := range paragraphs(c.Description) {
 		fmt.Fprintf(&b, "\n%s\n", plain(paragraph))
 	}
-	for _, s := range c.sections() {
-		fmt.Fprintf(&b, "\n## %s\n", plain(s.Title))
-		for _, text := range s.Text {
+	for _, section := range c.sections() {
+		fmt.Fprintf(&b, "\n## %s\n", plain(section.Title))
+		for _, text := range section.Text {
 			fmt.Fprintf(&b, "\n%s\n", plain(text))
 		}
-		for i, item := range s.List {
+		for i, item := range section.List {
 			if i == 0 {
 				b.WriteByte('\n')
 			}
 			fmt.Fprintf(&b, "- %s\n", plain(item))
 		}
-		if s.Rows == nil {
+		if section.Rows == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(s.Head, " | "), strings.Repeat("---|", len(s.Head)))
-		for _, row := range s.Rows {
+		fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(section.Head, " | "), strings.Repeat("---|", len(section.Head)))
+		for _, row := range section.Rows {
 			cells := make([]string, len(row))
 			for i, cell := range row {
 				cells[i] = plain(cell)

@@ -78,13 +78,13 @@ func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	}
 	spaces := newSpaces(c.Workers)
 	in.File = func(ctx context.Context, k, row int, r source.Reader) error {
-		s, err := spaces.take(ctx)
+		space, err := spaces.take(ctx)
 		if err != nil {
 			return err
 		}
-		defer spaces.give(s)
+		defer spaces.give(space)
 		below, path := paths(levels, k, row)
-		rasters[k][row], err = c.raster(ctx, s, r, below, path)
+		rasters[k][row], err = c.raster(ctx, space, r, below, path)
 		return err
 	}
 	return in
@@ -229,11 +229,11 @@ func (c *Compute) places(set *Set, n int, of func(i int) *raster) {
 	var shapes []byte
 	offs := make([]uint32, 1, n+1)
 	for i := range n {
-		if r := of(i); r == nil || !r.Placed || r.EPSG == 0 {
+		if raster := of(i); raster == nil || !raster.Placed || raster.EPSG == 0 {
 			none[i] = true
 		} else {
-			crs[i] = epsgName(r.EPSG)
-			shapes = append(shapes, r.footprint()...)
+			crs[i] = epsgName(raster.EPSG)
+			shapes = append(shapes, raster.footprint()...)
 		}
 		offs = append(offs, uint32(len(shapes)))
 	}

@@ -55,26 +55,26 @@ func (c *Set) Table() *tables.Table { return tables.FromVectors(c.names, c.vecto
 func (c *Set) STAC(n int, of func(i int) *Raster) {
 	crs, none := make([]string, n), make([]bool, n)
 	for i := range n {
-		if r := of(i); r == nil || r.EPSG == 0 {
+		if raster := of(i); raster == nil || raster.EPSG == 0 {
 			none[i] = true
 		} else {
-			crs[i] = epsgName(r.EPSG)
+			crs[i] = epsgName(raster.EPSG)
 		}
 	}
 	c.Add(CRS, tables.NewStrings(crs, none))
 	c.Add(Shape, Integers(n, func(i int) []int64 {
-		r := of(i)
-		if r == nil {
+		raster := of(i)
+		if raster == nil {
 			return nil
 		}
-		return []int64{int64(r.Shape[0]), int64(r.Shape[1]), int64(r.Shape[2])}
+		return []int64{int64(raster.Shape[0]), int64(raster.Shape[1]), int64(raster.Shape[2])}
 	}))
 	c.Add(Transform, listOf(floats, n, func(i int) []float64 {
-		r := of(i)
-		if r == nil || !r.Placed {
+		raster := of(i)
+		if raster == nil || !raster.Placed {
 			return nil
 		}
-		return r.Transform[:]
+		return raster.Transform[:]
 	}))
 }
 
@@ -121,10 +121,10 @@ func (c *Set) rumi(n int, of func(i int) *raster) {
 	for k, name := range rumiStatistics {
 		values, none := make([]float64, n), make([]bool, n)
 		for i := range n {
-			if r := of(i); r == nil || r.pixels == nil {
+			if raster := of(i); raster == nil || raster.pixels == nil {
 				none[i] = true
 			} else {
-				values[i] = r.pixels[k]
+				values[i] = raster.pixels[k]
 			}
 		}
 		c.Add(name, tables.NewFloats(float64s, values, none))

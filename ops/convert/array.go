@@ -190,11 +190,11 @@ func (c *toArray) makeSchema() error {
 func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 	paths := c.paths[c.next : c.next+n]
 	for i, path := range paths {
-		h, err := c.o.inspect(ctx, path)
+		holding, err := c.o.inspect(ctx, path)
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}
-		left, err := c.o.keep(h)
+		left, err := c.o.keep(holding)
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}

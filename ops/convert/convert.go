@@ -163,17 +163,17 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	h, err := o.inspect(ctx, path)
+	holding, err := o.inspect(ctx, path)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	if left, err = o.keep(h); err != nil {
+	if left, err = o.keep(holding); err != nil {
 		return nil, err
 	}
 	if o.Format == Rumi3 {
-		return left, o.cube(ctx, w, []string{path}, h)
+		return left, o.cube(ctx, w, []string{path}, holding)
 	}
-	if n := len(h.steps); n > 1 {
+	if n := len(holding.steps); n > 1 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset,
 			"it has %d steps of time, and %s holds one: --t picks one, or with a directory as DST one file for each", n,
 			o.Format)
@@ -185,17 +185,17 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 		return nil, err
 	}
 	shape := [3]int(array.Shape)
-	if err := o.fits(array.DType, shape, &h.meta); err != nil {
+	if err := o.fits(array.DType, shape, &holding.meta); err != nil {
 		return nil, err
 	}
 	if o.Format != TOG {
-		return left, o.rumi(ctx, w, array.Data, shape, array.DType, h)
+		return left, o.rumi(ctx, w, array.Data, shape, array.DType, holding)
 	}
-	options := o.togOptions(ctx, shape, array.DType, h)
-	if options.Mask, err = o.readMask(ctx, path, h.image); err != nil {
+	options := o.togOptions(ctx, shape, array.DType, holding)
+	if options.Mask, err = o.readMask(ctx, path, holding.image); err != nil {
 		return nil, err
 	}
-	if options.Overviews, err = o.readOverviews(ctx, path, h.overviews, len(array.Data)); err != nil {
+	if options.Overviews, err = o.readOverviews(ctx, path, holding.overviews, len(array.Data)); err != nil {
 		return nil, err
 	}
 	return left, tiff.WriteTOG(w, array.Data, options)

@@ -45,11 +45,11 @@ func Stack(ctx context.Context, w io.Writer, paths []string, o Options) (left []
 	}
 	var whole *holding
 	for _, path := range paths {
-		h, err := o.inspect(ctx, path)
+		holding, err := o.inspect(ctx, path)
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}
-		names, err := o.keep(h)
+		names, err := o.keep(holding)
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}
@@ -59,8 +59,8 @@ func Stack(ctx context.Context, w io.Writer, paths []string, o Options) (left []
 			}
 		}
 		if whole == nil {
-			whole = h
-		} else if err := whole.stack(h); err != nil {
+			whole = holding
+		} else if err := whole.stack(holding); err != nil {
 			return nil, fault.WithFile(err, path)
 		}
 	}

@@ -53,13 +53,13 @@ func valuesOf(d chunk.DType) []float64 {
 		return nil
 	}
 	out := make([]float64, 1<<bits)
-	s, isFloat := smalls[d]
+	small, isFloat := smalls[d]
 	for c := range out {
 		switch {
 		case isFloat && c>>(bits-1) == 1:
-			out[c] = -s.value(c &^ (1 << (bits - 1)))
+			out[c] = -small.value(c &^ (1 << (bits - 1)))
 		case isFloat:
-			out[c] = s.value(c)
+			out[c] = small.value(c)
 		case d == chunk.Float8E8M0FNU && c == 255:
 			out[c] = math.NaN()
 		case d == chunk.Float8E8M0FNU: // powers of two from 2^-127 on

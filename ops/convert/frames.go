@@ -46,13 +46,13 @@ func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write f
 		round := compressors[:min(len(compressors), cuts.Len()-start)]
 		group, gctx := errgroup.WithContext(ctx)
 		for k := range round {
-			c := &round[k]
-			if err := c.fill(gctx, in, cuts.Bytes(start+k)); err != nil {
+			compressor := &round[k]
+			if err := compressor.fill(gctx, in, cuts.Bytes(start+k)); err != nil {
 				return cmp.Or(group.Wait(), fmt.Errorf("samples of frame %d: %w", start+k, err))
 			}
 			group.Go(crash.Guard(func() (err error) {
-				if err = cuts.Check(c.samples); err == nil {
-					c.frame, err = encode(c.enc, c.samples, l.DType, cuts, start+k)
+				if err = cuts.Check(compressor.samples); err == nil {
+					compressor.frame, err = encode(compressor.enc, compressor.samples, l.DType, cuts, start+k)
 				}
 				return err
 			}))

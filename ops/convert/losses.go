@@ -53,12 +53,12 @@ func (l *Losses) Lines() []string {
 	})
 	var lines []string
 	for _, k := range keys {
-		v := l.of[k]
+		loss := l.of[k]
 		note := ""
-		if v.count > 1 {
-			note = fmt.Sprintf(" and %d more", v.count-1)
+		if loss.count > 1 {
+			note = fmt.Sprintf(" and %d more", loss.count-1)
 		}
-		lines = append(lines, fmt.Sprintf("warning: %s%s: left out: %s", v.path, note, k))
+		lines = append(lines, fmt.Sprintf("warning: %s%s: left out: %s", loss.path, note, k))
 	}
 	return lines
 }

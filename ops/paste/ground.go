@@ -49,12 +49,12 @@ func Ground(ctx context.Context, in io.Reader, name string, g GroundGrid, o Opti
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	b := newBlender(&o)
-	b.none = noClass
-	if err := b.each(in); err != nil {
+	blender := newBlender(&o)
+	blender.none = noClass
+	if err := blender.each(in); err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	image := b.image()
+	image := blender.image()
 	options := o.togOptions(tiff.Geo{EPSG: g.EPSG, HasTransform: true,
 		Transform: [6]float64{g.West, g.Resolution, 0, g.North, 0, -g.Resolution}}, workers)
 	options.NoData = "nan"

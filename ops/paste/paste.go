@@ -54,15 +54,15 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	grid, b := &o.Grid, newBlender(&o)
+	grid, blender := &o.Grid, newBlender(&o)
 	for j := range grid.Count(o.Height, o.Width) {
-		if err := read(j, b.window); err != nil {
+		if err := read(j, blender.window); err != nil {
 			return nil, fmt.Errorf("window %d: %w", j, err)
 		}
 		window := grid.At(j, o.Height, o.Width)
-		b.put(window.Y, window.X)
+		blender.put(window.Y, window.X)
 	}
-	return b.image(), nil
+	return blender.image(), nil
 }
 
 // noClass is the value of pixels without a window in an image of classes.
@@ -79,10 +79,10 @@ type blender struct {
 
 // newBlender returns an empty image for options that check accepts.
 func newBlender(o *Options) *blender {
-	g, pixels := &o.Grid, o.Height*o.Width
+	grid, pixels := &o.Grid, o.Height*o.Width
 	return &blender{
 		o: o, sum: make([]float32, o.Bands*pixels), weight: make([]float32, pixels),
-		window: make([]float32, o.Bands*g.H*g.W), down: ramp(g.H, o.Blend), across: ramp(g.W, o.Blend),
+		window: make([]float32, o.Bands*grid.H*grid.W), down: ramp(grid.H, o.Blend), across: ramp(grid.W, o.Blend),
 	}
 }
 

@@ -129,8 +129,8 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 
 // encode makes the files of a chip.
 func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
-	t := <-m.tallies
-	defer func() { m.tallies <- t }()
+	tally := <-m.tallies
+	defer func() { m.tallies <- tally }()
 	if m.seen != nil {
 		c.judged = &judged{}
 		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
@@ -140,17 +140,17 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 		}
 	}
 	for k, im := range images {
-		f, err := m.file(ctx, b, k, im, windows[k], t)
+		file, err := m.file(ctx, b, k, im, windows[k], tally)
 		if err == nil && *m.recipe.Statistics {
-			err = m.count(c, k, im, t)
+			err = m.count(c, k, im, tally)
 		}
 		if err != nil {
 			return fault.WithFile(err, windows[k].Asset.URI)
 		}
-		c.files = append(c.files, *f)
+		c.files = append(c.files, *file)
 	}
 	if m.apart && c.judged != nil {
-		c.measured, t.fields = t.fields, nil
+		c.measured, tally.fields = tally.fields, nil
 	}
 	return nil
 }
@@ -267,19 +267,20 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		return nil, err
 	}
 	shape := [3]int{int(pixels.Shape[1]), int(pixels.Shape[2]), int(pixels.Shape[3])}
-	c := convert.Chip{Shape: shape, DType: pixels.DType, Pixels: pixels.Data}
-	if c.Geo = meta.Geo; w.place != nil {
-		c.Geo = *w.place
+	chip := convert.Chip{Shape: shape, DType: pixels.DType, Pixels: pixels.Data}
+	if chip.Geo = meta.Geo; w.place != nil {
+		chip.Geo = *w.place
 	} else {
-		c.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
+		chip.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
 	}
 	window := w.Window
 	out := &file{facts: facts{Window: [4]int64{int64(window.Y), int64(window.X), int64(window.H), int64(window.W)},
-		Raster: columns.Raster{Shape: shape, EPSG: c.Geo.EPSG, Placed: c.Geo.HasTransform, Transform: c.Geo.Transform}}}
+		Raster: columns.Raster{Shape: shape, EPSG: chip.Geo.EPSG, Placed: chip.Geo.HasTransform,
+			Transform: chip.Geo.Transform}}}
 	if field.Vector == nil {
 		out.Bands = bandsOf(field, meta, shape[0])
-		c.Bands = out.Bands
-		if out.Moved, err = missing(&c, field, meta, w, im.valid); err != nil {
+		chip.Bands = out.Bands
+		if out.Moved, err = missing(&chip, field, meta, w, im.valid); err != nil {
 			return nil, err
 		}
 	}
@@ -296,7 +297,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Write(ctx, &w2, options); err != nil {
+	if err := chip.Write(ctx, &w2, options); err != nil {
 		return nil, err
 	}
 	out.bytes = w2.Bytes()

@@ -59,12 +59,12 @@ func (t *table) add(c *chip) {
 			t.bands = append(t.bands, f.Bands)
 		}
 	}
-	for k, f := range c.files {
-		f.Bands = nil // those of the first chip are enough
-		if n := len(t.files[k]); n > 0 && t.files[k][n-1].Names == f.Names {
-			f.Names = t.files[k][n-1].Names // one string in memory for all chips
+	for k, file := range c.files {
+		file.Bands = nil // those of the first chip are enough
+		if n := len(t.files[k]); n > 0 && t.files[k][n-1].Names == file.Names {
+			file.Names = t.files[k][n-1].Names // one string in memory for all chips
 		}
-		t.files[k] = append(t.files[k], f.facts)
+		t.files[k] = append(t.files[k], file.facts)
 	}
 }
 
@@ -117,49 +117,49 @@ func (m *maker) own(name string, container bool) bool {
 
 // columns returns the columns of the levels.
 func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
-	t := &m.table
-	single := len(t.files) == 1
+	table := &m.table
+	single := len(table.files) == 1
 	top := &columns.Set{}
 	if err := m.carried(ctx, top); err != nil {
 		return nil, err
 	}
-	top.Add(columnSource, tables.NewStrings(t.sources, nil))
+	top.Add(columnSource, tables.NewStrings(table.sources, nil))
 	if m.recipe.Windows.inPixels() {
-		top.Add(columnWindow, columns.Integers(t.len(), func(i int) []int64 { return t.files[0][i].Window[:] }))
+		top.Add(columnWindow, columns.Integers(table.len(), func(i int) []int64 { return table.files[0][i].Window[:] }))
 	}
 	if m.recipe.Split != nil {
-		top.Add(columnSplit, tables.NewStrings(t.splits, nil))
+		top.Add(columnSplit, tables.NewStrings(table.splits, nil))
 	}
-	first := func(i int) *columns.Raster { return &t.files[0][i].Raster }
-	top.STAC(t.len(), first)
-	top.Centroids(t.lonlats)
+	first := func(i int) *columns.Raster { return &table.files[0][i].Raster }
+	top.STAC(table.len(), first)
+	top.Centroids(table.lonlats)
 	if single {
 		if *m.recipe.Statistics {
-			top.Stats(t.len(), first)
+			top.Stats(table.len(), first)
 		}
-		m.indexes(top, t.len(), func(i int) *facts { return &t.files[0][i] })
+		m.indexes(top, table.len(), func(i int) *facts { return &table.files[0][i] })
 		return []*tables.Table{top.Table()}, nil
 	}
-	n := len(t.files)
-	factsOf := func(i int) *facts { return &t.files[i%n][i/n] }
+	n := len(table.files)
+	factsOf := func(i int) *facts { return &table.files[i%n][i/n] }
 	below := &columns.Set{}
 	rasters := func(i int) *columns.Raster { return &factsOf(i).Raster }
-	below.STAC(n*t.len(), rasters)
+	below.STAC(n*table.len(), rasters)
 	if *m.recipe.Statistics {
-		below.Stats(n*t.len(), rasters)
+		below.Stats(n*table.len(), rasters)
 	}
-	m.indexes(below, n*t.len(), factsOf)
+	m.indexes(below, n*table.len(), factsOf)
 	return []*tables.Table{top.Table(), below.Table()}, nil
 }
 
 // carried adds the columns of the source.
 func (m *maker) carried(ctx context.Context, to *columns.Set) error {
-	for _, c := range m.names {
-		values, err := m.data.Take(m.table.rows).Column(ctx, c.from)
+	for _, carried := range m.names {
+		values, err := m.data.Take(m.table.rows).Column(ctx, carried.from)
 		if err != nil {
 			return err
 		}
-		to.Add(c.to, values)
+		to.Add(carried.to, values)
 	}
 	return nil
 }

@@ -125,24 +125,24 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 	if err != nil {
 		return nil, err
 	}
-	m, done, err := opened(ctx, r, o)
+	maker, done, err := opened(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if n := m.engine.Len(); int64(o.PartCount) > n {
+	if n := maker.engine.Len(); int64(o.PartCount) > n {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"has %d windows, which cannot be divided into %d parts", n, o.PartCount), path)
 	}
 	if o.Store != nil {
-		return m.writeInStore(ctx, path, samples)
+		return maker.writeInStore(ctx, path, samples)
 	}
-	w, err := m.openWork(path)
+	work, err := maker.openWork(path)
 	if err != nil {
 		return nil, err
 	}
-	left, err := m.write(ctx, w, path, samples)
-	if err = errors.Join(err, w.close(err != nil)); err != nil {
+	left, err := maker.write(ctx, work, path, samples)
+	if err = errors.Join(err, work.close(err != nil)); err != nil {
 		return nil, err
 	}
 	return left, nil
@@ -152,10 +152,10 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 func (m *maker) writeInStore(ctx context.Context, path string, samples putSamples) (left *Result, err error) {
 	form := m.options.final(path)
 	if m.options.grown(path) == form {
-		o := build.Options{Form: form, Store: m.options.Store, Workers: m.workers,
+		options := build.Options{Form: form, Store: m.options.Store, Workers: m.workers,
 			Opener: m.options.Loader.Opener, Bytes: m.engine.Len() * m.engine.BatchBytes()}
 		var written *build.Result
-		written, err = build.Stream(ctx, path, o,
+		written, err = build.Stream(ctx, path, options,
 			func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
 				var c build.Collection
 				var levels []*tables.Table
@@ -173,12 +173,12 @@ func (m *maker) writeInStore(ctx context.Context, path string, samples putSample
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
-	w, err := m.openWork(pathname.Join(folder.Path, "made"))
+	work, err := m.openWork(pathname.Join(folder.Path, "made"))
 	if err != nil {
 		return nil, err
 	}
-	left, err = m.write(ctx, w, path, samples)
-	return left, errors.Join(err, w.close(true))
+	left, err = m.write(ctx, work, path, samples)
+	return left, errors.Join(err, work.close(true))
 }
 
 // all calls put with every chip, and returns the columns and the description of the container.
@@ -465,13 +465,13 @@ func (s *ids) of(c *chip, r *Recipe) string {
 	for _, ext := range []string{".tif", ".tiff", ".rumi"} {
 		id = strings.TrimSuffix(id, ext)
 	}
-	switch f := &c.files[0]; {
+	switch file := &c.files[0]; {
 	case r.Windows.inPixels():
-		id = fmt.Sprintf("%s_y%d_x%d", id, f.Window[0], f.Window[1])
+		id = fmt.Sprintf("%s_y%d_x%d", id, file.Window[0], file.Window[1])
 	case r.Windows.Kind == Ground:
 		// By its map and its upper left corner, in millimetres at most, because pixels have at least 1 mm.
 		mm := func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }
-		id = fmt.Sprintf("%s_%d_%s_%s", id, f.EPSG, mm(f.Transform[0]), mm(f.Transform[3]))
+		id = fmt.Sprintf("%s_%d_%s_%s", id, file.EPSG, mm(file.Transform[0]), mm(file.Transform[3]))
 	}
 	// Ids must not begin with "__", and not be "." or "..".
 	if id == "" || id == "." || id == ".." || strings.HasPrefix(id, "__") {

@@ -59,12 +59,12 @@ type Part struct {
 
 // Survey opens the source of a recipe, and reads no pixels.
 func Survey(ctx context.Context, r *Recipe, o Options) (e Extent, err error) {
-	m, done, err := opened(ctx, r, o)
+	maker, done, err := opened(ctx, r, o)
 	if err != nil {
 		return e, err
 	}
 	defer done()
-	return m.extent(), nil
+	return maker.extent(), nil
 }
 
 func (m *maker) extent() Extent {
@@ -91,21 +91,21 @@ func (m *maker) check(e *Extent) error {
 // workers. Options.Form and Options.Resume do not apply.
 func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, count int64, o Options) (n Counts,
 	err error) {
-	m, done, err := opened(ctx, r, o)
+	maker, done, err := opened(ctx, r, o)
 	if err != nil {
 		return n, err
 	}
 	defer done()
-	if err := m.check(&e); err != nil {
+	if err := maker.check(&e); err != nil {
 		return n, err
 	}
 	if first < 0 || count < 1 || count > e.Windows-first {
 		return n, fmt.Errorf("windows %d to %d, of %d", first, first+count, e.Windows)
 	}
-	m.apart = true
+	maker.apart = true
 	out := bufio.NewWriterSize(w, 1<<20)
 	told := false
-	err = m.windows(ctx, first, first+count, func(i int64, c *chip) error {
+	err = maker.windows(ctx, first, first+count, func(i int64, c *chip) error {
 		n.add(c.left)
 		line := c.line()
 		if c.why != nil && !told {
@@ -119,8 +119,8 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 				return err
 			}
 		}
-		if m.options.Progress != nil {
-			m.options.Progress(i+1-first, count)
+		if maker.options.Progress != nil {
+			maker.options.Progress(i+1-first, count)
 		}
 		return nil
 	})
@@ -129,7 +129,7 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 	}
 	end := partEnd{Statistics: [][]byte{}}
 	if *r.Statistics {
-		total, err := m.merged()
+		total, err := maker.merged()
 		if err != nil {
 			return n, err
 		}
@@ -258,14 +258,15 @@ func (c *chip) line() *partLine {
 	l := &partLine{Left: c.left, Source: []byte(c.source), Row: c.row, Split: []byte(c.split)}
 	copy(l.LonLat[:], bitsOf(c.lonlat[:]))
 	for i := range c.files {
-		f := &c.files[i]
-		p := partFile{Window: f.Window, Shape: f.Shape, EPSG: f.EPSG, Placed: f.Placed, Size: f.Size, CRC: f.CRC,
-			Index: f.Index, Names: []byte(f.Names), Moved: f.Moved}
-		copy(p.Transform[:], bitsOf(f.Transform[:]))
-		for _, name := range f.Bands {
+		file := &c.files[i]
+		p := partFile{Window: file.Window, Shape: file.Shape, EPSG: file.EPSG, Placed: file.Placed, Size: file.Size,
+			CRC:   file.CRC,
+			Index: file.Index, Names: []byte(file.Names), Moved: file.Moved}
+		copy(p.Transform[:], bitsOf(file.Transform[:]))
+		for _, name := range file.Bands {
 			p.Bands = append(p.Bands, []byte(name))
 		}
-		for _, band := range f.Stats {
+		for _, band := range file.Stats {
 			p.Stats = append(p.Stats, bitsOf(band))
 		}
 		l.Files = append(l.Files, p)
@@ -287,15 +288,16 @@ func (l *partLine) chip(r *Recipe) (*chip, error) {
 	}
 	copy(c.lonlat[:], floats(l.LonLat[:]))
 	for i := range l.Files {
-		p := &l.Files[i]
-		f := file{facts: facts{Window: p.Window, Size: p.Size, CRC: p.CRC, Index: p.Index, Names: string(p.Names),
-			Moved: p.Moved}}
-		f.Shape, f.EPSG, f.Placed = p.Shape, p.EPSG, p.Placed
-		copy(f.Transform[:], floats(p.Transform[:]))
-		for _, name := range p.Bands {
+		partFile := &l.Files[i]
+		f := file{facts: facts{Window: partFile.Window, Size: partFile.Size, CRC: partFile.CRC, Index: partFile.Index,
+			Names: string(partFile.Names),
+			Moved: partFile.Moved}}
+		f.Shape, f.EPSG, f.Placed = partFile.Shape, partFile.EPSG, partFile.Placed
+		copy(f.Transform[:], floats(partFile.Transform[:]))
+		for _, name := range partFile.Bands {
 			f.Bands = append(f.Bands, string(name))
 		}
-		for _, band := range p.Stats {
+		for _, band := range partFile.Stats {
 			f.Stats = append(f.Stats, floats(band))
 		}
 		c.files = append(c.files, f)
@@ -354,16 +356,16 @@ func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 		if err := l.check(r); err != nil {
 			return nil, fmt.Errorf("window %d: %w", p.First+i, err)
 		}
-		c, err := l.chip(r)
+		chip, err := l.chip(r)
 		if err != nil {
 			return nil, fmt.Errorf("window %d: %w", p.First+i, err)
 		}
-		for k := range c.files {
-			if err := in.file(&c.files[k]); err != nil {
+		for k := range chip.files {
+			if err := in.file(&chip.files[k]); err != nil {
 				return nil, err
 			}
 		}
-		if err := each(c); err != nil {
+		if err := each(chip); err != nil {
 			return nil, err
 		}
 	}
@@ -408,18 +410,19 @@ func (l *partLine) check(r *Recipe) error {
 		}
 	}
 	for k := range l.Files {
-		f := &l.Files[k]
-		for _, n := range f.Shape {
+		partFile := &l.Files[k]
+		for _, n := range partFile.Shape {
 			if n < 1 || n > math.MaxInt32 {
-				return damaged("shape %d", f.Shape)
+				return damaged("shape %d", partFile.Shape)
 			}
 		}
-		if f.Size < 1 || f.Stats != nil && len(f.Stats) != f.Shape[0] ||
-			f.Bands != nil && len(f.Bands) != f.Shape[0] || (len(f.Index) > 0) != *r.Index {
-			return damaged("a file of %d bytes with %d statistics and %d names of %d bands", f.Size, len(f.Stats),
-				len(f.Bands), f.Shape[0])
+		if partFile.Size < 1 || partFile.Stats != nil && len(partFile.Stats) != partFile.Shape[0] ||
+			partFile.Bands != nil && len(partFile.Bands) != partFile.Shape[0] || (len(partFile.Index) > 0) != *r.Index {
+			return damaged("a file of %d bytes with %d statistics and %d names of %d bands", partFile.Size,
+				len(partFile.Stats),
+				len(partFile.Bands), partFile.Shape[0])
 		}
-		for _, band := range f.Stats {
+		for _, band := range partFile.Stats {
 			if len(band) != summaryValues {
 				return damaged("statistics of %d values", len(band))
 			}

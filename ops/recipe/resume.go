@@ -241,27 +241,27 @@ func (m *maker) restore(w *work) error {
 	if err != nil {
 		return fault.Wrap(fault.Corrupt, "interrupted run", fault.NoOffset, err)
 	}
-	t := <-m.tallies
-	defer func() { m.tallies <- t }()
+	tally := <-m.tallies
+	defer func() { m.tallies <- tally }()
 	if len(states) > 0 {
-		t.fields, err = stats.ParseStates(states)
+		tally.fields, err = stats.ParseStates(states)
 	}
 	return err
 }
 
 // replay takes the chips of an interrupted run, and returns how many windows are done.
 func (m *maker) replay(w *work, put func(*build.Sample) error, res *Result) (next int64, err error) {
-	for _, n := range w.notes {
-		for i := range n.Chips {
-			c := n.Chips[i].chip(m.seen != nil)
-			if n.First != "" {
-				c.why = errors.New(n.First)
+	for _, note := range w.notes {
+		for i := range note.Chips {
+			chip := note.Chips[i].chip(m.seen != nil)
+			if note.First != "" {
+				chip.why = errors.New(note.First)
 			}
-			if err := m.take(c, put, res); err != nil {
+			if err := m.take(chip, put, res); err != nil {
 				return 0, err
 			}
 		}
-		next = n.Next
+		next = note.Next
 	}
 	w.notes = nil
 	return next, nil

@@ -86,17 +86,17 @@ func (m *maker) measure(c *chip) error {
 	if c.judged == nil {
 		return nil
 	}
-	t := <-m.tallies
-	defer func() { m.tallies <- t }()
+	tally := <-m.tallies
+	defer func() { m.tallies <- tally }()
 	for k := range c.images {
-		if err := t.count(k, len(c.images), c.images[k]); err != nil {
+		if err := tally.count(k, len(c.images), c.images[k]); err != nil {
 			return err
 		}
 	}
 	if c.measured == nil {
 		return nil
 	}
-	if err := t.merge(c.measured); err != nil {
+	if err := tally.merge(c.measured); err != nil {
 		return damaged("statistics of a chip: %v", err)
 	}
 	return nil
@@ -121,10 +121,10 @@ func (m *maker) merged() ([]*stats.Field, error) {
 	total := <-m.tallies
 	defer func() { m.tallies <- total }()
 	for range m.workers - 1 {
-		t := <-m.tallies
-		fields := t.fields
-		t.fields = nil
-		m.tallies <- t
+		tally := <-m.tallies
+		fields := tally.fields
+		tally.fields = nil
+		m.tallies <- tally
 		if err := total.merge(fields); err != nil {
 			return nil, err
 		}

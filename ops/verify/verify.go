@@ -252,24 +252,24 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	if err != nil {
 		w.v.fault(i, -1, fault.WithFile(err, path))
 	}
-	v := w.v
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.sum.Files += w.sum.Files
-	v.sum.Arrays += w.sum.Arrays
-	v.sum.Rows += w.sum.Rows
-	v.sum.Chunks += w.sum.Chunks
-	v.sum.Bytes += w.sum.Bytes
-	v.sum.Containers += w.sum.Containers
-	v.sum.Samples += w.sum.Samples
-	v.sum.Absent += w.sum.Absent
-	v.sum.AbsentChunks += w.sum.AbsentChunks
+	verifier := w.v
+	verifier.mu.Lock()
+	defer verifier.mu.Unlock()
+	verifier.sum.Files += w.sum.Files
+	verifier.sum.Arrays += w.sum.Arrays
+	verifier.sum.Rows += w.sum.Rows
+	verifier.sum.Chunks += w.sum.Chunks
+	verifier.sum.Bytes += w.sum.Bytes
+	verifier.sum.Containers += w.sum.Containers
+	verifier.sum.Samples += w.sum.Samples
+	verifier.sum.Absent += w.sum.Absent
+	verifier.sum.AbsentChunks += w.sum.AbsentChunks
 	if len(w.sum.Notes) > 0 {
-		v.notes = append(v.notes, noted{i, w.sum.Notes})
+		verifier.notes = append(verifier.notes, noted{i, w.sum.Notes})
 	}
-	v.done++
-	if v.o.Progress != nil {
-		v.o.Progress(v.done, v.total)
+	verifier.done++
+	if verifier.o.Progress != nil {
+		verifier.o.Progress(verifier.done, verifier.total)
 	}
 	return nil
 }

@@ -76,10 +76,10 @@ func (z *Zip) member(name string, head, data []byte, err error) error {
 
 // File adds a member with the content parts. Its time is zero, so that the same batch gives the same bytes.
 func (z *Zip) File(name string, parts ...[]byte) error {
-	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	writer, err := z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	for _, p := range parts {
 		if err == nil {
-			_, err = w.Write(p)
+			_, err = writer.Write(p)
 		}
 	}
 	return err

@@ -31,14 +31,15 @@ var specialRevision = regexp.MustCompile(`^(refs/(?:convert/\w+|pr/\d+))(?:/|$)`
 // hf://datasets/OWNER/NAME[@REVISION]/PATH. The revision is a branch, tag or commit, by default main; a "/" in it is
 // written %2F, except in refs/pr/N and refs/convert/NAME.
 func hubURL(hub *url.URL, uri string) (*url.URL, error) {
-	p, err := parseHub(uri)
+	hubParts, err := parseHub(uri)
 	if err != nil {
 		return nil, err
 	}
-	if p.path == "" {
+	if hubParts.path == "" {
 		return nil, errNotHub
 	}
-	return url.Parse(strings.TrimSuffix(hub.String(), "/") + p.dataset + "/resolve/" + p.revision + p.path)
+	return url.Parse(strings.TrimSuffix(hub.String(),
+		"/") + hubParts.dataset + "/resolve/" + hubParts.revision + hubParts.path)
 }
 
 // treeURL returns the URL of the hub's listing of a directory of a dataset,

@@ -173,12 +173,12 @@ func entries(page []byte) ([]string, error) {
 		return nil, notListed(errors.New("the JSON is not a list of entries"))
 	}
 	var names []string
-	for _, e := range list {
-		name, slash := strings.CutSuffix(e.Name, "/")
+	for _, entry := range list {
+		name, slash := strings.CutSuffix(entry.Name, "/")
 		if !plain(name) {
-			return nil, notListed(fmt.Errorf("the entry %.60q is not a file name", e.Name))
+			return nil, notListed(fmt.Errorf("the entry %.60q is not a file name", entry.Name))
 		}
-		if slash || e.IsDir || e.Type == "directory" {
+		if slash || entry.IsDir || entry.Type == "directory" {
 			name += "/"
 		}
 		names = append(names, name)

@@ -25,15 +25,15 @@ type treeEntry struct {
 
 // hubNames is Names for a directory of a dataset, which the hub lists in pages of JSON.
 func (b *backend) hubNames(ctx context.Context, folder string) (names []string, err error) {
-	p, err := parseHub(strings.TrimRight(folder, "/"))
+	hubParts, err := parseHub(strings.TrimRight(folder, "/"))
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	address, err := p.treeURL(b.hub)
+	address, err := hubParts.treeURL(b.hub)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	dir, err := url.PathUnescape(strings.TrimPrefix(p.path, "/"))
+	dir, err := url.PathUnescape(strings.TrimPrefix(hubParts.path, "/"))
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
@@ -131,12 +131,13 @@ func treeNames(names []string, page []byte, folder string) ([]string, error) {
 	if folder != "" {
 		folder += "/"
 	}
-	for _, e := range list {
-		name, in := strings.CutPrefix(e.Path, folder)
+	for _, treeEntry := range list {
+		name, in := strings.CutPrefix(treeEntry.Path, folder)
 		if !in || !plain(name) {
-			return nil, remote.Fail(remote.Refused, fmt.Errorf("the entry %.60q is not inside %.60q", e.Path, folder))
+			return nil, remote.Fail(remote.Refused, fmt.Errorf("the entry %.60q is not inside %.60q", treeEntry.Path,
+				folder))
 		}
-		if e.Type == "directory" {
+		if treeEntry.Type == "directory" {
 			name += "/"
 		}
 		names = append(names, name)

@@ -96,41 +96,41 @@ func Reusable(err error) bool {
 // several users ask for a missing value at a time, one of them opens it and the others wait.
 func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Context) (V, error)) (*Lease[K, V], error) {
 	for {
-		e, opens := c.find(k)
+		entry, opens := c.find(k)
 		if opens {
-			if err := c.open(ctx, e, open); err != nil {
+			if err := c.open(ctx, entry, open); err != nil {
 				return nil, err
 			}
-			return &Lease[K, V]{Value: e.value, cache: c, entry: e}, nil
+			return &Lease[K, V]{Value: entry.value, cache: c, entry: entry}, nil
 		}
 		select {
-		case <-e.opened:
+		case <-entry.opened:
 		default:
 			turns.Rest(ctx) // the goroutine that opens it may need the turn
 			select {
-			case <-e.opened:
+			case <-entry.opened:
 			case <-ctx.Done():
-				_ = c.release(e, true)
+				_ = c.release(entry, true)
 				return nil, context.Cause(ctx)
 			}
 		}
 		switch {
-		case e.err != nil && e.canceled:
+		case entry.err != nil && entry.canceled:
 			continue
-		case e.err != nil:
-			return nil, e.err
-		case c.options.Stale != nil && c.options.Stale(ctx, e.value):
+		case entry.err != nil:
+			return nil, entry.err
+		case c.options.Stale != nil && c.options.Stale(ctx, entry.value):
 			// Stale may say so only because ctx ended before it had its answer. The value must not be evicted then:
 			// others use it.
 			if err := ctx.Err(); err != nil {
-				_ = c.release(e, true)
+				_ = c.release(entry, true)
 				return nil, context.Cause(ctx)
 			}
 			// The value was only read, so that an error of closing it loses nothing.
-			_ = c.release(e, false)
+			_ = c.release(entry, false)
 			continue
 		}
-		return &Lease[K, V]{Value: e.value, cache: c, entry: e}, nil
+		return &Lease[K, V]{Value: entry.value, cache: c, entry: entry}, nil
 	}
 }
 

@@ -57,12 +57,12 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	if x := o.cache.get(uri, o.options.Fresh); x != nil {
 		return &reader{o: o, x: x}, nil
 	}
-	x, err := o.head(ctx, uri)
+	object, err := o.head(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	o.cache.add(x)
-	return &reader{o: o, x: x}, nil
+	o.cache.add(object)
+	return &reader{o: o, x: object}, nil
 }
 
 // opening lets one caller at a time open an object, because the others find it in the cache
@@ -153,12 +153,12 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 	if !ok {
 		return source.List(ctx, noLister{}, folder, each)
 	}
-	h := o.hosts.get(o.backend.Host(folder), &o.options)
+	host := o.hosts.get(o.backend.Host(folder), &o.options)
 	var token []byte
 	for {
 		var page []source.Entry
 		var next []byte
-		err := o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
+		err := o.try(ctx, host, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
 			o.counters.asked(ctx)
 			page, next, err = lister.ListPage(ctx, folder, token)
 			return err

@@ -40,11 +40,11 @@ func (o *Opener) Stats() Stats {
 // get requests the bytes r of an object until use has read a response. use may be called again
 // after it failed. Errors are of package fault, a *source.RequestError, or the error of ctx.
 func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func(*Answer) error) error {
-	h := o.hosts.get(o.backend.Host(uri), &o.options)
+	host := o.hosts.get(o.backend.Host(uri), &o.options)
 	place := place{uri, "byte range", r.Off}
 	turns.Rest(ctx) // the server takes longer than a turn
-	return o.try(ctx, h, place, r.Len, func(ctx context.Context) error {
-		answer, err := o.answer(ctx, h, func(ctx context.Context) (*Answer, error) {
+	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
+		answer, err := o.answer(ctx, host, func(ctx context.Context) (*Answer, error) {
 			o.counters.asked(ctx)
 			return o.backend.Get(ctx, uri, r, tag)
 		})
@@ -116,10 +116,10 @@ func (o *Opener) backoff(n int, after time.Duration) time.Duration {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-t.C:
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

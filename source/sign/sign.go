@@ -136,12 +136,12 @@ func (s *Signer) Sign(ctx context.Context, u *url.URL) (*Signature, error) {
 	if s.err != nil {
 		return nil, remote.Fail(remote.Denied, s.err)
 	}
-	r := s.rule(u)
-	if r == nil {
+	rule := s.rule(u)
+	if rule == nil {
 		return nil, nil
 	}
 	for {
-		got, busy, err := s.look(r, object(u), u.String())
+		got, busy, err := s.look(rule, object(u), u.String())
 		if busy == nil {
 			return got, err
 		}
@@ -173,26 +173,26 @@ func (s *Signer) rule(u *url.URL) *rule {
 func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, now := s.entry(r, at), time.Now()
-	valid := e.signature != nil && now.Before(e.signature.until)
+	entry, now := s.entry(r, at), time.Now()
+	valid := entry.signature != nil && now.Before(entry.signature.until)
 	switch {
-	case valid && now.Before(e.signature.renew):
-		return e.signature, nil, nil
-	case e.err != nil && now.Before(e.again):
+	case valid && now.Before(entry.signature.renew):
+		return entry.signature, nil, nil
+	case entry.err != nil && now.Before(entry.again):
 		if valid {
-			return e.signature, nil, nil
+			return entry.signature, nil, nil
 		}
-		f := *remote.Classify(e.err)
-		f.After = e.again.Sub(now)
+		f := *remote.Classify(entry.err)
+		f.After = entry.again.Sub(now)
 		return nil, nil, &f
-	case e.busy == nil:
-		e.busy = make(chan struct{})
-		go s.refresh(r, e, at, uri)
+	case entry.busy == nil:
+		entry.busy = make(chan struct{})
+		go s.refresh(r, entry, at, uri)
 	}
 	if valid { // others go on with the old one while a new one is requested
-		return e.signature, nil, nil
+		return entry.signature, nil, nil
 	}
-	return nil, e.busy, nil
+	return nil, entry.busy, nil
 }
 
 // entry returns the entry for the object at. Signer.mu is held.
@@ -251,19 +251,19 @@ func (s *Signer) Refused(u *url.URL, refused *Signature) bool {
 	if s == nil || refused == nil {
 		return false
 	}
-	r := s.rule(u)
-	if r == nil {
+	rule := s.rule(u)
+	if rule == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entry(r, object(u))
-	if e.signature != refused {
+	entry := s.entry(rule, object(u))
+	if entry.signature != refused {
 		return true
 	}
 	if time.Since(refused.got) < minAge {
 		return false
 	}
-	e.signature = nil
+	entry.signature = nil
 	return true
 }

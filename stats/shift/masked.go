@@ -43,28 +43,28 @@ const all = -1
 
 // masked returns the normalised correlation, at a shift, of the pixels that are valid in both rasters.
 func (e *Estimator) masked(y, x int) (o overlap) {
-	a, b := &e.firstEdges, &e.otherEdges
+	tensor, b := &e.firstEdges, &e.otherEdges
 	var energyA, energyB float64
 	n := 0
-	left, cols := max(0, -x), a.w-abs(x)
-	for row := max(0, -y); row < min(a.h, a.h-y); row++ {
-		blocks := o[row*parts/a.h*parts:]
-		i, j := row*a.w+left, (row+y)*a.w+left+x
-		edgesA, edgesB := a.sum[i:i+cols], b.sum[j:j+cols]
-		validA, validB := a.valid[i:i+cols], b.valid[j:j+cols]
+	left, cols := max(0, -x), tensor.w-abs(x)
+	for row := max(0, -y); row < min(tensor.h, tensor.h-y); row++ {
+		blocks := o[row*parts/tensor.h*parts:]
+		i, j := row*tensor.w+left, (row+y)*tensor.w+left+x
+		edgesA, edgesB := tensor.sum[i:i+cols], b.sum[j:j+cols]
+		validA, validB := tensor.valid[i:i+cols], b.valid[j:j+cols]
 		for k, p := range edgesA {
 			if !validA[k] || !validB[k] {
 				continue
 			}
 			q := edgesB[k]
-			blocks[(left+k)*parts/a.w] += real(p)*real(q) + imag(p)*imag(q)
+			blocks[(left+k)*parts/tensor.w] += real(p)*real(q) + imag(p)*imag(q)
 			energyA += real(p)*real(p) + imag(p)*imag(p)
 			energyB += real(q)*real(q) + imag(q)*imag(q)
 			n++
 		}
 	}
 	energy := math.Sqrt(energyA * energyB)
-	if float64(n) < minValid*float64(a.h*a.w) || !(energy > 0) {
+	if float64(n) < minValid*float64(tensor.h*tensor.w) || !(energy > 0) {
 		return overlap{}
 	}
 	for i := range o {

@@ -262,11 +262,11 @@ func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Sourc
 	}
 	fields = t.orOwn(fields)
 	for _, s := range fields {
-		f, err := t.tableField(ctx, tab, s, assets)
+		field, err := t.tableField(ctx, tab, s, assets)
 		if err != nil {
 			return inField(err, s.Field)
 		}
-		t.fields = append(t.fields, f)
+		t.fields = append(t.fields, field)
 	}
 	if assets == "" {
 		return nil

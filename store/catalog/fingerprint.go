@@ -31,15 +31,15 @@ func (t *Table) hash(ctx context.Context) error {
 	top.number(uint64(t.n))
 	top.number(uint64(len(t.fields)))
 	for i := range t.fields {
-		f := &t.fields[i]
-		top.bytes([]byte{byte(f.kind)})
-		values, err := hashValues(ctx, f, t.n)
+		field := &t.fields[i]
+		top.bytes([]byte{byte(field.kind)})
+		values, err := hashValues(ctx, field, t.n)
 		if err != nil {
 			return err
 		}
 		top.bytes(values[:])
-		if f.kind == Raster {
-			sizes, err := hashSizes(ctx, f)
+		if field.kind == Raster {
+			sizes, err := hashSizes(ctx, field)
 			if err != nil {
 				return err
 			}

@@ -120,12 +120,13 @@ func (p *placeColumns) boxed(ctx context.Context, row int64, code int) (*Place, 
 // table has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
-	a, b := &t.fields[first], &t.fields[other]
-	if a.place == nil || b.place == nil || a.height == nil || a.width == nil || b.height == nil || b.width == nil ||
+	field, b := &t.fields[first], &t.fields[other]
+	if field.place == nil || b.place == nil || field.height == nil || field.width == nil || b.height == nil ||
+		b.width == nil ||
 		source.IsRemote(t.src) {
 		return nil
 	}
-	suspects, err := t.suspects(ctx, a.place, b.place)
+	suspects, err := t.suspects(ctx, field.place, b.place)
 	if err != nil {
 		return fault.WithFile(err, t.src)
 	}
@@ -133,7 +134,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		if !suspects[row] {
 			return nil
 		}
-		asset, err := t.placed(ctx, a, row)
+		asset, err := t.placed(ctx, field, row)
 		if err != nil {
 			return err
 		}

@@ -349,10 +349,10 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	if g.Wait() != nil {
 		return firstOf(errs)
 	}
-	for i, t := range parts {
+	for i, tbl := range parts {
 		bases[i+1] = bases[i]
-		if t != nil {
-			bases[i+1] += t.Len()
+		if tbl != nil {
+			bases[i+1] += tbl.Len()
 		}
 	}
 	if len(parts) == 1 {
@@ -566,25 +566,25 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 
 // Entry returns the sample of a row of a level, with its path.
 func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
-	n, err := d.nodeAt(ctx, k, row)
+	node, err := d.nodeAt(ctx, k, row)
 	if err != nil {
 		return Entry{}, err
 	}
-	prefix, err := d.pathAbove(ctx, n)
+	prefix, err := d.pathAbove(ctx, node)
 	if err != nil {
 		return Entry{}, err
 	}
-	return d.entry(ctx, n, prefix)
+	return d.entry(ctx, node, prefix)
 }
 
 // EntryAt is Entry without the path, which takes no search in the levels above.
 func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
-	n, err := d.nodeAt(ctx, k, row)
+	node, err := d.nodeAt(ctx, k, row)
 	if err != nil {
 		return Entry{}, err
 	}
-	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
-	e.Part = n.part
+	e, err := d.parts[node.part].Entry(ctx, node.level, node.row)
+	e.Part = node.part
 	return e, err
 }
 

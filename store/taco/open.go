@@ -204,15 +204,15 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if name == "__TACOCAT__" || name == "TACOLLECTION.json" || isTarPattern(uri) {
 		return true
 	}
-	f, r, _, err := identify(ctx, o, uri)
-	if r != nil {
-		is := f != none && (f != tacollection || name == shards.IndexName && shards.IsMDS(ctx, r))
-		return errors.Join(err, r.Close()) == nil && is
+	format, file, _, err := identify(ctx, o, uri)
+	if file != nil {
+		is := format != none && (format != tacollection || name == shards.IndexName && shards.IsMDS(ctx, file))
+		return errors.Join(err, file.Close()) == nil && is
 	}
 	if err != nil {
 		return ctx.Err() == nil && !unreachable(err) && catalogIn(ctx, o, uri) != ""
 	}
-	return f != none
+	return format != none
 }
 
 // Open opens containers as one dataset, whose rows are theirs one after the other. If a directory
@@ -308,7 +308,7 @@ func firstOf(errs []error) error {
 
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
-	f, file, head, err := identify(ctx, d.opener, uri)
+	format, file, head, err := identify(ctx, d.opener, uri)
 	if unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -335,7 +335,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		base = parent(uri)
 	}
 	var c model.Container
-	switch f {
+	switch format {
 	case zipFormat:
 		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, file, head, o.Limits))
 	case cozipFormat:

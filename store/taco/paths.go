@@ -40,10 +40,10 @@ func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error
 // remote opens a URI with the separator in it. It tries the container first, because hardly any
 // object has the separator in its name, and each attempt costs a request.
 func (o *pathOpener) remote(ctx context.Context, uri string) (source.Reader, error) {
-	r, err := o.in.Open(ctx, uri)
+	reader, err := o.in.Open(ctx, uri)
 	// Behind a query, a server would take the path for a part of the query and answer with anything.
 	if k := fault.KindOf(err); k != fault.NotFound && k != fault.Unsupported || strings.Contains(uri, "?") {
-		return r, err
+		return reader, err
 	}
 	if file, ferr := o.files.Open(ctx, uri); ferr == nil {
 		return file, nil

@@ -183,7 +183,7 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 	}
 	for _, key := range keys {
 		for goesOn := true; goesOn; {
-			n, rest, err := d.step(ctx, groups, key)
+			node, rest, err := d.step(ctx, groups, key)
 			if err != nil {
 				// A chunk is not a row of any level, so that its name is tried when no sample has
 				// it.
@@ -192,10 +192,10 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 				}
 				return Entry{}, fault.WithFile(fault.WithPart(err, partName(e.Path), fault.NoOffset), d.name())
 			}
-			if e, err = d.entry(ctx, n, e.Path); err != nil {
+			if e, err = d.entry(ctx, node, e.Path); err != nil {
 				return Entry{}, err
 			}
-			s, err := d.children(ctx, n)
+			s, err := d.children(ctx, node)
 			if err != nil {
 				return Entry{}, err
 			}
@@ -335,10 +335,10 @@ func (d *Dataset) position(ctx context.Context, groups []siblings, text string) 
 	want, err := strconv.Atoi(text)
 	visible := 0
 	for i := range groups {
-		p, hidden := d.parts[groups[i].of.part], d.hidden(&groups[i])
+		container, hidden := d.parts[groups[i].of.part], d.hidden(&groups[i])
 		for k := range groups[i].n {
 			n := groups[i].node(k)
-			pad, perr := p.Padding(ctx, n.level, n.row)
+			pad, perr := container.Padding(ctx, n.level, n.row)
 			if perr != nil {
 				return node{}, perr
 			}

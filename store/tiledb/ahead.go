@@ -101,12 +101,12 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	}
 	h.files = 0
 	for k := range h.needs[:h.used] {
-		w := &h.needs[k]
-		slices.Sort(w.tiles)
-		w.tiles = slices.Compact(w.tiles)
+		neededTiles := &h.needs[k]
+		slices.Sort(neededTiles.tiles)
+		neededTiles.tiles = slices.Compact(neededTiles.tiles)
 		n := each
-		if !w.f.Dense {
-			n += w.f.coordFiles()
+		if !neededTiles.f.Dense {
+			n += neededTiles.f.coordFiles()
 		}
 		if h.files += n; !h.on { // without an announcement, fragments are read one after the other
 			h.files = max(h.files-n, n)

@@ -4,10 +4,10 @@ import "github.com/chaski-eo/chaski/fault"
 
 // refuseConditions refuses an array with deletes or updates that were not applied to its cells.
 func (a *Array) refuseConditions(list []condition) error {
-	for _, c := range list {
+	for _, condition := range list {
 		return fault.WithFile(fault.New(fault.Unsupported, "commits", fault.NoOffset,
 			"a condition that deletes or changes cells: copy the array with TileDB, which applies it"),
-			a.uri+"/"+commitsDir+"/"+c.name)
+			a.uri+"/"+commitsDir+"/"+condition.name)
 	}
 	for _, fragment := range a.Fragments {
 		if fragment.foot.deletes {

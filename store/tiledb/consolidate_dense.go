@@ -18,24 +18,24 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *progres
 	if err := a.checkTileCount(fragment.Tiles); err != nil {
 		return err
 	}
-	w, err := a.startFragment(fragment)
+	writer, err := a.startFragment(fragment)
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
+	defer writer.folder.Remove() // after finish there is nothing to remove
 	done.of(fragment.Tiles * int64(len(schema.Attrs)))
-	w.progress = done
+	writer.progress = done
 	for i := range schema.Attrs {
 		if schema.Attrs[i].Var() {
-			err = w.joinVar(ctx, i)
+			err = writer.joinVar(ctx, i)
 		} else {
-			err = w.joinFixed(ctx, i)
+			err = writer.joinFixed(ctx, i)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.finish()
+	return writer.finish()
 }
 
 // eachRegion calls do for the region of each tile of the new fragment, in the order of the tiles,
@@ -62,11 +62,11 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 }
 
 func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
-	t, err := w.create(attr, false)
+	tiles, err := w.create(attr, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
+	defer func() { err = errors.Join(err, tiles.close()) }()
 	reader, size := w.a.NewReader(), w.s.Attrs[attr].CellSize()
 	reader.ahead.whole = w.f.NonEmpty
 	var cells []byte
@@ -83,23 +83,23 @@ func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
 		if err := reader.DenseInto(ctx, cells, attr, b, nil); err != nil {
 			return err
 		}
-		return w.fixedTiles(ctx, t, walk, attr, cells)
+		return w.fixedTiles(ctx, tiles, walk, attr, cells)
 	})
 }
 
 func (w *writer) joinVar(ctx context.Context, attr int) (err error) {
-	t, err := w.createVar(attr)
+	files, err := w.createVar(attr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	r := w.a.NewReader()
-	r.ahead.whole = w.f.NonEmpty
+	defer func() { err = errors.Join(err, files.close()) }()
+	reader := w.a.NewReader()
+	reader.ahead.whole = w.f.NonEmpty
 	return w.eachRegion(func(b Box, walk *denseWalk) error {
-		values, err := r.Dense(ctx, attr, b)
+		values, err := reader.Dense(ctx, attr, b)
 		if err != nil {
 			return err
 		}
-		return t.dense(ctx, walk, values)
+		return files.dense(ctx, walk, values)
 	})
 }

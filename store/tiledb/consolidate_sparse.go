@@ -30,12 +30,12 @@ func (a *Array) consolidateSparse(ctx context.Context, name string, done *progre
 
 // mergeSparse merges sorted fragments. The error is errOrder if one is not sorted.
 func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (err error) {
-	w, err := a.startFragment(&Fragment{Name: name})
+	writer, err := a.startFragment(&Fragment{Name: name})
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
-	out, err := w.createSparse()
+	defer writer.folder.Remove() // after finish there is nothing to remove
+	out, err := writer.createSparse()
 	if err != nil {
 		return err
 	}
@@ -44,14 +44,14 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (e
 		tiles += f.Tiles
 	}
 	done.of(tiles)
-	w.progress = done
+	writer.progress = done
 	err = out.merge(ctx)
 	if err := errors.Join(err, out.close()); err != nil {
 		return err
 	}
-	w.f.Tiles, w.f.NonEmpty = int64(len(out.boxes)), union(out.boxes)
-	w.tree = appendTree(nil, w.s, out.boxes)
-	return w.finish()
+	writer.f.Tiles, writer.f.NonEmpty = int64(len(out.boxes)), union(out.boxes)
+	writer.tree = appendTree(nil, writer.s, out.boxes)
+	return writer.finish()
 }
 
 // mergeInput is one tile of a fragment that is merged.
@@ -180,14 +180,14 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 	var done []uint64
 	step := -1
 	for len(q) > 0 {
-		m := q[0]
-		if m.number == step || !slices.Equal(done, m.last) {
-			done, step = append(done[:0], m.last...), m.number
-			if err := x.add(m); err != nil {
+		mergeInput := q[0]
+		if mergeInput.number == step || !slices.Equal(done, mergeInput.last) {
+			done, step = append(done[:0], mergeInput.last...), mergeInput.number
+			if err := x.add(mergeInput); err != nil {
 				return err
 			}
 		}
-		found, err := x.next(ctx, m)
+		found, err := x.next(ctx, mergeInput)
 		if err != nil {
 			return err
 		}
@@ -289,11 +289,11 @@ func (x *sparseFiles) loadValues(ctx context.Context, m *mergeInput, attr int) e
 		}
 		return errors.Join(err, reader.closeVar(0))
 	}
-	t, err := reader.open(ctx, 0, m.f, attr, tileOffsets)
+	file, err := reader.open(ctx, 0, m.f, attr, tileOffsets)
 	if err != nil {
 		return err
 	}
-	defer t.close()
+	defer file.close()
 	n, err := reader.fixedSize(0, m.f, m.tile, a.CellSize())
 	if err != nil {
 		return err
@@ -347,14 +347,14 @@ func (x *sparseFiles) flush() (err error) {
 	if x.n == 0 {
 		return nil
 	}
-	w, schema := x.w, x.w.s
+	writer, schema := x.w, x.w.s
 	k, n := len(x.boxes), len(schema.Attrs)
-	if err := w.a.checkTileCount(int64(k) + 1); err != nil {
+	if err := writer.a.checkTileCount(int64(k) + 1); err != nil {
 		return err
 	}
-	for l := range w.lists {
-		for i := range w.lists[l] {
-			w.lists[l][i] = append(w.lists[l][i], 0)
+	for l := range writer.lists {
+		for i := range writer.lists[l] {
+			writer.lists[l][i] = append(writer.lists[l][i], 0)
 		}
 	}
 	x.tile = x.tile[:0]
@@ -362,18 +362,18 @@ func (x *sparseFiles) flush() (err error) {
 		x.tile, x.planes[d] = append(x.tile, p...), p[:0]
 	}
 	size := schema.DimType.Size()
-	if w.lists[tileOffsets][n][k], err = x.coords.add(x.tile, schema.Coords, schema.DimType.elem(len(schema.Dims)),
+	if writer.lists[tileOffsets][n][k], err = x.coords.add(x.tile, schema.Coords, schema.DimType.elem(len(schema.Dims)),
 		x.n*size); err != nil {
 		return err
 	}
-	w.end[n] = x.coords.at
+	writer.end[n] = x.coords.at
 	for i := range schema.Attrs {
 		attr, values := &schema.Attrs[i], &x.values[i]
 		if attr.Var() {
 			err = x.vars[i].add(int64(k), sequence(x.n), *values)
-		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(values.Data, attr.Pipeline,
+		} else if writer.lists[tileOffsets][i][k], err = x.fixed[i].add(values.Data, attr.Pipeline,
 			attr.Type.elem(int(attr.Values)), 0); err == nil {
-			w.end[i] = x.fixed[i].at
+			writer.end[i] = x.fixed[i].at
 		}
 		if err != nil {
 			return err
@@ -381,6 +381,6 @@ func (x *sparseFiles) flush() (err error) {
 		values.Data, values.Offsets = values.Data[:0], values.Offsets[:0]
 	}
 	x.boxes = append(x.boxes, slices.Clone(x.box))
-	w.f.LastCells, x.n = int64(x.n), 0
+	writer.f.LastCells, x.n = int64(x.n), 0
 	return nil
 }

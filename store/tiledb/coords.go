@@ -160,13 +160,13 @@ func (c *tileCells) load(s *Schema) {
 	n := c.cells * len(s.Dims)
 	c.coords = slices.Grow(c.coords[:0], n)[:n]
 	for d := range c.planes {
-		p, dst := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
-		if p.size > 0 {
-			s.Type(d).loadAll(dst, p.data)
+		coordPlane, dst := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
+		if coordPlane.size > 0 {
+			s.Type(d).loadAll(dst, coordPlane.data)
 			continue
 		}
 		for row := range dst {
-			dst[row] = textCoord(p.at(row))
+			dst[row] = textCoord(coordPlane.at(row))
 		}
 	}
 }

@@ -19,11 +19,11 @@ func Create(path string, s *Schema, key []byte) error {
 	if err := s.Validate(); err != nil {
 		return fault.WithFile(err, path)
 	}
-	x, err := newSealer(key)
+	sealer, err := newSealer(key)
 	if err != nil {
 		return err
 	}
-	tile, err := x.generic(nil, s.append(nil))
+	tile, err := sealer.generic(nil, s.append(nil))
 	if err != nil {
 		return err
 	}

@@ -142,11 +142,11 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i int, p part, b Bo
 		})
 	}
 	w := p.which()
-	t, err := r.open(ctx, w, fragment, p.attr, p.kind)
+	file, err := r.open(ctx, w, fragment, p.attr, p.kind)
 	if err != nil {
 		return err
 	}
-	defer t.close()
+	defer file.close()
 	n, c := uint64(r.a.Schema.tileCells)*uint64(size), p.codec(r.a, fragment)
 	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next nextTiles, p *copyPlan) error {
 		src, err := r.decode(ctx, w, tile, next, n, c.p, c.e, p.first*size, (p.last+1)*size)
@@ -248,20 +248,20 @@ func (v *varCells) run(offs, data []byte, size uint64, to, from, n, stride int) 
 // next are the tiles that are needed afterwards. The plan is valid during the call.
 func (h *readAhead) tiles(ctx context.Context, a *Array, i int, b Box, to layout,
 	do func(tile int64, next nextTiles, p *copyPlan) error) error {
-	w := newDenseWalk(a, i, b, to)
-	for goesOn := true; goesOn; goesOn = w.next() {
+	denseWalk := newDenseWalk(a, i, b, to)
+	for goesOn := true; goesOn; goesOn = denseWalk.next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		tile := w.place()
-		if w.hidden() {
+		tile := denseWalk.place()
+		if denseWalk.hidden() {
 			continue
 		}
 		next := nextTiles{last: tile}
-		if len(w.later) == 0 {
-			next.last = tile + w.hi[w.fast] - w.cur[w.fast]
+		if len(denseWalk.later) == 0 {
+			next.last = tile + denseWalk.hi[denseWalk.fast] - denseWalk.cur[denseWalk.fast]
 		}
-		if err := do(tile, h.after(w.f, tile, next), &w.plan); err != nil {
+		if err := do(tile, h.after(denseWalk.f, tile, next), &denseWalk.plan); err != nil {
 			return err
 		}
 	}

@@ -110,14 +110,14 @@ func (p *DryRun) dense(ctx context.Context, i int, of part, b Box, to layout,
 	if !p.a.Fragments[i].has(of.attr) {
 		return nil
 	}
-	t, err := p.open(ctx, p.a.Fragments[i], of.attr, of.kind, read)
+	dryFile, err := p.open(ctx, p.a.Fragments[i], of.attr, of.kind, read)
 	if err != nil {
 		return err
 	}
 	size := of.size
 	n := uint64(p.a.Schema.tileCells) * uint64(size)
 	return p.h.tiles(ctx, p.a, i, b, to, func(tile int64, next nextTiles, c *copyPlan) error {
-		p.decode(t, tile, next, n, c.first*size, (c.last+1)*size)
+		p.decode(dryFile, tile, next, n, c.first*size, (c.last+1)*size)
 		return nil
 	})
 }
@@ -192,13 +192,13 @@ func (p *DryRun) coords(ctx context.Context, i int, b Box, read func(file string
 		columns++
 	}
 	for d := range columns {
-		c := fragment.codec(p.a, p.a.column(d))
-		if c.t == StringASCII {
-			if certain = false; c.together {
+		codec := fragment.codec(p.a, p.a.column(d))
+		if codec.t == StringASCII {
+			if certain = false; codec.together {
 				continue
 			}
 		}
-		err = errors.Join(err, p.tilesOf(ctx, i, p.a.column(d), tileOffsets, c.t.Size(), b, read))
+		err = errors.Join(err, p.tilesOf(ctx, i, p.a.column(d), tileOffsets, codec.t.Size(), b, read))
 	}
 	return certain, err
 }
@@ -219,7 +219,7 @@ func (p *DryRun) tilesOf(ctx context.Context, i, column int, kind list, cell int
 	if err != nil || len(tiles) == 0 {
 		return err
 	}
-	t, err := p.open(ctx, fragment, column, kind, read)
+	dryFile, err := p.open(ctx, fragment, column, kind, read)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (p *DryRun) tilesOf(ctx context.Context, i, column int, kind list, cell int
 		if column >= len(p.a.Schema.Attrs) {
 			next = p.h.after(fragment, tile, next)
 		}
-		p.decode(t, tile, next, n, 0, int(n))
+		p.decode(dryFile, tile, next, n, 0, int(n))
 	}
 	return nil
 }

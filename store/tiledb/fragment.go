@@ -298,10 +298,10 @@ func (f *Fragment) path() string { return source.LocalPath(f.uri) }
 // newDense returns a dense fragment of a box, with its grid of tiles.
 func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
 	x, _ := formatOf(Version)
-	f := &Fragment{Name: name, Dense: true, NonEmpty: b, Version: Version, x: x, schema: s,
+	fragment := &Fragment{Name: name, Dense: true, NonEmpty: b, Version: Version, x: x, schema: s,
 		attrs: sequence(len(s.Attrs))}
-	err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
-	return f, err
+	err := fragment.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
+	return fragment, err
 }
 
 // sequence returns 0, 1, …, n-1.

@@ -40,11 +40,11 @@ const maxLists = 8
 // Hence if a listed fragment is gone, or one of its files, and the directory has fragments now that
 // the list does not have, everything is read again.
 func (a *Array) readFragments(ctx context.Context) error {
-	l, err := a.listAll(ctx)
+	listing, err := a.listAll(ctx)
 	for range maxLists {
 		missing := false
 		if err == nil {
-			missing, err = a.openAll(ctx, l)
+			missing, err = a.openAll(ctx, listing)
 		}
 		if err != nil && fault.KindOf(err) != fault.NotFound || err == nil && !missing {
 			return err
@@ -55,8 +55,8 @@ func (a *Array) readFragments(ctx context.Context) error {
 		}
 		// If the listing is unchanged, no other process writes: a directory without metadata is an
 		// interrupted write, and must not cause another round.
-		if now.hasOthers(l) || err != nil && l.hasOthers(now) {
-			l, err = now, nil
+		if now.hasOthers(listing) || err != nil && listing.hasOthers(now) {
+			listing, err = now, nil
 			continue
 		}
 		return err
@@ -104,13 +104,13 @@ func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err erro
 	fragments, errs := make([]*Fragment, len(l.fragments)), make([]error, len(l.fragments))
 	var g errgroup.Group
 	g.SetLimit(maxOpens)
-	for i, d := range l.fragments {
-		if d.bad == nil && !a.counts(d.from, d.to, d.version) {
+	for i, fragmentDir := range l.fragments {
+		if fragmentDir.bad == nil && !a.counts(fragmentDir.from, fragmentDir.to, fragmentDir.version) {
 			continue
 		}
 		g.Go(func() error {
 			errs[i] = crash.Call(func() (err error) {
-				fragments[i], err = a.readFragment(ctx, d)
+				fragments[i], err = a.readFragment(ctx, fragmentDir)
 				return err
 			})
 			return nil
@@ -118,11 +118,12 @@ func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err erro
 	}
 	_ = g.Wait()
 	for i, err := range errs {
-		d := &l.fragments[i]
+		fragmentDir := &l.fragments[i]
 		if err != nil {
 			return false, err
 		}
-		missing = missing || fragments[i] == nil && d.bad == nil && a.counts(d.from, d.to, d.version)
+		missing = missing || fragments[i] == nil && fragmentDir.bad == nil && a.counts(fragmentDir.from, fragmentDir.to,
+			fragmentDir.version)
 	}
 	fragments = slices.DeleteFunc(fragments, func(f *Fragment) bool { return f == nil || f.NonEmpty == nil })
 	a.Fragments, a.Hidden = a.hide(fragments, l.vacuums)

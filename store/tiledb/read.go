@@ -74,7 +74,7 @@ type tileFile struct {
 
 // open opens a file of a column in a fragment: see Fragment.at.
 func (r *Reader) open(ctx context.Context, which int, f *Fragment, column int, kind list) (*tileFile, error) {
-	t := &r.file[which]
+	file := &r.file[which]
 	size := f.size(column, kind)
 	offsets, err := r.a.list(ctx, f, kind, column)
 	if err != nil {
@@ -94,8 +94,9 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, column int, k
 		return nil, fault.WithFile(fault.New(fault.Corrupt, "file", src.Size(),
 			"the file has %d bytes, the fragment's metadata says %d", src.Size(), size), uri)
 	}
-	*t = tileFile{uri: uri, r: src, offsets: offsets, size: size, gap: f.gap, local: f.local(), slot: r.ahead.slot(uri)}
-	return t, nil
+	*file = tileFile{uri: uri, r: src, offsets: offsets, size: size, gap: f.gap, local: f.local(),
+		slot: r.ahead.slot(uri)}
+	return file, nil
 }
 
 // size returns the bytes of a file of a column.
@@ -150,13 +151,13 @@ func (t *tileFile) batch(tile int64, next nextTiles, limit uint64) uint64 {
 // inMemory reports whether the stored bytes of a tile are in memory. If not, it assigns memory to
 // them and to the tiles that will be read with it.
 func (t *tileFile) inMemory(h *readAhead, tile int64, next nextTiles) bool {
-	lo, hi, s := t.offsets[tile], t.end(tile), t.slot.assign(t.uri)
-	if lo >= s.from && hi <= s.from+s.n {
+	lo, hi, slot := t.offsets[tile], t.end(tile), t.slot.assign(t.uri)
+	if lo >= slot.from && hi <= slot.from+slot.n {
 		return true
 	}
-	s.from, s.n = lo, t.batch(tile, next, h.limit)
-	if s.n > h.limit {
-		h.releaseOthers(s)
+	slot.from, slot.n = lo, t.batch(tile, next, h.limit)
+	if slot.n > h.limit {
+		h.releaseOthers(slot)
 	}
 	return false
 }
@@ -164,33 +165,33 @@ func (t *tileFile) inMemory(h *readAhead, tile int64, next nextTiles) bool {
 // stored returns the stored bytes of a tile. The tiles that are needed next are read with it if
 // they are close.
 func (t *tileFile) stored(ctx context.Context, h *readAhead, tile int64, next nextTiles) ([]byte, error) {
-	s := t.slot
+	slot := t.slot
 	if !t.inMemory(h, tile, next) {
 		// the footer was checked against the file: this is at most the file's size
-		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n]
-		if err := t.r.ReadAt(ctx, s.buf, int64(s.from)); err != nil {
-			s.n = 0
+		slot.buf = slices.Grow(slot.buf[:0], int(slot.n))[:slot.n]
+		if err := t.r.ReadAt(ctx, slot.buf, int64(slot.from)); err != nil {
+			slot.n = 0
 			return nil, fault.WithFile(err, t.uri)
 		}
 	}
-	return s.buf[t.offsets[tile]-s.from : t.end(tile)-s.from], nil
+	return slot.buf[t.offsets[tile]-slot.from : t.end(tile)-slot.from], nil
 }
 
 // decode returns a decoded tile of n bytes. Only bytes [lo, hi) are valid. The result is
 // valid until the next call for the same one of the two files.
 func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline,
 	e filter.Elem, lo, hi int) ([]byte, error) {
-	t := &r.file[which]
-	if m := r.decoded[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi &&
+	file := &r.file[which]
+	if m := r.decoded[which]; m.uri == file.uri && m.tile == tile && m.lo <= lo && hi <= m.hi &&
 		uint64(len(r.tile[which])) == n {
 		return r.tile[which], nil
 	}
-	src, err := t.stored(ctx, &r.ahead, tile, next)
+	src, err := file.stored(ctx, &r.ahead, tile, next)
 	if err != nil {
 		return nil, err
 	}
 	if n > uint64(r.a.o.MaxTile) {
-		return nil, t.fault(tile, fault.New(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile))
+		return nil, file.fault(tile, fault.New(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile))
 	}
 	// The schema says how large the tile is. Nothing is allocated unless the chunks say the same,
 	// because a small file could otherwise claim much memory.
@@ -199,16 +200,16 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTil
 		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the schema says %d", size, n)
 	}
 	if err != nil {
-		return nil, t.fault(tile, err)
+		return nil, file.fault(tile, err)
 	}
 	data := r.room(which, int(n))
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
 	if err := r.dec.Tile(data, src, p, e, lo, hi); err != nil {
-		return nil, t.fault(tile, err)
+		return nil, file.fault(tile, err)
 	}
-	r.decoded[which] = decodedRange{t.uri, tile, lo, hi}
+	r.decoded[which] = decodedRange{file.uri, tile, lo, hi}
 	return data, nil
 }
 
@@ -225,18 +226,18 @@ func (r *Reader) room(which, n int) []byte {
 // because the boxes of Ahead need it one after the other.
 func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline,
 	e filter.Elem) ([]byte, error) {
-	h, uri := &r.ahead, r.file[which].uri
-	if !h.on {
+	readAhead, uri := &r.ahead, r.file[which].uri
+	if !readAhead.on {
 		return r.decode(ctx, which, tile, next, n, p, e, 0, int(n))
 	}
-	if t := h.find(uri, tile); t != nil {
+	if t := readAhead.find(uri, tile); t != nil {
 		return t.b, nil
 	}
 	data, err := r.decode(ctx, which, tile, next, n, p, e, 0, int(n))
 	if err != nil {
 		return nil, err
 	}
-	if t := h.keep(uri, tile, int(n)); t != nil {
+	if t := readAhead.keep(uri, tile, int(n)); t != nil {
 		t.b = append(t.b, data...)
 		return t.b, nil
 	}
@@ -285,13 +286,13 @@ func (f *Fragment) codec(a *Array, column int) codec {
 // which and the one after it.
 func (r *Reader) varTile(ctx context.Context, which int, f *Fragment, column int, sizes []uint64, tile int64,
 	next nextTiles, first, last int) (offs, data []byte, err error) {
-	c := f.codec(r.a, column)
+	codec := f.codec(r.a, column)
 	cells := f.cells(r.a.Schema, tile)
 	if cells > uint64(r.a.o.MaxTile)/8 {
 		return nil, nil, r.file[which].fault(tile, fault.New(fault.Limit, "", 0, "%d cells", cells))
 	}
-	if c.together {
-		offs, data, err = r.stringTile(ctx, which, tile, next, cells, sizes[tile], c)
+	if codec.together {
+		offs, data, err = r.stringTile(ctx, which, tile, next, cells, sizes[tile], codec)
 	} else {
 		offs, err = r.decode(ctx, which, tile, next, 8*cells, f.schema.Offsets, Uint64.elem(1), 8*first,
 			min(8*(last+2), int(8*cells)))
@@ -299,33 +300,33 @@ func (r *Reader) varTile(ctx context.Context, which int, f *Fragment, column int
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkOffsets(offs, first, last, c.t.Size(), sizes[tile]); err != nil {
+	if err := checkOffsets(offs, first, last, codec.t.Size(), sizes[tile]); err != nil {
 		return nil, nil, r.file[which].fault(tile, err)
 	}
 	lo, hi := u64(offs, first), sizes[tile]
 	if 8*(last+1) < len(offs) {
 		hi = u64(offs, last+1)
 	}
-	if lo == hi || c.together { // the cells are empty, or decoded already
+	if lo == hi || codec.together { // the cells are empty, or decoded already
 		return offs, data, nil
 	}
-	data, err = r.decode(ctx, which+1, tile, next, sizes[tile], c.p, c.e, int(lo), int(hi))
+	data, err = r.decode(ctx, which+1, tile, next, sizes[tile], codec.p, codec.e, int(lo), int(hi))
 	return offs, data, err
 }
 
 // stringTile decodes a tile of strings that has their offsets too.
 func (r *Reader) stringTile(ctx context.Context, which int, tile int64, next nextTiles, cells, size uint64,
 	c codec) (offs, data []byte, err error) {
-	t := &r.file[which+1]
-	if m := r.decoded[which+1]; m.uri == t.uri && m.tile == tile && uint64(len(r.tile[which])) == 8*cells {
+	file := &r.file[which+1]
+	if m := r.decoded[which+1]; m.uri == file.uri && m.tile == tile && uint64(len(r.tile[which])) == 8*cells {
 		return r.tile[which], r.tile[which+1], nil
 	}
-	src, err := t.stored(ctx, &r.ahead, tile, next)
+	src, err := file.stored(ctx, &r.ahead, tile, next)
 	if err != nil {
 		return nil, nil, err
 	}
 	if size > uint64(r.a.o.MaxTile) {
-		return nil, nil, t.fault(tile, fault.New(fault.Limit, "", 0, "%d bytes, at most %d", size, r.a.o.MaxTile))
+		return nil, nil, file.fault(tile, fault.New(fault.Limit, "", 0, "%d bytes, at most %d", size, r.a.o.MaxTile))
 	}
 	// Nothing is allocated unless the chunk says the same size, as in decode. The number of cells
 	// follows from the schema, but a run may stand for many cells.
@@ -333,16 +334,16 @@ func (r *Reader) stringTile(ctx context.Context, which int, tile int64, next nex
 		if err == nil {
 			err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the metadata says %d", got, size)
 		}
-		return nil, nil, t.fault(tile, err)
+		return nil, nil, file.fault(tile, err)
 	}
 	offs, data = r.room(which, int(8*cells)), r.room(which+1, int(size))
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
 	if err := r.dec.Strings(data, offs, src, c.p, c.e); err != nil {
-		return nil, nil, t.fault(tile, err)
+		return nil, nil, file.fault(tile, err)
 	}
-	r.decoded[which+1] = decodedRange{t.uri, tile, 0, int(size)}
+	r.decoded[which+1] = decodedRange{file.uri, tile, 0, int(size)}
 	return offs, data, nil
 }
 

@@ -48,13 +48,13 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i int, p part, b 
 		_, err := r.open(ctx, w, fragment, p.attr, p.kind)
 		return err
 	}
-	c := p.codec(r.a, fragment)
+	codec := p.codec(r.a, fragment)
 	return found.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		n, err := r.fixedSize(w, fragment, tile, size)
 		if err != nil {
 			return err
 		}
-		src, err := r.decodeKept(ctx, w, tile, next, n, c.p, c.e)
+		src, err := r.decodeKept(ctx, w, tile, next, n, codec.p, codec.e)
 		if err != nil {
 			return err
 		}

@@ -211,13 +211,13 @@ const schemaPart = "array schema"
 func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	c := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
 	v := c.u32("version")
-	x, known := formatOf(v)
+	format, known := formatOf(v)
 	if c.bad == nil && !known {
 		return nil, errVersion(c.part, 0, uint64(v))
 	}
-	c.x = x
+	c.x = format
 	schema := &Schema{Format: v}
-	if x.dups {
+	if format.dups {
 		schema.AllowsDups = c.flag("whether cells may be duplicates")
 	}
 	start := c.off
@@ -226,7 +226,7 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	if kind > 1 {
 		c.fail(start, "array type %d", kind)
 	}
-	if tile > 1 || cell > 1 && (Order(cell) != Hilbert || !x.nullable || kind == 0) {
+	if tile > 1 || cell > 1 && (Order(cell) != Hilbert || !format.nullable || kind == 0) {
 		c.fail(start+1, "tile order %d, cell order %d", tile, cell)
 	}
 	schema.Dense, schema.TileOrder, schema.CellOrder = kind == 0, Order(tile), Order(cell)
@@ -235,7 +235,7 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 		c.fail(start+3, "capacity 0")
 	}
 	schema.Coords, schema.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
-	if x.nullable {
+	if format.nullable {
 		schema.Validity = c.pipeline("validity filters")
 	}
 	schema.readDims(c)

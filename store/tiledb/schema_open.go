@@ -44,11 +44,11 @@ func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
 		return nil, err
 	}
 	defer file.Close()
-	g, err := readGeneric(ctx, file, schemaPart, 0, file.Size(), min(maxSchema, a.o.MaxTile))
+	generic, err := readGeneric(ctx, file, schemaPart, 0, file.Size(), min(maxSchema, a.o.MaxTile))
 	if err != nil {
 		return nil, err
 	}
-	if g.encrypted {
+	if generic.encrypted {
 		if a.o.Key == nil {
 			return nil, errNoKey(schemaPart)
 		}
@@ -58,7 +58,7 @@ func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
 			}
 		}
 	}
-	data, err := g.decode(filter.NewDecoder(a.key), schemaPart)
+	data, err := generic.decode(filter.NewDecoder(a.key), schemaPart)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if schema.content = data; g.encrypted {
+	if schema.content = data; generic.encrypted {
 		schema.encrypt()
 	}
 	return schema, nil

@@ -23,15 +23,15 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 				"writing in slabs needs a dense array with tiles in row-major order and attributes of fixed length")
 		}
 	}
-	w, err := a.startDense(newName(timeAtCompletion, timeAtCompletion), b)
+	writer, err := a.startDense(newName(timeAtCompletion, timeAtCompletion), b)
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
-	if err := w.slabs(ctx, b, next); err != nil {
+	defer writer.folder.Remove() // after finish there is nothing to remove
+	if err := writer.slabs(ctx, b, next); err != nil {
 		return err
 	}
-	return w.finish()
+	return writer.finish()
 }
 
 func (w *writer) slabs(ctx context.Context, b Box, next func(slab Box) ([]Values, error)) (err error) {

@@ -202,13 +202,13 @@ func (f *matches) sort() []int {
 		f.dropOlder(order)
 	}
 	out := make([]int, 0, len(order))
-	for _, k := range order {
-		if f.place[k.hit] < 0 {
+	for _, sortKey := range order {
+		if f.place[sortKey.hit] < 0 {
 			continue
 		}
-		f.place[k.hit] = f.n
+		f.place[sortKey.hit] = f.n
 		f.n++
-		out = append(out, k.hit)
+		out = append(out, sortKey.hit)
 	}
 	return out
 }

@@ -24,10 +24,10 @@ type Checked struct {
 func (a *Array) Verify(ctx context.Context) (Checked, error) {
 	v := &verifier{a: a, r: a.NewReader()}
 	for _, list := range [][]*Fragment{a.Fragments, a.Hidden} {
-		for _, f := range list {
+		for _, fragment := range list {
 			v.c.Fragments++
-			if err := v.fragment(ctx, f); err != nil {
-				return v.c, fault.WithFile(err, f.uri)
+			if err := v.fragment(ctx, fragment); err != nil {
+				return v.c, fault.WithFile(err, fragment.uri)
 			}
 		}
 	}
@@ -151,12 +151,12 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 }
 
 func (v *verifier) fixed(ctx context.Context, f *Fragment, p part) error {
-	t, err := v.r.open(ctx, p.which(), f, p.attr, p.kind)
+	file, err := v.r.open(ctx, p.which(), f, p.attr, p.kind)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	c := p.codec(v.a, f)
+	defer file.close()
+	codec := p.codec(v.a, f)
 	for tile := range f.Tiles {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (v *verifier) fixed(ctx context.Context, f *Fragment, p part) error {
 			return err
 		}
 		next := nextTiles{last: f.Tiles - 1}
-		if _, err := v.r.decode(ctx, p.which(), tile, next, n, c.p, c.e, 0, int(n)); err != nil {
+		if _, err := v.r.decode(ctx, p.which(), tile, next, n, codec.p, codec.e, 0, int(n)); err != nil {
 			return err
 		}
 		v.c.Tiles++

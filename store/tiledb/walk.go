@@ -94,8 +94,8 @@ func (w *denseWalk) next() bool {
 
 // place computes the copy plan of the current tile and returns the tile's index.
 func (w *denseWalk) place() (tile int64) {
-	p := &w.plan
-	p.from, p.to, p.last = 0, 0, 0
+	copyPlan := &w.plan
+	copyPlan.from, copyPlan.to, copyPlan.last = 0, 0, 0
 	for k, d := range w.axes {
 		dim := &w.s.Dims[d]
 		tile += w.cur[d] * w.stride[d]
@@ -103,12 +103,12 @@ func (w *denseWalk) place() (tile int64) {
 		end := begin + Coord(dim.Extent-1)
 		lo, hi := max(begin, w.cut[d].Lo), min(end, w.cut[d].Hi)
 		w.region[d] = Interval{lo, hi}
-		p.n[k] = int(hi-lo) + 1
-		p.from += int(lo-begin) * p.src[k]
-		p.last += int(hi-begin) * p.src[k]
-		p.to += int(lo-w.query[d].Lo) * p.dst[k]
+		copyPlan.n[k] = int(hi-lo) + 1
+		copyPlan.from += int(lo-begin) * copyPlan.src[k]
+		copyPlan.last += int(hi-begin) * copyPlan.src[k]
+		copyPlan.to += int(lo-w.query[d].Lo) * copyPlan.dst[k]
 	}
-	p.first = p.from
+	copyPlan.first = copyPlan.from
 	return tile
 }
 

@@ -22,24 +22,24 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err := schema.checkValues(cells, values); err != nil {
 		return err
 	}
-	w, err := a.startDense(newName(from, to), b)
+	writer, err := a.startDense(newName(from, to), b)
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
-	alone := &Array{Schema: schema, Fragments: []*Fragment{w.f}}
+	defer writer.folder.Remove() // after finish there is nothing to remove
+	alone := &Array{Schema: schema, Fragments: []*Fragment{writer.f}}
 	rowMajor := layout{axes: a.axes, stride: strides(shape, a.axes)}
 	for i := range schema.Attrs {
 		if schema.Attrs[i].Var() {
-			err = w.denseVar(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i])
+			err = writer.denseVar(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i])
 		} else {
-			err = w.denseFixed(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i].Data)
+			err = writer.denseFixed(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i].Data)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.finish()
+	return writer.finish()
 }
 
 // startDense starts a fragment for a box of a dense array.
@@ -52,12 +52,12 @@ func (a *Array) startDense(name string, b Box) (*writer, error) {
 }
 
 func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data []byte) (err error) {
-	t, err := w.create(attr, false)
+	tiles, err := w.create(attr, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	return w.fixedTiles(ctx, t, walk, attr, data)
+	defer func() { err = errors.Join(err, tiles.close()) }()
+	return w.fixedTiles(ctx, tiles, walk, attr, data)
 }
 
 // fixedTiles appends the tiles of a walk with the cells in data.
@@ -94,12 +94,12 @@ func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr
 }
 
 func (w *writer) denseVar(ctx context.Context, walk *denseWalk, attr int, v Values) (err error) {
-	t, err := w.createVar(attr)
+	files, err := w.createVar(attr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
-	return t.dense(ctx, walk, v)
+	defer func() { err = errors.Join(err, files.close()) }()
+	return files.dense(ctx, walk, v)
 }
 
 // dense appends the tiles of a walk with the cells in v.

@@ -56,26 +56,26 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])
 	}
 	fragment.NonEmpty = union(boxes)
-	w, err := a.startFragment(fragment)
+	writer, err := a.startFragment(fragment)
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
-	w.tree = appendTree(nil, schema, boxes)
-	if err := w.coords(ctx, raw, order, capacity); err != nil {
+	defer writer.folder.Remove() // after finish there is nothing to remove
+	writer.tree = appendTree(nil, schema, boxes)
+	if err := writer.coords(ctx, raw, order, capacity); err != nil {
 		return err
 	}
 	for i := range schema.Attrs {
 		if schema.Attrs[i].Var() {
-			err = w.sparseVar(ctx, i, values[i], order, capacity)
+			err = writer.sparseVar(ctx, i, values[i], order, capacity)
 		} else {
-			err = w.sparseFixed(ctx, i, values[i].Data, order, capacity)
+			err = writer.sparseFixed(ctx, i, values[i].Data, order, capacity)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.finish()
+	return writer.finish()
 }
 
 // globalOrder returns the indices of the cells, sorted by the array's order of tiles and then by
@@ -116,11 +116,11 @@ func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 
 func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity int) (err error) {
 	n := len(w.s.Attrs)
-	t, err := w.create(n, false)
+	tiles, err := w.create(n, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
+	defer func() { err = errors.Join(err, tiles.close()) }()
 	size, dims := w.s.DimType.Size(), len(w.s.Dims)
 	elem := w.s.DimType.elem(dims)
 	i := 0
@@ -134,22 +134,22 @@ func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity i
 				tile = append(tile, raw[(c*dims+d)*size:(c*dims+d+1)*size]...)
 			}
 		}
-		if w.lists[tileOffsets][n][i], err = t.add(tile, w.s.Coords, elem, len(cells)*size); err != nil {
+		if w.lists[tileOffsets][n][i], err = tiles.add(tile, w.s.Coords, elem, len(cells)*size); err != nil {
 			return err
 		}
 		i++
 	}
-	w.end[n] = t.at
+	w.end[n] = tiles.at
 	return nil
 }
 
 func (w *writer) sparseFixed(ctx context.Context, attr int, data []byte, order []int, capacity int) (err error) {
 	a := &w.s.Attrs[attr]
-	t, err := w.create(attr, false)
+	tiles, err := w.create(attr, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
+	defer func() { err = errors.Join(err, tiles.close()) }()
 	size, i := a.CellSize(), 0
 	var tile []byte
 	for cells := range slices.Chunk(order, capacity) {
@@ -160,27 +160,27 @@ func (w *writer) sparseFixed(ctx context.Context, attr int, data []byte, order [
 		for _, c := range cells {
 			tile = append(tile, data[c*size:(c+1)*size]...)
 		}
-		if w.lists[tileOffsets][attr][i], err = t.add(tile, a.Pipeline, a.Type.elem(int(a.Values)), 0); err != nil {
+		if w.lists[tileOffsets][attr][i], err = tiles.add(tile, a.Pipeline, a.Type.elem(int(a.Values)), 0); err != nil {
 			return err
 		}
 		i++
 	}
-	w.end[attr] = t.at
+	w.end[attr] = tiles.at
 	return nil
 }
 
 func (w *writer) sparseVar(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
-	t, err := w.createVar(attr)
+	files, err := w.createVar(attr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.close()) }()
+	defer func() { err = errors.Join(err, files.close()) }()
 	i := int64(0)
 	for cells := range slices.Chunk(order, capacity) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.add(i, cells, v); err != nil {
+		if err := files.add(i, cells, v); err != nil {
 			return err
 		}
 		i++

@@ -37,10 +37,10 @@ type writer struct {
 
 // writable returns an error if fragments of the array cannot be written: see Schema.writable.
 func (a *Array) writable() error {
-	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
-		if f.x.dimTypes {
-			return fault.New(fault.Unsupported, "fragment "+f.Name, fault.NoOffset,
-				"it has format version %d: only arrays of version %d are written", f.Version, Version)
+	for _, fragment := range slices.Concat(a.Fragments, a.Hidden) {
+		if fragment.x.dimTypes {
+			return fault.New(fault.Unsupported, "fragment "+fragment.Name, fault.NoOffset,
+				"it has format version %d: only arrays of version %d are written", fragment.Version, Version)
 		}
 	}
 	return a.Schema.writable()
@@ -256,23 +256,23 @@ type varFiles struct {
 }
 
 func (w *writer) createVar(attr int) (*varFiles, error) {
-	t := &varFiles{w: w, attr: attr}
+	files := &varFiles{w: w, attr: attr}
 	var err error
-	if t.offs, err = w.create(attr, false); err != nil {
+	if files.offs, err = w.create(attr, false); err != nil {
 		return nil, err
 	}
-	if t.data, err = w.create(attr, true); err != nil {
-		return nil, errors.Join(err, t.offs.close())
+	if files.data, err = w.create(attr, true); err != nil {
+		return nil, errors.Join(err, files.offs.close())
 	}
-	return t, nil
+	return files, nil
 }
 
 func (t *varFiles) close() error { return errors.Join(t.offs.close(), t.data.close()) }
 
 // add appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
 func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
-	w := t.w
-	attr := &w.s.Attrs[t.attr]
+	writer := t.w
+	attr := &writer.s.Attrs[t.attr]
 	fill := attr.Type.fill()
 	t.ob, t.db = t.ob[:0], t.db[:0]
 	for _, c := range cells {
@@ -287,14 +287,14 @@ func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 		}
 		t.db = append(t.db, v.Data[v.Offsets[c]:end]...)
 	}
-	if w.lists[tileOffsets][t.attr][n], err = t.offs.add(t.ob, w.s.Offsets, Uint64.elem(1), 0); err != nil {
+	if writer.lists[tileOffsets][t.attr][n], err = t.offs.add(t.ob, writer.s.Offsets, Uint64.elem(1), 0); err != nil {
 		return err
 	}
-	if w.lists[varOffsets][t.attr][n], err = t.data.add(t.db, attr.Pipeline, attr.Type.elem(1), 0); err != nil {
+	if writer.lists[varOffsets][t.attr][n], err = t.data.add(t.db, attr.Pipeline, attr.Type.elem(1), 0); err != nil {
 		return err
 	}
-	w.lists[varTileSizes][t.attr][n] = uint64(len(t.db))
-	w.end[t.attr], w.varEnd[t.attr] = t.offs.at, t.data.at
+	writer.lists[varTileSizes][t.attr][n] = uint64(len(t.db))
+	writer.end[t.attr], writer.varEnd[t.attr] = t.offs.at, t.data.at
 	return nil
 }
 

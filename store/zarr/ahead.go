@@ -98,13 +98,13 @@ func (r *Reader) want(ctx context.Context, list []wanted, b Box) ([]wanted, erro
 	for len(r.ahead.at) <= maxAheadTile { // chunks that were not written count too
 		key := keyOf(places)
 		if _, ok := r.ahead.at[key]; !ok {
-			p, err := r.a.find(ctx, places)
+			place, err := r.a.find(ctx, places)
 			if err != nil {
 				return nil, err
 			}
 			r.ahead.at[key] = inRun{run: -1}
-			if !p.gone {
-				list = append(list, wanted{key, p})
+			if !place.gone {
+				list = append(list, wanted{key, place})
 			}
 		}
 		d := rank - 1
@@ -126,12 +126,12 @@ func (r *Reader) join(ctx context.Context, list []wanted) error {
 	slices.SortFunc(list, func(a, b wanted) int {
 		return cmp.Or(cmp.Compare(a.p.uri, b.p.uri), cmp.Compare(a.p.at.Off, b.p.at.Off))
 	})
-	h := &r.ahead
+	ahead := &r.ahead
 	gap, limit := int64(0), int64(maxLocalRun)
 	for i := range list {
-		w := &list[i]
-		if i == 0 || list[i-1].p.uri != w.p.uri {
-			file, err := source.OpenKnown(ctx, r.a.open, w.p.uri, w.p.known)
+		wanted := &list[i]
+		if i == 0 || list[i-1].p.uri != wanted.p.uri {
+			file, err := source.OpenKnown(ctx, r.a.open, wanted.p.uri, wanted.p.known)
 			if err != nil {
 				return err
 			}
@@ -139,21 +139,21 @@ func (r *Reader) join(ctx context.Context, list []wanted) error {
 			if err := file.Close(); err != nil {
 				return err
 			}
-			if source.IsRemote(w.p.uri) {
+			if source.IsRemote(wanted.p.uri) {
 				limit = maxRun
 			}
 		}
-		end := w.p.at.Off + w.p.at.Len
-		if k := len(h.runs) - 1; k >= 0 && h.runs[k].uri == w.p.uri {
-			last := &h.runs[k].at
-			if w.p.at.Off-(last.Off+last.Len) <= gap && max(end, last.Off+last.Len)-last.Off <= limit {
+		end := wanted.p.at.Off + wanted.p.at.Len
+		if k := len(ahead.runs) - 1; k >= 0 && ahead.runs[k].uri == wanted.p.uri {
+			last := &ahead.runs[k].at
+			if wanted.p.at.Off-(last.Off+last.Len) <= gap && max(end, last.Off+last.Len)-last.Off <= limit {
 				last.Len = max(end, last.Off+last.Len) - last.Off
-				h.at[w.key] = inRun{k, w.p.at}
+				ahead.at[wanted.key] = inRun{k, wanted.p.at}
 				continue
 			}
 		}
-		h.add(run{uri: w.p.uri, known: w.p.known, at: w.p.at})
-		h.at[w.key] = inRun{len(h.runs) - 1, w.p.at}
+		ahead.add(run{uri: wanted.p.uri, known: wanted.p.known, at: wanted.p.at})
+		ahead.at[wanted.key] = inRun{len(ahead.runs) - 1, wanted.p.at}
 	}
 	return nil
 }
@@ -175,27 +175,27 @@ func (r *Reader) aheadBytes(ctx context.Context, at []int64) ([]byte, bool, erro
 	if len(r.ahead.at) == 0 {
 		return nil, false, nil
 	}
-	w, ok := r.ahead.at[keyOf(at)]
-	if !ok || w.run < 0 {
+	inRun, ok := r.ahead.at[keyOf(at)]
+	if !ok || inRun.run < 0 {
 		return nil, false, nil
 	}
-	h := &r.ahead
-	u := &h.runs[w.run]
-	if !u.there {
-		for len(h.order) > 0 && h.held+u.at.Len > maxHeldRuns {
-			old := &h.runs[h.order[0]]
-			h.held -= old.at.Len
-			old.there, h.order = false, h.order[1:]
-			if u.buf == nil {
-				u.buf, old.buf = old.buf, nil
+	ahead := &r.ahead
+	run := &ahead.runs[inRun.run]
+	if !run.there {
+		for len(ahead.order) > 0 && ahead.held+run.at.Len > maxHeldRuns {
+			old := &ahead.runs[ahead.order[0]]
+			ahead.held -= old.at.Len
+			old.there, ahead.order = false, ahead.order[1:]
+			if run.buf == nil {
+				run.buf, old.buf = old.buf, nil
 			}
 		}
 		var err error
-		if u.buf, err = readRange(ctx, r.a.open, u.buf, u.uri, u.known, u.at); err != nil {
+		if run.buf, err = readRange(ctx, r.a.open, run.buf, run.uri, run.known, run.at); err != nil {
 			return nil, false, err
 		}
-		u.there, h.held, h.order = true, h.held+u.at.Len, append(h.order, w.run)
+		run.there, ahead.held, ahead.order = true, ahead.held+run.at.Len, append(ahead.order, inRun.run)
 	}
-	off := w.at.Off - u.at.Off
-	return u.buf[off : off+w.at.Len], true, nil
+	off := inRun.at.Off - run.at.Off
+	return run.buf[off : off+inRun.at.Len], true, nil
 }

@@ -49,10 +49,10 @@ type Array struct {
 // newArray makes an array of metadata.
 func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
 	opt = opt.withDefaults(nil)
-	a := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
-	a.indexes = opt.memory.indexes
-	a.bytes, _ = m.chunkBytes(opt.MaxChunk)
-	return a
+	array := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
+	array.indexes = opt.memory.indexes
+	array.bytes, _ = m.chunkBytes(opt.MaxChunk)
+	return array
 }
 
 // leastIndexes returns the bytes that one index of each level takes in the cache.

@@ -207,16 +207,16 @@ func (m *Meta) shard(conf object) (inside []named, err error) {
 		}
 		s.grid = append(s.grid, n/s.inner[d])
 	}
-	for i, n := range index {
+	for i, named := range index {
 		switch {
-		case n.name == "bytes" && i == 0:
-			if s.big, err = endian(n.conf, 8); err != nil {
+		case named.name == "bytes" && i == 0:
+			if s.big, err = endian(named.conf, 8); err != nil {
 				return nil, err
 			}
-		case n.name == "crc32c" && i == 1:
+		case named.name == "crc32c" && i == 1:
 			s.sum = true
 		default:
-			return nil, unsupported("index codec %q", n.name)
+			return nil, unsupported("index codec %q", named.name)
 		}
 	}
 	if len(index) == 0 {
@@ -246,20 +246,20 @@ func endian(conf object, size int) (big bool, err error) {
 
 // chain3 makes the steps of the codecs of a chunk: transposes, bytes, then what works on bytes.
 func (m *Meta) chain3(list []named) error {
-	c := newChain(m)
+	chain := newChain(m)
 	big, seen := false, false
-	for _, n := range list {
+	for _, named := range list {
 		var err error
 		switch {
-		case n.name == "transpose" && !seen:
-			err = m.transpose(n.conf)
-		case n.name == "bytes" && !seen:
+		case named.name == "transpose" && !seen:
+			err = m.transpose(named.conf)
+		case named.name == "bytes" && !seen:
 			seen = true
-			big, err = endian(n.conf, m.DType.Size())
+			big, err = endian(named.conf, m.DType.Size())
 		case seen:
-			err = c.add3(n)
+			err = chain.add3(named)
 		default:
-			err = unsupported("codec %q", n.name)
+			err = unsupported("codec %q", named.name)
 		}
 		if err != nil {
 			return err
@@ -268,7 +268,7 @@ func (m *Meta) chain3(list []named) error {
 	if !seen {
 		return corrupt("no codec from numbers to bytes among %q", m.Codecs)
 	}
-	m.steps = c.decoding(big)
+	m.steps = chain.decoding(big)
 	return nil
 }
 

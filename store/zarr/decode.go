@@ -20,11 +20,11 @@ type decoder struct {
 func (d *decoder) chunk(dst, src []byte, steps []step) error {
 	cur, turn := src, 0
 	for i := range steps {
-		s := &steps[i]
-		if s.do.sums() { // checks its bytes where they are
-			body, err := checked(cur, s)
+		step := &steps[i]
+		if step.do.sums() { // checks its bytes where they are
+			body, err := checked(cur, step)
 			if err != nil {
-				return fault.WithPart(err, "codec "+s.name, fault.NoOffset)
+				return fault.WithPart(err, "codec "+step.name, fault.NoOffset)
 			}
 			cur = body
 			continue
@@ -32,16 +32,16 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 		out := dst
 		if i < len(steps)-1 {
 			next := &d.turns[turn] // never the one that cur is in, with checksums between the steps or without
-			if cap(*next) < s.size+zstd.Spare {
-				*next = make([]byte, s.size, s.size+zstd.Spare)
+			if cap(*next) < step.size+zstd.Spare {
+				*next = make([]byte, step.size, step.size+zstd.Spare)
 			}
-			out, turn = (*next)[:s.size], 1-turn
+			out, turn = (*next)[:step.size], 1-turn
 		}
-		if len(out) != s.size {
-			return badSize(s.name, s.size, len(out))
+		if len(out) != step.size {
+			return badSize(step.name, step.size, len(out))
 		}
-		if err := d.step(out, cur, s); err != nil {
-			return fault.WithPart(err, "codec "+s.name, fault.NoOffset)
+		if err := d.step(out, cur, step); err != nil {
+			return fault.WithPart(err, "codec "+step.name, fault.NoOffset)
 		}
 		cur = out
 	}

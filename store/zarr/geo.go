@@ -62,14 +62,14 @@ func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
 		}
 		return attrs
 	}
-	e := n.below[p]
+	entry := n.below[p]
 	switch {
-	case e.array:
+	case entry.array:
 		return nil
 	case n.Format == 2:
-		return e.attrs
+		return entry.attrs
 	}
-	if _, err := e.meta.get("attributes", &attrs); err != nil {
+	if _, err := entry.meta.get("attributes", &attrs); err != nil {
 		return nil
 	}
 	return attrs

@@ -51,16 +51,16 @@ func decodeObject(b []byte) (object, error) {
 
 // decode decodes one JSON value.
 func decode(b []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(to); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	if err := decoder.Decode(to); err != nil {
 		var s *json.SyntaxError
 		if errors.As(err, &s) {
 			return fault.New(fault.Corrupt, metaPart, s.Offset, "%v", err)
 		}
 		return corrupt("%v", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return corrupt("more follows after the value")
 	}
 	return nil
@@ -71,13 +71,13 @@ func plain(b []byte) ([]byte, int, error) {
 	if len(b) > maxMeta {
 		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
 	}
-	t := newPlainText(bytes.NewReader(b), min(len(b), 64<<10), maxValues)
+	plainText := newPlainText(bytes.NewReader(b), min(len(b), 64<<10), maxValues)
 	var out bytes.Buffer
 	out.Grow(len(b) + bytes.MinRead)
-	if _, err := out.ReadFrom(t); err != nil {
+	if _, err := out.ReadFrom(plainText); err != nil {
 		return nil, 0, err
 	}
-	return out.Bytes(), t.values, nil
+	return out.Bytes(), plainText.values, nil
 }
 
 // plainText reads JSON. It bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in

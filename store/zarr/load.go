@@ -42,20 +42,20 @@ func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
 // load reads the metadata of the node.
 func (n *Node) load(ctx context.Context) error {
 	uri := n.URI
-	v, err := n.readObject(ctx, Join(uri, meta3))
+	object, err := n.readObject(ctx, Join(uri, meta3))
 	if err == nil {
-		return fault.WithFile(n.open3(ctx, v), Join(uri, meta3))
+		return fault.WithFile(n.open3(ctx, object), Join(uri, meta3))
 	}
 	if !missing(err) {
 		return err
 	}
 	n.Format = 2
-	if v, err = n.readObject(ctx, Join(uri, array2)); err == nil {
+	if object, err = n.readObject(ctx, Join(uri, array2)); err == nil {
 		attrs, err := n.optional(ctx, Join(uri, attrs2))
 		if err != nil {
 			return err
 		}
-		meta, err := parse2(v, attrs)
+		meta, err := parse2(object, attrs)
 		if err != nil {
 			return fault.WithFile(err, Join(uri, array2))
 		}
@@ -170,17 +170,17 @@ func (n *Node) consolidated2(ctx context.Context, v object) error {
 		if err := firstError(ctx.Err(), checkPath(dir)); err != nil {
 			return err
 		}
-		e := n.below[dir]
+		entry := n.below[dir]
 		switch name {
 		case array2:
-			e.array, e.meta = true, meta
+			entry.array, entry.meta = true, meta
 		case attrs2:
-			e.attrs = meta
+			entry.attrs = meta
 		case group2:
 		default:
 			continue
 		}
-		n.below[dir] = e
+		n.below[dir] = entry
 	}
 	return nil
 }
@@ -205,8 +205,8 @@ func (n *Node) drop() { n.refund(n.charged) }
 
 // Full returns an error if there was no room for some of the metadata, which Place takes for missing.
 func (n *Node) Full() error {
-	m := n.options.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return fault.WithFile(m.full, n.URI)
+	memory := n.options.memory
+	memory.mu.Lock()
+	defer memory.mu.Unlock()
+	return fault.WithFile(memory.full, n.URI)
 }

@@ -209,14 +209,14 @@ func (m *Meta) codecs2(v object, big bool) error {
 	if err := checkChain(len(filters)); err != nil {
 		return err
 	}
-	b := newChain(m)
+	chain := newChain(m)
 	for _, f := range filters {
 		m.Codecs = append(m.Codecs, f.id)
-		if err := b.add2(f.id, f.conf); err != nil {
+		if err := chain.add2(f.id, f.conf); err != nil {
 			return err
 		}
 	}
-	m.steps = b.decoding(big)
+	m.steps = chain.decoding(big)
 	return nil
 }
 

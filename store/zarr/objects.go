@@ -93,10 +93,10 @@ func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit 
 	if err != nil {
 		return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), place)
 	}
-	for _, e := range list {
-		name, below := path.Join(dir, e.Name()), e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(pathname.Join(place, e.Name()))
+	for _, entry := range list {
+		name, below := path.Join(dir, entry.Name()), entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			st, err := roots.Stat(pathname.Join(place, entry.Name()))
 			below = err == nil && st.IsDir()
 		}
 		if below && levels > 1 {

@@ -191,16 +191,16 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 	if b, ok, err := r.aheadBytes(ctx, at); ok || err != nil {
 		return b, ok, err
 	}
-	p, err := r.a.find(ctx, at)
-	if err != nil || p.gone {
+	place, err := r.a.find(ctx, at)
+	if err != nil || place.gone {
 		return nil, false, err
 	}
-	if p.whole {
+	if place.whole {
 		var ok bool
-		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, p.uri, r.a.maxStored())
+		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, place.uri, r.a.maxStored())
 		return r.stored, ok, err
 	}
-	r.stored, err = readRange(ctx, r.a.open, r.stored, p.uri, p.known, p.at)
+	r.stored, err = readRange(ctx, r.a.open, r.stored, place.uri, place.known, place.at)
 	return r.stored, err == nil, err
 }
 

@@ -72,21 +72,21 @@ func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPar
 	if p, ok := s.parts.Get(k); ok {
 		return p, p.err
 	}
-	p, cost, err := load()
+	part, cost, err := load()
 	if err != nil {
 		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported { // it may be read another time
 			return nil, err
 		}
-		p, cost = &recordPart{err: err}, recordError
+		part, cost = &recordPart{err: err}, recordError
 	}
-	s.parts.Add(k, p, cost+int64(len(k.dir)))
-	return p, err
+	s.parts.Add(k, part, cost+int64(len(k.dir)))
+	return part, err
 }
 
 // open opens a file.
 func (s *records) open(ctx context.Context, dir string, record int64) (recordFile, error) {
 	k := recordKey{dir: dir, record: record, group: -1}
-	p, err := s.kept(ctx, k, func() (*recordPart, int64, error) {
+	part, err := s.kept(ctx, k, func() (*recordPart, int64, error) {
 		file, err := s.base.Open(ctx, s.uri(k))
 		if missing(err) {
 			return &recordPart{}, 0, nil
@@ -109,7 +109,7 @@ func (s *records) open(ctx context.Context, dir string, record int64) (recordFil
 		in.now = nil
 		return p, int64(p.file.Cost() + len(in.uri)), p.columns()
 	})
-	return recordFile{k, p}, err
+	return recordFile{k, part}, err
 }
 
 // columns finds the columns. One that is missing, or is of the type without values that pyarrow gives to a column of
@@ -184,13 +184,13 @@ func (s *records) row(ctx context.Context, f recordFile, row int64) (ref, bool, 
 
 // number returns a number of a row that has a URL.
 func (s *records) number(ctx context.Context, f recordFile, column int, row int64) (int64, error) {
-	c, ok, err := s.value(ctx, f, column, row)
+	recordCell, ok, err := s.value(ctx, f, column, row)
 	if err != nil {
 		return 0, err
 	}
 	n := int64(0)
 	if ok {
-		n, ok = c.page.Int(c.row)
+		n, ok = recordCell.page.Int(recordCell.row)
 	}
 	if !ok {
 		return 0, fault.New(fault.Corrupt, "column "+recordNames[column], fault.NoOffset,
@@ -228,17 +228,20 @@ func (s *records) value(ctx context.Context, f recordFile, column int, row int64
 	if leaf < 0 {
 		return recordCell{}, false, nil
 	}
-	k := f.key
-	k.group = sort.Search(len(file.Groups), func(i int) bool { return file.Groups[i].First > row }) - 1
-	k.column, k.page = leaf, -1
-	c, err := s.kept(ctx, k, func() (*recordPart, int64, error) { return s.loadColumn(ctx, file, k) })
+	recordKey := f.key
+	recordKey.group = sort.Search(len(file.Groups), func(i int) bool { return file.Groups[i].First > row }) - 1
+	recordKey.column, recordKey.page = leaf, -1
+	part, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
+		return s.loadColumn(ctx, file,
+			recordKey)
+	})
 	if err != nil {
 		return recordCell{}, false, err
 	}
-	row -= file.Groups[k.group].First
-	k.page = c.pages.Find(row)
-	p, err := s.kept(ctx, k, func() (*recordPart, int64, error) {
-		values, err := c.file.Read(ctx, k.group, leaf, c.pages, k.page, c.dict)
+	row -= file.Groups[recordKey.group].First
+	recordKey.page = part.pages.Find(row)
+	p, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
+		values, err := part.file.Read(ctx, recordKey.group, leaf, part.pages, recordKey.page, part.dict)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -247,36 +250,36 @@ func (s *records) value(ctx context.Context, f recordFile, column int, row int64
 	if err != nil {
 		return recordCell{}, false, err
 	}
-	cell := recordCell{p.values, int(row - c.pages.Pages[k.page].First)}
+	cell := recordCell{p.values, int(row - part.pages.Pages[recordKey.page].First)}
 	return cell, !p.values.Null(cell.row), nil
 }
 
 // loadColumn reads where the pages of a column in a row group are, and its dictionary. A column of a remote file that
 // is not large is read at once and kept, since each of its pages would be a request.
 func (s *records) loadColumn(ctx context.Context, file *parquet.File, k recordKey) (*recordPart, int64, error) {
-	p := &recordPart{file: file}
+	part := &recordPart{file: file}
 	cost := int64(0)
 	var err error
 	if source.IsRemote(s.folder) {
-		if p.file, err = file.Buffered(ctx, k.group, k.column, maxBuffered); err != nil {
+		if part.file, err = file.Buffered(ctx, k.group, k.column, maxBuffered); err != nil {
 			return nil, 0, err
 		}
-		if p.file != file {
+		if part.file != file {
 			cost = file.Stored(k.group, k.column)
 		}
 	}
-	if p.pages, err = p.file.Pages(ctx, k.group, k.column); err != nil {
+	if part.pages, err = part.file.Pages(ctx, k.group, k.column); err != nil {
 		return nil, 0, err
 	}
-	if p.dict, err = p.file.Dictionary(ctx, k.group, k.column, p.pages); err != nil {
+	if part.dict, err = part.file.Dictionary(ctx, k.group, k.column, part.pages); err != nil {
 		return nil, 0, err
 	}
 	const pageCost = 24 // of a parquet.Page
-	cost += pageCost * int64(cap(p.pages.Pages))
-	if p.dict != nil {
-		cost += int64(p.dict.Cost())
+	cost += pageCost * int64(cap(part.pages.Pages))
+	if part.dict != nil {
+		cost += int64(part.dict.Cost())
 	}
-	return p, cost, nil
+	return part, cost, nil
 }
 
 // recordReader reads ranges of a file, which it opens for each of them, so that no file stays open for as long as its

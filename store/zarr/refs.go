@@ -71,21 +71,21 @@ type refsParser struct {
 func parseReferences(ctx context.Context, in io.Reader, grow func(refs int, bytes int64) error) (*refList, error) {
 	p := refsParser{ctx: ctx, grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
 	text := newPlainText(in, refsBuffer, maxRefValues)
-	d := json.NewDecoder(text)
-	if err := p.members(d, p.member); err != nil {
+	decoder := json.NewDecoder(text)
+	if err := p.members(decoder, p.member); err != nil {
 		return nil, firstError(text.err, err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, firstError(text.err, refsCorrupt("more follows after the object"))
 	}
-	for _, f := range p.list.files {
-		u := f.uri
+	for _, referred := range p.list.files {
+		u := referred.uri
 		var err error
-		if f.uri, err = p.expand(u); err != nil {
+		if referred.uri, err = p.expand(u); err != nil {
 			return nil, err
 		}
 		// Templates make long URLs of short ones. Resolving them makes another copy.
-		if extra := int64(len(f.uri) - len(u)); extra > 0 {
+		if extra := int64(len(referred.uri) - len(u)); extra > 0 {
 			if err := p.grow(0, 2*extra); err != nil {
 				return nil, err
 			}
@@ -176,15 +176,15 @@ func (p *refsParser) reference(d *json.Decoder, name string) error {
 	if len(p.list.names) == maxRefs {
 		return fault.New(fault.Limit, refsPart, fault.NoOffset, "more than %d references", maxRefs)
 	}
-	r, err := p.value(raw)
+	ref, err := p.value(raw)
 	if err != nil {
 		return fault.WithPart(err, firstBytes(name), fault.NoOffset)
 	}
-	if err := p.grow(1, int64(len(name)+len(r.inline))); err != nil {
+	if err := p.grow(1, int64(len(name)+len(ref.inline))); err != nil {
 		return err
 	}
 	p.list.names = append(p.list.names, name)
-	p.list.refs = append(p.list.refs, r)
+	p.list.refs = append(p.list.refs, ref)
 	return nil
 }
 
@@ -293,8 +293,8 @@ func (p *refsParser) expand(u string) (string, error) {
 
 // sort sorts the objects by name. Two of one name are corrupt.
 func (p *refsParser) sort() error {
-	l := &p.list
-	order := make([]int, len(l.names))
+	refList := &p.list
+	order := make([]int, len(refList.names))
 	for i := range order {
 		order[i] = i
 	}
@@ -302,19 +302,19 @@ func (p *refsParser) sort() error {
 		if p.ctx.Err() != nil { // a million names take seconds; equal ones are sorted at once
 			return 0
 		}
-		return strings.Compare(l.names[a], l.names[b])
+		return strings.Compare(refList.names[a], refList.names[b])
 	})
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
 	names, refs := make([]string, len(order)), make([]ref, len(order))
 	for k, i := range order {
-		names[k], refs[k] = l.names[i], l.refs[i]
+		names[k], refs[k] = refList.names[i], refList.refs[i]
 		if k > 0 && names[k] == names[k-1] {
 			return refsCorrupt("%.80q is there twice", names[k])
 		}
 	}
-	l.names, l.refs = names, refs
+	refList.names, refList.refs = names, refs
 	return nil
 }
 

@@ -85,14 +85,14 @@ func isReferences(ctx context.Context, o source.Opener, file string) bool {
 	if reader.ReadAt(ctx, head, 0) != nil {
 		return false
 	}
-	d := json.NewDecoder(bytes.NewReader(head))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	decoder := json.NewDecoder(bytes.NewReader(head))
+	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return false
 	}
-	token, err := d.Token()
+	token, err := decoder.Token()
 	if key, _ := token.(string); err == nil && key == "version" {
-		if _, err = d.Token(); err == nil { // a number; of anything else the next token is not a key
-			token, err = d.Token()
+		if _, err = decoder.Token(); err == nil { // a number; of anything else the next token is not a key
+			token, err = decoder.Token()
 		}
 	}
 	key, _ := token.(string)
@@ -168,16 +168,16 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
 	}
-	f := r.to
-	if f == nil {
+	referred := r.to
+	if referred == nil {
 		return inline(r.inline), nil
 	}
-	if f.err != nil {
-		return nil, fault.WithFile(f.err, s.uri)
+	if referred.err != nil {
+		return nil, fault.WithFile(referred.err, s.uri)
 	}
-	in, err := f.open(ctx, s.base)
+	in, err := referred.open(ctx, s.base)
 	if err != nil {
-		return nil, fault.WithFile(existing(err), f.uri)
+		return nil, fault.WithFile(existing(err), referred.uri)
 	}
 	if r.n < 0 {
 		return in, nil
@@ -185,7 +185,7 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	part, err := source.SectionOf(in, r.off, r.n)
 	if err != nil {
 		_ = in.Close() // an earlier error is returned
-		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), f.uri)
+		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), referred.uri)
 	}
 	return part, nil
 }

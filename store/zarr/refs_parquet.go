@@ -130,17 +130,17 @@ func newRecordArray(meta object) *recordArray {
 	if firstError(meta.need("shape", &shape), meta.need("chunks", &chunks)) != nil || checkShape(shape, chunks) != nil {
 		return nil
 	}
-	a := &recordArray{keys: keys{sep: "."}, grid: make([]int64, len(shape))}
+	records := &recordArray{keys: keys{sep: "."}, grid: make([]int64, len(shape))}
 	if meta.text("dimension_separator") == "/" {
-		a.keys.sep = "/"
+		records.keys.sep = "/"
 	}
 	for d, n := range shape {
-		a.grid[d] = (n + chunks[d] - 1) / chunks[d]
+		records.grid[d] = (n + chunks[d] - 1) / chunks[d]
 	}
-	if !slices.Contains(a.grid, 0) && cells(a.grid, maxRecordChunks) < 0 {
+	if !slices.Contains(records.grid, 0) && cells(records.grid, maxRecordChunks) < 0 {
 		return nil
 	}
-	return a
+	return records
 }
 
 // array returns the array that an object belongs to, and the coordinates of the chunk.
@@ -149,10 +149,10 @@ func (s *records) array(name string) (dir string, a *recordArray, at []int64) {
 		if name[i] != '/' {
 			continue
 		}
-		if a := s.arrays[name[:i]]; a != nil {
-			places, ok := a.keys.parse(name[i+1:], a.grid)
+		if records := s.arrays[name[:i]]; records != nil {
+			places, ok := records.keys.parse(name[i+1:], records.grid)
 			if ok {
-				return name[:i], a, places
+				return name[:i], records, places
 			}
 		}
 	}
@@ -169,13 +169,13 @@ func (s *records) find(ctx context.Context, name string) (ref, bool, error) {
 	for d, n := range a.grid {
 		number = number*n + places[d]
 	}
-	f, err := s.open(ctx, dir, number/s.size)
+	recordFile, err := s.open(ctx, dir, number/s.size)
 	var r ref
 	ok := false
-	if err == nil && f.part.file != nil {
-		r, ok, err = s.row(ctx, f, number%s.size)
+	if err == nil && recordFile.part.file != nil {
+		r, ok, err = s.row(ctx, recordFile, number%s.size)
 	}
-	return r, ok, fault.WithFile(fault.WithPart(err, firstBytes(name), 0), s.uri(f.key))
+	return r, ok, fault.WithFile(fault.WithPart(err, firstBytes(name), 0), s.uri(recordFile.key))
 }
 
 // each implements refTable: it knows the chunks of arrays, where the folder can be listed. A row that is damaged is
@@ -195,21 +195,21 @@ func (s *records) each(ctx context.Context, dir string, visit func(name string) 
 		if !ok || record > (total-1)/s.size {
 			continue
 		}
-		f, err := s.open(ctx, dir, record)
+		recordFile, err := s.open(ctx, dir, record)
 		if err != nil {
-			return fault.WithFile(err, s.uri(f.key))
+			return fault.WithFile(err, s.uri(recordFile.key))
 		}
-		if f.part.file == nil {
+		if recordFile.part.file == nil {
 			continue
 		}
-		for row := range min(f.part.file.Rows, s.size, total-record*s.size) {
-			_, ok, err := s.row(ctx, f, row)
+		for row := range min(recordFile.part.file.Rows, s.size, total-record*s.size) {
+			_, ok, err := s.row(ctx, recordFile, row)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			switch {
 			case err != nil && fault.KindOf(err) == 0: // no fault of the row
-				return fault.WithFile(err, s.uri(f.key))
+				return fault.WithFile(err, s.uri(recordFile.key))
 			case err == nil && !ok:
 				continue
 			}

@@ -104,12 +104,12 @@ func (a *Array) index(ctx context.Context, uri string, inside []int64) (*shardIn
 	if x, ok := a.indexes.Get(key); ok {
 		return x, nil
 	}
-	x, err := a.readIndex(ctx, uri, inside)
+	index, err := a.readIndex(ctx, uri, inside)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	a.indexes.Add(key, x, indexCost(int64(len(key)), len(x.at)))
-	return x, nil
+	a.indexes.Add(key, index, indexCost(int64(len(key)), len(index.at)))
+	return index, nil
 }
 
 func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
@@ -143,17 +143,17 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		return nil, err
 	}
 	defer r.Close()
-	x := &shardIndex{known: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
+	index := &shardIndex{known: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
 	reader := r
 	if !a.shards[0].atStart {
 		// The reader of an object of known size asks for exactly the index, not for a block around it.
-		if reader, err = source.OpenKnown(ctx, a.open, uri, x.known); err != nil {
+		if reader, err = source.OpenKnown(ctx, a.open, uri, index.known); err != nil {
 			return nil, err
 		}
 		defer reader.Close()
 	}
-	x.at, err = a.shards[0].read(ctx, reader, 0, r.Size())
-	return x, err
+	index.at, err = a.shards[0].read(ctx, reader, 0, r.Size())
+	return index, err
 }
 
 // place is where a chunk is stored.
@@ -177,20 +177,20 @@ func (a *Array) find(ctx context.Context, at []int64) (place, error) {
 	p := place{uri: Join(a.URI, a.keys.name(object))}
 	inside := make([]int64, 0, len(a.shards))
 	for level := range a.shards {
-		s := &a.shards[level]
-		x, err := a.index(ctx, p.uri, inside)
+		shard := &a.shards[level]
+		index, err := a.index(ctx, p.uri, inside)
 		if err != nil {
 			return p, err
 		}
-		if x.gone {
+		if index.gone {
 			p.gone = true
 			return p, nil
 		}
 		n := int64(0)
 		for d := range at {
-			n = n*s.grid[d] + at[d]/(s.inner[d]/a.Chunks[d])%s.grid[d]
+			n = n*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
-		p.at, p.known = x.at[n], x.known
+		p.at, p.known = index.at[n], index.known
 		if p.at.Off < 0 {
 			p.gone = true
 			return p, nil

@@ -68,14 +68,14 @@ func storedSize(steps []step, decoded int) int {
 	if len(steps) == 0 {
 		return decoded
 	}
-	switch s := &steps[0]; {
-	case s.do.compresses(), s.size < 0:
+	switch step := &steps[0]; {
+	case step.do.compresses(), step.size < 0:
 		return -1
-	case s.do.sums():
-		return s.size + sumBytes
-	case s.do == doDelta, s.do == doScale:
-		return s.size / s.to.t.Size() * s.from.t.Size()
+	case step.do.sums():
+		return step.size + sumBytes
+	case step.do == doDelta, step.do == doScale:
+		return step.size / step.to.t.Size() * step.from.t.Size()
 	default:
-		return s.size
+		return step.size
 	}
 }

@@ -155,12 +155,12 @@ func (v *verifier) object(at []int64) error {
 
 // shard checks the chunks of a shard that is a range of an object. cell is its first cell.
 func (v *verifier) shard(r source.Reader, uri string, level int, at chunk.Range, cell []int64) error {
-	array, s := v.a, &v.a.shards[level]
+	array, shard := v.a, &v.a.shards[level]
 	size := array.Shards
 	if level > 0 {
 		size = array.shards[level-1].inner
 	}
-	list, err := s.read(v.ctx, r, at.Off, at.Len)
+	list, err := shard.read(v.ctx, r, at.Off, at.Len)
 	if err == nil {
 		err = overlap(list, at)
 	}
@@ -170,21 +170,21 @@ func (v *verifier) shard(r source.Reader, uri string, level int, at chunk.Range,
 	}
 	var tasks sync.WaitGroup // r is closed after them
 	defer tasks.Wait()
-	for i, p := range list {
-		inner, inside := s.cell(cell, i, array.Shape)
-		if p.Off < 0 || !inside {
+	for i, span := range list {
+		inner, inside := shard.cell(cell, i, array.Shape)
+		if span.Off < 0 || !inside {
 			continue
 		}
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		if level < len(array.shards)-1 {
-			if err := v.shard(r, uri, level+1, p, inner); err != nil {
+			if err := v.shard(r, uri, level+1, span, inner); err != nil {
 				return err
 			}
 			continue
 		}
-		task := crash.Guard(func() error { return v.inner(r, uri, p, inner) })
+		task := crash.Guard(func() error { return v.inner(r, uri, span, inner) })
 		tasks.Add(1)
 		// The chunks of one shard go to all workers that are free, and else to this one.
 		if v.group.TryGo(func() error { defer tasks.Done(); return task() }) {
@@ -203,11 +203,11 @@ func (v *verifier) shard(r source.Reader, uri string, level int, at chunk.Range,
 // file could name one range millions of times, and each of them would be decoded.
 func overlap(list []chunk.Range, shard chunk.Range) error {
 	sum := int64(0)
-	for i, p := range list {
-		if p.Off < 0 {
+	for i, span := range list {
+		if span.Off < 0 {
 			continue
 		}
-		if sum += p.Len; sum > shard.Len {
+		if sum += span.Len; sum > shard.Len {
 			return fault.New(fault.Corrupt, shardPart, fault.NoOffset,
 				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), shard.Len)
 		}

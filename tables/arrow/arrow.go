@@ -73,10 +73,10 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 			return err
 		}
 		b := batch{n: min(batchRows, t.Len()-first)}
-		for i, v := range cols {
+		for i, values := range cols {
 			if fields[i].Type.Nano {
-				b.nanoseconds(v, first, first+b.n)
-			} else if err := b.add(v, first, first+b.n); err != nil {
+				b.nanoseconds(values, first, first+b.n)
+			} else if err := b.add(values, first, first+b.n); err != nil {
 				return fault.WithPart(err, "column "+t.Columns()[i].Name, fault.NoOffset)
 			}
 		}
@@ -282,10 +282,10 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 	case tables.Binary:
 		return object(typeBinary, 0, nil)
 	case tables.Timestamp:
-		unit, f := unitOf(t), t.Stored()
+		unit, form := unitOf(t), t.Stored()
 		var zone flatbuffers.UOffsetT
-		if t.UTC && f.Zone != "" {
-			zone = b.CreateString(f.Zone)
+		if t.UTC && form.Zone != "" {
+			zone = b.CreateString(form.Zone)
 		} else if t.UTC {
 			zone = b.CreateString("UTC")
 		}

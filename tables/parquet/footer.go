@@ -521,19 +521,20 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 			p.fail(fault.Corrupt, "the schema is not a tree")
 			return nil
 		}
-		e := (*rest)[0]
+		schemaElem := (*rest)[0]
 		*rest = (*rest)[1:]
-		field := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2,
-			Def: up.Def, Rep: up.Rep}
-		if e.repetition != 0 {
+		field := Field{Name: schemaElem.name, Leaf: -1, Note: schemaElem.note, Optional: schemaElem.repetition == 1,
+			Repeated: schemaElem.repetition == 2,
+			Def:      up.Def, Rep: up.Rep}
+		if schemaElem.repetition != 0 {
 			field.Def++
 		}
 		if field.Repeated {
 			field.Rep++
 		}
-		name := e.name
+		name := schemaElem.name
 		if path != "" {
-			if name = path + "." + e.name; !p.spend(1, len(name)) {
+			if name = path + "." + schemaElem.name; !p.spend(1, len(name)) {
 				return nil
 			}
 		}
@@ -541,10 +542,10 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 			p.fail(fault.Limit, "a column name of over 4096 bytes")
 			return nil
 		}
-		if e.typ < 0 {
-			field.Children = p.fields(rest, e.children, field, name, depth+1)
+		if schemaElem.typ < 0 {
+			field.Children = p.fields(rest, schemaElem.children, field, name, depth+1)
 		} else {
-			field.Leaf = p.leaf(&e, &field, name)
+			field.Leaf = p.leaf(&schemaElem, &field, name)
 		}
 		if p.err != nil {
 			return nil

@@ -87,24 +87,24 @@ func (f *File) walkListPages(ctx context.Context, p *Pages, c *columnChunk, col 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		h, stored, err := f.load(ctx, Page{Off: pos}, c.end)
+		pageHeader, stored, err := f.load(ctx, Page{Off: pos}, c.end)
 		if err != nil {
 			return err
 		}
-		size := int64(h.head) + int64(h.stored)
-		switch h.kind {
+		size := int64(pageHeader.head) + int64(pageHeader.stored)
+		switch pageHeader.kind {
 		case dictionaryPage:
 			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
 				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
 			}
 			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
-			levels, _, err := h.readLevels(stored, c, col)
+			levels, _, err := pageHeader.readLevels(stored, c, col)
 			if err != nil {
 				return fault.WithPart(err, "", pos)
 			}
 			p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
-			row += levels.rows(int(h.values))
+			row += levels.rows(int(pageHeader.values))
 		}
 		pos += size
 	}
@@ -129,19 +129,19 @@ func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i
 func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages *Pages, i int,
 	dict func() (*Values, error)) (*Lists, error) {
 	page := pages.Pages[i]
-	h, stored, err := f.load(ctx, page, c.end)
+	pageHeader, stored, err := f.load(ctx, page, c.end)
 	if err != nil {
 		return nil, err
 	}
-	if h.kind != dataPage && h.kind != dataPageV2 {
-		return nil, fault.New(fault.Corrupt, "page header", page.Off, "page of kind %d", h.kind)
+	if pageHeader.kind != dataPage && pageHeader.kind != dataPageV2 {
+		return nil, fault.New(fault.Corrupt, "page header", page.Off, "page of kind %d", pageHeader.kind)
 	}
-	rep, def, data, err := h.splitLevels(stored, c.codec, true, col.defLevel > 0)
+	rep, def, data, err := pageHeader.splitLevels(stored, c.codec, true, col.defLevel > 0)
 	if err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
 	lists := &Lists{}
-	count, err := lists.begin(h, rep, def, col, pages.Rows(i))
+	count, err := lists.begin(pageHeader, rep, def, col, pages.Rows(i))
 	if err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
@@ -151,7 +151,7 @@ func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages
 	}
 	lists.values = newFew(col, page)
 	lists.values.values = &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := lists.values.decode(data, count, h.encoding, dict); err != nil {
+	if err := lists.values.decode(data, count, pageHeader.encoding, dict); err != nil {
 		return nil, fault.WithPart(err, "", page.Off)
 	}
 	return lists, nil
@@ -190,23 +190,23 @@ func zeros(b []byte, n int, encoding int32, dst []int32) ([]int32, error) {
 		return nil, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
 	for done := 0; done < n; {
-		r, rest, err := nextRun(b, 1, done, n)
+		run, rest, err := nextRun(b, 1, done, n)
 		if err != nil {
 			return nil, err
 		}
-		for i := 0; r.bits == nil && r.value == 0 && i < r.count; i++ {
+		for i := 0; run.bits == nil && run.value == 0 && i < run.count; i++ {
 			dst = append(dst, int32(done+i))
 		}
-		for i := 0; r.bits != nil && i < r.count; i += 8 {
-			m := ^r.bits[i/8]
-			if left := r.count - i; left < 8 {
+		for i := 0; run.bits != nil && i < run.count; i += 8 {
+			m := ^run.bits[i/8]
+			if left := run.count - i; left < 8 {
 				m &= 1<<left - 1
 			}
 			for ; m != 0; m &= m - 1 {
 				dst = append(dst, int32(done+i+bits.TrailingZeros8(m)))
 			}
 		}
-		done, b = done+r.count, rest
+		done, b = done+run.count, rest
 	}
 	return dst, nil
 }

@@ -35,11 +35,11 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		h, data, err := f.load(ctx, Page{Off: pos}, c.end)
+		pageHeader, data, err := f.load(ctx, Page{Off: pos}, c.end)
 		if err != nil {
 			return err
 		}
-		switch h.kind {
+		switch pageHeader.kind {
 		case dictionaryPage:
 			if dict != nil {
 				return fault.New(fault.Corrupt, "page header", pos, "a second dictionary")
@@ -47,7 +47,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 			dict, err = f.dictionary(ctx, Page{Off: pos}, c, col)
 		case dataPage, dataPageV2:
 			var n int64
-			n, err = h.nested(data, pos, c, col, dict, visit)
+			n, err = pageHeader.nested(data, pos, c, col, dict, visit)
 			if rows += n; rows > g.Rows {
 				return fault.New(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
 			}
@@ -55,7 +55,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		if err != nil {
 			return err
 		}
-		pos += int64(h.head) + int64(h.stored)
+		pos += int64(pageHeader.head) + int64(pageHeader.stored)
 	}
 	if rows != g.Rows {
 		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", rows, g.Rows)

@@ -51,18 +51,18 @@ func (p *footerParser) describe() {
 		Primary string            `json:"primary_column"`
 		Columns map[string]column `json:"columns"`
 	}{Columns: map[string]column{}}
-	for _, o := range p.geo {
-		if p.f.Column(o.column) < 0 { // in a group
+	for _, outlines := range p.geo {
+		if p.f.Column(outlines.column) < 0 { // in a group
 			continue
 		}
-		c := column{Encoding: "WKB", Edges: "planar", CRS: p.crs(o.crs)}
-		if o.spherical {
+		c := column{Encoding: "WKB", Edges: "planar", CRS: p.crs(outlines.crs)}
+		if outlines.spherical {
 			c.Edges = "spherical"
 		}
 		if geo.Primary == "" {
-			geo.Primary = o.column
+			geo.Primary = outlines.column
 		}
-		geo.Columns[o.column] = c
+		geo.Columns[outlines.column] = c
 	}
 	text, err := json.Marshal(geo)
 	if err != nil || geo.Primary == "" || !p.spend(len(text), 1) {

@@ -29,12 +29,12 @@ func (f *Few) decode(b []byte, n int, encoding int32, dictionary func() (*Values
 		return err
 	}
 	if dict != nil && len(b) > 0 && b[0] <= 32 {
-		p, err := pack(b[1:], int(b[0]), n)
+		packed, err := pack(b[1:], int(b[0]), n)
 		if err != nil {
 			return err
 		}
-		if p != nil {
-			f.values.dict, f.packed = dict, p
+		if packed != nil {
+			f.values.dict, f.packed = dict, packed
 			return nil
 		}
 	}
@@ -85,27 +85,27 @@ const packedRunBytes = 12
 func pack(b []byte, width, n int) (*packed, error) {
 	count := 0
 	for rest, done := b, 0; done < n; count++ {
-		r, after, err := nextRun(rest, width, done, n)
+		run, after, err := nextRun(rest, width, done, n)
 		if err != nil {
 			return nil, err
 		}
-		done, rest = done+r.count, after
+		done, rest = done+run.count, after
 	}
 	if packedRunBytes*count+len(b) > 4*n {
 		return nil, nil
 	}
 	p := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
 	for rest, done := b, 0; done < n; {
-		r, after, err := nextRun(rest, width, done, n)
+		run, after, err := nextRun(rest, width, done, n)
 		if err != nil {
 			return nil, err
 		}
-		kept := packedRun{first: int32(done), pos: -1, value: r.value}
-		if r.bits != nil {
-			kept.pos = int32(len(b) - len(r.bits))
+		kept := packedRun{first: int32(done), pos: -1, value: run.value}
+		if run.bits != nil {
+			kept.pos = int32(len(b) - len(run.bits))
 		}
 		p.runs = append(p.runs, kept)
-		done, rest = done+r.count, after
+		done, rest = done+run.count, after
 	}
 	return p, nil
 }
@@ -121,13 +121,13 @@ func indexBelow(i uint32, n int) error {
 // number returns number i.
 func (p *packed) number(i int) uint32 {
 	k := sort.Search(len(p.runs), func(k int) bool { return int(p.runs[k].first) > i }) - 1
-	r := &p.runs[k]
-	if r.pos < 0 {
-		return r.value
+	packedRun := &p.runs[k]
+	if packedRun.pos < 0 {
+		return packedRun.value
 	}
-	bit := (i - int(r.first)) * p.width
+	bit := (i - int(packedRun.first)) * p.width
 	var x uint64 // a number of at most 32 bits lies in 5 bytes
-	for k, b := range p.bits[int(r.pos)+bit/8 : min(int(r.pos)+bit/8+5, len(p.bits))] {
+	for k, b := range p.bits[int(packedRun.pos)+bit/8 : min(int(packedRun.pos)+bit/8+5, len(p.bits))] {
 		x |= uint64(b) << (8 * k)
 	}
 	return uint32(x >> (bit % 8) & (1<<p.width - 1))

@@ -146,26 +146,26 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk) error {
 	row := int64(0)
 	for pos := c.start; row < p.rows; {
-		h, err := f.pageHeader(ctx, pos, c.end)
+		pageHeader, err := f.pageHeader(ctx, pos, c.end)
 		if err != nil {
 			return err
 		}
-		size := int64(h.head) + int64(h.stored)
-		switch h.kind {
+		size := int64(pageHeader.head) + int64(pageHeader.stored)
+		switch pageHeader.kind {
 		case dictionaryPage:
 			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
 				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
 			}
 			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
-			if int64(h.values) > p.rows-row {
+			if int64(pageHeader.values) > p.rows-row {
 				return fault.New(fault.Corrupt, "page header", pos, "%d values, but only %d rows are left",
-					h.values, p.rows-row)
+					pageHeader.values, p.rows-row)
 			}
-			if h.values > 0 { // one without values would make a second page start at the same row
+			if pageHeader.values > 0 { // one without values would make a second page start at the same row
 				p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
 			}
-			row += int64(h.values)
+			row += int64(pageHeader.values)
 		}
 		pos += size
 	}
@@ -374,17 +374,19 @@ func (f *File) Dictionary(ctx context.Context, group, column int, p *Pages) (*Va
 }
 
 func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Column) (*Values, error) {
-	h, data, err := f.load(ctx, pg, c.end)
+	pageHeader, data, err := f.load(ctx, pg, c.end)
 	if err != nil {
 		return nil, err
 	}
-	if h.kind != dictionaryPage || h.encoding != encPlain && h.encoding != encPlainDictionary {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", h.kind, h.encoding)
+	if pageHeader.kind != dictionaryPage || pageHeader.encoding != encPlain &&
+		pageHeader.encoding != encPlainDictionary {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", pageHeader.kind,
+			pageHeader.encoding)
 	}
-	if data, err = decompress(c.codec, data, int(h.size)); err != nil {
+	if data, err = decompress(c.codec, data, int(pageHeader.size)); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	values := &Values{n: int(h.values), typ: col.Type, logical: col.Logical, width: col.size()}
+	values := &Values{n: int(pageHeader.values), typ: col.Type, logical: col.Logical, width: col.size()}
 	if err := values.plain(data, values.n); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
@@ -423,24 +425,24 @@ func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 // read reads a page. decode reads the n values that are not null.
 func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int,
 	decode func(v *Values, b []byte, n int, encoding int32) error) (*Values, error) {
-	h, b, err := f.load(ctx, pg, c.end)
+	pageHeader, b, err := f.load(ctx, pg, c.end)
 	if err != nil {
 		return nil, err
 	}
-	if h.kind != dataPage && h.kind != dataPageV2 {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d", h.kind)
+	if pageHeader.kind != dataPage && pageHeader.kind != dataPageV2 {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d", pageHeader.kind)
 	}
-	if int(h.values) != rows {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "%d values for %d rows", h.values, rows)
+	if int(pageHeader.values) != rows {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "%d values for %d rows", pageHeader.values, rows)
 	}
-	_, levels, data, err := h.splitLevels(b, c.codec, false, col.defLevel > 0)
+	_, levels, data, err := pageHeader.splitLevels(b, c.codec, false, col.defLevel > 0)
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
 	values := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
-	count, err := values.nulls(levels, col.defLevel, h.defEncoding)
+	count, err := values.nulls(levels, col.defLevel, pageHeader.defEncoding)
 	if err == nil {
-		err = decode(values, data, count, h.encoding)
+		err = decode(values, data, count, pageHeader.encoding)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)

@@ -330,16 +330,16 @@ func (v *Values) booleans(b []byte, n int) error {
 func hybrid(b []byte, width, n int) ([]uint32, error) {
 	out := make([]uint32, 0, n)
 	for len(out) < n {
-		r, rest, err := nextRun(b, width, len(out), n)
+		run, rest, err := nextRun(b, width, len(out), n)
 		if err != nil {
 			return nil, err
 		}
-		if r.bits == nil {
-			for range r.count {
-				out = append(out, r.value)
+		if run.bits == nil {
+			for range run.count {
+				out = append(out, run.value)
 			}
 		} else {
-			out = unpack(out, r.bits, width, r.count)
+			out = unpack(out, run.bits, width, run.count)
 		}
 		b = rest
 	}

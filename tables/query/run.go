@@ -647,10 +647,10 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 			n.Table = 0
 		}
 	}
-	t := tables.FromVectors(names, cols)
-	inner := eval.New(ev.Ctx, []*tables.Table{t})
+	table := tables.FromVectors(names, cols)
+	inner := eval.New(ev.Ctx, []*tables.Table{table})
 	inner.Hold = ev.Hold
-	return inner, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
+	return inner, &vec.Rows{N: table.Len(), Tables: [][]int32{nil}}, nil
 }
 
 // firstOfEach keeps the first of the rows in which the expressions by are equal.

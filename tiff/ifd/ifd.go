@@ -368,10 +368,10 @@ func (f *File) Prefetch(ctx context.Context, d *Directory, tags ...uint16) error
 	const maxGap = 16 << 10
 	var want []piece
 	for _, tag := range tags {
-		if e := d.Find(tag); e != nil {
-			n, err := f.valueBytes(d, e)
-			if err == nil && n > 0 && f.cached(e.Off, n) == nil {
-				want = append(want, piece{e.Off, e.Off + n})
+		if entry := d.Find(tag); entry != nil {
+			n, err := f.valueBytes(d, entry)
+			if err == nil && n > 0 && f.cached(entry.Off, n) == nil {
+				want = append(want, piece{entry.Off, entry.Off + n})
 			}
 		}
 	}

@@ -131,10 +131,10 @@ func declared(set *token.FileSet, d ast.Decl) (texts []string, err error) {
 		}
 		for i, spec := range d.Specs {
 			if d.Tok == token.CONST || d.Tok == token.VAR {
-				v := spec.(*ast.ValueSpec)
-				for _, name := range v.Names {
+				valueSpec := spec.(*ast.ValueSpec)
+				for _, name := range valueSpec.Names {
 					if name.IsExported() {
-						texts = append(texts, value(d, i, v, name.Name))
+						texts = append(texts, value(d, i, valueSpec, name.Name))
 					}
 				}
 				continue

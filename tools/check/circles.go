@@ -54,10 +54,10 @@ func checkCircles() (problems []string, err error) {
 func fileUses(p *packages.Package) uses {
 	base := func(at token.Pos) string { return filepath.Base(p.Fset.Position(at).Filename) }
 	out := uses{}
-	for _, f := range p.Syntax {
-		source := base(f.Pos())
+	for _, file := range p.Syntax {
+		source := base(file.Pos())
 		out[source] = map[string][]string{}
-		ast.Inspect(f, func(n ast.Node) bool {
+		ast.Inspect(file, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
 			if !ok {
 				return true

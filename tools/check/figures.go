@@ -53,15 +53,17 @@ func checkFigures(pages ...string) (problems []string, err error) {
 		}
 		scopes[p.PkgPath] = p.Types.Scope()
 	}
-	for _, f := range figures {
-		c, ok := scopes[module+"/"+f.path].Lookup(f.symbol).(*types.Const)
+	for _, figure := range figures {
+		c, ok := scopes[module+"/"+figure.path].Lookup(figure.symbol).(*types.Const)
 		if !ok {
-			problems = append(problems, fmt.Sprintf("%s: %s has no constant %s", f.place, f.path, f.symbol))
+			problems = append(problems, fmt.Sprintf("%s: %s has no constant %s", figure.place, figure.path,
+				figure.symbol))
 			continue
 		}
-		if v, exact := constant.Int64Val(constant.ToInt(c.Val())); !exact || v != f.value {
+		if v, exact := constant.Int64Val(constant.ToInt(c.Val())); !exact || v != figure.value {
 			problems = append(problems,
-				fmt.Sprintf("%s: %q is not %s.%s, which is %s", f.place, f.text, f.path, f.symbol, c.Val()))
+				fmt.Sprintf("%s: %q is not %s.%s, which is %s", figure.place, figure.text, figure.path, figure.symbol,
+					c.Val()))
 		}
 	}
 	return problems, nil

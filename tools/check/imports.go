@@ -55,27 +55,28 @@ func checkImports() (problems []string, err error) {
 			level[f] = i
 		}
 	}
-	for _, p := range packages {
-		tests := slices.Concat(p.TestImports, p.XTestImports)
+	for _, listed := range packages {
+		tests := slices.Concat(listed.TestImports, listed.XTestImports)
 		if slices.Contains(tests, "pgregory.net/rapid") && !slices.Contains(tests, module+"/tools/testkit/seed") {
-			problems = append(problems, p.ImportPath+": its tests import rapid without tools/testkit/seed, "+
+			problems = append(problems, listed.ImportPath+": its tests import rapid without tools/testkit/seed, "+
 				"and so try other cases each time")
 		}
-		source, ok := folder(p.ImportPath)
+		source, ok := folder(listed.ImportPath)
 		if !ok {
 			continue
 		}
 		if _, known := level[source]; !known {
 			problems = append(problems, fmt.Sprintf("%s: %s is on no floor of tools/check/imports.go",
-				p.ImportPath, source))
+				listed.ImportPath, source))
 			continue
 		}
-		for _, i := range p.Imports {
+		for _, i := range listed.Imports {
 			target, ok := folder(i)
 			if !ok || target == source || level[target] < level[source] || allowed[[2]string{source, target}] {
 				continue
 			}
-			problems = append(problems, fmt.Sprintf("%s imports %s, which is not on a lower floor", p.ImportPath, i))
+			problems = append(problems, fmt.Sprintf("%s imports %s, which is not on a lower floor", listed.ImportPath,
+				i))
 		}
 	}
 	slices.Sort(problems)
@@ -97,10 +98,10 @@ func list(args ...string) (packages []listed, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	d := json.NewDecoder(strings.NewReader(string(out)))
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
 	for {
 		var p listed
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			return packages, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("go list: %w", err)

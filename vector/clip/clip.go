@@ -130,11 +130,11 @@ func cross(a, b orb.Point, axis int, bound float64) orb.Point {
 func join(cut []chain, along int) (out []Ring) {
 	// End 2k is the begin of chain k, and end 2k+1 its end.
 	place := func(end int) float64 {
-		c := cut[end/2]
+		chain := cut[end/2]
 		if end%2 == 0 {
-			return c[0][along]
+			return chain[0][along]
 		}
-		return c[len(c)-1][along]
+		return chain[len(chain)-1][along]
 	}
 	ends := make([]int, 2*len(cut))
 	for i := range ends {

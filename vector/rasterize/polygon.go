@@ -72,8 +72,8 @@ func (d *drawer) fill(edges []edge, first, last int) {
 		}
 		d.ends = d.ends[:0]
 		left := reach[:0]
-		for _, e := range reach {
-			point, b := e.a, e.b
+		for _, edge := range reach {
+			point, b := edge.a, edge.b
 			switch {
 			case point[1] == b[1]:
 				// An edge along the centres of the row counts if it runs to the left. In the direction that rings
@@ -82,7 +82,7 @@ func (d *drawer) fill(edges []edge, first, last int) {
 					d.span(y, int(math.Floor(b[0]+0.5)), int(math.Floor(point[0]+0.5)))
 				}
 			case middle < b[1]:
-				left = append(left, e)
+				left = append(left, edge)
 				// In this order of operations, as in GDAL, so that the last bit is the same.
 				d.ends = append(d.ends, float64(float64((middle-point[1])*(b[0]-point[0]))/(b[1]-point[1]))+point[0])
 			}

@@ -90,10 +90,10 @@ const limit = 1 << 29
 // places returns points in pixels, or false if one is not finite.
 func (d *drawer) places(points []orb.Point) ([]orb.Point, bool) {
 	list := make([]orb.Point, len(points))
-	for k, p := range points {
-		pixel := crs.At(&d.inverse, p[0], p[1])
+	for k, point := range points {
+		pixel := crs.At(&d.inverse, point[0], point[1])
 		x, y := pixel[0], pixel[1]
-		if x != x || y != y || math.IsInf(p[0], 0) || math.IsInf(p[1], 0) {
+		if x != x || y != y || math.IsInf(point[0], 0) || math.IsInf(point[1], 0) {
 			return nil, false
 		}
 		list[k] = orb.Point{max(-limit, min(limit, x)), max(-limit, min(limit, y))}

@@ -162,14 +162,14 @@ func (u *Upload) Write(p []byte) (n int, err error) {
 		if u.ctx.Err() != nil {
 			return n, u.fail(context.Cause(u.ctx))
 		}
-		b, err := u.filling()
+		part, err := u.filling()
 		if err != nil {
 			return n, u.fail(err)
 		}
-		k := min(len(p), cap(b.data)-len(b.data))
-		b.data = append(b.data, p[:k]...)
+		k := min(len(p), cap(part.data)-len(part.data))
+		part.data = append(part.data, p[:k]...)
 		n, u.at, p = n+k, u.at+int64(k), p[k:]
-		if b.full = len(b.data) == cap(b.data); b.full {
+		if part.full = len(part.data) == cap(part.data); part.full {
 			if err := u.send(false); err != nil {
 				return n, u.fail(err)
 			}
@@ -204,15 +204,15 @@ func (u *Upload) filling() (*part, error) {
 // send sends full parts without held bytes or, with all, every part.
 func (u *Upload) send(all bool) error {
 	left := u.kept[:0]
-	for _, b := range u.kept {
-		if !all && (!b.full || slices.ContainsFunc(u.held, b.has)) {
-			left = append(left, b)
+	for _, part := range u.kept {
+		if !all && (!part.full || slices.ContainsFunc(u.held, part.has)) {
+			left = append(left, part)
 			continue
 		}
 		if err := u.begin(); err != nil {
 			return err
 		}
-		u.group.Go(func() error { return u.put(b) })
+		u.group.Go(func() error { return u.put(part) })
 	}
 	clear(u.kept[len(left):])
 	u.kept = left
@@ -247,10 +247,10 @@ func (u *Upload) WriteAt(p []byte, at int64) (int, error) {
 	if i < 0 || at+int64(len(p)) > u.at {
 		return 0, fmt.Errorf("%d bytes at %d are not held, or not written yet", len(p), at)
 	}
-	for _, b := range u.kept {
-		if b.has(u.held[i]) {
-			start := max(at, b.off)
-			copy(b.data[start-b.off:], p[start-at:])
+	for _, part := range u.kept {
+		if part.has(u.held[i]) {
+			start := max(at, part.off)
+			copy(part.data[start-part.off:], p[start-at:])
 		}
 	}
 	u.held = slices.Delete(u.held, i, i+1)

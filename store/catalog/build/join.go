@@ -70,10 +70,10 @@ var Type = reflect.TypeFor[rowio.Row]()
 func rowFields() (fields []reflect.StructField, own map[string]bool) {
 	own = map[string]bool{}
 	for i := range Type.NumField() {
-		f := Type.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		field := Type.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("parquet"), ",")
 		own[name] = true
-		fields = append(fields, f)
+		fields = append(fields, field)
 	}
 	return fields, own
 }

@@ -96,11 +96,11 @@ func (p *paired) listed(ctx context.Context, base string) error {
 			return err
 		}
 		for _, path := range files {
-			f := namedFile{path: path}
-			if f.uri, err = uriOf(base, path, options.Absolute); err != nil {
+			file := namedFile{path: path}
+			if file.uri, err = uriOf(base, path, options.Absolute); err != nil {
 				return err
 			}
-			p.files[i] = append(p.files[i], f)
+			p.files[i] = append(p.files[i], file)
 		}
 	}
 	return nil

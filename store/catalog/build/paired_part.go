@@ -21,17 +21,17 @@ func eachPair(ctx context.Context, paths []string, o Options, add func(File) err
 	if o.Counts == nil {
 		o.Counts = &Counts{}
 	}
-	p, err := openPaired(ctx, paths, o)
+	paired, err := openPaired(ctx, paths, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	for i := range p.files[0] {
-		file, err := p.files[0][i].file()
+	defer func() { err = errors.Join(err, paired.close()) }()
+	for i := range paired.files[0] {
+		file, err := paired.files[0][i].file()
 		if err != nil {
 			return err
 		}
-		for _, files := range p.files[1:] {
+		for _, files := range paired.files[1:] {
 			next, err := files[i].file()
 			if err != nil {
 				return err

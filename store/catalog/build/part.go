@@ -74,19 +74,20 @@ func (f *namedFile) file() (out File, err error) {
 
 // named returns a file in the form of Write.
 func (f *File) named(o *Options) namedFile {
-	n := namedFile{uri: f.URI, path: f.Path, size: f.Size, etag: f.ETag}
-	if n.path == "" {
-		n.path = f.URI
+	file := namedFile{uri: f.URI, path: f.Path, size: f.Size, etag: f.ETag}
+	if file.path == "" {
+		file.path = f.URI
 	}
 	if fileMember := f.Member; fileMember != nil {
 		known := source.Known{Size: f.Size, ETag: f.ETag}
-		n.member = &Member{File: n.path, Path: fileMember.Path, Offset: fileMember.Offset, Length: fileMember.Length,
-			Known: known,
+		file.member = &Member{File: file.path, Path: fileMember.Path, Offset: fileMember.Offset,
+			Length: fileMember.Length,
+			Known:  known,
 			Open: func(ctx context.Context) (source.Reader, error) {
-				return o.OpenMember(ctx, n.path, known, *fileMember)
+				return o.OpenMember(ctx, file.path, known, *fileMember)
 			}}
 	}
-	return n
+	return file
 }
 
 // WritePart writes a catalog of files, which are in the order of their URIs. It returns the number of rows; without
@@ -144,11 +145,11 @@ type Matching struct {
 
 // NewMatching opens the table of o.Join. Close it after use.
 func NewMatching(ctx context.Context, o Options) (*Matching, error) {
-	j, err := openJoin(ctx, o)
+	joined, err := openJoin(ctx, o)
 	if err != nil {
 		return nil, fault.WithFile(err, o.Join.Table)
 	}
-	return &Matching{o, j, j.on.Match()}, nil
+	return &Matching{o, joined, joined.on.Match()}, nil
 }
 
 // Add adds a file by its URI in the catalog. Each is added once.

@@ -259,11 +259,11 @@ func (p *paired) filesOf(ctx context.Context, row int64, folder, base string,
 			return nil, fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", p.fields[i].Field, row),
 				fault.NoOffset, "no path")
 		}
-		f := namedFile{path: listing.Resolve(folder, string(cell.Text))}
-		if f.uri, err = uriOf(base, f.path, p.o.Absolute); err != nil {
+		file := namedFile{path: listing.Resolve(folder, string(cell.Text))}
+		if file.uri, err = uriOf(base, file.path, p.o.Absolute); err != nil {
 			return nil, err
 		}
-		files[i] = f
+		files[i] = file
 	}
 	return files, nil
 }

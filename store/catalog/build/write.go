@@ -207,12 +207,12 @@ func (x *indexing) open(ctx context.Context) (err error) {
 		}
 	}
 	for _, name := range x.o.Previous {
-		p, err := openPrevious(ctx, name)
+		previous, err := openPrevious(ctx, name)
 		if err != nil {
 			return fault.WithFile(err, name)
 		}
-		if p != nil {
-			x.previous = append(x.previous, p)
+		if previous != nil {
+			x.previous = append(x.previous, previous)
 		}
 	}
 	return nil
@@ -241,14 +241,14 @@ func (x *indexing) begin(first, n int) error {
 
 // row makes the row of a file.
 func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
-	f := x.files[i]
+	file := x.files[i]
 	// Taken before the file is read: a file that changes meanwhile then differs from its row.
-	mtime := mtimeOf(f.path)
-	if r, ok := x.known[f.uri]; ok && f.unchanged(&r, mtime) && x.sound(&r) {
+	mtime := mtimeOf(file.path)
+	if r, ok := x.known[file.uri]; ok && file.unchanged(&r, mtime) && x.sound(&r) {
 		x.reused.Add(1)
 		return r, nil
 	}
-	r, err := readRow(ctx, f, x.o)
+	r, err := readRow(ctx, file, x.o)
 	r.MTime = mtime
 	return r, err
 }
@@ -337,11 +337,12 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
-					f := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag, below: rel, bytes: size}
-					if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
+					file := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag, below: rel,
+						bytes: size}
+					if file.uri, err = uriOf(base, file.path, o.Absolute); err != nil {
 						return err
 					}
-					return add(f)
+					return add(file)
 				}
 				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), below: rel, bytes: size}
 				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {

@@ -218,12 +218,12 @@ func (a *appending) run(ctx context.Context, o Options,
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}
-	x, err := a.join(ctx, zip)
+	index, err := a.join(ctx, zip)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range a.indexes {
-		err := x.write(ctx, path, FormOf(path))
+		err := index.write(ctx, path, FormOf(path))
 		if err == nil || !a.old(ctx, path, name) {
 			done++ // also if only the sync of its name failed
 		}

@@ -107,12 +107,12 @@ func (a *archive) beginWith(name string, size int64, crc uint32, extra []byte) (
 
 // add writes an entry and returns the place of its bytes.
 func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
-	_, w, err := a.begin(name, int64(len(b)), crc)
+	_, writer, err := a.begin(name, int64(len(b)), crc)
 	if err != nil {
 		return span{}, err
 	}
 	s := span{a.at(), int64(len(b))}
-	_, err = w.Write(b)
+	_, err = writer.Write(b)
 	return s, err
 }
 
@@ -125,7 +125,7 @@ func (a *archive) addNew(name string, b []byte) (span, error) {
 func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
 	a.hold(head+crcAt, crcBytes)
-	header, w, err := a.begin(name, size, 0)
+	header, writer, err := a.begin(name, size, 0)
 	if err != nil {
 		return span{}, err
 	}
@@ -134,7 +134,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 		a.buffer = make([]byte, copyBytes)
 	}
 	sum := crc32.NewIEEE()
-	n, err := io.CopyBuffer(io.MultiWriter(w, sum), io.LimitReader(from, size), a.buffer)
+	n, err := io.CopyBuffer(io.MultiWriter(writer, sum), io.LimitReader(from, size), a.buffer)
 	if err == nil && n != size {
 		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
 	}
@@ -151,7 +151,7 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 	if copied {
 		a.hold(head+crcAt, crcBytes)
 	}
-	_, w, err := a.begin(name, size, crc)
+	_, writer, err := a.begin(name, size, crc)
 	if err == nil && copied { // its header has no CRC-32 until close
 		err = a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, crc))
 	}
@@ -164,7 +164,7 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 	}
 	for size > 0 && err == nil { // resumed drops them
 		var n int
-		n, err = w.Write(a.buffer[:min(size, copyBytes)])
+		n, err = writer.Write(a.buffer[:min(size, copyBytes)])
 		size -= int64(n)
 	}
 	return s, err
@@ -174,11 +174,11 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 func (a *archive) reserve() (*zip.FileHeader, error) {
 	a.hold(crcAt, crcBytes)
 	a.hold(int64(taco2.HeaderAt), taco2.HeaderBytes)
-	header, w, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
+	header, writer, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.Write(make([]byte, taco2.HeaderBytes))
+	_, err = writer.Write(make([]byte, taco2.HeaderBytes))
 	return header, err
 }
 

@@ -67,24 +67,24 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 		return nil, err
 	}
 	if form == CozipCatalog {
-		x, err := gatherCozips(ctx, zips, path, o)
+		cozips, err := gatherCozips(ctx, zips, path, o)
 		if err != nil {
 			return nil, err
 		}
-		files, err := x.encoded(ctx)
+		files, err := cozips.encoded(ctx)
 		if err == nil {
 			err = writeTacocat(path, files)
 		}
-		return &x.result, fault.WithFile(err, path)
+		return &cozips.result, fault.WithFile(err, path)
 	}
-	x, err := gather(ctx, zips, path, o)
+	index, err := gather(ctx, zips, path, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.write(ctx, path, form); err != nil {
+	if err := index.write(ctx, path, form); err != nil {
 		return nil, err
 	}
-	return &x.result, nil
+	return &index.result, nil
 }
 
 // newest returns CozipCatalog for an index .tacocat of ZIPs of TACO 3, as the first one says, and form for all others.
@@ -203,16 +203,16 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset, "it has %d levels, and %q has %d",
 			len(w.levels), x.sources.Files[0], len(x.levels))
 	}
-	for k, l := range w.levels {
-		l.spans = make([]span, len(l.ids))
-		for i := range l.content {
-			l.spans[i] = span{l.content[i].entry.Offset, l.content[i].entry.Size}
-			if !l.folders[i] {
+	for k, level := range w.levels {
+		level.spans = make([]span, len(level.ids))
+		for i := range level.content {
+			level.spans[i] = span{level.content[i].entry.Offset, level.content[i].entry.Size}
+			if !level.folders[i] {
 				x.result.Files++
-				x.result.Bytes += l.spans[i].size
+				x.result.Bytes += level.spans[i].size
 			}
 		}
-		sources := make([]string, len(l.ids))
+		sources := make([]string, len(level.ids))
 		for i := range sources {
 			sources[i] = name
 		}
@@ -323,10 +323,11 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 	} else if x.collection.Extent != nil { // Edit may have removed it
 		x.collection.Extent.cover(collection.Extent)
 	}
-	s := &x.sources
-	s.Count++
-	s.IDs, s.Files = append(s.IDs, collection.ID), append(s.Files, name)
-	s.Extents = append(s.Extents, taco2.Extent{File: name, ID: collection.ID, Spatial: collection.Extent.Spatial,
+	sources := &x.sources
+	sources.Count++
+	sources.IDs, sources.Files = append(sources.IDs, collection.ID), append(sources.Files, name)
+	sources.Extents = append(sources.Extents, taco2.Extent{File: name, ID: collection.ID,
+		Spatial:  collection.Extent.Spatial,
 		Temporal: collection.Extent.Temporal})
 	return nil
 }
@@ -424,13 +425,13 @@ func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
 			"is several objects, which a store does not replace together: write %s", tacocatFileName), uri)
 	}
-	x, err := gather(ctx, zips, uri, o)
+	index, err := gather(ctx, zips, uri, o)
 	if err != nil {
 		return nil, err
 	}
-	files, err := x.encoded(ctx, form)
+	files, err := index.encoded(ctx, form)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	return &x.result, s.Put(ctx, uri, files.joined(form))
+	return &index.result, s.Put(ctx, uri, files.joined(form))
 }

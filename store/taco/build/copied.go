@@ -24,15 +24,15 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*lev
 		if err != nil {
 			return nil, err
 		}
-		l, err := copiedLevel(ctx, d, table, k, rows, parents)
+		level, err := copiedLevel(ctx, d, table, k, rows, parents)
 		if err != nil {
 			return nil, err
 		}
-		levels = append(levels, l)
+		levels = append(levels, level)
 		if k+1 >= d.Levels() {
 			break
 		}
-		if rows, parents, err = below(ctx, d, table, l, k, rows); err != nil {
+		if rows, parents, err = below(ctx, d, table, level, k, rows); err != nil {
 			return nil, err
 		}
 		if len(rows) == 0 {
@@ -102,12 +102,12 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k in
 
 // checkCopied checks ids and trees, because readers accept more than writers may write.
 func checkCopied(levels []*level, form Form) error {
-	for k, l := range levels {
+	for k, level := range levels {
 		seen, parent := map[string]bool{}, int32(-1)
-		for i, id := range l.ids {
-			if k > 0 && l.parents[i] != parent {
+		for i, id := range level.ids {
+			if k > 0 && level.parents[i] != parent {
 				clear(seen)
-				parent = l.parents[i]
+				parent = level.parents[i]
 			}
 			bad := func(what string) error {
 				name := strconv.Quote(path(levels, k, i))
@@ -120,7 +120,7 @@ func checkCopied(levels []*level, form Form) error {
 				return bad("a sibling has the same id")
 			}
 			seen[id] = true
-			if l.folders[i] && (l.first == nil || l.first[i] == l.first[i+1]) {
+			if level.folders[i] && (level.first == nil || level.first[i] == level.first[i+1]) {
 				return bad("is a folder without samples")
 			}
 		}

@@ -26,59 +26,60 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	tail := &tailed{archiveFile: f}
-	a := newArchive(tail)
+	archive := newArchive(tail)
 	if held, ok := f.(holder); ok {
-		a = newArchive(&heldTail{tail, held})
+		archive = newArchive(&heldTail{tail, held})
 	}
-	a.utf8 = true
+	archive.utf8 = true
 	names := []string{taco3.CollectionName}
 	for _, l := range w.named.levels {
 		names = append(names, metadataFolder+taco3.TableName(l.Name))
 	}
 	index := taco3.AppendIndex(nil, names, make([][2]int64, len(names)))
-	a.hold(crcAt, crcBytes)
-	a.hold(taco3.ChecksumAt, 8+int64(len(index)))
-	head, body, err := a.beginWith(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
+	archive.hold(crcAt, crcBytes)
+	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
+	head, body, err := archive.beginWith(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
 	if err == nil {
 		_, err = body.Write(index)
 	}
 	if err == nil {
-		err = w.data(ctx, a)
+		err = w.data(ctx, archive)
 	}
 	if err != nil {
 		return err
 	}
 	block, err := w.block(ctx)
 	if err == nil {
-		err = a.pad(names, block)
+		err = archive.pad(names, block)
 	}
 	if err != nil {
 		return err
 	}
 	places := make([][2]int64, len(names))
 	for i, name := range names {
-		s, err := a.addNew(name, block[i])
+		span, err := archive.addNew(name, block[i])
 		if err != nil {
 			return err
 		}
-		places[i] = [2]int64{s.off, s.size}
+		places[i] = [2]int64{span.off, span.size}
 	}
 	index = taco3.AppendIndex(nil, names, places)
 	head.CRC32 = crc32.ChecksumIEEE(index)
-	if err := a.zip.Close(); err != nil {
+	if err := archive.zip.Close(); err != nil {
 		return err
 	}
-	if err := a.out.Flush(); err != nil {
+	if err := archive.out.Flush(); err != nil {
 		return err
 	}
-	sum := taco3.Checksum(index, tail.last(), a.at())
-	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32)); err != nil {
+	sum := taco3.Checksum(index, tail.last(), archive.at())
+	if err := archive.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32)); err != nil {
 		return err
 	}
-	if err := a.patch(taco3.ChecksumAt, append(binary.LittleEndian.AppendUint64(nil, sum), index...)); err != nil {
+	if err := archive.patch(taco3.ChecksumAt, append(binary.LittleEndian.AppendUint64(nil, sum),
+		index...)); err != nil {
 		return err
 	}
-	return a.finish()
+	return archive.finish()
 }
 
 // tailed keeps the last bytes that are written in order.
@@ -151,16 +152,16 @@ func (w *writer) name(ctx context.Context) (err error) {
 func (w *writer) block(ctx context.Context) ([][]byte, error) {
 	out := [][]byte{nil}
 	metadata := make([]member, len(w.named.levels))
-	for i, l := range w.named.levels {
-		c, err := w.columnsOf(ctx, l)
+	for i, level := range w.named.levels {
+		columns, err := w.columnsOf(ctx, level)
 		if err != nil {
-			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
+			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		metadata[i] = member{l.Name, declaredColumns(c.cols)}
-		joined := w.stored(l).with(c)
-		data, err := joined.encoded(ctx, l.Name, joined.table())
+		metadata[i] = member{level.Name, declaredColumns(columns.cols)}
+		joined := w.stored(level).with(columns)
+		data, err := joined.encoded(ctx, level.Name, joined.table())
 		if err != nil {
-			return nil, fault.WithPart(err, l.Name, fault.NoOffset)
+			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
 		out = append(out, data)
 	}
@@ -239,7 +240,7 @@ var (
 
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *namedColumns {
-	c := &namedColumns{}
+	columns := &namedColumns{}
 	numbers := func(n func(i int) int64, nulls []bool) *tables.Vector {
 		v := make([]int64, len(l.rows))
 		for i := range v {
@@ -248,15 +249,15 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 		return tables.NewInts(position, v, nulls)
 	}
 	level, samples := w.levels[l.depth], l == w.named.levels[0]
-	c.add(taco2.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
+	columns.add(taco2.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
 	if !samples {
-		c.add(taco2.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
+		columns.add(taco2.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
 	}
 	paths := make([]string, len(l.rows))
 	for i := range paths {
 		paths[i] = w.named.path(w, l, i)
 	}
-	c.add(taco2.ColumnRelative, nameType, tables.NewStrings(paths, nil))
+	columns.add(taco2.ColumnRelative, nameType, tables.NewStrings(paths, nil))
 	switch {
 	case samples:
 		ids := make([]string, len(l.rows))
@@ -264,16 +265,18 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 			ids[i] = level.ids[row]
 		}
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		c.add(taco2.ColumnID, noted, tables.NewStrings(ids, nil))
+		columns.add(taco2.ColumnID, noted, tables.NewStrings(ids, nil))
 	case level.spans != nil:
 		nulls := make([]bool, len(l.rows))
 		for i, row := range l.rows {
 			nulls[i] = level.folders[row]
 		}
-		c.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].off }, nulls))
-		c.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size }, nulls))
+		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].off },
+			nulls))
+		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size },
+			nulls))
 	}
-	return c
+	return columns
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.

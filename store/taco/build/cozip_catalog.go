@@ -141,10 +141,10 @@ func ofOne(name string) bool {
 // sameValue reports whether two texts are one JSON value, whatever the order of members.
 func sameValue(a, b json.RawMessage) bool {
 	canonical := func(text json.RawMessage) []byte {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
 		var v any
-		if d.Decode(&v) != nil {
+		if decoder.Decode(&v) != nil {
 			return nil
 		}
 		out, _ := json.Marshal(v) // what was decoded can be encoded
@@ -156,7 +156,7 @@ func sameValue(a, b json.RawMessage) bool {
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
 func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
-	c := &namedColumns{}
+	columns := &namedColumns{}
 	above := 0
 	if i > 0 {
 		above = x.bases[x.above(i)]
@@ -190,16 +190,16 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				typ = d.Form(typ)
 			}
 		}
-		c.add(column.Name, typ, values)
+		columns.add(column.Name, typ, values)
 	}
 	sources := make([]string, t.Len())
 	for row := range sources {
 		sources[row] = name
 	}
-	c.add(taco.SourceColumn, nameType, tables.NewStrings(sources, nil))
-	x.parts[i] = append(x.parts[i], c.table())
+	columns.add(taco.SourceColumn, nameType, tables.NewStrings(sources, nil))
+	x.parts[i] = append(x.parts[i], columns.table())
 	if x.levels[i] == nil {
-		x.levels[i] = &namedColumns{cols: c.cols}
+		x.levels[i] = &namedColumns{cols: columns.cols}
 	}
 	return x.count(ctx, t)
 }

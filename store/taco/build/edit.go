@@ -154,25 +154,25 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
 	for i := range rows {
 		rows[i] = i
 	}
-	w := &e.writer
-	if w.levels, err = copied(ctx, d, rows, ZIP); err != nil {
+	writer := &e.writer
+	if writer.levels, err = copied(ctx, d, rows, ZIP); err != nil {
 		return err
 	}
-	for k, l := range w.levels {
-		if l.columns, err = e.changes.apply(l.columns, k, len(w.levels)); err != nil {
+	for k, l := range writer.levels {
+		if l.columns, err = e.changes.apply(l.columns, k, len(writer.levels)); err != nil {
 			return err
 		}
 	}
-	if err := w.more(ctx, false); err != nil {
+	if err := writer.more(ctx, false); err != nil {
 		return err
 	}
-	if err := w.typed(ctx); err != nil {
+	if err := writer.typed(ctx); err != nil {
 		return err
 	}
-	if err := w.measure(ctx); err != nil {
+	if err := writer.measure(ctx); err != nil {
 		return err
 	}
-	return w.settle(ctx)
+	return writer.settle(ctx)
 }
 
 // readIndex reads the tables of an index and changes them.
@@ -194,7 +194,7 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		if !e.writer.o.adds() {
 			continue
 		}
-		l := Level{Columns: table.Columns(), Table: table}
+		level := Level{Columns: table.Columns(), Table: table}
 		parents, err := d.Parents(ctx, k)
 		if err != nil {
 			return err
@@ -212,9 +212,9 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			if entry.Padding {
 				c.bytes = []byte{}
 			}
-			l.Rows = append(l.Rows, c.row(entry.ID, parent, entry.Kind == taco.Folder))
+			level.Rows = append(level.Rows, c.row(entry.ID, parent, entry.Kind == taco.Folder))
 		}
-		levels = append(levels, l)
+		levels = append(levels, level)
 	}
 	if !e.writer.o.adds() {
 		return nil

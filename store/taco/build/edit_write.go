@@ -107,11 +107,11 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 
 // metadata writes the tables of all levels.
 func (e *editing) metadata(ctx context.Context, a *archive) ([]span, error) {
-	for _, l := range e.writer.levels {
-		l.spans = make([]span, len(l.ids))
-		for i := range l.content {
-			if !l.folders[i] {
-				l.spans[i] = span{l.content[i].entry.Offset, l.content[i].entry.Size}
+	for _, level := range e.writer.levels {
+		level.spans = make([]span, len(level.ids))
+		for i := range level.content {
+			if !level.folders[i] {
+				level.spans[i] = span{level.content[i].entry.Offset, level.content[i].entry.Size}
 			}
 		}
 	}
@@ -134,23 +134,23 @@ func (s *switched) Write(p []byte) (int, error) {
 
 // folder writes a folder of links to the files of the old one, and exchanges them.
 func (e *editing) folder(ctx context.Context) error {
-	w := &e.writer
-	if w.levels == nil {
+	writer := &e.writer
+	if writer.levels == nil {
 		doc, err := e.document(ctx)
 		if err != nil {
 			return err
 		}
 		return replaceFile(pathname.Join(e.path, collName), written(doc))
 	}
-	w.settled = true
-	w.files = func(_ context.Context, put putter) error {
-		for _, p := range w.order() {
-			c := &w.levels[p.level].content[p.row]
-			l := &loaded{link: pathname.Join(e.path, dataFolder+p.path)}
-			if c.bytes != nil { // padding, which may have no file
-				l = &loaded{bytes: c.bytes}
+	writer.settled = true
+	writer.files = func(_ context.Context, put putter) error {
+		for _, place := range writer.order() {
+			content := &writer.levels[place.level].content[place.row]
+			l := &loaded{link: pathname.Join(e.path, dataFolder+place.path)}
+			if content.bytes != nil { // padding, which may have no file
+				l = &loaded{bytes: content.bytes}
 			}
-			if err := put(p, l); err != nil {
+			if err := put(place, l); err != nil {
 				return err
 			}
 		}
@@ -160,7 +160,7 @@ func (e *editing) folder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = w.folder(ctx, folder.Path); err == nil {
+	if err = writer.folder(ctx, folder.Path); err == nil {
 		err = e.others(folder.Path)
 	}
 	if err == nil {

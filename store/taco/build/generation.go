@@ -204,10 +204,10 @@ func idOf(id string) string {
 // if the whole value is null. The value is decoded once: decoding it again at each depth would take minutes for 1 MB
 // of deep lists.
 func withoutNulls(value json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.UseNumber() // which keeps all digits
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.UseNumber() // which keeps all digits
 	var v any
-	if d.Decode(&v) != nil {
+	if decoder.Decode(&v) != nil {
 		return value
 	}
 	if v == nil {

@@ -19,13 +19,13 @@ type group struct {
 // groups returns the samples of level 0 by their values in a column, in the order in which the values first appear.
 // Padding is in none. A value becomes the name of a file or folder.
 func (w *writer) groups(ctx context.Context, column string) (groups []group, err error) {
-	l := w.levels[0]
-	i := l.columns.Index(column)
+	level := w.levels[0]
+	i := level.columns.Index(column)
 	if i < 0 {
 		return nil, fault.New(fault.NotFound, "column "+column, fault.NoOffset,
 			"the samples have none: they are divided by it")
 	}
-	values, err := l.columns.At(ctx, i)
+	values, err := level.columns.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 			"has type %v: samples are divided by strings or integers", values.Type())
 	}
 	numbers := map[string]int{} // the number of a group, by its name in lower case
-	for row, id := range l.ids {
+	for row, id := range level.ids {
 		if isPadding(id) {
 			continue
 		}

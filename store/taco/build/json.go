@@ -35,12 +35,12 @@ func (o object) MarshalJSON() ([]byte, error) { return appendMembers([]byte{'{'}
 
 // appendMembers adds members to an object that has no end yet, and its end.
 func appendMembers(b []byte, members []member) ([]byte, error) {
-	for _, m := range members {
-		name, err := plainJSON(m.name)
+	for _, member := range members {
+		name, err := plainJSON(member.name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := plainJSON(m.value)
+		value, err := plainJSON(member.value)
 		if err != nil {
 			return nil, err
 		}

@@ -25,17 +25,17 @@ func levelsOf(ctx context.Context, t *Tortilla, form Form) ([]*level, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l, below, err := levelOf(len(levels), tortillas, parents, names)
+		level, below, err := levelOf(len(levels), tortillas, parents, names)
 		if err != nil {
 			return nil, err
 		}
-		if l.columns, err = columnsOf(tortillas, names); err != nil {
+		if level.columns, err = columnsOf(tortillas, names); err != nil {
 			return nil, err
 		}
-		levels = append(levels, l)
+		levels = append(levels, level)
 		tortillas, parents, names = below.tortillas, below.parents, below.names
 		if len(tortillas) == 0 {
-			l.first = nil
+			level.first = nil
 		}
 	}
 	if form.Named() { // its structure says what samples have in common

@@ -81,14 +81,14 @@ func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, 
 // fileName returns the name that all samples that are files get for their file: "image", or "file" if the first one is
 // no raster, with the extension that all have or, without one, that of its format.
 func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) {
-	l := w.levels[0]
+	level := w.levels[0]
 	extension := func(row int32) string {
-		c := l.content[row]
-		name := cmp.Or(filepath.Ext(c.file), filepath.Ext(l.ids[row]))
-		if c.entry != nil {
-			name = filepath.Ext(l.ids[row])
-			if c.entry.Offset == taco.Whole { // else it is a range of a container
-				name = cmp.Or(name, filepath.Ext(c.entry.URI))
+		content := level.content[row]
+		name := cmp.Or(filepath.Ext(content.file), filepath.Ext(level.ids[row]))
+		if content.entry != nil {
+			name = filepath.Ext(level.ids[row])
+			if content.entry.Offset == taco.Whole { // else it is a range of a container
+				name = cmp.Or(name, filepath.Ext(content.entry.URI))
 			}
 		}
 		return strings.ToLower(name)
@@ -99,7 +99,7 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 			ext = ""
 		}
 	}
-	first, err := load(ctx, w.o.Opener, &l.content[samples[0]])
+	first, err := load(ctx, w.o.Opener, &level.content[samples[0]])
 	if err != nil {
 		return "", err
 	}
@@ -133,32 +133,32 @@ type children struct {
 
 // folder adds the paths of the files in a folder, whose rows are in level k.
 func (d *deriver) folder(folder string, k int, rows []int32) error {
-	c, err := d.children(folder, k, rows)
+	children, err := d.children(folder, k, rows)
 	if err != nil {
 		return err
 	}
 	done := map[taco3.Sequence]bool{}
-	for _, name := range c.all {
+	for _, name := range children.all {
 		path := join(folder, name)
-		if s, ok := sequenceOf(folder, name, c); ok {
-			if !done[s] {
-				done[s] = true
-				d.paths = append(d.paths, s.Entry())
+		if sequence, ok := sequenceOf(folder, name, children); ok {
+			if !done[sequence] {
+				done[sequence] = true
+				d.paths = append(d.paths, sequence.Entry())
 			}
 			continue
 		}
-		if c.count[name] != len(rows) {
+		if children.count[name] != len(rows) {
 			return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d of %d samples have %q: the samples of "+
 				"TACO 3 have the same files, but for files whose names differ in a number that counts from 0",
-				c.count[name], len(rows), path)
+				children.count[name], len(rows), path)
 		}
-		if !c.dirs[name] {
+		if !children.dirs[name] {
 			d.paths = append(d.paths, path)
 			continue
 		}
 		var below []int32
-		for i, names := range c.names {
-			below = append(below, c.rows[i][slices.Index(names, name)])
+		for i, names := range children.names {
+			below = append(below, children.rows[i][slices.Index(names, name)])
 		}
 		if err := d.folder(path, k+1, below); err != nil {
 			return err
@@ -168,12 +168,12 @@ func (d *deriver) folder(folder string, k int, rows []int32) error {
 }
 
 func (d *deriver) children(folder string, k int, rows []int32) (*children, error) {
-	l, below := d.w.levels[k], d.w.levels[k+1]
+	level, below := d.w.levels[k], d.w.levels[k+1]
 	c := &children{count: map[string]int{}, dirs: map[string]bool{}}
 	for _, row := range rows {
 		var in []int32
 		var names []string
-		for i := l.first[row]; i < l.first[row+1]; i++ {
+		for i := level.first[row]; i < level.first[row+1]; i++ {
 			name := below.ids[i]
 			if isPadding(name) {
 				continue
@@ -209,10 +209,10 @@ func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
 		for begin > 0 && isDigit(name[begin-1]) {
 			begin--
 		}
-		s := taco3.Sequence{Folder: folder, Prefix: name[:begin], Suffix: name[end:]}
-		if least, largest, ok := counts(s, c); ok && begin > 0 && least < largest && least > 0 {
-			s.Least, s.Most = least, largest
-			return s, true
+		sequence := taco3.Sequence{Folder: folder, Prefix: name[:begin], Suffix: name[end:]}
+		if least, largest, ok := counts(sequence, c); ok && begin > 0 && least < largest && least > 0 {
+			sequence.Least, sequence.Most = least, largest
+			return sequence, true
 		}
 		end = begin
 	}
@@ -346,11 +346,11 @@ func (n *named) path(w *writer, l *namedLevel, i int) string {
 func (n *named) order(w *writer) (all []place) {
 	next := make([]int, len(n.levels))
 	for s := range n.levels[0].rows {
-		for k, l := range n.levels[1:] {
-			for ; next[k] < len(l.rows) && int(l.samples[next[k]]) == s; next[k]++ {
+		for k, level := range n.levels[1:] {
+			for ; next[k] < len(level.rows) && int(level.samples[next[k]]) == s; next[k]++ {
 				i := next[k]
-				if !w.levels[l.depth].folders[l.rows[i]] {
-					all = append(all, place{l.depth, int(l.rows[i]), n.path(w, l, i)})
+				if !w.levels[level.depth].folders[level.rows[i]] {
+					all = append(all, place{level.depth, int(level.rows[i]), n.path(w, level, i)})
 				}
 			}
 		}

@@ -84,12 +84,12 @@ func (c *namedColumns) encoded(ctx context.Context, level string, t *tables.Tabl
 func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*namedColumns,
 	error) {
 	out := &namedColumns{}
-	g, err := groupsOf(ctx, t)
+	grouped, err := groupsOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	for i, column := range encode.Fitted(ctx, t) {
-		if g.taken[column.Name] {
+		if grouped.taken[column.Name] {
 			continue
 		}
 		values, err := t.At(ctx, i)
@@ -101,7 +101,7 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 			f.Required = !some && (f.Required || name == "rumi:header")
 		}), values)
 	}
-	out = out.with(&g.namedColumns)
+	out = out.with(&grouped.namedColumns)
 	seen := map[string]string{}
 	for _, column := range out.cols {
 		if was := seen[strings.ToLower(column.Name)]; was != "" {
@@ -213,14 +213,14 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 			return g, nil
 		}
 	}
-	o, err := oldPlaces(ctx, t)
-	if err != nil || o == nil {
+	places, err := oldPlaces(ctx, t)
+	if err != nil || places == nil {
 		return g, err
 	}
 	for _, group := range taco3.Groups {
-		if o.group == group.Name {
-			g.addGroup(group, t.Len(), o.columns(t.Len()))
-			for _, name := range o.used {
+		if places.group == group.Name {
+			g.addGroup(group, t.Len(), places.columns(t.Len()))
+			for _, name := range places.used {
 				g.taken[name] = true
 			}
 		}
@@ -411,15 +411,15 @@ func (o *places) columns(n int) map[string]*tables.Vector {
 	shapeEnds, transformEnds := make([]uint32, 1, n+1), make([]uint32, 1, n+1)
 	single, first, last := make([]int64, n), make([]int64, n), make([]int64, n)
 	noPlace, noTime, noRange := make([]bool, n), make([]bool, n), make([]bool, n)
-	for i, p := range o.rows {
-		if noPlace[i] = p.code == ""; !noPlace[i] {
-			lon[i], lat[i], codes[i] = p.lon, p.lat, p.code
-			shapes, transforms = append(shapes, p.shape[:]...), append(transforms, p.transform[:]...)
+	for i, placed := range o.rows {
+		if noPlace[i] = placed.code == ""; !noPlace[i] {
+			lon[i], lat[i], codes[i] = placed.lon, placed.lat, placed.code
+			shapes, transforms = append(shapes, placed.shape[:]...), append(transforms, placed.transform[:]...)
 		}
 		shapeEnds = append(shapeEnds, uint32(len(shapes)))
 		transformEnds = append(transformEnds, uint32(len(transforms)))
-		noRange[i], noTime[i] = !p.stopped, !p.started || p.stopped
-		single[i], first[i], last[i] = p.start, p.start, p.end
+		noRange[i], noTime[i] = !placed.stopped, !placed.started || placed.stopped
+		single[i], first[i], last[i] = placed.start, placed.start, placed.end
 	}
 	float32s := tables.Type{Kind: tables.Float64, Bits: 32}
 	stamps := tables.Type{Kind: tables.Timestamp, UTC: true}

@@ -122,12 +122,12 @@ func (w *writer) addHistograms(ctx context.Context) error {
 	}
 	w.histograms = true
 	w.grow(0, 0, content{}, true, histogramID, func(row int32) { w.growBelow(0, 0, row, "", files) })
-	for k, l := range w.levels {
-		missing := tables.New(len(l.ids)-l.columns.Len(), nil, nil)
+	for k, level := range w.levels {
+		missing := tables.New(len(level.ids)-level.columns.Len(), nil, nil)
 		if missing.Len() == 0 {
 			continue
 		}
-		if l.columns, err = tables.Concat([]*tables.Table{l.columns, missing}, tables.Mixed); err != nil {
+		if level.columns, err = tables.Concat([]*tables.Table{level.columns, missing}, tables.Mixed); err != nil {
 			return fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
 	}
@@ -136,14 +136,14 @@ func (w *writer) addHistograms(ctx context.Context) error {
 
 // grow appends a row to its level, and the rows below it to theirs.
 func (w *writer) grow(k int, parent int32, c content, folder bool, id string, below func(row int32)) {
-	l := w.levels[k]
-	row := int32(len(l.ids))
-	l.add(k, row, parent, id, folder, c)
+	level := w.levels[k]
+	row := int32(len(level.ids))
+	level.add(k, row, parent, id, folder, c)
 	if folder {
 		below(row)
 	}
-	if l.first != nil {
-		l.first = append(l.first, int32(len(w.levels[k+1].ids)))
+	if level.first != nil {
+		level.first = append(level.first, int32(len(w.levels[k+1].ids)))
 	}
 }
 

@@ -95,12 +95,12 @@ func (w *writer) allColumns(ctx context.Context) error {
 		return err
 	}
 	byName := map[string]*namedColumns{}
-	for _, l := range w.named.levels {
-		c, err := w.columnsOf(ctx, l)
+	for _, level := range w.named.levels {
+		columns, err := w.columnsOf(ctx, level)
 		if err != nil {
-			return fault.WithPart(err, l.Name, fault.NoOffset)
+			return fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		byName[l.Name] = c
+		byName[level.Name] = columns
 	}
 	w.columns = byName
 	return nil
@@ -116,8 +116,8 @@ func (w *writer) partOf(part *writer, tops []int) error {
 	for i, row := range w.named.levels[0].rows {
 		number[int(row)] = int32(i)
 	}
-	for _, l := range w.named.levels {
-		first, list := model.Group(l.samples, len(w.named.levels[0].rows))
+	for _, level := range w.named.levels {
+		first, list := model.Group(level.samples, len(w.named.levels[0].rows))
 		var rows []int
 		for _, top := range tops {
 			if i, ok := number[top]; ok { // padding has no number
@@ -126,11 +126,11 @@ func (w *writer) partOf(part *writer, tops []int) error {
 				}
 			}
 		}
-		c, err := w.columns[l.Name].take(rows)
+		columns, err := w.columns[level.Name].take(rows)
 		if err != nil {
 			return err
 		}
-		part.columns[l.Name] = c
+		part.columns[level.Name] = columns
 	}
 	return nil
 }
@@ -185,9 +185,9 @@ func (w *writer) cuts(ctx context.Context) (groups []group, err error) {
 
 // bytesOf returns the size of the files of a row and of all below it.
 func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error) {
-	l := w.levels[k]
-	if l.folders[row] {
-		for c := l.first[row]; c < l.first[row+1]; c++ {
+	level := w.levels[k]
+	if level.folders[row] {
+		for c := level.first[row]; c < level.first[row+1]; c++ {
 			n, err := w.bytesOf(ctx, k+1, int(c))
 			if err != nil {
 				return 0, err
@@ -196,16 +196,16 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 		}
 		return size, nil
 	}
-	c := &l.content[row]
+	content := &level.content[row]
 	switch {
-	case c.bytes != nil:
-		return int64(len(c.bytes)), nil
-	case c.entry != nil && c.entry.Size != taco.Whole:
-		return int64(len(c.entry.Head)) + c.entry.Size, nil
+	case content.bytes != nil:
+		return int64(len(content.bytes)), nil
+	case content.entry != nil && content.entry.Size != taco.Whole:
+		return int64(len(content.entry.Head)) + content.entry.Size, nil
 	}
-	uri := c.file
-	if c.entry != nil {
-		uri = c.entry.URI
+	uri := content.file
+	if content.entry != nil {
+		uri = content.entry.URI
 	}
 	file, err := w.o.Opener.Open(ctx, uri)
 	if err != nil {
@@ -259,15 +259,15 @@ func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err 
 // indexOf returns the index of the parts of a container.
 func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
 	if w.o.Form == Cozip {
-		x, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
+		cozips, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
 		if err != nil {
 			return indexFiles{}, err
 		}
-		return x.encoded(ctx)
+		return cozips.encoded(ctx)
 	}
-	x, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
+	index, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
 	if err != nil {
 		return indexFiles{}, err
 	}
-	return x.encoded(ctx, Tacocat)
+	return index.encoded(ctx, Tacocat)
 }

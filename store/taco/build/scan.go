@@ -58,12 +58,12 @@ func (s *scanner) scan(ctx context.Context, dir string, depth int) (*Tortilla, e
 		return nil, err
 	}
 	tortilla := &Tortilla{}
-	for _, e := range entries {
-		name := pathname.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") || s.skips(e) {
+	for _, entry := range entries {
+		name := pathname.Join(dir, entry.Name())
+		if strings.HasPrefix(entry.Name(), ".") || s.skips(entry) {
 			continue
 		}
-		mode := e.Type()
+		mode := entry.Type()
 		if mode&os.ModeSymlink != 0 {
 			st, err := os.Stat(name)
 			if err != nil {
@@ -82,10 +82,10 @@ func (s *scanner) scan(ctx context.Context, dir string, depth int) (*Tortilla, e
 				return nil, err
 			}
 			if below != nil {
-				tortilla.Samples = append(tortilla.Samples, Sample{ID: e.Name(), Children: below})
+				tortilla.Samples = append(tortilla.Samples, Sample{ID: entry.Name(), Children: below})
 			}
 		case mode.IsRegular():
-			tortilla.Samples = append(tortilla.Samples, Sample{ID: e.Name(), File: name})
+			tortilla.Samples = append(tortilla.Samples, Sample{ID: entry.Name(), File: name})
 		default:
 			return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(name), fault.NoOffset,
 				"is neither a file nor a directory")

@@ -23,13 +23,13 @@ func (w *writer) shards(ctx context.Context, dir string) error {
 // shardsInto writes the samples by put, into folders that mkdir has made.
 func (w *writer) shardsInto(ctx context.Context, mkdir func(name string) error,
 	put func(name string, pieces ...[]byte) error) error {
-	s, err := w.shardSet(ctx)
+	shardSet, err := w.shardSet(ctx)
 	if err != nil {
 		return err
 	}
 	if w.o.Form == MDS {
-		s.mds()
-	} else if err := s.tars(); err != nil {
+		shardSet.mds()
+	} else if err := shardSet.tars(); err != nil {
 		return err
 	}
 	parts, err := w.shardParts(ctx)
@@ -38,18 +38,18 @@ func (w *writer) shardsInto(ctx context.Context, mkdir func(name string) error,
 	}
 	total := 0
 	for _, p := range parts {
-		total += len(p.rows) * len(s.paths)
+		total += len(p.rows) * len(shardSet.paths)
 	}
-	for _, p := range parts {
+	for _, group := range parts {
 		into := ""
-		if p.name != "" {
-			into = p.name + "/"
-			if err := mkdir(p.name); err != nil {
+		if group.name != "" {
+			into = group.name + "/"
+			if err := mkdir(group.name); err != nil {
 				return err
 			}
 		}
-		if err := s.write(ctx, func(name string, pieces ...[]byte) error { return put(into+name, pieces...) },
-			p.rows, total); err != nil {
+		if err := shardSet.write(ctx, func(name string, pieces ...[]byte) error { return put(into+name, pieces...) },
+			group.rows, total); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,11 @@ func (s *shardSet) write(ctx context.Context, put func(name string, pieces ...[]
 			if err := out.add(m.sample); err != nil {
 				return s.fault(rows[i], err)
 			}
-			r := &s.w.result
-			r.Samples, r.Files, r.Bytes = r.Samples+1, r.Files+len(s.paths), r.Bytes+m.bytes
+			result := &s.w.result
+			result.Samples, result.Files, result.Bytes = result.Samples+1, result.Files+len(s.paths),
+				result.Bytes+m.bytes
 			if s.w.o.Progress != nil {
-				s.w.o.Progress(r.Files, total)
+				s.w.o.Progress(result.Files, total)
 			}
 			return nil
 		}, func(made) {})

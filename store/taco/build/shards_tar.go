@@ -26,16 +26,16 @@ type tarSample struct {
 
 // tars sets what tar files have in common, and checks the keys.
 func (s *shardSet) tars() error {
-	l := s.w.levels[0]
-	keys := make(map[string]int, len(l.ids))
-	for row, id := range l.ids {
+	level := s.w.levels[0]
+	keys := make(map[string]int, len(level.ids))
+	for row, id := range level.ids {
 		if isPadding(id) {
 			continue
 		}
 		key := s.key(row)
 		if other, ok := keys[key]; ok {
 			return s.fault(row, fault.New(fault.Unsupported, "", fault.NoOffset,
-				"its key is %q, as that of %q: keys have no dots and no extension", key, l.ids[other]))
+				"its key is %q, as that of %q: keys have no dots and no extension", key, level.ids[other]))
 		}
 		keys[key] = row
 	}

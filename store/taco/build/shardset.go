@@ -53,14 +53,14 @@ func (w *writer) shardSet(ctx context.Context) (*shardSet, error) {
 	if first < 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
-	for _, p := range w.filesOf(first) {
-		is, err := w.isRaster(ctx, p)
+	for _, place := range w.filesOf(first) {
+		is, err := w.isRaster(ctx, place)
 		if err != nil {
 			return nil, err
 		}
-		below := s.below(p)
+		below := s.below(place)
 		name := strings.ReplaceAll(below, "/", ".")
-		if p.level == 0 {
+		if place.level == 0 {
 			name = "file"
 			if is {
 				name = "image"
@@ -92,11 +92,11 @@ func (s *shardSet) below(p place) string {
 
 // isRaster reports whether a file begins like a raster.
 func (w *writer) isRaster(ctx context.Context, p place) (bool, error) {
-	l, err := load(ctx, w.o.Opener, &w.levels[p.level].content[p.row])
+	loaded, err := load(ctx, w.o.Opener, &w.levels[p.level].content[p.row])
 	if err != nil {
 		return false, err
 	}
-	return catalog.IsRaster(ctx, l.open()), l.close()
+	return catalog.IsRaster(ctx, loaded.open()), loaded.close()
 }
 
 // withoutExtension returns the name of a raster without the extension of its file.
@@ -119,18 +119,18 @@ func (s *shardSet) choose(ctx context.Context) error {
 		}
 		taken[name] = true
 	}
-	l := s.w.levels[0]
-	for i, column := range l.columns.Columns() {
+	level := s.w.levels[0]
+	for i, column := range level.columns.Columns() {
 		if slices.Contains(headers, column.Name) {
 			continue
 		}
-		values, err := l.columns.At(ctx, i)
+		values, err := level.columns.At(ctx, i)
 		if err != nil {
 			return err
 		}
 		// A member of the JSON of a tar gets its own name again.
 		name := strings.TrimPrefix(column.Name, "json:")
-		if name == shardID && sameTexts(values, l.ids) {
+		if name == shardID && sameTexts(values, level.ids) {
 			continue
 		}
 		for taken[name] {
@@ -166,15 +166,15 @@ func (s *shardSet) files(ctx context.Context, row int) ([][]byte, error) {
 			"has other files than the first sample, %q: samples of shards have the same", s.paths))
 	}
 	files := make([][]byte, len(places))
-	for k, p := range places {
+	for k, place := range places {
 		var err error
 		if s.arrays[k] {
-			files[k], err = s.array(ctx, p)
+			files[k], err = s.array(ctx, place)
 		} else {
-			files[k], err = s.w.whole(ctx, p)
+			files[k], err = s.w.whole(ctx, place)
 		}
 		if err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("sample %q", p.path), fault.NoOffset)
+			return nil, fault.WithPart(err, fmt.Sprintf("sample %q", place.path), fault.NoOffset)
 		}
 	}
 	return files, nil
@@ -196,16 +196,16 @@ func (s *shardSet) array(ctx context.Context, p place) ([]byte, error) {
 
 // whole returns all bytes of a file.
 func (w *writer) whole(ctx context.Context, p place) ([]byte, error) {
-	l, err := load(ctx, w.o.Opener, &w.levels[p.level].content[p.row])
+	loaded, err := load(ctx, w.o.Opener, &w.levels[p.level].content[p.row])
 	if err != nil {
 		return nil, err
 	}
-	if l.r == nil {
-		return l.keep(), nil
+	if loaded.r == nil {
+		return loaded.keep(), nil
 	}
-	data := make([]byte, l.size) // the file has them
-	err = l.r.ReadAt(ctx, data, 0)
-	if cerr := l.close(); err == nil {
+	data := make([]byte, loaded.size) // the file has them
+	err = loaded.r.ReadAt(ctx, data, 0)
+	if cerr := loaded.close(); err == nil {
 		err = cerr
 	}
 	return data, err

@@ -152,15 +152,15 @@ func (o *objects) own(ctx context.Context) error {
 
 // clear removes all objects of the prefix but unfinishedName.
 func (o *objects) clear(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(requests)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(requests)
 	err := o.store.List(ctx, o.prefix, func(uri string) error {
 		if uri != o.prefix+unfinishedName {
-			g.Go(func() error { return o.store.Delete(ctx, uri) })
+			group.Go(func() error { return o.store.Delete(ctx, uri) })
 		}
 		return ctx.Err()
 	})
-	return errors.Join(g.Wait(), err)
+	return errors.Join(group.Wait(), err)
 }
 
 // abort removes the objects of a failed run, unless another run has begun. It removes the object that makes it a
@@ -217,12 +217,12 @@ func (o *objects) large(w *writer, name string, size int64, write func(f archive
 
 // object writes an object of about size bytes in pieces.
 func (w *writer) object(ctx context.Context, uri string, size int64, write func(f archiveFile) error) error {
-	f, err := w.o.Store.Create(ctx, uri, size)
+	object, err := w.o.Store.Create(ctx, uri, size)
 	if err != nil {
 		return err
 	}
-	if err := write(f); err != nil {
-		return errors.Join(err, f.Abort())
+	if err := write(object); err != nil {
+		return errors.Join(err, object.Abort())
 	}
-	return f.Commit()
+	return object.Commit()
 }

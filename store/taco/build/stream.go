@@ -116,16 +116,16 @@ func (s *stream) write(ctx context.Context, k, row int, path string, sample *Sam
 		}
 		return nil
 	}
-	l, err := s.load(ctx, sample, path)
+	loaded, err := s.load(ctx, sample, path)
 	if err != nil {
 		return err
 	}
-	err = s.put(place{k, row, path}, l)
-	if cerr := l.close(); err == nil {
+	err = s.put(place{k, row, path}, loaded)
+	if cerr := loaded.close(); err == nil {
 		err = cerr
 	}
 	s.w.result.Files++
-	s.w.result.Bytes += l.size
+	s.w.result.Bytes += loaded.size
 	return err
 }
 
@@ -140,16 +140,16 @@ func (s *stream) finish(ctx context.Context, c Collection, columns []*tables.Tab
 	if len(columns) != len(s.w.levels) {
 		return fmt.Errorf("columns of %d levels for %d", len(columns), len(s.w.levels))
 	}
-	for k, l := range s.w.levels {
-		if columns[k].Len() != len(l.ids) {
-			return fmt.Errorf("level %d has %d rows of columns for %d samples", k, columns[k].Len(), len(l.ids))
+	for k, level := range s.w.levels {
+		if columns[k].Len() != len(level.ids) {
+			return fmt.Errorf("level %d has %d rows of columns for %d samples", k, columns[k].Len(), len(level.ids))
 		}
 		var check schema
 		check.types = map[string]tables.Type{}
-		if err := check.add(columns[k], l.ids[0]); err != nil {
+		if err := check.add(columns[k], level.ids[0]); err != nil {
 			return err
 		}
-		l.columns = columns[k]
+		level.columns = columns[k]
 	}
 	s.w.levels[len(s.w.levels)-1].first = nil
 	return s.w.typed(ctx)

@@ -23,12 +23,12 @@ type chunkRows struct {
 
 // add adds the tiles of a file whose bytes begin at an offset of the container.
 func (c *chunkRows) add(ctx context.Context, levels []*level, p place, l *loaded, at int64) error {
-	x, err := tiles(ctx, l, inHistogram(p))
+	index, err := tiles(ctx, l, inHistogram(p))
 	if err != nil {
 		return fault.WithPart(err, fmt.Sprintf("sample %q", p.path), fault.NoOffset)
 	}
 	id, root := levels[p.level].ids[p.row], rootOf(levels, p.level, p.row)
-	for k, r := range taco.FileOrder(x) {
+	for k, r := range taco.FileOrder(index) {
 		c.ids, c.roots = append(c.ids, id+"::"+strconv.Itoa(k)), append(c.roots, root)
 		c.offs, c.sizes = append(c.offs, at+r.Off), append(c.sizes, r.Len)
 	}

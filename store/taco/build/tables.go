@@ -12,23 +12,23 @@ import (
 
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.
 func (w *writer) settle(ctx context.Context) error {
-	for _, l := range w.levels {
+	for _, level := range w.levels {
 		var names []string
 		var vectors []*tables.Vector
-		for i, column := range encode.Fitted(ctx, l.columns) {
-			values, err := l.columns.At(ctx, i)
+		for i, column := range encode.Fitted(ctx, level.columns) {
+			values, err := level.columns.At(ctx, i)
 			if err != nil {
 				return err
 			}
 			names, vectors = append(names, column.Name), append(vectors, values)
 		}
-		types := make([]string, len(l.ids))
+		types := make([]string, len(level.ids))
 		for i := range types {
-			types[i] = kindName(l.folders[i])
+			types[i] = kindName(level.folders[i])
 		}
 		names = append([]string{taco2.ColumnID, taco2.ColumnType}, names...)
-		vectors = append([]*tables.Vector{tables.NewStrings(l.ids, nil), tables.NewStrings(types, nil)}, vectors...)
-		l.columns = tables.FromVectors(names, vectors)
+		vectors = append([]*tables.Vector{tables.NewStrings(level.ids, nil), tables.NewStrings(types, nil)}, vectors...)
+		level.columns = tables.FromVectors(names, vectors)
 	}
 	return nil
 }
@@ -45,23 +45,23 @@ func (l *level) places() *tables.Table {
 
 // consolidated returns the table of METADATA of a level.
 func (w *writer) consolidated(k int) *tables.Table {
-	l := w.levels[k]
-	current, parents := make([]int64, len(l.ids)), make([]int64, len(l.ids))
+	level := w.levels[k]
+	current, parents := make([]int64, len(level.ids)), make([]int64, len(level.ids))
 	for i := range current {
-		current[i], parents[i] = int64(i), int64(l.parents[i])
+		current[i], parents[i] = int64(i), int64(level.parents[i])
 	}
-	table := tables.Join(l.columns, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
+	table := tables.Join(level.columns, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
 		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
-	if l.spans != nil {
-		table = tables.Join(table, l.places())
+	if level.spans != nil {
+		table = tables.Join(table, level.places())
 	}
 	if k == 0 {
 		return table
 	}
-	relative := make([]string, len(l.ids))
+	relative := make([]string, len(level.ids))
 	for i := range relative {
 		relative[i] = path(w.levels, k, i)
-		if l.folders[i] {
+		if level.folders[i] {
 			relative[i] += "/"
 		}
 	}
@@ -71,7 +71,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
 func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
-	l, below := w.levels[k], w.levels[k+1]
+	level, below := w.levels[k], w.levels[k+1]
 	joined := below.columns
 	if below.spans != nil {
 		joined = tables.Join(joined, below.places())
@@ -85,7 +85,7 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 	return inorder.Do(ctx, len(rows), w.o.Workers,
 		func(ctx context.Context, i int) ([]byte, error) {
 			var mine []int
-			for c := l.first[rows[i]]; c < l.first[rows[i]+1]; c++ {
+			for c := level.first[rows[i]]; c < level.first[rows[i]+1]; c++ {
 				mine = append(mine, int(c))
 			}
 			var b bytes.Buffer

@@ -34,15 +34,15 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	t := &tortillaWriter{w: w, patched: newPatched(f)}
-	for k, l := range w.levels {
-		l.spans = make([]span, len(l.ids))
-		t.formats = append(t.formats, make([]string, len(l.ids)))
+	for k, level := range w.levels {
+		level.spans = make([]span, len(level.ids))
+		t.formats = append(t.formats, make([]string, len(level.ids)))
 		enc, err := t.encoder(ctx, k)
 		if err != nil {
 			return err
 		}
 		t.encoders = append(t.encoders, enc)
-		for i, id := range l.ids {
+		for i, id := range level.ids {
 			if isPadding(id) {
 				return fault.New(fault.Unsupported, fmt.Sprintf("sample %q", path(w.levels, k, i)), fault.NoOffset,
 					"is padding, which a Tortilla has none of")
@@ -159,26 +159,26 @@ func formatOf(head []byte) string {
 
 // leave ends the innermost Tortilla with its table, and keeps its header to be written later.
 func (t *tortillaWriter) leave(ctx context.Context) error {
-	b := t.open[len(t.open)-1]
+	blob := t.open[len(t.open)-1]
 	t.open = t.open[:len(t.open)-1]
-	k := b.level + 1
+	k := blob.level + 1
 	l := t.w.levels[k]
 	lo, hi := 0, len(l.ids)
-	if b.level >= 0 {
-		lo, hi = int(t.w.levels[b.level].first[b.row]), int(t.w.levels[b.level].first[b.row+1])
+	if blob.level >= 0 {
+		lo, hi = int(t.w.levels[blob.level].first[blob.row]), int(t.w.levels[blob.level].first[blob.row+1])
 		t.w.result.Folders++
 	}
-	footer, err := t.footer(ctx, b, lo, hi)
+	footer, err := t.footer(ctx, blob, lo, hi)
 	if err != nil {
 		return err
 	}
-	head := append(make([]byte, 0, t.headBytes(b.level)), tortillaMagic...)
+	head := append(make([]byte, 0, t.headBytes(blob.level)), tortillaMagic...)
 	partitions := int64(1)
-	if b.level < 0 {
+	if blob.level < 0 {
 		partitions = max(1, int64(t.w.partitions))
 	}
-	numbers := []int64{footer.off - b.at, footer.size, partitions}
-	if b.level < 0 && t.w.o.Form.old() {
+	numbers := []int64{footer.off - blob.at, footer.size, partitions}
+	if blob.level < 0 && t.w.o.Form.old() {
 		copy(head[:2], tacoMagic)
 		place, err := t.describe()
 		if err != nil {
@@ -189,12 +189,12 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	for _, n := range numbers {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))
 	}
-	if err := t.patch(b.at, head); err != nil {
+	if err := t.patch(blob.at, head); err != nil {
 		return err
 	}
-	if b.level >= 0 {
-		t.w.levels[b.level].spans[b.row] = span{b.at, t.at() - b.at}
-		t.formats[b.level][b.row] = "TORTILLA"
+	if blob.level >= 0 {
+		t.w.levels[blob.level].spans[blob.row] = span{blob.at, t.at() - blob.at}
+		t.formats[blob.level][blob.row] = "TORTILLA"
 	}
 	return nil
 }
@@ -254,13 +254,13 @@ func (t *tortillaWriter) columns(k int) *tables.Table {
 
 // table returns rows of level k with the columns of a Tortilla.
 func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []span) (*tables.Table, error) {
-	l := t.w.levels[k]
+	level := t.w.levels[k]
 	ids, formats := make([]string, len(rows)), make([]string, len(rows))
 	offs, sizes := make([]int64, len(rows)), make([]int64, len(rows))
 	var named *tables.Vector // the formats that the source declares
-	if l.columns.Index(tortillaFormat) >= 0 {
+	if level.columns.Index(tortillaFormat) >= 0 {
 		var err error
-		if named, err = l.columns.Column(ctx, tortillaFormat); err != nil {
+		if named, err = level.columns.Column(ctx, tortillaFormat); err != nil {
 			return nil, err
 		}
 		if named.Kind() != tables.String {
@@ -268,9 +268,9 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 		}
 	}
 	for i, row := range rows {
-		ids[i], formats[i] = l.ids[row], t.formats[k][row]
+		ids[i], formats[i] = level.ids[row], t.formats[k][row]
 		offs[i], sizes[i] = spans[i].off, spans[i].size
-		if named != nil && !l.folders[row] && !named.Null(row) && named.Str(row) != "TORTILLA" {
+		if named != nil && !level.folders[row] && !named.Null(row) && named.Str(row) != "TORTILLA" {
 			formats[i] = named.Str(row)
 		}
 	}
@@ -284,21 +284,21 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 // chain writes the tables of a streaming TACO, each with the place of the next, and returns the place of the first, the
 // table of level 0. They are written from the last to the first, because the place of the next must be known.
 func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
-	c, n := &t.chunks, len(t.chunks.ids)
+	chunkRows, n := &t.chunks, len(t.chunks.ids)
 	formats := make([]string, n)
 	for i := range formats {
 		formats[i] = "BYTES"
 	}
-	next, err := t.link(ctx, streamed(c.ids, c.roots, formats, c.offs, c.sizes), span{})
+	next, err := t.link(ctx, streamed(chunkRows.ids, chunkRows.roots, formats, chunkRows.offs, chunkRows.sizes), span{})
 	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
-		l := t.w.levels[k]
-		rows := make([]int, len(l.ids))
-		roots := make([]string, len(l.ids))
+		level := t.w.levels[k]
+		rows := make([]int, len(level.ids))
+		roots := make([]string, len(level.ids))
 		for i := range rows {
 			rows[i], roots[i] = i, rootOf(t.w.levels, k, i)
 		}
 		var table *tables.Table
-		if table, err = t.table(ctx, k, rows, l.spans); err == nil {
+		if table, err = t.table(ctx, k, rows, level.spans); err == nil {
 			table = tables.Join(table, tables.FromVectors([]string{tortillaRoot},
 				[]*tables.Vector{tables.NewStrings(roots, nil)}))
 			next, err = t.link(ctx, table, next)

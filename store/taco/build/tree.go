@@ -66,7 +66,7 @@ func pit(levels []*level) *taco2.PIT {
 	}
 	starts := []int32{0}
 	for k := 1; k < len(levels); k++ {
-		up, l := levels[k-1], levels[k]
+		up, level := levels[k-1], levels[k]
 		var below []int32
 		for _, row := range starts {
 			if !up.folders[row] {
@@ -74,9 +74,9 @@ func pit(levels []*level) *taco2.PIT {
 			}
 			pitFolder := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
 			for c := up.first[row]; c < up.first[row+1]; c++ {
-				pitFolder.Type, pitFolder.ID = append(pitFolder.Type, kindName(l.folders[c])), append(pitFolder.ID,
-					l.ids[c])
-				if l.folders[c] {
+				pitFolder.Type, pitFolder.ID = append(pitFolder.Type, kindName(level.folders[c])), append(pitFolder.ID,
+					level.ids[c])
+				if level.folders[c] {
 					below = append(below, c)
 				}
 			}

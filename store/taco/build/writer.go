@@ -66,11 +66,11 @@ func (w *writer) order() []place {
 
 // leaves appends the files of a row.
 func (w *writer) leaves(all []place, p place) []place {
-	l := w.levels[p.level]
-	if !l.folders[p.row] {
+	level := w.levels[p.level]
+	if !level.folders[p.row] {
 		return append(all, p)
 	}
-	for c := l.first[p.row]; c < l.first[p.row+1]; c++ {
+	for c := level.first[p.row]; c < level.first[p.row+1]; c++ {
 		all = w.leaves(all, place{p.level + 1, int(c), p.path + "/" + w.levels[p.level+1].ids[c]})
 	}
 	return all
@@ -140,16 +140,16 @@ func (w *writer) add(added []*tables.Table) error {
 		if table == nil {
 			continue
 		}
-		l := w.levels[k]
-		if table.Len() != len(l.ids) {
+		level := w.levels[k]
+		if table.Len() != len(level.ids) {
 			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				table.Len(), len(l.ids))
+				table.Len(), len(level.ids))
 		}
 		s := schema{types: map[string]tables.Type{}}
 		if err := s.addLevel(table, k); err != nil {
 			return err
 		}
-		l.columns = replaced(l.columns, table)
+		level.columns = replaced(level.columns, table)
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 // zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each
 // holds the places of the rows below it, then the tables of levels, and COLLECTION.json.
 func (w *writer) zip(ctx context.Context, f archiveFile) error {
-	a := newArchive(f)
+	archive := newArchive(f)
 	if w.work != nil {
-		a = w.work.archive(f)
+		archive = w.work.archive(f)
 	}
-	head, err := a.reserve()
+	head, err := archive.reserve()
 	if err != nil {
 		return err
 	}
@@ -24,14 +24,14 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 		}
 		target := &level.spans[p.row]
 		if l.kept {
-			*target, err = a.skip(dataFolder+p.path, l.size, l.crc, l.size > wholeBytes)
+			*target, err = archive.skip(dataFolder+p.path, l.size, l.crc, l.size > wholeBytes)
 			return err
 		}
 		if l.r == nil {
-			*target, err = a.add(dataFolder+p.path, l.bytes, l.crc)
+			*target, err = archive.add(dataFolder+p.path, l.bytes, l.crc)
 			return err
 		}
-		*target, err = a.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
+		*target, err = archive.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
 		return err
 	})
 	for _, l := range w.levels {
@@ -43,11 +43,11 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	places, err := w.metadata(ctx, a)
+	places, err := w.metadata(ctx, archive)
 	if err != nil {
 		return err
 	}
-	return a.close(head, places)
+	return archive.close(head, places)
 }
 
 // metadata writes the tables of folders and of levels, and COLLECTION.json. It returns the places of the latter.

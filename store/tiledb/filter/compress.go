@@ -10,11 +10,11 @@ import (
 // decompress undoes a compressor. Its metadata replaced the metadata of the filters before it, which is
 // compressed in front of the data.
 func (d *Decoder) decompress(id ID, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
-	p, err := readParts(meta, 8)
+	parts, err := readParts(meta, 8)
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.each(&p, dst, data, final, func(_ int, dst, src []byte) error { return d.expand(id, dst, src, e) })
+	return d.each(&parts, dst, data, final, func(_ int, dst, src []byte) error { return d.expand(id, dst, src, e) })
 }
 
 // expand fills dst from one compressed part. The capacity of dst past its length may be

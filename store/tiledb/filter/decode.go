@@ -414,15 +414,15 @@ func (d *Decoder) decrypt(dst, meta, data []byte, final int) (m, out []byte, err
 		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the tile is encrypted and there is no key")
 	}
 	const iv, tag = 12, 16
-	p, err := readParts(meta, 8+iv+tag)
+	parts, err := readParts(meta, 8+iv+tag)
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.each(&p, dst, data, final, func(i int, dst, src []byte) error {
+	return d.each(&parts, dst, data, final, func(i int, dst, src []byte) error {
 		if len(src) != len(dst) {
 			return corrupt("", "part %d has %d bytes, encrypted %d", i, len(dst), len(src))
 		}
-		h := p.at(i)[8:]
+		h := parts.at(i)[8:]
 		d.wet = append(append(d.wet[:0], src...), h[iv:]...)
 		plain, err := d.key.Open(d.wet[:0], h[:iv], d.wet, nil)
 		if err != nil {

@@ -44,16 +44,16 @@ func (d *Decoder) Strings(dst, offs, src []byte, p Pipeline, e Elem) error {
 		clear(offs)
 		return nil
 	}
-	c, _, err := nextChunk(src, 8)
+	chunk, _, err := nextChunk(src, 8)
 	if err != nil {
 		return err
 	}
 	d.plan(p, e)
-	meta, data := c.meta, c.data
+	meta, data := chunk.meta, chunk.data
 	for i := len(d.steps) - 1; i > 0; i-- {
 		// The strings may be stored in more bytes than they have, together with their offsets.
 		if meta, data, err = d.undo(d.steps[i], nil, meta, data, len(dst)+len(offs)); err != nil {
-			return fault.WithPart(err, "chunk 0", int64(c.off))
+			return fault.WithPart(err, "chunk 0", int64(chunk.off))
 		}
 	}
 	var t stringTile
@@ -64,7 +64,7 @@ func (d *Decoder) Strings(dst, offs, src []byte, p Pipeline, e Elem) error {
 			err = t.words(dst, offs)
 		}
 	}
-	return fault.WithPart(fault.WithPart(err, p.Filters[0].ID.String(), fault.NoOffset), "chunk 0", int64(c.off))
+	return fault.WithPart(fault.WithPart(err, p.Filters[0].ID.String(), fault.NoOffset), "chunk 0", int64(chunk.off))
 }
 
 // stringTile is a tile of strings before its first filter is undone.

@@ -205,10 +205,10 @@ func Rows[T any](t testing.TB, dir string) []T {
 	}
 	defer file.Close()
 	var rows []T
-	d := json.NewDecoder(file)
-	for d.More() {
+	decoder := json.NewDecoder(file)
+	for decoder.More() {
 		var row T
-		if err := d.Decode(&row); err != nil {
+		if err := decoder.Decode(&row); err != nil {
 			t.Fatalf("%s row %d: %v", dir, len(rows), err)
 		}
 		rows = append(rows, row)

@@ -31,10 +31,10 @@ func NewLink(to string, roundTrip time.Duration, rate float64) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{Addr: ln.Addr().String(), to: to, delay: roundTrip / 2, rate: rate, listener: ln,
+	link := &Link{Addr: ln.Addr().String(), to: to, delay: roundTrip / 2, rate: rate, listener: ln,
 		conns: map[net.Conn]bool{}}
-	l.done.Go(l.accept)
-	return l, nil
+	link.done.Go(link.accept)
+	return link, nil
 }
 
 // Close cuts all connections.
@@ -104,10 +104,10 @@ func (l *Link) pass(to, from net.Conn, shaped bool) {
 	})
 	defer close(way)
 	for {
-		b := *packets.Get().(*[]byte)
-		n, err := from.Read(b)
+		data := *packets.Get().(*[]byte)
+		n, err := from.Read(data)
 		if n > 0 {
-			way <- packet{b[:n], l.due(n, shaped)}
+			way <- packet{data[:n], l.due(n, shaped)}
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {

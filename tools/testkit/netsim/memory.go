@@ -36,16 +36,16 @@ func (n *Network) NewServer() *Server {
 // DialContext connects to a server of the network: it is a field of http.Transport.
 func (n *Network) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	n.mu.Lock()
-	d := n.doors[addr]
+	door := n.doors[addr]
 	n.mu.Unlock()
-	if d == nil {
+	if door == nil {
 		return nil, fmt.Errorf("%s: no such server", addr)
 	}
 	ours, theirs := net.Pipe()
 	select {
-	case d.calls <- theirs:
+	case door.calls <- theirs:
 		return ours, nil
-	case <-d.shut:
+	case <-door.shut:
 		return nil, fmt.Errorf("%s: the server is closed", addr)
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -147,10 +147,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // wait returns after d, or when the request is cancelled.
 func (s *Server) wait(r *http.Request, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-t.C:
+	case <-timer.C:
 	case <-r.Context().Done():
 	case <-s.stop:
 	}

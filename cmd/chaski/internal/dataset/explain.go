@@ -203,10 +203,10 @@ func printRow(w io.Writer, r *dryrun.Row) {
 	for i := range r.Assets {
 		printAsset(w, &r.Assets[i])
 	}
-	for _, p := range r.Points {
-		fmt.Fprintf(w, "  %s: points of %s\n", console.OneLine(p.Field), console.OneLine(p.Array))
-		printRuns(w, p.Array, p.Runs)
-		if !p.Exact {
+	for _, points := range r.Points {
+		fmt.Fprintf(w, "  %s: points of %s\n", console.OneLine(points.Field), console.OneLine(points.Array))
+		printRuns(w, points.Array, points.Runs)
+		if !points.Exact {
 			fmt.Fprint(w, ", at most")
 		}
 		fmt.Fprintln(w)

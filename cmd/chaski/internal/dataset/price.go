@@ -61,10 +61,10 @@ func (p *price) of(epoch *dryrun.Work) *priceReport {
 	if !p.asked() {
 		return nil
 	}
-	w := epoch.Times(float64(p.epochs))
+	work := epoch.Times(float64(p.epochs))
 	r := &priceReport{PerGB: p.perGB, PerRequests: p.perRequests, Epochs: p.epochs}
-	r.Bytes, r.Requests = w.Bytes, w.Requests
-	r.Egress, r.Asking = float64(w.Bytes)/gigabyte*p.perGB, float64(w.Requests)/1000*p.perRequests
+	r.Bytes, r.Requests = work.Bytes, work.Requests
+	r.Egress, r.Asking = float64(work.Bytes)/gigabyte*p.perGB, float64(work.Requests)/1000*p.perRequests
 	r.Total = r.Egress + r.Asking
 	return r
 }

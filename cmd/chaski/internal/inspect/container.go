@@ -28,10 +28,10 @@ func printContainer(w io.Writer, c *survey.ContainerInfo) error {
 	for _, t := range c.Tasks {
 		s.line("task", "%s", console.Printable(t))
 	}
-	if x := c.Extent; x != nil {
-		s.line("extent", "%s", asJSON(x.Spatial))
-		if x.Temporal != nil {
-			s.line("times", "%s", console.Printable(asJSON(x.Temporal)))
+	if extentInfo := c.Extent; extentInfo != nil {
+		s.line("extent", "%s", asJSON(extentInfo.Spatial))
+		if extentInfo.Temporal != nil {
+			s.line("times", "%s", console.Printable(asJSON(extentInfo.Temporal)))
 		}
 	}
 	if c.Partitions > 1 {

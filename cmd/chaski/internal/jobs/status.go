@@ -96,10 +96,10 @@ func printStatus(w io.Writer, s *job.Status) error {
 		return err
 	}
 	printed := 0
-	for _, r := range s.Runs {
-		if r.State == job.Failed && printed < listed {
+	for _, run := range s.Runs {
+		if run.State == job.Failed && printed < listed {
 			printed++
-			fmt.Fprintf(w, "shard %d: %s\n", r.Shard, console.OneLine(r.Error))
+			fmt.Fprintf(w, "shard %d: %s\n", run.Shard, console.OneLine(run.Error))
 		}
 	}
 	return nil

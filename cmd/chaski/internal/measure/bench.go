@@ -52,10 +52,10 @@ also lays the chunks out as (b y x); float32 also casts, scales and offsets the 
 			if err := console.FirstError(f.check(), console.OneOf("stage", o.Stage, bench.Stages()...)); err != nil {
 				return err
 			}
-			p, progress := f.bar(env)
+			bar, progress := f.bar(env)
 			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
 			r, err := bench.Decode(cmd.Context(), paths, o)
-			p.Done()
+			bar.Done()
 			return f.print(env, r, err)
 		},
 	}
@@ -91,10 +91,10 @@ the class store, which only measures how fast memory is copied.`,
 			if err := console.AtLeast("max-output", o.MaxOutput, 1); err != nil {
 				return err
 			}
-			p, progress := f.bar(env)
+			bar, progress := f.bar(env)
 			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
 			r, err := bench.Frames(cmd.Context(), args[0], o)
-			p.Done()
+			bar.Done()
 			return f.print(env, r, err)
 		},
 	}
@@ -184,10 +184,10 @@ chaski; --python-path names the directory that has it.`,
 					return err
 				}
 			}
-			p, progress := f.bar(env)
+			bar, progress := f.bar(env)
 			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
 			r, err := bench.Stream(cmd.Context(), o)
-			p.Done()
+			bar.Done()
 			return f.print(env, r, err)
 		},
 	}

@@ -267,10 +267,10 @@ func (l *List) Records() []Record {
 
 // Write writes records as a list.
 func Write(w io.Writer, records []Record) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
 	for i := range records {
-		if err := e.Encode(&records[i]); err != nil {
+		if err := encoder.Encode(&records[i]); err != nil {
 			return err
 		}
 	}

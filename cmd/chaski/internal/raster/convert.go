@@ -182,12 +182,12 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	group.SetLimit(max(atOnce, 1))
 	var mu sync.Mutex
 	done := 0
-	for i, j := range jobs {
+	for i, conversion := range jobs {
 		if gctx.Err() != nil {
 			break
 		}
 		group.Go(func() error {
-			if err := crash.Call(func() error { return f.convert(gctx, env.Out, i, j) }); err != nil {
+			if err := crash.Call(func() error { return f.convert(gctx, env.Out, i, conversion) }); err != nil {
 				return err
 			}
 			if len(jobs) > 1 {

@@ -94,11 +94,11 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 // stacked returns one conversion of all rasters.
 func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
 	job := conversion{src: jobs[0].src, dst: f.out, step: -1}
-	for _, j := range jobs {
-		if j.images != nil {
-			return nil, console.Usagef("--stack is for rasters: %s is an array", j.src)
+	for _, conversion := range jobs {
+		if conversion.images != nil {
+			return nil, console.Usagef("--stack is for rasters: %s is an array", conversion.src)
 		}
-		job.stack = append(job.stack, j.src)
+		job.stack = append(job.stack, conversion.src)
 	}
 	if st, err := os.Stat(f.out); err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") {
 		return nil, console.Usagef("-o is %q: --stack writes one file", f.out)
@@ -158,21 +158,21 @@ func baseName(p string) string {
 // set. It looks before the first conversion, so that hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []conversion) error {
 	sources := map[string]string{}
-	for _, j := range jobs {
-		dst := pathname.Join(j.dst)
+	for _, conversion := range jobs {
+		dst := pathname.Join(conversion.dst)
 		if src, twice := sources[dst]; twice {
 			return console.Usagef("%s and %s would both become %s: convert them to different directories", src,
-				j.src, j.dst)
+				conversion.src, conversion.dst)
 		}
-		sources[dst] = j.src
+		sources[dst] = conversion.src
 		if f.overwrite {
 			continue
 		}
-		if _, err := os.Lstat(j.dst); err == nil {
+		if _, err := os.Lstat(conversion.dst); err == nil {
 			return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-				"exists; --overwrite replaces it"), j.dst)
+				"exists; --overwrite replaces it"), conversion.dst)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return console.FileError(j.dst, err)
+			return console.FileError(conversion.dst, err)
 		}
 	}
 	return nil

@@ -79,10 +79,11 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 		return nil
 	}
 	list := make([]frameOutput, len(outputs))
-	for i, o := range outputs {
-		list[i] = frameOutput{Type: o.Type.String(), Width: o.Width, Count: o.Count, SHA256: console.Sha256Hex(o.Data)}
-		if o.Type == openzl.String {
-			list[i].LensSHA256 = console.Sha256Hex(uint32s(o.Lens))
+	for i, output := range outputs {
+		list[i] = frameOutput{Type: output.Type.String(), Width: output.Width, Count: output.Count,
+			SHA256: console.Sha256Hex(output.Data)}
+		if output.Type == openzl.String {
+			list[i].LensSHA256 = console.Sha256Hex(uint32s(output.Lens))
 		}
 	}
 	return console.PrintJSON(env.Out, map[string]any{"outputs": list})

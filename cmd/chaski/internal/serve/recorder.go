@@ -73,10 +73,10 @@ func (r *recorder) add(e server.Engine, p planned, d shuffle.Draw, err error) {
 	rec := quarantine.New(e.Fingerprint(), err)
 	rec.Row, rec.Sample = &d.Row, &d.Sample
 	rec.ID, _ = p.ID(context.Background(), d.Dataset, d.Row) // without an id, the row identifies the sample
-	for _, s := range p.Sources() {
-		for _, i := range s.Datasets {
+	for _, sourceInfo := range p.Sources() {
+		for _, i := range sourceInfo.Datasets {
 			if i == d.Dataset {
-				rec.Source = s.Name
+				rec.Source = sourceInfo.Name
 			}
 		}
 	}

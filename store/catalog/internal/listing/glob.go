@@ -26,12 +26,12 @@ func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 // any number of directories, "[a-z]" one character (path.Match).
 func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictures bool) (*Listing, error) {
 	base, parts := splitLocal(pattern)
-	m, err := newMatcher(parts)
+	matcher, err := newMatcher(parts)
 	if err != nil {
 		return nil, err
 	}
 	listing := &Listing{Base: base, each: each, pictures: pictures}
-	err = listing.walk(ctx, listing.Base, r, m)
+	err = listing.walk(ctx, listing.Base, r, matcher)
 	switch {
 	case err == nil && listing.found == 0 && listing.passed > 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset,

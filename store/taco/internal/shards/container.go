@@ -163,13 +163,13 @@ func (c *Container) Entry(ctx context.Context, level, row int) (model.Entry, err
 	if err := c.check(level, row, len(c.files)); err != nil {
 		return model.Entry{}, err
 	}
-	f := &c.files[row]
-	s := &c.shards[f.shard]
-	entry := model.Entry{ID: c.names[f.name], Kind: model.File, URI: s.uri, Offset: f.off, Size: f.size,
+	file := &c.files[row]
+	s := &c.shards[file.shard]
+	entry := model.Entry{ID: c.names[file.name], Kind: model.File, URI: s.uri, Offset: file.off, Size: file.size,
 		Object: s.object,
 		Level:  1, Row: row}
-	if f.head >= 0 {
-		entry.Head = c.heads[f.head]
+	if file.head >= 0 {
+		entry.Head = c.heads[file.head]
 	}
 	return entry, nil
 }

@@ -42,12 +42,12 @@ const hashBytes = 1 << 20
 func (s *shard) verify(ctx context.Context, o source.Opener, r *model.Report) (err error) {
 	var sums []hash.Hash
 	var want []check
-	for _, c := range s.check {
-		if hashes[c.name] == nil {
-			r.Note("%s: the hash %s is not compared", s.uri, c.name)
+	for _, check := range s.check {
+		if hashes[check.name] == nil {
+			r.Note("%s: the hash %s is not compared", s.uri, check.name)
 			continue
 		}
-		sums, want = append(sums, hashes[c.name]()), append(want, c)
+		sums, want = append(sums, hashes[check.name]()), append(want, check)
 	}
 	if len(sums) == 0 {
 		return nil

@@ -43,7 +43,7 @@ func newLayout(s *indexShard) (*layout, error) {
 	l := &layout{names: s.Names, id: -1}
 	seen := map[string]bool{}
 	for i, name := range s.Names {
-		e, err := parseEncoding(s.Encodings[i], s.Sizes[i])
+		encoding, err := parseEncoding(s.Encodings[i], s.Sizes[i])
 		if err == nil && (seen[name] || strings.Trim(name, ".") == "" || strings.ContainsAny(name, "/\x00")) {
 			err = fault.New(fault.Corrupt, "", fault.NoOffset,
 				"its name is empty, only dots, there twice, or has / or NUL")
@@ -52,13 +52,13 @@ func newLayout(s *indexShard) (*layout, error) {
 			return nil, fault.WithPart(err, fmt.Sprintf("column %.200q", name), fault.NoOffset)
 		}
 		seen[name] = true
-		if e.size < 0 {
+		if encoding.size < 0 {
 			l.variable++
 		}
-		if name == columnID && !e.isFile {
+		if name == columnID && !encoding.isFile {
 			l.id = i
 		}
-		l.encodings = append(l.encodings, e)
+		l.encodings = append(l.encodings, encoding)
 	}
 	return l, nil
 }

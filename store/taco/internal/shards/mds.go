@@ -148,36 +148,36 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 	if err != nil {
 		return nil, err
 	}
-	x, err := readIndex(ctx, reader)
+	index, err := readIndex(ctx, reader)
 	if cerr := reader.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	layout, err := newLayout(x.Shards[0])
+	layout, err := newLayout(index.Shards[0])
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
 	var unpacked map[int]string
 	if unpack != nil {
-		if unpacked, err = x.unpackTo(ctx, o, dir, join, unpack); err != nil {
+		if unpacked, err = index.unpackTo(ctx, o, dir, join, unpack); err != nil {
 			return nil, err
 		}
 	}
-	uris := make([]string, len(x.Shards))
-	for i, s := range x.Shards {
+	uris := make([]string, len(index.Shards))
+	for i, s := range index.Shards {
 		if uris[i] = unpacked[i]; uris[i] == "" {
 			uris[i] = join(dir, s.Raw.Name)
 		}
 	}
 	c := &Container{opener: o, uri: dir, format: "MDS"}
 	return c, c.read(ctx, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
-		p.shard.check = x.Shards[i].Raw.checks()
-		return layout.read(ctx, p, r, x.Shards[i])
+		p.shard.check = index.Shards[i].Raw.checks()
+		return layout.read(ctx, p, r, index.Shards[i])
 	}, func(i int, err error) error {
-		z := x.Shards[i].Zip
-		if z == nil {
+		fileInfo := index.Shards[i].Zip
+		if fileInfo == nil {
 			return err
 		}
 		if fault.KindOf(err) == fault.NotFound {
@@ -186,7 +186,7 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 					"decompressed, with --form mds as MDS shards")
 		}
 		if unpacked[i] != "" || fault.KindOf(err) == fault.Unsupported {
-			err = fault.WithFile(err, join(dir, z.Name))
+			err = fault.WithFile(err, join(dir, fileInfo.Name))
 		}
 		return err
 	})
@@ -198,8 +198,8 @@ func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexSha
 		return fault.New(fault.Corrupt, "shard", fault.NoOffset, "%d bytes, and %d by %s", r.Size(), s.Raw.Bytes,
 			IndexName)
 	}
-	w := newWindow(ctx, p.shard.uri, r)
-	data, err := w.bytes(0, 4)
+	window := newWindow(ctx, p.shard.uri, r)
+	data, err := window.bytes(0, 4)
 	if err != nil {
 		return fault.WithPart(err, "header", 0)
 	}
@@ -207,7 +207,7 @@ func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexSha
 		return fault.New(fault.Corrupt, "header", 0, "%d samples, and %d by %s", n, s.Samples, IndexName)
 	}
 	// The table of offsets lies in the file, so that its size bounds the allocation.
-	if data, err = w.bytes(4, int(4*(s.Samples+1))); err != nil {
+	if data, err = window.bytes(4, int(4*(s.Samples+1))); err != nil {
 		return fault.WithPart(err, "offsets", 0)
 	}
 	offs := make([]uint32, s.Samples+1)
@@ -221,7 +221,7 @@ func (l *layout) read(ctx context.Context, p *part, r source.Reader, s *indexSha
 		least = offs[i]
 	}
 	for i := range int(s.Samples) {
-		if err := l.sample(w, p, i, int64(offs[i]), int64(offs[i+1])); err != nil {
+		if err := l.sample(window, p, i, int64(offs[i]), int64(offs[i+1])); err != nil {
 			return fault.WithPart(err, fmt.Sprintf("sample %d", i), fault.NoOffset)
 		}
 		if i%4096 == 0 && ctx.Err() != nil {
@@ -253,12 +253,12 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 		return fault.New(fault.Corrupt, "sizes", from, "the columns end at %d, and the sample at %d", end, to)
 	}
 	id, count := "", int32(0)
-	for i, e := range l.encodings {
+	for i, encoding := range l.encodings {
 		name, size := l.names[i], sizes[i]
-		if e.isFile {
+		if encoding.isFile {
 			f := file{name: p.name(name), off: pos, size: size, head: -1}
-			if e.array != nil {
-				head, n, err := e.array.read(w, pos, size)
+			if encoding.array != nil {
+				head, n, err := encoding.array.read(w, pos, size)
 				if err != nil {
 					return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
 				}
@@ -266,14 +266,14 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 			}
 			p.files, count = append(p.files, f), count+1
 		} else {
-			v, err := value(w, e, pos, size)
+			v, err := value(w, encoding, pos, size)
 			if err != nil {
 				return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
 			}
 			if i == l.id && v != nil {
 				id = fmt.Sprint(v)
 			} else if i != l.id {
-				p.columns.add(row, name, e.typ, v)
+				p.columns.add(row, name, encoding.typ, v)
 			}
 		}
 		pos += size

@@ -114,19 +114,19 @@ func (c *Container) join(parts []*part) error {
 	var size int64
 	c.first = []int32{0}
 	names, row := map[string]int32{}, int32(0)
-	for i, p := range parts {
-		if len(ids)+len(p.ids) > maxRows || len(c.files)+len(p.files) > maxRows {
+	for i, part := range parts {
+		if len(ids)+len(part.ids) > maxRows || len(c.files)+len(part.files) > maxRows {
 			return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
 		}
-		cols.join(&p.columns, len(ids))
-		ids = append(ids, p.ids...)
-		size += p.size
-		for _, n := range p.counts {
+		cols.join(&part.columns, len(ids))
+		ids = append(ids, part.ids...)
+		size += part.size
+		for _, n := range part.counts {
 			row += n
 			c.first = append(c.first, row)
 		}
-		rows := make([]int32, len(p.names))
-		for k, name := range p.names {
+		rows := make([]int32, len(part.names))
+		for k, name := range part.names {
 			n, ok := names[name]
 			if !ok {
 				n = int32(len(c.names))
@@ -136,15 +136,15 @@ func (c *Container) join(parts []*part) error {
 			rows[k] = n
 		}
 		heads := int32(len(c.heads))
-		c.heads = append(c.heads, p.heads...)
-		for _, f := range p.files {
-			f.shard, f.name = int32(i), rows[f.name]
-			if f.head >= 0 {
-				f.head += heads
+		c.heads = append(c.heads, part.heads...)
+		for _, file := range part.files {
+			file.shard, file.name = int32(i), rows[file.name]
+			if file.head >= 0 {
+				file.head += heads
 			}
-			c.files = append(c.files, f)
+			c.files = append(c.files, file)
 		}
-		c.shards = append(c.shards, p.shard)
+		c.shards = append(c.shards, part.shard)
 	}
 	if err := cols.tooMany(len(ids), size); err != nil {
 		return err
@@ -157,13 +157,13 @@ func (c *Container) join(parts []*part) error {
 	}
 	vectors := []*tables.Vector{tables.NewStrings(ids, nil), types(len(ids), model.Folder)}
 	taken := map[string]bool{columnID: true, columnType: true}
-	for _, k := range cols.list {
-		name := k.name
+	for _, column := range cols.list {
+		name := column.name
 		for taken[name] {
 			name = "source:" + name // as columns of tables are renamed that a container has itself
 		}
 		taken[name] = true
-		header, vectors = append(header, name), append(vectors, k.vector(len(ids)))
+		header, vectors = append(header, name), append(vectors, column.vector(len(ids)))
 	}
 	c.table = tables.FromVectors(header, vectors)
 	return nil

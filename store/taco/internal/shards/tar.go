@@ -51,12 +51,12 @@ func OpenTars(ctx context.Context, o source.Opener, name string, uris []string) 
 // readTar reads the members of a tar file. Members of a sample follow each other, and their names are equal up to the
 // first dot of the last element of the path.
 func readTar(ctx context.Context, p *part, r source.Reader) error {
-	w := newWindow(ctx, p.shard.uri, r)
-	in := tar.NewReader(w)
+	window := newWindow(ctx, p.shard.uri, r)
+	in := tar.NewReader(window)
 	known := map[string]bool{}
 	var s tarSample
 	for n := 0; ; n++ {
-		start := w.at
+		start := window.at
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -65,7 +65,7 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 			return tarFault(err, start)
 		}
 		key, ext, ok := tarName(header.Name)
-		if err := refuse(header, w.at, r.Size()); err != nil {
+		if err := refuse(header, window.at, r.Size()); err != nil {
 			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
 		}
 		if !ok || header.Typeflag != tar.TypeReg {
@@ -85,7 +85,7 @@ func readTar(ctx context.Context, p *part, r source.Reader) error {
 				"the sample %.200q has two members %.200q", key, ext)
 		}
 		s.seen[ext] = true
-		if err := s.add(p, in, ext, w.at, header.Size); err != nil {
+		if err := s.add(p, in, ext, window.at, header.Size); err != nil {
 			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
 		}
 		if err := ctx.Err(); err != nil {

@@ -30,11 +30,11 @@ func (x *index) unpackTo(ctx context.Context, o source.Opener, dir string, join 
 	to Unpack) (map[int]string, error) {
 	paths := map[int]string{}
 	folder := ""
-	for i, s := range x.Shards {
-		if s.Zip == nil {
+	for i, indexShard := range x.Shards {
+		if indexShard.Zip == nil {
 			continue
 		}
-		r, err := o.Open(ctx, join(dir, s.Raw.Name))
+		r, err := o.Open(ctx, join(dir, indexShard.Raw.Name))
 		if err == nil {
 			if err := r.Close(); err != nil {
 				return nil, err
@@ -53,8 +53,8 @@ func (x *index) unpackTo(ctx context.Context, o source.Opener, dir string, join 
 			}
 		}
 		paths[i] = filepath.Join(folder, fmt.Sprintf("shard.%05d.mds", i))
-		name := join(dir, s.Zip.Name)
-		if err := s.unpack(ctx, o, name, paths[i]); err != nil {
+		name := join(dir, indexShard.Zip.Name)
+		if err := indexShard.unpack(ctx, o, name, paths[i]); err != nil {
 			return nil, fault.WithFile(err, name)
 		}
 	}
@@ -68,12 +68,12 @@ func (s *indexShard) unpack(ctx context.Context, o source.Opener, name, path str
 		return err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return s.decompress(ctx, f, name, reader)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return s.decompress(ctx, file, name, reader)
 }
 
 // decompress writes the bytes of a compressed shard: no more than the index says, and an error if they are fewer.
@@ -86,9 +86,9 @@ func (s *indexShard) decompress(ctx context.Context, to io.Writer, name string, 
 		return fault.New(fault.Corrupt, "shard", fault.NoOffset, "%d bytes by %s: offsets in it have 32 bits",
 			s.Raw.Bytes, IndexName)
 	}
-	w := newWindow(ctx, name, r)
-	w.size = hashBytes
-	src, done, err := s.decoder(w)
+	window := newWindow(ctx, name, r)
+	window.size = hashBytes
+	src, done, err := s.decoder(window)
 	if err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (s *indexShard) decompress(ctx context.Context, to io.Writer, name string, 
 		}
 	}
 	switch {
-	case w.err != nil: // of reading, not of the bytes
-		return w.err
+	case window.err != nil: // of reading, not of the bytes
+		return window.err
 	case err != nil && isFile(err):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):

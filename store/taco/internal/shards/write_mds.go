@@ -52,10 +52,10 @@ func NewMDS(columns []Encoding, o Output) (*MDS, error) {
 		return nil, fault.New(fault.Limit, "shard", fault.NoOffset, "%d bytes: an MDS shard has less than 4 GiB",
 			o.Bytes)
 	}
-	for _, c := range columns {
-		e, err := encodingOf(c.Encoding)
+	for _, encoding := range columns {
+		e, err := encodingOf(encoding.Encoding)
 		if err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("column %q", c.Name), fault.NoOffset)
+			return nil, fault.WithPart(err, fmt.Sprintf("column %q", encoding.Name), fault.NoOffset)
 		}
 		var size *int64
 		if e.size >= 0 {

@@ -35,11 +35,11 @@ func (w *Tars) Add(key string, members []Member) error {
 	out := tar.NewWriter(&w.sample)
 	for _, member := range members {
 		// The epoch as the time, and no owner: the same samples give the same bytes.
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: key + "." + member.Ext, Size: int64(len(member.Bytes)),
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: key + "." + member.Ext, Size: int64(len(member.Bytes)),
 			Mode:    0o644,
 			ModTime: time.Unix(0, 0)}
-		if err := out.WriteHeader(h); err != nil {
-			return fault.Wrap(fault.Unsupported, fmt.Sprintf("member %q", h.Name), fault.NoOffset, err)
+		if err := out.WriteHeader(header); err != nil {
+			return fault.Wrap(fault.Unsupported, fmt.Sprintf("member %q", header.Name), fault.NoOffset, err)
 		}
 		if _, err := out.Write(member.Bytes); err != nil {
 			return err

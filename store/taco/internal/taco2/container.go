@@ -289,11 +289,11 @@ func (c *Container) IDColumn() string { return ColumnID }
 func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.level(ctx, k)
+	level, err := c.level(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	return l.tbl, nil
+	return level.tbl, nil
 }
 
 func partOf(k int) string { return "level" + strconv.Itoa(k) }
@@ -312,21 +312,21 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if c.levels[k] != nil {
 		return c.levels[k], nil
 	}
-	p := c.places[k]
-	file, err := c.readerLocked(ctx, p.uri)
+	place := c.places[k]
+	file, err := c.readerLocked(ctx, place.uri)
 	if err != nil {
 		return nil, err
 	}
-	if p.span.size == 0 {
-		p.span.size = file.Size()
+	if place.span.size == 0 {
+		place.span.size = file.Size()
 	}
-	table, err := tables.Read(ctx, file, p.span.off, p.span.size, c.limits.Table)
+	table, err := tables.Read(ctx, file, place.span.off, place.span.size, c.limits.Table)
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	if limit := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(table.Len()) > limit {
+	if limit := min(maxRows, fewRows+rowsPerByte*place.span.size); int64(table.Len()) > limit {
 		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", table.Len(), limit, p.span.size), k)
+			"%d rows, but at most %d fit into %d bytes", table.Len(), limit, place.span.size), k)
 	}
 	l := &level{tbl: table}
 	if l.ids, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {

@@ -18,26 +18,26 @@ import (
 func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.level(ctx, k)
+	level, err := c.level(ctx, k)
 	if err != nil {
 		return false, err
 	}
-	return isPadding(l.ids.Str(row)), nil
+	return isPadding(level.ids.Str(row)), nil
 }
 
 // Entry implements model.Container.
 func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.level(ctx, k)
+	level, err := c.level(ctx, k)
 	if err != nil {
 		return model.Entry{}, err
 	}
-	if row < 0 || row >= l.tbl.Len() {
-		return model.Entry{}, c.row(fault.NotFound, k, row, "rows 0 to %d are there", l.tbl.Len()-1)
+	if row < 0 || row >= level.tbl.Len() {
+		return model.Entry{}, c.row(fault.NotFound, k, row, "rows 0 to %d are there", level.tbl.Len()-1)
 	}
-	entry := model.Entry{ID: l.ids.Str(row), Level: k, Row: row}
-	if l.ids.Null(row) {
+	entry := model.Entry{ID: level.ids.Str(row), Level: k, Row: row}
+	if level.ids.Null(row) {
 		return entry, c.row(fault.Corrupt, k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
@@ -45,7 +45,7 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	if model.Climbs(entry.ID) {
 		return entry, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", entry.ID)
 	}
-	switch t := l.types.Bytes(row); string(t) {
+	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
 		entry.Kind = model.File
 	case "FOLDER":
@@ -58,7 +58,7 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	case folder:
 		err = c.folderEntry(ctx, &entry)
 	default:
-		err = c.zipEntry(ctx, l, &entry)
+		err = c.zipEntry(ctx, level, &entry)
 	}
 	return entry, err
 }
@@ -85,16 +85,17 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 	if e.URI, err = c.sourceOf(l, e.Level, e.Row); err != nil {
 		return err
 	}
-	s, err := c.span(l, e.Level, e.Row)
+	span, err := c.span(l, e.Level, e.Row)
 	if err != nil {
 		return err
 	}
 	if c.kind == zipFile {
-		if size := c.object.Size; s.off < int64(zipDataAt) || !s.in(size) {
-			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", s.size, s.off, size)
+		if size := c.object.Size; span.off < int64(zipDataAt) || !span.in(size) {
+			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", span.size, span.off,
+				size)
 		}
 	}
-	e.Offset, e.Size, e.Object = s.off, s.size, c.object
+	e.Offset, e.Size, e.Object = span.off, span.size, c.object
 	return nil
 }
 
@@ -130,11 +131,11 @@ func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 	var ids []string
 	for {
-		l, err := c.level(ctx, k)
+		level, err := c.level(ctx, k)
 		if err != nil {
 			return "", err
 		}
-		id := l.ids.Str(row)
+		id := level.ids.Str(row)
 		if what := BadID(id); what != "" {
 			return "", c.row(fault.Corrupt, k, row, "id %q %s", id, what)
 		}
@@ -143,10 +144,10 @@ func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 			slices.Reverse(ids)
 			return strings.Join(ids, "/"), nil
 		}
-		if l, err = c.linked(ctx, k); err != nil {
+		if level, err = c.linked(ctx, k); err != nil {
 			return "", err
 		}
-		row = int(l.parents[row])
+		row = int(level.parents[row])
 		k--
 	}
 }
@@ -154,31 +155,31 @@ func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 // settle decides whether the offsets of a level can be trusted, and replaces those that cannot.
 // c.mu is held.
 func (c *Container) settle(ctx context.Context, k int) error {
-	l := c.levels[k]
-	if l.trusted {
+	level := c.levels[k]
+	if level.trusted {
 		return nil
 	}
 	var err error
-	if l.offsets, err = c.column(ctx, l.tbl, k, ColumnOffset, tables.Int64); err != nil {
+	if level.offsets, err = c.column(ctx, level.tbl, k, ColumnOffset, tables.Int64); err != nil {
 		return err
 	}
-	if l.sizes, err = c.column(ctx, l.tbl, k, ColumnSize, tables.Int64); err != nil {
+	if level.sizes, err = c.column(ctx, level.tbl, k, ColumnSize, tables.Int64); err != nil {
 		return err
 	}
 	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
 	// differ.
 	if k > 0 {
-		doubtful, err := c.doubtful(ctx, l, k)
+		doubtful, err := c.doubtful(ctx, level, k)
 		if err != nil {
 			return err
 		}
 		if len(doubtful) > 0 {
-			if err := c.replace(ctx, l, k, doubtful); err != nil {
+			if err := c.replace(ctx, level, k, doubtful); err != nil {
 				return err
 			}
 		}
 	}
-	l.trusted = true
+	level.trusted = true
 	return nil
 }
 
@@ -212,19 +213,19 @@ func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]b
 // doubtNames adds the source files whose folders of a level are not in byte order, with or without
 // a separator at the end.
 func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
-	l := c.levels[k]
+	level := c.levels[k]
 	last, source := "", ""
-	for i := range l.tbl.Len() {
-		if string(l.types.Bytes(i)) != "FOLDER" {
+	for i := range level.tbl.Len() {
+		if string(level.types.Bytes(i)) != "FOLDER" {
 			continue
 		}
-		if !l.sameSource(i, source) {
-			source, last = l.source(i), ""
+		if !level.sameSource(i, source) {
+			source, last = level.source(i), ""
 		}
 		if doubtful[source] {
 			continue
 		}
-		path := l.ids.Str(i)
+		path := level.ids.Str(i)
 		if k > 0 {
 			var err error
 			if path, err = c.path(ctx, k, i); err != nil {

@@ -52,20 +52,20 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 			values[f.name] = decoded(doc[f.name])
 		}
 	}
-	for _, f := range extensions {
-		v := values[f.name]
-		namespace, _, some := strings.Cut(f.name, ":")
+	for _, field := range extensions {
+		v := values[field.name]
+		namespace, _, some := strings.Cut(field.name, ":")
 		if v != nil {
-			f.is(c, f.name, v)
-		} else if some && f.need {
+			field.is(c, field.name, v)
+		} else if some && field.need {
 			missing := func(name string) bool { return values[name] == nil }
 			others := slices.DeleteFunc(ExtensionMembers(namespace), missing)
 			if len(others) > 0 {
-				c.bad("%s is missing: %s needs it", f.name, others[0])
+				c.bad("%s is missing: %s needs it", field.name, others[0])
 			}
 		}
-		if list, ok := values[Counts[f.name]].([]any); ok && v != nil && fmt.Sprint(v) != fmt.Sprint(len(list)) {
-			c.bad("%s is %s: %s has %d", f.name, shown(v), Counts[f.name], len(list))
+		if list, ok := values[Counts[field.name]].([]any); ok && v != nil && fmt.Sprint(v) != fmt.Sprint(len(list)) {
+			c.bad("%s is %s: %s has %d", field.name, shown(v), Counts[field.name], len(list))
 		}
 	}
 	return all
@@ -182,13 +182,13 @@ func list(unique string, members ...field) rule {
 
 // object checks the members of an object. Others may be there.
 func object(c checker, at string, o map[string]any, members []field) {
-	for _, f := range members {
-		v, name := o[f.name], at+"."+f.name
+	for _, field := range members {
+		v, name := o[field.name], at+"."+field.name
 		switch {
-		case f.need && empty(v):
+		case field.need && empty(v):
 			c.bad("%s is missing or empty", name)
 		case v != nil:
-			f.is(c, name, v)
+			field.is(c, name, v)
 		}
 	}
 }

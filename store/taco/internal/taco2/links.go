@@ -15,11 +15,11 @@ func (c *Container) Parents(ctx context.Context, k int) ([]int32, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.linked(ctx, k)
+	level, err := c.linked(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	return l.parents, nil
+	return level.parents, nil
 }
 
 // Children implements model.Container.

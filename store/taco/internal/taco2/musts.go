@@ -162,13 +162,13 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 				len(declared), k, len(folders))
 			return
 		}
-		up, l := c.levels[k-1], c.levels[k]
+		up, level := c.levels[k-1], c.levels[k]
 		var below []int32
 		for i, folder := range folders {
 			var types, ids []string
 			for _, row := range up.rows[up.first[folder]:up.first[folder+1]] {
-				types, ids = append(types, string(l.types.Bytes(int(row)))), append(ids, l.ids.Str(int(row)))
-				if string(l.types.Bytes(int(row))) == "FOLDER" {
+				types, ids = append(types, string(level.types.Bytes(int(row)))), append(ids, level.ids.Str(int(row)))
+				if string(level.types.Bytes(int(row))) == "FOLDER" {
 					below = append(below, row)
 				}
 			}

@@ -64,7 +64,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.level(ctx, k)
+	level, err := c.level(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -73,18 +73,18 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 			return err
 		}
 	}
-	r.Rows += int64(l.tbl.Len())
+	r.Rows += int64(level.tbl.Len())
 	var relative *tables.Vector
-	if l.tbl.Index(ColumnRelative) >= 0 {
-		if relative, err = c.column(ctx, l.tbl, k, ColumnRelative, tables.String); err != nil {
+	if level.tbl.Index(ColumnRelative) >= 0 {
+		if relative, err = c.column(ctx, level.tbl, k, ColumnRelative, tables.String); err != nil {
 			return err
 		}
 	}
-	for i := range l.tbl.Len() {
+	for i := range level.tbl.Len() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.verifyRow(ctx, l, k, i); err != nil {
+		if err := c.verifyRow(ctx, level, k, i); err != nil {
 			return err
 		}
 		if relative != nil && !relative.Null(i) {
@@ -93,7 +93,7 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 			}
 		}
 	}
-	return c.verifySiblings(l, k)
+	return c.verifySiblings(level, k)
 }
 
 func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
@@ -166,10 +166,10 @@ func (c *Container) verifySiblings(l *level, k int) error {
 func (c *Container) verifyTrees(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.levels[0]
+	level := c.levels[0]
 	model := -1
-	for i := range l.tbl.Len() {
-		if isPadding(l.ids.Str(i)) {
+	for i := range level.tbl.Len() {
+		if isPadding(level.ids.Str(i)) {
 			continue
 		}
 		if model < 0 {
@@ -188,9 +188,9 @@ func (c *Container) verifyTrees(ctx context.Context) error {
 
 // sameTree compares the trees below two rows of a level.
 func (c *Container) sameTree(k, a, b int, top bool) error {
-	l := c.levels[k]
+	level := c.levels[k]
 	if !top {
-		ida, idb := l.ids.Str(a), l.ids.Str(b)
+		ida, idb := level.ids.Str(a), level.ids.Str(b)
 		if isPadding(ida) || isPadding(idb) {
 			return nil
 		}
@@ -198,13 +198,13 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
 		}
 	}
-	if ta, tb := l.types.Str(a), l.types.Str(b); ta != tb {
+	if ta, tb := level.types.Str(a), level.types.Str(b); ta != tb {
 		return c.row(fault.Corrupt, k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
 	}
-	if l.first == nil {
+	if level.first == nil {
 		return nil
 	}
-	ca, cb := l.rows[l.first[a]:l.first[a+1]], l.rows[l.first[b]:l.first[b+1]]
+	ca, cb := level.rows[level.first[a]:level.first[a+1]], level.rows[level.first[b]:level.first[b+1]]
 	if len(ca) != len(cb) {
 		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb),
 			len(ca))
@@ -224,10 +224,10 @@ func (c *Container) compareSchemas(r *model.Report) {
 		r.Note("COLLECTION.json has no taco:pit_schema")
 		return
 	}
-	l := c.levels[0]
-	if int64(l.tbl.Len()) != pit.Root.N || l.tbl.Len() > 0 && l.types.Str(0) != pit.Root.Type {
+	level := c.levels[0]
+	if int64(level.tbl.Len()) != pit.Root.N || level.tbl.Len() > 0 && level.types.Str(0) != pit.Root.Type {
 		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", pit.Root.N,
-			pit.Root.Type, l.tbl.Len())
+			pit.Root.Type, level.tbl.Len())
 	}
 	if n := pit.Levels(); n != len(c.places) {
 		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))

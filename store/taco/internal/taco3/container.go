@@ -87,16 +87,17 @@ type level struct {
 func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string, r source.Reader,
 	head []byte, l model.Limits) (model.Container, error) {
 	object := source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	x, tail, err := readIndex(ctx, r, head)
+	index, tail, err := readIndex(ctx, r, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
-	if x.profile == profileFlat {
-		return openFlat(ctx, uri, tail, object, x, l)
+	if index.profile == profileFlat {
+		return openFlat(ctx, uri, tail, object, index, l)
 	}
-	container := &Container{opener: o, join: join, format: ZIPFormat, uri: uri, index: x, object: object, reader: tail,
+	container := &Container{opener: o, join: join, format: ZIPFormat, uri: uri, index: index, object: object,
+		reader: tail,
 		limits: l}
-	place, ok := x.spans[collectionName]
+	place, ok := index.spans[collectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
 	} else {
@@ -254,16 +255,16 @@ func (c *Container) joinDepth(depth int) error {
 	var tbls []*tables.Table
 	var ids, types []string
 	apart := c.apart(depth)
-	for _, l := range c.byDepth[depth] {
-		ids = append(ids, l.ids...)
-		tbls = append(tbls, l.tbl.Rename(func(name string) string {
+	for _, level := range c.byDepth[depth] {
+		ids = append(ids, level.ids...)
+		tbls = append(tbls, level.tbl.Rename(func(name string) string {
 			if apart[name] {
-				return LevelColumn(l.name, name)
+				return LevelColumn(level.name, name)
 			}
 			return name
 		}))
-		for i := range l.ids {
-			types = append(types, c.kind(l, i).String())
+		for i := range level.ids {
+			types = append(types, c.kind(level, i).String())
 		}
 	}
 	stored := tbls[0]
@@ -354,12 +355,12 @@ func (c *Container) Children(ctx context.Context, depth, row int) ([]int32, erro
 		return nil, err
 	}
 	var rows []int32
-	for _, l := range c.byDepth[depth+1] {
-		if l.above != above {
+	for _, level := range c.byDepth[depth+1] {
+		if level.above != above {
 			continue
 		}
-		for _, k := range l.rows[l.first[i]:l.first[i+1]] {
-			rows = append(rows, int32(l.base)+k)
+		for _, k := range level.rows[level.first[i]:level.first[i+1]] {
+			rows = append(rows, int32(level.base)+k)
 		}
 	}
 	return rows, nil
@@ -369,25 +370,25 @@ func (c *Container) Children(ctx context.Context, depth, row int) ([]int32, erro
 func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, i, err := c.at(ctx, depth, row)
+	level, i, err := c.at(ctx, depth, row)
 	if err != nil {
 		return model.Entry{}, err
 	}
 	if depth == 0 {
-		ids, err := c.column(ctx, l, columnID, tables.String)
+		ids, err := c.column(ctx, level, columnID, tables.String)
 		if err != nil {
 			return model.Entry{}, err
 		}
 		if ids.Null(i) {
-			return model.Entry{}, c.inRow(l, i, "id is null")
+			return model.Entry{}, c.inRow(level, i, "id is null")
 		}
 		return model.Entry{ID: ids.Str(i), Kind: model.Folder, Row: row}, nil
 	}
-	entry := model.Entry{ID: l.ids[i], Kind: c.kind(l, i), Level: depth, Row: row}
+	entry := model.Entry{ID: level.ids[i], Kind: c.kind(level, i), Level: depth, Row: row}
 	if entry.Kind == model.Folder {
 		return entry, nil
 	}
-	return entry, c.place(l, i, &entry)
+	return entry, c.place(level, i, &entry)
 }
 
 // place sets where the bytes of a file are.

@@ -21,14 +21,14 @@ func (c *Container) read(ctx context.Context, depth int) error {
 	}
 	for _, levels := range c.byDepth[:depth+1] {
 		rows := 0
-		for _, l := range levels {
-			if l.tbl == nil {
-				if err := c.readLevel(ctx, l); err != nil {
-					return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+		for _, level := range levels {
+			if level.tbl == nil {
+				if err := c.readLevel(ctx, level); err != nil {
+					return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
 				}
 			}
-			l.base = rows
-			rows += l.tbl.Len()
+			level.base = rows
+			rows += level.tbl.Len()
 		}
 		if rows > math.MaxInt32 {
 			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
@@ -206,17 +206,17 @@ func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.itemLevel(it)
-	if err := c.read(ctx, l.depth); err != nil {
+	level := c.itemLevel(it)
+	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
 	}
-	sequence := &model.Sequence{Most: it.most, Level: l.depth, Rows: c.rowsOf(l, it)}
+	sequence := &model.Sequence{Most: it.most, Level: level.depth, Rows: c.rowsOf(level, it)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
-			if it.number(l.ids[row]) != k {
+			if it.number(level.ids[row]) != k {
 				sequence.Rows[sample] = nil
 			}
-			rows[k] = l.base + row
+			rows[k] = level.base + row
 		}
 	}
 	return sequence, nil
@@ -226,10 +226,10 @@ func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence,
 func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.levels {
-		if l.name == name {
-			err = c.read(ctx, l.depth)
-			return l.tbl, l.depth, l.base, err
+	for _, level := range c.levels {
+		if level.name == name {
+			err = c.read(ctx, level.depth)
+			return level.tbl, level.depth, level.base, err
 		}
 	}
 	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,

@@ -160,10 +160,10 @@ func (i *item) parse(path string) error {
 	}
 	last := parts[len(parts)-1]
 	i.entry, i.folder, i.name = path, strings.Join(parts[:len(parts)-1], "/"), last
-	if m := sequencePattern.FindStringSubmatch(last); m != nil {
-		i.name, i.suffix = m[1], m[4]
-		i.least, _ = strconv.Atoi(m[2]) // nine digits
-		i.most, _ = strconv.Atoi(m[3])
+	if names := sequencePattern.FindStringSubmatch(last); names != nil {
+		i.name, i.suffix = names[1], names[4]
+		i.least, _ = strconv.Atoi(names[2]) // nine digits
+		i.most, _ = strconv.Atoi(names[3])
 		if i.least < 1 || i.most < i.least {
 			return bad(fmt.Sprintf("has from %d to %d files: it must have at least 1", i.least, i.most))
 		}
@@ -186,11 +186,11 @@ func (i *item) parse(path string) error {
 // distinct checks that no two children of a folder can have one name, also where case does not count.
 func distinct(members []member) error {
 	seen := map[string]bool{}
-	for _, m := range members {
-		name := strings.ToLower(m.folder[strings.LastIndexByte(m.folder, '/')+1:])
-		if m.item != nil {
-			name = strings.ToLower(m.item.name)
-			if m.item.sequence() {
+	for _, member := range members {
+		name := strings.ToLower(member.folder[strings.LastIndexByte(member.folder, '/')+1:])
+		if member.item != nil {
+			name = strings.ToLower(member.item.name)
+			if member.item.sequence() {
 				name += "*" // no name has it
 			}
 		}

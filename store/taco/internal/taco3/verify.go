@@ -29,11 +29,11 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range c.levels {
-		if err := errors.Join(ctx.Err(), c.verifySchema(l)); err != nil {
-			return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+	for _, level := range c.levels {
+		if err := errors.Join(ctx.Err(), c.verifySchema(level)); err != nil {
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
 		}
-		r.Rows += int64(l.tbl.Len())
+		r.Rows += int64(level.tbl.Len())
 	}
 	if err := c.verifySources(ctx); err != nil {
 		return fault.WithFile(err, c.uri)
@@ -129,31 +129,32 @@ func (c *Container) verifySources(ctx context.Context) error {
 
 // verifyRows compares the rows of all levels with taco:structure.
 func (c *Container) verifyRows(ctx context.Context) error {
-	for _, l := range c.levels {
-		current, err := typed(ctx, l.tbl, columnCurrent, tables.Uint64)
+	for _, level := range c.levels {
+		current, err := typed(ctx, level.tbl, columnCurrent, tables.Uint64)
 		if err != nil {
-			return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
 		}
-		for i := range l.tbl.Len() {
+		for i := range level.tbl.Len() {
 			if current.Null(i) || current.Int(i) != int64(i) {
-				return c.inRow(l, i, "%s is not the number of the row", columnCurrent)
+				return c.inRow(level, i, "%s is not the number of the row", columnCurrent)
 			}
 			// Readers find the rows of a folder by the parent alone, but go on in order.
-			if l.above != nil && i > 0 && l.parents[i] < l.parents[i-1] {
-				return c.inRow(l, i, "its parent is %d: it follows a row of %d", l.parents[i], l.parents[i-1])
+			if level.above != nil && i > 0 && level.parents[i] < level.parents[i-1] {
+				return c.inRow(level, i, "its parent is %d: it follows a row of %d", level.parents[i],
+					level.parents[i-1])
 			}
 		}
 	}
 	if err := c.verifySamples(ctx); err != nil {
 		return err
 	}
-	for _, l := range c.levels[1:] {
-		members := c.coll.structure.members[l.folder]
-		for p := range l.above.tbl.Len() {
+	for _, level := range c.levels[1:] {
+		members := c.coll.structure.members[level.folder]
+		for p := range level.above.tbl.Len() {
 			if p%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := c.verifyChildren(l, p, members); err != nil {
+			if err := c.verifyChildren(level, p, members); err != nil {
 				return err
 			}
 		}
@@ -163,32 +164,32 @@ func (c *Container) verifyRows(ctx context.Context) error {
 
 // verifySamples checks the rows of the level of samples.
 func (c *Container) verifySamples(ctx context.Context) error {
-	l := c.levels[0]
-	paths, err := typed(ctx, l.tbl, columnRelative, tables.String)
+	level := c.levels[0]
+	paths, err := typed(ctx, level.tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
 	}
-	ids, err := typed(ctx, l.tbl, columnID, tables.String)
+	ids, err := typed(ctx, level.tbl, columnID, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, l.name, 0), c.uri)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
 	}
-	if l.tbl.Len() == 0 {
-		return fault.WithFile(corrupt(l.name, "there are no samples"), c.uri)
+	if level.tbl.Len() == 0 {
+		return fault.WithFile(corrupt(level.name, "there are no samples"), c.uri)
 	}
-	seen := make(map[string]bool, l.tbl.Len())
+	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
-	for i := range l.tbl.Len() {
-		if l.sources != nil && i > 0 && l.sources.Str(i) != l.sources.Str(i-1) {
+	for i := range level.tbl.Len() {
+		if level.sources != nil && i > 0 && level.sources.Str(i) != level.sources.Str(i-1) {
 			number = 0
 		}
 		id := ids.Str(i)
 		switch {
 		case ids.Null(i) || strings.TrimSpace(id) == "":
-			return c.inRow(l, i, "the id is empty")
+			return c.inRow(level, i, "the id is empty")
 		case seen[id]:
-			return c.inRow(l, i, "another sample has the id %.80q, too", id)
+			return c.inRow(level, i, "another sample has the id %.80q, too", id)
 		case paths.Null(i) || paths.Str(i) != strconv.Itoa(number):
-			return c.inRow(l, i, "%s is %.80q: it must be %d", columnRelative, paths.Str(i), number)
+			return c.inRow(level, i, "%s is %.80q: it must be %d", columnRelative, paths.Str(i), number)
 		}
 		seen[id] = true
 		number++
@@ -214,23 +215,24 @@ func (c *Container) verifyChildren(l *level, p int, members []member) error {
 		}
 		return false
 	}
-	for _, m := range members {
+	for _, member := range members {
 		switch {
-		case m.item == nil:
-			if name := m.folder[strings.LastIndexByte(m.folder, '/')+1:]; !expect(name) {
-				return c.inRow(above, p, "lacks the folder %s", m.folder)
+		case member.item == nil:
+			if name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]; !expect(name) {
+				return c.inRow(above, p, "lacks the folder %s", member.folder)
 			}
-		case !m.item.sequence():
-			if !expect(m.item.name) {
-				return c.inRow(above, p, "lacks the file %s", m.item.path)
+		case !member.item.sequence():
+			if !expect(member.item.name) {
+				return c.inRow(above, p, "lacks the file %s", member.item.path)
 			}
 		default:
 			n := 0
-			for n < m.item.most && expect(m.item.file(n)) {
+			for n < member.item.most && expect(member.item.file(n)) {
 				n++
 			}
-			if n < m.item.least {
-				return c.inRow(above, p, "has %d files of %s in a row: it must have %d", n, m.item.entry, m.item.least)
+			if n < member.item.least {
+				return c.inRow(above, p, "has %d files of %s in a row: it must have %d", n, member.item.entry,
+					member.item.least)
 			}
 		}
 	}
@@ -252,25 +254,26 @@ func (c *Container) verifyValues(ctx context.Context) error {
 	if err != nil {
 		return fault.WithFile(err, c.uri)
 	}
-	for _, l := range c.levels[1:] {
-		for i := range l.tbl.Len() {
+	for _, level := range c.levels[1:] {
+		for i := range level.tbl.Len() {
 			paths := top
-			if l.above.above != nil {
-				paths = l.above.paths
+			if level.above.above != nil {
+				paths = level.above.paths
 			}
-			p := int(l.parents[i])
-			if l.paths.Str(i) != paths.Str(p)+"/"+l.ids[i] {
-				return c.inRow(l, i, "%s is %.80q: its parent's is %.80q", columnRelative, l.paths.Str(i), paths.Str(p))
+			p := int(level.parents[i])
+			if level.paths.Str(i) != paths.Str(p)+"/"+level.ids[i] {
+				return c.inRow(level, i, "%s is %.80q: its parent's is %.80q", columnRelative, level.paths.Str(i),
+					paths.Str(p))
 			}
-			if l.sources != nil && (l.sources.Null(i) || l.sources.Str(i) != l.above.sources.Str(p)) {
-				return c.inRow(l, i, "%s is another than its parent's", columnSource)
+			if level.sources != nil && (level.sources.Null(i) || level.sources.Str(i) != level.above.sources.Str(p)) {
+				return c.inRow(level, i, "%s is another than its parent's", columnSource)
 			}
-			if c.kind(l, i) == model.File {
-				if err := c.place(l, i, &model.Entry{}); err != nil {
+			if c.kind(level, i) == model.File {
+				if err := c.place(level, i, &model.Entry{}); err != nil {
 					return err
 				}
-			} else if l.offsets != nil && !(l.offsets.Null(i) && l.sizes.Null(i)) {
-				return c.inRow(l, i, "a folder has %s or %s", columnOffset, columnSize)
+			} else if level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i)) {
+				return c.inRow(level, i, "a folder has %s or %s", columnOffset, columnSize)
 			}
 		}
 	}
@@ -280,12 +283,12 @@ func (c *Container) verifyValues(ctx context.Context) error {
 // verifyFiles checks that DATA of a directory has the files of the rows, and no others.
 func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 	named := map[string]bool{}
-	for _, l := range c.levels[1:] {
-		for i := range l.tbl.Len() {
-			if c.kind(l, i) == model.Folder {
+	for _, level := range c.levels[1:] {
+		for i := range level.tbl.Len() {
+			if c.kind(level, i) == model.Folder {
 				continue
 			}
-			uri := c.join(c.base, "DATA/"+l.paths.Str(i))
+			uri := c.join(c.base, "DATA/"+level.paths.Str(i))
 			file, err := c.opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
@@ -297,7 +300,7 @@ func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 			if size == 0 {
 				return fault.WithFile(corrupt("file", "has no bytes"), uri)
 			}
-			named[l.paths.Str(i)] = true
+			named[level.paths.Str(i)] = true
 			r.Files++
 			r.Bytes += size
 		}
@@ -379,24 +382,24 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int64, from string,
 	rep *model.Report) error {
 	rows := map[string]span{} // places by the name of the entry
-	for _, l := range c.levels[1:] {
-		for i := range l.tbl.Len() {
-			if c.kind(l, i) == model.File && (from == "" || l.sources.Str(i) == from) {
-				rows["DATA/"+l.paths.Str(i)] = span{l.offsets.Int(i), l.sizes.Int(i)}
+	for _, level := range c.levels[1:] {
+		for i := range level.tbl.Len() {
+			if c.kind(level, i) == model.File && (from == "" || level.sources.Str(i) == from) {
+				rows["DATA/"+level.paths.Str(i)] = span{level.offsets.Int(i), level.sizes.Int(i)}
 			}
 		}
 	}
-	x := c.index
+	index := c.index
 	if from != "" {
 		var err error
-		if x, err = indexOf(ctx, r); err != nil {
+		if index, err = indexOf(ctx, r); err != nil {
 			return err
 		}
 	}
-	for name, place := range x.spans {
+	for name, place := range index.spans {
 		rows[name] = place
 	}
-	return fault.WithFile(verifyZIP(ctx, r, size, x, rows, rep), c.uri)
+	return fault.WithFile(verifyZIP(ctx, r, size, index, rows, rep), c.uri)
 }
 
 // indexOf reads the index of a cozip.
@@ -429,32 +432,34 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 	}
 	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.off, b.off) })
 	end, left, listed, buffer := int64(0), len(places), 0, make([]byte, 1<<20)
-	for _, f := range entries {
-		place, named := places[f.Name]
-		n, off := int64(f.CompressedSize64), f.off
+	for _, zipEntry := range entries {
+		place, named := places[zipEntry.Name]
+		n, off := int64(zipEntry.CompressedSize64), zipEntry.off
 		switch {
-		case f.Method != zip.Store || f.Flags&(1|8) != 0 || f.CompressedSize64 != f.UncompressedSize64:
-			return fault.New(fault.Corrupt, "entry "+f.Name, off, "is not stored as it is")
-		case f.Name == indexName, f.Name == paddingName:
+		case zipEntry.Method != zip.Store || zipEntry.Flags&(1|8) != 0 ||
+			zipEntry.CompressedSize64 != zipEntry.UncompressedSize64:
+			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "is not stored as it is")
+		case zipEntry.Name == indexName, zipEntry.Name == paddingName:
 		case !named || place.off != off || place.size != n:
-			return fault.New(fault.Corrupt, "entry "+f.Name, off, "has %d bytes: tables and index say otherwise", n)
+			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "has %d bytes: tables and index say otherwise",
+				n)
 		default:
 			left--
-			if _, is := x.spans[f.Name]; is {
+			if _, is := x.spans[zipEntry.Name]; is {
 				listed++
 				break
 			}
 			if listed > 0 && x.profile == profileTACO {
-				return fault.New(fault.Corrupt, "entry "+f.Name, off, "stands behind the tables")
+				return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "stands behind the tables")
 			}
 			rep.Files++
 			rep.Bytes += n
 		}
-		if off-int64(30+len(f.Name)) != end && f.Name != indexName {
-			return fault.New(fault.Corrupt, "entry "+f.Name, off, "does not follow the entry before it")
+		if off-int64(30+len(zipEntry.Name)) != end && zipEntry.Name != indexName {
+			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "does not follow the entry before it")
 		}
 		end = off + n
-		if err := checkCRC(ctx, f, buffer); err != nil {
+		if err := checkCRC(ctx, zipEntry, buffer); err != nil {
 			return err
 		}
 	}
@@ -517,11 +522,11 @@ func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
 
 // Verify implements model.Container.
 func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
-	x, err := indexOf(ctx, f.reader)
+	index, err := indexOf(ctx, f.reader)
 	if err != nil {
 		return fault.WithFile(err, f.uri)
 	}
-	places := map[string]span{metadataName: x.spans[metadataName]}
+	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
 		entry, err := f.Entry(ctx, 0, i)
 		if err != nil {
@@ -534,5 +539,5 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 		places[entry.ID] = span{entry.Offset, entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
-	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, x, places, r), f.uri)
+	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.uri)
 }

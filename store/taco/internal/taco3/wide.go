@@ -62,17 +62,17 @@ func (w *wideTable) add(name string, t tables.Type, load func(context.Context) (
 
 // item adds the columns of an entry of the structure.
 func (w *wideTable) item(it *item) {
-	l := w.c.itemLevel(it)
+	level := w.c.itemLevel(it)
 	text := tables.Type{Kind: tables.String}
-	w.column(l, it, "location", text, func(context.Context) (*tables.Vector, error) {
-		places := make([]string, l.tbl.Len())
+	w.column(level, it, "location", text, func(context.Context) (*tables.Vector, error) {
+		places := make([]string, level.tbl.Len())
 		uri, path := "", "" // of the last row: most rows lie in one object
 		for row := range places {
-			entry := model.Entry{ID: l.ids[row], Level: l.depth, Row: l.base + row}
-			if w.c.kind(l, row) == model.Folder {
+			entry := model.Entry{ID: level.ids[row], Level: level.depth, Row: level.base + row}
+			if w.c.kind(level, row) == model.Folder {
 				continue
 			}
-			if err := w.c.place(l, row, &entry); err != nil {
+			if err := w.c.place(level, row, &entry); err != nil {
 				return nil, err
 			}
 			if entry.URI != uri {
@@ -82,12 +82,12 @@ func (w *wideTable) item(it *item) {
 		}
 		return tables.NewStrings(places, nil), nil
 	})
-	for k, col := range l.tbl.Columns() {
+	for k, col := range level.tbl.Columns() {
 		field, is := strings.CutPrefix(col.Name, "rumi:")
-		files := w.c.coll.metadata[l.name][col.Name].Files
+		files := w.c.coll.metadata[level.name][col.Name].Files
 		if is && (files == nil || slices.Contains(files, it.entry)) {
-			w.column(l, it, field, col.Type, func(ctx context.Context) (*tables.Vector, error) {
-				return l.tbl.At(ctx, k)
+			w.column(level, it, field, col.Type, func(ctx context.Context) (*tables.Vector, error) {
+				return level.tbl.At(ctx, k)
 			})
 		}
 	}
@@ -144,10 +144,10 @@ func (c *Container) kept(name string, t tables.Type,
 // single returns the value of the one row of each sample, null for a sample without it.
 func single(v *tables.Vector, rows [][]int) (*tables.Vector, error) {
 	pick := make([]int, len(rows))
-	for i, r := range rows {
+	for i, numbers := range rows {
 		pick[i] = -1 // takes null
-		if len(r) > 0 {
-			pick[i] = r[0]
+		if len(numbers) > 0 {
+			pick[i] = numbers[0]
 		}
 	}
 	return v.Take(pick)

@@ -30,11 +30,11 @@ type Layout struct{ s *structure }
 
 // NewLayout checks the paths of a taco:structure.
 func NewLayout(paths []string) (*Layout, error) {
-	s, err := parseStructure(paths)
+	structure, err := parseStructure(paths)
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{s}, nil
+	return &Layout{structure}, nil
 }
 
 // Level is a level of a Layout: its name ("sample", "children", "children/before"), and the folder whose children it
@@ -69,11 +69,11 @@ func (l *Layout) Order(folder string, names []string) (order []int, wrong string
 		}
 		return ok
 	}
-	for _, m := range l.s.members[folder] {
-		if m.item == nil || !m.item.sequence() {
-			name := m.folder[strings.LastIndexByte(m.folder, '/')+1:]
-			if m.item != nil {
-				name = m.item.name
+	for _, member := range l.s.members[folder] {
+		if member.item == nil || !member.item.sequence() {
+			name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]
+			if member.item != nil {
+				name = member.item.name
 			}
 			if !take(name) {
 				return nil, name
@@ -81,11 +81,11 @@ func (l *Layout) Order(folder string, names []string) (order []int, wrong string
 			continue
 		}
 		n := 0
-		for n < m.item.most && take(m.item.file(n)) {
+		for n < member.item.most && take(member.item.file(n)) {
 			n++
 		}
-		if n < m.item.least {
-			return nil, m.item.file(n)
+		if n < member.item.least {
+			return nil, member.item.file(n)
 		}
 	}
 	for _, name := range names { // in this order, so that the error is always the same

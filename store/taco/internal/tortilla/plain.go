@@ -70,16 +70,16 @@ func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
 		return nil, err
 	}
 	// Samples mostly have the same structure, so that the first nested ones tell the depth.
-	for b := c.root; b != nil; {
-		i := b.nextFolder(0)
+	for blob := c.root; blob != nil; {
+		i := blob.nextFolder(0)
 		if i < 0 {
 			break
 		}
-		kid, err := c.kid(ctx, b, i)
+		kid, err := c.kid(ctx, blob, i)
 		if err != nil {
 			return nil, err
 		}
-		b = kid
+		blob = kid
 	}
 	return c, nil
 }
@@ -115,11 +115,11 @@ func (b *blob) part() string {
 func (b *blob) check() error {
 	var spans []span
 	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
-		s, err := b.span(i)
+		span, err := b.span(i)
 		if err != nil {
 			return fault.WithPart(err, b.part(), fault.NoOffset)
 		}
-		spans = append(spans, s)
+		spans = append(spans, span)
 	}
 	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.off-y.off, -1), 1)) })
 	for i := 1; i < len(spans); i++ {
@@ -132,20 +132,20 @@ func (b *blob) check() error {
 
 // read reads a nested Tortilla. It needs no lock.
 func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
-	s, err := b.span(i)
+	span, err := b.span(i)
 	if err != nil {
 		return nil, fault.WithPart(err, b.part(), fault.NoOffset)
 	}
-	kid := &blob{at: s, level: b.level + 1, parent: b, row: i, kids: map[int]*blob{}, first: -1}
+	kid := &blob{at: span, level: b.level + 1, parent: b, row: i, kids: map[int]*blob{}, first: -1}
 	if kid.level >= maxDepth {
-		return nil, fault.New(fault.Limit, kid.part(), s.off, "more than %d levels", maxDepth)
+		return nil, fault.New(fault.Limit, kid.part(), span.off, "more than %d levels", maxDepth)
 	}
-	r := &within{c.requests, s}
-	head := make([]byte, min(headerSize, s.size))
+	r := &within{c.requests, span}
+	head := make([]byte, min(headerSize, span.size))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, fault.WithPart(err, kid.part(), fault.NoOffset)
 	}
-	h, err := ParseHeader(head, s.size)
+	h, err := ParseHeader(head, span.size)
 	if err == nil {
 		kid.rows, err = readRows(ctx, r, h.Footer, c.limits, "")
 	}
@@ -153,7 +153,7 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 		err = kid.check()
 	}
 	if err != nil {
-		return nil, fault.WithPart(err, kid.part(), s.off)
+		return nil, fault.WithPart(err, kid.part(), span.off)
 	}
 	return kid, nil
 }
@@ -259,14 +259,14 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 		})
 	}
 	_ = g.Wait() // the first error by row is returned below, not the first in time
-	for n, k := range kids {
+	for n, blob := range kids {
 		if errs[n] != nil {
 			return nil, errs[n]
 		}
-		if k.parent.kids[k.row] != nil {
+		if blob.parent.kids[blob.row] != nil {
 			continue
 		}
-		if err := c.take(k); err != nil {
+		if err := c.take(blob); err != nil {
 			return nil, err
 		}
 	}
@@ -400,11 +400,11 @@ func (c *plain) Parents(ctx context.Context, level int) ([]int32, error) {
 func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, i, err := c.at(ctx, level, row)
-	if err != nil || !b.folder(i) {
+	blob, i, err := c.at(ctx, level, row)
+	if err != nil || !blob.folder(i) {
 		return nil, c.fail(err)
 	}
-	k, err := c.kid(ctx, b, i)
+	k, err := c.kid(ctx, blob, i)
 	if err != nil {
 		return nil, c.fail(err)
 	}
@@ -424,17 +424,17 @@ func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
-	b, i, err := c.at(ctx, level, row)
+	blob, i, err := c.at(ctx, level, row)
 	if err == nil {
-		err = b.fill(&entry, i)
+		err = blob.fill(&entry, i)
 	}
 	var s span
 	if err == nil {
-		s, err = b.span(i)
+		s, err = blob.span(i)
 	}
 	if err != nil {
-		if b != nil {
-			err = fault.WithPart(err, b.part(), fault.NoOffset)
+		if blob != nil {
+			err = fault.WithPart(err, blob.part(), fault.NoOffset)
 		}
 		return model.Entry{}, c.fail(err)
 	}
@@ -446,11 +446,11 @@ func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) 
 func (c *plain) ID(ctx context.Context, level, row int) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, i, err := c.at(ctx, level, row)
+	blob, i, err := c.at(ctx, level, row)
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	return b.ids.Bytes(i), nil
+	return blob.ids.Bytes(i), nil
 }
 
 // FinalRow implements model.Lazy.
@@ -460,14 +460,14 @@ func (c *plain) FinalRow(ctx context.Context, level, row int) (int, error) {
 	if level == 0 || row < provisional {
 		return row, nil
 	}
-	b, i, err := c.at(ctx, level, row)
+	blob, i, err := c.at(ctx, level, row)
 	if err == nil {
 		err = c.walk(ctx)
 	}
 	if err != nil {
 		return 0, c.fail(err)
 	}
-	return int(b.first) + i, nil
+	return int(blob.first) + i, nil
 }
 
 // Verify implements model.Container. It checks the header, and of every level the ids (unique among
@@ -480,13 +480,13 @@ func (c *plain) Verify(ctx context.Context, r *model.Report) error {
 	}
 	splits := 0
 	for _, level := range c.levels {
-		for _, b := range level {
-			n, err := b.verify(ctx, nil)
+		for _, blob := range level {
+			n, err := blob.verify(ctx, nil)
 			if err == nil {
-				err = b.places(r)
+				err = blob.places(r)
 			}
 			if err != nil {
-				return c.fail(fault.WithPart(err, b.part(), fault.NoOffset))
+				return c.fail(fault.WithPart(err, blob.part(), fault.NoOffset))
 			}
 			splits += n
 		}
@@ -498,7 +498,7 @@ func (c *plain) Verify(ctx context.Context, r *model.Report) error {
 // places checks and counts the places of the samples.
 func (b *blob) places(r *model.Report) error {
 	for i := range b.len() {
-		s, err := b.span(i)
+		span, err := b.span(i)
 		if err != nil {
 			return err
 		}
@@ -506,7 +506,7 @@ func (b *blob) places(r *model.Report) error {
 			r.Folders++
 		} else {
 			r.Files++
-			r.Bytes += s.size
+			r.Bytes += span.size
 		}
 	}
 	r.Rows += int64(b.len())

@@ -72,18 +72,18 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			return nil, fault.WithPart(err, part+" pointer", fault.NoOffset)
 		}
 		part = "footer table " + strconv.Itoa(len(tables))
-		t, err := readRows(ctx, f.requests, next, f.limits, part)
+		rows, err := readRows(ctx, f.requests, next, f.limits, part)
 		if err != nil {
 			return nil, err
 		}
-		if t.roots == nil {
+		if rows.roots == nil {
 			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off,
 				"is missing or does not have strings")
 		}
-		if pointer, ok = t.tbl.Meta(pointerKey); !ok {
+		if pointer, ok = rows.tbl.Meta(pointerKey); !ok {
 			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is missing: a chain ends with NULL")
 		}
-		tables, c.chain = append(tables, t), append(c.chain, next)
+		tables, c.chain = append(tables, rows), append(c.chain, next)
 	}
 	n := len(tables) - 1
 	if n < 1 {
@@ -166,11 +166,11 @@ func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.linked(ctx, level)
+	links, err := c.linked(ctx, level)
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	return l.parents, nil
+	return links.parents, nil
 }
 
 // Children implements model.Container.
@@ -180,15 +180,15 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, err := c.linked(ctx, level+1)
+	links, err := c.linked(ctx, level+1)
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	if row < 0 || row+1 >= len(l.first) {
+	if row < 0 || row+1 >= len(links.first) {
 		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
 			fault.NoOffset, "does not exist"))
 	}
-	return l.rows[l.first[row]:l.first[row+1]], nil
+	return links.rows[links.first[row]:links.first[row+1]], nil
 }
 
 // Entry implements model.Container.
@@ -196,16 +196,16 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if level < 0 || level >= len(c.levels) {
 		return model.Entry{}, c.noLevel(level, len(c.levels))
 	}
-	t := c.levels[level]
-	if row < 0 || row >= t.len() {
+	rows := c.levels[level]
+	if row < 0 || row >= rows.len() {
 		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
 			fault.NoOffset, "does not exist"))
 	}
 	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
-	err := t.fill(&entry, row)
+	err := rows.fill(&entry, row)
 	var s span
 	if err == nil {
-		s, err = c.span(t, row)
+		s, err = c.span(rows, row)
 	}
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
@@ -225,14 +225,14 @@ func (c *stream) linked(ctx context.Context, level int) (*links, error) {
 	if c.links[level] != nil {
 		return c.links[level], nil
 	}
-	j, err := c.joiner(ctx, level)
+	joiner, err := c.joiner(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	t, up := c.levels[level], c.levels[level-1]
-	parents := make([]int32, t.len())
+	rows, up := c.levels[level], c.levels[level-1]
+	parents := make([]int32, rows.len())
 	for i := range parents {
-		p, err := j.parent(t, i)
+		p, err := joiner.parent(rows, i)
 		if err != nil {
 			return nil, fault.WithPart(err, partOf(level)+" row "+strconv.Itoa(i), fault.NoOffset)
 		}
@@ -344,11 +344,11 @@ func (c *stream) path(ctx context.Context, level, row int) (path, top string, er
 		if level == 0 {
 			break
 		}
-		l, err := c.linked(ctx, level)
+		links, err := c.linked(ctx, level)
 		if err != nil {
 			return "", "", err
 		}
-		row, level = int(l.parents[row]), level-1
+		row, level = int(links.parents[row]), level-1
 	}
 	slices.Reverse(ids)
 	return strings.Join(ids, "/"), ids[0], nil
@@ -431,12 +431,12 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
-	s, err := c.span(c.chunks, int(rows[0]))
+	span, err := c.span(c.chunks, int(rows[0]))
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, "chunk", fault.NoOffset))
 	}
 	_, name, _ := cutLast(id, "::")
-	return c.chunk(owner, int(rows[0]), name, s)
+	return c.chunk(owner, int(rows[0]), name, span)
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {
@@ -452,20 +452,20 @@ const fewLookups = 3
 
 // find returns the chunks with a root and an id. c.mu is held.
 func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
-	t := c.chunks
+	rows := c.chunks
 	if c.asked++; c.asked <= fewLookups {
 		var found []int32
-		for i := range t.len() {
-			if bytes.Equal(t.ids.Bytes(i), []byte(id)) && bytes.Equal(t.roots.Bytes(i), []byte(root)) {
+		for i := range rows.len() {
+			if bytes.Equal(rows.ids.Bytes(i), []byte(id)) && bytes.Equal(rows.roots.Bytes(i), []byte(root)) {
 				found = append(found, int32(i))
 			}
 		}
 		return found, ctx.Err()
 	}
 	if c.index == nil {
-		c.index, c.same = make(map[string]int32, t.len()), make([]int32, t.len())
-		for i := t.len() - 1; i >= 0; i-- {
-			key := t.roots.Str(i) + "\x00" + t.ids.Str(i)
+		c.index, c.same = make(map[string]int32, rows.len()), make([]int32, rows.len())
+		for i := rows.len() - 1; i >= 0; i-- {
+			key := rows.roots.Str(i) + "\x00" + rows.ids.Str(i)
 			c.same[i] = -1
 			if n, ok := c.index[key]; ok {
 				c.same[i] = n
@@ -525,32 +525,32 @@ func (c *stream) owners(ctx context.Context) (*owners, error) {
 
 // of returns the sample of a chunk.
 func (o *owners) of(row int) (model.Entry, error) {
-	t := o.c.chunks
+	rows := o.c.chunks
 	part := "chunk row " + strconv.Itoa(row)
-	if t.ids.Null(row) || t.roots.Null(row) {
+	if rows.ids.Null(row) || rows.roots.Null(row) {
 		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s or %s is null", colID, colRoot)
 	}
-	s, err := o.c.span(t, row)
+	span, err := o.c.span(rows, row)
 	if err != nil {
 		return model.Entry{}, fault.WithPart(err, "chunk", fault.NoOffset)
 	}
-	id, name, ok := cutLast(t.ids.Str(row), "::")
+	id, name, ok := cutLast(rows.ids.Str(row), "::")
 	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
 		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset,
-			"%s %q is not ID::N with the id of a sample", colID, t.ids.Str(row))
+			"%s %q is not ID::N with the id of a sample", colID, rows.ids.Str(row))
 	}
-	samples := o.samples[[2]string{t.roots.Str(row), id}]
+	samples := o.samples[[2]string{rows.roots.Str(row), id}]
 	for _, e := range samples {
-		if s.in(e.Offset, e.Offset+e.Size) {
+		if span.in(e.Offset, e.Offset+e.Size) {
 			return e, nil
 		}
 	}
 	if len(samples) > 0 {
-		return model.Entry{}, fault.New(fault.Corrupt, part, s.off,
-			"its %d bytes are outside those of its sample %q", s.size, samples[0].ID)
+		return model.Entry{}, fault.New(fault.Corrupt, part, span.off,
+			"its %d bytes are outside those of its sample %q", span.size, samples[0].ID)
 	}
 	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot,
-		t.roots.Str(row), id)
+		rows.roots.Str(row), id)
 }
 
 // Verify implements model.Container. It checks the header, the chain, and of every level the ids
@@ -560,16 +560,16 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	splits := 0
-	for k, t := range c.levels {
+	for k, rows := range c.levels {
 		var siblings func(int) int32
 		if k > 0 {
-			l, err := c.linked(ctx, k)
+			links, err := c.linked(ctx, k)
 			if err != nil {
 				return c.fail(err)
 			}
-			siblings = func(i int) int32 { return l.parents[i] }
+			siblings = func(i int) int32 { return links.parents[i] }
 		}
-		n, err := t.verify(ctx, siblings)
+		n, err := rows.verify(ctx, siblings)
 		if err == nil {
 			err = c.places(k, r)
 		}
@@ -590,16 +590,16 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 
 // places checks and counts the places of the samples of a level.
 func (c *stream) places(k int, r *model.Report) error {
-	t := c.levels[k]
-	for i := range t.len() {
-		s, err := c.span(t, i)
+	rows := c.levels[k]
+	for i := range rows.len() {
+		span, err := c.span(rows, i)
 		if err != nil {
 			return err
 		}
 		switch {
-		case !t.folder(i):
+		case !rows.folder(i):
 			r.Files++
-			r.Bytes += s.size
+			r.Bytes += span.size
 		case k+1 == len(c.levels):
 			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
 				"format %s, but the chain has no table of its samples", nested)
@@ -607,23 +607,23 @@ func (c *stream) places(k int, r *model.Report) error {
 			r.Folders++
 		}
 	}
-	r.Rows += int64(t.len())
+	r.Rows += int64(rows.len())
 	return nil
 }
 
 func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
-	o, err := c.owners(ctx)
+	owners, err := c.owners(ctx)
 	if err != nil {
 		return err
 	}
 	type key struct{ root, id string }
 	seen := make(map[key]bool, c.chunks.len())
 	for i := range c.chunks.len() {
-		if _, err := o.of(i); err != nil {
+		if _, err := owners.of(i); err != nil {
 			return err
 		}
 		k := key{c.chunks.roots.Str(i), c.chunks.ids.Str(i)}
-		if seen[k] && !o.ambiguous(k.root, k.id) {
+		if seen[k] && !owners.ambiguous(k.root, k.id) {
 			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset,
 				"%q of %q exists twice", k.id, k.root)
 		}

@@ -495,10 +495,10 @@ func (p *paired) corr() (float64, bool) {
 func pairsOf(f func(p *paired) (float64, bool)) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		pairs := make([]paired, in.Len())
-		y, x := in.Args[0], in.Args[1]
+		values, vector := in.Args[0], in.Args[1]
 		for _, r := range in.Rows {
-			if !x.Null(int(r)) {
-				pairs[in.Groups.Of[r]].add(x.Float(int(r)), y.Float(int(r)))
+			if !vector.Null(int(r)) {
+				pairs[in.Groups.Of[r]].add(vector.Float(int(r)), values.Float(int(r)))
 			}
 		}
 		if a.Function.Names[0] == "corr" { // unlike the others it may be NaN: it is, if all values are the same

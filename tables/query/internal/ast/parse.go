@@ -419,10 +419,10 @@ func (p *parser) replaced(s *Star) error {
 // alias reads an alias, "" if none follows. With anyWord, a reserved word may be one after AS.
 func (p *parser) alias(anyWord bool) (string, error) {
 	as := p.accept("AS")
-	t := p.peek()
-	if t.kind == tQuoted || t.kind == tName && (as && anyWord || !reserved(t.text)) {
+	token := p.peek()
+	if token.kind == tQuoted || token.kind == tName && (as && anyWord || !reserved(token.text)) {
 		p.at++
-		return t.text, nil
+		return token.text, nil
 	}
 	if as {
 		return "", p.unexpected()

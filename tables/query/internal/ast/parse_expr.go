@@ -611,19 +611,19 @@ func (p *parser) caseOf(pos int) (*Expr, error) {
 
 // typed reads a literal with a type before it: DATE '…' or TIMESTAMP '…'.
 func (p *parser) typed() (*Expr, error) {
-	tok, s := p.take(), p.peek()
+	tok, token := p.take(), p.peek()
 	o := OpDate
 	switch {
 	case tok.is("DATE"):
 	case tok.is("TIMESTAMP"), tok.is("DATETIME"):
 		o = OpTimestamp
 	case reserved(tok.text):
-		return nil, syntaxErrorAt(s, p.q)
+		return nil, syntaxErrorAt(token, p.q)
 	default:
 		return nil, sqlerr.Unsupported("a literal of type %s", tok.text)
 	}
 	p.at++
-	return &Expr{Op: o, Name: s.text, pos: tok.pos}, nil
+	return &Expr{Op: o, Name: token.text, pos: tok.pos}, nil
 }
 
 // named reads a column or a call.
@@ -634,13 +634,13 @@ func (p *parser) named() (*Expr, error) {
 	}
 	parts := []string{tok.text}
 	for p.peek().is(".") {
-		n := p.toks[min(p.at+1, len(p.toks)-1)]
-		if n.kind != tName && n.kind != tQuoted {
+		token := p.toks[min(p.at+1, len(p.toks)-1)]
+		if token.kind != tName && token.kind != tQuoted {
 			p.at++
 			return nil, p.unexpected()
 		}
 		p.at += 2
-		parts = append(parts, n.text)
+		parts = append(parts, token.text)
 	}
 	switch {
 	case p.peek().is("(") || len(parts) > 2:

@@ -92,10 +92,10 @@ func (p *parser) sampleSize(s *sample) error {
 }
 
 func (p *parser) seed(s *sample) error {
-	t := p.take()
-	n, err := strconv.ParseUint(t.text, 10, 64)
-	if t.kind != tNumber || err != nil {
-		return sqlerr.Bind("the seed of a sample is %q: it must be a whole number", t.text)
+	token := p.take()
+	n, err := strconv.ParseUint(token.text, 10, 64)
+	if token.kind != tNumber || err != nil {
+		return sqlerr.Bind("the seed of a sample is %q: it must be a whole number", token.text)
 	}
 	s.seed = n
 	return nil

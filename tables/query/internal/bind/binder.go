@@ -248,14 +248,14 @@ func keyOf(n *plan.Node) nodeKey {
 // Intern returns the node that is the same expression as n: n itself, or one that was interned before.
 func (b *Binder) Intern(n *plan.Node) (*plan.Node, error) {
 	n.Weight = 1
-	k := keyOf(n)
+	nodeKey := keyOf(n)
 	var args []byte
-	for _, a := range n.Args {
-		n.Weight += a.Weight
-		n.HasAggregate = n.HasAggregate || a.HasAggregate
-		args = binary.AppendUvarint(args, uint64(a.ID))
+	for _, node := range n.Args {
+		n.Weight += node.Weight
+		n.HasAggregate = n.HasAggregate || node.HasAggregate
+		args = binary.AppendUvarint(args, uint64(node.ID))
 	}
-	k.args = string(args)
+	nodeKey.args = string(args)
 	if n.Op == plan.OpAggregate {
 		n.HasAggregate = true
 	}
@@ -263,11 +263,11 @@ func (b *Binder) Intern(n *plan.Node) (*plan.Node, error) {
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset,
 			"an expression of more than %d parts", plan.MaxWeight)
 	}
-	if old := b.Nodes[k]; old != nil {
+	if old := b.Nodes[nodeKey]; old != nil {
 		return old, nil
 	}
 	n.ID = len(b.Nodes) + 1
-	b.Nodes[k] = n
+	b.Nodes[nodeKey] = n
 	return n, nil
 }
 

@@ -163,10 +163,10 @@ func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
 // in binds x IN (a, b, …): as a set if all are literals of x's own type, else as equality with each.
 func (b *Binder) in(args []*plan.Node, not bool) (*plan.Node, error) {
 	node := args[0]
-	if s := plan.NewSet(node, args[1:]); s != nil {
+	if set := plan.NewSet(node, args[1:]); set != nil {
 		n, err := b.Intern(&plan.Node{Op: ast.OpIn, Type: sqltype.Bool, Args: args, Not: not})
 		if err == nil && n.Set == nil {
-			n.Set = s
+			n.Set = set
 		}
 		return n, err
 	}

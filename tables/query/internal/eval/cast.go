@@ -340,15 +340,15 @@ func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
 		return nil, err
 	}
 	source := col.Vector()
-	w := ev.Strings(c.x.N)
+	writer := ev.Strings(c.x.N)
 	for k := range c.x.N {
 		if !c.x.IsNull(k) {
-			w.Vec.Data = source.AppendCast(w.Vec.Data, k)
+			writer.Vec.Data = source.AppendCast(writer.Vec.Data, k)
 		}
-		w.End(k)
+		writer.End(k)
 	}
-	w.Vec.Nulls = c.x.Nulls
-	return w.Finish()
+	writer.Vec.Nulls = c.x.Nulls
+	return writer.Finish()
 }
 
 // toTime casts to dates, times and timestamps.

@@ -122,11 +122,11 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 		}
 		return sel, nil
 	}
-	if d, err := ev.judge(n); err != nil || d != nil {
+	if verdict, err := ev.judge(n); err != nil || verdict != nil {
 		if err != nil {
 			return nil, err
 		}
-		return d.rows(b), nil
+		return verdict.rows(b), nil
 	}
 	values, err := ev.Eval(n, b)
 	if err != nil {
@@ -332,10 +332,10 @@ func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
 
 // Eval computes an expression for a batch of rows.
 func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
-	if v, err := ev.judge(n); err != nil {
+	if verdict, err := ev.judge(n); err != nil {
 		return nil, err
-	} else if v != nil {
-		return v.vec(b), nil
+	} else if verdict != nil {
+		return verdict.vec(b), nil
 	}
 	switch n.Op {
 	case plan.OpLiteral:
@@ -531,10 +531,10 @@ func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	node := n.Args[0]
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	if sqltype.RepOf(node.Type) == sqltype.RepOther {
-		c := ev.loaded[node]
+		column := ev.loaded[node]
 		for k := range values.Bools {
 			r := b.Row(node.Table, k)
-			values.Bools[k] = (r < 0 || c.Null(r)) != n.Not
+			values.Bools[k] = (r < 0 || column.Null(r)) != n.Not
 		}
 		return values, nil
 	}

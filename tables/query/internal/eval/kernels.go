@@ -449,13 +449,13 @@ func (ev *Evaluator) concat(args []*vec.Vec, size int) (*vec.Vec, error) {
 	if values.Lo == nil || vector.Lo == nil {
 		return vec.AllNull(sqltype.String, size), nil
 	}
-	w := ev.Strings(size)
-	w.Vec.Nulls = vec.EitherNull(values, vector)
+	writer := ev.Strings(size)
+	writer.Vec.Nulls = vec.EitherNull(values, vector)
 	for k := range size {
-		if !w.Vec.IsNull(k) {
-			w.Add(values.Bytes(k), vector.Bytes(k))
+		if !writer.Vec.IsNull(k) {
+			writer.Add(values.Bytes(k), vector.Bytes(k))
 		}
-		w.End(k)
+		writer.End(k)
 	}
-	return w.Finish()
+	return writer.Finish()
 }

@@ -119,17 +119,17 @@ func Strings(f func(w *vec.StringWriter, n *plan.Node, r Row) error) plan.Evalua
 		if allNull {
 			return vec.AllNull(n.Type, b.N), nil
 		}
-		w := ev.Strings(b.N)
-		w.Vec.Nulls = nulls
+		writer := ev.Strings(b.N)
+		writer.Vec.Nulls = nulls
 		read := texts(args)
 		for k := range b.N {
-			if (nulls == nil || !nulls[k]) && w.Read(sizeAt(read, k)) {
-				if err := f(w, n, Row{args, k}); err != nil {
+			if (nulls == nil || !nulls[k]) && writer.Read(sizeAt(read, k)) {
+				if err := f(writer, n, Row{args, k}); err != nil {
 					return nil, err
 				}
 			}
-			w.End(k)
+			writer.End(k)
 		}
-		return w.Finish()
+		return writer.Finish()
 	}
 }

@@ -351,26 +351,26 @@ func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node
 }
 
 func evalConcatAll(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	w := ev.Strings(b.N)
+	writer := ev.Strings(b.N)
 	for k := range b.N {
 		for i, a := range args {
 			if n.Args[i].Type.Kind != tables.Null && !a.IsNull(k) {
-				w.Add(a.Bytes(k))
+				writer.Add(a.Bytes(k))
 			}
 		}
-		w.End(k)
+		writer.End(k)
 	}
-	return w.Finish()
+	return writer.Finish()
 }
 
 func evalConcatWith(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null {
 		return vec.AllNull(sqltype.String, b.N), nil
 	}
-	w := ev.Strings(b.N)
+	writer := ev.Strings(b.N)
 	for k := range b.N {
 		if args[0].IsNull(k) {
-			w.AddNull(k)
+			writer.AddNull(k)
 			continue
 		}
 		first := true
@@ -379,14 +379,14 @@ func evalConcatWith(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Bat
 				continue
 			}
 			if !first {
-				w.Add(args[0].Bytes(k))
+				writer.Add(args[0].Bytes(k))
 			}
-			w.Add(values.Bytes(k))
+			writer.Add(values.Bytes(k))
 			first = false
 		}
-		w.End(k)
+		writer.End(k)
 	}
-	return w.Finish()
+	return writer.Finish()
 }
 
 // pattern is a regular expression with its options.

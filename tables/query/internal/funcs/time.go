@@ -208,17 +208,17 @@ func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, 
 	if args[0].Literal == nil || args[0].Type.Kind != tables.String {
 		return nil, sqlerr.Unsupported("date_part with a part that is not a literal")
 	}
-	p := dateParts[strings.ToLower(args[0].Literal.String)]
-	if p == nil {
+	datePart := dateParts[strings.ToLower(args[0].Literal.String)]
+	if datePart == nil {
 		return nil, sqlerr.Unsupported("the part %q of a date", args[0].Literal.String)
 	}
 	typ := sqltype.Int64
-	if p.epoch {
+	if datePart.epoch {
 		typ = sqltype.Double
 	}
 	node, err := b.Call(f, typ, args...)
 	if err == nil {
-		node.State = p
+		node.State = datePart
 	}
 	return node, err
 }
@@ -371,12 +371,12 @@ func prepareFormat(n *plan.Node) (any, error) {
 }
 
 func (f *timeFormat) write(w *vec.StringWriter, t time.Time) {
-	for _, p := range f.parts {
-		if p.spec == 0 {
-			w.Add([]byte(p.text))
+	for _, formatPart := range f.parts {
+		if formatPart.spec == 0 {
+			w.Add([]byte(formatPart.text))
 			continue
 		}
-		w.Add(p.write(nil, t))
+		w.Add(formatPart.write(nil, t))
 	}
 }
 
@@ -452,14 +452,14 @@ type moment struct {
 // read parses a string by the format, and returns microseconds since 1970.
 func (f *timeFormat) read(s string) (us int64, ok bool) {
 	m := moment{year: 1900, month: 1, day: 1}
-	for _, p := range f.parts {
-		if p.spec == 0 {
-			if s, ok = strings.CutPrefix(s, p.text); !ok {
+	for _, formatPart := range f.parts {
+		if formatPart.spec == 0 {
+			if s, ok = strings.CutPrefix(s, formatPart.text); !ok {
 				return 0, false
 			}
 			continue
 		}
-		if s, ok = p.read(s, &m); !ok {
+		if s, ok = formatPart.read(s, &m); !ok {
 			return 0, false
 		}
 	}

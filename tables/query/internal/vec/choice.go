@@ -33,16 +33,16 @@ func (c *choice) Take(v *Vec, rows []int32) {
 // Build returns the values. It writes strings to the writer that newWriter returns.
 func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
 	if sqltype.RepOf(c.typ) == sqltype.RepBytes {
-		w := newWriter(len(c.From))
+		writer := newWriter(len(c.From))
 		for k, choice := range c.From {
 			if choice == nil {
-				w.AddNull(k)
+				writer.AddNull(k)
 				continue
 			}
-			w.Add(choice.Bytes(int(c.At[k])))
-			w.End(k)
+			writer.Add(choice.Bytes(int(c.At[k])))
+			writer.End(k)
 		}
-		return w.Finish()
+		return writer.Finish()
 	}
 	values := AllNull(c.typ, len(c.From))
 	for k, choice := range c.From {

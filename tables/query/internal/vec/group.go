@@ -67,10 +67,10 @@ func GroupRows(n int, keys []*tables.Vector) *Groups {
 		return groups
 	}
 	if len(keys) == 1 && keys[0].Nulls() == nil && keys[0].Nanos() == nil {
-		switch v := keys[0]; sqltype.RepOf(v.Type()) {
+		switch values := keys[0]; sqltype.RepOf(values.Type()) {
 		case sqltype.RepInt, sqltype.RepUint:
 			seen := map[int64]int32{}
-			for r, x := range v.Ints() {
+			for r, x := range values.Ints() {
 				id, ok := seen[x]
 				if !ok {
 					id = int32(len(groups.First))
