@@ -70,7 +70,7 @@ type Bad struct {
 	Err      error
 	Source   string     // the name of the sample's source in a mixture
 	Sample   *SampleRef // the bad sample; nil if an older server does not say
-	Instead  *SampleRef // the substitute; nil if there is none
+	Instead  *SampleRef // the substitute, or nil
 }
 
 // SampleRef names a sample.

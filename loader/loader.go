@@ -184,7 +184,7 @@ func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(
 // its own bad rows. So batches are the same after a resume and for any world size, but the step at
 // which a limit ends a run is not.
 type BadCounter struct {
-	limit       int64 // -1 if there is none
+	limit       int64 // -1 without a bound
 	rank, world int
 	begun       bool
 	epoch       uint64

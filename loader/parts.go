@@ -18,7 +18,7 @@ const shortPart = 64
 // hashed is what identifies the data of a run.
 type hashed struct {
 	samples int64
-	digest  string // "" if there is none
+	digest  string // may be ""
 	sources []hashedSource
 }
 

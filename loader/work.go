@@ -353,7 +353,7 @@ var failMu sync.Mutex
 // rowErrors holds the errors of one row.
 type rowErrors struct {
 	all   error   // concerns the whole row; of several, the one that outranks the others
-	steps []error // of a sequence, the error of each single step; nil if there is none
+	steps []error // of a sequence, the error of each single step, or nil
 }
 
 // worst returns the error that outranks all others of the row.

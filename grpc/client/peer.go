@@ -37,7 +37,7 @@ type peer struct {
 	frames  *frames
 
 	mu       sync.Mutex
-	leases   *leaseConn // nil if there is none
+	leases   *leaseConn // may be nil
 	refused  string     // token for which noLeases holds
 	noLeases error      // why there is none
 	closed   bool       // no connection is made any more

@@ -146,7 +146,7 @@ type Meta struct {
 	ETag   string // of an object in a store that gives one; "" for local files
 	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
 	Blob []byte
-	// EPSG is the code of the CRS, 0 if there is none.
+	// EPSG is the code of the CRS, or 0.
 	EPSG int
 	// CRS has the parameters of a CRS without a code, as crs.Definition.String writes them; "" if they are not known.
 	CRS string

@@ -77,7 +77,7 @@ type Table struct {
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
 	table       columns.Table  // nil: a listing
-	folders     columns.Column // the column FolderColumn of a listing or catalog; nil if there is none
+	folders     columns.Column // the column FolderColumn of a listing or catalog, or nil
 	own         io.Closer      // the opener, if it is not the one that the caller gave
 	fingerprint string
 	order       []int64  // the rows of the table that are samples; nil: all

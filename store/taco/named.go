@@ -48,7 +48,7 @@ func (d *Dataset) FileNamed(name string) string {
 	return cmp.Or(found, name)
 }
 
-// Sequence says where the files of a sequence lie, of which each sample of TACO 3 has some that are numbered from 0.
+// Sequence says where the files of a sequence lie. Each sample of TACO 3 has some, which are numbered from 0.
 type Sequence = model.Sequence
 
 // Sequence returns the sequence of files that a field means by its name: an entry of taco:structure, with or without

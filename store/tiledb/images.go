@@ -17,7 +17,7 @@ import (
 type Images struct {
 	a    *Array
 	attr int
-	dim  [4]int // dimension of n, b, y and x; -1 if there is none
+	dim  [4]int // dimension of n, b, y and x, or -1
 	axes []int  // the dimensions in the order n, b, y, x
 	n    int64
 	grid chunk.Index

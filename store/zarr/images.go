@@ -15,7 +15,7 @@ import (
 // concurrent use; each worker reads with a reader of its own. It implements chunk.BlockArray.
 type Images struct {
 	a    *Array
-	dim  [5]int // the dimension of n, t, b, y and x; -1 if there is none
+	dim  [5]int // the dimension of n, t, b, y and x, or -1
 	n    int64
 	grid chunk.Index
 }

@@ -150,12 +150,12 @@ type Group struct {
 type columnChunk struct {
 	codec            int32
 	start, end       int64 // byte range of the pages
-	indexOff         int64 // offset index, 0 if there is none
+	indexOff         int64 // offset index, or 0
 	indexLen         int32
 	dictOff, dataOff int64
-	boundsOff        int64 // column index, 0 if there is none
+	boundsOff        int64 // column index, or 0
 	boundsLen        int32
-	stats            int32 // where the Statistics stand in the footer, 0 if there are none
+	stats            int32 // where the Statistics stand in the footer, or 0
 	foreign          bool  // in another file, or encrypted
 }
 

@@ -114,7 +114,7 @@ type Named interface {
 	Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error)
 }
 
-// Sequence says where the files of a sequence lie, of which each sample has some that are numbered from 0.
+// Sequence says where the files of a sequence lie. Each sample has some, which are numbered from 0.
 type Sequence struct {
 	// Most is how many files a sample may have.
 	Most int

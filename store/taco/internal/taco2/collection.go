@@ -22,8 +22,8 @@ type Collection struct {
 	Raw     json.RawMessage // the document as stored
 	ID      string
 	Version string          // taco_version
-	PIT     *PIT            // nil if there is none
-	Fields  json.RawMessage // taco:field_schema: pairs of name and type by "level0", …; nil if there is none
+	PIT     *PIT            // may be nil
+	Fields  json.RawMessage // taco:field_schema: pairs of name and type by "level0", …, or nil
 	// Sources is taco:sources of a TACOLLECTION.json, or nil.
 	Sources *Sources
 }
