@@ -395,8 +395,9 @@ func (p *blobParser) time() *Index {
 
 // version reads the magic and the version.
 func (p *blobParser) version() byte {
+	known := []byte{blobVersion, blobVersionMask, blobVersionTime, blobVersionMore}
 	v := p.Magic(blobMagic, "an index blob")
-	if p.Err == nil && v != blobVersion && v != blobVersionMask && v != blobVersionTime && v != blobVersionMore {
+	if p.Err == nil && !slices.Contains(known, v) {
 		p.Fail(fault.Unsupported, "version %d", v)
 	}
 	return v

@@ -234,6 +234,12 @@ func (x *Index) Groups() int { return (x.Bands + x.ChunkB - 1) / x.ChunkB }
 // Box is a half-open box of an image: bands [B0, B1), rows [Y0, Y1), columns [X0, X1).
 type Box struct{ B0, B1, Y0, Y1, X0, X1 int }
 
+// Inside reports whether a box has pixels, and all of them lie in an image of that many bands, rows and columns.
+func (b Box) Inside(bands, height, width int) bool {
+	within := func(lo, hi, n int) bool { return 0 <= lo && lo < hi && hi <= n }
+	return within(b.B0, b.B1, bands) && within(b.Y0, b.Y1, height) && within(b.X0, b.X1, width)
+}
+
 // Box returns the part of the image that chunk i covers, cut to the image.
 func (x *Index) Box(i int) Box {
 	g, pos := i%x.Groups(), i/x.Groups()
@@ -303,9 +309,9 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
-	if index.DType != Uint8 || index.Bands != 1 && index.Bands != x.Bands || index.Height != x.Height ||
-		index.Width != x.Width ||
-		index.Mask != nil || index.NoData != nil || index.NoDataBits != nil {
+	bands := index.Bands == 1 || index.Bands == x.Bands
+	plain := index.DType == Uint8 && index.Mask == nil && index.NoData == nil && index.NoDataBits == nil
+	if !plain || !bands || index.Height != x.Height || index.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width)

@@ -25,7 +25,8 @@ func (x *Index) packedFits() bool {
 	case Float32:
 		fits = x.Packed == 24
 	}
-	return fits && !x.Bits && x.Predictor == NoPredictor && (x.ChunkB == 1 || x.Inner == YXB) && x.Blocks == nil
+	byBand := x.ChunkB == 1 || x.Inner == YXB
+	return fits && byBand && !x.Bits && x.Predictor == NoPredictor && x.Blocks == nil
 }
 
 func (x *Index) isPacked() bool { return x.Bits || x.Packed != 0 }

@@ -59,7 +59,8 @@ func parseNode(s string, depth int) (n node, rest string, ok bool) {
 	}
 	n.word = strings.ToUpper(strings.TrimSpace(s[:pos]))
 	for _, c := range n.word {
-		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+		letter, digit := 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
+		if !letter && !digit && c != '_' {
 			return n, s, false
 		}
 	}

@@ -187,7 +187,8 @@ func (s *scanner) take(n int) string {
 }
 
 func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	letter, digit := c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9'
+	return letter || digit || c == '_'
 }
 
 // check verifies all that does not depend on shapes.

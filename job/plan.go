@@ -105,7 +105,8 @@ func PlanIn(ctx context.Context, f Folder, k Kind, o PlanOptions, r resources.Op
 
 // divide returns the shards of the items, and lists the bodies of each.
 func divide(ctx context.Context, items Items, o PlanOptions, list *listWriter) ([]Shard, error) {
-	if o.Shards < 0 || o.ShardItems < 0 || o.ShardBytes < 0 || o.Shards > 0 && (o.ShardItems > 0 || o.ShardBytes > 0) {
+	sized := o.ShardItems > 0 || o.ShardBytes > 0
+	if o.Shards < 0 || o.ShardItems < 0 || o.ShardBytes < 0 || o.Shards > 0 && sized {
 		return nil, fmt.Errorf("job: %d shards of at most %d items and %d bytes: one of both is needed", o.Shards,
 			o.ShardItems, o.ShardBytes)
 	}

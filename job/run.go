@@ -52,9 +52,10 @@ func recordName(shard int) string { return fmt.Sprintf("%s/%d.json", runsName, s
 
 // possible reports whether a shard can have r.
 func (r *record) possible(s Shard) bool {
-	return r.Seconds >= 0 && r.Seconds <= maxSeconds && r.Skipped >= 0 && r.Skipped <= s.Count &&
-		r.Requests >= 0 && r.Requests <= maxRead && r.Read >= 0 && r.Read <= maxRead &&
-		(r.State == Running || r.State == Done || r.State == Failed)
+	upTo := func(n, most int64) bool { return 0 <= n && n <= most }
+	known := r.State == Running || r.State == Done || r.State == Failed
+	return known && r.Seconds >= 0 && r.Seconds <= maxSeconds &&
+		upTo(r.Skipped, s.Count) && upTo(r.Requests, maxRead) && upTo(r.Read, maxRead)
 }
 
 // RunOptions say how shards are run.

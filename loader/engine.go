@@ -297,7 +297,8 @@ func (e *Engine) Returned(n int64) { e.memory.returned(n, e.BatchBytes()) }
 // hasMetadataUnit reports whether each row has a unit with field -1, which reads the metadata
 // columns, the points, the shapes and the window of the row.
 func (e *Engine) hasMetadataUnit() bool {
-	return len(e.values) > 0 || len(e.sets[0].points) > 0 || len(e.sets[0].vectors) > 0 || e.spec.Windows || e.spec.Geo
+	set := e.sets[0]
+	return len(e.values)+len(set.points)+len(set.vectors) > 0 || e.spec.Windows || e.spec.Geo
 }
 
 // unitsAhead is how many units wait for workers. With fewer, a worker that takes a unit would often

@@ -54,8 +54,9 @@ func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
 		line *= int64(n) // of three numbers below 2^31, of which the first two make one below 2^62
 	}
 	// Sizes are compared before they are multiplied: a header may claim any shape.
-	if room := (size - off) / line; index.Height < 1 || planes < 1 || off > size || int64(index.Height) > room ||
-		int64(planes) > room/int64(index.Height) {
+	room := (size - off) / line
+	empty := index.Height < 1 || planes < 1
+	if empty || off > size || int64(index.Height) > room || int64(planes) > room/int64(index.Height) {
 		return nil, fault.New(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
 			size-off)
 	}

@@ -33,7 +33,8 @@ func plainScheme(uri string) string {
 		return ""
 	}
 	for _, c := range []byte(uri[:i]) {
-		if !('a' <= c|32 && c|32 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.') {
+		letter, digit := 'a' <= c|32 && c|32 <= 'z', '0' <= c && c <= '9'
+		if !letter && !digit && strings.IndexByte("+-.", c) < 0 {
 			return ""
 		}
 	}

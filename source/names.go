@@ -86,7 +86,8 @@ func vsiPrefix(name string) string {
 		return ""
 	}
 	for _, c := range []byte(rest[:end]) {
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_') {
+		letter, digit := 'a' <= c && c <= 'z', '0' <= c && c <= '9'
+		if !letter && !digit && c != '_' {
 			return ""
 		}
 	}
@@ -284,7 +285,8 @@ func parseSubfile(rest string) (p part, ok bool) {
 	if two {
 		p.size, err2 = strconv.ParseInt(size, 10, 64)
 	}
-	return p, err1 == nil && err2 == nil && p.off >= 0 && (p.size >= 0 || !two)
+	numbers := err1 == nil && err2 == nil && p.off >= 0
+	return p, numbers && (p.size >= 0 || !two)
 }
 
 // maxParts limits how deep the names of parts nest.

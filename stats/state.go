@@ -216,7 +216,8 @@ func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
 	pos, lo := first-1, -1
 	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
 		step, n := p.Uvarint(), p.count()
-		if p.Err == nil && (step == 0 || step > uint64(len(to)-1-pos) || n == 0 || sum+n > maxCount) {
+		ahead := 0 < step && step <= uint64(len(to)-1-pos)
+		if p.Err == nil && (!ahead || n == 0 || sum+n > maxCount) {
 			p.Fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, pos, n)
 		}
 		if p.Err != nil {

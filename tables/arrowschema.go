@@ -3,6 +3,7 @@ package tables
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 )
@@ -241,7 +242,7 @@ func (t Type) inArrow(a *arrowField) Type {
 		form.Store = store
 	case t.Kind == List && form.Store == Default && store == FixedList && a.size > 0:
 		form.Store, form.Size = FixedList, a.size
-	case t.Kind == List && form.Store == Default && (store == LargeList || store == ListView || store == LargeListView):
+	case t.Kind == List && form.Store == Default && slices.Contains([]Store{LargeList, ListView, LargeListView}, store):
 		form.Store = store
 	case t.Kind == Timestamp && t.UTC && a.zone != "UTC":
 		form.Zone = a.zone

@@ -99,8 +99,10 @@ func (t Type) String() string {
 // Equal reports whether the values of two types mean the same. It ignores Nano, because the values of both clocks are
 // microseconds first, and forms, but for the units of durations.
 func (t Type) Equal(u Type) bool {
-	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || t.Precision != u.Precision || t.Scale != u.Scale ||
-		len(t.Fields) != len(u.Fields) || !sameDuration(t, u) {
+	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || !sameDuration(t, u) {
+		return false
+	}
+	if t.Precision != u.Precision || t.Scale != u.Scale || len(t.Fields) != len(u.Fields) {
 		return false
 	}
 	for i := range t.Fields {

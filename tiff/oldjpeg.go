@@ -120,8 +120,9 @@ func (p *parser) oldInterchange(s *oldStream) {
 // chunk begins in the stream: some writers let strips begin in the header, or give them fewer bytes than they have.
 func (p *parser) oldRange(x *chunk.Index) {
 	off, n := p.Uint(tagJPEGInterchange, 0), p.Uint(tagJPEGInterchangeLength, 0)
-	if p.Err != nil || len(x.Ranges) != 1 || off == 0 || off > uint64(p.File.Size()) ||
-		n > uint64(p.File.Size())-off {
+	size := uint64(p.File.Size())
+	inside := 0 < off && off <= size && n <= size-off
+	if p.Err != nil || len(x.Ranges) != 1 || !inside {
 		return
 	}
 	r := &x.Ranges[0]
@@ -146,7 +147,8 @@ func (p *parser) oldScan(s *oldStream, frame, scan []byte) {
 	if len(frame) >= 6 {
 		n = int(frame[5])
 	}
-	if n < 1 || n > 4 || len(frame) != 6+3*n || len(scan) != 4+2*n || int(scan[0]) != n {
+	whole := len(frame) == 6+3*n && len(scan) == 4+2*n
+	if n < 1 || n > 4 || !whole || int(scan[0]) != n {
 		p.Fail(fault.Unsupported, tagJPEGInterchange, "old JPEG with a scan of some of the components")
 		return
 	}

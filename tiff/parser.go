@@ -22,7 +22,9 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	if v.Len() == 0 {
 		return absent
 	}
-	if v.Len() > 1 && (v.Len() < bands || tag == tagBitsPerSample && v.Len() > bands && !p.agree(bands)) {
+	few := v.Len() < bands
+	many := tag == tagBitsPerSample && v.Len() > bands && !p.agree(bands)
+	if v.Len() > 1 && (few || many) {
 		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
 		return 0
 	}

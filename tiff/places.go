@@ -137,8 +137,11 @@ func (s *sizer) known() bool {
 // they are uncompressed, and all have exactly those sizes. Tiles that lack only the rows below the image are
 // not clipped (see raw).
 func (s *sizer) clipped() {
-	if s.row == 0 || !s.tiled() || s.x.Bits || s.x.Packed != 0 || int64(s.counts.Len()) < s.chunks ||
-		s.x.Width%s.x.ChunkW == 0 {
+	packed := s.x.Bits || s.x.Packed != 0
+	if packed || s.row == 0 || !s.tiled() {
+		return
+	}
+	if int64(s.counts.Len()) < s.chunks || s.x.Width%s.x.ChunkW == 0 {
 		return
 	}
 	cut := *s.x

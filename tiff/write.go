@@ -108,7 +108,7 @@ func (o *TOGOptions) validate(pixels int) error {
 	switch {
 	case format == 0:
 		return fmt.Errorf("tog: %v samples cannot be stored", o.DType)
-	case b < 1 || b > math.MaxUint16 || h < 1 || h > chunk.MaxSide || w < 1 || w > chunk.MaxSide:
+	case min(b, h, w) < 1 || b > math.MaxUint16 || max(h, w) > chunk.MaxSide:
 		return fmt.Errorf("tog: image of shape %v", o.Shape)
 	case h > math.MaxInt/w/b/o.DType.Size() || pixels != b*h*w*o.DType.Size():
 		return fmt.Errorf("tog: %d bytes for an image of shape %v of %v", pixels, o.Shape, o.DType)
@@ -127,7 +127,7 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)
 	}
 	for i, overview := range o.Overviews {
-		if overview.Height < 1 || overview.Width < 1 || overview.Height > h || overview.Width > w ||
+		if min(overview.Height, overview.Width) < 1 || overview.Height > h || overview.Width > w ||
 			len(overview.Pixels) != b*overview.Height*overview.Width*o.DType.Size() ||
 			overview.Mask != nil && len(overview.Mask) != overview.Height*overview.Width {
 			return fmt.Errorf("tog: overview %d: %d bytes and a mask of %d for %d by %d pixels", i,

@@ -557,7 +557,7 @@ func number(text []byte, at int) (v float64, end int, ok bool) {
 		return 0, at, false
 	}
 	if exponent || count > 15 {
-		for at < len(text) && (digit(text[at]) || text[at]|0x20 == 'e' || text[at] == '-' || text[at] == '+') {
+		for at < len(text) && (digit(text[at]) || bytes.IndexByte([]byte("eE-+"), text[at]) >= 0) {
 			at++
 		}
 		v, err := strconv.ParseFloat(string(text[start:at]), 64)

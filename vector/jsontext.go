@@ -263,9 +263,11 @@ func colon(b []byte, at int) int {
 	return at + 1
 }
 
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
 // space returns the end of white space.
 func space(b []byte, at int) int {
-	for at < len(b) && (b[at] == ' ' || b[at] == '\n' || b[at] == '\r' || b[at] == '\t') {
+	for at < len(b) && isSpace(b[at]) {
 		at++
 	}
 	return at

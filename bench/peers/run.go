@@ -78,7 +78,7 @@ const (
 // is no imagery, or if an interpreter does not run.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o = o.withDefaults()
-	if o.Rounds < 1 || !(o.Seconds > 0) || o.Workers < 1 || len(o.Shapes) == 0 || len(o.Peers) == 0 {
+	if min(o.Rounds, o.Workers, len(o.Shapes), len(o.Peers)) < 1 || !(o.Seconds > 0) {
 		return nil, fmt.Errorf("peers: %d rounds of %g s, %d workers, %d shapes, %d peers", o.Rounds, o.Seconds,
 			o.Workers, len(o.Shapes), len(o.Peers))
 	}
@@ -238,9 +238,10 @@ func (w *workload) prepare(ctx context.Context) error {
 	want := made{Script: hex.EncodeToString(hash[:8]), Shape: w.shape, Files: files, Bytes: map[string]int64{}}
 	want.Shape.Batch = 0 // samples do not depend on it, nor is it stored
 	b, err := os.ReadFile(w.madeFile())
-	if err == nil && json.Unmarshal(b, &w.Made) == nil && w.Made.Imagery != "" && w.Made.Script == want.Script &&
-		w.Made.Shape == want.Shape && slices.Equal(w.Made.Files, files) {
-		return nil
+	if err == nil && json.Unmarshal(b, &w.Made) == nil && w.Made.Imagery != "" {
+		if w.Made.Script == want.Script && w.Made.Shape == want.Shape && slices.Equal(w.Made.Files, files) {
+			return nil
+		}
 	}
 	if entries, _ := os.ReadDir(w.dir); err != nil && len(entries) > 0 {
 		return &fs.PathError{Op: "samples", Path: w.dir,

@@ -128,7 +128,7 @@ func (d *Decoder) header(m byte, body []byte) error {
 	for i := range n {
 		c, b := &f.component[i], body[6+3*i:]
 		*c = component{id: b[0], h: int(b[1] >> 4), v: int(b[1] & 15), quant: int(b[2])}
-		if c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4 || c.quant > 3 {
+		if min(c.h, c.v) < 1 || max(c.h, c.v) > 4 || c.quant > 3 {
 			return corrupt("component %d has sampling factors %d and %d and quantisation table %d", i, c.h, c.v,
 				c.quant)
 		}

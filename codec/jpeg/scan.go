@@ -58,7 +58,8 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 			return corrupt("Huffman tables %d and %d", tables>>4, tables&15)
 		}
 		s.comp[i], s.dc[i], s.ac[i] = k, d.dc[tables>>4], d.ac[tables&15]
-		if s.ss == 0 && s.ah == 0 && s.dc[i] == nil || s.se > 0 && s.ac[i] == nil {
+		firstDC, anyAC := s.ss == 0 && s.ah == 0, s.se > 0
+		if firstDC && s.dc[i] == nil || anyAC && s.ac[i] == nil {
 			return corrupt("a Huffman table is missing")
 		}
 		if err := d.progress(c, s); err != nil {
@@ -86,7 +87,8 @@ func (d *Decoder) progress(c *component, s *scanHeader) error {
 	}
 	c.seen = true
 	for k := s.ss; k <= s.se; k++ {
-		if s.ah == 0 && c.known[k] >= 0 || s.ah > 0 && int(c.known[k]) != s.ah || s.ss > 0 && c.known[0] < 0 {
+		again, refinesOther := s.ah == 0 && c.known[k] >= 0, s.ah > 0 && int(c.known[k]) != s.ah
+		if again || refinesOther || s.ss > 0 && c.known[0] < 0 {
 			return corrupt("scans of coefficient %d are out of order", k)
 		}
 		c.known[k] = int8(s.al)

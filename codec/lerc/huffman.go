@@ -51,8 +51,9 @@ const maxSymbols = 256
 // readCodes reads the table of codes, and returns a reader of the bytes after it.
 func (d *Decoder) readCodes() *wordReader {
 	version, size, start, end := d.i32(), d.i32(), d.i32(), d.i32()
-	if d.err == nil && (version < 2 || size < 1 || size > maxSymbols || start < 0 || start >= end || end-start > size ||
-		start >= size) {
+	sized := version >= 2 && 1 <= size && size <= maxSymbols
+	placed := 0 <= start && start < min(end, size) && end-start <= size
+	if d.err == nil && !(sized && placed) {
 		d.fail(corrupt("codes %d to %d of %d, version %d", start, end, size, version))
 	}
 	if d.err != nil {

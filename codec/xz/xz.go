@@ -44,7 +44,8 @@ func unsupported(format string, args ...any) error {
 // last strip. Checks are verified of blocks that end in dst.
 func (d *Decoder) Decode(dst, src []byte, need int) error {
 	const header = 12
-	if len(src) < header || !bytes.Equal(src[:6], []byte("\xfd7zXZ\x00")) || src[6] != 0 || src[7] > 15 ||
+	magic := []byte("\xfd7zXZ\x00\x00") // and the first flag, which is 0
+	if len(src) < header || !bytes.HasPrefix(src, magic) || src[7] > 15 ||
 		crc32.ChecksumIEEE(src[6:8]) != binary.LittleEndian.Uint32(src[8:]) {
 		return corrupt("not the header of an xz stream")
 	}

@@ -49,7 +49,7 @@ func At(epsg int64, x, y float64) (lon, lat float64, ok bool, err error) {
 	case lon < -180:
 		lon += 360
 	}
-	return lon, lat, ok && lon >= -180 && lon < 180 && lat >= -90 && lat <= 90, nil
+	return lon, lat, ok && -180 <= lon && lon < 180 && math.Abs(lat) <= 90, nil
 }
 
 // Known reports whether Inverse converts coordinates of an EPSG code: longitude and latitude on WGS 84 or on a datum

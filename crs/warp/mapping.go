@@ -27,7 +27,8 @@ func (b Box) Empty() bool { return b.Y1 <= b.Y0 || b.X1 <= b.X0 }
 
 // holds reports whether o lies in b.
 func (b Box) holds(o Box) bool {
-	return o.Empty() || o.Y0 >= b.Y0 && o.X0 >= b.X0 && o.Y1 <= b.Y1 && o.X1 <= b.X1
+	rows, columns := o.Y0 >= b.Y0 && o.Y1 <= b.Y1, o.X0 >= b.X0 && o.X1 <= b.X1
+	return o.Empty() || rows && columns
 }
 
 // join returns the box around both.

@@ -130,8 +130,8 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.OpenAttempts < 1 || o.Silences < 1 ||
-		o.Rows < 0 || o.Backoff < 0 || !(o.Hedge < 1) {
+	counts := min(o.Attempts, o.OpenAttempts, o.Silences) >= 1 && o.MaxBatchBytes >= 1 && o.Rows >= 0
+	if !counts || min(o.Timeout, o.Backoff) < 0 || !(o.Hedge < 1) {
 		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v, hedge %g",
 			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff, o.Hedge)
 	}

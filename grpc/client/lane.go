@@ -376,8 +376,8 @@ func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64) error {
 	case r.Total > uint64(limit):
 		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset,
 			"%d bytes, at most %d", r.Total, limit))
-	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.to != nil &&
-		r.Total != uint64(a.total):
+	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset,
+		a.to != nil && r.Total != uint64(a.total):
 		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset,
 			"%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
 	}

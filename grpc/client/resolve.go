@@ -32,7 +32,7 @@ func resolve(target string) ([]address, error) {
 	}
 	name = strings.TrimLeft(name, "/")
 	host, port, err := net.SplitHostPort(name)
-	if n, bad := strconv.Atoi(port); err != nil || host == "" || bad != nil || n < 0 || n > 65535 {
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
 		return nil, fmt.Errorf("client: address is %q: it must be dns:HOST:PORT", target)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpFor)

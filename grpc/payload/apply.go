@@ -3,6 +3,7 @@ package payload
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
@@ -103,6 +104,9 @@ func checkConvert(t *loader.Tensor, c *loader.Convert) string {
 	return checkSizes(t, c, uint64(len(t.Data)), uint64(len(c.Mask)), c.Mask != nil)
 }
 
+// targets are the dtypes that arithmetic may lead to.
+var targets = []chunk.DType{chunk.Uint8, chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Int64}
+
 // checkSizes is checkConvert for a tensor of so many bytes, whose mask has so many bytes if it is masked.
 func checkSizes(t *loader.Tensor, c *loader.Convert, data, mask uint64, masked bool) string {
 	elems, ok := elements(t.Shape)
@@ -112,10 +116,9 @@ func checkSizes(t *loader.Tensor, c *loader.Convert, data, mask uint64, masked b
 		return "arithmetic for a tensor that is not dense"
 	case t.DType.Components() != 1:
 		return fmt.Sprintf("arithmetic for %v", t.DType)
-	case c.To != chunk.Uint8 && c.To != chunk.Float16 && c.To != chunk.BFloat16 && c.To != chunk.Float32 &&
-		c.To != chunk.Int64:
+	case !slices.Contains(targets, c.To):
 		return fmt.Sprintf("arithmetic to dtype %d", uint8(c.To))
-	case c.To == chunk.Int64 && (len(c.Scale) > 0 || len(c.Offset) > 0 || c.Clip || !widens(t.DType)):
+	case c.To == chunk.Int64 && (len(c.Scale)+len(c.Offset) > 0 || c.Clip || !widens(t.DType)):
 		return fmt.Sprintf("%v to int64: only integers become that, and without arithmetic", t.DType)
 	case c.BandAxis < -1 || c.BandAxis >= len(t.Shape):
 		return fmt.Sprintf("band axis %d of %d", c.BandAxis, len(t.Shape))

@@ -275,8 +275,8 @@ func (d *decoder) cells(t table, out *loader.Tensor) int {
 		return d.rows
 	}
 	n, ok := elements(out.Shape)
-	if !ok || len(out.Shape) != 2 || out.Shape[0] != int64(d.rows) || len(out.Axes) != 2 ||
-		n > d.size {
+	steps := len(out.Shape) == 2 && len(out.Axes) == 2 && out.Shape[0] == int64(d.rows)
+	if !ok || !steps || n > d.size {
 		d.fail(t.part, t.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0
 	}

@@ -212,8 +212,7 @@ func (o Options) validate() error {
 	switch {
 	case o.PartBytes < 1 || o.PartBytes > MaxPartBytes:
 		return fmt.Errorf("server: parts of %d bytes; from 1 to %d are possible", o.PartBytes, MaxPartBytes)
-	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1 ||
-		o.MaxPasteBytes < 1:
+	case min(o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads) < 1 || min(o.MaxReadBytes, o.MaxPasteBytes) < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes",
 			o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
 	case o.MaxClientStreams < 1 || o.MaxClientEngines < 1 || o.MaxClientOpenings < 1:
@@ -223,8 +222,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("server: a rate of %d bytes a second", o.ClientRate)
 	case o.MaxOpenings < 1 || o.MaxQueuedOpenings < 1:
 		return fmt.Errorf("server: bounds of %d openings, of which %d wait", o.MaxOpenings, o.MaxQueuedOpenings)
-	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.StallTimeout < 0 || o.IdleTimeout < 0 || o.Reuse < 0 ||
-		o.TrimAfter < 0 || o.DrainTimeout < 0:
+	case min(o.OpenTimeout, o.SendTimeout, o.StallTimeout, o.IdleTimeout, o.Reuse, o.TrimAfter, o.DrainTimeout) < 0:
 		return fmt.Errorf("server: negative duration")
 	}
 	return nil

@@ -263,7 +263,8 @@ func (t *Turns) passOn(s *Slot, long bool) bool {
 	if next == nil {
 		return false
 	}
-	if must := urgent && !s.urgent; !must && (next.used > mine.used || next.used == mine.used && !long) {
+	must, enough := urgent && !s.urgent, next.used > mine.used || next.used == mine.used && !long
+	if !must && enough {
 		return false
 	}
 	delete(t.slots, s)

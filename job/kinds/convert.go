@@ -128,8 +128,8 @@ func (k *Convert) Run(ctx context.Context, t *job.Task, body io.Writer) (any, er
 // Check implements job.Kind.
 func (k *Convert) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 	t, err := parseTally[convertTally](tally)
-	if err == nil && (t.Written < 0 || t.Skipped < 0 || t.Skipped > s.Count || t.Written != s.Count-t.Skipped ||
-		t.Skipped > 0 && !k.SkipBad) {
+	counted := min(t.Written, t.Skipped) >= 0 && t.Written == s.Count-t.Skipped
+	if err == nil && (!counted || t.Skipped > 0 && !k.SkipBad) {
 		err = corrupt("%d files written and %d left out, of %d", t.Written, t.Skipped, s.Count)
 	}
 	return t.Skipped, err

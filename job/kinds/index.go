@@ -81,7 +81,8 @@ func (k *Index) UnmarshalJSON(b []byte) error {
 }
 
 func (k *Index) check() error {
-	if k.Pairs == nil || len(k.Pairs.Fields) > 0 && len(k.Paths) == 1 && k.Join == nil && k.Previous == "" {
+	alone := len(k.Paths) == 1 && k.Join == nil && k.Previous == ""
+	if k.Pairs == nil || len(k.Pairs.Fields) > 0 && alone {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "catalog", fault.NoOffset,
@@ -249,7 +250,9 @@ func (k *Index) Run(ctx context.Context, t *job.Task, body io.Writer) (any, erro
 // Check implements job.Kind.
 func (k *Index) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 	t, err := parseTally[indexTally](tally)
-	if n := int64(len(t.Skipped)); err == nil && (t.Rows < 0 || t.Rows != s.Count-n || n > 0 && !k.SkipBad) {
+	n := int64(len(t.Skipped))
+	counted := t.Rows >= 0 && t.Rows == s.Count-n
+	if err == nil && (!counted || n > 0 && !k.SkipBad) {
 		err = corrupt("%d rows and %d files left out, of %d", t.Rows, n, s.Count)
 	}
 	return int64(len(t.Skipped)), err

@@ -68,7 +68,7 @@ func (k *Stats) Run(ctx context.Context, t *job.Task, body io.Writer) (any, erro
 // Check implements job.Kind.
 func (k *Stats) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 	t, err := parseTally[statsTally](tally)
-	if err == nil && (t.Samples < 0 || t.Skipped < 0 || t.Skipped > s.Count || t.Samples != s.Count-t.Skipped) {
+	if err == nil && (min(t.Samples, t.Skipped) < 0 || t.Samples != s.Count-t.Skipped) {
 		err = corrupt("%d samples and %d skipped, of %d", t.Samples, t.Skipped, s.Count)
 	}
 	return t.Skipped, err

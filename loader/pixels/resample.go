@@ -67,7 +67,8 @@ func (r *Raster) setResample() error {
 	real := r.Native.Components() == 1
 	blends := isFloat(r.To)
 	r.smooths = real && blends && r.Resample == spec.Antialias
-	r.Blends = r.smooths || real && (r.Resample == spec.Bilinear || r.Resample == "" && blends)
+	bilinear := r.Resample == spec.Bilinear || r.Resample == "" && blends
+	r.Blends = r.smooths || real && bilinear
 	switch {
 	case r.Resample == spec.Bilinear && !r.Blends:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.Native)

@@ -87,7 +87,8 @@ type Lay struct {
 
 // Whole reports whether the part has the grid and the size of the stack.
 func (l *Lay) Whole() bool {
-	return l.Same && l.Y == 0 && l.X == 0 && l.stack.Height == l.part.Height && l.stack.Width == l.part.Width
+	sameSize := l.stack.Height == l.part.Height && l.stack.Width == l.part.Width
+	return l.Same && sameSize && l.Y == 0 && l.X == 0
 }
 
 // snap is in pixels of the stack. Grids that differ by less are equal: a hundredth of a pixel changes a value that is

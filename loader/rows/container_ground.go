@@ -57,7 +57,8 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 // groundOf returns the columns of places of a level or, in TACO 3, of the samples above it.
 func (c *Container) groundOf(ctx context.Context, level int, t *tables.Table) (*ground, error) {
 	g, err := groundOf(ctx, t)
-	if g != nil || err != nil || level == 0 || c.level0 == nil || c.set.LevelNames() == nil {
+	above := level > 0 && c.level0 != nil && c.set.LevelNames() != nil
+	if g != nil || err != nil || !above {
 		return g, err
 	}
 	if g, err = groundOf(ctx, c.level0); g != nil && g.shape != nil {

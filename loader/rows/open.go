@@ -80,7 +80,8 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 		src = src.Sources[0]
 	}
 	field := s.Fields[0]
-	if src.Source == "" || field.Column != "" || field.Pattern != "" || field.Stacked() || field.Beside() {
+	named := field.Column+field.Pattern != ""
+	if src.Source == "" || named || field.Stacked() || field.Beside() {
 		return s, nil
 	}
 	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})

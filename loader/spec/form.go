@@ -276,7 +276,7 @@ func (d *inherited) give(f object) error {
 	case f.beside() || kind.metadata():
 		return nil
 	case f["kind"] != nil:
-	case f.on("layout") || f.on("sizes") || f.on("normalize") || f.on("fill") || f.on("pad") || f.on("clip"):
+	case slices.ContainsFunc([]string{"layout", "sizes", "normalize", "fill", "pad", "clip"}, f.on):
 		f["kind"] = json.RawMessage(`"` + RasterField + `"`)
 	case f["dtype"] != nil:
 		f["kind"] = json.RawMessage(`"` + ArrayField + `"`)

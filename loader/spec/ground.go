@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,9 +106,7 @@ var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
 
 // set reports whether a member is given.
 func (g *Ground) set() bool {
-	return g.SizeM != 0 || g.Resolution != 0 || g.CRS != "" || g.Bounds != nil || g.BoundsCRS != 0 || g.ROI != "" ||
-		g.PerEpoch != 0 || g.StrideM != 0 || g.Edge || g.Pick != "" || g.Mosaic != "" || g.Overviews != "" ||
-		g.Length != 0 || g.Order != "" || g.Step != "" || g.Cover != ""
+	return !reflect.ValueOf(*g).IsZero()
 }
 
 func (g Ground) withDefaults() Ground {

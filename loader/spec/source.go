@@ -351,6 +351,11 @@ const (
 	maxSteps      = 1 << 16
 )
 
+// given reports whether a member is given that only mixtures have, beside their sources.
+func (m *Mixture) given() bool {
+	return m.Temperature != 0 || m.Until != "" || m.Length != 0 || m.PerBatch
+}
+
 func (m Mixture) withDefaults() Mixture {
 	if len(m.Sources) == 0 {
 		return m
@@ -647,7 +652,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("both source and sources are given")
 	case !mixed && s.Source == "":
 		return errors.New("source is empty")
-	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0 || s.PerBatch):
+	case !mixed && s.Mixture.given():
 		return errors.New("temperature, until, length and per_batch are members of a mixture")
 	case mixed && (s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" || s.Strata != nil ||
 		s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
@@ -683,7 +688,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 		if !names[field.Name] {
 			return fmt.Errorf("field %q: the spec has no field of this name", field.Name)
 		}
-		if field.Kind != "" || field.Layout != "" || field.DType != "" || field.Sizes != nil || field.Validity != "" {
+		if field.Kind+field.Layout+field.DType+field.Validity != "" || field.Sizes != nil {
 			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", field.Name)
 		}
 		if field.Scenes != nil || field.Match != "" || field.MatchDays != 0 {
@@ -860,8 +865,8 @@ func (s *Split) validate(use string) error {
 	var err error
 	switch s.By {
 	case "given":
-		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 ||
-			s.Columns != nil || s.LonLat || s.CRS != "" {
+		parts := s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0
+		if parts || s.Columns != nil || s.LonLat || s.CRS != "" {
 			return errors.New("by \"given\" takes a column, and nothing else")
 		}
 		return nil // use cannot be checked, because only the column has the names of the parts

@@ -547,8 +547,7 @@ func (s Sampler) validate() error {
 		if s.PerAsset != 1 {
 			return fmt.Errorf("per_asset is %d: it needs windows, and the kind is %q", s.PerAsset, WholeChip)
 		}
-		if s.Height < 0 || s.Width < 0 || s.Height > MaxWindow || s.Width > MaxWindow ||
-			(s.Height == 0) != (s.Width == 0) {
+		if min(s.Height, s.Width) < 0 || max(s.Height, s.Width) > MaxWindow || (s.Height == 0) != (s.Width == 0) {
 			return fmt.Errorf("the size is %d by %d pixels: both sides must be from 1 to %d",
 				s.Height, s.Width, MaxWindow)
 		}

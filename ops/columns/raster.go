@@ -195,8 +195,8 @@ func headerOf(x *chunk.Index) []byte {
 	formats := map[chunk.DType]byte{chunk.Uint8: 1, chunk.Uint16: 1, chunk.Uint32: 1, chunk.Uint64: 1, chunk.Int8: 2,
 		chunk.Int16: 2, chunk.Int32: 2, chunk.Int64: 2, chunk.Float16: 3, chunk.Float32: 3, chunk.Float64: 3}
 	format := formats[x.DType]
-	if x.Codec != chunk.Zstd || x.CutEdge || x.BigEndian || x.Packed != 0 || format == 0 || len(x.Ranges) == 0 ||
-		x.ChunkH > math.MaxUint16 || x.ChunkW > math.MaxUint16 || x.Bands > math.MaxUint16 {
+	plain := x.Codec == chunk.Zstd && !x.CutEdge && !x.BigEndian && x.Packed == 0
+	if !plain || format == 0 || len(x.Ranges) == 0 || max(x.ChunkH, x.ChunkW, x.Bands) > math.MaxUint16 {
 		return nil
 	}
 	buf := binary.LittleEndian.AppendUint32(nil, headerMagic)

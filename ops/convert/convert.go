@@ -119,6 +119,11 @@ func (o *Options) encoder() (*openzl.Encoder, error) {
 	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.geozl(), MaxCost: o.MaxCost})
 }
 
+// describes reports whether options are given that only rumi files of generation 3 store.
+func (o *Options) describes() bool {
+	return o.Unit != "" || o.DType != 0 || o.Trailer.Bands != nil || o.Trailer.Times != nil
+}
+
 // Check checks the options. Its errors are about the options, not about a file, and have no kind.
 func (o *Options) Check() error {
 	switch {
@@ -140,7 +145,7 @@ func (o *Options) Check() error {
 		return fmt.Errorf("geozl is %d: it needs the format %s, and the format is %s", o.Geozl, Rumi3, o.Format)
 	case o.Geozl != 0 && (o.Geozl < openzl.Geozl18 || o.Geozl > openzl.Geozl19):
 		return fmt.Errorf("geozl is %d: it must be %d or %d", o.Geozl, openzl.Geozl18, openzl.Geozl19)
-	case o.Format != Rumi3 && (o.Unit != "" || o.DType != 0 || o.Trailer.Bands != nil || o.Trailer.Times != nil):
+	case o.Format != Rumi3 && o.describes():
 		return fmt.Errorf("units, types, names and times need the format %s: it is %s", Rumi3, o.Format)
 	case o.Workers < 1:
 		return fmt.Errorf("workers is %d: it must be at least 1", o.Workers)

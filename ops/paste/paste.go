@@ -176,9 +176,8 @@ func (o *Options) check() error {
 	case o.Height < 1 || o.Width < 1 || o.Height > chunk.MaxSide || o.Width > chunk.MaxSide:
 		return fmt.Errorf("the image has %d by %d pixels: a side must be from 1 to %d", o.Height,
 			o.Width, chunk.MaxSide)
-	case grid.H < 1 || grid.W < 1 || grid.H > 1<<16 || grid.W > 1<<16 || grid.StrideY < 1 || grid.StrideX < 1 ||
-		grid.StrideY > grid.H ||
-		grid.StrideX > grid.W || grid.AlignY != 1 || grid.AlignX != 1:
+	case min(grid.H, grid.W, grid.StrideY, grid.StrideX) < 1 || max(grid.H, grid.W) > 1<<16 ||
+		grid.StrideY > grid.H || grid.StrideX > grid.W || grid.AlignY != 1 || grid.AlignX != 1:
 		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d leaves pixels out", grid.H, grid.W,
 			grid.StrideY, grid.StrideX)
 	case !grid.Pad && (grid.H > o.Height || grid.W > o.Width):

@@ -354,7 +354,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	}
 	// Where no scene of a window on the ground has a pixel, it is as past the edge.
 	box := &w.Window
-	outside := w.place != nil || box.Y < 0 || box.X < 0 || box.Y+box.H > index.Height || box.X+box.W > index.Width
+	outside := w.place != nil || min(box.Y, box.X) < 0 || box.Y+box.H > index.Height || box.X+box.W > index.Width
 	if w.place != nil && c.NoData != "" && sample != nil && has(c.Pixels, valid, sample) {
 		// In another scene of the window the nodata value of the first one is a value like others.
 		none := c.NoData
@@ -366,7 +366,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 			"is that of one and a value of another, and bands miss other pixels: the field's nodata gives one", none)
 	}
 	switch {
-	case outside && native && index.Mask == nil && c.NoData != "" && sample != nil:
+	case outside && native && sample != nil && index.Mask == nil && c.NoData != "":
 		// The padding is 0 so far. A mask would hide the nodata of single bands from GDAL, and not fit into a rumi.
 		fillMissing(c.Pixels, valid, sample)
 	case index.Mask != nil || outside || !native && c.NoData == "":

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -457,7 +458,7 @@ type ids struct{ taken map[string]int }
 // window, and a number if it was drawn before.
 func (s *ids) of(c *chip, r *Recipe) string {
 	id := strings.Map(func(r rune) rune {
-		if r == '/' || r == '\\' || r == ':' || r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if unicode.IsControl(r) || strings.ContainsRune(`/\:`, r) {
 			return '_'
 		}
 		return r

@@ -144,8 +144,10 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 // the link leads out of the directory.
 func child(folder *url.URL, href string) string {
 	address, err := folder.Parse(strings.TrimSpace(href))
-	if err != nil || address.Scheme != folder.Scheme || address.Host != folder.Host || address.RawQuery != "" ||
-		address.ForceQuery || address.Fragment != "" {
+	if err != nil || address.Scheme != folder.Scheme || address.Host != folder.Host {
+		return ""
+	}
+	if address.RawQuery != "" || address.ForceQuery || address.Fragment != "" {
 		return ""
 	}
 	name, below := strings.CutPrefix(address.Path, folder.Path)

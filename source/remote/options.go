@@ -103,7 +103,7 @@ func (o Options) validate() error {
 	case o.Attempts < 1 || o.Concurrency < 1 || o.RetryBurst < 0 || o.RetryShare < 0:
 		return fmt.Errorf("remote: %d attempts, %d at a time, %d and %v tried again", o.Attempts, o.Concurrency,
 			o.RetryBurst, o.RetryShare)
-	case o.Backoff < 0 || o.MaxBackoff < 0 || o.Timeout <= 0 || o.MinRate < 1 || o.HedgeMin < 0 || o.Fresh < 0:
+	case min(o.Backoff, o.MaxBackoff, o.HedgeMin, o.Fresh) < 0 || o.Timeout <= 0 || o.MinRate < 1:
 		return fmt.Errorf("remote: a time or rate below 0, or no timeout")
 	case o.HedgeAfter < 0 || o.HedgeAfter > 1:
 		return fmt.Errorf("remote: quantile %v", o.HedgeAfter)

@@ -98,7 +98,7 @@ func plainPrefix(prefix string) (string, error) {
 	}
 	address, err := url.Parse(prefix)
 	switch {
-	case err != nil || address.Host == "" || address.RawQuery != "" || address.Fragment != "" ||
+	case err != nil || address.Host == "" || address.RawQuery+address.Fragment != "" ||
 		!strings.HasSuffix(address.Path, "/"):
 		return "", fmt.Errorf(`the prefix %q is not "https://HOST/PATH/"`, prefix)
 	case !private(address):
@@ -124,7 +124,8 @@ func object(u *url.URL) string {
 // private reports whether the connection to a URL is encrypted or stays on this host.
 func private(u *url.URL) bool {
 	host := u.Hostname()
-	return u.Scheme == "https" || u.Scheme == "http" && (host == "localhost" || host == "127.0.0.1" || host == "::1")
+	here := host == "localhost" || host == "127.0.0.1" || host == "::1"
+	return u.Scheme == "https" || u.Scheme == "http" && here
 }
 
 // Sign returns the signature for an object, or nil if no rule has its URL. It waits for the answer

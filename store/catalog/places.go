@@ -121,9 +121,7 @@ func (p *placeColumns) boxed(ctx context.Context, row int64, code int) (*Place, 
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
 	field, b := &t.fields[first], &t.fields[other]
-	if field.place == nil || b.place == nil || field.height == nil || field.width == nil || b.height == nil ||
-		b.width == nil ||
-		source.IsRemote(t.src) {
+	if !field.placed() || !b.placed() || source.IsRemote(t.src) {
 		return nil
 	}
 	suspects, err := t.suspects(ctx, field.place, b.place)
@@ -257,3 +255,6 @@ func (t *Table) placed(ctx context.Context, f *field, row int64) (a Asset, err e
 	a.Place, err = f.place.place(ctx, row, a.Index.Height, a.Index.Width)
 	return a, err
 }
+
+// placed reports whether the table has places and sizes of the field's rasters.
+func (f *field) placed() bool { return f.place != nil && f.height != nil && f.width != nil }

@@ -161,8 +161,7 @@ func (m *Images) whole(i int64) Box {
 // cells returns the cells of the array for a box of image i.
 func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	g := &m.grid
-	if i < 0 || i >= m.n || b.B0 < 0 || b.B1 > g.Bands || b.Y0 < 0 || b.Y1 > g.Height || b.X0 < 0 || b.X1 > g.Width ||
-		b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
+	if i < 0 || i >= m.n || !b.Inside(g.Bands, g.Height, g.Width) {
 		return nil, fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, i)
 	}
 	box := make(Box, len(m.axes))

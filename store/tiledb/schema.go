@@ -226,7 +226,8 @@ func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	if kind > 1 {
 		c.fail(start, "array type %d", kind)
 	}
-	if tile > 1 || cell > 1 && (Order(cell) != Hilbert || !format.nullable || kind == 0) {
+	hilbert := Order(cell) == Hilbert && format.nullable && kind != 0
+	if tile > 1 || cell > 1 && !hilbert {
 		c.fail(start+1, "tile order %d, cell order %d", tile, cell)
 	}
 	schema.Dense, schema.TileOrder, schema.CellOrder = kind == 0, Order(tile), Order(cell)

@@ -21,7 +21,8 @@ func (a *Attr) readLater(c *cursor) {
 	if c.x.fill {
 		start := c.off
 		n := c.u64("size of the fill value")
-		if c.bad == nil && (n > maxFill || !a.Var() && n != uint64(a.CellSize()) || n%uint64(a.Type.Size()) != 0) {
+		cell := a.Var() || n == uint64(a.CellSize())
+		if c.bad == nil && (n > maxFill || !cell || n%uint64(a.Type.Size()) != 0) {
 			c.fail(start, "a fill value of %d bytes for attribute %q", n, a.Name)
 		}
 		a.Fill = append([]byte{}, c.take(n, "fill value")...)

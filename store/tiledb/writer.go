@@ -157,8 +157,9 @@ func (a *Array) finalName(name string) (string, error) {
 		known := func(f *Fragment) bool { return f.Name == other }
 		// A consolidated fragment hides all fragments in its range of time, hence also one that it
 		// was not made from: its cells would be lost.
-		if start != end && f >= start && t <= end && !slices.ContainsFunc(a.Fragments, known) &&
-			!slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
+		hidden := start != end && f >= start && t <= end
+		old := slices.ContainsFunc(a.Fragments, known) || slices.ContainsFunc(a.Hidden, known)
+		if hidden && !old && a.isFragment(other) {
 			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset,
 				"%s appeared meanwhile and would be hidden: try again", other)
 		}
@@ -237,7 +238,8 @@ func (s *Schema) checkValues(n int, values []Values) error {
 		}
 		prev := uint64(0)
 		for k, o := range append(v.Offsets[:n:n], uint64(len(v.Data))) {
-			if k == 0 && o != 0 || o < prev || o > uint64(len(v.Data)) || o%uint64(attr.Type.Size()) != 0 {
+			rises := prev <= o && o <= uint64(len(v.Data))
+			if !rises || k == 0 && o != 0 || o%uint64(attr.Type.Size()) != 0 {
 				return bad("attribute %s: offset %d of cell %d in %d bytes", attr.Name, o, k, len(v.Data))
 			}
 			prev = o

@@ -130,7 +130,8 @@ func (c *chain) add3(n named) error {
 		return c.shuffle(n.conf)
 	}
 	do, ok := byName[id]
-	if !ok || !numcodecs && do != doZstd && do != doGzip && do != doBlosc {
+	standard := do == doZstd || do == doGzip || do == doBlosc // without a prefix
+	if !ok || !numcodecs && !standard {
 		return unsupported("codec %q", n.name)
 	}
 	return c.add(step{name: n.name, do: do})

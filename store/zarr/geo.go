@@ -252,8 +252,10 @@ const (
 
 // regular returns the first value and the step of a coordinate array of n values, or false if it is not regular.
 func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok bool) {
-	if len(a.Shape) != 1 || a.Shape[0] != n || n < 2 || n > maxCoordinates ||
-		(n-1)/a.Chunks[0] >= maxCoordinateChunks || a.ready() != nil {
+	if len(a.Shape) != 1 || a.Shape[0] != n || n < 2 || n > maxCoordinates {
+		return 0, 0, false
+	}
+	if (n-1)/a.Chunks[0] >= maxCoordinateChunks || a.ready() != nil {
 		return 0, 0, false
 	}
 	size := int64(a.DType.Size())

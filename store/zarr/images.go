@@ -185,8 +185,7 @@ func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 // time at once, or the bands of one step.
 func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) error) error {
 	index := &m.grid
-	if image < 0 || image >= m.n || b.B0 < 0 || b.B1 > index.Bands || b.Y0 < 0 || b.Y1 > index.Height || b.X0 < 0 ||
-		b.X1 > index.Width || b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
+	if image < 0 || image >= m.n || !b.Inside(index.Bands, index.Height, index.Width) {
 		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
 	}
 	bands := index.StepBands()

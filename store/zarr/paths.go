@@ -55,8 +55,8 @@ func checkPath(path string) error {
 		return corrupt("%.80q… is longer than the path of a node: %d bytes, %d names", path, maxPath, maxParts)
 	}
 	for part := range strings.SplitSeq(path, "/") {
-		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\\x00") ||
-			strings.ContainsFunc(part, func(r rune) bool { return r < ' ' }) {
+		odd := strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == '\\' })
+		if odd || part == "" || part == "." || part == ".." {
 			return corrupt("%.80q is not the path of a node", path)
 		}
 	}

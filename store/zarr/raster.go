@@ -41,9 +41,8 @@ func newStack(list []*Images) (*Stack, bool) {
 	index := &list[0].grid
 	for _, images := range list {
 		g := &images.grid
-		if g.Bands != 1 || g.Times != 0 || g.Height != index.Height || g.Width != index.Width ||
-			g.DType != index.DType ||
-			images.n != list[0].n || len(list) > chunk.MaxBands {
+		alike := g.Height == index.Height && g.Width == index.Width && g.DType == index.DType && images.n == list[0].n
+		if g.Bands != 1 || g.Times != 0 || !alike || len(list) > chunk.MaxBands {
 			return nil, false
 		}
 		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.

@@ -72,7 +72,8 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		l, h := max(lo[d], start), min(hi[d], start+array.Chunks[d])
 		off += (l - lo[d]) * stride[d]
 		begin += (l - start) * strides[d]
-		whole = whole && l == start && h-l == array.Chunks[d] && (h-l == 1 || stride[d] == strides[d])
+		full, asStored := l == start && h-l == array.Chunks[d], h-l == 1 || stride[d] == strides[d]
+		whole = whole && full && asStored
 		c.add(h-l, stride[d], strides[d])
 	}
 	if whole { // the chunk is as the box: it is decoded where it goes

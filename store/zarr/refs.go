@@ -253,7 +253,8 @@ func (p *refsParser) place(raw json.RawMessage) (ref, error) {
 
 // check returns an error if the reference cannot be one to a file at u.
 func (r *ref) check(u string, ranged bool) error {
-	if u == "" || ranged && (r.off < 0 || r.n < 0 || r.n > math.MaxInt64-r.off) {
+	possible := r.off >= 0 && r.n >= 0 && r.n <= math.MaxInt64-r.off
+	if u == "" || ranged && !possible {
 		return refsCorrupt("%d bytes at %d of %.80q", r.n, r.off, u)
 	}
 	return nil

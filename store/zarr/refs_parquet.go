@@ -226,7 +226,8 @@ func recordNumber(name string) (int64, bool) {
 	rest, begins := strings.CutPrefix(name, "refs.")
 	digits, ends := strings.CutSuffix(rest, ".parq")
 	n, err := strconv.ParseInt(digits, 10, 64)
-	return n, begins && ends && err == nil && n >= 0 && strconv.FormatInt(n, 10) == digits
+	number := err == nil && n >= 0 && strconv.FormatInt(n, 10) == digits
+	return n, begins && ends && number
 }
 
 // chunk returns the name of the chunk with a number in C order.

@@ -133,7 +133,8 @@ func checkDecimals(t tables.Type, v *tables.Vector) error {
 	high := v.High()
 	for i, low := range v.Ints() {
 		sign := low >> (8*width - 1)
-		if !v.Null(i) && (sign != 0 && sign != -1 || high != nil && high[i] != sign) {
+		wide := sign != 0 && sign != -1 || high != nil && high[i] != sign
+		if wide && !v.Null(i) {
 			return misfit(t, "%v of row %d", v.Any(i), i)
 		}
 	}

@@ -159,7 +159,10 @@ func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
 // oneRun reports whether levels begin with a run of n equal ones: pages without nulls do, and need no decoding.
 func oneRun(levels []byte, level, n int) bool {
 	h, k := binary.Uvarint(levels)
-	return k > 0 && k < len(levels) && level < 1<<8 && h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
+	if k <= 0 || k >= len(levels) || level >= 1<<8 {
+		return false
+	}
+	return h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
 }
 
 // noValues is what at is in pages without values, which many columns of catalogs have. 32,768 is more than the 20,000
@@ -454,7 +457,8 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 	if n == 0 {
 		return nil, b, nil
 	}
-	if minis == 0 || block == 0 || block > 1<<16 || block%128 != 0 || block%minis != 0 || block/minis%32 != 0 {
+	blocks := 0 < block && block <= 1<<16 && block%128 == 0
+	if !blocks || minis == 0 || block%minis != 0 || block/minis%32 != 0 {
 		return nil, nil, corrupt("blocks of %d numbers in %d", block, minis)
 	}
 	per := int(block / minis)

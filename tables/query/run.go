@@ -589,7 +589,8 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
 		// FROM a, b WHERE a.x = b.x is a join by hash, not a filter of all pairs
-		if on == nil && where != nil && r.s.Sample == nil && i == len(r.tables)-1 && !r.s.From[i].Left {
+		last := i == len(r.tables)-1 && r.s.Sample == nil
+		if on == nil && where != nil && last && !r.s.From[i].Left {
 			on, where = where, nil
 		}
 		var err error

@@ -62,7 +62,9 @@ const (
 // lines along the edges of pixels cover nothing.
 func (d *drawer) touch(a, b orb.Point, outline bool) {
 	h, w := float64(d.Height), float64(d.Width)
-	if a[1] < 0 && b[1] < 0 || a[1] > h && b[1] > h || a[0] < 0 && b[0] < 0 || a[0] > w && b[0] > w {
+	before := a[1] < 0 && b[1] < 0 || a[0] < 0 && b[0] < 0
+	after := a[1] > h && b[1] > h || a[0] > w && b[0] > w
+	if before || after {
 		return
 	}
 	if a[0] > b[0] {

@@ -255,8 +255,8 @@ func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
 
 // unchanged reports whether a previous row describes the file as it is now, by its size and time, or its tag.
 func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
-	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset ||
-		*r.Length != m.Length) {
+	equal := func(stored *int64, now int64) bool { return stored != nil && *stored == now }
+	if m := f.member; m != nil && !(equal(r.Offset, m.Offset) && equal(r.Length, m.Length)) {
 		return false
 	}
 	if f.etag != "" {
@@ -276,8 +276,11 @@ func (x *indexing) sound(r *rowio.Row) bool {
 		blob = r.Header
 	}
 	ix, err := catalog.ParseIndex(blob, x.o.MaxChunk)
-	return err == nil && ix.StepBands() == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) &&
-		ix.DType.String() == r.DType
+	if err != nil {
+		return false
+	}
+	shape := [3]int{int(r.Bands), int(r.Height), int(r.Width)}
+	return shape == [3]int{ix.StepBands(), ix.Height, ix.Width} && r.DType == ix.DType.String()
 }
 
 // mtimeOf returns when a local file was modified, or nil.

@@ -107,8 +107,11 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 
 // isPoint reports whether a type is struct<lon, lat>, of numbers.
 func isPoint(t tables.Type) bool {
-	return t.Kind == tables.Struct && len(t.Fields) == 2 && t.Fields[0].Name == "lon" && t.Fields[1].Name == "lat" &&
-		t.Fields[0].Type.Kind == tables.Float64 && t.Fields[1].Type.Kind == tables.Float64
+	if t.Kind != tables.Struct || len(t.Fields) != 2 {
+		return false
+	}
+	number := func(f tables.Column, name string) bool { return f.Name == name && f.Type.Kind == tables.Float64 }
+	return number(t.Fields[0], "lon") && number(t.Fields[1], "lat")
 }
 
 // timesOf returns the first and the last time of two columns, or nil.

@@ -193,7 +193,8 @@ func upgrade(members map[string]json.RawMessage) {
 // idOf returns an id as generation 2 wants it: a-z, 0-9, "_" and "-".
 func idOf(id string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+		letter, digit := r >= 'a' && r <= 'z', r >= '0' && r <= '9'
+		if letter || digit || r == '_' || r == '-' {
 			return r
 		}
 		return '-'

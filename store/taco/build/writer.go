@@ -157,7 +157,8 @@ func (w *writer) add(added []*tables.Table) error {
 // readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
 // the files, and in which the columns say nothing about their order.
 func (w *writer) readsOnce() bool {
-	return w.o.Inspect != nil && !w.o.split() && (w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named())
+	whole := w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named()
+	return w.o.Inspect != nil && whole && !w.o.split()
 }
 
 // inspect hands a file to the inspection, if there is one.

@@ -45,7 +45,7 @@ func (f *shardFlags) into(s *build.Shards, form build.Form) error {
 		}
 	}
 	switch {
-	case !form.Shards() && (f.size != "" || f.compression != "" || f.rasters != "" || f.bySplit):
+	case !form.Shards() && (f.size+f.compression+f.rasters != "" || f.bySplit):
 		return console.Usagef("--shard-size, --compression, --rasters and --by-split need --form mds or wds")
 	case form != build.MDS && f.compression != "":
 		return console.Usagef("--compression is for --form mds: compress the files in a tar instead")

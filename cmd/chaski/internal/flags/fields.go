@@ -66,7 +66,7 @@ func ParsePair(text string) (h, w int, err error) {
 	}
 	h, err1 := strconv.Atoi(a)
 	w, err2 := strconv.Atoi(b)
-	if err1 != nil || err2 != nil || h < 1 || w < 1 || h > math.MaxInt32 || w > math.MaxInt32 {
+	if err1 != nil || err2 != nil || min(h, w) < 1 || max(h, w) > math.MaxInt32 {
 		return 0, 0, fmt.Errorf("%q: it must be HxW in pixels, such as 256x256", text)
 	}
 	return h, w, nil

@@ -134,7 +134,8 @@ func (f *pairsFlags) draw(p *survey.Pair, first, other *shift.Raster) error {
 // fileName returns the name of a field with only such characters as any file system takes.
 func fileName(field string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+		letter, digit := r|0x20 >= 'a' && r|0x20 <= 'z', r >= '0' && r <= '9'
+		if letter || digit || r == '-' || r == '_' {
 			return r
 		}
 		return '_'

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,7 +124,7 @@ func (f *viewFlags) options() (draw.Options, error) {
 	}
 	options.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
 	sel, err := raster.ParseSelection(f.b)
-	if n := len(sel.List); err != nil || sel.Slice || n != 0 && n != 1 && n != 3 {
+	if err != nil || sel.Slice || !slices.Contains([]int{0, 1, 3}, len(sel.List)) {
 		return options, console.Usagef("--b is %q: it must be one band or three", f.b)
 	}
 	options.Bands = sel.List
@@ -131,7 +132,8 @@ func (f *viewFlags) options() (draw.Options, error) {
 	var err1, err2 error
 	options.Low, err1 = strconv.ParseFloat(low, 64)
 	options.High, err2 = strconv.ParseFloat(high, 64)
-	if err1 != nil || err2 != nil || !(0 <= options.Low && options.Low < options.High && options.High <= 100) {
+	percents := 0 <= options.Low && options.Low < options.High && options.High <= 100
+	if err1 != nil || err2 != nil || !percents {
 		return options, console.Usagef("--stretch is %q: it must be LOW,HIGH in percent", f.stretch)
 	}
 	return options, nil

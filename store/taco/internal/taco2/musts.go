@@ -87,8 +87,7 @@ func (c *Container) verifyExtent(b json.RawMessage, note func(format string, arg
 	}
 	if Has(extent["spatial"]) {
 		box, ok := as[[]float64](extent["spatial"])
-		if !ok || len(box) != 4 || box[1] > box[3] || slices.Min(box) < -180 || slices.Max(box) > 180 ||
-			max(-box[1], box[3]) > 90 {
+		if !ok || !model.OnGlobe(box) {
 			note("extent.spatial %s is not [west, south, east, north] in degrees", extent["spatial"])
 		}
 	}

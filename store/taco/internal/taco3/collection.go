@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // version is taco:version of all collections that are read.
@@ -299,8 +300,7 @@ func wantExtent(b json.RawMessage) string {
 	if json.Unmarshal(b, &e) != nil {
 		return "must have spatial, four numbers, and temporal, two times"
 	}
-	if s := e.Spatial; s != nil && (len(s) != 4 || min(s[0], s[2]) < -180 || max(s[0], s[2]) > 180 || s[1] < -90 ||
-		s[3] > 90 || s[1] > s[3]) {
+	if e.Spatial != nil && !model.OnGlobe(e.Spatial) {
 		return "must have spatial: west, south, east and north on the globe"
 	}
 	if e.Temporal != nil && len(e.Temporal) != 2 {

@@ -414,8 +414,8 @@ func (c *Container) place(l *level, i int, e *model.Entry) error {
 		return c.inRow(l, i, "%s or %s is null", columnOffset, columnSize)
 	}
 	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
-	if e.Offset < indexAt || e.Size < 1 || l.sources == nil && (e.Offset > c.object.Size ||
-		e.Size > c.object.Size-e.Offset) {
+	past := l.sources == nil && (e.Offset > c.object.Size || e.Size > c.object.Size-e.Offset)
+	if e.Offset < indexAt || e.Size < 1 || past {
 		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), c.object.Size)
 	}
 	return nil

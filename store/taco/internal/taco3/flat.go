@@ -114,8 +114,9 @@ func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	}
 	entry := model.Entry{ID: f.names.Str(row), URI: f.uri, Object: f.object, Offset: f.offsets.Int(row),
 		Size: f.sizes.Int(row), Row: row}
-	if f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row) || entry.Offset < indexAt || entry.Size < 0 ||
-		entry.Offset > f.object.Size || entry.Size > f.object.Size-entry.Offset {
+	null := f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row)
+	past := entry.Offset > f.object.Size || entry.Size > f.object.Size-entry.Offset
+	if null || past || entry.Offset < indexAt || entry.Size < 0 {
 		return entry, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
 			"%.80q has %d bytes at %d: the file has %d", entry.ID, uint64(entry.Size), uint64(entry.Offset),
 			f.object.Size), f.uri)

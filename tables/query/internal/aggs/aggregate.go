@@ -122,8 +122,8 @@ func usedRows(a *bind.Aggregate, ev *eval.Evaluator, in *vec.Grouped, rel *vec.R
 	seen := vec.NewKeySet()
 	var key []byte
 	add := func(r int32) {
-		if keep != nil && (keep.Null(int(r)) || keep.Int(int(r)) == 0) || !a.Function.KeepNulls &&
-			in.Args[0].Null(int(r)) {
+		left := keep != nil && (keep.Null(int(r)) || keep.Int(int(r)) == 0)
+		if left || !a.Function.KeepNulls && in.Args[0].Null(int(r)) {
 			return
 		}
 		if a.Distinct {

@@ -420,7 +420,8 @@ func (p *parser) replaced(s *Star) error {
 func (p *parser) alias(anyWord bool) (string, error) {
 	as := p.accept("AS")
 	token := p.peek()
-	if token.kind == tQuoted || token.kind == tName && (as && anyWord || !reserved(token.text)) {
+	free := as && anyWord || !reserved(token.text)
+	if token.kind == tQuoted || token.kind == tName && free {
 		p.at++
 		return token.text, nil
 	}

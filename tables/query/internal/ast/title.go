@@ -238,7 +238,8 @@ func ident(s string) string {
 	plain := s != "" && !sqltype.IsDigit(s[0]) && !quotedInTitles[strings.ToLower(s)]
 	for i := range len(s) {
 		c := s[i]
-		plain = plain && (c|0x20 >= 'a' && c|0x20 <= 'z' || sqltype.IsDigit(c) || c == '_')
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		plain = plain && (letter || sqltype.IsDigit(c) || c == '_')
 	}
 	if plain {
 		return s

@@ -121,8 +121,10 @@ func (b *Binder) integerType(l, r *plan.Node) (tables.Type, bool) {
 	wide := tables.Type{Kind: tables.Uint64, Bits: 64}
 	lo, hi := sqltype.Limits(wide)
 	fits := func(n *plan.Node) bool {
-		return n.Type.Equal(wide) || n.Type.Kind == tables.Null || n.Literal != nil && n.Literal.Rat != nil &&
-			sqltype.Within(n.Literal.Rat.Num(), lo, hi)
+		if n.Literal != nil && n.Literal.Rat != nil && sqltype.Within(n.Literal.Rat.Num(), lo, hi) {
+			return true
+		}
+		return n.Type.Equal(wide) || n.Type.Kind == tables.Null
 	}
 	if l.Type.Equal(wide) || r.Type.Equal(wide) {
 		return wide, fits(l) && fits(r)

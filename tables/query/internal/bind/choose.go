@@ -49,8 +49,8 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 
 // meet returns the common type of t and a node. A whole number takes the type of an integer column that can hold it.
 func (b *Binder) meet(what string, t tables.Type, a *plan.Node) (tables.Type, error) {
-	if a.Literal != nil && a.Literal.Rat != nil && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) &&
-		t.Kind != tables.Huge {
+	number := a.Literal != nil && a.Literal.Rat != nil
+	if number && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) && t.Kind != tables.Huge {
 		if lo, hi := sqltype.Limits(t); sqltype.Within(a.Literal.Rat.Num(), lo, hi) {
 			return t, nil
 		}

@@ -3,6 +3,7 @@ package bind
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
@@ -124,6 +125,9 @@ func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Nod
 	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, c}})
 }
 
+// asTheyAre are the kinds whose values are compared as they are, in any type of the kind.
+var asTheyAre = []tables.Kind{tables.String, tables.Binary, tables.Bool, tables.Date}
+
 // unify converts two nodes to a type in which they can be compared.
 func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	lt, rt := l.Type, r.Type
@@ -131,8 +135,7 @@ func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	switch {
 	case either(tables.Null):
 		return l, r, nil
-	case lt.Kind == rt.Kind && (lt.Kind == tables.String || lt.Kind == tables.Binary || lt.Kind == tables.Bool ||
-		lt.Kind == tables.Date):
+	case lt.Kind == rt.Kind && slices.Contains(asTheyAre, lt.Kind):
 		return l, r, nil
 	case r.Literal != nil && rt.Kind == tables.String:
 		r2, err := b.parseAs(r.Literal.String, lt)

@@ -133,7 +133,7 @@ func (b *Binder) AsString(n *plan.Node) (*plan.Node, error) {
 // Castable reports whether this package casts values of one kind to another.
 func Castable(from, to tables.Kind) bool {
 	number := func(k tables.Kind) bool {
-		return k == tables.Int64 || k == tables.Uint64 || k == tables.Huge || k == tables.Float64 || k == tables.Decimal
+		return sqltype.IsInteger(tables.Type{Kind: k}) || k == tables.Float64 || k == tables.Decimal
 	}
 	switch {
 	case from == tables.Null:

@@ -124,8 +124,13 @@ func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
 
 // same reports whether two calls have the same results, so that they are computed once.
 func (a *Aggregate) same(o *Aggregate) bool {
-	if a.Function != o.Function || a.Distinct != o.Distinct || a.Filter != o.Filter || a.Separator != o.Separator ||
-		a.ListResult != o.ListResult || !slices.Equal(a.Args, o.Args) || !slices.Equal(a.OrderBy, o.OrderBy) {
+	if a.Function != o.Function || a.Separator != o.Separator || a.ListResult != o.ListResult {
+		return false
+	}
+	if a.Distinct != o.Distinct || a.Filter != o.Filter {
+		return false
+	}
+	if !slices.Equal(a.Args, o.Args) || !slices.Equal(a.OrderBy, o.OrderBy) {
 		return false
 	}
 	return slices.EqualFunc(a.OrderTerms, o.OrderTerms, func(x, y ast.OrderTerm) bool {

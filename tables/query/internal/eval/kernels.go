@@ -111,7 +111,10 @@ func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
 	}
 	for k := range v.Bools {
 		an, bn := values.IsNull(k), vector.IsNull(k)
-		same := an && bn || !an && !bn && v.Bools[k]
+		same := v.Bools[k] // of two values
+		if an || bn {
+			same = an && bn
+		}
 		v.Bools[k] = same == n.Not
 	}
 	return v

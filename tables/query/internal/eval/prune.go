@@ -31,7 +31,8 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 	if n.Op == ast.OpAnd {
 		for i, a := range n.Args {
 			x, is := rangeOf(a, tab)
-			if !is || i > 0 && x.Column != r.Column || x.Lo != nil && r.Lo != nil || x.Hi != nil && r.Hi != nil {
+			twice := x.Lo != nil && r.Lo != nil || x.Hi != nil && r.Hi != nil
+			if !is || twice || i > 0 && x.Column != r.Column {
 				return r, false
 			}
 			r.Column = x.Column

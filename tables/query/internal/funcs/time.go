@@ -109,7 +109,8 @@ func formats() []*bind.Function {
 
 func makeDate(_ *plan.Node, r eval.Row) (int64, error) {
 	y, m, d := r.Int(0), r.Int(1), r.Int(2)
-	if y < 0 || y > 9999 || m < 1 || m > 12 || d < 1 || d > 31 {
+	outside := func(v, low, high int64) bool { return v < low || v > high }
+	if outside(y, 0, 9999) || outside(m, 1, 12) || outside(d, 1, 31) {
 		return 0, fmt.Errorf("there is no date %d-%d-%d", y, m, d)
 	}
 	n := clock.DayNumber(int(y), time.Month(m), int(d))
