@@ -179,6 +179,30 @@ func TestBadFilesOfSteps(t *testing.T) {
 	}
 }
 
+// TestStepsThatAreNotDeclared promises that a sample is bad whose files are more than taco:structure allows: no file is
+// left out.
+func TestStepsThatAreNotDeclared(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "scenes")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(corpus.Testdata(t), "taco3", "scenes"))); err != nil {
+		t.Fatal(err)
+	}
+	about := filepath.Join(dir, "COLLECTION.json")
+	data, err := os.ReadFile(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.ReplaceAll(data, []byte("seq/t*[1,3].tif"), []byte("seq/t*[1,2].tif"))
+	if err := os.WriteFile(about, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := loader.Spec{Source: dir, BatchSize: 2, BadSamples: specpkg.BadSkip,
+		Fields: []loader.Field{{Name: "seq", Column: "seq/t"}}}
+	b := first(t, mustOpen(t, spec, loader.Options{}))
+	if len(b.Bad) != 1 || b.Bad[0].Row != 1 || fault.KindOf(b.Bad[0].Err) != fault.NotFound {
+		t.Errorf("bad %v", b.Bad)
+	}
+}
+
 // TestStatsOfSteps promises that statistics of a sequence are of all of its files.
 func TestStatsOfSteps(t *testing.T) {
 	source := filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")

@@ -452,7 +452,8 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		id, err := c.ID(ctx, row)
 		if err == nil && m.files != nil {
 			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset,
-				"has no files for the field %q that are numbered from 0 on", m.name)
+				"has no files for the field %q that are numbered from 0 on, and no more than the container declares",
+				m.name)
 		} else if err == nil {
 			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset, "has nothing for the field %q", m.name)
 		}

@@ -120,8 +120,8 @@ type Sequence struct {
 	Most int
 	// Level is the level of the files.
 	Level int
-	// Rows are the rows of that level for each sample, in the order of their numbers. A sample whose files are not
-	// numbered from 0 on has none.
+	// Rows are the rows of that level for each sample, in the order of their numbers. A sample whose files are more
+	// than Most, or not numbered from 0 on, has none.
 	Rows [][]int
 }
 

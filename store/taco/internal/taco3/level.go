@@ -210,10 +210,12 @@ func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence,
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
 	}
-	sequence := &model.Sequence{Most: it.most, Level: level.depth, Rows: c.rowsOf(level, it)}
+	all := *it
+	all.most = math.MaxInt // so that files over the bound are found
+	sequence := &model.Sequence{Most: it.most, Level: level.depth, Rows: c.rowsOf(level, &all)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
-			if it.number(level.ids[row]) != k {
+			if k >= it.most || all.number(level.ids[row]) != k {
 				sequence.Rows[sample] = nil
 			}
 			rows[k] = level.base + row
