@@ -159,7 +159,7 @@ func (k *Index) pairs(ctx context.Context, o resources.Options) (items job.Items
 	if err := k.check(); err != nil {
 		return items, err
 	}
-	if path := k.Paths[0]; !source.IsRemote(path) && build.IsTable(path) { // the merge opens it again
+	if path := k.Paths[0]; !source.IsRemote(path) && catalog.IsTable(path) { // the merge opens it again
 		if k.Paths[0], err = source.Abs(path); err != nil {
 			return items, err
 		}

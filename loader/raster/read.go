@@ -23,9 +23,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -348,24 +347,28 @@ func openFile(ctx context.Context, o resources.Options, path string, hasHeader b
 		}
 		return catalog.Asset{URI: path, Index: index}, err
 	}
-	if rows.IsZarr(ctx, path, "", o) {
+	kind, err := store.Of(ctx, o.Opener, path)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	if kind == store.Zarr {
 		return rows.OneImage(ctx, path, o)
 	}
 	asset, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
-		err = cmp.Or(errNotOneRaster(ctx, o, path), err)
+		err = cmp.Or(errNotOneRaster(kind, path), err)
 	}
 	return asset, err
 }
 
 // errNotOneRaster returns the error for a path that holds several rasters: a TileDB array or a
 // container. It returns nil for any other path.
-func errNotOneRaster(ctx context.Context, o resources.Options, path string) error {
+func errNotOneRaster(kind store.Kind, path string) error {
 	what := ""
-	switch {
-	case tiledb.Is(ctx, o.Opener, path):
+	switch kind {
+	case store.TileDB:
 		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
-	case taco.Is(ctx, o.Opener, path):
+	case store.Container:
 		what = "is a container; its rasters are called " + source.Name(path) + "::SAMPLE/PATH"
 	default:
 		return nil

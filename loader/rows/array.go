@@ -6,7 +6,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -18,12 +17,6 @@ type Array struct {
 	Images []*tiledb.Images // the images of each field
 	Lo     int64            // the number of the image of row 0 along n
 	n      int64            // the number of rows
-}
-
-// isCube reports whether a source is opened as an array.
-func isCube(ctx context.Context, src *spec.Source, o resources.Options) bool {
-	return src.Dims != "" || src.Timestamp != nil ||
-		!source.IsRemote(src.Source) && tiledb.Is(ctx, o.Opener, src.Source)
 }
 
 // OpenArrayAt opens the array at path, as it was at a timestamp (nil for now). A path outside of

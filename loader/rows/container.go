@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -94,19 +94,6 @@ type ContainerFile struct {
 	cache *indexFile
 }
 
-// isContainer reports whether a source names containers.
-func isContainer(ctx context.Context, src *spec.Source, o resources.Options) (bool, error) {
-	if len(src.Parts) > 0 || src.BasePath != "" {
-		return true, nil
-	}
-	// These extensions decide without opening the file, because taco.Is may send a request.
-	switch strings.ToLower(filepath.Ext(src.Source)) {
-	case ".parquet", ".pq", ".geoparquet", ".csv", ".tsv", ".tif", ".tiff", ".rumi":
-		return false, nil
-	}
-	return taco.Is(ctx, o.Opener, src.Source), ctx.Err()
-}
-
 // openContainer opens the containers of a source and applies the source's conditions and split.
 func openContainer(
 	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
@@ -149,7 +136,7 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 		} else if fault.KindOf(err) != fault.Unsupported { // which directories are
 			continue
 		}
-		if !taco.Is(ctx, o, p) {
+		if !store.Is(ctx, o, p, store.Container) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"is not a container: a list of paths names containers; several directories or tables are a mixture "+
 					"of sources, and files are named by a directory, a glob or a table"), p)

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -131,35 +132,53 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: " +
 			"tables and containers say themselves what belongs together")
 	}
-	is, err := isContainer(ctx, &src, o)
+	kind, err := storeOf(ctx, &src, o)
 	if err != nil {
 		return nil, err
 	}
-	if is && src.Dims != "" {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+	switch kind {
+	case store.Container:
+		return table(openContainer(ctx, &src, from, o))
+	case store.Zarr:
+		return table(openZarr(ctx, &src, from, o))
+	case store.TileDB:
+		return table(openCube(ctx, &src, from, o))
+	}
+	return openCatalog(ctx, src, from, o)
+}
+
+// storeOf returns what a source leads to. A list of paths names containers, and dims and timestamp an array.
+func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (store.Kind, error) {
+	kind, err := store.Container, error(nil)
+	if len(src.Parts) == 0 && src.BasePath == "" {
+		kind, err = store.Of(ctx, o.Opener, src.Source)
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case kind == store.Container && src.Dims != "":
+		return 0, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no dimensions to name: dims is for arrays"), src.Source)
-	}
-	if is && src.Timestamp != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+	case kind == store.Container && src.Timestamp != nil:
+		return 0, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no times: timestamp is for arrays"), src.Source)
+	case kind == store.Other && (src.Dims != "" || src.Timestamp != nil):
+		return store.TileDB, nil // opening it says what is missing
 	}
-	if is {
-		return openContainer(ctx, &src, from, o)
+	return kind, nil
+}
+
+// table returns an opened dataset as a Table, which is nil after an error. A nil pointer would be a Table that is not
+// nil.
+func table[T Table](t T, err error) (Table, error) {
+	if err != nil {
+		return nil, err
 	}
-	if IsZarr(ctx, src.Source, src.Dims, o) {
-		zarr, err := openZarr(ctx, &src, from, o)
-		if err != nil {
-			return nil, err // a nil *Zarr would be a Table that is not nil
-		}
-		return zarr, nil
-	}
-	if isCube(ctx, &src, o) {
-		array, err := openCube(ctx, &src, from, o)
-		if err != nil {
-			return nil, err // a nil *Array would be a Table that is not nil
-		}
-		return array, nil
-	}
+	return t, nil
+}
+
+// openCatalog opens a catalog, a table, a directory, a pattern or a file.
+func openCatalog(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
 		fields[i] = catalog.Source{

@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
@@ -23,15 +22,6 @@ type Zarr struct {
 	fields []zarr.Raster
 	places []*catalog.Place // of each field, nil if it is not known
 	print  string
-}
-
-// IsZarr reports whether a path is opened as a Zarr array or group. For a remote path it makes requests only if the
-// name ends like one, or if dims says that it is an array.
-func IsZarr(ctx context.Context, path, dims string, o resources.Options) bool {
-	if source.IsRemote(path) && dims == "" && !zarr.Named(path) {
-		return false
-	}
-	return zarr.Is(ctx, o.Opener, path)
 }
 
 // OpenZarrAt opens the array or group at path. A path outside of o.Roots is an error.

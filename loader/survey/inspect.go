@@ -17,15 +17,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/picture/npy"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -158,22 +157,20 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	defer o.CloseOpener()
 	remote := source.IsRemote(path)
 	_, _, inside := taco.Split(path)
-	// Remote paths into containers are not tried as arrays or containers, because each try costs a
-	// request.
-	real, err := o.Resolve(path)
-	try := err == nil && !(inside && remote)
-	if try && tiledb.Is(ctx, o.Opener, real) {
+	kind, err := store.Of(ctx, o.Opener, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == store.TileDB:
 		return InspectArray(ctx, path, at, o)
-	}
-	if at != nil {
+	case at != nil:
 		return nil, ErrNotArray
-	}
-	if try && rows.IsZarr(ctx, real, "", o) {
+	case kind == store.Zarr:
 		return InspectZarr(ctx, path, o)
-	}
-	if try && taco.Is(ctx, o.Opener, path) {
+	case kind == store.Container:
 		return InspectContainer(ctx, path, o)
 	}
+	real, _ := o.Resolve(path) // Inspect has the error
 	if !inside {
 		info, err := Inspect(ctx, path, o)
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
@@ -331,7 +331,7 @@ func (m *maker) openColumns(ctx context.Context) (err error) {
 			return err
 		}
 		source := m.engine.Spec().Source
-		container := len(recipe.Parts) > 0 || taco.Is(ctx, m.options.Loader.Opener, source)
+		container := len(recipe.Parts) > 0 || store.Is(ctx, m.options.Loader.Opener, source, store.Container)
 		if err := m.choose(container); err != nil {
 			return err
 		}

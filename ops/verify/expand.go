@@ -11,8 +11,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // File is a file, container or array to check.
@@ -75,8 +75,11 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 	var files []File
 	for _, p := range paths {
 		p = source.LocalPath(p)
-		if source.IsRemote(p) && (tiledb.Is(ctx, open, p) || isZarr(ctx, open, p) ||
-			!known(p) && taco.Is(ctx, open, p)) {
+		kind, err := store.Of(ctx, open, p)
+		if err != nil {
+			return nil, err
+		}
+		if source.IsRemote(p) && kind != store.Other {
 			files = append(files, File{Path: p})
 			continue
 		}
@@ -89,7 +92,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 			continue
 		}
 		st, err := os.Stat(p)
-		if os.IsNotExist(err) && taco.IsSet(ctx, open, p) {
+		if os.IsNotExist(err) && kind == store.Container && taco.IsSet(ctx, open, p) {
 			files = append(files, File{Path: p})
 			continue
 		}
@@ -104,7 +107,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 			}
 			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
 		}
-		if !st.IsDir() || tiledb.IsArray(p) || isZarr(ctx, open, p) || taco.Is(ctx, open, p) {
+		if !st.IsDir() || kind != store.Other {
 			files = append(files, File{p, sizeOf(st)})
 			continue
 		}
@@ -121,7 +124,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 				if d.IsDir() {
 					return fs.SkipDir
 				}
-			case d.IsDir() && (tiledb.IsArray(name) || isZarr(ctx, open, name)):
+			case d.IsDir() && isStore(ctx, open, name):
 				files = append(files, File{Path: name})
 				return fs.SkipDir
 			// a link that leads nowhere is a fault of its name
@@ -172,4 +175,11 @@ func known(name string) bool {
 		return true
 	}
 	return false
+}
+
+// isStore reports whether a directory is an array or a container, which is checked as one. A directory that is two
+// things at once counts: checking it has the error.
+func isStore(ctx context.Context, open source.Opener, dir string) bool {
+	kind, err := store.Of(ctx, open, dir)
+	return err != nil || kind != store.Other
 }

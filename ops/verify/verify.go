@@ -28,8 +28,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -288,13 +288,16 @@ func (w *worker) guarded(name string, f func() error) error {
 
 // check checks one file by its kind.
 func (w *worker) check(ctx context.Context, i int, path string) error {
-	if tiledb.Is(ctx, w.v.files, path) {
+	kind, err := store.Of(ctx, w.v.files, path)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case store.TileDB:
 		return w.array(ctx, path)
-	}
-	if isZarr(ctx, w.v.files, path) {
+	case store.Zarr:
 		return w.zarr(ctx, i, path)
-	}
-	if taco.Is(ctx, w.v.files, path) {
+	case store.Container:
 		return w.container(ctx, i, path)
 	}
 	info, err := survey.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})

@@ -5,14 +5,8 @@ import (
 	"fmt"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
-
-// isZarr reports whether a path is a Zarr array or group. A remote one is asked for only if its name says so.
-func isZarr(ctx context.Context, o source.Opener, path string) bool {
-	return (!source.IsRemote(path) || zarr.Named(path)) && zarr.Is(ctx, o, path)
-}
 
 // zarr decodes every chunk of every array of a Zarr store. It counts each array as a file. Arrays of types that are
 // not read are in the notes.

@@ -27,6 +27,9 @@ type Summary struct {
 // IsParquet reports whether a file has an extension of Parquet files.
 func IsParquet(name string) bool { return columns.IsParquet(listing.Extension(name)) }
 
+// IsTable reports whether a path has the extension of a table: of Parquet, CSV or STAC items.
+func IsTable(name string) bool { return columns.IsTable(listing.Extension(name)) }
+
 // DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.
 func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
 	held, err := columns.OpenHeld(ctx, r, listing.Extension(name), nil)

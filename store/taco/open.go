@@ -194,19 +194,25 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format
 	return none, nil
 }
 
-// Is reports whether a path is a container, or has the extension of one.
-func Is(ctx context.Context, o source.Opener, uri string) bool {
+// Named reports whether a path is a container by its name alone.
+func Named(uri string) bool {
 	name := path.Base(strings.TrimRight(uri, "/"))
 	switch strings.ToLower(path.Ext(name)) {
 	case ".tacozip", ".taco", ".tortilla", ".tacocat":
 		return true
 	}
-	if name == "__TACOCAT__" || name == "TACOLLECTION.json" || isTarPattern(uri) {
+	return name == "__TACOCAT__" || name == "TACOLLECTION.json" || isTarPattern(uri)
+}
+
+// Is reports whether a path is a container, or is Named like one.
+func Is(ctx context.Context, o source.Opener, uri string) bool {
+	if Named(uri) {
 		return true
 	}
 	format, file, _, err := identify(ctx, o, uri)
 	if file != nil {
-		is := format != none && (format != tacollection || name == shards.IndexName && shards.IsMDS(ctx, file))
+		isMDS := path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file)
+		is := format != none && (format != tacollection || isMDS)
 		return errors.Join(err, file.Close()) == nil && is
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 	"path"
 	"strings"
@@ -39,10 +40,19 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	}
 	for _, name := range names {
 		if r, err := o.Open(ctx, Join(uri, name)); err == nil {
-			return r.Close() == nil
+			is := beginsLikeJSON(ctx, r)
+			return r.Close() == nil && is
 		}
 	}
 	return false
+}
+
+// beginsLikeJSON reports whether a file begins like the metadata of an array or a group. Some servers send a page for
+// every name.
+func beginsLikeJSON(ctx context.Context, r source.Reader) bool {
+	const most = 16 // bytes, of which all but one may be spaces
+	head := make([]byte, min(most, r.Size()))
+	return r.ReadAt(ctx, head, 0) == nil && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }
 
 // Node is an open array or group. It does not change and is safe for concurrent use.

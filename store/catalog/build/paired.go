@@ -59,7 +59,7 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 	if err != nil {
 		return nil, err
 	}
-	if IsTable(p.name) {
+	if catalog.IsTable(p.name) {
 		if err := openTabled(ctx, p, p.name, base); err != nil {
 			return nil, fault.WithFile(errors.Join(err, p.close()), p.name)
 		}

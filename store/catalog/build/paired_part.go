@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"io"
 	"iter"
 	"reflect"
@@ -76,7 +77,7 @@ func MergePairs(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionRea
 	}
 	part.row = reflect.StructOf(part.types)
 	m := &pairMerge{part: part.row, fields: len(o.Fields), out: part}
-	if IsTable(path) {
+	if catalog.IsTable(path) {
 		if o.Counts == nil {
 			o.Counts = &Counts{}
 		}

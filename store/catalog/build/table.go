@@ -16,9 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// IsTable reports whether a path has the extension of a table.
-func IsTable(path string) bool { return columns.IsTable(listing.Extension(path)) }
-
 // openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
 func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
 	file, ext, err := columns.OpenFile(ctx, opener, name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -26,8 +27,8 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 			return nil, nil
 		}
 	}
-	if !taco.Is(ctx, files, path) {
-		return nil, ctx.Err()
+	if kind, err := store.Of(ctx, files, path); err != nil || kind != store.Container {
+		return nil, err
 	}
 	dataset, err := taco.Open(ctx, files, []string{path}, taco.Options{})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -85,7 +85,11 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	if zarr.Is(ctx, files, paths[0]) {
+	kind, err := store.Of(ctx, files, paths[0])
+	if err != nil {
+		return err
+	}
+	if kind == store.Zarr {
 		return f.listZarr(ctx, env.Out, files, paths)
 	}
 	var prune []taco.Filter

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -206,8 +207,12 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	}
 	defer func() { err = console.FirstError(err, unpacked.remove()) }()
 	f.unpack = unpacked.folder
-	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() && !taco.Is(ctx, o.Opener, paths[0]) {
-		return f.directory(ctx, paths, o)
+	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() {
+		if kind, err := store.Of(ctx, o.Opener, paths[0]); err != nil {
+			return nil, err
+		} else if kind != store.Container {
+			return f.directory(ctx, paths, o)
+		}
 	}
 	if isTable(paths[0]) {
 		return f.table(ctx, paths, o)

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -12,16 +13,39 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/zarr"
+	"github.com/chaski-eo/chaski/store"
 )
 
-// IsSpec reports whether path, an argument SPEC.json|DATASET, is a spec. A TACOLLECTION.json is a
-// container, and a file of references a Zarr store.
+// IsSpec reports whether path, an argument SPEC.json|DATASET, is a spec: a JSON file that is neither a store, such as
+// a TACOLLECTION.json or a file of references, nor a table of STAC items.
 func IsSpec(path string) bool {
-	var files source.Files
+	if !strings.EqualFold(filepath.Ext(path), ".json") {
+		return false
+	}
+	files := open.NewOpener(true)
 	defer files.Close()
-	return strings.EqualFold(filepath.Ext(path), ".json") && filepath.Base(path) != "TACOLLECTION.json" &&
-		!zarr.IsReferences(context.Background(), &files, path)
+	kind, err := store.Of(context.Background(), files, path)
+	return (err != nil || kind == store.Other) && !isItems(files, path)
+}
+
+// isItems reports whether a file of JSON has the member "type", as STAC and GeoJSON have it and specs have not, or is
+// larger than specs are.
+func isItems(files source.Opener, path string) bool {
+	const largest = 1 << 20 // bytes; loader.ParseSpec refuses more
+	file, err := files.Open(context.Background(), path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if file.Size() > largest {
+		return true
+	}
+	data := make([]byte, file.Size())
+	var document struct {
+		Type *string `json:"type"`
+	}
+	return file.ReadAt(context.Background(), data, 0) == nil && json.Unmarshal(data, &document) == nil &&
+		document.Type != nil
 }
 
 // ReadSpec reads a spec. It refuses the flags in own, because the spec would overrule them silently.

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -39,7 +40,11 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 	var jobs []conversion
 	for _, p := range paths {
 		p = source.LocalPath(p)
-		if tiledb.Is(ctx, files, p) {
+		kind, err := store.Of(ctx, files, p)
+		if err != nil {
+			return nil, err
+		}
+		if kind == store.TileDB {
 			if jobs, err = f.images(ctx, files, jobs, p); err != nil {
 				return nil, err
 			}

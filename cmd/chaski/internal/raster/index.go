@@ -222,7 +222,7 @@ func PairFields(texts []string, path string) (out []catalog.Source, err error) {
 		return nil, err
 	}
 	for i, p := range fields {
-		if p.Pattern == "" && !build.IsTable(path) {
+		if p.Pattern == "" && !catalog.IsTable(path) {
 			return nil, console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern",
 				texts[i])
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -174,8 +175,8 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 
 // isDataset reports whether a path is a dataset and not a raster.
 func isDataset(ctx context.Context, files source.Opener, path string) (bool, error) {
-	if taco.Is(ctx, files, path) {
-		return true, nil
+	if kind, err := store.Of(ctx, files, path); err != nil || kind != store.Other {
+		return true, err
 	}
 	first, err := survey.Inspect(ctx, path, loader.Options{Opener: files})
 	return err == nil && first.Raster == nil && first.TIFF == nil, err

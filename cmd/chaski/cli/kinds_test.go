@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTwoKindsAtOnce: every command that opens a path refuses a directory that is two stores at once with the same
+// words, so that none of them reads other pixels than training does.
+func TestTwoKindsAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "both")
+	if err := os.CopyFS(dir, os.DirFS(testdata(t, "tiledb", "arrays", "dense_2d_order_rc"))); err != nil {
+		t.Fatal(err)
+	}
+	group := []byte(`{"zarr_format": 3, "node_type": "group", "attributes": {}}`)
+	if err := os.WriteFile(filepath.Join(dir, "zarr.json"), group, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{
+		{"info", dir}, {"verify", dir}, {"verify", filepath.Dir(dir)}, {"cat", dir}, {"ls", dir}, {"view", dir, "-o", out},
+		{"view", "--batch", "1", dir, "-o", out}, {"bench", "load", dir}, {"stats", dir}, {"plan", dir},
+		{"convert", dir, "-o", out}, {"pack", dir, "-o", out + ".tacozip"}, {"index", dir, "-o", out + ".parquet"},
+	} {
+		r := chaski(t.Context(), args...)
+		const want = "is a TileDB array and a Zarr array or group at once"
+		if r.code != 1 || !strings.Contains(r.err+r.out, want) {
+			t.Errorf("%s: got exit %d and %q; want exit 1 and %q", strings.Join(args, " "), r.code, r.err, want)
+		}
+	}
+}
+
+// TestItemsAreNoSpec: a command that takes a spec or a dataset takes STAC items for a dataset.
+func TestItemsAreNoSpec(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "items.json")
+	chip := testdata(t, "extras", "points.tif")
+	items := `{"features": [{"type": "Feature", "id": "a", "properties": {}, "assets": {"image": {"href": "` + chip +
+		`"}}}], "type": "FeatureCollection"}`
+	if err := os.WriteFile(path, []byte(items), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := chaski(t.Context(), "stats", "--field", "image", path); r.code != 0 || !strings.Contains(r.out, "mean") {
+		t.Errorf("got exit %d, %q and %q; want statistics", r.code, r.out, r.err)
+	}
+}

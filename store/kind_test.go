@@ -1,0 +1,183 @@
+package store_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// paths has a path of every kind, below testdata or below the directory that makePaths writes.
+var paths = map[string]store.Kind{
+	"tiledb/arrays/dense_2d_order_rc": store.TileDB,
+	"tiledb/arrays/sparse_2d":         store.TileDB,
+	"taco3/scenes":                    store.Container,
+	"taco3/scenes.zip":                store.Container,
+	"taco3/flat.zip":                  store.Container,
+	"shards/mds":                      store.Container,
+	"shards/mds/index.json":           store.Container,
+	"raster/tog":                      store.Other,
+	"lonlat.json":                     store.Other,
+	"is/no/path":                      store.Other,
+	"made/group.zarr":                 store.Zarr,
+	"made/plain":                      store.Zarr,
+	"made/old.zarr":                   store.Zarr,
+	"made/refs.json":                  store.Zarr,
+	"made/chips.tif":                  store.TileDB, // a directory may be called like a file
+	"made/table.parquet":              store.Other,
+	"made/empty":                      store.Other,
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makePaths returns a directory with the paths of testdata, and with those of paths that begin with "made".
+func makePaths(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range []string{"tiledb", "taco3", "shards", "raster", "lonlat.json"} {
+		whole, err := filepath.Abs(filepath.Join("..", "testdata", name))
+		if err == nil {
+			err = os.Symlink(whole, filepath.Join(root, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := filepath.Join(root, "made")
+	group := `{"zarr_format": 3, "node_type": "group", "attributes": {}}`
+	write(t, filepath.Join(made, "group.zarr", "zarr.json"), group)
+	write(t, filepath.Join(made, "plain", "zarr.json"), "\n "+group)
+	write(t, filepath.Join(made, "old.zarr", ".zgroup"), `{"zarr_format": 2}`)
+	write(t, filepath.Join(made, "refs.json"), `{"version": 1, "refs": {}}`)
+	write(t, filepath.Join(made, "chips.tif", "__schema", "__1_1_00000000000000000000000000000000"), "x")
+	write(t, filepath.Join(made, "table.parquet"), "PAR1")
+	if err := os.Mkdir(filepath.Join(made, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// TestOf: every path is what it is, as a local path, as a path below roots, and over HTTP, where directories without
+// the metadata of an array cannot be listed.
+func TestOf(t *testing.T) {
+	root := makePaths(t)
+	server := httptest.NewServer(http.FileServer(http.Dir(root)))
+	defer server.Close()
+	web, err := httpsource.New(httpsource.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	local := &source.Files{}
+	defer local.Close()
+	for name, want := range paths {
+		if got, err := store.Of(t.Context(), local, filepath.Join(root, name)); err != nil || got != want {
+			t.Errorf("%s: got %v, %v; want %v", name, got, err, want)
+		}
+		if name == "made/chips.tif" { // over HTTP the name decides
+			want = store.Other
+		}
+		if got, err := store.Of(t.Context(), web, server.URL+"/"+name); err != nil || got != want {
+			t.Errorf("%s over HTTP: got %v, %v; want %v", name, got, err, want)
+		}
+	}
+}
+
+// TestTwoAtOnce: a directory with the metadata of two kinds is an error that names both.
+func TestTwoAtOnce(t *testing.T) {
+	zarr := func(dir string) { write(t, filepath.Join(dir, "zarr.json"), `{"zarr_format": 3}`) }
+	tiledb := func(dir string) { write(t, filepath.Join(dir, "__array_schema.tdb"), "\x01\x00\x00\x00") }
+	taco := func(dir string) { write(t, filepath.Join(dir, "COLLECTION.json"), "{}") }
+	files := &source.Files{}
+	defer files.Close()
+	for _, test := range []struct {
+		name        string
+		make        []func(string)
+		first, next string
+	}{
+		{"tiledb and zarr", []func(string){zarr, tiledb}, "a TileDB array", "a Zarr array or group"},
+		{"tiledb and container", []func(string){tiledb, taco}, "a TileDB array", "a container"},
+		{"zarr and container", []func(string){zarr, taco}, "a Zarr array or group", "a container"},
+	} {
+		dir := t.TempDir()
+		for _, each := range test.make {
+			each(dir)
+		}
+		kind, err := store.Of(t.Context(), files, dir)
+		want := test.first + " and " + test.next + " at once"
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, %v; want an error of kind unsupported with %q", test.name, kind, err, want)
+		}
+	}
+}
+
+// counted counts what is opened.
+type counted struct {
+	source.Opener
+	opened atomic.Int64
+}
+
+func (c *counted) Open(ctx context.Context, uri string) (source.Reader, error) {
+	c.opened.Add(1)
+	return c.Opener.Open(ctx, uri)
+}
+
+// TestNamesCostNothing: the names of rasters, tables and samples of containers are decided without a request.
+func TestNamesCostNothing(t *testing.T) {
+	for _, uri := range []string{"https://host/a.tif", "s3://b/a.TIFF", "gs://b/c.parquet", "s3://b/t.csv",
+		"https://host/c.tacozip::roi/image", "https://host/p.png", "s3://b/a.rumi", "https://host/items.geojson"} {
+		c := &counted{Opener: &source.Files{}}
+		kind, err := store.Of(t.Context(), c, uri)
+		if kind != store.Other || err != nil || c.opened.Load() != 0 {
+			t.Errorf("%s: got %v, %v after %d requests; want %v after none", uri, kind, err, c.opened.Load(), store.Other)
+		}
+	}
+}
+
+// TestServersOfPages: a server that sends a page for every name has no stores.
+func TestServersOfPages(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("<!doctype html><html><body>Page not found</body></html>"))
+	}))
+	defer server.Close()
+	web, err := httpsource.New(httpsource.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	for _, name := range []string{"/data", "/data.zarr", "/data/"} {
+		if kind, err := store.Of(t.Context(), web, server.URL+name); kind != store.Other || err != nil {
+			t.Errorf("%s: got %v, %v; want %v", name, kind, err, store.Other)
+		}
+	}
+}
+
+// TestOfStops: a question that its caller leaves is an error, not an answer.
+func TestOfStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if kind, err := store.Of(ctx, &source.Files{}, t.TempDir()); err == nil {
+		t.Errorf("got %v; want an error", kind)
+	}
+}
