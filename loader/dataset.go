@@ -563,8 +563,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		return nil
 	case spec.GridWindow:
 		target.Kind = shuffle.GridWindow
-		target.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY,
-			AlignX: d.alignX, Pad: s.Pad}
+		target.Grid = s.GridOf(d.alignY, d.alignX)
 		if s.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
 			return errors.New("spec: sampler: a grid that pads needs fields that do")
 		}
@@ -575,8 +574,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		return d.measure(ctx, e)
 	case spec.TileWindow:
 		target.Kind = shuffle.VisitWindow
-		visits := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
-			Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
+		visits := s.VisitsOf(d.alignY, d.alignX)
 		if visits.TileH < 1 || visits.TileW < 1 || visits.TileH%visits.AlignY != 0 || visits.TileW%visits.AlignX != 0 {
 			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", visits.TileH,
 				visits.TileW,
@@ -595,8 +593,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		return d.compileGround(ctx, e, target)
 	case spec.ResizedWindow:
 		target.Kind = shuffle.ResizedWindow
-		target.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
-			OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
+		target.Resized = s.ResizedOf(d.alignY, d.alignX)
 		return nil
 	}
 	target.Kind = shuffle.WeightedWindow
@@ -626,8 +623,7 @@ func (d *dataset) tileBytes() int64 {
 // poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for
 // each stratum. It is at most maxTileBytes.
 func (d *dataset) poolBytes() int64 {
-	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight,
-		TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
+	v := d.sampler.VisitsOf(d.alignY, d.alignX)
 	down, across := v.Chunks()
 	return upTo(maxTileBytes, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }

@@ -335,7 +335,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 			t.Fatal(err)
 		}
 		sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
-			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
+			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, WeightedWindows: WeightedWindows{Weights: path}, PerAsset: 2}}
 		tab.objects[path] = b.Bytes()
 		e := openFake(t, sp, tab, 2)
 		for step := range e.Steps() {
@@ -466,7 +466,7 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 func TestTilesAreOutOfTheMemory(t *testing.T) {
 	const memory = 1 << 20
 	sp := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: spec.TileWindow, Height: 8,
-		Width: 8, PerVisit: 4}}
+		Width: 8, TileWindows: TileWindows{PerVisit: 4}}}
 	tab := chips(5, 5000)
 	keys := fakeColumn{kind: catalog.Int}
 	for row := range tab.rows {
@@ -505,7 +505,7 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 		tab.add(0, row, a, o)
 	}
 	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 16, Shuffle: true,
-		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, PerVisit: 16, Pool: 1000}}.WithDefaults()
+		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{PerVisit: 16, Pool: 1000}}}.WithDefaults()
 	var want [][]byte
 	for _, memory := range []int64{64 << 20, 40_000} {
 		c := &counting{fakeTable: tab, reads: map[string]int{}}
@@ -771,22 +771,22 @@ func TestInvalidSpecs(t *testing.T) {
 		"unknown augment":   func(s *Spec) { s.Augment = "shear" },
 		"grid without size": func(s *Spec) { s.Sampler = Sampler{Kind: spec.GridWindow} },
 		"stride of a random window": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.RandomWindow, Height: 4, Width: 4, StrideY: 2}
+			s.Sampler = Sampler{Kind: spec.RandomWindow, Height: 4, Width: 4, GridWindows: GridWindows{StrideY: 2}}
 		},
 		"odd stride": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, StrideY: 3}
+			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, GridWindows: GridWindows{StrideY: 3}}
 		},
 		"grid that pads alone": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, Pad: true}
+			s.Sampler = Sampler{Kind: spec.GridWindow, Height: 4, Width: 4, GridWindows: GridWindows{Pad: true}}
 		},
 		"weights without file": func(s *Spec) {
 			s.Sampler = Sampler{Kind: spec.WeightedWindow, Height: 4, Width: 4}
 		},
 		"odd tile": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileHeight: 5, TileWidth: 4}
+			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 5, TileWidth: 4}}
 		},
 		"scale of nothing": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4, ScaleMin: 2, ScaleMax: 1}
+			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4, ResizedWindows: ResizedWindows{ScaleMin: 2, ScaleMax: 1}}
 		},
 		"use without split": func(s *Spec) { s.Use = "train" },
 		"split without use": func(s *Spec) {
@@ -964,7 +964,7 @@ func TestRootsOfSources(t *testing.T) {
 	}
 	weighted := func(dir string) Spec {
 		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 8,
-			Weights: filepath.Join(dir, "weights")}}
+			WeightedWindows: WeightedWindows{Weights: filepath.Join(dir, "weights")}}}
 	}
 	for i, sp := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
 		e, err := Open(context.Background(), sp, Options{Roots: []string{inside}})

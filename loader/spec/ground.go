@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +70,12 @@ type Ground struct {
 // GroundWindow is the kind of samplers of windows on the ground.
 const GroundWindow = "geo_window"
 
+var ground = samplerKind{
+	name: GroundWindow, members: func(s *Sampler) any { return &s.Ground }, anySize: true, counts: true,
+	defaults: func(s *Sampler) { s.Ground = s.Ground.withDefaults() },
+	check:    func(s *Sampler) error { return s.Ground.validate(s) },
+}
+
 // Values of Ground.Mosaic and Ground.CRS.
 const (
 	MosaicFirst = "first"
@@ -103,11 +108,6 @@ const (
 var overviews = []Text{AutoOverviews, AllOverviews, NoOverviews}
 
 var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
-
-// set reports whether a member is given.
-func (g *Ground) set() bool {
-	return !reflect.ValueOf(*g).IsZero()
-}
 
 func (g Ground) withDefaults() Ground {
 	if g.CRS == "" {

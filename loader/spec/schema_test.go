@@ -26,7 +26,7 @@ var enums = map[string][]string{
 	"Spec.augment":     {"flip_x", "flip_y", "flips", "rotations", "d4"},
 	"Field.kind":       {RasterField, NumberField, TextField, ClassField, ArrayField},
 	"Field.resample":   {"nearest", "bilinear", "antialias"},
-	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow, GroundWindow},
+	"Sampler.kind":     SamplerKinds,
 	"Ground.mosaic":    mosaics,
 	"Ground.overviews": {AutoOverviews, AllOverviews, NoOverviews},
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
@@ -183,6 +183,16 @@ func (g generator) object(t reflect.Type) map[string]any {
 	return out
 }
 
+// kindOf returns the kind of sampler whose members are a type, or "".
+func kindOf(t reflect.Type) string {
+	for _, kind := range samplers {
+		if kind.members != nil && reflect.TypeOf(kind.members(&Sampler{})).Elem() == t {
+			return kind.name
+		}
+	}
+	return ""
+}
+
 // members adds the properties of a struct, and of those that it embeds.
 func (g generator) members(t reflect.Type, properties map[string]any, required *[]string) {
 	for f := range fieldsOf(t) {
@@ -215,6 +225,9 @@ func (g generator) members(t reflect.Type, properties map[string]any, required *
 			p["anyOf"] = []any{word, map[string]any{"type": other}}
 		} else if words != nil {
 			p["enum"] = words
+		}
+		if kind := kindOf(t); kind != "" {
+			p["x-kind"] = kind // the kind of sampler that it is a member of; validators ignore it
 		}
 		properties[name] = p
 		if _, ok := p["default"]; !ok && option == "" && f.Type.Kind() != reflect.Struct && !notRequired[key] {
@@ -313,13 +326,15 @@ func defaults(t *testing.T) map[string]any {
 	field := spec.Fields[0]
 	add("Field", Field{DType: field.DType, Layout: field.Layout})
 	delete(out, "Field.name")
-	for _, kind := range []string{ResizedWindow, TileWindow} {
-		s := Sampler{Kind: kind}.withDefaults()
-		s.Kind, s.ScaleMin, s.ScaleMax = "", 0, 0 // the scale's default depends on what it is of
-		add("Sampler", s)
+	for _, kind := range samplers {
+		if kind.members == nil {
+			continue
+		}
+		s := Sampler{Kind: kind.name}.withDefaults()
+		s.ScaleMin, s.ScaleMax = 0, 0 // the scale's default depends on what it is of
+		add(reflect.TypeOf(kind.members(&s)).Elem().Name(), kind.members(&s))
 	}
 	add("Sampler", Sampler{}.withDefaults())
-	add("Ground", Ground{}.withDefaults())
 	add("Mixture", Mixture{Sources: []Source{{}}}.withDefaults())
 	add("Subset", Subset{Missing: MissingError})
 	subset := Subset{Strata: &Strata{}, Time: &Time{}}.WithDefaults()

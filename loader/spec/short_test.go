@@ -112,7 +112,7 @@ func TestShortAndLong(t *testing.T) {
 		`"sampler":{"kind":"grid","size":8,"overlap":-2}`:                          "overlap is -2",
 		`"sampler":{"kind":"grid","size":8,"stride":2,"overlap":2}`:                "a stride or an overlap, not both",
 		`"sampler":{"kind":"random_window","size":8,"overlap":2}`:                  "overlap is a member",
-		`"sampler":{"kind":"random_window","size":8,"visits":2}`:                   "visits is 2: it is for kind",
+		`"sampler":{"kind":"random_window","size":8,"visits":2}`:                   "visits is a member of kind",
 		`"sampler":{"kind":"resized_window","size":8,"scale":[0,0]}`:               "scale is [0,0]: both",
 		`"sampler":{"kind":"resized_window","size":8,"scale":[1,2],"scale_max":1}`: "given beside",
 		`"sampler":{"kind":"grid","size":8,"overlap":[null,2]}`:                    "overlap is [null,2]: it must",

@@ -49,15 +49,14 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 	switch windows.Kind {
 	case Grid:
 		sp.Sampler = spec.Sampler{Kind: spec.GridWindow, Height: windows.Size.H, Width: windows.Size.W,
-			StrideY: windows.Stride.H,
-			StrideX: windows.Stride.W, Pad: windows.Pad}
+			GridWindows: spec.GridWindows{StrideY: windows.Stride.H, StrideX: windows.Stride.W, Pad: windows.Pad}}
 	case Random:
 		sp.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: windows.Size.H, Width: windows.Size.W,
 			PerAsset: windows.PerFile}
 	case Weighted:
 		sp.Sampler = spec.Sampler{Kind: spec.WeightedWindow, Height: windows.Size.H, Width: windows.Size.W,
-			PerAsset: windows.PerFile,
-			Weights:  place(windows.Weights)}
+			PerAsset:        windows.PerFile,
+			WeightedWindows: spec.WeightedWindows{Weights: place(windows.Weights)}}
 	case Ground:
 		sp.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: windows.Ground}
 		// GeoJSON.

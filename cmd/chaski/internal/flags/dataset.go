@@ -22,16 +22,10 @@ type Dataset struct {
 	normalize string
 	stats     string
 	Batch     int
-	window    string
-	perAsset  int
 	shuffle   bool
 	Seed      uint64
 	Bad       string
-	sampler   string
-	stride    string
-	weights   string
-	perVisit  int
-	pool      int64
+	sampler   sampler
 	augment   string
 	ground    ground
 
@@ -45,18 +39,7 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	f.Source.Add(fl)
 	f.bands.Add(fl)
 	fl.IntVar(&f.Batch, "batch", batch, "samples in a batch")
-	fl.StringVar(&f.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
-	fl.IntVar(&f.perAsset, "per-asset", 0,
-		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
-			"number of tiles)")
-	fl.StringVar(&f.sampler, "sampler", "",
-		"how windows are chosen: chip, random_window, grid, resized_window, weighted_window, tile_window or "+
-			"geo_window (default: chip, random_window if --window is set, geo_window if --geo-window is)")
-	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between the windows of a grid (default: the window)")
-	fl.StringVar(&f.weights, "weights", "", "`FILE` that 'chaski stats --sampling' wrote, for weighted_window")
-	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that tile_window takes from a tile on each visit (default: 16)")
-	fl.Int64Var(&f.pool, "pool-bytes", 0,
-		"memory for the decoded tiles of a pool of tile_window, in bytes (default: 64 MiB)")
+	f.sampler.add(fl)
 	f.ground.add(fl)
 	fl.StringVar(&f.augment, "augment", "",
 		"random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
@@ -102,14 +85,10 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 		return s, err
 	}
 	s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = f.Batch, f.shuffle, f.Seed, f.Bad
-	if f.window != "" {
-		h, w, err := ParsePair(f.window)
-		if err != nil {
-			return s, console.Usagef("--window is %w", err)
-		}
-		s.Sampler = loader.Sampler{Kind: spec.RandomWindow, Height: h, Width: w}
+	if s.Sampler, err = f.sampler.sampler(); err != nil {
+		return s, err
 	}
-	if err := f.addSampler(&s.Sampler); err != nil {
+	if err := f.ground.sampler(&s.Sampler); err != nil {
 		return s, err
 	}
 	s.Augment = f.augment
@@ -152,7 +131,7 @@ func (f *Dataset) check() error {
 		choices     []string
 	}{
 		{"bad-samples", f.Bad, spec.BadPolicies},
-		{"sampler", f.sampler, spec.SamplerKinds},
+		{"sampler", f.sampler.kind, spec.SamplerKinds},
 		{"augment", f.augment, spec.Augments},
 		{"dtype", f.DType, spec.RasterDTypes},
 	} {
@@ -162,64 +141,13 @@ func (f *Dataset) check() error {
 			}
 		}
 	}
-	for _, x := range []struct {
-		flag  string
-		value int64
-	}{{"per-asset", int64(f.perAsset)}, {"per-visit", int64(f.perVisit)}, {"pool-bytes", f.pool}} {
-		if f.Own.Changed(x.flag) {
-			if err := console.AtLeast(x.flag, x.value, 1); err != nil {
-				return err
-			}
+	if f.Own.Changed("per-asset") {
+		if err := console.AtLeast("per-asset", f.sampler.perAsset, 1); err != nil {
+			return err
 		}
 	}
 	if f.clip && f.DType != "uint8" {
 		return console.Usagef("--clip needs --dtype uint8")
 	}
-	return f.checkSampler()
-}
-
-// checkSampler checks that the flags of samplers stand beside the sampler that they are for.
-func (f *Dataset) checkSampler() error {
-	for _, x := range []struct {
-		flag, kind string
-		isSet      bool
-	}{{"stride", spec.GridWindow, f.stride != ""}, {"weights", spec.WeightedWindow, f.weights != ""},
-		{"per-visit", spec.TileWindow, f.Own.Changed("per-visit")},
-		{"pool-bytes", spec.TileWindow, f.Own.Changed("pool-bytes")}} {
-		if x.isSet && f.sampler != x.kind {
-			return console.Usagef("--%s needs --sampler %s", x.flag, x.kind)
-		}
-	}
-	switch f.sampler {
-	case "", spec.WholeChip:
-	case spec.GroundWindow:
-		if f.ground.window == "" {
-			return console.Usagef("--sampler %s needs --geo-window", f.sampler)
-		}
-	default:
-		if f.window == "" {
-			return console.Usagef("--sampler %s needs --window", f.sampler)
-		}
-	}
-	return nil
-}
-
-// addSampler copies the flags of samplers to s.
-func (f *Dataset) addSampler(s *loader.Sampler) error {
-	if f.sampler != "" {
-		s.Kind = f.sampler
-	}
-	s.PerAsset, s.Weights, s.PerVisit, s.PoolBytes = f.perAsset, f.weights, f.perVisit, f.pool
-	if err := f.ground.sampler(s); err != nil {
-		return err
-	}
-	if f.stride == "" {
-		return nil
-	}
-	h, w, err := ParsePair(f.stride)
-	if err != nil {
-		return console.Usagef("--stride is %w", err)
-	}
-	s.StrideY, s.StrideX = h, w
-	return nil
+	return f.sampler.check(f.ground.window != "")
 }

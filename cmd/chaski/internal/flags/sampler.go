@@ -1,0 +1,204 @@
+package flags
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
+)
+
+// sampler are the flags of windows in pixels: how they are chosen, and the members of each kind of sampler. The members
+// are those of the spec: a new one is a flag without more ado.
+type sampler struct {
+	kind     string
+	window   string
+	perAsset int
+	members  []*member
+}
+
+// member is the flag of a member that only one kind of sampler has. It implements pflag.Value.
+type member struct {
+	about spec.SamplerMember
+	text  string          // as given
+	json  json.RawMessage // its value, nil without the flag
+}
+
+// flagOf returns the name of the flag for a member of a spec.
+func flagOf(member string) string { return strings.ReplaceAll(member, "_", "-") }
+
+// add adds the flags to a set.
+func (s *sampler) add(fl *pflag.FlagSet) {
+	fl.StringVar(&s.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
+	fl.IntVar(&s.perAsset, "per-asset", 0,
+		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
+			"number of tiles)")
+	fl.StringVar(&s.kind, "sampler", "", "how windows are chosen: "+strings.Join(spec.SamplerKinds, ", ")+
+		" (default: chip, random_window if --window is set, geo_window if --geo-window is)")
+	for m := range spec.SamplerMembers() {
+		// Windows on the ground have flags with words of their own, and visits are those of --per-asset.
+		if m.Kind == spec.GroundWindow || m.Name == "visits" {
+			continue
+		}
+		member := &member{about: m}
+		s.members = append(s.members, member)
+		flag := fl.VarPF(member, flagOf(m.Name), "", member.usage())
+		if m.Type.Kind() == reflect.Bool {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+// backticked is the name of a member in the documentation of another one.
+var backticked = regexp.MustCompile("`\\w+`")
+
+// usage returns the line of help: the first sentence of the documentation, and the default.
+func (m *member) usage() string {
+	text := backticked.ReplaceAllStringFunc(m.about.Doc, func(name string) string {
+		if name = strings.Trim(name, "`"); name == m.about.Name {
+			return strings.ToUpper(name)
+		}
+		return "--" + flagOf(name)
+	})
+	text = strings.NewReplacer(" of \""+m.about.Kind+"\"", "", "\""+m.about.Kind+"\"", m.about.Kind).Replace(text)
+	text, rest, _ := strings.Cut(strings.TrimSuffix(text, "."), ". ")
+	text = strings.ToLower(text[:1]) + text[1:]
+	if _, value, found := strings.Cut(rest, "Default"); found {
+		value, _, _ = strings.Cut(strings.TrimLeft(value, ": "), ". ")
+		text += " (default: " + value + ")"
+	}
+	return fmt.Sprintf("with --sampler %s: %s%s", m.about.Kind, m.form().hint, text)
+}
+
+// form is how a flag of a type is written.
+type form struct {
+	name string // as pflag and console.FlagError call it
+	hint string // the form, for help
+	json func(text string) (any, error)
+}
+
+// form returns the form of the member's type.
+func (m *member) form() form {
+	t := m.about.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[spec.Pair]():
+		return form{"pair", "`HxW`, ", func(text string) (any, error) {
+			h, w, err := ParsePair(text)
+			if err != nil {
+				err = errors.New("it must be HxW in pixels, such as 256x256")
+			}
+			return []int{h, w}, err
+		}}
+	case t.Kind() == reflect.Array:
+		return form{"range", "`LEAST,MOST`, ", parseRange}
+	case t.Kind() == reflect.Bool:
+		return form{"bool", "", func(text string) (any, error) { return strconv.ParseBool(text) }}
+	case t.Kind() == reflect.Float64:
+		return form{"float64", "", func(text string) (any, error) {
+			v, err := strconv.ParseFloat(text, 64)
+			return v, cmp.Or(err, above0(v > 0))
+		}}
+	case t.Kind() == reflect.String:
+		return form{"string", "`FILE`, ", func(text string) (any, error) { return text, nil }}
+	}
+	return form{"int", "", func(text string) (any, error) {
+		v, err := strconv.ParseInt(text, 10, 64)
+		return v, cmp.Or(err, above0(v > 0))
+	}}
+}
+
+// above0 returns the error for a number that is not above 0: a spec takes 0 for the default.
+func above0(is bool) error {
+	if is {
+		return nil
+	}
+	return errors.New("it must be above 0")
+}
+
+// parseRange reads two numbers.
+func parseRange(text string) (any, error) {
+	least, most, two := strings.Cut(text, ",")
+	lo, err1 := strconv.ParseFloat(least, 64)
+	hi, err2 := strconv.ParseFloat(most, 64)
+	if !two || err1 != nil || err2 != nil {
+		return nil, errors.New("it must be two numbers, such as 0.5,2")
+	}
+	return []float64{lo, hi}, nil
+}
+
+// Set implements pflag.Value.
+func (m *member) Set(text string) error {
+	if text == "" { // as without the flag
+		m.text, m.json = "", nil
+		return nil
+	}
+	v, err := m.form().json(text)
+	if err != nil {
+		return err
+	}
+	m.text = text
+	m.json, err = json.Marshal(v)
+	return err
+}
+
+// String implements pflag.Value.
+func (m *member) String() string { return m.text }
+
+// Type implements pflag.Value.
+func (m *member) Type() string { return m.form().name }
+
+// check checks that flags stand beside the sampler that they are for.
+func (s *sampler) check(onGround bool) error {
+	for _, m := range s.members {
+		if m.json != nil && s.kind != m.about.Kind {
+			return console.Usagef("--%s needs --sampler %s", flagOf(m.about.Name), m.about.Kind)
+		}
+	}
+	switch s.kind {
+	case "", spec.WholeChip:
+	case spec.GroundWindow:
+		if !onGround {
+			return console.Usagef("--sampler %s needs --geo-window", s.kind)
+		}
+	default:
+		if s.window == "" {
+			return console.Usagef("--sampler %s needs --window", s.kind)
+		}
+	}
+	return nil
+}
+
+// sampler returns what the flags say.
+func (s *sampler) sampler() (out loader.Sampler, err error) {
+	if s.window != "" {
+		out.Kind = spec.RandomWindow
+		if out.Height, out.Width, err = ParsePair(s.window); err != nil {
+			return out, console.Usagef("--window is %w", err)
+		}
+	}
+	out.Kind = cmp.Or(s.kind, out.Kind)
+	out.PerAsset = s.perAsset
+	members := map[string]json.RawMessage{}
+	for _, m := range s.members {
+		if m.json != nil {
+			members[m.about.Name] = m.json
+		}
+	}
+	document, err := json.Marshal(members)
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(document, &out)
+}

@@ -1,0 +1,54 @@
+package spec
+
+import (
+	"encoding/json"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// SamplerMember is a member of Sampler that only one kind has.
+type SamplerMember struct {
+	Name string // in JSON
+	Kind string // the kind that has it
+	Type reflect.Type
+	Doc  string // as Schema has it
+}
+
+// SamplerMembers yields the members that only one kind of sampler has, kind by kind. It leaves out those for which a
+// pair stands, such as stride_y and stride_x.
+func SamplerMembers() iter.Seq[SamplerMember] {
+	var document struct {
+		Types map[string]struct {
+			Properties map[string]struct {
+				Description string `json:"description"`
+			} `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(schema, &document); err != nil {
+		panic(err) // it is a file of this package
+	}
+	docs := document.Types["Sampler"].Properties
+	return func(yield func(SamplerMember) bool) {
+		for i := range samplers {
+			kind := &samplers[i]
+			var names []string
+			for name, value := range kind.each(&Sampler{}) {
+				if slices.ContainsFunc(names, func(pair string) bool { return isSide(name, pair) }) {
+					continue
+				}
+				names = append(names, name)
+				if !yield(SamplerMember{name, kind.name, value.Type(), docs[name].Description}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isSide reports whether a member is one of the two for which a pair stands.
+func isSide(name, pair string) bool {
+	side, found := strings.CutPrefix(name, pair+"_")
+	return found && slices.Contains([]string{"y", "x", "height", "width", "min", "max"}, side)
+}

@@ -1,0 +1,67 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// ResizedWindows are the members of a Sampler of kind "resized_window": windows of random area and aspect, resampled to one
+// size, as Field.Resample says.
+type ResizedWindows struct {
+	// Scale is the least and greatest area of the window of "resized_window", relative to the size or, with OfAsset,
+	// to the asset. Default: 0.5 to 2, or with OfAsset 0.08 to 1. It is ScaleMin and ScaleMax in one.
+	Scale *[2]float64 `json:"scale,omitempty"`
+	// ScaleMin and ScaleMax bound the area of the window of "resized_window", relative to Height by
+	// Width pixels or, with OfAsset, to the asset. Default: 0.5 to 2, or with OfAsset 0.08 to 1.
+	ScaleMin float64 `json:"scale_min,omitempty"`
+	ScaleMax float64 `json:"scale_max,omitempty"`
+	// Ratio bounds the aspect of the window of "resized_window", relative to that of the result:
+	// from 1/Ratio to Ratio. Default 4/3.
+	Ratio float64 `json:"ratio,omitempty"`
+	// OfAsset makes Scale of "resized_window" relative to the area of the asset.
+	OfAsset bool `json:"of_asset,omitempty"`
+}
+
+// ResizedWindow is the kind of samplers of windows of random area and aspect.
+const ResizedWindow = "resized_window"
+
+var resized = samplerKind{
+	name: ResizedWindow, members: func(s *Sampler) any { return &s.ResizedWindows },
+	defaults: (*Sampler).fillResized, check: (*Sampler).checkResized,
+}
+
+func (s *Sampler) fillResized() {
+	if p := s.Scale; p != nil && s.ScaleMin == 0 && s.ScaleMax == 0 && min(p[0], p[1]) > 0 {
+		s.ScaleMin, s.ScaleMax, s.Scale = p[0], p[1], nil
+	}
+	if s.ScaleMin == 0 && s.ScaleMax == 0 && s.Scale == nil {
+		s.ScaleMin, s.ScaleMax = 0.5, 2
+		if s.OfAsset {
+			s.ScaleMin, s.ScaleMax = 0.08, 1
+		}
+	}
+	if s.Ratio == 0 {
+		s.Ratio = 4. / 3
+	}
+}
+
+func (s *Sampler) checkResized() error {
+	switch {
+	case s.Scale != nil && min(s.Scale[0], s.Scale[1]) <= 0:
+		return fmt.Errorf("scale is [%v,%v]: both must be above 0", s.Scale[0], s.Scale[1])
+	case s.Scale != nil:
+		return fmt.Errorf("scale is [%v,%v], and scale_min or scale_max is given beside it", s.Scale[0], s.Scale[1])
+	}
+	windows := s.ResizedOf(1, 1)
+	return windows.Check()
+}
+
+// ResizedOf returns the windows of a sampler of kind "resized_window". Sides and corners are multiples of alignY and
+// alignX.
+func (s *Sampler) ResizedOf(alignY, alignX int) shuffle.Resized {
+	return shuffle.Resized{
+		H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset,
+		AlignY: alignY, AlignX: alignX,
+	}
+}

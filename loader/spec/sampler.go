@@ -1,0 +1,198 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Sampler says which window of a sample is read. docs/order.md defines each kind exactly. JSON may write the size of
+// random windows alone.
+type Sampler struct {
+	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
+	// "weighted_window", "tile_window" or "geo_window" (places on the ground).
+	Kind string `json:"kind"`
+	// Size is Height and Width in pixels, or the side of a square, in place of these.
+	Size *Pair `json:"size,omitempty"`
+	// Height and Width are the sides of the window in pixels of the first raster field, from 1 to
+	// 65,536. With "resized_window" they are the sides of the result.
+	Height int `json:"height,omitempty"`
+	Width  int `json:"width,omitempty"`
+	// PerAsset is the number of samples that an epoch takes from each asset. Default 1. It must be
+	// 0 with "grid", which takes every window of the grid. With "tile_window" it is the number of
+	// visits; default: one for each tile of the asset.
+	PerAsset int `json:"per_asset,omitempty"`
+
+	GridWindows
+	ResizedWindows
+	WeightedWindows
+	TileWindows
+	Ground
+}
+
+// Kinds of samplers without members of their own.
+const (
+	WholeChip    = "chip"
+	RandomWindow = "random_window"
+)
+
+// samplerKind is a kind of sampler. Its file has the type of its members, what they are by default and which values
+// they may have, and what package shuffle needs of them.
+type samplerKind struct {
+	name string
+	// members returns a pointer to the members of s that only this kind has; nil if there are none.
+	members func(s *Sampler) any
+	// defaults fills in what is not given; nil if zero is the default of all members.
+	defaults func(s *Sampler)
+	// check checks what the bounds of all numbers do not say; nil if there is nothing.
+	check func(s *Sampler) error
+	// anySize says that Height and Width may be left out, and mean something else than a window.
+	anySize bool
+	// counts says that the sizes of assets decide how many samples an asset has, if PerAsset does not.
+	counts bool
+}
+
+// samplers are the kinds in the order in which they are listed.
+var samplers = []samplerKind{
+	{name: WholeChip, anySize: true, check: (*Sampler).checkChip},
+	{name: RandomWindow},
+	grid,
+	resized,
+	weighted,
+	tiles,
+	ground,
+}
+
+// SamplerKinds are the values of Sampler.Kind.
+var SamplerKinds = func() (names []string) {
+	for _, kind := range samplers {
+		names = append(names, kind.name)
+	}
+	return names
+}()
+
+// kind returns the kind of the sampler, or nil if there is none of this name.
+func (s *Sampler) kind() *samplerKind {
+	i := slices.Index(SamplerKinds, s.Kind)
+	if i < 0 {
+		return nil
+	}
+	return &samplers[i]
+}
+
+func (s Sampler) withDefaults() Sampler {
+	if s.Kind == "" {
+		s.Kind = WholeChip
+	}
+	sides(&s.Size, &s.Height, &s.Width)
+	kind := s.kind()
+	if kind == nil {
+		return s
+	}
+	if s.PerAsset == 0 && !kind.counts {
+		s.PerAsset = 1
+	}
+	if kind.defaults != nil {
+		kind.defaults(&s)
+	}
+	return s
+}
+
+// sides moves a pair to the height and width that it stands for.
+func sides(pair **Pair, height, width *int) {
+	if p := *pair; p != nil && *height == 0 && *width == 0 && min(p[0], p[1]) > 0 {
+		*height, *width, *pair = p[0], p[1], nil
+	}
+}
+
+// checkPair refuses a pair that sides has not moved.
+func checkPair(name string, pair *Pair) error {
+	switch {
+	case pair == nil:
+		return nil
+	case min(pair[0], pair[1]) < 1:
+		return wrong(name, *pair, "it must be at least 1 pixel")
+	}
+	return fmt.Errorf("%s is %v, and its sides are given beside it", name, *pair)
+}
+
+func (s *Sampler) validate() error {
+	kind := s.kind()
+	if kind == nil {
+		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
+	}
+	if err := cmp.Or(checkPair("size", s.Size), s.checkOthers(kind)); err != nil {
+		return err
+	}
+	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
+		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
+	}
+	least := 1
+	if kind.counts {
+		least = 0
+	}
+	if s.PerAsset < least || s.PerAsset > maxPerAsset {
+		return wrong("per_asset", s.PerAsset, "it must be from %d to %d", least, maxPerAsset)
+	}
+	if kind.check != nil {
+		if err := kind.check(s); err != nil {
+			return err
+		}
+	}
+	return kind.checkNumbers(s)
+}
+
+func (s *Sampler) checkChip() error {
+	switch {
+	case s.PerAsset != 1:
+		return wrong("per_asset", s.PerAsset, "it needs windows, and the kind is %q", WholeChip)
+	case min(s.Height, s.Width) < 0 || max(s.Height, s.Width) > MaxWindow || (s.Height == 0) != (s.Width == 0):
+		return fmt.Errorf("the size is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
+	}
+	return nil
+}
+
+// checkOthers refuses members of other kinds, because they would have no effect.
+func (s *Sampler) checkOthers(kind *samplerKind) error {
+	for i := range samplers {
+		other := &samplers[i]
+		if other.name == kind.name {
+			continue
+		}
+		for name, value := range other.each(s) {
+			if !value.IsZero() {
+				return fmt.Errorf("%s is a member of kind %q, not of %q", name, other.name, kind.name)
+			}
+		}
+	}
+	return nil
+}
+
+// checkNumbers refuses whole numbers among the members of the kind that are out of bounds.
+func (k *samplerKind) checkNumbers(s *Sampler) error {
+	for name, value := range k.each(s) {
+		if n, whole := value.Interface().(int); whole && (n < 0 || n > maxPerAsset) {
+			return wrong(name, n, "it must be from 0 to %d", maxPerAsset)
+		}
+	}
+	return nil
+}
+
+// each yields the members of s that only this kind has, with their names in JSON.
+func (k *samplerKind) each(s *Sampler) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		if k.members == nil {
+			return
+		}
+		members := reflect.ValueOf(k.members(s)).Elem()
+		for i := range members.NumField() {
+			name, _, _ := strings.Cut(members.Type().Field(i).Tag.Get("json"), ",")
+			if !yield(name, members.Field(i)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package spec
+
+import "errors"
+
+// WeightedWindows are the members of a Sampler of kind "weighted_window": windows about pixels that count, which are valid
+// ones or those of a class of a mask.
+type WeightedWindows struct {
+	// Weights is the path of the file by which "weighted_window" draws, as 'chaski stats --sampling' writes it. The
+	// spec hash covers the content of the file, not its path.
+	Weights string `json:"weights,omitempty"`
+}
+
+// WeightedWindow is the kind of samplers of windows that are drawn by weight.
+const WeightedWindow = "weighted_window"
+
+var weighted = samplerKind{
+	name: WeightedWindow, members: func(s *Sampler) any { return &s.WeightedWindows },
+	check: func(s *Sampler) error {
+		if s.Weights == "" {
+			return errors.New("weighted_window needs weights, a file of 'chaski stats --sampling'")
+		}
+		return nil
+	},
+}

@@ -1,0 +1,97 @@
+package shuffle
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Resized is the sampler of windows of random area and aspect, which a reader resamples to H by W
+// pixels (the random resized crop of Szegedy et al., Going deeper with convolutions, 2015). The area
+// is uniform in [Lo, Hi] times the area of the reference. The aspect, relative to H:W, is log-uniform in
+// [1/Ratio, Ratio], in steps of 2^-16 of its logarithm. A window that does not fit is shrunk; it keeps
+// its aspect.
+type Resized struct {
+	H, W   int
+	Lo, Hi float64
+	Ratio  float64 // at least 1
+	// OfAsset makes the asset the reference; otherwise it is H by W pixels, so that the scale of
+	// pixels does not depend on the asset.
+	OfAsset        bool
+	AlignY, AlignX int // sizes and corners are multiples of these
+}
+
+// Check returns an error that names the number that is out of its bounds.
+func (r *Resized) Check() error {
+	switch {
+	case !sides(r.H, r.W, r.AlignY, r.AlignX):
+		return fmt.Errorf("resized windows of %d by %d pixels, aligned to %d by %d", r.H, r.W, r.AlignY, r.AlignX)
+	case !(r.Lo > 0) || !(r.Hi >= r.Lo) || !(r.Hi <= 1e6):
+		return fmt.Errorf("scale is [%v, %v]: it must be [least, greatest], above 0 and at most 1000000", r.Lo, r.Hi)
+	case r.OfAsset && r.Hi > 1:
+		return fmt.Errorf("scale is [%v, %v]: relative to the raster, it must be at most 1", r.Lo, r.Hi)
+	case !(r.Ratio >= 1) || !(r.Ratio <= 1e6):
+		return fmt.Errorf("ratio is %v: it must be from 1 to 1000000", r.Ratio)
+	}
+	return nil
+}
+
+// At returns the window at position p of an epoch in an asset of height by width pixels. Every
+// float64 operation is rounded by itself (IEEE 754, nearest even, none fused), so that the result
+// is the same anywhere.
+func (r *Resized) At(seed, epoch uint64, p int64, height, width int) Box {
+	h, w := r.size(Hash(seed, domainResized, epoch, uint64(p)), height, width)
+	return Window(Crop{
+		Seed: seed, Epoch: epoch, Position: p,
+		Height: height, Width: width, H: h, W: w, AlignY: r.AlignY, AlignX: r.AlignX,
+	})
+}
+
+func (r *Resized) size(hash uint64, height, width int) (h, w int) {
+	area := float64(r.H) * float64(r.W)
+	if r.OfAsset {
+		area = float64(height) * float64(width)
+	}
+	share := float64(further(hash, 0)>>11) * 0x1p-53
+	share = r.Lo + float64(float64(r.Hi-r.Lo)*share)
+	area = float64(area * share)
+	q := aspect(further(hash, 1), r.Ratio)
+	tall, wide := float64(r.H)/float64(r.W), float64(r.W)/float64(r.H)
+	h = roundTo(math.Sqrt(float64(float64(area*tall)*q)), r.AlignY)
+	w = roundTo(math.Sqrt(float64(float64(area*wide)/q)), r.AlignX)
+	if tallest := r.AlignY * max(height/r.AlignY, 1); h > tallest {
+		h, w = tallest, shrink(w, tallest, h, r.AlignX)
+	}
+	if widest := r.AlignX * max(width/r.AlignX, 1); w > widest {
+		h, w = shrink(h, widest, w, r.AlignY), widest
+	}
+	return h, w
+}
+
+// aspect returns ratio^u, with u in (-1, 1) in steps of 2^-16. It takes square roots and products only,
+// because every machine rounds these alike, which is not so for pow.
+func aspect(hash uint64, ratio float64) float64 {
+	q := 1.0
+	for i := 63; i >= 48; i-- {
+		ratio = math.Sqrt(ratio)
+		if hash>>i&1 == 1 {
+			q = float64(q * ratio)
+		}
+	}
+	if hash&1 == 1 {
+		q = 1 / q
+	}
+	return q
+}
+
+// roundTo returns the multiple of align nearest to v, at least align.
+func roundTo(v float64, align int) int {
+	return align * int(max(math.Floor(float64(v/float64(align))+0.5), 1))
+}
+
+// shrink returns floor(v*num/den), rounded down to a multiple of align but at least align.
+func shrink(v, num, den, align int) int {
+	hi, lo := bits.Mul64(uint64(v), uint64(num))
+	q, _ := bits.Div64(hi, lo, uint64(den)) // num < den, so the quotient is below v
+	return align * max(int(q)/align, 1)
+}

@@ -1,0 +1,94 @@
+package shuffle
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Visits is the tile-aware sampler: an item is visited several times, and every visit reads PerVisit
+// windows of H by W pixels whose corners are in one tile of TileH by TileW pixels. A window no larger
+// than a tile then touches two tiles per side at most, and all windows of a visit the same four; see
+// Chunks for windows of any size.
+//
+// The visits of an item are spread evenly over its tiles (systematic sampling in proportion to the
+// corners of a tile). So over an epoch every corner is exactly as likely as with RandomWindow; the
+// only difference is that windows of one visit are neighbours.
+type Visits struct {
+	H, W           int
+	TileH, TileW   int // multiples of the alignment
+	PerVisit       int // windows of a visit
+	Pool           int // visits that are shuffled together, see Plan.PoolOf
+	AlignY, AlignX int
+}
+
+func (v *Visits) check() error {
+	if !sides(v.H, v.W, v.AlignY, v.AlignX, v.TileH, v.TileW, v.PerVisit, v.Pool) ||
+		v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
+		return fmt.Errorf("visits of %d windows of %d by %d pixels in tiles of %d by %d, "+
+			"aligned to %d by %d, in pools of %d",
+			v.PerVisit, v.H, v.W, v.TileH, v.TileW, v.AlignY, v.AlignX, v.Pool)
+	}
+	return nil
+}
+
+// PoolLen returns the positions of a pool; an epoch's last pool may be shorter.
+func (v *Visits) PoolLen() int64 { return int64(v.PerVisit) * int64(v.Pool) }
+
+// PoolOf returns the pool of position p of an epoch of the dataset.
+func (v *Visits) PoolOf(p int64) int64 { return p / v.PoolLen() }
+
+// Chunks returns the largest number of rows and of columns of tiles that the windows of a visit touch.
+func (v *Visits) Chunks() (down, across int) {
+	return (v.TileH-v.AlignY+v.H-1)/v.TileH + 1, (v.TileW-v.AlignX+v.W-1)/v.TileW + 1
+}
+
+// PoolWithin returns the largest pool, at least 1, whose decoded tiles fit in a quota of bytes, if a
+// tile of all fields takes tileBytes. Callers allow for two pools in memory at a time: one that ends
+// and one that begins.
+func (v *Visits) PoolWithin(quota, tileBytes int64) int {
+	down, across := v.Chunks()
+	return int(min(max(quota/max(tileBytes, 1)/int64(down)/int64(across), 1), maxSide))
+}
+
+// Tiles returns in how many tiles of an asset of height by width pixels a corner may lie. That many
+// visits read about every tile once per epoch.
+func (v *Visits) Tiles(height, width int) int64 {
+	down := (corners(height, v.H, v.AlignY)-1)/(v.TileH/v.AlignY) + 1
+	across := (corners(width, v.W, v.AlignX)-1)/(v.TileW/v.AlignX) + 1
+	return int64(down) * int64(across)
+}
+
+// Tile returns the row and column of the tile that one visit of an item reads. visit is its number
+// among the visits of the item, an asset of height by width pixels.
+func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, width int) (ty, tx int) {
+	cy, cx := int64(corners(height, v.H, v.AlignY)), int64(corners(width, v.W, v.AlignX))
+	th, tw := int64(v.TileH/v.AlignY), int64(v.TileW/v.AlignX)
+	total := cy * cx
+	start := below(Hash(seed, domainVisit, epoch, uint64(item)), total)
+	// floor((visit*total + start) / visits), which is below total. The product needs 128 bits, because
+	// total alone may have 62.
+	hi, lo := bits.Mul64(uint64(visit), uint64(total))
+	lo, carry := bits.Add64(lo, uint64(start), 0)
+	pos, _ := bits.Div64(hi+carry, lo, uint64(visits))
+	// Tiles are laid end to end, each as long as the number of its corners, so that a tile cut by the
+	// edge is drawn less often. All rows of tiles but the last are th high.
+	row := int64(pos) / (th * cx)
+	inRow := int64(pos) - row*th*cx
+	return int(row), int(inRow / (min(th, cy-row*th) * tw))
+}
+
+// At returns the window of a sample of an epoch, in the tile of its visit.
+func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int) Box {
+	hash := Hash(seed, domainCorner, epoch, uint64(sample))
+	return Box{
+		Y: corner(further(hash, 0), ty, v.TileH, height, v.H, v.AlignY),
+		X: corner(further(hash, 1), tx, v.TileW, width, v.W, v.AlignX),
+		H: v.H, W: v.W,
+	}
+}
+
+// corner returns a corner in tile t on a side of size pixels, each equally likely.
+func corner(hash uint64, t, tile, size, h, align int) int {
+	first := t * (tile / align)
+	return align * (first + Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
+}
