@@ -111,8 +111,9 @@ func TestBytesOfResampledSamples(t *testing.T) {
 			}
 			tab.add(0, 0, a, a.store())
 			e := openFake(t, Spec{BatchSize: 1, BadSamples: spec.BadSkip,
-				Fields:  []Field{{Name: "image", DType: "uint8", Resample: method}},
-				Sampler: Sampler{Kind: spec.ResizedWindow, Height: 7, Width: 7, ResizedWindows: ResizedWindows{ScaleMin: 1, ScaleMax: 2}}}, tab, 1)
+				Fields: []Field{{Name: "image", DType: "uint8", Resample: method}},
+				Sampler: Sampler{Kind: spec.ResizedWindow, Height: 7, Width: 7,
+					ResizedWindows: ResizedWindows{ScaleMin: 1, ScaleMax: 2}}}, tab, 1)
 			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 1, 0, 1), false))
 			if b.Valid[0] != (peak < 256) {
 				t.Errorf("%s of %d: the row is valid: %v, %v", method, peak, b.Valid[0], fmt.Sprint(b.Bad))

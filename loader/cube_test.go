@@ -550,7 +550,8 @@ func TestFewImagesFarApart(t *testing.T) {
 	}
 	for _, sampler := range []Sampler{
 		{Kind: spec.GridWindow, Height: 4, Width: 4},
-		{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 4, TileWidth: 4, PerVisit: 1}},
+		{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 4, TileWidth: 4,
+			PerVisit: 1}},
 	} {
 		var e *Engine
 		got := corpus.Allocated(func() {

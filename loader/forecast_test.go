@@ -123,7 +123,8 @@ func forecastSpecs() map[string]Spec {
 	}
 	all["chip"] = base(Sampler{Kind: spec.WholeChip, Height: 20, Width: 24})
 	all["random"] = base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3})
-	all["grid"] = base(Sampler{Kind: spec.GridWindow, Height: 8, Width: 8, GridWindows: GridWindows{StrideY: 6, StrideX: 4}})
+	all["grid"] = base(Sampler{Kind: spec.GridWindow, Height: 8, Width: 8, GridWindows: GridWindows{StrideY: 6,
+		StrideX: 4}})
 	all["dropped"] = base(Sampler{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 2})
 	dropped := all["dropped"]
 	dropped.DropLast = true
@@ -176,7 +177,8 @@ func TestForecastOfAWorker(t *testing.T) {
 	for _, s := range []Sampler{
 		{Kind: spec.RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: spec.ResizedWindow, Height: 4,
 			Width: 4, PerAsset: 3, ResizedWindows: ResizedWindows{ScaleMin: 1, ScaleMax: 20}},
-		{Kind: spec.ResizedWindow, Height: 64, Width: 64, ResizedWindows: ResizedWindows{ScaleMin: 0.01, ScaleMax: 0.02}},
+		{Kind: spec.ResizedWindow, Height: 64, Width: 64, ResizedWindows: ResizedWindows{ScaleMin: 0.01,
+			ScaleMax: 0.02}},
 	} {
 		tabs := sampledTables()
 		tabs["a"].broken = nil
@@ -418,9 +420,11 @@ func TestForecastOfArrays(t *testing.T) {
 		}
 		for _, s := range []Sampler{
 			{}, {Kind: spec.RandomWindow, Height: 7, Width: 5, PerAsset: 3},
-			{Kind: spec.GridWindow, Height: 6, Width: 6, GridWindows: GridWindows{StrideY: max(4, k.size[2]/7), StrideX: max(5, k.size[3]/7)}},
+			{Kind: spec.GridWindow, Height: 6, Width: 6, GridWindows: GridWindows{StrideY: max(4, k.size[2]/7),
+				StrideX: max(5, k.size[3]/7)}},
 			{Kind: spec.ResizedWindow, Height: 6, Width: 6, PerAsset: 3},
-			{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 6, TileWidth: 6, PerVisit: 4, Pool: 3}, PerAsset: 5},
+			{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 6, TileWidth: 6,
+				PerVisit: 4, Pool: 3}, PerAsset: 5},
 		} {
 			for _, with := range []string{"", points} {
 				if k.size[2] < 8 || k.size[3] < 8 {

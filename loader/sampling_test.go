@@ -603,7 +603,8 @@ func fixedSpecs() map[string]Spec {
 		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true,
 			Sampler: s, BadSamples: spec.BadReplace, Augment: "flips"}
 	}
-	tiles := base(Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{TileHeight: 10, TileWidth: 10, PerVisit: 4, Pool: 3}})
+	tiles := base(Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{TileHeight: 10,
+		TileWidth: 10, PerVisit: 4, Pool: 3}})
 	tiles.Augment = "d4"
 	resized := base(Sampler{Kind: spec.ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
 	resized.Augment = "rotations"

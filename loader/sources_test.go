@@ -335,7 +335,8 @@ func TestWeightsAgainstCounting(t *testing.T) {
 			t.Fatal(err)
 		}
 		sp = Spec{Source: "memory", Fields: sampledFields, BatchSize: 4,
-			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, WeightedWindows: WeightedWindows{Weights: path}, PerAsset: 2}}
+			Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6,
+				WeightedWindows: WeightedWindows{Weights: path}, PerAsset: 2}}
 		tab.objects[path] = b.Bytes()
 		e := openFake(t, sp, tab, 2)
 		for step := range e.Steps() {
@@ -505,7 +506,8 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 		tab.add(0, row, a, o)
 	}
 	sp := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 16, Shuffle: true,
-		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{PerVisit: 16, Pool: 1000}}}.WithDefaults()
+		Sampler: Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: TileWindows{PerVisit: 16,
+			Pool: 1000}}}.WithDefaults()
 	var want [][]byte
 	for _, memory := range []int64{64 << 20, 40_000} {
 		c := &counting{fakeTable: tab, reads: map[string]int{}}
@@ -783,10 +785,12 @@ func TestInvalidSpecs(t *testing.T) {
 			s.Sampler = Sampler{Kind: spec.WeightedWindow, Height: 4, Width: 4}
 		},
 		"odd tile": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 5, TileWidth: 4}}
+			s.Sampler = Sampler{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 5,
+				TileWidth: 4}}
 		},
 		"scale of nothing": func(s *Spec) {
-			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4, ResizedWindows: ResizedWindows{ScaleMin: 2, ScaleMax: 1}}
+			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4,
+				ResizedWindows: ResizedWindows{ScaleMin: 2, ScaleMax: 1}}
 		},
 		"use without split": func(s *Spec) { s.Use = "train" },
 		"split without use": func(s *Spec) {

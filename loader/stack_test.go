@@ -151,8 +151,9 @@ func TestStackOfSeveralGrids(t *testing.T) {
 		patterns = append(patterns, fmt.Sprintf("{id}-%d.tif", k))
 	}
 	e := mustOpen(t, loader.Spec{Source: dir, BatchSize: 2, Windows: true,
-		Fields:  []loader.Field{{Name: "image", Patterns: patterns, Validity: "ok", Pad: true}},
-		Sampler: spec.Sampler{Kind: spec.GridWindow, Height: 32, Width: 32, GridWindows: spec.GridWindows{StrideY: 21, StrideX: 25, Pad: true}},
+		Fields: []loader.Field{{Name: "image", Patterns: patterns, Validity: "ok", Pad: true}},
+		Sampler: spec.Sampler{Kind: spec.GridWindow, Height: 32, Width: 32, GridWindows: spec.GridWindows{StrideY: 21,
+			StrideX: 25, Pad: true}},
 	}, loader.Options{Workers: 2})
 	for step := range e.Steps() {
 		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 2, 0, 1), false).Wait(t.Context())

@@ -40,8 +40,9 @@ func sharedTiles(t *testing.T, memory int64) {
 	}
 	spec := Spec{
 		Source: "memory", BatchSize: 4, Shuffle: true, BadSamples: spec.BadSkip,
-		Fields:  []Field{{Name: "image", DType: "float32", Validity: "ok"}},
-		Sampler: Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileWindows: TileWindows{TileHeight: 20, TileWidth: 24, PerVisit: 5, Pool: 3}},
+		Fields: []Field{{Name: "image", DType: "float32", Validity: "ok"}},
+		Sampler: Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileWindows: TileWindows{TileHeight: 20,
+			TileWidth: 24, PerVisit: 5, Pool: 3}},
 	}.WithDefaults()
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)

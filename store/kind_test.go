@@ -150,7 +150,8 @@ func TestNamesCostNothing(t *testing.T) {
 		c := &counted{Opener: &source.Files{}}
 		kind, err := store.Of(t.Context(), c, uri)
 		if kind != store.Other || err != nil || c.opened.Load() != 0 {
-			t.Errorf("%s: got %v, %v after %d requests; want %v after none", uri, kind, err, c.opened.Load(), store.Other)
+			t.Errorf("%s: got %v, %v after %d requests; want %v after none", uri, kind, err, c.opened.Load(),
+				store.Other)
 		}
 	}
 }

@@ -89,7 +89,8 @@ func TestGroupsOfMixtures(t *testing.T) {
 	chips := table(t, chip)
 	base := loader.Spec{
 		Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
-		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64, TileWindows: loader.TileWindows{PerVisit: 16, Pool: 4}, PerAsset: 20},
+		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64,
+			TileWindows: loader.TileWindows{PerVisit: 16, Pool: 4}, PerAsset: 20},
 	}
 	mixture, strata := base, base
 	mixture.Sources = []loader.Source{{Name: "a", Source: chips, Weight: 2}, {Name: "b", Source: chips, Weight: 1}}
@@ -118,7 +119,8 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 		Source:    table(t, chip),
 		Fields:    []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}},
 		BatchSize: 8, Shuffle: true,
-		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64, TileWindows: loader.TileWindows{PerVisit: 16, Pool: 8}, PerAsset: 24},
+		Sampler: loader.Sampler{Kind: spec.TileWindow, Height: 64, Width: 64,
+			TileWindows: loader.TileWindows{PerVisit: 16, Pool: 8}, PerAsset: 24},
 	}
 	var o client.LoaderOptions
 	one, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, true, o)

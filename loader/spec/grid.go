@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// GridWindows are the members of a Sampler of kind "grid": windows side by side, or overlapping, which together cover every
-// asset.
+// GridWindows are the members of a Sampler of kind "grid": windows side by side, or overlapping, which together cover
+// every asset.
 type GridWindows struct {
 	// Stride is the distance from window to window of "grid" in pixels. Default: the size less Overlap. It is StrideY
 	// and StrideX in one.

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -84,12 +83,6 @@ const (
 
 	MosaicMean   = "mean"
 	MosaicMedian = "median"
-)
-
-// Values of Field.Match.
-const (
-	MatchStep    = "step"
-	MatchNearest = "nearest"
 )
 
 // Values of Ground.Cover.
@@ -231,19 +224,6 @@ func ParsePick(text string) (p Pick, err error) {
 	return Pick{Column: column, Greatest: rule == "newest" || rule == "most"}, nil
 }
 
-// PickColumns returns the columns that Pick, Order and Step of the source's own sampler need.
-func (s *Source) PickColumns() (names []string) {
-	if s.Sampler == nil || s.Sampler.Kind != GroundWindow {
-		return nil
-	}
-	g := &s.Sampler.Ground
-	names = append(names, g.rules()...)
-	if c, _ := g.StepColumn(); c != "" {
-		names = append(names, c)
-	}
-	return names
-}
-
 // rules returns the columns of Order and Pick.
 func (g *Ground) rules() (names []string) {
 	for _, rule := range []string{g.Order, g.Pick} {
@@ -252,125 +232,4 @@ func (g *Ground) rules() (names []string) {
 		}
 	}
 	return names
-}
-
-// Leading returns the datasets of Field.Scenes whose scenes are the steps of sequences: the source of the spec (""),
-// and those that share a field with it, or with another one of them.
-func Leading(fields []Field) []string {
-	list := []string{""}
-	for grown := true; grown; {
-		grown = false
-		for i := range fields {
-			if !fields[i].leads(list) {
-				continue
-			}
-			for _, p := range fields[i].Scenes {
-				if !slices.Contains(list, p) {
-					list, grown = append(list, p), true
-				}
-			}
-		}
-	}
-	return list
-}
-
-// leads reports whether a field has rasters in one of some datasets.
-func (f *Field) leads(datasets []string) bool {
-	return f.Scenes == nil && slices.Contains(datasets, "") ||
-		slices.ContainsFunc(f.Scenes, func(p string) bool { return slices.Contains(datasets, p) })
-}
-
-// Still reports whether the field, one of some fields, has no axis t in sequences of scenes.
-func (f *Field) Still(fields []Field) bool { return f.Match == "" && !f.leads(Leading(fields)) }
-
-// onGround reports whether the windows of the first source lie on the ground.
-func (s *Spec) onGround() bool {
-	src := s.Root()
-	for len(src.Sources) > 0 {
-		src = src.Sources[0]
-	}
-	return cmp.Or(src.Sampler, &s.Sampler).Kind == GroundWindow
-}
-
-// validateMatches checks Field.Match of some fields.
-func (g *Sampler) validateMatches(fields []Field) error {
-	for i := range fields {
-		field := &fields[i]
-		wrong := ""
-		switch {
-		case field.MatchDays != 0 && field.Match != MatchNearest:
-			wrong = fmt.Sprintf("match_days is %v: it is for match %q", field.MatchDays, MatchNearest)
-		case field.Match == "":
-			continue
-		case field.Match != MatchStep && field.Match != MatchNearest:
-			wrong = fmt.Sprintf("match is %q: it must be %q or %q", field.Match, MatchStep, MatchNearest)
-		case !(field.MatchDays >= 0 && field.MatchDays <= maxMatchDays):
-			wrong = fmt.Sprintf("match_days is %v: it must be from 0 to %d", field.MatchDays, maxMatchDays)
-		case g.Length == 0:
-			wrong = fmt.Sprintf("match is %q: it is for sequences of scenes: give their length", field.Match)
-		case field.leads(Leading(fields)):
-			wrong = fmt.Sprintf("match is %q: it is for scenes of other datasets than that of the steps", field.Match)
-		case field.Match == MatchStep && g.Step == "":
-			wrong = fmt.Sprintf("match is %q, and no step is given: each scene is a step of its own", field.Match)
-		}
-		if wrong != "" {
-			return fmt.Errorf("field %q: %s", field.Name, wrong)
-		}
-	}
-	return nil
-}
-
-// maxMatchDays is the bound of Field.MatchDays: a thousand years.
-const maxMatchDays = 366_000
-
-// validateGround returns an error for settings that windows on the ground exclude.
-func (s *Spec) validateGround() error {
-	samplers := []*Sampler{&s.Sampler}
-	subsets := []*Subset{&s.Subset}
-	var walk func(list []Source)
-	walk = func(list []Source) {
-		for i := range list {
-			samplers, subsets = append(samplers, list[i].Sampler), append(subsets, &list[i].Subset)
-			walk(list[i].Sources)
-		}
-	}
-	walk(s.Sources)
-	for i, o := range subsets {
-		if o.Split != nil && !o.Split.OfRows() && cmp.Or(samplers[i], samplers[0]).Kind != GroundWindow {
-			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
-		}
-	}
-	joined := slices.IndexFunc(s.Fields, func(f Field) bool {
-		return f.Scenes != nil || f.Match != "" || f.MatchDays != 0
-	})
-	for _, sampler := range samplers {
-		switch {
-		case joined < 0:
-		case cmp.Or(sampler, samplers[0]).Kind != GroundWindow:
-			name := "scenes"
-			if s.Fields[joined].Scenes == nil {
-				name = "match"
-			}
-			return fmt.Errorf("field %q: %s is for the sampler %q", s.Fields[joined].Name, name, GroundWindow)
-		}
-		if err := cmp.Or(sampler, samplers[0]).validateMatches(s.Fields); err != nil {
-			return err
-		}
-	}
-	if !slices.ContainsFunc(samplers, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
-		return nil
-	}
-	for _, subset := range subsets {
-		switch {
-		case subset.Time != nil:
-			return fmt.Errorf("time is not for the sampler %q: give it a length", GroundWindow)
-		case subset.Strata != nil:
-			return fmt.Errorf("strata are not for the sampler %q: its windows are drawn by area", GroundWindow)
-		}
-	}
-	if s.Windows {
-		return fmt.Errorf("windows is true: they are in pixels of a file, and windows of %q lie on the ground: "+
-			"take geo", GroundWindow)
-	}
-	return nil
 }

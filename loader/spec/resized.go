@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// ResizedWindows are the members of a Sampler of kind "resized_window": windows of random area and aspect, resampled to one
-// size, as Field.Resample says.
+// ResizedWindows are the members of a Sampler of kind "resized_window": windows of random area and aspect, resampled to
+// one size, as Field.Resample says.
 type ResizedWindows struct {
 	// Scale is the least and greatest area of the window of "resized_window", relative to the size or, with OfAsset,
 	// to the asset. Default: 0.5 to 2, or with OfAsset 0.08 to 1. It is ScaleMin and ScaleMax in one.

@@ -128,7 +128,8 @@ func (s *Sampler) validate() error {
 		return err
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
-		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
+		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width,
+			MaxWindow)
 	}
 	least := 1
 	if kind.counts {

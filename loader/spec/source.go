@@ -337,20 +337,6 @@ type Time struct {
 	Validity string `json:"validity,omitempty"`
 }
 
-// Limits of the sources of a spec.
-const (
-	maxSources = 1000
-	// maxPath is the longest name of a source, in bytes. A path of Linux has at most 4 KiB, and a glob may take four
-	// times as many, for classes such as [Aa].
-	maxPath = 16 << 10
-	// maxMixed is the depth of mixtures in mixtures. It must stay below the 16 of a plan of package
-	// shuffle, because strata add one level: at most 8 + 1 levels are used.
-	maxMixed      = 8
-	maxConditions = 100
-	maxShares     = 1000
-	maxSteps      = 1 << 16
-)
-
 // given reports whether a member is given that only mixtures have, beside their sources.
 func (m *Mixture) given() bool {
 	return m.Temperature != 0 || m.Until != "" || m.Length != 0 || m.PerBatch

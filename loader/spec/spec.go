@@ -14,10 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// maxSamples bounds the samples of an epoch. It is 2^62, half the range of int64, so that the position after a ticket's
-// last row does not overflow.
-const maxSamples = 1 << 62
-
 // SpecVersion is the version of the JSON form of Spec.
 const SpecVersion = 1
 
@@ -242,20 +238,6 @@ const (
 
 // BadPolicies are the values of Spec.BadSamples.
 var BadPolicies = []string{BadError, BadSkip, BadReplace, BadFill}
-
-// Limits of a spec. A spec is user input, so every size in it must have a bound.
-const (
-	maxFields   = 64
-	maxBatch    = 1 << 20
-	maxPerAsset = 1 << 20
-	// MaxWindow is the longest side of a window in pixels. At 2^16, the 2^32 pixels of the largest
-	// window, in 2^16 bands (chunk.MaxBands) of 2^4 bytes, are 2^52 bytes, so that the product fits
-	// an int64.
-	MaxWindow = 1 << 16
-	// maxSpecBytes must stay below the 4 MiB that package shuffle allows for the run of a state,
-	// since a state lists the members of the spec.
-	maxSpecBytes = 1 << 20
-)
 
 // WithDefaults returns a copy of the spec in which every default is filled in.
 func (s Spec) WithDefaults() Spec {

@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// TileWindows are the members of a Sampler of kind "tile_window": random windows in an order in which a tile is decoded once
-// for many of them. A visit of a tile takes windows whose corners lie in it; the windows of a pool of visits are
+// TileWindows are the members of a Sampler of kind "tile_window": random windows in an order in which a tile is decoded
+// once for many of them. A visit of a tile takes windows whose corners lie in it; the windows of a pool of visits are
 // shuffled together.
 type TileWindows struct {
 	// Visits is PerAsset of "tile_window", in place of it.

@@ -20,7 +20,8 @@ func TestTwoKindsAtOnce(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	for _, args := range [][]string{
-		{"info", dir}, {"verify", dir}, {"verify", filepath.Dir(dir)}, {"cat", dir}, {"ls", dir}, {"view", dir, "-o", out},
+		{"info", dir}, {"verify", dir}, {"verify", filepath.Dir(dir)}, {"cat", dir}, {"ls", dir}, {"view", dir, "-o",
+			out},
 		{"view", "--batch", "1", dir, "-o", out}, {"bench", "load", dir}, {"stats", dir}, {"plan", dir},
 		{"convert", dir, "-o", out}, {"pack", dir, "-o", out + ".tacozip"}, {"index", dir, "-o", out + ".parquet"},
 	} {
