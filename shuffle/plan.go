@@ -249,7 +249,7 @@ func (lf *leaf) compile() error {
 		lf.runs, err = EqualRuns(lf.items(), sampler.PerItem)
 	case ResizedWindow:
 		height, width = sampler.Resized.H, sampler.Resized.W
-		if err = sampler.Resized.Check(); err == nil {
+		if err = sampler.Resized.check(); err == nil {
 			lf.runs, err = EqualRuns(lf.items(), sampler.PerItem)
 		}
 	case GridWindow:

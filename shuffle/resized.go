@@ -21,17 +21,29 @@ type Resized struct {
 	AlignY, AlignX int // sizes and corners are multiples of these
 }
 
-// Check returns an error that names the number that is out of its bounds.
-func (r *Resized) Check() error {
+// Wrong returns which number is out of its bounds, "scale" for Lo and Hi or "ratio", and the rule that it breaks. It
+// returns "" if none is.
+func (r *Resized) Wrong() (number, rule string) {
 	switch {
-	case !sides(r.H, r.W, r.AlignY, r.AlignX):
-		return fmt.Errorf("resized windows of %d by %d pixels, aligned to %d by %d", r.H, r.W, r.AlignY, r.AlignX)
 	case !(r.Lo > 0) || !(r.Hi >= r.Lo) || !(r.Hi <= 1e6):
-		return fmt.Errorf("scale is [%v, %v]: it must be [least, greatest], above 0 and at most 1000000", r.Lo, r.Hi)
+		return "scale", "it must be [least, greatest], above 0 and at most 1000000"
 	case r.OfAsset && r.Hi > 1:
-		return fmt.Errorf("scale is [%v, %v]: relative to the raster, it must be at most 1", r.Lo, r.Hi)
+		return "scale", "relative to the raster, it must be at most 1"
 	case !(r.Ratio >= 1) || !(r.Ratio <= 1e6):
-		return fmt.Errorf("ratio is %v: it must be from 1 to 1000000", r.Ratio)
+		return "ratio", "it must be from 1 to 1000000"
+	}
+	return "", ""
+}
+
+func (r *Resized) check() error {
+	if !sides(r.H, r.W, r.AlignY, r.AlignX) {
+		return fmt.Errorf("resized windows of %d by %d pixels, aligned to %d by %d", r.H, r.W, r.AlignY, r.AlignX)
+	}
+	switch number, rule := r.Wrong(); number {
+	case "scale":
+		return fmt.Errorf("scale is [%v, %v]: %s", r.Lo, r.Hi, rule)
+	case "ratio":
+		return fmt.Errorf("ratio is %v: %s", r.Ratio, rule)
 	}
 	return nil
 }

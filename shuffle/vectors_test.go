@@ -133,7 +133,7 @@ func TestResizedVectors(t *testing.T) {
 		Box     [4]int  `json:"box"`
 	}](t, "resized") {
 		r := Resized{v.H, v.W, v.Lo, v.Hi, v.Ratio, v.OfAsset, v.AlignY, v.AlignX}
-		if err := r.Check(); err != nil {
+		if err := r.check(); err != nil {
 			t.Fatal(err)
 		}
 		if b := r.At(v.Seed, v.Epoch, v.P, v.Height, v.Width); [4]int{b.Y, b.X, b.H, b.W} != v.Box {

@@ -73,6 +73,10 @@ func failed(err error) error {
 	for n := fault.MaxText; ; n /= 2 {
 		f.Message, f.File = fault.FitIn(f.GetMessage(), n), fault.FitIn(f.GetFile(), n)
 		f.Part = fault.FitIn(f.GetPart(), n)
+		if m := f.GetMember(); m != nil {
+			m.Where, m.Name = fault.FitIn(m.GetWhere(), n), fault.FitIn(m.GetName(), n)
+			m.Value, m.Rule = fault.FitIn(m.GetValue(), n), fault.FitIn(m.GetRule(), n)
+		}
 		s := status.New(code(err), f.GetMessage())
 		if d, err := s.WithDetails(f); err == nil {
 			s = d
@@ -88,8 +92,8 @@ const (
 	// accept 8 KiB of headers by default, and get INTERNAL in place of a longer status; 1 KiB is for other headers.
 	maxStatus = 7 << 10
 	// leastText is to how many bytes each text may be cut. The message is sent three times: in a header, where a byte
-	// may take three, and twice in the details, where it takes 4/3; file and part are sent once. Of 512 bytes each
-	// these are 4.2 KiB.
+	// may take three, and twice in the details, where it takes 4/3; file and part, or the texts about a member, are
+	// sent once. Of 512 bytes each these are 5.5 KiB.
 	leastText = 512
 )
 

@@ -37,7 +37,7 @@ func (c *Condition) Filter() (taco.Filter, error) {
 	}
 	times, err := taco.ParseTimes(c.Datetime)
 	if err != nil {
-		return filter, fmt.Errorf("datetime: %w", err)
+		return filter, within("datetime", err)
 	}
 	filter.Times, filter.Time = &times, c.Column
 	return filter, nil

@@ -239,13 +239,13 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	case !d.alone && (d.Defaults["bands"] != nil || d.Defaults["band_names"] != nil || d.Defaults["validity"] != nil):
 		return nil, errors.New("with fields, bands and validity must be in the field they belong to")
 	case n.Method != "" && n.Stats == nil && d.Stats == nil:
-		return nil, fmt.Errorf("normalize is %q: it needs stats", n.Method)
+		return nil, wrong("normalize", n.Method, "it needs stats")
 	case n.Stats == nil:
 		d.method = n.Method
 	}
 	for _, f := range d.Fields {
 		if err := d.give(f); err != nil {
-			return nil, fmt.Errorf("field %q: %w", unquoted(f["name"]), err)
+			return nil, within(fmt.Sprintf("field %q", unquoted(f["name"])), err)
 		}
 	}
 	if err := d.used(); err != nil {

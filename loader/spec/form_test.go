@@ -145,7 +145,7 @@ func TestWrongShortForms(t *testing.T) {
 			"e": {}, "f": {}, "g": {}, "h": {}}`, "together at most"},
 		{`"sources": ` + deep, "unexpected end"},
 		{`"sources": ` + deep + `1` + strings.Repeat("}]", 40), "at most 64 are allowed"},
-		{`"bad_limit": {"count": 3}`, `bad_limit.count is 3, and bad_samples is "error"`},
+		{`"bad_limit": {"count": 3}`, `bad_limit.count is 3: the run ends`},
 	} {
 		text := `{"source": "d", "batch_size": 1, ` + c[0]
 		if !strings.HasSuffix(c[0], ":") {

@@ -3,7 +3,6 @@ package spec
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -53,8 +52,8 @@ func (s *Sampler) checkGrid() error {
 	case s.Stride != nil || s.StrideY != s.Height || s.StrideX != s.Width:
 		return errors.New("a grid has a stride or an overlap, not both")
 	}
-	return fmt.Errorf("overlap is %v: it must be from 0 to less than the size, %v; with gaps between windows, "+
-		"give a stride", s.Overlap, Pair{s.Height, s.Width})
+	return wrong("overlap", s.Overlap, "it must be from 0 to less than the size, %v; with gaps between "+
+		"windows, give a stride", Pair{s.Height, s.Width})
 }
 
 // GridOf returns the grid of a sampler of kind "grid". Corners are multiples of alignY and alignX.

@@ -139,28 +139,27 @@ func (g *Ground) whole(v float64) bool {
 func (g *Ground) validate(s *Sampler) error {
 	switch {
 	case !(g.Resolution >= 1e-3 && g.Resolution <= 1e6):
-		return fmt.Errorf("resolution is %v: it must be from 0.001 to 1,000,000 metres", g.Resolution)
+		return wrong("resolution", g.Resolution, "it must be from 0.001 to 1,000,000 metres")
 	case !g.whole(g.SizeM):
-		return fmt.Errorf("size_m is %v and resolution %v: a window has a whole number of pixels, from 1 to %d",
-			g.SizeM, g.Resolution, MaxWindow)
+		return wrong("size_m", g.SizeM, "a window has a whole number of pixels of %v m, from 1 to %d", g.Resolution,
+			MaxWindow)
 	case s.Height != 0 || s.Width != 0 || s.PerAsset != 0:
 		return fmt.Errorf("height, width and per_asset are not for kind %q: it has size_m and per_epoch", GroundWindow)
 	case g.StrideM != 0 && (!g.whole(g.StrideM) || g.StrideM > g.SizeM):
-		return fmt.Errorf("stride_m is %v: it must be a whole number of pixels of %v m, and at most size_m, %v",
-			g.StrideM, g.Resolution, g.SizeM)
+		return wrong("stride_m", g.StrideM, "it must be a whole number of pixels of %v m, and at most size_m, %v",
+			g.Resolution, g.SizeM)
 	case g.StrideM != 0 && (g.PerEpoch != 0 || g.Edge):
 		return errors.New("per_epoch and edge are for random windows: a grid (stride_m) has every window")
 	case g.PerEpoch < 0 || g.PerEpoch > maxSamples:
-		return fmt.Errorf("per_epoch is %d: it must be at least 1", g.PerEpoch)
+		return wrong("per_epoch", g.PerEpoch, "it must be at least 1")
 	case !slices.Contains(mosaics, g.Mosaic):
-		return fmt.Errorf("mosaic is %q: it must be one of %s", g.Mosaic, strings.Join(mosaics, ", "))
+		return wrong("mosaic", g.Mosaic, "it must be one of %s", strings.Join(mosaics, ", "))
 	case !slices.Contains([]string{"", CoverAll, CoverAny}, g.Cover):
-		return fmt.Errorf("cover is %q: it must be %q or %q", g.Cover, CoverAll, CoverAny)
+		return wrong("cover", g.Cover, "it must be %q or %q", CoverAll, CoverAny)
 	case !slices.Contains(overviews, g.Overviews):
-		return fmt.Errorf("overviews is %q: it must be %s, %s or %s", g.Overviews, AutoOverviews, AllOverviews,
-			NoOverviews)
+		return wrong("overviews", g.Overviews, "it must be %s, %s or %s", AutoOverviews, AllOverviews, NoOverviews)
 	case g.Length < 0 || g.Length > maxSteps:
-		return fmt.Errorf("length is %d: it must be from 1 to %d", g.Length, maxSteps)
+		return wrong("length", g.Length, "it must be from 1 to %d", maxSteps)
 	case g.Length == 0 && (g.Order != "" || g.Step != ""):
 		return errors.New("order and step are for sequences: give their length")
 	case g.Step == "day:":
@@ -179,7 +178,7 @@ func (g *Ground) validate(s *Sampler) error {
 	}
 	if g.Order != "" {
 		if _, err := ParsePick(g.Order); err != nil {
-			return fmt.Errorf("order, as pick: %w", err)
+			return within("order, as pick", err)
 		}
 	}
 	_, err := ParsePick(g.Pick)
@@ -214,10 +213,9 @@ func ParsePick(text string) (p Pick, err error) {
 	case text == PickFirst:
 		return Pick{}, nil
 	case !slices.Contains([]string{"newest", "oldest", "least", "most"}, rule) || given && column == "":
-		return p, fmt.Errorf("pick is %q: it must be \"first\", \"newest\", \"oldest\", \"least:COLUMN\" or "+
-			"\"most:COLUMN\"", text)
+		return p, wrong("pick", text, `it must be "first", "newest", "oldest", "least:COLUMN" or "most:COLUMN"`)
 	case !given && (rule == "least" || rule == "most"):
-		return p, fmt.Errorf("pick is %q: it needs a column, as in \"%s:cloud_cover\"", text, rule)
+		return p, wrong("pick", text, `it needs a column, as in "%s:cloud_cover"`, rule)
 	case !given:
 		column = "datetime"
 	}

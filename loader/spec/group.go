@@ -55,10 +55,10 @@ func validateGroups(groups []Group, at, depth int) error {
 			return fmt.Errorf("concat: group %d has %d paths", i, group.Paths)
 		}
 		if _, err := group.Mode(); err != nil {
-			return fmt.Errorf("concat: %w", err)
+			return within("concat", err)
 		}
 		if err := validateWhere(group.Where, depth+1); err != nil {
-			return fmt.Errorf("concat: group %d: %w", i, err)
+			return within(fmt.Sprintf("concat: group %d", i), err)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ func ParseSpec(b []byte) (Spec, error) {
 	}
 	sp, err := parse(b)
 	if err != nil {
-		return Spec{}, fmt.Errorf("spec: %w", err)
+		return Spec{}, within("spec", err)
 	}
 	sp = sp.WithDefaults()
 	return sp, sp.Validate()
@@ -108,7 +108,7 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 	if name == "" {
 		name = "it" // the spec itself, or a field of it
 	}
-	return fmt.Errorf("%s%s is %s: it must be %s", p.of, name, text, rule)
+	return &MemberError{Where: p.of, Member: name, Value: json.RawMessage(text), Rule: "it must be " + rule}
 }
 
 // check checks JSON without white space against a type: that every member exists, and that every value has the type of

@@ -34,13 +34,13 @@ func (r *reports) normalize(fields []Field, sources []Source) error {
 		}
 		normalize, err := r.byStats(field)
 		if err != nil {
-			return fmt.Errorf("field %q: normalize: %w", field.Name, err)
+			return within(fmt.Sprintf("field %q: normalize", field.Name), err)
 		}
 		field.Normalize = normalize
 	}
 	for _, s := range sources {
 		if err := r.normalize(s.Fields, s.Sources); err != nil {
-			return fmt.Errorf("source %q: %w", s.Name, err)
+			return InSource(s.Name, err)
 		}
 	}
 	return nil
@@ -70,14 +70,14 @@ func (r *reports) byStats(f *Field) (*Normalize, error) {
 			return nil, fmt.Errorf("stats: %s is a %s, and not what chaski stats writes",
 				cmp.Or(wrong.Field, "it"), wrong.Value)
 		}
-		return nil, fmt.Errorf("stats: %w", err)
+		return nil, within("stats", err)
 	}
 	if len(s.Bands) == 0 {
 		return nil, fmt.Errorf("stats has no bands")
 	}
 	out, err := NormalizeByStats(&s, normalize.Method, f)
 	if err != nil {
-		return nil, fmt.Errorf("stats: %w", err)
+		return nil, within("stats", err)
 	}
 	return out, nil
 }

@@ -49,12 +49,18 @@ func (s *Sampler) fillResized() {
 func (s *Sampler) checkResized() error {
 	switch {
 	case s.Scale != nil && min(s.Scale[0], s.Scale[1]) <= 0:
-		return fmt.Errorf("scale is [%v,%v]: both must be above 0", s.Scale[0], s.Scale[1])
+		return wrong("scale", *s.Scale, "both must be above 0")
 	case s.Scale != nil:
 		return fmt.Errorf("scale is [%v,%v], and scale_min or scale_max is given beside it", s.Scale[0], s.Scale[1])
 	}
 	windows := s.ResizedOf(1, 1)
-	return windows.Check()
+	switch number, rule := windows.Wrong(); number {
+	case "scale":
+		return wrong(number, [2]float64{s.ScaleMin, s.ScaleMax}, "%s", rule)
+	case "ratio":
+		return wrong(number, s.Ratio, "%s", rule)
+	}
+	return nil
 }
 
 // ResizedOf returns the windows of a sampler of kind "resized_window". Sides and corners are multiples of alignY and

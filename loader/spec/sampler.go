@@ -128,8 +128,7 @@ func (s *Sampler) validate() error {
 		return err
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
-		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width,
-			MaxWindow)
+		return wrong("size", Pair{s.Height, s.Width}, "both sides must be from 1 to %d pixels", MaxWindow)
 	}
 	least := 1
 	if kind.counts {
@@ -151,7 +150,7 @@ func (s *Sampler) checkChip() error {
 	case s.PerAsset != 1:
 		return wrong("per_asset", s.PerAsset, "it needs windows, and the kind is %q", WholeChip)
 	case min(s.Height, s.Width) < 0 || max(s.Height, s.Width) > MaxWindow || (s.Height == 0) != (s.Width == 0):
-		return fmt.Errorf("the size is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
+		return wrong("size", Pair{s.Height, s.Width}, "both sides must be from 1 to %d pixels", MaxWindow)
 	}
 	return nil
 }

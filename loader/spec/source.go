@@ -16,7 +16,7 @@ import (
 )
 
 // InSource adds the name of a source of the spec to an error.
-func InSource(name string, err error) error { return fmt.Errorf("source %q: %w", name, err) }
+func InSource(name string, err error) error { return within(fmt.Sprintf("source %q", name), err) }
 
 // ErrPerBatch is returned if the shares of a mixture cannot be exact in a batch, because the
 // mixture around it does not give it a fixed number of rows.
@@ -65,7 +65,7 @@ func Lengths(sources []shuffle.Source) ([]int64, error) {
 	for i, s := range sources {
 		plan, err := shuffle.NewPlan(shuffle.Spec{Source: s})
 		if err != nil {
-			return nil, fmt.Errorf("source %d: %w", i, err)
+			return nil, within(fmt.Sprintf("source %d", i), err)
 		}
 		out[i] = plan.Len()
 	}
@@ -646,7 +646,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
 	case s.Weight < 0 || s.Count < 0:
-		return fmt.Errorf("weight is %v: it must be above 0", s.Weight)
+		return wrong("weight", s.Weight, "it must be above 0")
 	}
 	if err := checkDims(s.Dims); err != nil {
 		return err
@@ -689,7 +689,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 			}
 		}
 		if err := field.Validate(); err != nil {
-			return fmt.Errorf("field %q: %w", field.Name, err)
+			return within(fmt.Sprintf("field %q", field.Name), err)
 		}
 	}
 	return nil
@@ -710,12 +710,12 @@ func (s *Source) validateMixture() error {
 func validUntil(until Text, length int64, temperature float64) error {
 	switch {
 	case until != UntilShortest && until != UntilLongest && until != UntilLength:
-		return fmt.Errorf("until is %q: it must be %q, %q or %q", until, UntilShortest, UntilLongest, UntilLength)
+		return wrong("until", until, "it must be %q, %q or %q", UntilShortest, UntilLongest, UntilLength)
 	case length < 0 || length > maxSamples || until != UntilLength && length != 0:
 		return fmt.Errorf("length is %d, but until is %q", length, until)
 	// The negation also refuses NaN, for which every comparison is false.
 	case !(temperature >= 0):
-		return fmt.Errorf("temperature is %v: it must be above 0", temperature)
+		return wrong("temperature", temperature, "it must be above 0")
 	}
 	return nil
 }
@@ -723,7 +723,7 @@ func validUntil(until Text, length int64, temperature float64) error {
 // Validate checks a subset with defaults as far as that is possible without the data.
 func (s *Subset) Validate() error {
 	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
-		return fmt.Errorf("missing is %q: it must be %q or %q", s.Missing, MissingError, MissingDrop)
+		return wrong("missing", s.Missing, "it must be %q or %q", MissingError, MissingDrop)
 	}
 	if s.BBoxCRS != 0 {
 		return fmt.Errorf("bbox_crs is %d, but there is no bbox", s.BBoxCRS)
@@ -732,7 +732,7 @@ func (s *Subset) Validate() error {
 		return fmt.Errorf("where: %d conditions", n)
 	}
 	if err := validateWhere(s.Where, 0); err != nil {
-		return fmt.Errorf("where: %w", err)
+		return within("where", err)
 	}
 	if (s.Split == nil) != (s.Use == "") {
 		return errors.New("split and use belong together: a split needs use, the part that counts, and use a split")
@@ -742,7 +742,7 @@ func (s *Subset) Validate() error {
 			return fmt.Errorf("use is %q, but split, %q, already names the part", s.Use, s.Split.part)
 		}
 		if err := s.Split.validate(s.Use); err != nil {
-			return fmt.Errorf("split: %w", err)
+			return within("split", err)
 		}
 	}
 	if strata := s.Strata; strata != nil {
@@ -750,7 +750,7 @@ func (s *Subset) Validate() error {
 			return errors.New("strata: no column")
 		}
 		if err := validUntil(strata.Until, strata.Length, strata.Temperature); err != nil {
-			return fmt.Errorf("strata: %w", err)
+			return within("strata", err)
 		}
 	}
 	if t := s.Time; t != nil {
@@ -807,7 +807,7 @@ func (c *Condition) validate() error {
 	case c.BBoxCRS != 0 && c.BBox == nil:
 		return fmt.Errorf("bbox_crs is %d, but there is no bbox that it could be of", c.BBoxCRS)
 	case c.BBoxCRS < 0:
-		return fmt.Errorf("bbox_crs is %d: it is an EPSG code", c.BBoxCRS)
+		return wrong("bbox_crs", c.BBoxCRS, "it is an EPSG code")
 	case c.BBox != nil:
 		_, err := c.Filter()
 		return err
@@ -824,7 +824,7 @@ func (c *Condition) validate() error {
 		return errors.New("level and within are for bbox and datetime")
 	}
 	if _, err := c.Operands(); err != nil {
-		return fmt.Errorf("column %q: %w", c.Column, err)
+		return within(fmt.Sprintf("column %q", c.Column), err)
 	}
 	return nil
 }
@@ -861,7 +861,7 @@ func (s *Split) validate(use string) error {
 	case "date":
 		names, err = s.rangeNames()
 	default:
-		return fmt.Errorf(`by is %q: it must be "hash", "column", "date", "cell", "place" or "given"`, s.By)
+		return wrong("by", s.By, `it must be "hash", "column", "date", "cell", "place" or "given"`)
 	}
 	switch {
 	case err != nil:
@@ -870,13 +870,13 @@ func (s *Split) validate(use string) error {
 		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
 	// The negation also refuses NaN, for which every comparison is false.
 	case (s.By == "cell" || s.By == ByPlace) && !(s.Size > 0):
-		return fmt.Errorf("size is %v: the side of a cell must be above 0", s.Size)
+		return wrong("size", s.Size, "the side of a cell must be above 0")
 	case s.By == ByPlace && s.Size > maxPlace:
-		return fmt.Errorf("size is %v: the side of a square must be at most %d degrees", s.Size, maxPlace)
+		return wrong("size", s.Size, "the side of a square must be at most %d degrees", maxPlace)
 	case s.MarginM != 0 && s.By != ByPlace:
 		return fmt.Errorf("by %q, and margin_m %v: it is for \"place\"", s.By, s.MarginM)
 	case !(s.MarginM >= 0 && s.MarginM <= maxMargin):
-		return fmt.Errorf("margin_m is %v: it must be from 0 to %d metres", s.MarginM, maxMargin)
+		return wrong("margin_m", s.MarginM, "it must be from 0 to %d metres", maxMargin)
 	case s.By == ByPlace && s.Columns != nil:
 		return fmt.Errorf("by %q, and columns: windows are divided, not rows", s.By)
 	case (s.By == "cell" || s.By == ByPlace) != (s.Size != 0) ||
@@ -950,7 +950,7 @@ func (s *Split) rangeNames() (names []string, err error) {
 				continue
 			}
 			if _, err := OperandOf(raw); err != nil {
-				return nil, fmt.Errorf("range %q: %w", r.Name, err)
+				return nil, within(fmt.Sprintf("range %q", r.Name), err)
 			}
 		}
 		if r.empty() {

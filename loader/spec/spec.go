@@ -274,28 +274,29 @@ func (s Spec) WithDefaults() Spec {
 
 // Validate checks a spec with defaults as far as that is possible without the dataset. The error
 // names the member, its value and the rule.
-func (s Spec) Validate() error {
+func (s Spec) Validate() error { return within("spec", s.validate()) }
+
+func (s *Spec) validate() error {
 	switch {
 	case s.Version != SpecVersion:
-		return fmt.Errorf("spec: version %d; this is version %d", s.Version, SpecVersion)
+		return fmt.Errorf("version %d; this is version %d", s.Version, SpecVersion)
 	case s.Source == "" && len(s.Sources) == 0:
-		return errors.New("spec: source is empty")
+		return errors.New("source is empty")
 	case s.Source != "" && len(s.Sources) > 0:
-		return errors.New("spec: both source and sources are given")
+		return errors.New("both source and sources are given")
 	case s.BatchSize < 1 || s.BatchSize > maxBatch:
-		return fmt.Errorf("spec: batch_size is %d: it must be from 1 to %d", s.BatchSize, maxBatch)
+		return wrong("batch_size", s.BatchSize, "it must be from 1 to %d", maxBatch)
 	case !slices.Contains(BadPolicies, s.BadSamples):
-		return fmt.Errorf("spec: bad_samples is %q: it must be %q, %q, %q or %q",
-			s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
+		return wrong("bad_samples", s.BadSamples, "it must be %q, %q, %q or %q", BadError, BadSkip, BadReplace, BadFill)
 	case s.Take < 0 || s.Take > maxSamples:
-		return fmt.Errorf("spec: take is %d: it must be from 1 to %d samples, or 0 for all", s.Take, int64(maxSamples))
+		return wrong("take", s.Take, "it must be from 1 to %d samples, or 0 for all", int64(maxSamples))
 	case s.AllFields && len(s.Fields) != 1:
-		return fmt.Errorf("spec: all_fields with %d fields: it takes the settings of one", len(s.Fields))
+		return fmt.Errorf("all_fields with %d fields: it takes the settings of one", len(s.Fields))
 	case len(s.Fields) > maxFields:
-		return fmt.Errorf("spec: %d fields, at most %d", len(s.Fields), maxFields)
+		return fmt.Errorf("%d fields, at most %d", len(s.Fields), maxFields)
 	}
 	if err := s.Sampler.validate(); err != nil {
-		return fmt.Errorf("spec: %w", err)
+		return err
 	}
 	if _, err := s.Elements(); err != nil {
 		return err
@@ -304,34 +305,34 @@ func (s Spec) Validate() error {
 		return err
 	}
 	if err := s.validateGround(); err != nil {
-		return fmt.Errorf("spec: %w", err)
+		return err
 	}
 	if err := s.validateSources(); err != nil {
-		return fmt.Errorf("spec: %w", err)
+		return err
 	}
 	// Every batch has these members, so a field of the same name would hide one of them.
 	names := map[string]bool{"valid": true, "position": true, "sample": true}
 	for _, n := range s.extras() {
 		if names[n] {
-			return fmt.Errorf("spec: two members of a batch are called %q", n)
+			return fmt.Errorf("two members of a batch are called %q", n)
 		}
 		names[n] = true
 	}
 	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime() && s.Sequence().Key != "") {
-		return errors.New("spec: points and shapes lie in the windows of a raster field, and sequences of rows have " +
+		return errors.New("points and shapes lie in the windows of a raster field, and sequences of rows have " +
 			"none")
 	}
 	for _, field := range s.Fields {
 		if err := field.Validate(); err != nil {
-			return fmt.Errorf("spec: field %q: %w", field.Name, err)
+			return within(fmt.Sprintf("field %q", field.Name), err)
 		}
 		for _, n := range field.members() {
 			if n != "" && names[n] && n == field.Validity {
-				return fmt.Errorf("spec: field %q: validity is %q: another member of the batch has this name, "+
+				return fmt.Errorf("field %q: validity is %q: another member of the batch has this name, "+
 					"so give the mask its own, such as %q", field.Name, n, field.Name+"_valid")
 			}
 			if n != "" && names[n] {
-				return fmt.Errorf("spec: two members of a batch are called %q", n)
+				return fmt.Errorf("two members of a batch are called %q", n)
 			}
 			names[n] = true
 		}
@@ -353,27 +354,25 @@ var sets = map[string]shuffle.Elements{
 func (s Spec) Elements() (shuffle.Elements, error) {
 	g, ok := sets[s.Augment]
 	if !ok {
-		return 0, fmt.Errorf(`spec: augment is %q: it must be "flip_x", "flip_y", "flips", "rotations" or "d4"`,
-			s.Augment)
+		return 0, wrong("augment", s.Augment, `it must be "flip_x", "flip_y", "flips", "rotations" or "d4"`)
 	}
 	return g, nil
 }
 
 func (b *BadLimit) validate(policy string) error {
-	const useless = `and bad_samples is "error", which ends a run at the first one: a limit needs "skip", ` +
-		`"replace" or "fill"`
+	const useless = `the run ends at the first bad sample: a limit needs the policy "skip", "replace" or "fill"`
 	switch {
 	case b == nil:
 		return nil
 	case b.Count != nil && policy == BadError:
-		return fmt.Errorf("spec: bad_limit.count is %d, %s", *b.Count, useless)
+		return wrong("bad_limit.count", *b.Count, useless)
 	case b.Rate != nil && policy == BadError:
-		return fmt.Errorf("spec: bad_limit.rate is %v, %s", *b.Rate, useless)
+		return wrong("bad_limit.rate", *b.Rate, useless)
 	case b.Count != nil && *b.Count < 0:
-		return fmt.Errorf("spec: bad_limit.count is %d: it must be at least 0", *b.Count)
+		return wrong("bad_limit.count", *b.Count, "it must be at least 0")
 	// The negation also refuses NaN, for which every comparison is false.
 	case b.Rate != nil && !(*b.Rate >= 0 && *b.Rate <= 1):
-		return fmt.Errorf("spec: bad_limit.rate is %v: it must be from 0 to 1", *b.Rate)
+		return wrong("bad_limit.rate", *b.Rate, "it must be from 0 to 1")
 	}
 	return nil
 }
@@ -412,7 +411,7 @@ func (f Field) Validate() error {
 		if len(f.BandNames) == 0 {
 			return errors.New("bands is empty: give at least one band, by index (bands) or name (band_names)")
 		}
-		return fmt.Errorf("band_names is %q: it must have names, and no bands beside it", f.BandNames)
+		return wrong("band_names", f.BandNames, "it must have names, and no bands beside it")
 	}
 	if f.ByPosition && (f.Bands != nil || f.BandNames != nil) {
 		return errors.New("by_position is true, and bands are given: it is for all bands")
@@ -443,10 +442,10 @@ func (f Field) Validate() error {
 		return fmt.Errorf("clip is true, and dtype is %q: it is for dtype \"uint8\"", f.DType)
 	}
 	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
-		return fmt.Errorf("resample is %q: it must be %q, %q or %q", f.Resample, Nearest, Bilinear, Antialias)
+		return wrong("resample", f.Resample, "it must be %q, %q or %q", Nearest, Bilinear, Antialias)
 	}
 	if !slices.Contains([]string{"", MatchGround, IgnoreGround}, f.Ground) {
-		return fmt.Errorf("ground is %q: it must be %q or %q", f.Ground, MatchGround, IgnoreGround)
+		return wrong("ground", f.Ground, "it must be %q or %q", MatchGround, IgnoreGround)
 	}
 	return f.Normalize.Validate(f.DType)
 }
@@ -477,14 +476,14 @@ func (f *Field) validateKind() error {
 	case ClassField:
 		dtypes = classDTypes
 	default:
-		return fmt.Errorf("kind is %q: it must be %q, %q, %q, %q or %q",
-			f.Kind, RasterField, NumberField, TextField, ClassField, ArrayField)
+		return wrong("kind", f.Kind, "it must be %q, %q, %q, %q or %q", RasterField, NumberField, TextField, ClassField,
+			ArrayField)
 	}
 	if !slices.Contains(dtypes, f.DType) {
 		if f.Kind == TextField {
 			return fmt.Errorf("dtype is %q, but kind is %q: strings have no dtype", f.DType, f.Kind)
 		}
-		return fmt.Errorf("dtype is %q: it must be one of %s", f.DType, strings.Join(dtypes, ", "))
+		return wrong("dtype", f.DType, "it must be one of %s", strings.Join(dtypes, ", "))
 	}
 	if err := f.validateClasses(); err != nil {
 		return err

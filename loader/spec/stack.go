@@ -29,7 +29,7 @@ func (g *Grid) UnmarshalJSON(b []byte) error {
 	case string(b) == `"`+firstGrid+`"`:
 		*g = 0
 	case err != nil || !(v > 0):
-		return fmt.Errorf(`grid is %s: it must be "first", or the size of pixels in metres, above 0`, b)
+		return wrong("grid", b, `it must be "first", or the size of pixels in metres, above 0`)
 	default:
 		*g = Grid(v)
 	}
@@ -63,7 +63,7 @@ func (f *Field) Parts() []Field {
 func (f *Field) validateStack() error {
 	if !f.Stacked() {
 		if f.Grid != 0 {
-			return fmt.Errorf("grid is %v: it is for columns or patterns", float64(f.Grid))
+			return wrong("grid", float64(f.Grid), "it is for columns or patterns")
 		}
 		return nil
 	}
@@ -83,7 +83,7 @@ func (f *Field) validateStack() error {
 	case f.Times != nil:
 		return fmt.Errorf("%s and times are given: the files of a stack have no steps of time", name)
 	case !(f.Grid >= 0) || math.IsInf(float64(f.Grid), 0):
-		return fmt.Errorf("grid is %v: it must be the size of pixels in metres, above 0", float64(f.Grid))
+		return wrong("grid", float64(f.Grid), "it must be the size of pixels in metres, above 0")
 	}
 	return nil
 }

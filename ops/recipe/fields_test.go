@@ -390,7 +390,7 @@ func TestKeysOfTheLoader(t *testing.T) {
 		"windows: {kind: grid, size: 8, size_m: 10}\n":                                "kind is grid",
 		"windows: {kind: random, size: 8, per_file: -1}\n":                            "windows.per_file is -1",
 		"windows: {kind: grid, size: 8, stride: [8, -4]}\n":                           "windows.stride is -4",
-		"windows: {kind: grid, size: -8}\n":                                           "windows.size is -8 by -8",
+		"windows: {kind: grid, size: -8}\n":                                           "windows.size is -8: both sides",
 		"windows: {kind: ground, size: 8, size_m: 9, resolution: 1}\n":                "windows.size is for kind grid",
 		"windows: {kind: ground, size_m: 15, resolution: 10}\n":                       "size_m is 15",
 		"windows: {kind: ground, size_m: 20, resolution: 10, length: 2}\n":            "sequences",

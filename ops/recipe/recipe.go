@@ -337,10 +337,12 @@ func (r *Recipe) check() error {
 	if _, err := r.collection(); err != nil {
 		return err
 	}
-	if _, err := r.spec(""); err != nil {
-		return errors.New(inRecipe.Replace(err.Error()))
+	_, err := r.spec("")
+	var wrong *spec.MemberError
+	if errors.As(err, &wrong) && inRecipe[wrong.Member] != "" {
+		return errors.New(wrong.Named(inRecipe[wrong.Member]))
 	}
-	return nil
+	return err
 }
 
 func (r *Recipe) checkWindows() error {
@@ -372,9 +374,10 @@ func (r *Recipe) checkWindows() error {
 	return windows.checkGround()
 }
 
-// inRecipe gives members of a spec the names that a recipe has for them.
-var inRecipe = strings.NewReplacer("spec: per_asset ", "windows.per_file ", "spec: stride_y ", "windows.stride ",
-	"spec: stride_x ", "windows.stride ", "spec: the window is ", "windows.size is ")
+// inRecipe has the names that a recipe gives to members of a spec.
+var inRecipe = map[string]string{
+	"per_asset": "windows.per_file", "size": "windows.size", "stride_y": "windows.stride", "stride_x": "windows.stride",
+}
 
 // checkGround checks the rules that the loader does not check.
 func (w *Windows) checkGround() error {

@@ -344,7 +344,7 @@ def test_parts_do_not_overlap(scenes: Path, stride: int | None) -> None:
 @pytest.mark.parametrize(
     ("window", "words"),
     [
-        (chaski.GeoWindow(325, 10), "size_m is 325 and resolution 10"),
+        (chaski.GeoWindow(325, 10), "size_m is 325: a window has a whole number of pixels"),
         (chaski.GeoWindow(320, 10, crs="EPSG:4326"), 'crs is "EPSG:4326"'),
         (chaski.GeoWindow(320, 10, crs="Mars"), 'crs is "Mars"'),
         (chaski.GeoWindow(320, 10, stride_m=640), "stride_m is 640"),

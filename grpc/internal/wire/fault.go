@@ -2,12 +2,14 @@ package wire
 
 import (
 	"errors"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -41,20 +43,29 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: fault.Fit(fault.Line(err))}
 	var e *fault.Error
 	var r *source.RequestError
+	var m *spec.MemberError
 	switch {
+	case errors.As(err, &m):
+		f.Member = &chaskiv1.FaultMember{
+			Where: fit(strings.TrimPrefix(m.Where, "spec: ")), Name: fit(m.Member), Value: fit(m.Given()),
+			Rule: fit(m.Rule),
+		}
 	case errors.Is(err, ErrUnknownSpec):
 		f.Kind = UnknownSpec
 	case errors.As(err, &e):
-		f.Kind, f.Part, f.Offset = e.Kind.Error(), fault.Fit(fault.WithoutSecrets(e.Part)), e.Off
-		f.File = fault.Fit(fault.WithoutSecrets(e.File))
+		f.Kind, f.Part, f.Offset = e.Kind.Error(), fit(e.Part), e.Off
+		f.File = fit(e.File)
 	case source.OutOfDescriptors(err):
 		f.Kind = fault.Limit.Error() // it has no kind on this side, so that no policy for bad samples applies to it
 	case errors.As(err, &r):
-		f.Kind, f.Part, f.Offset = Unavailable, fault.Fit(fault.WithoutSecrets(r.Part)), r.Off
-		f.File = fault.Fit(fault.WithoutSecrets(r.URI))
+		f.Kind, f.Part, f.Offset = Unavailable, fit(r.Part), r.Off
+		f.File = fit(r.URI)
 	}
 	return f
 }
+
+// fit makes a text fit into a message, without secrets.
+func fit(text string) string { return fault.Fit(fault.WithoutSecrets(text)) }
 
 // remote is an error of the other side whose line is known and whose parts are in cause.
 type remote struct {

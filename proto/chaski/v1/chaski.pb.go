@@ -1253,7 +1253,9 @@ type Fault struct {
 	// The whole line.
 	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
 	// Which sample it is of; not there where it is of none, or an older server does not say.
-	Sample        *FaultSample `protobuf:"bytes,7,opt,name=sample,proto3" json:"sample,omitempty"`
+	Sample *FaultSample `protobuf:"bytes,7,opt,name=sample,proto3" json:"sample,omitempty"`
+	// Which member of a spec is wrong; not there if the fault is about something else, or an older server does not say.
+	Member        *FaultMember `protobuf:"bytes,8,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1337,6 +1339,85 @@ func (x *Fault) GetSample() *FaultSample {
 	return nil
 }
 
+func (x *Fault) GetMember() *FaultMember {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+// FaultMember is a member of a spec whose value breaks a rule.
+type FaultMember struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The source and the field around it, such as "field \"image\": "; may be empty.
+	Where string `protobuf:"bytes,1,opt,name=where,proto3" json:"where,omitempty"`
+	// Its name in JSON.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Its value, as JSON may write it.
+	Value         string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	Rule          string `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FaultMember) Reset() {
+	*x = FaultMember{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FaultMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FaultMember) ProtoMessage() {}
+
+func (x *FaultMember) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FaultMember.ProtoReflect.Descriptor instead.
+func (*FaultMember) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *FaultMember) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
+}
+
+func (x *FaultMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FaultMember) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *FaultMember) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
 // StatusDetails is a google.rpc.Status without its code and message, as gRPC sends it in the trailer
 // "grpc-status-details-bin" of a call that fails. A client that has no package for that finds the Fault by it.
 type StatusDetails struct {
@@ -1348,7 +1429,7 @@ type StatusDetails struct {
 
 func (x *StatusDetails) Reset() {
 	*x = StatusDetails{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1441,7 @@ func (x *StatusDetails) String() string {
 func (*StatusDetails) ProtoMessage() {}
 
 func (x *StatusDetails) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1454,7 @@ func (x *StatusDetails) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusDetails.ProtoReflect.Descriptor instead.
 func (*StatusDetails) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StatusDetails) GetDetails() []*anypb.Any {
@@ -1402,7 +1483,7 @@ type FaultSample struct {
 
 func (x *FaultSample) Reset() {
 	*x = FaultSample{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1495,7 @@ func (x *FaultSample) String() string {
 func (*FaultSample) ProtoMessage() {}
 
 func (x *FaultSample) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1508,7 @@ func (x *FaultSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultSample.ProtoReflect.Descriptor instead.
 func (*FaultSample) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FaultSample) GetSource() string {
@@ -1508,7 +1589,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1601,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1614,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1636,7 +1717,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1729,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1742,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1680,7 +1761,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1773,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1786,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -1737,7 +1818,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1830,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1843,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AskRequest) GetKind() isAskRequest_Kind {
@@ -1953,7 +2034,7 @@ type AskReply struct {
 
 func (x *AskReply) Reset() {
 	*x = AskReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2046,7 @@ func (x *AskReply) String() string {
 func (*AskReply) ProtoMessage() {}
 
 func (x *AskReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2059,7 @@ func (x *AskReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskReply.ProtoReflect.Descriptor instead.
 func (*AskReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AskReply) GetData() []byte {
@@ -2009,7 +2090,7 @@ type Containers struct {
 
 func (x *Containers) Reset() {
 	*x = Containers{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2102,7 @@ func (x *Containers) String() string {
 func (*Containers) ProtoMessage() {}
 
 func (x *Containers) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2115,7 @@ func (x *Containers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Containers.ProtoReflect.Descriptor instead.
 func (*Containers) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Containers) GetPaths() []string {
@@ -2069,7 +2150,7 @@ type AboutQuestion struct {
 
 func (x *AboutQuestion) Reset() {
 	*x = AboutQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2162,7 @@ func (x *AboutQuestion) String() string {
 func (*AboutQuestion) ProtoMessage() {}
 
 func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2175,7 @@ func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutQuestion.ProtoReflect.Descriptor instead.
 func (*AboutQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AboutQuestion) GetContainers() *Containers {
@@ -2124,7 +2205,7 @@ type TableQuestion struct {
 
 func (x *TableQuestion) Reset() {
 	*x = TableQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2217,7 @@ func (x *TableQuestion) String() string {
 func (*TableQuestion) ProtoMessage() {}
 
 func (x *TableQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2230,7 @@ func (x *TableQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableQuestion.ProtoReflect.Descriptor instead.
 func (*TableQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TableQuestion) GetContainers() *Containers {
@@ -2187,7 +2268,7 @@ type EntriesQuestion struct {
 
 func (x *EntriesQuestion) Reset() {
 	*x = EntriesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2280,7 @@ func (x *EntriesQuestion) String() string {
 func (*EntriesQuestion) ProtoMessage() {}
 
 func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2293,7 @@ func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntriesQuestion.ProtoReflect.Descriptor instead.
 func (*EntriesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EntriesQuestion) GetContainers() *Containers {
@@ -2254,7 +2335,7 @@ type Entries struct {
 
 func (x *Entries) Reset() {
 	*x = Entries{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2347,7 @@ func (x *Entries) String() string {
 func (*Entries) ProtoMessage() {}
 
 func (x *Entries) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2360,7 @@ func (x *Entries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entries.ProtoReflect.Descriptor instead.
 func (*Entries) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Entries) GetRows() []byte {
@@ -2364,7 +2445,7 @@ type PoolQuestion struct {
 
 func (x *PoolQuestion) Reset() {
 	*x = PoolQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2457,7 @@ func (x *PoolQuestion) String() string {
 func (*PoolQuestion) ProtoMessage() {}
 
 func (x *PoolQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2470,7 @@ func (x *PoolQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuestion.ProtoReflect.Descriptor instead.
 func (*PoolQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PoolQuestion) GetContainers() *Containers {
@@ -2443,7 +2524,7 @@ type BytesQuestion struct {
 
 func (x *BytesQuestion) Reset() {
 	*x = BytesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2536,7 @@ func (x *BytesQuestion) String() string {
 func (*BytesQuestion) ProtoMessage() {}
 
 func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2549,7 @@ func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
 func (*BytesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BytesQuestion) GetContainers() *Containers {
@@ -2517,7 +2598,7 @@ type IndexQuestion struct {
 
 func (x *IndexQuestion) Reset() {
 	*x = IndexQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2610,7 @@ func (x *IndexQuestion) String() string {
 func (*IndexQuestion) ProtoMessage() {}
 
 func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2623,7 @@ func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
 func (*IndexQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *IndexQuestion) GetPaths() []string {
@@ -2576,7 +2657,7 @@ type Blobs struct {
 
 func (x *Blobs) Reset() {
 	*x = Blobs{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2669,7 @@ func (x *Blobs) String() string {
 func (*Blobs) ProtoMessage() {}
 
 func (x *Blobs) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2682,7 @@ func (x *Blobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
 func (*Blobs) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Blobs) GetBlobs() [][]byte {
@@ -2647,7 +2728,7 @@ type RumiHeadQuestion struct {
 
 func (x *RumiHeadQuestion) Reset() {
 	*x = RumiHeadQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2740,7 @@ func (x *RumiHeadQuestion) String() string {
 func (*RumiHeadQuestion) ProtoMessage() {}
 
 func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2753,7 @@ func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
 func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RumiHeadQuestion) GetShape() []uint32 {
@@ -2784,7 +2865,7 @@ type RumiFramesQuestion struct {
 
 func (x *RumiFramesQuestion) Reset() {
 	*x = RumiFramesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2877,7 @@ func (x *RumiFramesQuestion) String() string {
 func (*RumiFramesQuestion) ProtoMessage() {}
 
 func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2890,7 @@ func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
 func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
@@ -2861,7 +2942,7 @@ type StatsQuestion struct {
 
 func (x *StatsQuestion) Reset() {
 	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +2954,7 @@ func (x *StatsQuestion) String() string {
 func (*StatsQuestion) ProtoMessage() {}
 
 func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +2967,7 @@ func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
 func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StatsQuestion) GetSpec() []byte {
@@ -2932,7 +3013,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2944,7 +3025,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2957,7 +3038,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -3047,7 +3128,7 @@ type GroundGrid struct {
 
 func (x *GroundGrid) Reset() {
 	*x = GroundGrid{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3059,7 +3140,7 @@ func (x *GroundGrid) String() string {
 func (*GroundGrid) ProtoMessage() {}
 
 func (x *GroundGrid) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3072,7 +3153,7 @@ func (x *GroundGrid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
 func (*GroundGrid) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GroundGrid) GetEpsg() uint32 {
@@ -3128,7 +3209,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3221,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3349,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x04R\x05total\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"\xbd\x01\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"\xed\x01\n" +
 	"\x05Fault\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -3276,7 +3357,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04part\x18\x04 \x01(\tR\x04part\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12.\n" +
-	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\"?\n" +
+	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\x12.\n" +
+	"\x06member\x18\b \x01(\v2\x16.chaski.v1.FaultMemberR\x06member\"a\n" +
+	"\vFaultMember\x12\x14\n" +
+	"\x05where\x18\x01 \x01(\tR\x05where\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\x12\x12\n" +
+	"\x04rule\x18\x04 \x01(\tR\x04rule\"?\n" +
 	"\rStatusDetails\x12.\n" +
 	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xab\x01\n" +
 	"\vFaultSample\x12\x16\n" +
@@ -3451,7 +3538,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -3468,30 +3555,31 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*Lease)(nil),              // 12: chaski.v1.Lease
 	(*Part)(nil),               // 13: chaski.v1.Part
 	(*Fault)(nil),              // 14: chaski.v1.Fault
-	(*StatusDetails)(nil),      // 15: chaski.v1.StatusDetails
-	(*FaultSample)(nil),        // 16: chaski.v1.FaultSample
-	(*ReadRequest)(nil),        // 17: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),        // 18: chaski.v1.InfoRequest
-	(*InfoReply)(nil),          // 19: chaski.v1.InfoReply
-	(*AskRequest)(nil),         // 20: chaski.v1.AskRequest
-	(*AskReply)(nil),           // 21: chaski.v1.AskReply
-	(*Containers)(nil),         // 22: chaski.v1.Containers
-	(*AboutQuestion)(nil),      // 23: chaski.v1.AboutQuestion
-	(*TableQuestion)(nil),      // 24: chaski.v1.TableQuestion
-	(*EntriesQuestion)(nil),    // 25: chaski.v1.EntriesQuestion
-	(*Entries)(nil),            // 26: chaski.v1.Entries
-	(*PoolQuestion)(nil),       // 27: chaski.v1.PoolQuestion
-	(*BytesQuestion)(nil),      // 28: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),      // 29: chaski.v1.IndexQuestion
-	(*Blobs)(nil),              // 30: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil),   // 31: chaski.v1.RumiHeadQuestion
-	(*RumiFramesQuestion)(nil), // 32: chaski.v1.RumiFramesQuestion
-	(*StatsQuestion)(nil),      // 33: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),      // 34: chaski.v1.PasteQuestion
-	(*GroundGrid)(nil),         // 35: chaski.v1.GroundGrid
-	(*Groups_Level)(nil),       // 36: chaski.v1.Groups.Level
-	nil,                        // 37: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 38: google.protobuf.Any
+	(*FaultMember)(nil),        // 15: chaski.v1.FaultMember
+	(*StatusDetails)(nil),      // 16: chaski.v1.StatusDetails
+	(*FaultSample)(nil),        // 17: chaski.v1.FaultSample
+	(*ReadRequest)(nil),        // 18: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),        // 19: chaski.v1.InfoRequest
+	(*InfoReply)(nil),          // 20: chaski.v1.InfoReply
+	(*AskRequest)(nil),         // 21: chaski.v1.AskRequest
+	(*AskReply)(nil),           // 22: chaski.v1.AskReply
+	(*Containers)(nil),         // 23: chaski.v1.Containers
+	(*AboutQuestion)(nil),      // 24: chaski.v1.AboutQuestion
+	(*TableQuestion)(nil),      // 25: chaski.v1.TableQuestion
+	(*EntriesQuestion)(nil),    // 26: chaski.v1.EntriesQuestion
+	(*Entries)(nil),            // 27: chaski.v1.Entries
+	(*PoolQuestion)(nil),       // 28: chaski.v1.PoolQuestion
+	(*BytesQuestion)(nil),      // 29: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),      // 30: chaski.v1.IndexQuestion
+	(*Blobs)(nil),              // 31: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil),   // 32: chaski.v1.RumiHeadQuestion
+	(*RumiFramesQuestion)(nil), // 33: chaski.v1.RumiFramesQuestion
+	(*StatsQuestion)(nil),      // 34: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),      // 35: chaski.v1.PasteQuestion
+	(*GroundGrid)(nil),         // 36: chaski.v1.GroundGrid
+	(*Groups_Level)(nil),       // 37: chaski.v1.Groups.Level
+	nil,                        // 38: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 39: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3499,7 +3587,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	36, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	37, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3507,42 +3595,43 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
 	5,  // 12: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
-	16, // 13: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	38, // 14: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	37, // 15: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	8,  // 16: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
-	23, // 17: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
-	24, // 18: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
-	25, // 19: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	28, // 20: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	29, // 21: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	31, // 22: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	33, // 23: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	34, // 24: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	32, // 25: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	27, // 26: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
-	22, // 27: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 28: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 29: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 30: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
-	22, // 31: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	31, // 32: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	35, // 33: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 34: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 35: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	17, // 36: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	18, // 37: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	20, // 38: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 39: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 40: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 41: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	19, // 42: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	21, // 43: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	39, // [39:44] is the sub-list for method output_type
-	34, // [34:39] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	17, // 13: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	15, // 14: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
+	39, // 15: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	38, // 16: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	8,  // 17: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
+	24, // 18: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
+	25, // 19: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
+	26, // 20: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
+	29, // 21: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	30, // 22: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	32, // 23: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
+	34, // 24: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	35, // 25: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	33, // 26: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	28, // 27: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
+	23, // 28: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	23, // 29: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	23, // 30: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	23, // 31: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
+	23, // 32: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	32, // 33: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	36, // 34: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 35: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 36: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	18, // 37: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	19, // 38: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	21, // 39: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 40: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 41: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 42: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	20, // 43: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	22, // 44: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	40, // [40:45] is the sub-list for method output_type
+	35, // [35:40] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3562,8 +3651,8 @@ func file_chaski_v1_chaski_proto_init() {
 		(*StreamReply_Lease)(nil),
 		(*StreamReply_Shared)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[17].OneofWrappers = []any{}
-	file_chaski_v1_chaski_proto_msgTypes[20].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[18].OneofWrappers = []any{}
+	file_chaski_v1_chaski_proto_msgTypes[21].OneofWrappers = []any{
 		(*AskRequest_About)(nil),
 		(*AskRequest_Table)(nil),
 		(*AskRequest_Entries)(nil),
@@ -3576,14 +3665,14 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_Pool)(nil),
 		(*AskRequest_Data)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[27].OneofWrappers = []any{}
+	file_chaski_v1_chaski_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -100,20 +100,16 @@ _PYTHON = {
 _JSON = re.compile(r"\b(true|false|null|an object)\b|\[height, width\]")
 
 
-def _of_spec(text: str) -> SpecError:
+def _spec_error(details: str, member: pb.FaultMember | None) -> SpecError:
     """Returns the error about a spec that an engine refuses, in terms of the arguments."""
-    text = text.removeprefix("spec: ")
-    for member, argument in _ARGUMENTS.items():
-        if text.startswith(member + " "):
-            text = argument + text.removeprefix(member)
-        text = text.replace(f", and {member} is ", f", and {argument} is ")
-    what, must, rule = text.partition(": it must be ")
-    name, _, value = what.rpartition(" is ")
-    if value in _PYTHON:
-        what = f"{name} is {_PYTHON[value]}"
-    if what.startswith("time is "):
-        rule = re.sub("^an object$", "a chaski.Time or a dict", rule)
-    return SpecError(what + must + _JSON.sub(lambda m: _PYTHON[m[0]], rule))
+    if member is None:
+        return SpecError(details.removeprefix("spec: "))
+    name = _ARGUMENTS.get(member.name, member.name)
+    value = _PYTHON.get(member.value, member.value)
+    rule = _JSON.sub(lambda m: _PYTHON[m[0]], member.rule)
+    if name == "time" and member.rule == "it must be an object":
+        rule = "it must be a chaski.Time or a dict"
+    return SpecError(f"{member.where}{name} is {value}: {rule}")
 
 
 _user: int | None = None
@@ -239,9 +235,10 @@ class Connection:
         if code in (S.UNAVAILABLE, S.CANCELLED) or cut:
             why = (self._hint and self._hint()) or ""
             return UnavailableError(": ".join(filter(None, (where, details, why))))
-        if code == S.INVALID_ARGUMENT:
-            return _of_spec(details)
         fault = _fault_of(e)
+        if code == S.INVALID_ARGUMENT:
+            said = fault is not None and fault.HasField("member")
+            return _spec_error(details, fault.member if fault is not None and said else None)
         if fault is not None and fault.kind != "internal":
             return fault_error(fault)
         kinds = {  # of errors of gRPC itself, or of another program

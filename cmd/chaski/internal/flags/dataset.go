@@ -116,7 +116,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	}
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
-		return s, console.WrongUsage(err)
+		return s, wrongSpec(err, &f.Own)
 	}
 	return s, nil
 }

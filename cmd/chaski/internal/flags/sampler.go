@@ -202,3 +202,23 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 	}
 	return out, json.Unmarshal(document, &out)
 }
+
+// flagsOf has the flags of members that have another name.
+var flagsOf = map[string]string{
+	"batch_size": "batch", "size": "window", "length": "sequence", "order": "sequence-order", "step": "sequence-step",
+	"stride_y": "stride", "stride_x": "stride", "scale_min": "scale", "scale_max": "scale", "tile_height": "tile",
+	"tile_width": "tile", "size_m": "geo-window", "resolution": "geo-window",
+}
+
+// wrongSpec marks the error about a spec that flags have made as wrong usage. It names the flag in place of the member.
+func wrongSpec(err error, flags *pflag.FlagSet) error {
+	var wrong *spec.MemberError
+	if !errors.As(err, &wrong) {
+		return console.WrongUsage(err)
+	}
+	name := cmp.Or(flagsOf[wrong.Member], flagOf(wrong.Member))
+	if !flags.Changed(name) {
+		return console.WrongUsage(err)
+	}
+	return console.WrongUsage(errors.New(wrong.Named("--" + name)))
+}

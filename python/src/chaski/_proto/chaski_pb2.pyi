@@ -205,7 +205,7 @@ class Part(_message.Message):
     def __init__(self, ticket: _Optional[int] = ..., offset: _Optional[int] = ..., total: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Fault(_message.Message):
-    __slots__ = ("ticket", "kind", "file", "part", "offset", "message", "sample")
+    __slots__ = ("ticket", "kind", "file", "part", "offset", "message", "sample", "member")
     TICKET_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     FILE_FIELD_NUMBER: _ClassVar[int]
@@ -213,6 +213,7 @@ class Fault(_message.Message):
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
     ticket: int
     kind: str
     file: str
@@ -220,7 +221,20 @@ class Fault(_message.Message):
     offset: int
     message: str
     sample: FaultSample
-    def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ..., sample: _Optional[_Union[FaultSample, _Mapping]] = ...) -> None: ...
+    member: FaultMember
+    def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ..., sample: _Optional[_Union[FaultSample, _Mapping]] = ..., member: _Optional[_Union[FaultMember, _Mapping]] = ...) -> None: ...
+
+class FaultMember(_message.Message):
+    __slots__ = ("where", "name", "value", "rule")
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    where: str
+    name: str
+    value: str
+    rule: str
+    def __init__(self, where: _Optional[str] = ..., name: _Optional[str] = ..., value: _Optional[str] = ..., rule: _Optional[str] = ...) -> None: ...
 
 class StatusDetails(_message.Message):
     __slots__ = ("details",)
