@@ -511,9 +511,9 @@ func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged b
 		b, weighted := w.Window(sampler.crop(d, height, width))
 		return b, !weighted
 	case GridWindow:
-		return sampler.Grid.At(d.Sub, height, width), false
+		return sampler.Grid.Window(d, height, width), false
 	case ResizedWindow:
-		return sampler.Resized.At(d.Seed, d.Epoch, d.Position, height, width), false
+		return sampler.Resized.Window(d, height, width), false
 	case VisitWindow:
 		ty, tx := sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
 		return sampler.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false

@@ -48,13 +48,12 @@ func (r *Resized) check() error {
 	return nil
 }
 
-// At returns the window at position p of an epoch in an asset of height by width pixels. Every
-// float64 operation is rounded by itself (IEEE 754, nearest even, none fused), so that the result
-// is the same anywhere.
-func (r *Resized) At(seed, epoch uint64, p int64, height, width int) Box {
-	h, w := r.size(Hash(seed, domainResized, epoch, uint64(p)), height, width)
+// Window returns the window of a draw in an asset of height by width pixels. Every float64 operation is rounded by
+// itself (IEEE 754, nearest even, none fused), so that the result is the same anywhere.
+func (r *Resized) Window(d *Draw, height, width int) Box {
+	h, w := r.size(Hash(d.Seed, domainResized, d.Epoch, uint64(d.Position)), height, width)
 	return Window(Crop{
-		Seed: seed, Epoch: epoch, Position: p,
+		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position,
 		Height: height, Width: width, H: h, W: w, AlignY: r.AlignY, AlignX: r.AlignX,
 	})
 }

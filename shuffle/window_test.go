@@ -47,7 +47,7 @@ func TestResizedWindows(t *testing.T) {
 	const n = 40_000
 	areas, aspects := make([]int, 10), make([]int, 10)
 	for p := range int64(n) {
-		b := r.At(1, 2, p, 2000, 2000)
+		b := r.Window(&Draw{Seed: 1, Epoch: 2, Position: p}, 2000, 2000)
 		area := float64(b.H*b.W) / 1e4
 		aspect := math.Log(float64(b.H)/float64(b.W))/math.Log(3)*0.5 + 0.5
 		areas[min(max(int((area-0.25)/3.75*10), 0), 9)]++
@@ -70,7 +70,7 @@ func TestResizedWindows(t *testing.T) {
 		r.AlignY, r.AlignX = rapid.IntRange(1, 8).Draw(t, "ay"), rapid.IntRange(1, 8).Draw(t, "ax")
 		height, width := rapid.IntRange(8, math.MaxInt32).Draw(t,
 			"height"), rapid.IntRange(8, math.MaxInt32).Draw(t, "width")
-		b := r.At(rapid.Uint64().Draw(t, "seed"), 0, 0, height, width)
+		b := r.Window(&Draw{Seed: rapid.Uint64().Draw(t, "seed")}, height, width)
 		if b.H < 1 || b.W < 1 || b.Y < 0 || b.X < 0 || b.Y+b.H > height || b.X+b.W > width ||
 			b.H%r.AlignY+b.Y%r.AlignY+b.W%r.AlignX+b.X%r.AlignX != 0 {
 			t.Fatalf("%+v in %d by %d", b, height, width)
