@@ -134,22 +134,21 @@ func (p *RunPlan) sort(x *Index) {
 	}
 }
 
+// merge joins the chunks to runs.
 func (p *RunPlan) merge(x *Index, maxGap, maxRun int64) {
+	join := Join{MaxGap: maxGap, MaxLen: maxRun}
 	start := 0
-	var off, end int64
 	for k, i := range p.chunks {
-		span := x.Place(i)
-		if k > start {
-			grown := max(end, span.Off+span.Len)
-			if span.Off-end <= maxGap && grown-off <= maxRun {
-				end = grown
-				continue
-			}
-			p.Runs = append(p.Runs, Run{off, end - off, p.chunks[start:k:k]})
+		place := x.Place(i)
+		if k > start && join.Take(place) {
+			continue
 		}
-		start, off, end = k, span.Off, span.Off+span.Len
+		if k > start {
+			p.Runs = append(p.Runs, Run{join.Span.Off, join.Span.Len, p.chunks[start:k:k]})
+		}
+		start, join.Span = k, place
 	}
 	if n := len(p.chunks); n > 0 {
-		p.Runs = append(p.Runs, Run{off, end - off, p.chunks[start:n:n]})
+		p.Runs = append(p.Runs, Run{join.Span.Off, join.Span.Len, p.chunks[start:n:n]})
 	}
 }

@@ -136,7 +136,8 @@ func TestResizedVectors(t *testing.T) {
 		if err := r.check(); err != nil {
 			t.Fatal(err)
 		}
-		if b := r.Window(&Draw{Seed: v.Seed, Epoch: v.Epoch, Position: v.P}, v.Height, v.Width); [4]int{b.Y, b.X, b.H, b.W} != v.Box {
+		if b := r.Window(&Draw{Seed: v.Seed, Epoch: v.Epoch, Position: v.P}, v.Height, v.Width); [4]int{b.Y, b.X, b.H,
+			b.W} != v.Box {
 			t.Errorf("%+v: got %+v", v, b)
 		}
 	}

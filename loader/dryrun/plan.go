@@ -125,6 +125,9 @@ type Chunk struct {
 	box    chunk.Box // of an array: the cells that are read
 }
 
+// place returns where the chunk lies in its file.
+func (c *Chunk) place() chunk.Range { return chunk.Range{Off: c.Off, Len: c.Len} }
+
 // Held returns the bytes that a worker holds to decode the chunk, besides the stored bytes of its run.
 func (c *Chunk) Held() int64 {
 	if c.held > 0 {

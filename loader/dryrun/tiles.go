@@ -3,6 +3,7 @@ package dryrun
 import (
 	"container/list"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
@@ -50,21 +51,21 @@ func (c *Tiles) Asset(a *Asset, key pixels.TileKey, w *Work) (mine []Chunk) {
 func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []Chunk {
 	var got []*plannedTile
 	var mine []Chunk
-	for _, chunk := range chunks {
-		if chunk.sparse || chunk.held > 0 { // no tile; Range.Count counts the reads
+	for _, one := range chunks {
+		if one.sparse || one.held > 0 { // no tile; Range.Count counts the reads
 			w.Chunks++
-			w.Decoded += int64(chunk.Decoded)
+			w.Decoded += int64(one.Decoded)
 			continue
 		}
-		key.Chunk = chunk.Chunk
-		t, found := c.get(key, int64(chunk.Decoded))
+		key.Chunk = one.Chunk
+		t, found := c.get(key, int64(one.Decoded))
 		if t != nil {
 			got = append(got, t)
 		}
 		if !found {
-			mine = append(mine, chunk)
+			mine = append(mine, one)
 			w.Chunks++
-			w.Decoded += int64(chunk.Decoded)
+			w.Decoded += int64(one.Decoded)
 		}
 	}
 	for _, t := range got {
@@ -72,23 +73,17 @@ func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []
 			t.place = c.used.PushFront(t)
 		}
 	}
-	// This loop must join chunks as nextRun of package pixels does, otherwise the forecast would
-	// not be exact.
 	for i := 0; i < len(mine); {
 		if mine[i].Len == 0 { // a chunk of an array, whose reads Arrays.Blocks counts
 			i++
 			continue
 		}
-		off, end := mine[i].Off, mine[i].Off+mine[i].Len
-		for i++; i < len(mine); i++ {
-			last := max(end, mine[i].Off+mine[i].Len)
-			if mine[i].Off < off || mine[i].Off-end > gap || last-off > pixels.MaxRun {
-				break
-			}
-			end = last
+		join := chunk.Join{Span: mine[i].place(), MaxGap: gap, MaxLen: pixels.MaxRun}
+		for i++; i < len(mine) && join.Take(mine[i].place()); {
+			i++
 		}
 		w.Requests++
-		w.Bytes += end - off
+		w.Bytes += join.Span.Len
 	}
 	return mine
 }

@@ -270,22 +270,20 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 // of the first want behind it. Gaps in a run have at most gap bytes, and a run of several chunks at most
 // MaxRun. The plan's runs cannot be used as they are, because they hold chunks of other readers, too.
 func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, end int) {
+	join := chunk.Join{MaxGap: gap, MaxLen: MaxRun}
 	for end = from; end < len(wants); end++ {
 		want := wants[end]
 		if want.t != nil && !want.mine {
 			continue
 		}
-		span := x.Place(want.i)
+		place := x.Place(want.i)
 		if len(run.Chunks) == 0 {
-			run = chunk.Run{Off: span.Off, Len: span.Len, Chunks: []int{want.i}}
-			continue
+			join.Span = place
+		} else if !join.Take(place) {
+			break
 		}
-		last := max(run.Off+run.Len, span.Off+span.Len)
-		if span.Off < run.Off || span.Off-(run.Off+run.Len) > gap || last-run.Off > MaxRun {
-			return run, end
-		}
-		run.Len = last - run.Off
 		run.Chunks = append(run.Chunks, want.i)
 	}
+	run.Off, run.Len = join.Span.Off, join.Span.Len
 	return run, end
 }

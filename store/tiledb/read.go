@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -129,23 +130,27 @@ func (t *tileFile) end(tile int64) uint64 {
 // batch returns how many bytes to read at once from the beginning of a tile: up to the end of the
 // last needed tile after it that fits into limit without a gap worth skipping.
 func (t *tileFile) batch(tile int64, next nextTiles, limit uint64) uint64 {
-	lo, end := t.offsets[tile], t.end(tile)
 	if t.local {
 		limit = min(limit, maxLocal)
 	}
+	join := chunk.Join{Span: t.place(tile), MaxGap: int64(t.gap), MaxLen: int64(limit)}
 	if next.list == nil {
-		for tile < next.last && t.end(tile+1)-lo <= limit {
+		for tile < next.last && join.Take(t.place(tile+1)) {
 			tile++
 		}
-		return t.end(tile) - lo
+		return uint64(join.Span.Len)
 	}
 	for _, tile := range next.list {
-		if t.offsets[tile]-end > t.gap || t.end(tile)-lo > limit {
+		if !join.Take(t.place(tile)) {
 			break
 		}
-		end = t.end(tile)
 	}
-	return end - lo
+	return uint64(join.Span.Len)
+}
+
+// place returns where a tile lies in the file.
+func (t *tileFile) place(tile int64) chunk.Range {
+	return chunk.Range{Off: int64(t.offsets[tile]), Len: int64(t.end(tile) - t.offsets[tile])}
 }
 
 // inMemory reports whether the stored bytes of a tile are in memory. If not, it assigns memory to

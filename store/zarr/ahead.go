@@ -143,11 +143,10 @@ func (r *Reader) join(ctx context.Context, list []wanted) error {
 				limit = maxRun
 			}
 		}
-		end := wanted.p.at.Off + wanted.p.at.Len
 		if k := len(ahead.runs) - 1; k >= 0 && ahead.runs[k].uri == wanted.p.uri {
-			last := &ahead.runs[k].at
-			if wanted.p.at.Off-(last.Off+last.Len) <= gap && max(end, last.Off+last.Len)-last.Off <= limit {
-				last.Len = max(end, last.Off+last.Len) - last.Off
+			join := chunk.Join{Span: ahead.runs[k].at, MaxGap: gap, MaxLen: limit}
+			if join.Take(wanted.p.at) {
+				ahead.runs[k].at = join.Span
 				ahead.at[wanted.key] = inRun{k, wanted.p.at}
 				continue
 			}
