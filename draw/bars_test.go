@@ -103,7 +103,7 @@ func TestWriteBarsRefuses(t *testing.T) {
 
 func TestWrapLosesNoWord(t *testing.T) {
 	text := "median of three rounds of ten seconds with least and most, two workers each"
-	lines := wrap(text, 8.5, 120)
+	lines := letters{size: 8.5}.wrap(text, 120)
 	if len(lines) < 2 || strings.Join(lines, " ") != text {
 		t.Errorf("%q", lines)
 	}

@@ -9,14 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/image/font"
-	"gonum.org/v1/plot"
-	plotfont "gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -29,12 +21,6 @@ type Panel struct {
 
 // MaxPanels is the largest number of panels in one figure.
 const MaxPanels = 64
-
-// Formats of figures.
-const (
-	PNG = "png"
-	SVG = "svg"
-)
 
 // Bars is a histogram as drawn: bar i goes from Edges[i] to Edges[i+1].
 type Bars struct {
@@ -141,23 +127,10 @@ var (
 	average = color.NRGBA{0x00, 0x8A, 0x7A, 255}
 )
 
-// typeface returns a font that comes with gonum/plot.
-func typeface(size vg.Length, bold bool) plotfont.Font {
-	f := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	if bold {
-		f.Weight = font.WeightBold
-	}
-	return f
-}
-
-func letters(size vg.Length, bold bool, c color.Color) draw.TextStyle {
-	return draw.TextStyle{Color: c, Font: typeface(size, bold), Handler: plot.DefaultTextHandler, YAlign: draw.YTop}
-}
-
 // WriteHistograms writes a figure with a panel a band: its histogram, lines at the percentiles 2.5, 50
 // and 98.5 and at the mean, and in its caption these numbers and the share of nodata. Where nearly all
 // samples lie in a part of the range only that is drawn, and the caption says how many lie beyond.
-// format is PNG or SVG; an SVG has its fonts with it.
+// format is PNG or SVG.
 func WriteHistograms(w io.Writer, title string, panels []Panel, format string) error {
 	if len(panels) == 0 || len(panels) > MaxPanels {
 		return fmt.Errorf("draw: there are %d histograms: a figure has 1 to %d", len(panels), MaxPanels)
@@ -167,87 +140,63 @@ func WriteHistograms(w io.Writer, title string, panels []Panel, format string) e
 		columns = len(panels)
 	}
 	rows := (len(panels) + columns - 1) / columns
-	pw, ph := 3.5*vg.Inch, 2.75*vg.Inch
+	const inch, margin, head = 72, 14, 40
+	panelWidth, panelHeight := 3.5*inch, 2.75*inch
 	if len(panels) == 1 {
-		pw, ph = 6.5*vg.Inch, 4.25*vg.Inch
+		panelWidth, panelHeight = 6.5*inch, 4.25*inch
 	}
-	const margin, head = 14, 40
-	width, height := vg.Length(columns)*pw+2*margin, vg.Length(rows)*ph+2*margin+head
-	canvas, err := newCanvas(format, width, height)
+	width, height := float64(columns)*panelWidth, float64(rows)*panelHeight+head
+	c, err := newCanvas(format, width+2*margin, height+2*margin)
 	if err != nil {
 		return err
 	}
-	dc := draw.New(canvas)
-	dc.SetColor(color.White)
-	dc.Fill(dc.Rectangle.Path())
-	dc = draw.Crop(dc, margin, -margin, margin, -margin)
-	heading(dc, clip(title, typeface(14, true), dc.Max.X-dc.Min.X))
+	heading(c, margin+6, margin, width, title)
 	for i, panel := range panels {
-		x, y := dc.Min.X+vg.Length(i%columns)*pw, dc.Max.Y-head-vg.Length(i/columns)*ph
-		cell := draw.Canvas{Canvas: dc.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - ph},
-			Max: vg.Point{X: x + pw, Y: y}}}
-		panel.draw(draw.Crop(cell, 6, -10, 6, -6))
+		x, y := margin+float64(i%columns)*panelWidth, margin+head+float64(i/columns)*panelHeight
+		panel.draw(c, frame{x + 6, y + 6, x + panelWidth - 10, y + panelHeight - 6})
 	}
-	_, err = canvas.WriteTo(w)
+	_, err = c.WriteTo(w)
 	return err
 }
 
-type figure interface {
-	vg.CanvasSizer
-	io.WriterTo
-}
-
-func newCanvas(format string, w, h vg.Length) (figure, error) {
-	switch format {
-	case PNG:
-		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(144))}, nil
-	case SVG:
-		return vgsvg.NewWith(vgsvg.UseWH(w, h), vgsvg.EmbedFonts(true)), nil
-	}
-	return nil, fmt.Errorf("draw: the format is %q: it must be %s or %s", format, PNG, SVG)
-}
+// frame is a part of a figure, from (x0, y0) to (x1, y1).
+type frame struct{ x0, y0, x1, y1 float64 }
 
 // heading draws the title and the legend of the lines.
-func heading(dc draw.Canvas, title string) {
-	corner := vg.Point{X: dc.Min.X + 6, Y: dc.Max.Y}
-	dc.FillText(letters(14, true, ink), corner, title)
-	corner.Y -= 21
-	sty := letters(9, false, pale)
+func heading(c canvas, x, y, width float64, title string) {
+	large, small := letters{size: 14, bold: true, color: ink}, letters{size: 9, color: pale}
+	c.text(large, x, y, large.clip(title, width))
+	y += 21
 	for _, e := range []struct {
 		text string
-		line draw.LineStyle
+		line stroke
 	}{{"percentiles 2.5 and 98.5", percentileLine}, {"median", medianLine}, {"mean", meanLine}} {
-		y := corner.Y - 5
-		dc.StrokeLine2(e.line, corner.X, y, corner.X+18, y)
-		corner.X += 23
-		dc.FillText(sty, corner, e.text)
-		corner.X += sty.Width(e.text) + 16
+		e.line.across(c, x, x+18, y+capitals*small.size/2)
+		x += 23
+		c.text(small, x, y, e.text)
+		x += small.width(e.text) + 16
 	}
 }
 
 var (
-	percentileLine = draw.LineStyle{Color: marks, Width: 1, Dashes: []vg.Length{3, 2}}
-	medianLine     = draw.LineStyle{Color: marks, Width: 1.1}
-	meanLine       = draw.LineStyle{Color: average, Width: 1.4, Dashes: []vg.Length{1, 1.6}}
+	percentileLine = stroke{color: marks, width: 1, dash: 2.5}
+	medianLine     = stroke{color: marks, width: 1.1}
+	meanLine       = stroke{color: average, width: 1.5, dash: 1.5}
 )
 
 // draw draws a panel: name, caption, histogram.
-func (p *Panel) draw(dc draw.Canvas) {
-	width := dc.Max.X - dc.Min.X
-	corner := vg.Point{X: dc.Min.X, Y: dc.Max.Y}
-	dc.FillText(letters(10.5, true, ink), corner, clip(p.Name, typeface(10.5, true), width))
-	corner.Y -= 15
+func (p *Panel) draw(c canvas, f frame) {
+	name, small := letters{size: 10.5, bold: true, color: ink}, letters{size: 8, color: pale}
+	c.text(name, f.x0, f.y0, name.clip(p.Name, f.x1-f.x0))
 	for i, line := range p.captions() {
-		dc.FillText(letters(8, false, pale), vg.Point{X: corner.X, Y: corner.Y - vg.Length(i)*10.5},
-			clip(line, typeface(8, false), width))
+		c.text(small, f.x0, f.y0+15+float64(i)*10.5, small.clip(line, f.x1-f.x0))
 	}
 	if p.Histogram == nil {
-		sty := letters(10, false, pale)
-		sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
-		dc.FillText(sty, vg.Point{X: (dc.Min.X + dc.Max.X) / 2, Y: (dc.Min.Y + dc.Max.Y) / 2}, "no valid pixel")
+		l := letters{size: 10, color: pale, right: 0.5, middle: true}
+		c.text(l, (f.x0+f.x1)/2, (f.y0+f.y1)/2, "no valid pixel")
 		return
 	}
-	p.plot().Draw(draw.Crop(dc, 0, 0, 0, -40))
+	p.plot(c, frame{f.x0, f.y0 + 42, f.x1, f.y1})
 }
 
 // captions returns the two lines below a panel's name.
@@ -275,98 +224,72 @@ func (p *Panel) captions() []string {
 	return lines
 }
 
-func (p *Panel) plot() *plot.Plot {
-	q := plot.New()
-	q.BackgroundColor = color.Transparent
-	s := &steps{p.Bars()}
-	q.Add(s, p.lines(s))
-	for _, axis := range []*plot.Axis{&q.X, &q.Y} {
-		axis.Label.TextStyle.Font, axis.Label.TextStyle.Color = typeface(8, false), pale
-		axis.Tick.Label.Font, axis.Tick.Label.Color = typeface(8, false), pale
-		axis.Color, axis.Tick.Color = pale, pale
-		axis.Width, axis.Tick.Width, axis.Tick.Length = 0.5, 0.5, 3
-		axis.Padding = 0
-		axis.Tick.Marker = ticker{}
+// plot draws the histogram: axes with about five round numbers, the outline over hair lines, and the lines of the
+// percentiles and the mean that lie within the drawn range.
+func (p *Panel) plot(c canvas, f frame) {
+	bars := p.Bars()
+	small := letters{size: 8, color: pale}
+	top := bars.Top() * 1.06
+	heights := Ticks(0, top, 5)
+	left := 0.0
+	for _, v := range heights {
+		left = max(left, small.width(Number(v)))
 	}
-	q.X.Label.Text, q.Y.Label.Text = "value", "pixels"
-	q.X.Tick.Marker = ticker{lo: s.Edges[0], hi: s.Edges[len(s.Edges)-1], scaled: true}
-	q.X.Min, q.X.Max, q.Y.Min, q.Y.Max = 0, 1, 0, s.Top()*1.06
-	return q
-}
+	inner := frame{f.x0 + 12 + left + 6, f.y0 + 10, f.x1 - 8, f.y1 - 24}
+	x := func(share float64) float64 { return inner.x0 + share*(inner.x1-inner.x0) }
+	y := func(height float64) float64 { return inner.y1 - height/top*(inner.y1-inner.y0) }
+	axis := stroke{color: pale, width: 0.5}
 
-// lines returns the lines of the percentiles and the mean that lie within the drawn range.
-func (p *Panel) lines(s *steps) verticals {
-	v := verticals{}
+	beside := letters{size: 8, color: pale, right: 1, middle: true}
+	for _, v := range heights {
+		if v > 0 {
+			stroke{color: hair, width: 0.6}.across(c, inner.x0, inner.x1, y(v))
+		}
+		axis.across(c, inner.x0-3, inner.x0, y(v))
+		c.text(beside, inner.x0-5, y(v), Number(v))
+	}
+	c.text(small, f.x0, f.y0-1, "pixels")
+	below := letters{size: 8, color: pale, right: 0.5}
+	for _, v := range Ticks(bars.Edges[0], bars.Edges[len(bars.Edges)-1], 5) {
+		axis.down(c, x(bars.At(v)), inner.y1, inner.y1+3)
+		c.text(below, x(bars.At(v)), inner.y1+6, Number(v))
+	}
+	c.text(below, (inner.x0+inner.x1)/2, inner.y1+17, "value")
+
+	bars.draw(c, x, y)
+	axis.down(c, inner.x0, inner.y0, inner.y1)
+	axis.across(c, inner.x0, inner.x1, inner.y1)
 	for _, e := range []struct {
-		at   float64
-		line draw.LineStyle
+		value float64
+		line  stroke
 	}{
 		{p.Percentiles["2.5"], percentileLine}, {p.Percentiles["98.5"], percentileLine},
 		{p.Percentiles["50"], medianLine}, {*p.Mean, meanLine},
 	} {
-		if e.at >= s.Edges[0] && e.at <= s.Edges[len(s.Edges)-1] {
-			v = append(v, vertical{s.At(e.at), e.line})
+		if e.value >= bars.Edges[0] && e.value <= bars.Edges[len(bars.Edges)-1] {
+			e.line.down(c, x(bars.At(e.value)), inner.y0, inner.y1)
 		}
 	}
-	return v
 }
 
-// steps draws the outline of a histogram over horizontal hair lines.
-type steps struct{ Bars }
-
-// Plot implements plot.Plotter.
-func (s *steps) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		if t.Value > 0 && !t.IsMinor() {
-			c.StrokeLine2(draw.LineStyle{Color: hair, Width: 0.6}, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
+// draw draws the bars, and an outline around all of them.
+func (b *Bars) draw(c canvas, x, y func(float64) float64) {
+	outline := stroke{color: bars, width: 1}
+	last := 0.0
+	for i, height := range b.Heights {
+		x0, x1 := x(b.At(b.Edges[i])), x(b.At(b.Edges[i+1]))
+		if height > 0 {
+			c.rect(barFill, x0, y(height), x1, y(0))
+			outline.across(c, x0, x1, y(height))
 		}
-	}
-	points := []vg.Point{{X: x(0), Y: y(0)}}
-	for i, n := range s.Heights {
-		points = append(points, vg.Point{X: x(s.At(s.Edges[i])), Y: y(n)}, vg.Point{X: x(s.At(s.Edges[i+1])), Y: y(n)})
-	}
-	points = append(points, vg.Point{X: x(1), Y: y(0)})
-	c.FillPolygon(barFill, points)
-	c.StrokeLines(draw.LineStyle{Color: bars, Width: 1}, points)
-}
-
-type vertical struct {
-	at   float64
-	line draw.LineStyle
-}
-
-type verticals []vertical
-
-// Plot implements plot.Plotter.
-func (v verticals) Plot(c draw.Canvas, p *plot.Plot) {
-	x, _ := p.Transforms(&c)
-	for _, l := range v {
-		c.StrokeLine2(l.line, x(l.at), c.Min.Y, x(l.at), c.Max.Y)
-	}
-}
-
-// ticker implements plot.Ticker with about five round numbers. On a scaled axis, lo to hi is drawn from 0 to 1,
-// because a plot's own arithmetic would overflow for ranges near the largest float64.
-type ticker struct {
-	lo, hi float64
-	scaled bool
-}
-
-// Ticks implements plot.Ticker.
-func (k ticker) Ticks(lo, hi float64) []plot.Tick {
-	if k.scaled {
-		lo, hi = k.lo, k.hi
-	}
-	var t []plot.Tick
-	for _, v := range Ticks(lo, hi, 5) {
-		edge := v
-		if k.scaled {
-			edge = share(v, lo, hi)
+		if height != last {
+			outline.down(c, x0, y(height), y(last))
 		}
-		t = append(t, plot.Tick{Value: edge, Label: Number(v)})
+		last = height
 	}
-	return t
+	if last > 0 {
+		outline.down(c, x(1), y(last), y(0))
+	}
 }
 
 // share returns the place of v between lo (0) and hi (1). It halves all numbers before it subtracts, because
@@ -477,22 +400,4 @@ func Percent(n, all uint64) string {
 		return strconv.FormatFloat(p, 'f', 2, 64) + " %"
 	}
 	return strconv.FormatFloat(p, 'f', 1, 64) + " %"
-}
-
-// clip shortens a text to one line of at most the given width.
-func clip(text string, f plotfont.Font, width vg.Length) string {
-	r := []rune(strings.ToValidUTF8(text, "�"))
-	if len(r) > 200 {
-		r = append(r[:199], '…')
-	}
-	for i, c := range r {
-		if c < ' ' || c >= 0x7F && c < 0xA0 {
-			r[i] = ' '
-		}
-	}
-	face := plotfont.DefaultCache.Lookup(f, f.Size)
-	for len(r) > 1 && face.Width(string(r)) > width {
-		r = append(r[:max(len(r)-2, 0)], '…')
-	}
-	return string(r)
 }

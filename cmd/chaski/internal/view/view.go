@@ -60,8 +60,8 @@ side by side.
 --histogram draws one panel for each band of PATH, a file or a dataset (directory, table, or a glob in
 quotes). It counts all pixels and shows a histogram of 100 bins, the percentiles 2.5, 50 and 98.5, mean,
 standard deviation, range, and the shares of nodata and NaN. If a part of the range holds 99.9 % of the
-values, only that part is drawn. It draws at most 64 bands of all fields. The figure is an SVG with its
-fonts inside if OUT ends in .svg, otherwise a PNG.
+values, only that part is drawn. It draws at most 64 bands of all fields. The figure is an SVG if OUT ends
+in .svg, otherwise a PNG.
 
 --report writes one page of HTML about the dataset PATH. The page needs no other file and no network, and
 follows the reader's choice of light or dark. It has counts, fields, sizes and compression, the statistics
