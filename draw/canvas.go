@@ -44,7 +44,8 @@ func newCanvas(format string, width, height float64) (canvas, error) {
 	case SVG:
 		c := &svgCanvas{}
 		fmt.Fprintf(&c.out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0fpt" height="%.0fpt" `+
-			`viewBox="0 0 %.0f %.0f" font-family="Go, Arial, Helvetica, sans-serif">`+"\n", width, height, width, height)
+			`viewBox="0 0 %.0f %.0f" font-family="Go, Arial, Helvetica, sans-serif">`+"\n", width, height, width,
+			height)
 		c.rect(color.NRGBA{255, 255, 255, 255}, 0, 0, width, height)
 		return c, nil
 	}

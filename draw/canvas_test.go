@@ -51,7 +51,10 @@ func TestNothingIsOutside(t *testing.T) {
 		{Name: "zeros", Bars: []Bar{{Name: "a"}, {Name: "b"}}}, {Name: "empty"},
 	}
 	figures := map[string]func(io.Writer) error{
-		"bars":       func(w io.Writer) error { return WriteBars(w, "title", strings.Repeat("note ", 99), panels, SVG) },
+		"bars": func(w io.Writer) error {
+			return WriteBars(w, "title", strings.Repeat("note ", 99), panels,
+				SVG)
+		},
 		"histograms": func(w io.Writer) error { return WriteHistograms(w, "title", somePanels(t, 7), SVG) },
 	}
 	for name, write := range figures {
