@@ -203,6 +203,7 @@ check-house: env ## length of lines and functions, direction of imports, circles
 	$(GO) run ./tools/check imports
 	$(GO) run ./tools/check circles
 	$(GO) run ./tools/check figures
+	$(GO) run ./tools/check links
 	$(GO) run ./tools/check writes
 	$(GO) run ./tools/check api
 	$(PY) tools/api.py
@@ -266,6 +267,11 @@ interop: build-default ## compatibility with the original Python packages in bot
 .PHONY: interop-newest
 interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
 	$(or $(PYTHON),python3) tools/interop_newest.py
+
+.PHONY: mutants
+MUTANTS ?= -n 60 chunk einops shuffle stats tiff rumi
+mutants: ## which small changes of the core no test sees; an hour. MUTANTS='-n 20 -tests ./loader loader/pixels' picks
+	$(GO) run ./tools/mutants $(MUTANTS)
 
 .PHONY: peers
 peers: build ## side by side with other loaders, into .peers/report; hours, see docs/benchmarks.md

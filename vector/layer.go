@@ -103,7 +103,7 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 }
 
 // openPackage opens a layer of a GeoPackage; "" is the only one. It is nil without the build tag geopackage: SQLite is
-// in chaski-full alone, see docs/decisions.md.
+// in chaski-full alone, see docs/decisions/build.md.
 var openPackage func(ctx context.Context, r source.Reader, layer string, o *Options) (*Layer, error)
 
 // open detects the format of a file by its first bytes.

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestLinks promises that links to files and headings that are not there are found, and no others.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.md": "# One `two`, three!\n[x](b.md#there) [x](b.md#gone) [x](c.md) [x](#one-two-three) [x](https://host/gone)\n" +
+			"`[x](gone.md)`\n```\n[x](gone.md)\n# Not a heading\n```\n[x](#not-a-heading) [x](sub/)\n",
+		"b.md":     "## There\n## There\n[x](a.md) [x](#there-1) [x](#there-2)\n",
+		"sub/d.md": "[x](../a.md) [x](a.md)\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	got, err := checkLinks(".")
+	slices.Sort(got)
+	want := []string{
+		"a.md:2: b.md#gone: the page has no such heading",
+		"a.md:2: c.md is no file",
+		"a.md:8: #not-a-heading: the page has no such heading",
+		"b.md:3: #there-2: the page has no such heading",
+		"sub/d.md:1: a.md is no file",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMutants: of a function with a test that looks only at half of it, the mutants of that half are killed, and those
+// of the other one survive.
+func TestMutants(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example\n\ngo 1.26\n",
+		"m/m.go": "package m\n\nfunc Seen(a int) bool { return a < 3 }\n\nfunc Unseen(a int) bool { return a < 5 }\n",
+		"m/m_test.go": "package m\n\nimport \"testing\"\n\nfunc TestSeen(t *testing.T) {\n" +
+			"\tif !Seen(2) || Seen(3) {\n\t\tt.Fail()\n\t}\n}\n",
+		"tools/mutants/equivalent.txt": "# the reason\nm/m.go: func Unseen(a int) bool { return a < 5 } => 6\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	t.Setenv("GOFLAGS", "")
+	out, err := os.Create("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(out, []string{"m"}, "", 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "m/m.go:5: < => <=\n\tm/m.go: func Unseen(a int) bool { return a < 5 } => <=\n" +
+		"m: 2 of 3 mutants killed, 1 equivalent\n"
+	if got := string(text); got != want {
+		t.Errorf("got %s; want %s", strings.TrimSpace(got), want)
+	}
+}
