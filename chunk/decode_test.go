@@ -114,6 +114,9 @@ func TestSparseChunkIsNoData(t *testing.T) {
 		{Uint16, nil, nil, uint16(0)},
 		{Uint16, f(77), nil, uint16(77)},
 		{Uint8, f(255), nil, uint8(255)},
+		{Uint8, f(1), nil, uint8(1)},
+		{Uint8, f(0), nil, uint8(0)},
+		{Int8, f(1), nil, int8(1)},
 		{Int8, f(-1), nil, int8(-1)},
 		{Int16, f(-9999), nil, int16(-9999)},
 		{Int64, f(-5), nil, int64(-5)},
@@ -165,6 +168,9 @@ func TestSparseChunkIsNoData(t *testing.T) {
 		}
 		if want := bytes.Repeat(one.Bytes(), 4); !bytes.Equal(dst, want) {
 			t.Errorf("%v nodata %v: got %x want %x", c.d, c.want, dst, want)
+		}
+		if got := x.NoDataSample(); (got != nil) != (c.nodata != nil) || got != nil && !bytes.Equal(got, one.Bytes()) {
+			t.Errorf("%v nodata %v: got the sample %x want %x", c.d, c.want, got, one.Bytes())
 		}
 	}
 }
