@@ -38,7 +38,8 @@ func TestUnpack(t *testing.T) {
 					var sample [4]byte
 					copy(sample[:], dst[(row*cols+col)*size:][:size])
 					if got := binary.LittleEndian.Uint32(sample[:]); got != want {
-						t.Fatalf("%v of %d bits, row %d, column %d: got %#x; want %#x", c.dtype, width, row, col, got, want)
+						t.Fatalf("%v of %d bits, row %d, column %d: got %#x; want %#x", c.dtype, width, row, col, got,
+							want)
 					}
 				}
 			}
