@@ -268,6 +268,12 @@ interop: build-default ## compatibility with the original Python packages in bot
 interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
 	$(or $(PYTHON),python3) tools/interop_newest.py
 
+.PHONY: cross
+cross: ## whether the command compiles for the other platforms
+	for platform in linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
+		echo $$platform; CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -o /dev/null ./cmd/chaski || exit 1; \
+	done
+
 .PHONY: mutants
 MUTANTS ?= -n 60 chunk einops shuffle stats tiff rumi
 mutants: ## which small changes of the core no test sees; an hour. MUTANTS='-n 20 -tests ./loader loader/pixels' picks

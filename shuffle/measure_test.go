@@ -29,8 +29,8 @@ func TestMeasureInOrder(t *testing.T) {
 		if q.RowsABatch != c.rows || q.SameRow != c.same || q.Repeats != 0 || q.Displacement != 0 {
 			t.Errorf(
 				"%d from %d in batches of %d: got %v rows a batch, %v of the same row, %d repeats, displacement %v; "+
-					"want %v and %v, 0, 0", c.count, c.first, c.batch, q.RowsABatch, q.SameRow, q.Repeats, q.Displacement,
-				c.rows, c.same)
+					"want %v and %v, 0, 0",
+				c.count, c.first, c.batch, q.RowsABatch, q.SameRow, q.Repeats, q.Displacement, c.rows, c.same)
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/chaski-eo/chaski/source/remote"
@@ -141,7 +140,7 @@ func parent(number string) (*Signer, error) {
 	if err != nil || fd < 3 {
 		return nil, fmt.Errorf("fd:%.20s is not a socket", number)
 	}
-	syscall.CloseOnExec(int(fd))
+	closeOnExec(uintptr(fd))
 	file := os.NewFile(uintptr(fd), "signatures")
 	conn, err := net.FileConn(file)
 	if err != nil {
