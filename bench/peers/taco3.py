@@ -1,4 +1,4 @@
-"""Compares questions to a TACO 3 ZIP by chaski and by taco-eo: see docs/performance.md.
+"""Compares questions to a TACO 3 ZIP by chaski and by taco-eo: see docs/measurements.md.
 
     taco3.py --chaski bin/chaski --samples 100000 --rounds 9
 

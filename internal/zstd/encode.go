@@ -7,7 +7,7 @@ const (
 	// matches is tried. Sensor samples and their differences shrink less, because their low bits are
 	// noise: klauspost's best level takes 17 to 35 times as long as its default there, for 0 to 2.6 %
 	// fewer bytes. Labels shrink more: 20 to 34 % fewer bytes for 6 to 16 times the time.
-	// docs/performance.md has the measurements.
+	// docs/measurements.md has the measurements.
 	deepRatio = 3
 	// deepAlways is the first level at which the deep search is tried on all content: the "ultra"
 	// levels of libzstd.

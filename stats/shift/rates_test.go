@@ -386,7 +386,7 @@ func rates(t *testing.T, p *picture, list []pairing) (sum tally) {
 
 // TestRates: on pairs cut from a scene and from smooth waves, also with gaps, no aligned pair is called shifted and no
 // shifted pair aligned, and of scenes one pair of ten is unsure at most. CHASKI_RATES=tuning measures the rates of
-// docs/performance.md on the scenes that the constants were chosen by, CHASKI_RATES=held on others.
+// docs/measurements.md on the scenes that the constants were chosen by, CHASKI_RATES=held on others.
 func TestRates(t *testing.T) {
 	measure := os.Getenv("CHASKI_RATES")
 	rng := rand.New(rand.NewPCG(5, 6))

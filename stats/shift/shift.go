@@ -42,7 +42,7 @@ type Shift struct {
 	Confidence float64
 }
 
-// Sure is the Confidence from which on a Shift is to be trusted (docs/performance.md has how often it is wrong).
+// Sure is the Confidence from which on a Shift is to be trusted (docs/measurements.md has how often it is wrong).
 const Sure = 0.25
 
 // Verdict is what a Shift says about a pair of rasters.
