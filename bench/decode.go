@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,21 +52,11 @@ type DecodeOptions struct {
 }
 
 func (o DecodeOptions) withDefaults() DecodeOptions {
-	if o.Stage == "" {
-		o.Stage = StageArray
-	}
-	if o.Workers == 0 {
-		o.Workers = procs.Workers()
-	}
-	if o.Rounds == 0 {
-		o.Rounds = 5
-	}
-	if o.Time == 0 {
-		o.Time = time.Second
-	}
-	if o.MaxChunk == 0 {
-		o.MaxChunk = tiff.DefaultMaxChunk
-	}
+	o.Stage = cmp.Or(o.Stage, StageArray)
+	o.Workers = cmp.Or(o.Workers, procs.Workers())
+	o.Rounds = cmp.Or(o.Rounds, 5)
+	o.Time = cmp.Or(o.Time, time.Second)
+	o.MaxChunk = cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)
 	return o
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,15 +40,9 @@ type FramesOptions struct {
 }
 
 func (o FramesOptions) withDefaults() FramesOptions {
-	if o.Rounds == 0 {
-		o.Rounds = 5
-	}
-	if o.Time == 0 {
-		o.Time = 200 * time.Millisecond
-	}
-	if o.MaxOutput == 0 {
-		o.MaxOutput = openzl.DefaultMaxOutput
-	}
+	o.Rounds = cmp.Or(o.Rounds, 5)
+	o.Time = cmp.Or(o.Time, 200*time.Millisecond)
+	o.MaxOutput = cmp.Or(o.MaxOutput, openzl.DefaultMaxOutput)
 	return o
 }
 

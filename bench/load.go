@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -35,18 +36,10 @@ type LoadOptions struct {
 }
 
 func (o LoadOptions) withDefaults() LoadOptions {
-	if o.Rounds == 0 {
-		o.Rounds = 5
-	}
-	if o.Time == 0 {
-		o.Time = 2 * time.Second
-	}
-	if o.Prefetch == 0 {
-		o.Prefetch = loader.DefaultPrefetch
-	}
-	if o.Options.Workers == 0 {
-		o.Options.Workers = procs.Workers()
-	}
+	o.Rounds = cmp.Or(o.Rounds, 5)
+	o.Time = cmp.Or(o.Time, 2*time.Second)
+	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
+	o.Options.Workers = cmp.Or(o.Options.Workers, procs.Workers())
 	if o.Options.Logger == nil {
 		o.Options.Logger = slog.New(slog.DiscardHandler)
 	}

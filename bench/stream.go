@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -37,15 +38,9 @@ type StreamOptions struct {
 }
 
 func (o StreamOptions) withDefaults() StreamOptions {
-	if o.Rounds == 0 {
-		o.Rounds = 5
-	}
-	if o.Time == 0 {
-		o.Time = 2 * time.Second
-	}
-	if o.Python == "" {
-		o.Python = "python3"
-	}
+	o.Rounds = cmp.Or(o.Rounds, 5)
+	o.Time = cmp.Or(o.Time, 2*time.Second)
+	o.Python = cmp.Or(o.Python, "python3")
 	return o
 }
 

@@ -1,6 +1,7 @@
 package crs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -28,9 +29,7 @@ const maxExtent = 1e12
 // A CRS that the package does not know is not an error: the box can be compared with rasters in the
 // same CRS.
 func NewBox(sides [4]float64, epsg int) (Box, error) {
-	if epsg == 0 {
-		epsg = 4326
-	}
+	epsg = cmp.Or(epsg, 4326)
 	system, ok := ByCode(epsg)
 	box := Box{West: sides[0], South: sides[1], East: sides[2], North: sides[3], code: epsg}
 	if ok {

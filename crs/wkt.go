@@ -1,6 +1,7 @@
 package crs
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -260,10 +261,7 @@ func (d *Definition) Match() (*CRS, bool) {
 func (q *parameters) near(o *parameters) bool {
 	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0",
 		"alpha", "gamma", "unit", "pm"} {
-		factor := same[k]
-		if factor == 0 {
-			factor = 1e-8
-		}
+		factor := cmp.Or(same[k], 1e-8)
 		apart := q.value(k) - o.value(k)
 		if k == "lon_0" || k == "lonc" || k == "alpha" || k == "gamma" {
 			apart = math.Remainder(apart, 360)

@@ -2,6 +2,7 @@ package einops
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -167,12 +168,7 @@ type resolver struct {
 }
 
 func (r *resolver) checkSizes() error {
-	names := make([]string, 0, len(r.sizes))
-	for name := range r.sizes {
-		names = append(names, name)
-	}
-	slices.Sort(names) // the same error every time
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.sizes)) { // the same error every time
 		col := r.column(name)
 		if col == 0 {
 			return r.p.errorf(0, "a size is given for %s, which the pattern has not", name)

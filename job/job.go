@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"syscall"
 
@@ -150,12 +151,7 @@ func (j *Job) shard(number int) (Shard, error) {
 
 // Names returns the names of the kinds, sorted.
 func (k Kinds) Names() []string {
-	var names []string
-	for name := range k {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(k))
 }
 
 func corrupt(format string, args ...any) error {

@@ -45,9 +45,7 @@ type CheckReport struct {
 // picked bands with their masks, the metadata columns, and the points and shapes on it. It ignores other
 // rows. It returns an error only if a sample is not to blame, such as an error of the network.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
-	if o.MaxBad == 0 {
-		o.MaxBad = DefaultMaxBad
-	}
+	o.MaxBad = cmp.Or(o.MaxBad, DefaultMaxBad)
 	c := &check{engine: e, options: o}
 	total, remote := int64(0), false
 	for _, set := range e.sets {

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,15 +24,9 @@ const forecastBlocks = 16
 // reads the headers that the catalog lacks as a run would, but does not count them. Invalid options are errors
 // without a kind.
 func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error) {
-	if o.World == 0 {
-		o.World = 1
-	}
-	if o.Prefetch == 0 {
-		o.Prefetch = DefaultPrefetch
-	}
-	if o.Samples == 0 {
-		o.Samples = dryrun.DefaultSamples
-	}
+	o.World = cmp.Or(o.World, 1)
+	o.Prefetch = cmp.Or(o.Prefetch, DefaultPrefetch)
+	o.Samples = cmp.Or(o.Samples, dryrun.DefaultSamples)
 	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
 		return nil, fmt.Errorf("loader: %w", err)
 	}

@@ -106,10 +106,7 @@ func partOf(s *spec.Subset) *scenes.Part {
 func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ error) {
 	s := &d.sampler
 	if s.Bounds != nil {
-		code := int(s.BoundsCRS)
-		if code == 0 {
-			code = 4326
-		}
+		code := cmp.Or(int(s.BoundsCRS), 4326)
 		system, err := crs.Lookup(code)
 		if err != nil {
 			return nil, fmt.Errorf("spec: sampler: bounds_crs: %w", err)

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,12 +57,8 @@ type cursor struct {
 // outlives it. A rank outside of the world, an epoch without a whole batch, and a state of another
 // run are errors without a kind.
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
-	if o.World == 0 {
-		o.World = 1
-	}
-	if o.Prefetch == 0 {
-		o.Prefetch = DefaultPrefetch
-	}
+	o.World = cmp.Or(o.World, 1)
+	o.Prefetch = cmp.Or(o.Prefetch, DefaultPrefetch)
 	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
 		return nil, fmt.Errorf("loader: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -434,10 +436,7 @@ func (q *queue) several() bool { return q.active.Load() > 1 }
 func (q *queue) clients() (keys []any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for k := range q.all.members {
-		keys = append(keys, k)
-	}
-	return keys
+	return slices.Collect(maps.Keys(q.all.members))
 }
 
 // failAll closes the queue and ends all waiting tickets with ErrClosed.

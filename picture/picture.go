@@ -7,8 +7,11 @@
 package picture
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -30,20 +33,13 @@ func Codecs() chunk.Codecs {
 
 // Is reports whether a file begins like one that this package reads.
 func Is(head []byte) bool {
-	for _, m := range Magics {
-		if len(head) >= len(m) && string(head[:len(m)]) == m {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(Magics[:], func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
 }
 
 // Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:
 // tiff.DefaultMaxChunk). Errors are Corrupt, Unsupported or Limit.
 func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
-	if maxChunk == 0 {
-		maxChunk = tiff.DefaultMaxChunk
-	}
+	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
 	h := header{ctx: ctx, r: r}
 	first, err := h.at(0, 4)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -55,10 +57,7 @@ func (s *Files) countIdle(by, left int) (tooMany bool) {
 // closeIdle closes all unused files of the process. It returns how many there were.
 func closeIdle() (closed int) {
 	idleFiles.mu.Lock()
-	var found []*Files
-	for s := range idleFiles.of {
-		found = append(found, s)
-	}
+	found := slices.Collect(maps.Keys(idleFiles.of))
 	idleFiles.mu.Unlock()
 	for _, files := range found {
 		files.mu.Lock()

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -155,10 +156,7 @@ func (s *Files) keep(f *file) *file {
 		s.idle = map[string]*list.Element{}
 	}
 	s.idle[f.path] = s.lru.PushBack(f)
-	keep := s.Keep
-	if keep == 0 {
-		keep = DefaultKeep
-	}
+	keep := cmp.Or(s.Keep, DefaultKeep)
 	if tooMany := s.countIdle(1, s.lru.Len()); !tooMany && s.lru.Len() <= keep {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -207,9 +208,7 @@ func (t Type) unitName() string {
 }
 
 func decimalName(bits int32, precision, scale int) string {
-	if bits == 0 {
-		bits = 128
-	}
+	bits = cmp.Or(bits, 128)
 	return "decimal" + strconv.Itoa(int(bits)) + "(" + strconv.Itoa(precision) + ", " + strconv.Itoa(scale) + ")"
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/chaski-eo/chaski/tables/parquet"
@@ -73,12 +74,7 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 }
 
 func (t *Table) allInMemory(ranges []Range) bool {
-	for _, r := range ranges {
-		if t.inMemory(r.Column) == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(ranges, func(r Range) bool { return t.inMemory(r.Column) == nil })
 }
 
 // within narrows the rows of a row group to those that may lie in a range.

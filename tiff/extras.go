@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -295,9 +296,7 @@ func reduces(o, x *chunk.Index) bool {
 
 // openReduced returns the reduced images of a file from directory first on. Directory 0 needs no tag that says so.
 func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, first int) ([]*chunk.Index, error) {
-	if l.MaxChunk == 0 {
-		l.MaxChunk = DefaultMaxChunk
-	}
+	l.MaxChunk = cmp.Or(l.MaxChunk, DefaultMaxChunk)
 	var overviews []*chunk.Index
 	for i := first; i < len(f.Dirs); i++ {
 		directory := &f.Dirs[i]

@@ -29,6 +29,7 @@
 package tiff
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -71,9 +72,7 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*Image, error) {
 
 // FromFile is Open for a file whose directories are read already.
 func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
-	if l.MaxChunk == 0 {
-		l.MaxChunk = DefaultMaxChunk
-	}
+	l.MaxChunk = cmp.Or(l.MaxChunk, DefaultMaxChunk)
 	directory := &f.Dirs[0]
 	// All values in few reads, since each would otherwise cost a request of a remote file.
 	if err := f.Prefetch(ctx, directory, wanted...); err != nil {

@@ -2,6 +2,7 @@ package tiff
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -64,18 +65,12 @@ type Overview struct {
 }
 
 func (o TOGOptions) withDefaults() TOGOptions {
-	if o.Tile == 0 {
-		o.Tile = 512
-	}
-	if o.Level == 0 {
-		o.Level = 13
-	}
+	o.Tile = cmp.Or(o.Tile, 512)
+	o.Level = cmp.Or(o.Level, 13)
 	if o.Predictor == 0 {
 		o.Predictor = defaultPredictor(o.DType)
 	}
-	if o.Photometric == 0 {
-		o.Photometric = 1
-	}
+	o.Photometric = cmp.Or(o.Photometric, 1)
 	if o.GDALMetadata == "" {
 		o.GDALMetadata = FormatGDALMetadata(DescriptionItems(o.BandNames))
 	}

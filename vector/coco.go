@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -667,10 +668,7 @@ func (c *cocoReader) values() *Values {
 	for _, id := range c.category {
 		names[c.categories[id]] = true
 	}
-	for name := range names {
-		values.Names = append(values.Names, name)
-	}
-	slices.Sort(values.Names)
+	values.Names = slices.Sorted(maps.Keys(names))
 	values.Codes = make([]uint32, len(c.category))
 	for i, id := range c.category {
 		k, _ := slices.BinarySearch(values.Names, c.categories[id])

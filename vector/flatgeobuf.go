@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -137,9 +138,7 @@ func (f *flatReader) header(ctx context.Context, l *Layer) (int64, error) {
 // flatCRS returns the CRS that a header names.
 func flatCRS(f *flatBuffer, t flatTable) (*crs.CRS, error) {
 	org, code := string(f.bytes(t, 0)), int64(int32(f.number(t, 1, 4, 0)))
-	if org == "" {
-		org = "EPSG"
-	}
+	org = cmp.Or(org, "EPSG")
 	name := org + ":" + strconv.FormatInt(code, 10)
 	if text := f.bytes(t, 5); len(text) > 0 && code == 0 {
 		name = org + ":" + string(text)

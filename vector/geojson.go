@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -422,9 +423,7 @@ func (c *cells) add(properties json.RawMessage) error {
 			c.whole = false
 		}
 	}
-	if c.kind == "" {
-		c.kind = kind
-	}
+	c.kind = cmp.Or(c.kind, kind)
 	if err == nil && (kind != c.kind || kind != "number" && kind != "string") {
 		err = fault.New(fault.Unsupported, "property "+c.column, fault.NoOffset,
 			"a %s: all features need numbers, or all strings", kind)

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -50,15 +51,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Rounds == 0 {
-		o.Rounds = 3
-	}
-	if o.Seconds == 0 {
-		o.Seconds = 10
-	}
-	if o.Workers == 0 {
-		o.Workers = 2
-	}
+	o.Rounds = cmp.Or(o.Rounds, 3)
+	o.Seconds = cmp.Or(o.Seconds, 10)
+	o.Workers = cmp.Or(o.Workers, 2)
 	if o.Progress == nil {
 		o.Progress = func(int, int, string) {}
 	}

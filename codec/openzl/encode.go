@@ -1,6 +1,7 @@
 package openzl
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
@@ -100,9 +101,7 @@ type Encoder struct {
 //
 // The error, of kind Unsupported, names the part that is not one of these.
 func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
-	if o.Level == 0 {
-		o.Level = DefaultLevel
-	}
+	o.Level = cmp.Or(o.Level, DefaultLevel)
 	e := &Encoder{opt: o, loops: kernel.PivcoHere()}
 	if e.auto = graph == "auto" || graph == "best"; e.auto {
 		if graph == "best" && o.MaxCost == 0 {

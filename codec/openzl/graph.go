@@ -1,6 +1,7 @@
 package openzl
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
@@ -118,10 +119,7 @@ func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 	}
 	c := &codecs.Standard[nd.id&(codecs.NumStandard-1)]
 	if c.Decode == nil {
-		name := c.Name
-		if name == "" {
-			name = "unknown"
-		}
+		name := cmp.Or(c.Name, "unknown")
 		return nil, graphFault(fault.Unsupported, i, "openzl codec %s (%d)", name, nd.id)
 	}
 	return c, nil

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -52,9 +53,7 @@ const madeName = "local"
 // NewGate reads the files.
 func NewGate(o GateOptions) (*Gate, error) {
 	gate := &Gate{audience: o.Audience, issuer: o.Issuer, certificates: o.Certificates}
-	if o.Every == 0 {
-		o.Every = reload.Every
-	}
+	o.Every = cmp.Or(o.Every, reload.Every)
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}

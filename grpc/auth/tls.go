@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -31,9 +32,7 @@ func ServerTLS(o TLSOptions) (*tls.Config, error) {
 	if o.ClientAuthorities != "" {
 		paths = append(paths, o.ClientAuthorities)
 	}
-	if o.Every == 0 {
-		o.Every = reload.Every
-	}
+	o.Every = cmp.Or(o.Every, reload.Every)
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}

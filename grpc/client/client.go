@@ -16,6 +16,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,27 +100,13 @@ func (o Options) withDefaults() Options {
 	if o.Credentials == nil {
 		o.Credentials = insecure.NewCredentials()
 	}
-	if o.MaxBatchBytes == 0 {
-		o.MaxBatchBytes = DefaultMaxBatchBytes
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Attempts == 0 {
-		o.Attempts = DefaultAttempts
-	}
-	if o.OpenAttempts == 0 {
-		o.OpenAttempts = o.Attempts
-	}
-	if o.Silences == 0 {
-		o.Silences = DefaultSilences
-	}
-	if o.Backoff == 0 {
-		o.Backoff = DefaultBackoff
-	}
-	if o.Hedge == 0 {
-		o.Hedge = DefaultHedge
-	}
+	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, DefaultMaxBatchBytes)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Attempts = cmp.Or(o.Attempts, DefaultAttempts)
+	o.OpenAttempts = cmp.Or(o.OpenAttempts, o.Attempts)
+	o.Silences = cmp.Or(o.Silences, DefaultSilences)
+	o.Backoff = cmp.Or(o.Backoff, DefaultBackoff)
+	o.Hedge = cmp.Or(o.Hedge, DefaultHedge)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

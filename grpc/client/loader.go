@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,15 +57,9 @@ type cursor struct {
 
 // Loader starts iterating. The error is about the options or the state.
 func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
-	if o.World == 0 {
-		o.World = 1
-	}
-	if o.Prefetch == 0 {
-		o.Prefetch = loader.DefaultPrefetch
-	}
-	if o.PrefetchBytes == 0 {
-		o.PrefetchBytes = DefaultPrefetchBytes
-	}
+	o.World = cmp.Or(o.World, 1)
+	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
+	o.PrefetchBytes = cmp.Or(o.PrefetchBytes, DefaultPrefetchBytes)
 	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -38,12 +39,8 @@ type queued struct {
 
 // Tickets starts to take tickets. The error is about the options.
 func (r *Run) Tickets(o TicketOptions) (*Tickets, error) {
-	if o.Prefetch == 0 {
-		o.Prefetch = loader.DefaultPrefetch
-	}
-	if o.PrefetchBytes == 0 {
-		o.PrefetchBytes = DefaultPrefetchBytes
-	}
+	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
+	o.PrefetchBytes = cmp.Or(o.PrefetchBytes, DefaultPrefetchBytes)
 	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
 		return nil, fmt.Errorf("client: prefetch is %d: it must be from 1 to %d", o.Prefetch, maxPrefetch)
 	}

@@ -3,6 +3,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,9 +82,7 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		Hedge:        u.GetHedge(),
 		Logger:       o.Logger,
 	}
-	if options.Hedge == 0 {
-		options.Hedge = -1
-	}
+	options.Hedge = cmp.Or(options.Hedge, -1)
 	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
 		// There is no other server, so a second try would only make the user wait twice as long.
 		options.Silences = 1

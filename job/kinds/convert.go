@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -98,10 +99,7 @@ func (k *Convert) Run(ctx context.Context, t *job.Task, body io.Writer) (any, er
 	}
 	options, done := opened(t.Options)
 	defer done()
-	workers := options.Workers
-	if workers == 0 {
-		workers = procs.Workers()
-	}
+	workers := cmp.Or(options.Workers, procs.Workers())
 	// Workers go to files first: they need not wait for each other's slowest tile.
 	atOnce := min(workers, len(files))
 	c := k.Options

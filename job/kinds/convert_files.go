@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,9 +43,7 @@ func (k *Convert) list(ctx context.Context, o resources.Options) (items job.Item
 	}
 	err = build.Files(ctx, k.Paths, build.Options{Absolute: true, Opener: o.Opener}, func(f build.File) error {
 		it := convertItem{Source: f.Path, File: k.newName(f.Below), Size: f.Bytes, ETag: f.ETag}
-		if it.Source == "" {
-			it.Source = f.URI
-		}
+		it.Source = cmp.Or(it.Source, f.URI)
 		// Files that an earlier run wrote into a directory of the sources are skipped. If the sources' own directory
 		// lies in Into, they are not: free refuses those that would replace themselves.
 		root := strings.TrimSuffix(strings.TrimSuffix(it.Source, f.Below), "/") + "/"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -139,14 +140,9 @@ func (d *document) errors(s *job.Status) {
 
 // byCount returns the keys of m, those with the largest counts first.
 func byCount[V any](m map[string]V, count func(V) int) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count(m[b]), count(m[a])), cmp.Compare(a, b))
 	})
-	return keys
 }
 
 // rate formats items a second.

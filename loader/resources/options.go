@@ -111,18 +111,10 @@ func (o Options) CloseOpener() {
 // MemoryBytes, whose default depends on the size of a batch. If it sets Opener, the caller must call
 // CloseOpener at the end.
 func (o Options) WithDefaults() Options {
-	if o.Workers == 0 {
-		o.Workers = procs.Workers()
-	}
-	if o.Fetchers == 0 {
-		o.Fetchers = DefaultFetchers
-	}
-	if o.MaxChunkBytes == 0 {
-		o.MaxChunkBytes = DefaultMaxChunkBytes
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = DefaultCacheBytes
-	}
+	o.Workers = cmp.Or(o.Workers, procs.Workers())
+	o.Fetchers = cmp.Or(o.Fetchers, DefaultFetchers)
+	o.MaxChunkBytes = cmp.Or(o.MaxChunkBytes, DefaultMaxChunkBytes)
+	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	if o.large == nil {
 		o.large = NewLargeChunks(largeBytes(o.MemoryBytes, o.Budget.Limit()))
 	}

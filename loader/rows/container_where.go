@@ -503,9 +503,7 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 		}
 		switch {
 		case len(id) == len(want):
-			if d.level == 0 {
-				d.level = k
-			}
+			d.level = cmp.Or(d.level, k)
 			if d.level == k && d.found[s] < 0 {
 				d.found[s] = int32(i)
 			}

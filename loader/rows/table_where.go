@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/crs"
@@ -217,10 +218,5 @@ func (s *selector) first(names []string) string {
 
 // all reports whether all of the names are columns.
 func (s *selector) all(names []string) bool {
-	for _, name := range names {
-		if s.data.Index(name) < 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(names, func(name string) bool { return s.data.Index(name) < 0 })
 }

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strconv"
@@ -36,10 +37,7 @@ type Attach struct {
 // More implements build.Options.More. The columns are read into memory.
 func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level) (_ *tables.Table, err error) {
 	defer func() { err = fault.WithFile(err, a.Table) }()
-	on := a.On
-	if on == "" {
-		on = "id"
-	}
+	on := cmp.Or(a.On, "id")
 	table, closer, err := catalog.ReadTable(ctx, o, a.Table, append([]string{on}, a.Text...)...)
 	if err != nil {
 		return nil, err

@@ -512,15 +512,7 @@ func number(v float64) string {
 }
 
 func (q *Quality) about(field string) bool {
-	if len(q.Fields) == 0 {
-		return true
-	}
-	for _, name := range q.Fields {
-		if name == field {
-			return true
-		}
-	}
-	return false
+	return len(q.Fields) == 0 || slices.Contains(q.Fields, field)
 }
 
 // partOf returns the part of the split that a chip belongs to.

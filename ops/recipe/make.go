@@ -296,9 +296,7 @@ func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
 	m := &maker{recipe: r, options: o, workers: o.Loader.Workers, metas: lru.New[string, *tiff.Meta](metaBytes)}
-	if m.workers == 0 {
-		m.workers = procs.Workers()
-	}
+	m.workers = cmp.Or(m.workers, procs.Workers())
 	m.ids.taken = map[string]int{}
 	if d := r.Quality.Duplicates; d != nil {
 		m.seen = newHashes(*d)

@@ -299,9 +299,7 @@ func (r *Recipe) defaults() {
 			set(&field.Codec.Graph, "auto")
 		}
 		field.Codec.Strict = cmp.Or(field.Codec.Strict, &yes)
-		if field.Codec.Level == 0 {
-			field.Codec.Level = 13
-		}
+		field.Codec.Level = cmp.Or(field.Codec.Level, 13)
 	}
 }
 

@@ -58,12 +58,8 @@ func (o Options) withDefaults() Options {
 	if o.Workers < 1 {
 		o.Workers = procs.Workers()
 	}
-	if o.MaxChunk == 0 {
-		o.MaxChunk = tiff.DefaultMaxChunk
-	}
-	if o.MaxFaults == 0 {
-		o.MaxFaults = 1000
-	}
+	o.MaxChunk = cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)
+	o.MaxFaults = cmp.Or(o.MaxFaults, 1000)
 	return o
 }
 

@@ -1,6 +1,7 @@
 package blobsource
 
 import (
+	"cmp"
 	"net/http"
 	"os"
 	"strings"
@@ -21,9 +22,7 @@ func Unsigned(variable string) bool {
 // Tune configures a driver's transport: it keeps as many idle connections as there are concurrent
 // requests (0: remote.DefaultConcurrency), and requests bytes as they are stored. It returns t.
 func Tune(t *http.Transport, connections int) *http.Transport {
-	if connections == 0 {
-		connections = remote.DefaultConcurrency
-	}
+	connections = cmp.Or(connections, remote.DefaultConcurrency)
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*connections, connections, true
 	return t
 }

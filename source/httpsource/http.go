@@ -13,6 +13,7 @@
 package httpsource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,19 +50,14 @@ const maxRedirects = 5
 // New returns an opener for the schemes http, https and hf. Close it after use. It returns an error
 // if options are invalid, and makes no request yet.
 func New(o Options) (*remote.Opener, error) {
-	if o.HubURL == "" {
-		o.HubURL = DefaultHubURL
-	}
+	o.HubURL = cmp.Or(o.HubURL, DefaultHubURL)
 	hub, err := url.Parse(o.HubURL)
 	if err != nil || hub.Scheme != "https" && hub.Scheme != "http" || hub.Host == "" {
 		return nil, fmt.Errorf("httpsource: hub URL %q is not an http or https URL with a host", o.HubURL)
 	}
 	b := &backend{o: o, hub: hub}
 	if o.Transport == nil {
-		conns := o.Concurrency
-		if conns == 0 {
-			conns = remote.DefaultConcurrency
-		}
+		conns := cmp.Or(o.Concurrency, remote.DefaultConcurrency)
 		b.own = newTransport(conns)
 		b.o.Transport = b.own
 	}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"fmt"
@@ -74,9 +75,7 @@ func (x *object) check(a *Answer) error {
 	if !x.tag.Same(a.Tag) {
 		return Fail(Changed, fmt.Errorf("its entity tag is %s, expected %s", a.Tag, x.tag))
 	}
-	if x.tag.ETag == "" {
-		x.tag.ETag = a.Tag.ETag
-	}
+	x.tag.ETag = cmp.Or(x.tag.ETag, a.Tag.ETag)
 	if x.tag.Modified.IsZero() {
 		x.tag.Modified = a.Tag.Modified
 	}

@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -109,9 +110,7 @@ func Parse(b []byte, start time.Time) (*Signature, error) {
 	if json.Unmarshal(b, &a) != nil {
 		return nil, errors.New("the answer is no JSON object with url, query or headers")
 	}
-	if a.Query == "" {
-		a.Query = a.Token
-	}
+	a.Query = cmp.Or(a.Query, a.Token)
 	signature := &Signature{query: strings.TrimPrefix(a.Query, "?"), got: start}
 	if err := signature.take(&a); err != nil {
 		return nil, remote.Fail(remote.Denied, err)
@@ -161,10 +160,7 @@ func (s *Signature) take(a *answer) error {
 
 // end returns when a signature ends, or the zero time if the answer does not say it.
 func (a *answer) end(s *Signature, start time.Time) (time.Time, error) {
-	text := a.Expires
-	if text == "" {
-		text = a.Expiry
-	}
+	text := cmp.Or(a.Expires, a.Expiry)
 	switch {
 	case a.ExpiresIn != nil:
 		const most = 1e9 // seconds, about 30 years, which a Duration holds

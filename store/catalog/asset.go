@@ -411,9 +411,7 @@ func startsWith(ctx context.Context, r source.Reader, any ...string) bool {
 // ParseIndex parses an index blob: a rumi header blob or a chunk index blob, which differ in their first bytes.
 // maxChunk limits a decoded chunk in bytes (0: tiff.DefaultMaxChunk).
 func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
-	if maxChunk == 0 {
-		maxChunk = tiff.DefaultMaxChunk
-	}
+	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
 	if rumi.IsBlob(blob) {
 		header, err := rumi.ParseLimit(blob, maxChunk)
 		if err != nil {

@@ -60,9 +60,7 @@ func (o Options) withDefaults() Options {
 		o.Opener = &source.Files{}
 	}
 	o.Opener = source.Below(o.Opener, o.Roots)
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 64 << 20
-	}
+	o.CacheBytes = cmp.Or(o.CacheBytes, 64<<20)
 	return o
 }
 

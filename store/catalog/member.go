@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -50,9 +51,7 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	if m.offset > size || m.length > size-m.offset {
 		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
 	}
-	if maxChunk == 0 {
-		maxChunk = tiff.DefaultMaxChunk
-	}
+	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
 	if err := a.Index.Validate(m.length, maxChunk); err != nil {
 		return a, a.Fault(err)
 	}

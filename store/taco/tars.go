@@ -1,6 +1,7 @@
 package taco
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -103,9 +104,7 @@ func namesIn(ctx context.Context, o source.Opener, dir string) (names []string, 
 		slices.Sort(names)
 		return names, err
 	}
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	list, err := source.RootsOf(bare(o)).ReadDir(dir)
 	if err != nil && source.Missing(err) {
 		err = fault.Wrap(fault.NotFound, "directory", fault.NoOffset, err)

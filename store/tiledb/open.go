@@ -1,6 +1,7 @@
 package tiledb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -16,9 +17,7 @@ import (
 // fault.NotFound, an encrypted array without a key fault.Unsupported.
 func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) {
 	array := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults(), schemas: map[string]*Schema{}}
-	if array.uri == "" {
-		array.uri = uri
-	}
+	array.uri = cmp.Or(array.uri, uri)
 	if err := array.openSchema(ctx); err != nil {
 		return nil, err
 	}

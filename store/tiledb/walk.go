@@ -1,5 +1,7 @@
 package tiledb
 
+import "slices"
+
 // layout is the place of each cell of a box in the result.
 type layout struct {
 	axes   []int // dimensions, the slowest one first
@@ -114,12 +116,7 @@ func (w *denseWalk) place() (tile int64) {
 
 // hidden reports whether a later fragment covers all cells that the tile would contribute.
 func (w *denseWalk) hidden() bool {
-	for _, f := range w.later {
-		if f.NonEmpty.covers(w.region) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.later, func(f *Fragment) bool { return f.NonEmpty.covers(w.region) })
 }
 
 // copyPlan describes how to copy a box of cells from a tile to a result in row-major order of some

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -91,9 +92,7 @@ func (c *chain) shuffle(conf object) error {
 func (c *chain) filter(id string, conf object) error {
 	s := step{name: id, do: doDelta}
 	target, source := conf.text("dtype"), conf.text("astype")
-	if source == "" {
-		source = target
-	}
+	source = cmp.Or(source, target)
 	var err error
 	if s.to.t, s.to.big, err = parseNumpy(target); err != nil {
 		return err

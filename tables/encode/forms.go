@@ -2,6 +2,7 @@ package encode
 
 import (
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
@@ -54,12 +55,8 @@ func tooMany(f tables.Form, v *tables.Vector) bool {
 
 // mayNotFit reports whether a type has a form at any level that fitted may change.
 func mayNotFit(t tables.Type) bool {
-	for _, f := range t.Fields {
-		if mayNotFit(f.Type) {
-			return true
-		}
-	}
-	return t.Nano || t.Stored().Store == tables.Coded || t.Elem != nil && mayNotFit(*t.Elem)
+	return t.Nano || t.Stored().Store == tables.Coded || t.Elem != nil && mayNotFit(*t.Elem) ||
+		slices.ContainsFunc(t.Fields, func(c tables.Column) bool { return mayNotFit(c.Type) })
 }
 
 // nanosFit reports whether 64 bits of nanoseconds hold all times.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -59,9 +60,7 @@ func (p *footerParser) describe() {
 		if outlines.spherical {
 			c.Edges = "spherical"
 		}
-		if geo.Primary == "" {
-			geo.Primary = outlines.column
-		}
+		geo.Primary = cmp.Or(geo.Primary, outlines.column)
 		geo.Columns[outlines.column] = c
 	}
 	text, err := json.Marshal(geo)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
@@ -31,12 +32,7 @@ func Map(m map[string]*tables.Table) Tables {
 		if t := m[strings.ToLower(name)]; t != nil {
 			return t, nil
 		}
-		var names []string
-		for n := range m {
-			names = append(names, n)
-		}
-		slices.Sort(names)
-		return nil, NoTable(name, names)
+		return nil, NoTable(name, slices.Sorted(maps.Keys(m)))
 	}
 }
 

@@ -61,15 +61,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.MaxBytes == 0 {
-		l.MaxBytes = 64 << 20
-	}
-	if l.MaxIFDs == 0 {
-		l.MaxIFDs = 256
-	}
-	if l.Head == 0 {
-		l.Head = 64 << 10
-	}
+	l.MaxBytes = cmp.Or(l.MaxBytes, 64<<20)
+	l.MaxIFDs = cmp.Or(l.MaxIFDs, 256)
+	l.Head = cmp.Or(l.Head, 64<<10)
 	return l
 }
 

@@ -12,12 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -50,7 +50,7 @@ func write(w io.Writer, command string) error {
 		return err
 	}
 	fmt.Fprint(w, "The command chaski links the Go modules below. Each is under its own licence.\n")
-	for _, name := range sortedKeys(found) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if len(found[name]) == 0 {
 			return fmt.Errorf("%s has no licence file", name)
 		}
@@ -64,14 +64,6 @@ func write(w io.Writer, command string) error {
 		}
 	}
 	return nil
-}
-
-func sortedKeys(m map[string][]string) (keys []string) {
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // licences returns the licence files by the name of a module with its version: from the directories of its linked

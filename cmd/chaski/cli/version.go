@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -13,16 +14,12 @@ import (
 func buildVersion() string {
 	v, facts := version, []string{}
 	if bi, ok := debug.ReadBuildInfo(); ok {
-		if v == "" {
-			v = bi.Main.Version
-		}
+		v = cmp.Or(v, bi.Main.Version)
 		if r := revision(bi); r != "" {
 			facts = append(facts, r)
 		}
 	}
-	if v == "" {
-		v = "(devel)"
-	}
+	v = cmp.Or(v, "(devel)")
 	facts = append(facts, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH, "zstd "+zstd.Name)
 	return fmt.Sprintf("%s (%s)", v, strings.Join(facts, ", "))
 }

@@ -2,6 +2,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -96,9 +97,7 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Region == "" {
-		c.Region = defaultRegion
-	}
+	c.Region = cmp.Or(c.Region, defaultRegion)
 	// the SDK's own client, perhaps with certificates of the environment
 	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok {
 		build = b

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -75,9 +76,7 @@ func (f *namedFile) file() (out File, err error) {
 // named returns a file in the form of Write.
 func (f *File) named(o *Options) namedFile {
 	file := namedFile{uri: f.URI, path: f.Path, size: f.Size, etag: f.ETag}
-	if file.path == "" {
-		file.path = f.URI
-	}
+	file.path = cmp.Or(file.path, f.URI)
 	if fileMember := f.Member; fileMember != nil {
 		known := source.Known{Size: f.Size, ETag: f.ETag}
 		file.member = &Member{File: file.path, Path: fileMember.Path, Offset: fileMember.Offset,

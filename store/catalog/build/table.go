@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -169,10 +170,7 @@ func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (col
 	if s.Pattern != "" {
 		return nil, badField(s, "has a pattern, which finds files below a directory; of a table name a column")
 	}
-	name := s.Column
-	if name == "" {
-		name = s.Field
-	}
+	name := cmp.Or(s.Column, s.Field)
 	column, err := tab.Column(name)
 	if err != nil {
 		asset := columns.AssetColumn(name) // of a STAC item

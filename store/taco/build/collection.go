@@ -263,9 +263,7 @@ func (c *Collection) Check() error {
 
 // document returns COLLECTION.json with more members, in order.
 func (c Collection) document(more ...member) ([]byte, error) {
-	if c.TacoVersion == "" {
-		c.TacoVersion = Version
-	}
+	c.TacoVersion = cmp.Or(c.TacoVersion, Version)
 	doc, err := plainJSON(c)
 	if err != nil {
 		return nil, err

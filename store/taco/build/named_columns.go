@@ -340,12 +340,8 @@ func setTransform(p *placed, v *tables.Vector, i int) bool {
 	}
 	f := child.Floats()[lo:hi]
 	p.transform = [6]float64{f[1], f[2], f[0], f[4], f[5], f[3]}
-	for _, x := range p.transform {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return f[1]*f[5]-f[2]*f[4] != 0
+	infinite := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
+	return !slices.ContainsFunc(p.transform[:], infinite) && f[1]*f[5]-f[2]*f[4] != 0
 }
 
 func setCentroid(p *placed, v *tables.Vector, i int) bool {

@@ -15,6 +15,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -281,12 +282,7 @@ func (p Pipeline) With(f Filter) Pipeline {
 
 // Has reports whether the pipeline has a filter.
 func (p Pipeline) Has(id ID) bool {
-	for _, f := range p.Filters {
-		if f.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Filters, func(f Filter) bool { return f.ID == id })
 }
 
 // maxData limits the bytes that a chunk of n decoded bytes may have between two filters, and

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ func failure(err error, command string) string {
 	case failed.Kind == 0:
 		failed.Kind, failed.Msg = kindIn(failed.Msg)
 	}
-	if failed.File == "" {
-		failed.File = command
-	}
+	failed.File = cmp.Or(failed.File, command)
 	return strings.TrimSpace(fault.Line(failed))
 }
 

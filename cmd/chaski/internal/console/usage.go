@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,10 +91,8 @@ func ExactlyOne(what string) cobra.PositionalArgs {
 
 // OneOf checks the value of a flag that is a choice.
 func OneOf(flag, value string, choices ...string) error {
-	for _, c := range choices {
-		if value == c {
-			return nil
-		}
+	if slices.Contains(choices, value) {
+		return nil
 	}
 	return Usagef("--%s is %q: it must be %s", flag, value, orList(choices))
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -74,9 +75,7 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 	if options.URL == "" && source.IsRemote(name) {
 		options.URL = name
 	}
-	if options.Year == 0 {
-		options.Year = time.Now().Year()
-	}
+	options.Year = cmp.Or(options.Year, time.Now().Year())
 	local, inside, zip := described(name)
 	if options.ZIP = zip; !source.IsRemote(name) {
 		options.Link = linkTo(f.out, name)

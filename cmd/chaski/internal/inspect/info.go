@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,9 +265,7 @@ func (s *sheet) folder(f *survey.FolderInfo) {
 	s.line("rasters", "%d", f.Rasters)
 	types := make([]string, 0, len(f.ByType))
 	for t, n := range f.ByType {
-		if t == "" {
-			t = "no extension"
-		}
+		t = cmp.Or(t, "no extension")
 		types = append(types, fmt.Sprintf("%s %d", console.Printable(t), n))
 	}
 	sort.Strings(types)

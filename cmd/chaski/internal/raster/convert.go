@@ -2,6 +2,7 @@ package raster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -241,9 +242,7 @@ func (f *convertFlags) resolve() error {
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
 	}
-	if f.workers == 0 {
-		f.workers = procs.Workers()
-	}
+	f.workers = cmp.Or(f.workers, procs.Workers())
 	f.o.Workers = f.workers
 	if err := f.o.Check(); err != nil {
 		return console.WrongUsage(err)

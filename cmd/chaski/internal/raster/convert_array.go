@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -12,10 +13,7 @@ import (
 
 // array writes one array of all rasters.
 func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) error {
-	dims := f.dims
-	if dims == "" {
-		dims = "n b y x"
-	}
+	dims := cmp.Or(f.dims, "n b y x")
 	a := convert.ArrayOptions{Attr: f.attr}
 	var err error
 	if a.Dims, err = convert.ParseDims(dims); err != nil {
@@ -24,9 +22,7 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 	if a.Extents, err = convert.ParseExtents(f.extents, a.Dims, f.o.Tile); err != nil {
 		return console.WrongUsage(err)
 	}
-	if a.Attr == "" {
-		a.Attr = "image"
-	}
+	a.Attr = cmp.Or(a.Attr, "image")
 	if a.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -140,10 +141,7 @@ func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*d
 
 // accessError makes a fault of an error about the files of access.
 func accessError(err error) error {
-	kind := console.SystemKind(err)
-	if kind == 0 {
-		kind = fault.Corrupt
-	}
+	kind := cmp.Or(console.SystemKind(err), fault.Corrupt)
 	var system *fs.PathError
 	if errors.As(err, &system) {
 		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, system.Err), system.Path)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -73,9 +74,7 @@ func listenError(address string, err error) error {
 	if errors.As(err, &dns) {
 		kind = fault.NotFound
 	}
-	if kind == 0 {
-		kind = fault.Unsupported
-	}
+	kind = cmp.Or(kind, fault.Unsupported)
 	return fault.WithFile(fault.Wrap(kind, "listen", fault.NoOffset, err), address)
 }
 

@@ -75,12 +75,9 @@ func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg") }
 
 // endsIn reports whether a path ends in one of some extensions, in upper or lower case.
 func endsIn(p string, extensions ...string) bool {
-	for _, ext := range extensions {
-		if len(p) >= len(ext) && strings.EqualFold(p[len(p)-len(ext):], ext) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(extensions, func(ext string) bool {
+		return len(p) >= len(ext) && strings.EqualFold(p[len(p)-len(ext):], ext)
+	})
 }
 
 // List lists a directory, a glob or one file. It leaves out pictures unless the glob or the file is one by its name, or

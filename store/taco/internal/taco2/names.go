@@ -13,15 +13,7 @@ const PadPrefix = "__TACOPAD__"
 // isPadding reports whether a placeholder has this id.
 func isPadding(id string) bool {
 	n, ok := strings.CutPrefix(id, PadPrefix)
-	if !ok || n == "" {
-		return false
-	}
-	for i := range len(n) {
-		if n[i] < '0' || n[i] > '9' {
-			return false
-		}
-	}
-	return true
+	return ok && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
 // BadID returns the reason why an id is not allowed, or "".

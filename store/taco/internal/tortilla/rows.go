@@ -1,6 +1,7 @@
 package tortilla
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -50,9 +51,7 @@ func (t *rows) len() int { return t.tbl.Len() }
 
 // readRows reads the table at a place of a file. part names it in errors.
 func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, part string) (*rows, error) {
-	if l.Table.MaxBytes == 0 {
-		l.Table.MaxBytes = fewBytes + bytesPerByte*at.size
-	}
+	l.Table.MaxBytes = cmp.Or(l.Table.MaxBytes, fewBytes+bytesPerByte*at.size)
 	tbl, err := tables.Read(ctx, r, at.off, at.size, l.Table)
 	if err != nil {
 		return nil, fault.WithPart(err, part, 0)

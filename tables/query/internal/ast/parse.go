@@ -1,6 +1,7 @@
 package ast
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -489,9 +490,7 @@ func (p *parser) tableRef() (f From, err error) {
 	if f.Alias != "" && p.peek().is("(") {
 		return f, sqlerr.Unsupported("names of columns after a table's alias")
 	}
-	if f.Alias == "" {
-		f.Alias = f.Table
-	}
+	f.Alias = cmp.Or(f.Alias, f.Table)
 	if err == nil && p.accept("TABLESAMPLE") {
 		f.Sample, err = p.sample()
 	}

@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -494,9 +495,7 @@ func (p *formatPart) read(s string, m *moment) (rest string, ok bool) {
 		return s, false
 	}
 	width := map[byte]int{'Y': 4, 'f': 6, 'j': 3}[p.spec]
-	if width == 0 {
-		width = 2
-	}
+	width = cmp.Or(width, 2)
 	n, x := 0, 0
 	for n < len(s) && n < width && sqltype.IsDigit(s[n]) {
 		x = x*10 + int(s[n]-'0')
