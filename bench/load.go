@@ -40,9 +40,7 @@ func (o LoadOptions) withDefaults() LoadOptions {
 	o.Time = cmp.Or(o.Time, 2*time.Second)
 	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
 	o.Options.Workers = cmp.Or(o.Options.Workers, procs.Workers())
-	if o.Options.Logger == nil {
-		o.Options.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Options.Logger = cmp.Or(o.Options.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -433,9 +434,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := field.CompileParts(&asset); err != nil {
 			return rows.InField(f.Name, err)
 		}
-		if lead == nil {
-			lead = &assets[k]
-		}
+		lead = cmp.Or(lead, &assets[k])
 		if asset.Place != nil && asset.Place.Boxed {
 			d.boxed = append(d.boxed, field.Name)
 		}

@@ -124,17 +124,11 @@ func (t flat) below(i int) (flat, bool) {
 }
 
 func (t flat) int16(i int, missing int16) int16 {
-	if pos := t.slot(i); pos != 0 {
-		return t.GetInt16(pos)
-	}
-	return missing
+	return t.GetInt16Slot(flatbuffers.VOffsetT(4+2*i), missing)
 }
 
 func (t flat) int32(i int, missing int32) int32 {
-	if pos := t.slot(i); pos != 0 {
-		return t.GetInt32(pos)
-	}
-	return missing
+	return t.GetInt32Slot(flatbuffers.VOffsetT(4+2*i), missing)
 }
 
 func (t flat) bool(i int) bool {

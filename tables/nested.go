@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables/parquet"
@@ -208,7 +209,7 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (
 			}
 			offs = append(offs, uint32(len(elems)))
 		}
-		if out.offs != nil && !equal(out.offs, offs) {
+		if out.offs != nil && !slices.Equal(out.offs, offs) {
 			return nil, a.disagree(repeated)
 		}
 		in[leaf], out.offs = elems, offs
@@ -233,18 +234,6 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (
 	}
 	out.children = []*Vector{child}
 	return out, nil
-}
-
-func equal(a, b []uint32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func leaves(f *parquet.Field, to []int) []int {

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -154,9 +155,7 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	b := newBuilder(p, leaf)
 	err := p.pages(ctx, leaf, b.add)
 	values, ferr := b.vector()
-	if err == nil {
-		err = ferr
-	}
+	err = cmp.Or(err, ferr)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package lerc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -95,9 +96,7 @@ func (d *Decoder) Decode(dst, src []byte, s Shape) (mask []byte, err error) {
 }
 
 func (d *Decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
+	d.err = cmp.Or(d.err, err)
 }
 
 // bytes returns the next n bytes, or nil after an error.

@@ -97,9 +97,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Credentials == nil {
-		o.Credentials = insecure.NewCredentials()
-	}
+	o.Credentials = cmp.Or(o.Credentials, insecure.NewCredentials())
 	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, DefaultMaxBatchBytes)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Attempts = cmp.Or(o.Attempts, DefaultAttempts)
@@ -107,9 +105,7 @@ func (o Options) withDefaults() Options {
 	o.Silences = cmp.Or(o.Silences, DefaultSilences)
 	o.Backoff = cmp.Or(o.Backoff, DefaultBackoff)
 	o.Hedge = cmp.Or(o.Hedge, DefaultHedge)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 

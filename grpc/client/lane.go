@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -326,9 +327,7 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) e
 		return err
 	}
 	memory := l.s.demand.memory
-	if memory == nil {
-		memory = l.peer.options.Memory
-	}
+	memory = cmp.Or(memory, l.peer.options.Memory)
 	if batch, err = payload.Finish(batch, memory); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

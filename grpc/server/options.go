@@ -178,16 +178,10 @@ func (o Options) withDefaults() Options {
 	def(&o.Reuse, DefaultReuse)
 	def(&o.TrimAfter, DefaultTrimAfter)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
-	if o.Credentials == nil {
-		o.Credentials = insecure.NewCredentials()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Credentials = cmp.Or(o.Credentials, insecure.NewCredentials())
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Logger = slog.New(bounded{o.Logger.Handler()})
-	if o.Loader.Logger == nil {
-		o.Loader.Logger = o.Logger
-	}
+	o.Loader.Logger = cmp.Or(o.Loader.Logger, o.Logger)
 	if o.Open == nil {
 		o.Open = openLocal
 	}

@@ -2,6 +2,7 @@
 package inorder
 
 import (
+	"cmp"
 	"context"
 
 	"golang.org/x/sync/errgroup"
@@ -48,9 +49,7 @@ func Do[T any](ctx context.Context, n, workers int, produce func(ctx context.Con
 		m := <-c
 		switch {
 		case m.err != nil:
-			if err == nil {
-				err = m.err
-			}
+			err = cmp.Or(err, m.err)
 		case err != nil:
 			drop(m.v)
 		default:

@@ -39,14 +39,7 @@ func noMore(s *io.SectionReader) error {
 }
 
 // writeJSON writes v as one line, as commands print it.
-func writeJSON(w io.Writer, v any) error {
-	buf, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(buf, '\n'))
-	return err
-}
+func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 // opened returns options with an opener, by default of local files, and what ends its use.
 func opened(o resources.Options) (resources.Options, func()) {

@@ -223,9 +223,7 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 			return err
 		}
 		// The error of the first column is shown, because it is the name that is tried first.
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return first
 }

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -124,9 +125,7 @@ func FirstAssets(ctx context.Context, t Table, columns []int, policy string, row
 		if err == nil {
 			return assets, nil
 		}
-		if failed == nil {
-			failed = err
-		}
+		failed = cmp.Or(failed, err)
 		// An error without a kind, of the network or of a permission, is not the fault of a sample.
 		if fault.KindOf(err) == 0 {
 			break

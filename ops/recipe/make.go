@@ -443,9 +443,7 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 		m.table.add(c)
 		return m.measure(c)
 	}
-	if res.First == nil {
-		res.First = c.why
-	}
+	res.First = cmp.Or(res.First, c.why)
 	return nil
 }
 

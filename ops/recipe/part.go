@@ -111,7 +111,7 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 		if c.why != nil && !told {
 			line.Why, told = []byte(fault.Line(c.why)), true
 		}
-		if err := writeLine(out, line); err != nil {
+		if err := json.NewEncoder(out).Encode(line); err != nil {
 			return err
 		}
 		for k := range c.files {
@@ -141,7 +141,7 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 			return n, err
 		}
 	}
-	if err := writeLine(out, end); err != nil {
+	if err := json.NewEncoder(out).Encode(end); err != nil {
 		return n, err
 	}
 	return n, out.Flush()
@@ -328,15 +328,6 @@ func floats(bits []uint64) []float64 {
 		out[i] = math.Float64frombits(b)
 	}
 	return out
-}
-
-func writeLine(w io.Writer, v any) error {
-	buf, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(buf, '\n'))
-	return err
 }
 
 // damaged is the error about a part that WritePart does not write.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -26,9 +27,7 @@ func (w *worker) zarr(ctx context.Context, file int, path string) error {
 	for k, member := range list {
 		err := member.Err
 		if fault.KindOf(err) == fault.Unsupported {
-			if unread == nil {
-				unread = err
-			}
+			unread = cmp.Or(unread, err)
 			w.note("not read: %s", fault.Line(err))
 			continue
 		}

@@ -105,7 +105,7 @@ func (c *chain) filter(id string, conf object) error {
 	}
 	if id == "fixedscaleoffset" {
 		s.do = doScale
-		if err := firstError(conf.need("scale", &s.scale), conf.need("offset", &s.shift)); err != nil {
+		if err := cmp.Or(conf.need("scale", &s.scale), conf.need("offset", &s.shift)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (m *Meta) codecs3(list []named) error {
 func (m *Meta) shard(conf object) (inside []named, err error) {
 	s := shard{}
 	var index []named
-	if err := firstError(conf.need("chunk_shape", &s.inner), conf.need("codecs", &inside),
+	if err := cmp.Or(conf.need("chunk_shape", &s.inner), conf.need("codecs", &inside),
 		conf.need("index_codecs", &index)); err != nil {
 		return nil, err
 	}

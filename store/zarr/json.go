@@ -28,15 +28,6 @@ type object map[string]json.RawMessage
 
 const metaPart = "metadata"
 
-// parseObject parses a JSON object, after it has bounded its depth and its number of values.
-func parseObject(b []byte) (object, error) {
-	b, _, err := plain(b)
-	if err != nil {
-		return nil, err
-	}
-	return decodeObject(b)
-}
-
 // decodeObject parses a JSON object that is bounded.
 func decodeObject(b []byte) (object, error) {
 	var v object

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"strings"
@@ -70,7 +71,7 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	if joined != nil {
-		return fault.WithFile(firstError(n.consolidated2(ctx, joined), n.referRecords(ctx, joined)),
+		return fault.WithFile(cmp.Or(n.consolidated2(ctx, joined), n.referRecords(ctx, joined)),
 			Join(uri, consolidated))
 	}
 	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
@@ -120,7 +121,7 @@ func (n *Node) open3(ctx context.Context, v object) error {
 	}
 	n.Consolidated, n.below = true, map[string]entry{}
 	for p, meta := range inline.Meta {
-		if err := firstError(ctx.Err(), checkPath(p)); err != nil {
+		if err := cmp.Or(ctx.Err(), checkPath(p)); err != nil {
 			return err
 		}
 		array, err := kind3(meta)
@@ -167,7 +168,7 @@ func (n *Node) consolidated2(ctx context.Context, v object) error {
 			}
 			continue
 		}
-		if err := firstError(ctx.Err(), checkPath(dir)); err != nil {
+		if err := cmp.Or(ctx.Err(), checkPath(dir)); err != nil {
 			return err
 		}
 		entry := n.below[dir]

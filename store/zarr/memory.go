@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -52,9 +53,7 @@ func (m *memory) take(ctx context.Context, n int64) error {
 	if !done {
 		m.held -= n
 	}
-	if m.full == nil {
-		m.full = err
-	}
+	m.full = cmp.Or(m.full, err)
 	return err
 }
 

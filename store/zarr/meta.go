@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -144,7 +145,7 @@ func parse2(v, attrs object) (*Meta, error) {
 	if format != 2 {
 		return nil, unsupported("zarr_format %d in .zarray", format)
 	}
-	if err := firstError(v.need("shape", &meta.Shape), v.need("chunks", &meta.Chunks), v.need("order",
+	if err := cmp.Or(v.need("shape", &meta.Shape), v.need("chunks", &meta.Chunks), v.need("order",
 		&order)); err != nil {
 		return nil, err
 	}
@@ -233,7 +234,7 @@ func parse3(v object) (*Meta, error) {
 	if err := mustUnderstand(v, known3); err != nil {
 		return nil, err
 	}
-	if err := firstError(v.need("shape", &meta.Shape), v.need("chunk_grid", &grid), v.need("codecs", &codecs),
+	if err := cmp.Or(v.need("shape", &meta.Shape), v.need("chunk_grid", &grid), v.need("codecs", &codecs),
 		v.need("chunk_key_encoding", &enc)); err != nil {
 		return nil, err
 	}
@@ -341,13 +342,4 @@ func count(n int) []int {
 		list[i] = i
 	}
 	return list
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

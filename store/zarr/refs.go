@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -73,10 +74,10 @@ func parseReferences(ctx context.Context, in io.Reader, grow func(refs int, byte
 	text := newPlainText(in, refsBuffer, maxRefValues)
 	decoder := json.NewDecoder(text)
 	if err := p.members(decoder, p.member); err != nil {
-		return nil, firstError(text.err, err)
+		return nil, cmp.Or(text.err, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, firstError(text.err, refsCorrupt("more follows after the object"))
+		return nil, cmp.Or(text.err, refsCorrupt("more follows after the object"))
 	}
 	for _, referred := range p.list.files {
 		u := referred.uri
@@ -232,7 +233,7 @@ func (p *refsParser) place(raw json.RawMessage) (ref, error) {
 	}
 	err := json.Unmarshal(list[0], &u)
 	if err == nil && ranged {
-		err = firstError(json.Unmarshal(list[1], &r.off), json.Unmarshal(list[2], &r.n))
+		err = cmp.Or(json.Unmarshal(list[1], &r.off), json.Unmarshal(list[2], &r.n))
 	}
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -248,7 +249,7 @@ func (s *references) List(ctx context.Context, folder string, each func(source.E
 		return nil
 	}
 	return s.list.each(ctx, dir, func(name string) (string, error) {
-		return "", firstError(ctx.Err(), each(source.Entry{Path: name}))
+		return "", cmp.Or(ctx.Err(), each(source.Entry{Path: name}))
 	})
 }
 

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -127,7 +128,7 @@ func (n *Node) referRecords(ctx context.Context, all object) error {
 // read.
 func newRecordArray(meta object) *recordArray {
 	var shape, chunks []int64
-	if firstError(meta.need("shape", &shape), meta.need("chunks", &chunks)) != nil || checkShape(shape, chunks) != nil {
+	if cmp.Or(meta.need("shape", &shape), meta.need("chunks", &chunks)) != nil || checkShape(shape, chunks) != nil {
 		return nil
 	}
 	records := &recordArray{keys: keys{sep: "."}, grid: make([]int64, len(shape))}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -19,9 +20,7 @@ import (
 
 // eachPair calls add for the files of every sample, in the order of the catalog's rows.
 func eachPair(ctx context.Context, paths []string, o Options, add func(File) error) (err error) {
-	if o.Counts == nil {
-		o.Counts = &Counts{}
-	}
+	o.Counts = cmp.Or(o.Counts, &Counts{})
 	paired, err := openPaired(ctx, paths, o)
 	if err != nil {
 		return err
@@ -78,9 +77,7 @@ func MergePairs(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionRea
 	part.row = reflect.StructOf(part.types)
 	m := &pairMerge{part: part.row, fields: len(o.Fields), out: part}
 	if catalog.IsTable(path) {
-		if o.Counts == nil {
-			o.Counts = &Counts{}
-		}
+		o.Counts = cmp.Or(o.Counts, &Counts{})
 		if m.out, err = openPaired(ctx, []string{path}, o); err != nil {
 			return 0, err
 		}

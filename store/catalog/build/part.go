@@ -100,9 +100,7 @@ func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (n int
 		return 0, fault.New(fault.Corrupt, "files", fault.NoOffset, "they are not in the order of their URIs")
 	}
 	o.Workers = o.workers(named)
-	if o.Counts == nil {
-		o.Counts = &Counts{}
-	}
+	o.Counts = cmp.Or(o.Counts, &Counts{})
 	o.Join = nil // MergeParts joins
 	x := &indexing{o: o, files: named}
 	defer func() { err = errors.Join(err, x.close()) }()

@@ -121,9 +121,7 @@ func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, 
 		defer func() { err = errors.Join(err, files.Close()) }()
 		o.Opener = files
 	}
-	if o.Counts == nil {
-		o.Counts = &Counts{}
-	}
+	o.Counts = cmp.Or(o.Counts, &Counts{})
 	*o.Counts = Counts{}
 	var files []namedFile
 	var pairs *paired
@@ -488,9 +486,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 			s, v = strconv.FormatInt(int64(*index.NoDataBits), 10), float64(int64(*index.NoDataBits))
 		}
 		row.NoDataExact = &s
-		if row.NoData == nil {
-			row.NoData = &v
-		}
+		row.NoData = cmp.Or(row.NoData, &v)
 	}
 	if meta.EPSG > 0 && meta.EPSG <= math.MaxInt32 {
 		e := int32(meta.EPSG)

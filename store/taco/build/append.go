@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,9 +82,7 @@ func (a *appending) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.collection == nil {
-			a.collection = collection
-		}
+		a.collection = cmp.Or(a.collection, collection)
 		if a.top == nil && top != nil {
 			a.top, a.topOf = top, name
 		}

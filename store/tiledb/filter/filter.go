@@ -167,11 +167,8 @@ const (
 // formatVersion is the format version that is written.
 const formatVersion = 3
 
-// Parse reads a pipeline of format 3 from the front of b and returns its length in bytes. Offsets of
-// errors count from the front of b.
-func Parse(b []byte) (Pipeline, int, error) { return ParseVersion(b, formatVersion, nil) }
-
-// ParseVersion is Parse for a format version. as returns the Elem of the datatype with a number, with
+// ParseVersion reads a pipeline of a format version from the front of b and returns its length in bytes. Offsets of
+// errors count from the front of b. as returns the Elem of the datatype with a number, with
 // Size 0 for the type "any", which means that the type does not change. It reports false for a number
 // without a datatype.
 func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)) (Pipeline, int, error) {
@@ -255,7 +252,7 @@ func (f Filter) after(e Elem) Elem {
 	return e
 }
 
-// Append appends the pipeline to b, in the form that Parse reads.
+// Append appends the pipeline to b, in the form that ParseVersion reads.
 func (p Pipeline) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.MaxChunk)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Filters)))

@@ -43,7 +43,7 @@ func FuzzTile(f *testing.F) {
 	})
 	dec := key(f)
 	f.Fuzz(func(t *testing.T, stored, pipeline []byte, kind, size byte, n uint16) {
-		p, _, err := Parse(pipeline)
+		p, _, err := parse(pipeline)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)
@@ -103,7 +103,7 @@ func FuzzPipeline(f *testing.F) {
 		f.Add(Pipeline{MaxChunk: 100, Filters: []Filter{{ID: id}, {ID: Zstd, Level: 3}}}.Append(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, n, err := Parse(b)
+		p, n, err := parse(b)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

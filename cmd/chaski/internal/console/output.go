@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -93,11 +94,4 @@ func FileError(name string, err error) error {
 }
 
 // FirstError returns the first error that is not nil.
-func FirstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func FirstError(errs ...error) error { return cmp.Or(errs...) }

@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"cmp"
 	"fmt"
 	"image/png"
 	"io"
@@ -119,9 +120,7 @@ func (f *pairsFlags) spec(path string) (loader.Spec, error) {
 // draw writes the picture of a pair.
 func (f *pairsFlags) draw(p *survey.Pair, first, other *shift.Raster) error {
 	pixels := p.ByPixels
-	if pixels == nil {
-		pixels = p.ByPlace
-	}
+	pixels = cmp.Or(pixels, p.ByPlace)
 	var s *shift.Shift
 	if pixels != nil {
 		s = &shift.Shift{Y: pixels.Y, X: pixels.X}

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -63,9 +64,7 @@ func (w *window) Read(p []byte) (int, error) {
 	}
 	data, err := w.bytes(w.at, int(min(int64(len(p)), left, int64(w.size))))
 	w.at += int64(len(data))
-	if w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, err)
 	return copy(p, data), err
 }
 

@@ -351,16 +351,12 @@ func (p *parser) star() (*Expr, error) {
 	for {
 		switch {
 		case p.accept("EXCLUDE"), p.accept("EXCEPT"):
-			if expr.Star == nil {
-				expr.Star = &Star{}
-			}
+			expr.Star = cmp.Or(expr.Star, &Star{})
 			if err := p.excluded(expr.Star); err != nil {
 				return nil, err
 			}
 		case p.accept("REPLACE"):
-			if expr.Star == nil {
-				expr.Star = &Star{}
-			}
+			expr.Star = cmp.Or(expr.Star, &Star{})
 			if err := p.replaced(expr.Star); err != nil {
 				return nil, err
 			}

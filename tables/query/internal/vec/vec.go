@@ -10,26 +10,20 @@ import (
 
 // At returns value k as a vec of one value.
 func (v *Vec) At(k int) *Vec {
-	out := &Vec{N: 1}
-	if v.Nulls != nil {
-		out.Nulls = v.Nulls[k : k+1]
-	}
-	if v.Bools != nil {
-		out.Bools = v.Bools[k : k+1]
-	}
-	if v.Ints != nil {
-		out.Ints = v.Ints[k : k+1]
-	}
-	if v.High != nil {
-		out.High = v.High[k : k+1]
-	}
-	if v.Floats != nil {
-		out.Floats = v.Floats[k : k+1]
-	}
+	out := &Vec{N: 1, Nulls: one(v.Nulls, k), Bools: one(v.Bools, k), Ints: one(v.Ints, k), High: one(v.High, k),
+		Floats: one(v.Floats, k), Lo: one(v.Lo, k), Hi: one(v.Hi, k)}
 	if v.Lo != nil {
-		out.Data, out.Lo, out.Hi = v.Data, v.Lo[k:k+1], v.Hi[k:k+1]
+		out.Data = v.Data
 	}
 	return out
+}
+
+// one returns value k of a member that a vec may lack.
+func one[T any](s []T, k int) []T {
+	if s == nil {
+		return nil
+	}
+	return s[k : k+1]
 }
 
 // set copies value i of another vec of type t, which is not of strings or bytes.
