@@ -35,8 +35,8 @@ type dataset struct {
 	extras    rows.Extras // of the table
 	rasters   []*pixels.Raster
 	files     fileSteps
-	placeless []string // raster fields whose place, or that of the first one, the first sample does not know
-	boxed     []string // raster fields of which the catalog has bounds without transforms
+	placeless []string // raster fields that the first sample cannot place beside the first one
+	boxed     []string // raster fields for which the catalog has bounds without transforms
 	values    []valueField
 	points    []*pointsField
 	vectors   []*shapes.Field

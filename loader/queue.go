@@ -62,7 +62,7 @@ type share struct {
 type seats struct {
 	bytes  int64
 	first  int64              // of bytes: the first seat
-	asking context.CancelFunc // ends the request for more; nil: there is none
+	asking context.CancelFunc // ends the request for more; nil without one
 	expiry *time.Timer        // runs while the client is not active; nil: it never was away
 }
 
@@ -405,7 +405,7 @@ func (c *claim) end() {
 	c.bytes = 0
 	queue.fill()
 	queue.end(c.share)
-	queue.poke() // its window has room, and those of all others if it was the last one
+	queue.poke() // its window has room, and so have all others if it was the last one
 }
 
 // giveBack ends the claim and gives its memory back, in this order: the memory of a seat that is not empty yet would go

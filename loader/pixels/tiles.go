@@ -32,7 +32,7 @@ type TileKey struct {
 	Part        int   // of a stack; 0 for other assets
 	Row         int64 // of the dataset
 	Level       int   // 0 for the raster itself, else 1 more than the number of the overview
-	Chunk       int   // in the asset's index, or in that of its mask
+	Chunk       int   // in the index of the asset or of its mask
 	Mask        bool  // the chunk is one of the mask
 }
 

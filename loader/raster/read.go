@@ -204,7 +204,7 @@ type readPlan struct {
 	field   *pixels.Raster
 	plan    *einops.Plan
 	win     shuffle.Box
-	corners [][2]int // of assets; nil where win is that of all
+	corners [][2]int // of assets; nil where all have the window win
 	out     *Array
 	indexes int64 // bytes of the assets' chunk indexes
 	working int64 // bytes of all that is not the array

@@ -203,7 +203,7 @@ type inherited struct {
 	Fields          []object
 	Sources         []json.RawMessage
 
-	alone  bool   // Fields is that of a spec without fields
+	alone  bool   // the spec has no fields, and Fields is the default
 	method string // of normalisation, by Stats
 }
 

@@ -42,27 +42,27 @@ type Ground struct {
 	// "newest" or "oldest" by a column ("newest:acquired"; default column "datetime"), "least:cloud_cover" or
 	// "most:quality" by a column of numbers. Rows without a value come last.
 	Pick string `json:"pick,omitempty" yaml:"pick,omitempty"`
-	// Mosaic is "first" (default): each pixel is that of the first scene in which it is valid. "none" reads the first
-	// scene of a window only. "mean" and "median" are those of all scenes in which a pixel is valid, for fields that
+	// Mosaic is "first" (default): each pixel comes from the first scene in which it is valid. "none" reads the first
+	// scene of a window only. "mean" and "median" are taken over all scenes in which a pixel is valid, for fields that
 	// are resampled bilinearly or antialiased; others, such as labels, have the first one.
 	Mosaic string `json:"mosaic,omitempty" yaml:"mosaic,omitempty"`
 	// Length gives each window a sequence of that many steps instead of one image, from 1 to 65,536: the scenes that
 	// cover it, the first ones by Pick. Where there are fewer, the rest is padding: the tensor "steps", uint8 (n t), is
 	// 0 there. Default: one image without steps.
 	Length int `json:"length,omitempty" yaml:"length,omitempty"`
-	// Order is the rule by which the steps of a window stand, as Pick: "oldest", for example. Default: that of Pick.
+	// Order is the rule by which the steps of a window stand, as Pick: "oldest", for example. Default: Pick.
 	Order string `json:"order,omitempty" yaml:"order,omitempty"`
 	// Step is the column whose equal values make scenes one step, which is a mosaic of them as Mosaic says. "day"
-	// stands for the days in UTC of the column "datetime", "day:acquired" for those of another one. Default: each scene
-	// is a step.
+	// stands for the days in UTC of the column "datetime", "day:acquired" for the days of another one. Default: each
+	// scene is a step.
 	Step string `json:"step,omitempty" yaml:"step,omitempty"`
 	// Cover says where windows lie if fields have scenes of several datasets (Field.Scenes): "all" (default) where
 	// every dataset has ground, "any" where one of them has. There the fields of the others are missing.
 	Cover string `json:"cover,omitempty" yaml:"cover,omitempty"`
 	// Overviews says which fields are read from the overviews of a TIFF where windows are coarser than its pixels: from
-	// the coarsest whose pixels are no larger than those of the window. "auto" (default): fields that are resampled
-	// bilinearly or antialiased; others, such as labels, are read from the raster itself, because their overviews may
-	// hold averages. "all" (true) or "none" (false) of the fields.
+	// the coarsest whose pixels are no larger than the pixels of the window. "auto" (default): fields that are
+	// resampled bilinearly or antialiased; others, such as labels, are read from the raster itself, because their
+	// overviews may hold averages. "all" (true) or "none" (false) of the fields.
 	Overviews Text `json:"overviews,omitempty" yaml:"overviews,omitempty"`
 }
 

@@ -16,7 +16,7 @@ type ResizedWindows struct {
 	// Width pixels or, with OfAsset, to the asset. Default: 0.5 to 2, or with OfAsset 0.08 to 1.
 	ScaleMin float64 `json:"scale_min,omitempty"`
 	ScaleMax float64 `json:"scale_max,omitempty"`
-	// Ratio bounds the aspect of the window of "resized_window", relative to that of the result:
+	// Ratio bounds the aspect of the window of "resized_window", relative to the aspect of the result:
 	// from 1/Ratio to Ratio. Default 4/3.
 	Ratio float64 `json:"ratio,omitempty"`
 	// OfAsset makes Scale of "resized_window" relative to the area of the asset.

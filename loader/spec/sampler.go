@@ -43,7 +43,7 @@ const (
 // they may have, and what package shuffle needs of them.
 type samplerKind struct {
 	name string
-	// members returns a pointer to the members of s that only this kind has; nil if there are none.
+	// members returns a pointer to the members of s that only this kind has; nil without such members.
 	members func(s *Sampler) any
 	// defaults fills in what is not given; nil if zero is the default of all members.
 	defaults func(s *Sampler)
@@ -74,7 +74,7 @@ var SamplerKinds = func() (names []string) {
 	return names
 }()
 
-// kind returns the kind of the sampler, or nil if there is none of this name.
+// kind returns the kind of the sampler, or nil if its name is unknown.
 func (s *Sampler) kind() *samplerKind {
 	i := slices.Index(SamplerKinds, s.Kind)
 	if i < 0 {

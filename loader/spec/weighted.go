@@ -2,8 +2,8 @@ package spec
 
 import "errors"
 
-// WeightedWindows are the members of a Sampler of kind "weighted_window": windows about pixels that count, which are
-// valid ones or those of a class of a mask.
+// WeightedWindows are the members of a Sampler of kind "weighted_window": windows about pixels that count: valid
+// pixels, or a class of a mask.
 type WeightedWindows struct {
 	// Weights is the path of the file by which "weighted_window" draws, as 'chaski stats --sampling' writes it. The
 	// spec hash covers the content of the file, not its path.

@@ -18,7 +18,7 @@ import (
 // File is a file, container or array to check.
 type File struct {
 	Path  string `json:"path"`
-	Bytes int64  `json:"bytes,omitempty"` // as far as listing it told; those of an array are not known
+	Bytes int64  `json:"bytes,omitempty"` // as far as listing it told; not known for an array
 }
 
 // Expand returns what Paths checks, in the order in which it reports faults.

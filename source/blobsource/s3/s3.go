@@ -165,7 +165,7 @@ func (d *driver) Status(err error) (int, http.Header) {
 			h = resp.Header
 		}
 		return re.HTTPStatusCode(), h
-	case strings.Contains(err.Error(), "get credentials"): // there are none: another attempt would not help
+	case strings.Contains(err.Error(), "get credentials"): // nobody has any: another attempt would not help
 		return http.StatusUnauthorized, nil
 	}
 	return 0, nil

@@ -29,7 +29,7 @@ type packFlags struct {
 	quiet                 bool
 	parts                 partFlags
 	shards                shardFlags
-	given                 *build.Collection // the description of append, instead of that of the source
+	given                 *build.Collection // the description of append, instead of the source's
 	notes                 []string          // violations in the sources that can be read anyway
 	columns               columnFlags
 	upgrade               bool           // the source must be of generation 1

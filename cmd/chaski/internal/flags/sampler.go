@@ -18,7 +18,7 @@ import (
 )
 
 // sampler are the flags of windows in pixels: how they are chosen, and the members of each kind of sampler. The members
-// are those of the spec: a new one is a flag without more ado.
+// come from the spec: a new one is a flag without more ado.
 type sampler struct {
 	kind     string
 	window   string
@@ -45,7 +45,7 @@ func (s *sampler) add(fl *pflag.FlagSet) {
 	fl.StringVar(&s.kind, "sampler", "", "how windows are chosen: "+strings.Join(spec.SamplerKinds, ", ")+
 		" (default: chip, random_window if --window is set, geo_window if --geo-window is)")
 	for m := range spec.SamplerMembers() {
-		// Windows on the ground have flags with words of their own, and visits are those of --per-asset.
+		// Windows on the ground have flags with words of their own, and --per-asset says visits.
 		if m.Kind == spec.GroundWindow || m.Name == "visits" {
 			continue
 		}

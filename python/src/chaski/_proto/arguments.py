@@ -456,8 +456,8 @@ class ResizedWindow:
         size: height and width of the result, or the side of a square.
         scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
             Default: (0.5, 2), and (0.08, 1) of the asset.
-        ratio: bounds the aspect of the window of "resized_window", relative to that of the result:
-            from 1/`ratio` to `ratio`. Default 4/3.
+        ratio: bounds the aspect of the window of "resized_window", relative to the aspect of the
+            result: from 1/`ratio` to `ratio`. Default 4/3.
         of_asset: makes `scale` relative to the area of the asset.
         per_asset: samples that an epoch takes from each asset.
     """
@@ -541,8 +541,8 @@ class GeoWindow:
             order of the rows, "newest" or "oldest" by a column ("newest:acquired"; default column
             "datetime"), "least:cloud_cover" or "most:quality" by a column of numbers. Rows without
             a value come last.
-        mosaic: "first" (default): each pixel is that of the first scene in which it is valid.
-            "none" reads the first scene of a window only. "mean" and "median" are those of all
+        mosaic: "first" (default): each pixel comes from the first scene in which it is valid.
+            "none" reads the first scene of a window only. "mean" and "median" are taken over all
             scenes in which a pixel is valid, for fields that are resampled bilinearly or
             antialiased; others, such as labels, have the first one.
         length: gives each window a sequence of that many steps instead of one image, from 1 to
@@ -550,18 +550,18 @@ class GeoWindow:
             rest is padding: the tensor "steps", uint8 (n t), is 0 there. Default: one image without
             steps.
         order: the rule by which the steps of a window stand, as `pick`: "oldest", for example.
-            Default: that of `pick`.
+            Default: `pick`.
         step: the column whose equal values make scenes one step, which is a mosaic of them as
             `mosaic` says. "day" stands for the days in UTC of the column "datetime", "day:acquired"
-            for those of another one. Default: each scene is a step.
+            for the days of another one. Default: each scene is a step.
         cover: says where windows lie if fields have scenes of several datasets (Field.Scenes):
             "all" (default) where every dataset has ground, "any" where one of them has. There the
             fields of the others are missing.
         overviews: says which fields are read from the overviews of a TIFF where windows are coarser
-            than its pixels: from the coarsest whose pixels are no larger than those of the window.
-            "auto" (default): fields that are resampled bilinearly or antialiased; others, such as
-            labels, are read from the raster itself, because their overviews may hold averages.
-            "all" (true) or "none" (false) of the fields.
+            than its pixels: from the coarsest whose pixels are no larger than the pixels of the
+            window. "auto" (default): fields that are resampled bilinearly or antialiased; others,
+            such as labels, are read from the raster itself, because their overviews may hold
+            averages. "all" (true) or "none" (false) of the fields.
     """
 
     _kind = "geo_window"
