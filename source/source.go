@@ -182,6 +182,13 @@ func IsDenied(err error) bool {
 	return errors.As(err, &e) && e.Denied
 }
 
+// Unreachable reports whether a request failed after all its retries. Other names of the same server are then not
+// tried, because each of them would take as long.
+func Unreachable(err error) bool {
+	var e *RequestError
+	return errors.As(err, &e) && e.Attempts > 1
+}
+
 // Error returns "URI: PART at OFFSET: reason, after N attempts", without the secrets of the URI.
 func (e *RequestError) Error() string {
 	place := ""

@@ -64,10 +64,13 @@ func Of(ctx context.Context, o source.Opener, uri string) (Kind, error) {
 	}
 	candidates := make([]Kind, 0, len(kinds))
 	for k := Other + 1; int(k) < len(kinds); k++ {
-		if source.IsRemote(uri) && kinds[k].named(uri) && kinds[k].is(ctx, o, uri) {
+		named := source.IsRemote(uri) && kinds[k].named(uri)
+		if named && kinds[k].is(ctx, o, uri) {
 			return k, nil
 		}
-		candidates = append(candidates, k)
+		if !named { // else it was asked for
+			candidates = append(candidates, k)
+		}
 	}
 	// Each question may be a request, so that they are asked at the same time.
 	found := make([]bool, len(candidates))

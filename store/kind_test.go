@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -170,6 +171,26 @@ func TestServersOfPages(t *testing.T) {
 	for _, name := range []string{"/data", "/data.zarr", "/data/"} {
 		if kind, err := store.Of(t.Context(), web, server.URL+name); kind != store.Other || err != nil {
 			t.Errorf("%s: got %v, %v; want %v", name, kind, err, store.Other)
+		}
+	}
+}
+
+// unreachable is a server that does not answer, after retries.
+type unreachable struct{ opened atomic.Int64 }
+
+func (u *unreachable) Open(_ context.Context, uri string) (source.Reader, error) {
+	u.opened.Add(1)
+	return nil, &source.RequestError{URI: uri, Part: "header", Off: fault.NoOffset, Attempts: 4,
+		Err: errors.New("timeout")}
+}
+
+// TestUnreachable: each kind asks a server that does not answer once, since every further name would take as long.
+func TestUnreachable(t *testing.T) {
+	for _, uri := range []string{"https://host/data", "s3://bucket/data/", "https://host/data.zarr"} {
+		u := &unreachable{}
+		if kind, err := store.Of(t.Context(), u, uri); kind != store.Other || err != nil || u.opened.Load() > 3 {
+			t.Errorf("%s: got %v, %v after %d requests; want %v after 3 at most", uri, kind, err, u.opened.Load(),
+				store.Other)
 		}
 	}
 }

@@ -157,10 +157,14 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	defer o.CloseOpener()
 	remote := source.IsRemote(path)
 	_, _, inside := taco.Split(path)
-	kind, err := store.Of(ctx, o.Opener, path)
+	real, err := o.Resolve(path)
+	kind := store.Other // where a path leads outside of the roots, Inspect says so
+	if err == nil {
+		if kind, err = store.Of(ctx, o.Opener, real); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case kind == store.TileDB:
 		return InspectArray(ctx, path, at, o)
 	case at != nil:
@@ -170,7 +174,6 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	case kind == store.Container:
 		return InspectContainer(ctx, path, o)
 	}
-	real, _ := o.Resolve(path) // Inspect has the error
 	if !inside {
 		info, err := Inspect(ctx, path, o)
 		if err != nil {

@@ -111,7 +111,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f format, r sou
 			"is not a container: it begins like an HTML page"), r.Close())
 	}
 	// A server that does not answer would let every further name wait as long.
-	if unreachable(err) {
+	if source.Unreachable(err) {
 		return none, nil, nil, err
 	}
 	if isTars(ctx, o, uri) {
@@ -136,13 +136,6 @@ func isHTMLPage(uri string, head []byte) bool {
 func readsHTMLPage(ctx context.Context, uri string, r source.Reader) bool {
 	head := make([]byte, min(headBytes, r.Size()))
 	return isHTMLPage(uri, []byte("<")) && r.ReadAt(ctx, head, 0) == nil && isHTMLPage(uri, head)
-}
-
-// unreachable reports whether a request failed after all its retries. Other names are not tried
-// then, because each of them would take as long.
-func unreachable(err error) bool {
-	var re *source.RequestError
-	return errors.As(err, &re) && re.Attempts > 1
 }
 
 func tellBytes(head []byte) format {
@@ -187,7 +180,7 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format
 		if ctx.Err() != nil {
 			return none, ctx.Err()
 		}
-		if unreachable(err) {
+		if source.Unreachable(err) {
 			return none, err
 		}
 	}
@@ -216,7 +209,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 		return errors.Join(err, file.Close()) == nil && is
 	}
 	if err != nil {
-		return ctx.Err() == nil && !unreachable(err) && catalogIn(ctx, o, uri) != ""
+		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, uri) != ""
 	}
 	return format != none
 }
@@ -315,7 +308,7 @@ func firstOf(errs []error) error {
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
 	format, file, head, err := identify(ctx, d.opener, uri)
-	if unreachable(err) {
+	if source.Unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
 	if err != nil {

@@ -119,6 +119,9 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if err == nil {
 		return errors.Join(hasVersion(ctx, r), r.Close()) == nil
 	}
+	if source.Unreachable(err) {
+		return false
+	}
 	names, err := source.Names(ctx, o, uri+"/"+schemasDir)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
 		_, _, err := parseName(name)

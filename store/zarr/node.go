@@ -39,9 +39,13 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 		names = []string{consolidated}
 	}
 	for _, name := range names {
-		if r, err := o.Open(ctx, Join(uri, name)); err == nil {
+		r, err := o.Open(ctx, Join(uri, name))
+		if err == nil {
 			is := beginsLikeJSON(ctx, r)
 			return r.Close() == nil && is
+		}
+		if source.Unreachable(err) {
+			return false
 		}
 	}
 	return false
