@@ -81,11 +81,10 @@ func run(out *os.File, packages []string, tests string, count int, seed uint64) 
 // try runs the tests for each mutant, and prints what survives.
 func try(out *os.File, dir string, mutants []mutant, tests []string, same map[string]bool) error {
 	const patience = 4 // times the tests of the original
-	began := time.Now()
 	if text, err := test(tests, "", 10*time.Minute); err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, text)
 	}
-	began = time.Now() // compiled by now
+	began := time.Now() // compiled by now
 	_, _ = test(tests, "", 10*time.Minute)
 	limit := patience*time.Since(began) + 30*time.Second // for compiling
 	var killed, survived, equal int
