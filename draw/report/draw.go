@@ -50,7 +50,7 @@ func rect(x, y, w, h float64) string {
 
 // newHistogram draws the histogram of a band.
 func newHistogram(p draw.Panel) histogram {
-	h := histogram{Name: clean(p.Name)}
+	h := histogram{Name: p.Name}
 	if p.Histogram == nil {
 		h.Caption = "no valid pixel"
 		return h

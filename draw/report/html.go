@@ -1,56 +1,27 @@
 package report
 
 import (
-	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/draw/markup"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-//go:embed page.html
-var pageText string
-
-// page is the template. Its contextual escaping applies to everything from files. Only the style sheet and the
-// base64 of pictures encoded here are marked as safe.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": Style,
-	"png": func(b []byte) template.URL {
-		return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b))
-	},
-	"bytes":     bytesText,
-	"thousands": thousands,
-	"percent":   draw.Percent,
-	"clean":     clean,
-	"num":       func(v float64) string { return draw.Number(v) },
-	"raster":    func(k catalog.Kind) bool { return k == catalog.Raster },
-	"base":      base,
-	"plural":    plural,
-}).Parse(pageText))
-
-// WriteHTML writes the page.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, newDocument(r)) }
-
 // document is a report as the page shows it.
 type document struct {
 	*Report
-	Facts      []fact
+	Facts      []Fact
 	Sections   []section
 	Footprints *drawing
 	MapNote    string
 	Columns    int // pictures of a chip side by side
 	ChipNote   string
 }
-
-// fact is a number in the head of the page.
-type fact struct{ Name, Value, Note string }
 
 // section is a field.
 type section struct {
@@ -60,20 +31,13 @@ type section struct {
 	MoreBands  int
 	Histograms []histogram
 	MoreHists  int
-	Bars       []bar
+	Bars       []Bar
 	BarsNote   string
 	Sizes      *drawing
 }
 
 type bandRow struct {
 	Name, Count, NoData, NaN, Inf, Mean, Std, Min, Low, Median, High, Max string
-}
-
-// bar is a class or a value, with its share of the longest bar.
-type bar struct {
-	Name, Count, Share string
-	Width              string // percent
-	Colour             string // CSS
 }
 
 func newDocument(r *Report) *document {
@@ -103,17 +67,17 @@ func newDocument(r *Report) *document {
 		d.Sections = append(d.Sections, s)
 	}
 	d.Columns = max(1, min(rasters, maxPictures))
-	d.Facts = append(d.Facts, fact{"Samples", thousands(r.Samples),
-		plural(int64(len(r.Fields)), "field each", "fields each")})
+	d.Facts = append(d.Facts, Fact{Name: "Samples", Value: thousands(r.Samples),
+		Note: plural(int64(len(r.Fields)), "field each", "fields each")})
 	if bytes > 0 {
-		d.Facts = append(d.Facts, fact{"Size", bytesText(bytes), bytesText(decoded) + " decoded"})
+		d.Facts = append(d.Facts, Fact{Name: "Size", Value: bytesText(bytes), Note: bytesText(decoded) + " decoded"})
 	}
 	if stored > 0 {
-		d.Facts = append(d.Facts, fact{"Compression", strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2,
-			64) + " ×", "decoded to stored pixels"})
+		d.Facts = append(d.Facts, Fact{Name: "Compression", Value: strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2,
+			64) + " ×", Note: "decoded to stored pixels"})
 	}
 	if total > 0 {
-		d.Facts = append(d.Facts, fact{"Valid pixels", draw.Percent(valid, total), "neither nodata, NaN nor infinite"})
+		d.Facts = append(d.Facts, Fact{Name: "Valid pixels", Value: draw.Percent(valid, total), Note: "neither nodata, NaN nor infinite"})
 	}
 	d.footprints()
 	d.ChipNote = d.chipNote()
@@ -128,10 +92,10 @@ func (d *document) chipNote() string {
 			if picture.Bands != "" && !seen[picture.Field] {
 				seen[picture.Field] = true
 				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles",
-					clean(picture.Field), clean(picture.Bands)))
+					markup.Clean(picture.Field), markup.Clean(picture.Bands)))
 			} else if picture.Mask && !seen[picture.Field] {
 				seen[picture.Field] = true
-				parts = append(parts, clean(picture.Field)+": a colour a class")
+				parts = append(parts, markup.Clean(picture.Field)+": a colour a class")
 			}
 		}
 	}
@@ -186,7 +150,7 @@ func (s *section) raster() {
 
 func newBandRow(name string, b *stats.Band) bandRow {
 	total := b.Count + b.NoData + b.NaN + b.Inf
-	r := bandRow{Name: clean(name), Count: thousands(int64(min(b.Count, math.MaxInt64))),
+	r := bandRow{Name: markup.Clean(name), Count: thousands(int64(min(b.Count, math.MaxInt64))),
 		NoData: draw.Percent(b.NoData, total), NaN: count(b.NaN), Inf: count(b.Inf)}
 	for _, p := range []*string{&r.Mean, &r.Std, &r.Min, &r.Low, &r.Median, &r.High, &r.Max} {
 		*p = "–"
@@ -205,10 +169,10 @@ func (s *section) classBars() {
 	}
 	for _, class := range s.Classes {
 		colour := s.colours[class.Value]
-		s.Bars = append(s.Bars, bar{
+		s.Bars = append(s.Bars, Bar{
 			Name: minus(strconv.FormatInt(class.Value, 10)), Count: count(class.Count), Share: draw.Percent(class.Count,
 				total),
-			Width:  strconv.FormatFloat(float64(class.Count)/float64(top)*100, 'f', 2, 64),
+			Width:  float64(class.Count) / float64(top) * 100,
 			Colour: fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B),
 		})
 	}
@@ -240,13 +204,13 @@ func (s *section) values() {
 		return // values that never repeat are names, and bars of them would show nothing
 	}
 	for _, c := range kinds[:min(len(kinds), maxBars)] {
-		name := clean(c.Name)
+		name := markup.Clean(c.Name)
 		if strings.TrimSpace(name) == "" {
 			name = "(empty)"
 		}
-		s.Bars = append(s.Bars, bar{
+		s.Bars = append(s.Bars, Bar{
 			Name: name, Count: thousands(c.N), Share: draw.Percent(uint64(c.N), uint64(values.N-values.Null)),
-			Width: strconv.FormatFloat(float64(c.N)/float64(kinds[0].N)*100, 'f', 2, 64),
+			Width: float64(c.N) / float64(kinds[0].N) * 100,
 		})
 	}
 	if hidden := len(kinds) - len(s.Bars); hidden > 0 {
@@ -258,7 +222,7 @@ func (s *section) values() {
 func list(t *Tally) string {
 	counts := t.Counts()
 	if len(counts) == 1 && t.Other == 0 {
-		return clean(counts[0].Name)
+		return markup.Clean(counts[0].Name)
 	}
 	var parts []string
 	for i, c := range counts {
@@ -266,7 +230,7 @@ func list(t *Tally) string {
 			parts = append(parts, fmt.Sprintf("%d more kinds", len(counts)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s (%s)", clean(c.Name), thousands(c.N)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", markup.Clean(c.Name), thousands(c.N)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/draw/markup"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -686,7 +687,7 @@ func FuzzText(f *testing.F) {
 		before := parse(t, r)
 		r.Title, r.Source, r.Generator, r.Fields[0].Name, r.Chips[0].ID = "a", "b", "c", "d", "e"
 		n, m := len(before.all("", "")), len(parse(t, r).all("", ""))
-		if s != "" && s == clean(s) && strings.TrimSpace(s) != "" && n != m {
+		if s != "" && s == markup.Clean(s) && strings.TrimSpace(s) != "" && n != m {
 			t.Errorf("%d elements, %d with harmless names", n, m)
 		}
 	})

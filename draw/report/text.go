@@ -3,24 +3,18 @@ package report
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/draw/markup"
 )
 
+// Style is the style sheet. Pages about other things, such as jobs, take it and their numbers from here, so that all
+// pages of chaski look alike.
+//
 //go:embed style.css
-var styleText string
-
-// Pages about other things, such as jobs, take their style and their numbers from here, so that all pages of chaski
-// look alike.
-
-// Style returns the style sheet.
-func Style() template.CSS { return template.CSS(styleText) }
-
-// Clean makes any text one line that cannot make a page look different from its content.
-func Clean(s string) string { return clean(s) }
+var Style string
 
 // Bytes formats a number of bytes.
 func Bytes(n int64) string { return bytesText(n) }
@@ -28,26 +22,9 @@ func Bytes(n int64) string { return bytesText(n) }
 // Thousands formats a number with spaces between thousands.
 func Thousands(n int64) string { return thousands(n) }
 
-// clean makes text from a file one line of valid UTF-8, without control characters and without those that change
-// the direction of writing: a file name could otherwise make the page look different from its content.
-func clean(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "�")
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r < ' ' || r >= 0x7F && r < 0xA0 || r == 0x2028 || r == 0x2029:
-			return ' '
-		case r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // base returns the last two parts of a path.
 func base(s string) string {
-	s = clean(s)
+	s = markup.Clean(s)
 	i := strings.LastIndexByte(s, '/')
 	if i < 0 {
 		return s

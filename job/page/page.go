@@ -3,25 +3,17 @@ package page
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/draw/markup"
 	"github.com/chaski-eo/chaski/draw/report"
 	"github.com/chaski-eo/chaski/job"
 )
-
-//go:embed page.html
-var text string
-
-// page is the template. Its contextual escaping applies to all that runs wrote.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"style": report.Style, "clean": report.Clean}).
-	Parse(text))
 
 // Options have the title of a page.
 type Options struct {
@@ -40,27 +32,23 @@ func Write(w io.Writer, s *job.Status, o Options) error {
 	d.errors(s)
 	d.slowest(s)
 	d.hosts(s)
-	return page.Execute(w, d)
+	page := &markup.Page{Title: o.Title, Style: report.Style, Body: []markup.Part{d.part()}}
+	_, err := page.WriteTo(w)
+	return err
 }
 
 type document struct {
 	Options
 	Kind       string
-	Facts      []fact
-	States     []bar
-	Errors     []bar
+	Facts      []report.Fact
+	States     []report.Bar
+	Errors     []report.Bar
 	Failed     []job.Run
 	MoreFailed int
 	Slowest    []shard
 	Hosts      []host
 	MoreHosts  int
 }
-
-// fact is a number in the head of the page.
-type fact struct{ ID, Name, Value, Note string }
-
-// bar is a count, with its share of all.
-type bar struct{ Name, Count, Share, Width string }
 
 // shard is a row of the slowest shards.
 type shard struct {
@@ -77,30 +65,31 @@ type host struct {
 func number(n int) string { return report.Thousands(int64(n)) }
 
 func (d *document) facts(s *job.Status) {
-	d.Facts = []fact{
-		{"done", "Done", number(s.Done), fmt.Sprintf("of %s shards", number(s.Shards))},
-		{"failed", "Failed", number(len(s.Failed)), "shards whose last run ended with an error"},
-		{"left", "Left", number(len(s.Missing)), "shards without a result"},
-		{"items", "Items", report.Thousands(s.ItemsDone),
-			fmt.Sprintf("of %s; %s left out", report.Thousands(s.Items), report.Thousands(s.Skipped))},
+	d.Facts = []report.Fact{
+		{ID: "done", Name: "Done", Value: number(s.Done), Note: fmt.Sprintf("of %s shards", number(s.Shards))},
+		{ID: "failed", Name: "Failed", Value: number(len(s.Failed)), Note: "shards whose last run ended with an error"},
+		{ID: "left", Name: "Left", Value: number(len(s.Missing)), Note: "shards without a result"},
+		{ID: "items", Name: "Items", Value: report.Thousands(s.ItemsDone),
+			Note: fmt.Sprintf("of %s; %s left out", report.Thousands(s.Items), report.Thousands(s.Skipped))},
 	}
 	if s.ItemsRate > 0 {
-		d.Facts = append(d.Facts, fact{"rate", "Rate", draw.Number(s.ItemsRate),
-			"items a second since the first shard began"})
+		d.Facts = append(d.Facts, report.Fact{ID: "rate", Name: "Rate", Value: draw.Number(s.ItemsRate),
+			Note: "items a second since the first shard began"})
 	}
 	d.Facts = append(d.Facts,
-		fact{"read", "Read", report.Bytes(s.Read), "by the shards that are done"},
-		fact{"requests", "Requests", report.Thousands(s.Requests), "to stores and servers, and reads of local files"})
+		report.Fact{ID: "read", Name: "Read", Value: report.Bytes(s.Read), Note: "by the shards that are done"},
+		report.Fact{ID: "requests", Name: "Requests", Value: report.Thousands(s.Requests),
+			Note: "to stores and servers, and reads of local files"})
 	if s.Bytes > 0 {
-		d.Facts = append(d.Facts, fact{"bytes", "Bytes", report.Bytes(s.BytesDone),
-			"of the files, of " + report.Bytes(s.Bytes)})
+		d.Facts = append(d.Facts, report.Fact{ID: "bytes", Name: "Bytes", Value: report.Bytes(s.BytesDone),
+			Note: "of the files, of " + report.Bytes(s.Bytes)})
 	}
 }
 
 // newBar returns the bar of n of all.
-func newBar(name string, n, all int) bar {
-	return bar{name, number(n), draw.Percent(uint64(n), uint64(all)),
-		strconv.FormatFloat(100*float64(n)/float64(max(all, 1)), 'f', 2, 64)}
+func newBar(name string, n, all int) report.Bar {
+	return report.Bar{Name: name, Count: number(n), Share: draw.Percent(uint64(n), uint64(all)),
+		Width: 100 * float64(n) / float64(max(all, 1))}
 }
 
 func (d *document) states(s *job.Status) {
@@ -122,7 +111,7 @@ func (d *document) errors(s *job.Status) {
 			continue
 		}
 		// A record is from anyone, so that it may name any kind: the page lists no more than it has room for.
-		kind := report.Clean(cmp.Or(run.Kind, "network or system"))
+		kind := markup.Clean(cmp.Or(run.Kind, "network or system"))
 		if _, known := kinds[kind]; !known && len(kinds) >= maxRows {
 			kind = "other"
 		}
@@ -204,4 +193,43 @@ func (d *document) hosts(s *job.Status) {
 			rate(h.items, h.seconds)})
 	}
 	d.MoreHosts = len(names) - len(d.Hosts)
+}
+
+func (d *document) part() markup.Part {
+	return markup.El("main",
+		markup.El("header", markup.El("p", markup.Class("kicker"), markup.Text("Job report")),
+			markup.El("h1", markup.Text(d.Title)),
+			markup.El("dl", markup.Class("origin"), report.Entry("Kind", markup.Text(d.Kind))), report.Facts(d.Facts)),
+		list("shards", "Shards", report.Bars(d.States)),
+		markup.If(len(d.Errors) > 0, list("errors", "Errors by kind", report.Bars(d.Errors),
+			markup.Each(d.Failed, func(run job.Run) markup.Part {
+				return markup.El("div", markup.Class("warning"),
+					markup.El("p", markup.Textf("shard %d: %s", run.Shard, run.Error)))
+			}), more(d.MoreFailed, "failed shards"))),
+		markup.If(len(d.Slowest) > 0, list("slowest", "Slowest shards", report.Table("", []string{"Shard", "Seconds",
+			"Items", "Items a second", "Bytes read", "Requests", "Left out", "Host"},
+			markup.Each(d.Slowest, func(s shard) markup.Part {
+				return markup.Headed(strconv.Itoa(s.Shard), s.Seconds, s.Items, s.Rate, s.Read, s.Requests, s.Skipped, s.Host)
+			})))),
+		markup.If(len(d.Hosts) > 0, list("hosts", "Hosts", report.Table("", []string{"Host", "Done", "Failed", "Running",
+			"Items", "Bytes read", "Requests", "Seconds", "Items a second"},
+			markup.Each(d.Hosts, func(h host) markup.Part {
+				return markup.Headed(h.Name, h.Done, h.Failed, h.Running, h.Items, h.Read, h.Requests, h.Seconds, h.Rate)
+			})), more(d.MoreHosts, "hosts"))),
+		markup.El("footer", markup.Textf("%s. A shard that runs may also have been killed. Seconds are those of the last "+
+			"run of each shard.", d.Generator)))
+}
+
+// list returns a section with a title.
+func list(id, title string, parts ...markup.Part) markup.Part {
+	return markup.El("section", markup.Attr{Name: "id", Value: id}, markup.El("h2", markup.Text(title)),
+		markup.Parts(parts))
+}
+
+// more says how many things a list leaves out, if any.
+func more(n int, things string) markup.Part {
+	if n == 0 {
+		return nil
+	}
+	return markup.El("p", markup.Class("lead"), markup.Textf("%d more %s are not listed.", n, things))
 }

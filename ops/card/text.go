@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/draw/markup"
 )
 
 // section is a part of a card: paragraphs, then a list, then a table.
@@ -165,29 +166,25 @@ func paragraphs(text string) (out []string) {
 	return out
 }
 
-var pageTemplate = template.Must(template.New("card").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{{.Title}}</title><style>
-body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em;color:#222}
+// style is the style sheet of a card.
+const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;width:100%;font-size:.9em}td,th{text-align:left;padding:.25em .75em .25em 0;
-border-bottom:1px solid #ddd;vertical-align:top}h1,h2{line-height:1.2}
-</style></head><body>
-<h1>{{.Title}}</h1>
-{{range .About}}<p>{{.}}</p>
-{{end}}{{range .Sections}}<h2>{{.Title}}</h2>
-{{range .Text}}<p>{{.}}</p>
-{{end}}{{if .List}}<ul>{{range .List}}<li>{{.}}</li>{{end}}</ul>
-{{end}}{{if .Rows}}<table><tr>{{range .Head}}<th>{{.}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
-{{end}}</table>
-{{end}}{{end}}</body></html>
-`))
+border-bottom:1px solid #ddd;vertical-align:top}h1,h2{line-height:1.2}`
 
 // page returns one page of HTML that needs no other file.
 func page(c *Card) ([]byte, error) {
+	paragraph := func(text string) markup.Part { return markup.El("p", markup.Text(text)) }
+	body := []markup.Part{markup.El("h1", markup.Text(c.Heading())), markup.Each(paragraphs(c.Description), paragraph)}
+	for _, s := range c.sections() {
+		body = append(body, markup.El("h2", markup.Text(s.Title)), markup.Each(s.Text, paragraph),
+			markup.If(s.List != nil, markup.El("ul", markup.Each(s.List, func(item string) markup.Part {
+				return markup.El("li", markup.Text(item))
+			}))),
+			markup.If(s.Rows != nil, markup.El("table", markup.Row("th", s.Head...),
+				markup.Each(s.Rows, func(cells []string) markup.Part { return markup.Row("td", cells...) }))))
+	}
 	var b bytes.Buffer
-	err := pageTemplate.Execute(&b, map[string]any{"Title": c.Heading(), "About": paragraphs(c.Description),
-		"Sections": c.sections()})
+	_, err := (&markup.Page{Title: c.Heading(), Style: style, Body: body}).WriteTo(&b)
 	return b.Bytes(), err
 }
 

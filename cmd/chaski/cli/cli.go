@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -90,18 +91,22 @@ Exit codes:
   chaski cat --layout "y x b" --format npy chip.tif > chip.npy
   chaski index --format parquet -o train.parquet chips/
   chaski serve --root chips`,
-		Version:       env.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version, _ := cmd.Flags().GetBool("version"); version {
+				_, err := fmt.Fprintln(env.Out, cmd.Name(), env.Version)
+				return err
+			}
 			return console.Usagef("the command is missing")
 		},
 	}
+	// cobra's own flag of this name prints through a template: see package markup for what linking one costs.
+	root.Flags().BoolP("version", "v", false, "version for chaski")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(console.FlagError)
 	// cobra runs this once it has accepted the command line: see console.Started.
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {

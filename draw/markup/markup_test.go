@@ -1,0 +1,77 @@
+package markup_test
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/draw/markup"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+)
+
+// TestTextStaysText writes any text between tags and into an attribute. An HTML parser must find it there again, and
+// the elements of the page and no others.
+func TestTextStaysText(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"<script>", "</p>", "</title>", "</style>", "\"", "'", "&lt;", "&", "<!--",
+		"-->", "]]>", "a", " ", "\x00", "\u202e", "\xff", "é", "\n", "{{", "`", "=", "onload=x"})
+	rapid.Check(t, func(rt *rapid.T) {
+		hostile := strings.Join(rapid.SliceOf(rapid.OneOf(piece, rapid.String())).Draw(rt, "text"), "")
+		page := markup.Page{Title: hostile, Style: "p{color:red}", Body: []markup.Part{
+			markup.El("p", markup.Attr{Name: "title", Value: hostile}, markup.Text(hostile)),
+			markup.El("table", markup.Headed(hostile, hostile))}}
+		var b strings.Builder
+		if _, err := page.WriteTo(&b); err != nil {
+			rt.Fatal(err)
+		}
+		root, err := html.Parse(strings.NewReader(b.String()))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want, tags := markup.Clean(hostile), []string{}
+		for n := range root.Descendants() {
+			if n.Type == html.CommentNode {
+				rt.Fatalf("the page has a comment: %q", n.Data)
+			}
+			if n.Type != html.ElementNode {
+				continue
+			}
+			tags = append(tags, n.Data)
+			switch n.Data {
+			case "title", "p", "th", "td":
+				if got := words(n); got != want {
+					rt.Fatalf("<%s>: got %q, want %q", n.Data, got, want)
+				}
+			}
+			if n.Data == "p" && (len(n.Attr) != 1 || n.Attr[0].Val != want) {
+				rt.Fatalf("attributes: got %q, want title=%q alone", n.Attr, want)
+			}
+		}
+		const all = "html head meta meta meta meta title style body p table tbody tr th td"
+		if got := strings.Join(tags, " "); got != all {
+			rt.Fatalf("elements: got %s, want %s", got, all)
+		}
+	})
+}
+
+func words(n *html.Node) string {
+	if n.FirstChild == nil {
+		return ""
+	}
+	return n.FirstChild.Data
+}
+
+// TestNothing checks that parts which are not there leave no trace.
+func TestNothing(t *testing.T) {
+	var absent *markup.Element
+	page := markup.Page{Body: []markup.Part{nil, absent, markup.If(false, markup.Text("x")), markup.Some("b", ""),
+		markup.Parts{nil}}}
+	var b strings.Builder
+	if _, err := page.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "<body></body>") {
+		t.Errorf("got %q, want an empty body", b.String())
+	}
+}
