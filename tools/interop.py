@@ -63,7 +63,7 @@ NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 # The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
-TAGS = "netgo,osusergo,disable_grpc_modules,grpcnotrace,soak"
+TAGS = "netgo,osusergo,grpcnotrace,soak"
 # Only chaski-full reads shapes in GeoPackage, by a tag. All that imports their package would be
 # compiled again, so that nothing else is tested with it.
 SHAPES, WITH_SHAPES = "./vector", TAGS + ",geopackage"

@@ -7,12 +7,11 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 
-	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
-	"gocloud.dev/blob/gcsblob"
-	"gocloud.dev/gcp"
-	"google.golang.org/api/googleapi"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
 
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
@@ -30,88 +29,102 @@ type Options struct {
 // New returns the driver.
 func New(o Options) blobsource.Driver {
 	o.Anonymous = o.Anonymous || blobsource.Unsigned("GS_NO_SIGN_REQUEST")
-	if os.Getenv("STORAGE_EMULATOR_HOST") != "" {
+	base := "https://storage.googleapis.com"
+	if emulator := os.Getenv("STORAGE_EMULATOR_HOST"); emulator != "" {
+		if base = strings.TrimSuffix(emulator, "/"); !strings.Contains(base, "://") {
+			base = "http://" + base
+		}
 		o.Anonymous = true
 	}
-	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
+	return &store{o: o, base: base, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
 }
 
-type driver struct {
+type store struct {
 	o         Options
+	base      string // scheme and host of the store
 	transport *http.Transport
 }
 
+// scope is the permission to ask for: what the account may do in the store decides.
+const scope = "https://www.googleapis.com/auth/cloud-platform"
+
 // Bucket implements blobsource.Driver.
-func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
-	client := gcp.NewAnonymousHTTPClient(d.transport)
+func (d *store) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
+	b := &bucket{name: name, base: d.base, wait: firstWait, client: &http.Client{Transport: d.transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // a store has no reason to redirect to another host
+		}}}
 	if !d.o.Anonymous {
-		creds, err := gcp.DefaultCredentials(ctx)
+		// The credentials are renewed long after this call, and its context, have ended.
+		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), scope)
 		if err != nil {
 			return nil, remote.Fail(remote.Denied, err)
 		}
-		if client, err = gcp.NewHTTPClient(d.transport, gcp.CredentialsTokenSource(creds)); err != nil {
-			return nil, remote.Fail(remote.Denied, err)
+		if domain, err := found.GetUniverseDomain(); err == nil { // else the public one
+			b.base = "https://storage." + domain
 		}
+		b.client.Transport = &oauth2.Transport{Base: d.transport, Source: found.TokenSource}
 	}
-	return gcsblob.OpenBucket(ctx, client, name, nil)
+	return blob.NewBucket(b), nil
 }
 
 // Condition implements blobsource.Driver.
-func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
-	var h **storage.ObjectHandle
-	if !as(&h) {
-		return nil
-	}
-	*h = (*h).Retryer(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
-	if g, err := strconv.ParseInt(tag.ETag, 10, 64); err == nil && g > 0 {
-		*h = (*h).If(storage.Conditions{GenerationMatch: g})
+func (d *store) Condition(as func(any) bool, tag remote.Tag) error {
+	var req *http.Request
+	if g, err := strconv.ParseInt(tag.ETag, 10, 64); err == nil && g > 0 && as(&req) {
+		req.Header.Set("X-Goog-If-Generation-Match", tag.ETag)
 	}
 	return nil
 }
 
 // Answer implements blobsource.Driver.
-func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
-	var out *storage.Reader
-	if !r.As(&out) {
+func (d *store) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
+	var resp *http.Response
+	if !r.As(&resp) {
 		return nil, remote.Fail(remote.Refused, errors.New("the response is not from GCS"))
 	}
-	attrs := out.Attrs
-	if attrs.Decompressed || attrs.ContentEncoding == "gzip" {
+	h := resp.Header
+	if h.Get("X-Goog-Stored-Content-Encoding") == "gzip" || h.Get("Content-Encoding") == "gzip" {
 		return nil, remote.Fail(remote.Refused,
 			errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
 	}
-	n := out.Remain()
-	if attrs.StartOffset != asked.Off || n > asked.Len {
-		return nil, remote.Fail(remote.Transient, errors.New("the response has another range than the requested one"))
+	answer, err := remote.Check(asked, resp.StatusCode, h.Get("Content-Range"), resp.ContentLength)
+	if err != nil {
+		return nil, err
 	}
-	answer := &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: n}, Size: attrs.Size}
-	answer.Tag.Modified = attrs.LastModified
-	if attrs.Generation > 0 {
-		answer.Tag.ETag = strconv.FormatInt(attrs.Generation, 10)
-	}
+	answer.Tag.Modified, _ = http.ParseTime(h.Get("Last-Modified")) // not known if it is missing
+	answer.Tag.ETag = generation(h.Get("X-Goog-Generation"))
 	return answer, nil
 }
 
-// ETag implements blobsource.Driver.
-func (d *driver) ETag(o *blob.ListObject) string {
-	var x storage.ObjectAttrs
-	if !o.As(&x) || x.Generation <= 0 {
+// generation returns a generation if it is one, or "".
+func generation(text string) string {
+	if g, err := strconv.ParseInt(text, 10, 64); err != nil || g <= 0 {
 		return ""
 	}
-	return strconv.FormatInt(x.Generation, 10)
+	return text
+}
+
+// ETag implements blobsource.Driver.
+func (d *store) ETag(o *blob.ListObject) string {
+	var listed *object
+	if !o.As(&listed) {
+		return ""
+	}
+	return generation(strconv.FormatInt(listed.Generation, 10))
 }
 
 // Status implements blobsource.Driver.
-func (d *driver) Status(err error) (int, http.Header) {
-	var ge *googleapi.Error
-	if errors.As(err, &ge) {
-		return ge.Code, ge.Header
+func (d *store) Status(err error) (int, http.Header) {
+	var status *statusError
+	if errors.As(err, &status) {
+		return status.code, status.header
 	}
 	return 0, nil
 }
 
 // Close implements blobsource.Driver.
-func (d *driver) Close() error {
+func (d *store) Close() error {
 	d.transport.CloseIdleConnections()
 	return nil
 }

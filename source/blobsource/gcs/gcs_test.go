@@ -13,8 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The SDK's tracing library starts a goroutine when it is imported.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
+	goleak.VerifyTestMain(m)
 }
 
 func TestReads(t *testing.T) {
@@ -23,7 +22,6 @@ func TestReads(t *testing.T) {
 	defer func() { http.DefaultTransport = real }()
 	drivertest.Reads(t, "gs", "/chips/dir/a.tif", func(host string, n *netsim.Network) blobsource.Driver {
 		os.Setenv("STORAGE_EMULATOR_HOST", host)
-		// Beside an emulator the SDK leaves out the driver's transport.
 		other := real.(*http.Transport).Clone()
 		other.Proxy, other.DialContext = nil, n.DialContext
 		http.DefaultTransport = other
