@@ -73,11 +73,12 @@ func newDocument(r *Report) *document {
 		d.Facts = append(d.Facts, Fact{Name: "Size", Value: bytesText(bytes), Note: bytesText(decoded) + " decoded"})
 	}
 	if stored > 0 {
-		d.Facts = append(d.Facts, Fact{Name: "Compression", Value: strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2,
-			64) + " ×", Note: "decoded to stored pixels"})
+		ratio := strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2, 64)
+		d.Facts = append(d.Facts, Fact{Name: "Compression", Value: ratio + " ×", Note: "decoded to stored pixels"})
 	}
 	if total > 0 {
-		d.Facts = append(d.Facts, Fact{Name: "Valid pixels", Value: draw.Percent(valid, total), Note: "neither nodata, NaN nor infinite"})
+		d.Facts = append(d.Facts, Fact{Name: "Valid pixels", Value: draw.Percent(valid, total),
+			Note: "neither nodata, NaN nor infinite"})
 	}
 	d.footprints()
 	d.ChipNote = d.chipNote()

@@ -64,7 +64,8 @@ func Bars(bars []Bar) markup.Part {
 		}
 		return markup.El("div", class("bar"), markup.Attr{Name: "data-name", Value: b.Name},
 			markup.El("span", class("name"), swatch, text(b.Name)),
-			markup.El("span", class("track"), markup.El("span", class("fill"), markup.Attr{Name: "style", Value: style})),
+			markup.El("span", class("track"),
+				markup.El("span", class("fill"), markup.Attr{Name: "style", Value: style})),
 			span("count", b.Count), span("share", b.Share))
 	}))
 }
@@ -110,8 +111,8 @@ func (d *document) chips() part {
 		note = " " + d.ChipNote + "."
 	}
 	return markup.El("section", markup.Attr{Name: "id", Value: "chips"}, markup.El("h2", text("Samples")),
-		markup.El("p", class("lead"), markup.Textf("The first %d of the order with seed %d.%s Pixels without data are chequered.",
-			len(d.Chips), d.Seed, note)),
+		markup.El("p", class("lead"), markup.Textf("The first %d of the order with seed %d.%s Pixels without data are "+
+			"chequered.", len(d.Chips), d.Seed, note)),
 		markup.El("div", class("chips c"+strconv.Itoa(d.Columns)), markup.Each(d.Chips, chip)))
 }
 
@@ -141,7 +142,8 @@ func framed(p Picture) part {
 		names += " mask"
 	}
 	return markup.El("span", class("frame"), markup.El("img", markup.PNG(p.PNG),
-		markup.Attr{Name: "width", Value: strconv.Itoa(p.Width)}, markup.Attr{Name: "height", Value: strconv.Itoa(p.Height)},
+		markup.Attr{Name: "width", Value: strconv.Itoa(p.Width)},
+		markup.Attr{Name: "height", Value: strconv.Itoa(p.Height)},
 		markup.Attr{Name: "alt", Value: p.Field}, class(names),
 		markup.If(p.Window != "", markup.Attr{Name: "title", Value: p.Window})))
 }
@@ -160,7 +162,8 @@ var bandColumns = []string{"Band", "Valid", "nodata", "NaN", "Inf", "Mean", "Std
 
 func (s *section) part() part {
 	rows := markup.Each(s.Rows, func(r bandRow) part {
-		return markup.Headed(r.Name, r.Count, r.NoData, r.NaN, r.Inf, r.Mean, r.Std, r.Min, r.Low, r.Median, r.High, r.Max)
+		return markup.Headed(r.Name, r.Count, r.NoData, r.NaN, r.Inf, r.Mean, r.Std, r.Min, r.Low, r.Median, r.High,
+			r.Max)
 	})
 	var more part
 	if s.MoreBands > 0 {

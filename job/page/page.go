@@ -209,14 +209,16 @@ func (d *document) part() markup.Part {
 		markup.If(len(d.Slowest) > 0, list("slowest", "Slowest shards", report.Table("", []string{"Shard", "Seconds",
 			"Items", "Items a second", "Bytes read", "Requests", "Left out", "Host"},
 			markup.Each(d.Slowest, func(s shard) markup.Part {
-				return markup.Headed(strconv.Itoa(s.Shard), s.Seconds, s.Items, s.Rate, s.Read, s.Requests, s.Skipped, s.Host)
+				return markup.Headed(strconv.Itoa(s.Shard), s.Seconds, s.Items, s.Rate, s.Read, s.Requests, s.Skipped,
+					s.Host)
 			})))),
-		markup.If(len(d.Hosts) > 0, list("hosts", "Hosts", report.Table("", []string{"Host", "Done", "Failed", "Running",
-			"Items", "Bytes read", "Requests", "Seconds", "Items a second"},
+		markup.If(len(d.Hosts) > 0, list("hosts", "Hosts", report.Table("", []string{"Host", "Done", "Failed",
+			"Running", "Items", "Bytes read", "Requests", "Seconds", "Items a second"},
 			markup.Each(d.Hosts, func(h host) markup.Part {
-				return markup.Headed(h.Name, h.Done, h.Failed, h.Running, h.Items, h.Read, h.Requests, h.Seconds, h.Rate)
+				return markup.Headed(h.Name, h.Done, h.Failed, h.Running, h.Items, h.Read, h.Requests, h.Seconds,
+					h.Rate)
 			})), more(d.MoreHosts, "hosts"))),
-		markup.El("footer", markup.Textf("%s. A shard that runs may also have been killed. Seconds are those of the last "+
+		markup.El("footer", markup.Textf("%s. A shard that runs may also have been killed. Seconds are of the last "+
 			"run of each shard.", d.Generator)))
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// bucket implements driver.Bucket by HTTP requests: objects are read through the XML API of Cloud Storage, which Google's
-// own client uses for that too, and listed, described and written through the JSON API (Cloud Storage documentation,
-// "XML API overview" and "JSON API overview"). Google's client would link gRPC's control plane, OpenTelemetry and a
-// monitoring service into the command: 4 MB.
+// bucket implements driver.Bucket by HTTP requests: objects are read through the XML API of Cloud Storage, as Google's
+// own client reads them, and listed, described and written through the JSON API (Cloud Storage documentation, "XML API
+// overview" and "JSON API overview"). Google's client would link gRPC's control plane, OpenTelemetry and a monitoring
+// service into the command: 4 MB.
 type bucket struct {
 	client *http.Client
 	base   string // scheme and host

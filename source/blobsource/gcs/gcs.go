@@ -36,7 +36,8 @@ func New(o Options) blobsource.Driver {
 		}
 		o.Anonymous = true
 	}
-	return &store{o: o, base: base, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	return &store{o: o, base: base, transport: blobsource.Tune(transport, o.Connections)}
 }
 
 type store struct {
