@@ -287,6 +287,10 @@ peers: build ## side by side with other loaders, into .peers/report; hours, see 
 bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, in about a minute
 	@$(or $(PYTHON),python3) tools/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
+.PHONY: site
+site: build-default ## .site: the documentation as a site, with the references of Python and of the command; strict
+	tools/site.sh $(PYTHON)
+
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers .wheel python/THIRD-PARTY-NOTICES.txt
+	rm -rf bin dist .demo .peers .wheel .site .site-env python/THIRD-PARTY-NOTICES.txt

@@ -32,6 +32,7 @@ compile requirements-torch.txt -c "$tmp/all.txt" --override "$tmp/cpu.txt" requi
 echo 'torch; python_version < "3"' >"$tmp/without.txt"
 compile requirements-dev.txt -c "$tmp/all.txt" --override "$tmp/without.txt" requirements-dev.in
 compile requirements-build.txt -c "$tmp/all.txt" requirements-build.in
-for f in requirements requirements-torch requirements-dev requirements-build; do
+compile requirements-site.txt requirements-site.in # in an environment of its own
+for f in requirements requirements-torch requirements-dev requirements-build requirements-site; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done

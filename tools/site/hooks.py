@@ -1,0 +1,105 @@
+"""Hooks of mkdocs: pages that do not lie in docs/, and links out of it.
+
+The site has pages of the repository's root, a page with the help of all commands, and one with the
+public names of the Python package. Links to other files of the repository lead to its address.
+"""
+
+import posixpath
+import re
+import subprocess
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The pages of the site that are other files of the repository.
+PAGES = {
+    "index.md": "README.md",
+    "guides.md": "docs/README.md",
+    "policies/compatibility.md": "COMPATIBILITY.md",
+    "policies/changelog.md": "CHANGELOG.md",
+    "policies/contributing.md": "CONTRIBUTING.md",
+    "policies/security.md": "SECURITY.md",
+    "policies/conduct.md": "CODE_OF_CONDUCT.md",
+}
+PUBLIC = [
+    "chaski",
+    "chaski.torch",
+    "chaski.taco",
+    "chaski.rumi",
+    "chaski.jobs",
+    "chaski.order",
+    "chaski.errors",
+]
+LINK = re.compile(r"(\]\()([^()\s]+)(\))")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Lists the pages of a folder where the navigation names the folder."""
+    for section in config.nav or []:
+        for items in section.values():
+            for item in items:
+                if isinstance(item, dict):
+                    for title, folder in item.items():
+                        names = sorted(p.name for p in (ROOT / "docs" / folder).glob("*.md"))
+                        names.sort(key=lambda name: name != "README.md")
+                        item[title] = [folder + name for name in names]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are not in docs/."""
+    home = files.get_file_from_path("README.md")
+    if home is not None:
+        files.remove(home)
+    for name, path in PAGES.items():
+        files.append(File.generated(config, name, content=(ROOT / path).read_text()))
+    files.append(File.generated(config, "reference/command.md", content=command_page()))
+    python = "# Python\n\n" + "\n\n".join(f"::: {name}" for name in PUBLIC)
+    files.append(File.generated(config, "reference/python.md", content=python + "\n"))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrites the links of a page: they hold in the repository, and must hold on the site."""
+    name = page.file.src_uri
+    source = PAGES.get(name, "docs/" + name)
+    here = {path: uri for uri, path in PAGES.items()}
+
+    def rewrite(match: re.Match[str]) -> str:
+        path, mark, anchor = match[2].partition("#")
+        if not path or "://" in path or path.startswith("mailto:"):
+            return match[0]
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+        on_site = target in here or target.startswith("docs/")
+        uri = here.get(target) or target.removeprefix("docs/")
+        file = files.get_file_from_path(uri) if on_site else None
+        if file is None or file.inclusion.is_excluded():
+            if not (ROOT / target).exists():
+                return match[0]  # mkdocs reports it
+            kind = "tree" if (ROOT / target).is_dir() else "blob"
+            return f"{match[1]}{config.repo_url}/{kind}/main/{target}{mark}{anchor}{match[3]}"
+        link = posixpath.relpath(uri, posixpath.dirname(name) or ".")
+        return f"{match[1]}{link}{mark}{anchor}{match[3]}"
+
+    parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
+
+
+def command_page() -> str:
+    """Returns the page with the help of all commands, from the command itself."""
+    lines = ["# Command line", ""]
+    todo: list[list[str]] = [[]]
+    while todo:
+        words = todo.pop(0)
+        line = [ROOT / "bin/chaski", *words, "--help"]
+        text = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+        title = " ".join(["chaski", *words])
+        lines += [f"## {title}", "", "```text", text.rstrip(), "```", ""]
+        listed = re.search(r"^Available Commands:\n((?:  .*\n)+)", text, re.MULTILINE)
+        names = [line.split()[0] for line in listed[1].splitlines()] if listed else []
+        todo = [[*words, name] for name in names if name not in ("help", "completion")] + todo
+    return "\n".join(lines)
