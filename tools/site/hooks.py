@@ -81,7 +81,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             if not (ROOT / target).exists():
                 return match[0]  # mkdocs reports it
             kind = "tree" if (ROOT / target).is_dir() else "blob"
-            return f"{match[1]}{config.repo_url}/{kind}/main/{target}{mark}{anchor}{match[3]}"
+            base = f"{config.extra['repository']}/{kind}/main/{target}"
+            return f"{match[1]}{base}{mark}{anchor}{match[3]}"
         link = posixpath.relpath(uri, posixpath.dirname(name) or ".")
         return f"{match[1]}{link}{mark}{anchor}{match[3]}"
 
