@@ -138,6 +138,7 @@ func (p *dryRun) memory() error {
 type stepPlan struct {
 	step int64
 	rows []dryrun.Row
+	err  error
 	done chan struct{}
 }
 
@@ -164,16 +165,16 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 		return nil
 	})
 	for range workers {
-		group.Go(crash.Guard(func() error {
+		group.Go(func() error {
 			for sp := range jobs {
-				var err error
-				if sp.rows, err = p.planStep(ctx, sp.step); err != nil {
+				sp.err = crash.Call(func() (err error) {
+					sp.rows, err = p.planStep(ctx, sp.step)
 					return err
-				}
+				})
 				close(sp.done)
 			}
 			return nil
-		}))
+		})
 	}
 	group.Go(crash.Guard(func() error {
 		for sp := range ordered {
@@ -181,6 +182,9 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 			case <-sp.done:
 			case <-ctx.Done():
 				return ctx.Err()
+			}
+			if sp.err != nil { // of the first step, not the first in time
+				return sp.err
 			}
 			if err := p.step(ctx, sp); err != nil {
 				return err

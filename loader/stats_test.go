@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -105,4 +106,21 @@ func TestStatsOfBadSamples(t *testing.T) {
 		t.Errorf("%d samples skipped", skipped)
 	}
 	checkStats(t, tab, got, 4)
+}
+
+// TestStatsFirstFault promises the error of the first bad sample, whichever worker is faster.
+func TestStatsFirstFault(t *testing.T) {
+	tab := chips(22, 24)
+	for row := int64(5); row < tab.rows; row++ {
+		ranges := tab.assets[[2]int64{0, row}].index.Ranges
+		ranges[0].Len-- // a raw chunk that is short
+	}
+	sp := Spec{Source: "memory", Fields: chipFields, BatchSize: 1}.WithDefaults()
+	for range 20 {
+		o := Options{Workers: 8, Opener: tab}.WithDefaults()
+		_, err := survey.Measure(context.Background(), sp, o, tab, nil, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "sample 5: ") {
+			t.Fatalf("error %v, want that of sample 5", err)
+		}
+	}
 }

@@ -3,18 +3,19 @@ package tiff
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -294,47 +295,35 @@ func compress(layers []layer, o *TOGOptions) error {
 		jobs = append(jobs, job{p, i})
 		return nil
 	})
-	var g errgroup.Group
-	// mu guards next and done, and ensures that Progress is called by one goroutine at a time, with done
-	// rising.
+	// mu guards done, and ensures that Progress is called by one goroutine at a time, with done rising.
 	var mu sync.Mutex
-	var next, done int
-	take := func() int {
+	done := 0
+	finish := func() error {
 		mu.Lock()
 		defer mu.Unlock()
-		next++
-		return next - 1
+		if done++; o.Progress == nil {
+			return nil
+		}
+		return o.Progress(done, len(jobs))
 	}
-	finish := func() (err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if done++; o.Progress != nil {
-			if err = o.Progress(done, len(jobs)); err != nil {
-				next = len(jobs) // so that the other workers stop too
+	work := func(_ context.Context, _ int, mine iter.Seq[job]) error {
+		c := compressor{level: o.Level, row: make([]byte, o.Tile*o.DType.Size())}
+		for j := range mine {
+			tile, err := c.tile(j.p, j.i)
+			if err != nil {
+				return err
+			}
+			if int64(len(tile)) > math.MaxUint32 {
+				return fmt.Errorf("tog: tile %d of %d bytes", j.i, len(tile))
+			}
+			j.p.tiles[j.i] = tile
+			if err := finish(); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	}
-	for range max(1, min(o.Workers, len(jobs))) {
-		g.Go(crash.Guard(func() error {
-			c := compressor{level: o.Level, row: make([]byte, o.Tile*o.DType.Size())}
-			for k := take(); k < len(jobs); k = take() {
-				part, i := jobs[k].p, jobs[k].i
-				var err error
-				if part.tiles[i], err = c.tile(part, i); err != nil {
-					return err
-				}
-				if int64(len(part.tiles[i])) > math.MaxUint32 {
-					return fmt.Errorf("tog: tile %d of %d bytes", i, len(part.tiles[i]))
-				}
-				if err := finish(); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-	}
-	return g.Wait()
+	return each.Share(context.Background(), slices.Values(jobs), min(o.Workers, len(jobs)), work)
 }
 
 // compressor is the memory of one worker.

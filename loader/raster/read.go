@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/pages"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -507,39 +507,29 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		return q.out, q.parallel(ctx, readers)
 	}
 	// A chip is decoded in less time than it takes to hand it to another goroutine and to wait for that.
-	return q.out, q.withReader(ctx, func(r *pixels.Reader) error {
-		return q.cut(ctx, func(p piece) error { return q.read(ctx, r, p) })
-	})
+	return q.out, q.decode(ctx, q.pieces())
 }
 
 // parallel decodes the pieces with several readers.
 func (q *readPlan) parallel(ctx context.Context, readers int) error {
-	group, ctx := errgroup.WithContext(ctx)
-	pieces := make(chan piece)
-	group.Go(crash.Guard(func() error {
-		defer close(pieces)
-		return q.cut(ctx, func(p piece) error {
-			select {
-			case pieces <- p:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
+	return each.Share(ctx, q.pieces(), readers, func(ctx context.Context, _ int, pieces iter.Seq[piece]) error {
+		return q.decode(ctx, pieces)
+	})
+}
+
+// decode decodes pieces with one reader.
+func (q *readPlan) decode(ctx context.Context, pieces iter.Seq[piece]) error {
+	return q.withReader(ctx, func(r *pixels.Reader) error {
+		for p := range pieces {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-		})
-	}))
-	for range readers {
-		group.Go(func() error {
-			return q.withReader(ctx, func(r *pixels.Reader) error {
-				for p := range pieces {
-					if err := q.read(ctx, r, p); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
-	}
-	return group.Wait()
+			if err := q.read(ctx, r, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // withReader lends do a reader.
@@ -599,28 +589,25 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 	return a.Index.Validate(file.Size(), q.options.MaxChunkBytes)
 }
 
-// cut calls do for the pieces of all assets.
-func (q *readPlan) cut(ctx context.Context, do func(p piece) error) error {
-	for n, asset := range q.assets {
-		box := pixels.Inside(q.window(n), asset.Index.Height, asset.Index.Width)
-		for y := box.Y0; y < box.Y1; {
-			b := box
-			b.Y0 = y
-			// A piece ends with a row of chunks, so that no two threads decode the same chunk.
-			if q.threads > 1 {
-				b.Y1 = min((y/asset.Index.ChunkH+1)*asset.Index.ChunkH, box.Y1)
+// pieces returns the pieces of all assets, in their order.
+func (q *readPlan) pieces() iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for n, asset := range q.assets {
+			box := pixels.Inside(q.window(n), asset.Index.Height, asset.Index.Width)
+			for y := box.Y0; y < box.Y1; {
+				b := box
+				b.Y0 = y
+				// A piece ends with a row of chunks, so that no two threads decode the same chunk.
+				if q.threads > 1 {
+					b.Y1 = min((y/asset.Index.ChunkH+1)*asset.Index.ChunkH, box.Y1)
+				}
+				if !yield(piece{n, b}) {
+					return
+				}
+				y = b.Y1
 			}
-			err := ctx.Err()
-			if err == nil {
-				err = do(piece{n, b})
-			}
-			if err != nil {
-				return err
-			}
-			y = b.Y1
 		}
 	}
-	return nil
 }
 
 // read decodes a piece into the result.

@@ -15,18 +15,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -272,39 +270,33 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 		return err
 	}
 	frames := make([][]byte, tiler.Len())
-	group, gctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
 	var mu sync.Mutex
 	done := 0
-	for range min(o.Workers, len(frames)) {
-		group.Go(crash.Guard(func() error {
-			enc, err := o.encoder()
-			if err != nil {
+	compressed := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; o.Progress != nil {
+			o.Progress(done, len(frames))
+		}
+	}
+	work := func(_ context.Context, _ int, numbers iter.Seq[int64]) error {
+		enc, err := o.encoder()
+		if err != nil {
+			return err
+		}
+		var tile []byte
+		for n := range numbers {
+			i := int(n)
+			tile = tiler.AppendTile(tile[:0], i)
+			if frames[i], err = encode(enc, tile, l.DType, &tiler.Cuts, i); err != nil {
 				return err
 			}
-			var tile []byte
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(frames) {
-					return nil
-				}
-				if err := gctx.Err(); err != nil {
-					return err
-				}
-				tile = tiler.AppendTile(tile[:0], i)
-				if frames[i], err = encode(enc, tile, l.DType, &tiler.Cuts, i); err != nil {
-					return err
-				}
-				if o.Progress != nil {
-					mu.Lock()
-					done++
-					o.Progress(done, len(frames))
-					mu.Unlock()
-				}
-			}
-		}))
+			compressed()
+		}
+		return nil
 	}
-	if err := group.Wait(); err != nil {
+	frameNumbers := each.Numbers(int64(len(frames)))
+	if err := each.Share(ctx, frameNumbers, min(o.Workers, len(frames)), work); err != nil {
 		return err
 	}
 	_, err = rumi.Write(w, frames, l)

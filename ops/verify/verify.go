@@ -11,17 +11,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/geozl"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -112,31 +112,16 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 func files(ctx context.Context, files []File, o Options) (*Report, error) {
 	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
 	v.total = len(files)
-	group, gctx := errgroup.WithContext(ctx)
-	jobs := make(chan int)
-	group.Go(func() error {
-		defer close(jobs)
-		for i := range files {
-			select {
-			case jobs <- i:
-			case <-gctx.Done():
-				return gctx.Err()
+	work := func(ctx context.Context, _ int, numbers iter.Seq[int64]) error {
+		w := newWorker(v)
+		for i := range numbers {
+			if err := w.file(ctx, int(i), files[i].Path); err != nil {
+				return err
 			}
 		}
 		return nil
-	})
-	for range o.Workers {
-		group.Go(func() error {
-			w := newWorker(v)
-			for i := range jobs {
-				if err := w.file(gctx, i, files[i].Path); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := each.Share(ctx, each.Numbers(int64(len(files))), o.Workers, work); err != nil {
 		return nil, err
 	}
 	return v.report(), nil

@@ -9,10 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -331,23 +329,15 @@ func (d *Dataset) deepen(ctx context.Context, k int) error {
 }
 
 func (d *Dataset) concat(ctx context.Context, k int) error {
-	parts, errs, bases := make([]*tables.Table, len(d.parts)), make([]error, len(d.parts)), make([]int, len(d.parts)+1)
-	var g errgroup.Group
-	g.SetLimit(openAtOnce)
-	for i, container := range d.parts {
-		if k >= container.Levels() { // a Tortilla without samples at this level
-			continue
+	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
+	err := each.Of(ctx, int64(len(parts)), openAtOnce, func(ctx context.Context, i int64) (err error) {
+		if k < d.parts[i].Levels() { // else a Tortilla without samples at this level
+			parts[i], err = d.parts[i].Table(ctx, k)
 		}
-		g.Go(func() error {
-			errs[i] = crash.Call(func() (err error) {
-				parts[i], err = container.Table(ctx, k)
-				return err
-			})
-			return errs[i]
-		})
-	}
-	if g.Wait() != nil {
-		return firstOf(errs)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	for i, tbl := range parts {
 		bases[i+1] = bases[i]

@@ -9,10 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -267,42 +265,23 @@ const openAtOnce = 8
 // open opens paths and returns the containers of each. Files that a TACOLLECTION.json lists
 // (listed) cannot be TACOLLECTION.json files themselves: they could list each other without end.
 func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([][]model.Container, error) {
-	parts, errs := make([][]model.Container, len(paths)), make([]error, len(paths))
-	var g errgroup.Group
-	g.SetLimit(openAtOnce)
-	for i, p := range paths {
-		g.Go(func() error {
-			errs[i] = crash.Call(func() (err error) {
-				parts[i], err = d.openOne(ctx, p, o, listed)
-				return err
-			})
-			return errs[i]
-		})
-	}
-	failed := g.Wait() != nil
-	if !failed {
+	parts := make([][]model.Container, len(paths))
+	err := each.Of(ctx, int64(len(paths)), openAtOnce, func(ctx context.Context, i int64) (err error) {
+		parts[i], err = d.openOne(ctx, paths[i], o, listed)
+		return err
+	})
+	if err == nil {
 		return parts, nil
 	}
 	for _, c := range slices.Concat(parts...) {
-		errs = append(errs, c.Close())
+		_ = c.Close() // it was only read, and err says more
 	}
-	return nil, firstOf(errs)
+	return nil, err
 }
 
 // flat joins the containers of several paths.
 func flat(parts [][]model.Container, err error) ([]model.Container, error) {
 	return slices.Concat(parts...), err
-}
-
-// firstOf returns the error of the first path, so that the message does not depend on the order of
-// goroutines.
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // openOne opens one path, which may stand for several containers.

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 )
 
 // Open reads the schema of the array in a directory, and the footers of its fragments. Faults name
@@ -100,29 +98,20 @@ func (l *listing) hasOthers(other *listing) bool {
 // openAll opens the fragments of a listing. missing is true if a directory that is named like a
 // fragment is not one.
 func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
-	fragments, errs := make([]*Fragment, len(l.fragments)), make([]error, len(l.fragments))
-	var g errgroup.Group
-	g.SetLimit(maxOpens)
-	for i, fragmentDir := range l.fragments {
-		if fragmentDir.bad == nil && !a.counts(fragmentDir.from, fragmentDir.to, fragmentDir.version) {
-			continue
+	fragments := make([]*Fragment, len(l.fragments))
+	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.from, f.to, f.version) }
+	err = each.Of(ctx, int64(len(fragments)), maxOpens, func(ctx context.Context, i int64) (err error) {
+		if chosen(&l.fragments[i]) {
+			fragments[i], err = a.readFragment(ctx, l.fragments[i])
 		}
-		g.Go(func() error {
-			errs[i] = crash.Call(func() (err error) {
-				fragments[i], err = a.readFragment(ctx, fragmentDir)
-				return err
-			})
-			return nil
-		})
+		return err
+	})
+	if err != nil {
+		return false, err
 	}
-	_ = g.Wait()
-	for i, err := range errs {
-		fragmentDir := &l.fragments[i]
-		if err != nil {
-			return false, err
-		}
-		missing = missing || fragments[i] == nil && fragmentDir.bad == nil && a.counts(fragmentDir.from, fragmentDir.to,
-			fragmentDir.version)
+	for i := range fragments {
+		f := &l.fragments[i]
+		missing = missing || fragments[i] == nil && f.bad == nil && chosen(f)
 	}
 	fragments = slices.DeleteFunc(fragments, func(f *Fragment) bool { return f == nil || f.NonEmpty == nil })
 	a.Fragments, a.Hidden = a.hide(fragments, l.vacuums)

@@ -18,11 +18,10 @@ import (
 	"slices"
 
 	flatbuffers "github.com/google/flatbuffers/go"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -125,25 +124,12 @@ func (b *batch) nanoseconds(v *tables.Vector, lo, hi int) {
 
 // columns returns all columns of a table. It loads them in parallel.
 func columns(ctx context.Context, t *tables.Table) ([]*tables.Vector, error) {
-	cols, errs := make([]*tables.Vector, len(t.Columns())), make([]error, len(t.Columns()))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range cols {
-		g.Go(func() error {
-			errs[i] = crash.Call(func() (err error) {
-				cols[i], err = t.At(ctx, i)
-				return err
-			})
-			return nil
-		})
-	}
-	_ = g.Wait() // the error of the first column is returned below, not the first in time
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return cols, nil
+	cols := make([]*tables.Vector, len(t.Columns()))
+	err := each.Of(ctx, int64(len(cols)), runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) (err error) {
+		cols[i], err = t.At(ctx, int(i))
+		return err
+	})
+	return cols, err
 }
 
 // message writes one message: its length, metadata and body, each padded to 8 bytes.

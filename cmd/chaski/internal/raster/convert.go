@@ -11,14 +11,13 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
@@ -179,31 +178,22 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	if len(jobs) == 1 {
 		f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(atOnce, 1))
 	var mu sync.Mutex
 	done := 0
-	for i, conversion := range jobs {
-		if gctx.Err() != nil {
-			break
+	err = each.Of(ctx, int64(len(jobs)), atOnce, func(ctx context.Context, n int64) error {
+		i := int(n)
+		if err := f.convert(ctx, env.Out, i, jobs[i]); err != nil {
+			return err
 		}
-		group.Go(func() error {
-			if err := crash.Call(func() error { return f.convert(gctx, env.Out, i, conversion) }); err != nil {
-				return err
-			}
-			if len(jobs) > 1 {
-				mu.Lock()
-				defer mu.Unlock()
-				done++
-				bar.Set(int64(done), int64(len(jobs)))
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+		if len(jobs) > 1 {
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			bar.Set(int64(done), int64(len(jobs)))
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	bar.Done()

@@ -3,12 +3,9 @@ package shards
 import (
 	"context"
 	"strconv"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -59,36 +56,19 @@ const openAtOnce = 8
 // error it begins no further shard: a pattern may name a million that do not exist.
 func (c *Container) read(ctx context.Context, uris []string, one func(context.Context, int, *part, source.Reader) error,
 	why func(i int, err error) error) error {
-	parts, errs := make([]*part, len(uris)), make([]error, len(uris))
-	var g errgroup.Group
-	g.SetLimit(openAtOnce)
-	var failed atomic.Bool
-	for i, uri := range uris {
-		if failed.Load() {
-			break
-		}
-		g.Go(func() error {
-			errs[i] = crash.Call(func() (err error) {
-				parts[i], err = openPart(ctx, c.opener, uri, func(p *part, r source.Reader) error {
-					return one(ctx, i, p, r)
-				})
-				if err != nil && why != nil {
-					err = why(i, err)
-				}
-				return fault.WithFile(err, uri)
-			})
-			if errs[i] != nil {
-				failed.Store(true)
-			}
-			return errs[i]
+	parts := make([]*part, len(uris))
+	err := each.Of(ctx, int64(len(uris)), openAtOnce, func(ctx context.Context, n int64) (err error) {
+		i := int(n)
+		parts[i], err = openPart(ctx, c.opener, uris[i], func(p *part, r source.Reader) error {
+			return one(ctx, i, p, r)
 		})
-	}
-	if g.Wait() != nil {
-		for _, err := range errs { // the first by name, not in time: those before one that failed have begun
-			if err != nil {
-				return err
-			}
+		if err != nil && why != nil {
+			err = why(i, err)
 		}
+		return fault.WithFile(err, uris[i])
+	})
+	if err != nil {
+		return err
 	}
 	return fault.WithFile(c.join(parts), c.uri)
 }

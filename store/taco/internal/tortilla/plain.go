@@ -8,10 +8,8 @@ import (
 	"strconv"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -239,30 +237,18 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 			places = append(places, place{b, i})
 		}
 	}
-	kids, errs := make([]*blob, len(places)), make([]error, len(places))
-	var g errgroup.Group
-	g.SetLimit(readAtOnce)
-	for n, p := range places {
-		if kids[n] = p.b.kids[p.i]; kids[n] != nil {
-			continue
+	kids := make([]*blob, len(places))
+	err := each.Of(ctx, int64(len(places)), readAtOnce, func(ctx context.Context, n int64) (err error) {
+		p := places[n]
+		if kids[n] = p.b.kids[p.i]; kids[n] == nil {
+			kids[n], err = c.read(ctx, p.b, p.i)
 		}
-		if err := ctx.Err(); err != nil {
-			errs[n] = err
-			break
-		}
-		g.Go(func() error {
-			errs[n] = crash.Call(func() (err error) {
-				kids[n], err = c.read(ctx, p.b, p.i)
-				return err
-			})
-			return errs[n]
-		})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	_ = g.Wait() // the first error by row is returned below, not the first in time
-	for n, blob := range kids {
-		if errs[n] != nil {
-			return nil, errs[n]
-		}
+	for _, blob := range kids {
 		if blob.parent.kids[blob.row] != nil {
 			continue
 		}
