@@ -281,7 +281,7 @@ mutants: ## which small changes of the core no test sees; an hour. MUTANTS='-n 2
 
 .PHONY: peers
 peers: build ## side by side with other loaders, into .peers/report; hours, see docs/benchmarks.md
-	bin/chaski bench peers --work .peers/work -o .peers/report $(if $(PYTHON),--python $(PYTHON))
+	python3 bench/peers/run.py --work .peers/work -o .peers/report $(if $(PYTHON),--python $(PYTHON))
 
 .PHONY: bench-arrays
 bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, in about a minute

@@ -45,16 +45,7 @@ func TestRectanglesAreWherePlaced(t *testing.T) {
 
 // TestNothingIsOutside: no rectangle and no text of a figure lies outside of it, whatever the numbers are.
 func TestNothingIsOutside(t *testing.T) {
-	panels := []BarPanel{
-		{Name: strings.Repeat("wide name ", 40), Caption: strings.Repeat("c", 500), Bars: []Bar{
-			{Name: strings.Repeat("bar ", 50), Value: 1e300, Low: 0, High: 1.7e308, Note: "times 3"}, {Name: "0"}}},
-		{Name: "zeros", Bars: []Bar{{Name: "a"}, {Name: "b"}}}, {Name: "empty"},
-	}
 	figures := map[string]func(io.Writer) error{
-		"bars": func(w io.Writer) error {
-			return WriteBars(w, "title", strings.Repeat("note ", 99), panels,
-				SVG)
-		},
 		"histograms": func(w io.Writer) error { return WriteHistograms(w, "title", somePanels(t, 7), SVG) },
 	}
 	for name, write := range figures {

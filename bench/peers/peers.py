@@ -1,4 +1,4 @@
-"""One step of `chaski bench peers`, as a process that shares no thread pools and caches.
+"""One step of run.py, as a process that shares no thread pools and caches.
 
     python peers.py '{"verb": "one", ...}'
 
@@ -37,37 +37,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from shapes import Shape
 
 Image = npt.NDArray[Any]  # (bands, y, x)
 Numbers = npt.NDArray[np.float64]
 
 CACHE = 32  # MB of decoded tiles that a process may keep
 os.environ.setdefault("GDAL_CACHEMAX", str(CACHE))
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What samples look like, and how many there are."""
-
-    name: str
-    imagery: str
-    bands: int
-    side: int
-    dtype: str
-    tile: int
-    images: int  # files
-    scene: int  # their side, 0 where it is the samples'
-    samples: int  # of an epoch
-
-    @property
-    def windows(self) -> bool:
-        """Samples are windows of larger files."""
-        return self.scene > 0
-
-    @property
-    def file_side(self) -> int:
-        """The side of a file in pixels, along y and x."""
-        return self.scene or self.side
 
 
 @dataclass(frozen=True)
@@ -81,7 +57,6 @@ class Job:
     format: str = ""
     loader: str = ""
     transport: str = "auto"
-    batch: int = 1
     workers: int = 1
     seconds: float = 1.0
     packages: tuple[str, ...] = ()  # for the verb versions
@@ -102,6 +77,11 @@ class Job:
         """The shape, for verbs that have one."""
         assert self.shape is not None
         return self.shape
+
+    @property
+    def batch(self) -> int:
+        """Samples of a batch."""
+        return self.of.batch
 
     @property
     def stats(self) -> tuple[list[float], list[float]]:
@@ -614,12 +594,10 @@ def chaski_dataset(job: Job) -> Any:
     """chaski: its own engine, with batches in shared memory or over gRPC into this process."""
     chaski = package("chaski")
 
-    files = job.files()
     mean, std = (np.asarray(v) for v in job.stats)
     options: dict[str, Any] = {}
     if job.of.windows:
-        per_asset = -(-job.of.samples // len(files))
-        options = {"window": chaski.RandomWindow(job.of.side, per_asset=per_asset)}
+        options = {"window": chaski.RandomWindow(job.of.side, per_asset=job.of.per_asset)}
     workers, transport = max(1, job.workers), job.transport
     if transport == "connect":
         options["target"] = serve(job.folder, workers)
@@ -684,19 +662,25 @@ LOADERS: dict[str, Callable[[Job], Iterable[Any]]] = {
 # Checking.
 
 
-def epoch_of(job: Job) -> Iterator[tuple[Any, Any]]:
-    """Yields the batches of an epoch and, for chaski's windows, (image, y, x) of their samples."""
-    if not (job.loader == "chaski" and job.of.windows):
+def epoch_of(job: Job) -> Iterator[tuple[Any, list[tuple[int, int, int, int]]]]:
+    """Yields the batches of an epoch and, for chaski, (sample, image, y, x) of their rows.
+
+    Which sample stands where, and which window of it, follows from seed, epoch and position.
+    """
+    if job.loader != "chaski":
         endless = forever(LOADERS[job.loader](job))
         for _ in range(job.of.samples // job.batch):
             yield next(endless), []
         return
     order, s = package("chaski.order"), job.of
-    per_asset = -(-s.samples // s.images)
-    for batch in chaski_dataset(job):  # its corners follow from seed, epoch and position
-        at = zip(batch["sample"].tolist(), batch["position"].tolist(), strict=True)
-        side = (s.scene, s.scene, s.side, s.side)
-        yield batch["image"], [(k // per_asset, *order.window(0, 0, p, *side)) for k, p in at]
+    side = (s.scene, s.scene, s.side, s.side)
+    for batch in chaski_dataset(job):
+        rows = zip(batch["sample"].tolist(), batch["position"].tolist(), strict=True)
+        if s.windows:
+            places = [(k, k // s.per_asset, *order.window(0, 0, p, *side)) for k, p in rows]
+        else:
+            places = [(k, k, 0, 0) for k, _ in rows]
+        yield batch["image"], places
 
 
 def forever(batches: Iterable[Any]) -> Iterator[Any]:
@@ -706,32 +690,52 @@ def forever(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def check(job: Job) -> dict[str, Any]:
-    """Compares the samples of an epoch with the truth, as multisets of signatures."""
+    """Compares the samples of an epoch with the truth."""
     shape, w = job.of, weights(job.of)
     found: list[Numbers] = []
-    where: list[tuple[int, int, int]] = []
-    for batch, corners in epoch_of(job):
+    rows: list[tuple[int, int, int, int]] = []
+    for batch, places in epoch_of(job):
         want = (job.batch, shape.bands, shape.side, shape.side)
         if str(batch.dtype) != "torch.float32" or tuple(batch.shape) != want:
             raise ValueError(f"a batch is {batch.dtype} {tuple(batch.shape)}, not float32 {want}")
         found += [sample.reshape(-1).double().numpy() @ w for sample in batch]
-        where += corners
-    expected = np.load(job.folder / "truth.npy")
-    if where:
-        expected = signatures_of(job, np.array(where))
-    return compare(np.array(found), expected, tolerance(shape))
+        rows += places
+    if len(found) != shape.samples:
+        return {"wrong": f"{len(found)} samples, not {shape.samples}"}
+    signatures = np.array(found)
+    if not rows:
+        expected = np.load(job.folder / "truth.npy")
+        return verdict(paired(signatures, expected, tolerance(shape)), tolerance(shape))
+    if len({sample for sample, *_ in rows}) < len(rows):
+        return {"wrong": "samples come twice in an epoch"}
+    expected = signatures_of(job, np.array(rows)[:, 1:])
+    return verdict(np.abs(signatures - expected).max(axis=1), tolerance(shape))
 
 
-def compare(found: Numbers, expected: Numbers, limit: float) -> dict[str, Any]:
-    """Pairs signatures sorted by size: equal multisets give equal pairs."""
-    if len(found) != len(expected):
-        return {"wrong": f"{len(found)} samples, not {len(expected)}"}
-    found, expected = (a[np.lexsort(a.T[::-1])] for a in (found, expected))
-    off = np.abs(found - expected).max(axis=1)
-    if not np.all(off <= limit):
-        bad = int(np.count_nonzero(~(off <= limit)))
-        return {"wrong": f"{bad} of {len(found)} samples are not those that were written"}
-    return {"samples": len(found), "off": float(off.max(initial=0))}
+def paired(found: Numbers, expected: Numbers, limit: float) -> Numbers:
+    """Returns how far each signature is from its own: the nearest that no other has taken.
+
+    A sample without one is infinitely far. Sorting both by size would exchange samples whose first
+    sums are equal but for rounding.
+    """
+    expected = expected[np.argsort(expected[:, 0])]
+    free = np.ones(len(expected), bool)
+    off = np.full(len(found), np.inf)
+    for i, signature in enumerate(found):
+        low, high = np.searchsorted(expected[:, 0], signature[0] + np.array([-limit, limit]))
+        near = np.flatnonzero(free[low : high + 1]) + low
+        if len(near):
+            far = np.abs(expected[near] - signature).max(axis=1)
+            free[near[far.argmin()]], off[i] = far.min() > limit, far.min()
+    return off
+
+
+def verdict(off: Numbers, limit: float) -> dict[str, Any]:
+    """Says whether all samples are near their signatures; off is how far each is."""
+    bad = int(np.count_nonzero(~(off <= limit)))
+    if bad:
+        return {"wrong": f"{bad} of {len(off)} samples are not those that were written"}
+    return {"samples": len(off), "off": float(off.max(initial=0))}
 
 
 # Measuring.

@@ -1,33 +1,212 @@
-"""`chaski bench peers`, from a command line to its files, with the installed loaders."""
+"""bench/peers/run.py: what it refuses, what it survives, and one run with the installed loaders."""
 
 import json
 import math
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree
+from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
-pytest.importorskip("torch")
-pytest.importorskip("rasterio")
+sys.path.insert(0, str(ROOT / "bench" / "peers"))
+import environment  # noqa: E402
+import peers  # noqa: E402
+import report  # noqa: E402
+import run  # noqa: E402
+import shapes  # noqa: E402
 
 PEERS = ["chaski", "chaski-load", "rasterio"]
 
 
+def test_shapes_have_whole_batches_and_tiles():
+    for full in shapes.SHAPES:
+        for s in (full, full.small()):
+            assert s.samples % s.batch == 0 and s.samples >= 2 * s.batch, s
+            assert s.windows or s.samples == s.images, s
+            # Peers read windows anywhere, but write whole tiles only.
+            assert s.file_side % s.tile == 0 and s.tile % 16 == 0 and s.file_side >= s.side, s
+        # The images exceed the caches of the peers, but not the memory.
+        size = np.dtype(full.dtype).itemsize * full.bands * full.file_side**2 * full.images
+        assert 100e6 < size < 500e6, full
+    assert len({s.name for s in shapes.SHAPES}) == len(shapes.SHAPES)
+    assert shapes.BASELINE in {p.name for p in shapes.PEERS}
+    assert all((ROOT / "testdata" / stand_in).is_file() for _, stand_in in shapes.IMAGERY.values())
+
+
+def test_samples_are_paired_whatever_their_order_and_ties():
+    rng = np.random.default_rng(1)
+    expected = rng.standard_normal((4000, 2))
+    expected[::7, 0] = expected[1::7, 0][: len(expected[::7])]  # first sums that tie
+    found = expected[rng.permutation(4000)] + rng.uniform(-1e-6, 1e-6, (4000, 2))
+    assert peers.verdict(peers.paired(found, expected, 1e-5), 1e-5)["samples"] == 4000
+    found[5] = found[6]  # one sample twice, another never
+    assert peers.verdict(peers.paired(found, expected, 1e-5), 1e-5)["wrong"].startswith("1 of 4000")
+    found[9, 1] += 1  # and one with other pixels
+    assert peers.verdict(peers.paired(found, expected, 1e-5), 1e-5)["wrong"].startswith("2 of 4000")
+
+
+def test_a_python_that_fits_is_found_beside_an_old_one(tmp_path, monkeypatch):
+    def fake(path, code):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\nexit {code}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    monkeypatch.setattr(sys, "executable", fake(tmp_path / "bin" / "python3", 1))
+    shim = fake(tmp_path / "bin" / "python3.12", 127)  # pyenv's, for a version that is not chosen
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    fits = fake(tmp_path / "pyenv" / "versions" / "3.12.1" / "bin" / "python3.12", 0)
+    assert environment.base_python() == fits
+    Path(fits).unlink()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(
+        environment.NoEnvironment, match="found no Python of version 3.12, 3.13, 3.14"
+    ):
+        environment.base_python()
+    Path(shim).unlink()
+
+
+INSTALLER = """#!/bin/sh
+echo "$@" >> "$CALLS"
+case "$*" in
+*"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+*" install "*mosaicml*) echo "ERROR: no matching distribution for mosaicml" >&2; exit 1 ;;
+*" install "*"$BROKEN"*) echo "ERROR: no space" >&2; exit 1 ;;
+esac
+"""
+
+
+def test_environments_are_made_once_and_name_what_is_missing(tmp_path, monkeypatch, capsys):
+    base, calls = tmp_path / "python", tmp_path / "calls"
+    base.write_text(INSTALLER)
+    base.chmod(0o755)
+    monkeypatch.setattr(environment, "base_python", lambda: str(base))
+    monkeypatch.setenv("CALLS", str(calls))
+    monkeypatch.setenv("BROKEN", "torch")
+    with pytest.raises(environment.NoEnvironment, match="no space"):
+        environment.prepare(tmp_path / "cache", "", "", True)
+    monkeypatch.setenv("BROKEN", "nothing is broken")
+    made = environment.prepare(tmp_path / "cache", "", "", True)
+    assert list(made["main"].missing) == ["mds"] and made["main"].path != made["rumi1"].path
+    assert "GB" in capsys.readouterr().err  # the size, before the download
+    before = calls.read_text()
+    assert environment.prepare(tmp_path / "cache", "", "", True) == made
+    assert environment.prepare(tmp_path / "cache", "a", "b", True)["rumi1"].path == "b"
+    assert calls.read_text() == before
+    assert environment.prepare(tmp_path, "/no/python", "", True)["rumi1"].missing["rumi1"]
+
+
+# Answers as peers.py does, with one loader that is missing, one that dies and one of wrong samples.
+PYTHON = """#!/bin/sh
+echo "noise of a package"
+case "$4" in
+*'"verb": "versions"'*) echo '{"python": "3.99", "versions": {"torch": "9"}}' ;;
+*'"verb": "imagery"'*) echo '{"imagery": "made up"}' ;;
+*'"verb": "make"'*'"format": "mds"'*) echo '{"failed": "no space"}' ;;
+*'"verb": "make"'*) echo '{"bytes": 10}' ;;
+*'"verb": "check"'*'"loader": "tifffile"'*) echo '{"missing": "No module named tifffile"}' ;;
+*'"verb": "check"'*'"loader": "zarr"'*) echo '{"wrong": "2 of 9 samples"}' ;;
+*'"verb": "one"'*'"loader": "zarr"'*) touch "$MARK"; echo '{}' ;;
+*'"verb": "one"'*'"loader": "rumi"'*) echo "ValueError: broken" >&2; exit 3 ;;
+*'"verb": "one"'*) sleep 60 & echo '{"samples_per_s": 120.5, "cpu_s_per_sample": 0.01}' ;;
+*) echo '{}' ;;
+esac
+"""
+
+
+def test_failures_are_rows_and_samples_are_used_again(tmp_path, monkeypatch, capsys):
+    python = tmp_path / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    monkeypatch.setenv("MARK", str(tmp_path / "timed-although-wrong"))
+    args = ["--python", str(python), "--work", str(tmp_path / "work"), "-o", str(tmp_path / "out")]
+    args += ["--engine", sys.executable, "--shapes", "chips", "--rounds", "2", "--seconds", "0.1"]
+    names = "chaski,rasterio,tifffile,zarr,mds,rumi,chaski-full"
+    assert run.main([*args, "--peers", names]) == 0
+    result = json.loads((tmp_path / "out" / "peers.json").read_text())
+    (shape,) = result["shapes"]
+    assert {r["peer"]: (r["status"], r.get("why")) for r in shape["rows"]} == {
+        "chaski": ("ok", None),
+        "rasterio": ("ok", None),
+        "tifffile": ("missing", "No module named tifffile"),
+        "zarr": ("wrong", "2 of 9 samples"),
+        "mds": ("failed", "mds is not written: no space"),
+        "rumi": ("failed", "exit status 3: ValueError: broken"),
+        "chaski-full": ("missing", "chaski-full is not built"),
+    }
+    assert shape["rows"][0]["samples_per_s"] == {"min": 120.5, "median": 120.5, "max": 120.5}
+    assert not (tmp_path / "timed-although-wrong").exists()
+    made = tmp_path / "work" / "chips" / "made.json"
+    before = made.stat().st_mtime_ns
+    assert run.main([*args, "--peers", "chaski,rasterio"]) == 0
+    assert made.stat().st_mtime_ns == before
+    made.unlink()
+    (tmp_path / "work" / "chips" / "mine.tif").write_text("mine")
+    assert run.main([*args, "--peers", "chaski"]) == 1  # a folder that is not the program's
+    assert (tmp_path / "work" / "chips" / "mine.tif").read_text() == "mine"
+    assert "the directory holds other files" in capsys.readouterr().err
+
+
+def test_a_row_is_a_spread_of_its_rounds():
+    def row(peer, *speeds, status="ok"):
+        rounds = [{"samples_per_s": s} for s in speeds]
+        return {"peer": peer, "status": status, "why": "a | b\nc", "rounds": rounds}
+
+    rows = [row("slow", 10.0, 10.0, 40.0), row("gone", status="missing")]
+    rows += [row("rasterio", 100.0, 200.0, 100.0), row("chaski", 300.0, 100.0, 400.0)]
+    report.summarise(rows)
+    assert rows[3]["samples_per_s"] == {"min": 100, "median": 300, "max": 400}
+    assert rows[3]["ratio"] == {"min": 0.5, "median": 3, "max": 4}
+    shape = {"shape": {"name": "s"}, "about": "", "imagery": "", "bytes": {}, "rows": rows}
+    table = [line.split("|")[1:-1] for line in report.table(shape) if line.startswith("|")]
+    assert {len(cells) for cells in table} == {8}
+    assert [c[0].strip() for c in table[2:]] == ["chaski", "rasterio", "slow", "gone"]
+    assert table[2][1:3] == [" 300 (100 – 400) ", " 3.00 (0.50 – 4.00) "]
+    assert table[5][1] == " missing: a / b c "
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--shapes", "none"], "'none' does not exist: choose from chips"),
+        (["--peers", "none"], "'none' does not exist: choose from chaski"),
+        (["--rounds", "0"], "--rounds is 0: it must be 1 to 1000"),
+        (["--seconds", "nan"], "--seconds is nan"),
+        (["--python", "/no/python"], "no such program"),
+        (["--python", "rumi1=/no/python"], "no such program"),
+        (["--imagery", "/no/folder"], "no such directory"),
+        (["--engine", "/no/engine"], "no such command"),
+        (["-o", __file__ + "/x"], "-o is"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_made(tmp_path, capsys, args, message):
+    with pytest.raises(SystemExit) as e:
+        run.main(["-o", str(tmp_path), "--engine", sys.executable, *args])
+    assert e.value.code == 2 and message in capsys.readouterr().err
+
+
 @pytest.mark.timeout(1800)  # a dozen processes import PyTorch
 def test_one_command_measures_and_writes_the_report(tmp_path, binary):
+    pytest.importorskip("torch")
+    pytest.importorskip("rasterio")
     out = tmp_path / "report"
-    command = [binary, "bench", "peers", "--quick"]
+    command = [sys.executable, str(ROOT / "bench" / "peers" / "run.py"), "--quick"]
     command += ["--python", sys.executable, "--work", str(tmp_path / "work"), "-o", str(out)]
-    command += ["--shapes", "index-1x64", "--peers", ",".join(PEERS), "--seconds", "0.05"]
-    p = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    command += ["--engine", binary, "--shapes", "index-1x64", "--peers", ",".join(PEERS)]
+    command += ["--seconds", "0.05"]
+    p = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert p.returncode == 0, p.stderr
 
-    report = json.loads((out / "peers.json").read_text())
-    assert report["settings"] == {"rounds": 1, "seconds": 0.05, "workers": 2, "quick": True}
-    assert {"torch", "rasterio", "GDAL"} <= report["machine"]["versions"].keys()
-    (shape,) = report["shapes"]
+    result = json.loads((out / "peers.json").read_text())
+    assert result["settings"] == {"rounds": 1, "seconds": 0.05, "workers": 2, "quick": True}
+    assert {"torch", "rasterio", "GDAL"} <= result["machine"]["versions"].keys()
+    (shape,) = result["shapes"]
     assert [row["peer"] for row in shape["rows"]] == PEERS
     for row in shape["rows"]:
         assert row["status"] == "ok", row
@@ -40,5 +219,13 @@ def test_one_command_measures_and_writes_the_report(tmp_path, binary):
     assert text == p.stdout
     table = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
     assert sorted(table) == sorted(["peer", *PEERS])
-    assert (out / "peers.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert xml.etree.ElementTree.parse(out / "peers.svg").getroot().tag.endswith("svg")
+
+    # A replaced file is noticed by every loader that is checked.
+    chips = sorted((tmp_path / "work" / "index-1x64" / "tog").glob("*.tif"))
+    os.replace(chips[1], chips[0])
+    chips[1].write_bytes(chips[0].read_bytes())
+    p = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+    (shape,) = json.loads((out / "peers.json").read_text())["shapes"]
+    assert [row["status"] for row in shape["rows"]] == ["wrong", "ok", "wrong"]

@@ -335,10 +335,6 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"bench"},
 		{"bench", "decode"},
 		{"bench", "decode", "--stage", "x", chip},
-		{"bench", "peers"},
-		{"bench", "peers", "-o", "x", "--shapes", "none"},
-		{"bench", "peers", "-o", "x", "--peers", "none"},
-		{"bench", "peers", "-o", "x", "--rounds", "0"},
 		{"bench", "load", "--window", "3y4", "d"},
 		{"bench", "load", "--dtype", "float", "d"},
 		{"bench", "load", "--normalize", "mean_std", "d"},
@@ -624,9 +620,6 @@ func TestExamplesRun(t *testing.T) {
 			switch {
 			case args[1] == "serve":
 				checkServe(t, args[1:])
-				continue
-			case slices.Contains(args, "peers"): // has a test of its own
-				parseOnly(t, args[1:])
 				continue
 			case slices.Contains(args, "stream"):
 				if os.Getenv("CHASKI_TEST_PYTHON") == "" {

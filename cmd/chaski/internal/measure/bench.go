@@ -27,10 +27,10 @@ warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("the verb is missing: decode, frames, load, peers or stream")
+			return console.Usagef("the verb is missing: decode, frames, load or stream")
 		},
 	}
-	cmd.AddCommand(newBenchDecode(env), newBenchFrames(env), newBenchLoad(env), newBenchPeers(env), newBenchStream(env))
+	cmd.AddCommand(newBenchDecode(env), newBenchFrames(env), newBenchLoad(env), newBenchStream(env))
 	return cmd
 }
 
