@@ -204,9 +204,11 @@ check-house: env ## length of lines and functions, direction of imports, circles
 	$(GO) run ./tools/check circles
 	$(GO) run ./tools/check figures
 	$(GO) run ./tools/check links
+	$(GO) run ./tools/check loops
 	$(GO) run ./tools/check writes
 	$(GO) run ./tools/check api
 	$(PY) tools/api.py
+	$(PY) tools/vacuous.py python/tests
 api: env ## writes docs/api, the listings of the public names of Go and Python
 	$(GO) run ./tools/check api -w
 	$(PY) tools/api.py --write

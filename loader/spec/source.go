@@ -287,7 +287,7 @@ type Strata struct {
 	// Until is as in Mixture. Default "length".
 	Until Text `json:"until,omitempty"`
 	// Length is the number of samples of an epoch. Default: the samples of all rows, with PerBatch
-	// rounded to whole batches.
+	// rounded down to whole batches, but at least one.
 	Length int64 `json:"length,omitempty"`
 	// PerBatch makes the shares exact in every global batch, and an epoch a whole number of batches,
 	// as in Mixture. In a mixture it needs PerBatch of that mixture, too.

@@ -7,14 +7,25 @@ import chaski  # noqa: F401  # isort: skip
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from forked import Forks
 from helpers import FakeEngine, serve
 
 ROOT = Path(__file__).resolve().parents[2]
+T = TypeVar("T")
+
+
+def nonempty(things: Iterable[T]) -> Iterator[T]:
+    """Yields the things, and fails if there are none: then a loop would assert nothing."""
+    some = False
+    for thing in things:
+        some = True
+        yield thing
+    assert some, "there is nothing to loop over"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -135,9 +136,7 @@ def agrees(batch: Batch, data: bytes) -> None:
             assert isinstance(value, Ragged) and value.values.tobytes() == raw
         else:
             ends = np.frombuffer(data, "<u8", value.size + 1, y.Offsets().Offset()).tolist()
-            want = [
-                raw[a:b].decode("utf-8", "replace") for a, b in zip(ends, ends[1:], strict=False)
-            ]
+            want = [raw[a:b].decode("utf-8", "replace") for a, b in itertools.pairwise(ends)]
             assert value.ravel().tolist() == want
 
 

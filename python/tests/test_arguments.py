@@ -6,6 +6,7 @@ import inspect
 import pydoc
 
 import pytest
+from conftest import nonempty
 
 import chaski
 import chaski.torch
@@ -19,7 +20,7 @@ def test_few_arguments():
     assert set(connect) == set(load) | {"target"}
     iterable = inspect.signature(chaski.torch.IterableDataset).parameters
     assert set(iterable) == set(connect)
-    for name in set(load) - {"source", "batch_size", "rank", "world_size"}:
+    for name in nonempty(set(load) - {"source", "batch_size", "rank", "world_size"}):
         assert iterable[name].annotation == load[name].annotation
     mapped = inspect.signature(chaski.torch.MapDataset).parameters
     gone = {"batch_size", "shuffle", "drop_last", "rank", "world_size"}
@@ -59,7 +60,7 @@ def test_wrong_arguments(args, error, match):
 def test_help_describes_what_is_public():
     """`help` shows a class's own docstring alone, not that of a generated base."""
     for module in (chaski, jobs, order, rumi, taco):
-        for name in module.__all__:
+        for name in nonempty(module.__all__):
             thing = getattr(module, name)
             if inspect.isclass(thing) or inspect.isfunction(thing):
                 assert thing.__doc__, f"{module.__name__}.{name}"
@@ -71,6 +72,6 @@ def test_every_class_has_one_name():
     for module in (chaski.taco, chaski.torch):
         classes += [getattr(module, name) for name in module.__all__]
     named: dict[str, object] = {}
-    for c in classes:
+    for c in nonempty(classes):
         if inspect.isclass(c):
             assert named.setdefault(c.__name__, c) is c

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 
@@ -174,7 +175,7 @@ def test_polygons_of_annotations(photos, tmp_path):
         mine = [a for a in kept if a["image_id"] == 100 + k]
         inside = [np.reshape(a["segmentation"][0], (-1, 2)) for a in mine]
         assert len(shapes) == len(mine)
-        for ((ring,),), corners in zip(shapes, inside, strict=True):
+        for ((ring,),), corners in nonempty(zip(shapes, inside, strict=True)):
             low, high = corners.min(0).clip(0), np.minimum(corners.max(0), (WIDTH, HEIGHT))
             if (corners >= 0).all() and (corners <= (WIDTH, HEIGHT)).all():
                 assert np.allclose([ring.min(0), ring.max(0)], [low, high], atol=1e-4)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 from chaski import Field
@@ -92,7 +93,7 @@ def test_cross_entropy_takes_targets(data):
         "image": Field(column="image"),
         "mask": Field(column="mask", dtype=torch.int64, layout="n y x", fill=-100),
     }
-    for b in chaski.torch.IterableDataset(data[0] / "t.csv", batch_size=3, fields=fields):
+    for b in nonempty(chaski.torch.IterableDataset(data[0] / "t.csv", batch_size=3, fields=fields)):
         assert b["mask"].dtype == torch.int64
         scores = torch.cat([b["image"]] * 3, 1)[:, :5]
         loss = torch.nn.functional.cross_entropy(scores, b["mask"], ignore_index=-100)
@@ -223,8 +224,8 @@ def test_bands_by_name(named, how):
             folder, batch_size=4, pixels=chaski.Pixels(bands=bands), seed=2, **how
         ) as loader:
             assert loader.spec["fields"][0]["band_names"] == list(bands)
-            for b in loader:
-                for row in np.flatnonzero(b["valid"]):
+            for b in nonempty(loader):
+                for row in nonempty(np.flatnonzero(b["valid"])):
                     want = np.stack([by_name[b["sample"][row]][n] for n in bands])
                     assert np.array_equal(b["image"][row], want.astype(np.float32))
 

@@ -12,6 +12,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+from conftest import nonempty  # noqa: E402
 from rasterio.warp import transform as convert  # noqa: E402
 
 H, W = 60, 80
@@ -116,8 +117,8 @@ def test_a_catalog_gives_the_same_places(folder: Path, binary: str, tmp_path: Pa
     pixels = chaski.Pixels(dtype="native", geo=True, augment="d4")
     window = chaski.RandomWindow(16, per_asset=4)
     with chaski.load(catalog, batch_size=2, window=window, pixels=pixels) as loader:
-        for b in loader:
-            for row in np.flatnonzero(b["valid"]):
+        for b in nonempty(loader):
+            for row in nonempty(np.flatnonzero(b["valid"])):
                 check(folder, b, row, b["sample"][row] // 4, 1e-6)
 
 
@@ -224,7 +225,7 @@ def test_of_torch(folder: Path) -> None:
 
     pixels = chaski.Pixels(dtype="native", geo=True)
     data = chaski.torch.IterableDataset(folder, batch_size=2, pixels=pixels)
-    for b in torch.utils.data.DataLoader(data, batch_size=None, num_workers=0):
+    for b in nonempty(torch.utils.data.DataLoader(data, batch_size=None, num_workers=0)):
         assert isinstance(b["geo"]["lonlat"], torch.Tensor)
         assert b["geo"]["lonlat"].dtype == torch.float64
         assert b["geo"]["time"].dtype == torch.int64

@@ -13,6 +13,7 @@ pytest.importorskip("torch")
 lightning = pytest.importorskip("lightning")
 
 import torch  # noqa: E402
+from conftest import nonempty  # noqa: E402
 from lightning.pytorch.callbacks import ModelCheckpoint  # noqa: E402
 
 import chaski.torch  # noqa: E402
@@ -114,7 +115,7 @@ def test_every_checkpoint_resumes(chips, tmp_path, kind, when, options):  # noqa
     assert len({str(s) for _, s in whole}) == len(whole), "an epoch is shuffled like another"
     found = sorted(tmp_path.glob("*.ckpt"))
     assert len(found) >= 3
-    for path in found:
+    for path in nonempty(found):
         step = int(path.stem.split("step=")[1]) * options.get("accumulate_grad_batches", 1)
         if step % per_epoch and options.get("accumulate_grad_batches"):
             step = min(step, len(whole))

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import nonempty
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / p for p in ("README.md", "CONTRIBUTING.md", "python/README.md")]
@@ -20,7 +21,7 @@ def headings(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+    for target in nonempty(re.findall(r"\]\(([^)\s]+)\)", page.read_text())):
         if "://" in target:
             continue
         path, _, anchor = target.partition("#")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 from chaski import StateError
 from chaski.order import Order, State, Ticket, hash_words, local_rows, steps, window
@@ -16,13 +17,13 @@ VECTORS = json.loads((Path(__file__).resolve().parents[2] / "testdata" / "order.
 
 def test_hash():
     assert VECTORS["hash"]
-    for v in VECTORS["hash"]:
+    for v in nonempty(VECTORS["hash"]):
         assert f"{hash_words(int(v['seed']), *map(int, v['words']))}" == f"{int(v['h'])}"
 
 
 def test_order():
     assert VECTORS["orders"]
-    for v in VECTORS["orders"]:
+    for v in nonempty(VECTORS["orders"]):
         o = Order(int(v["seed"]), int(v["epoch"]), int(v["n"]))
         for p, i in v["at"]:
             assert o.at(p) == i
@@ -33,7 +34,7 @@ def test_order():
 
 def test_window():
     assert VECTORS["windows"]
-    for v in VECTORS["windows"]:
+    for v in nonempty(VECTORS["windows"]):
         align = v.get("align_y", 1), v.get("align_x", 1)
         corner = window(
             *(int(v[k]) for k in ("seed", "epoch", "p", "height", "width", "h", "w")), *align
@@ -43,7 +44,7 @@ def test_window():
 
 def test_ticket():
     assert VECTORS["tickets"]
-    for v in VECTORS["tickets"]:
+    for v in nonempty(VECTORS["tickets"]):
         t = Ticket(v["epoch"], v["first"], v["count"], v["row_start"], v["row_stride"])
         assert t.rows() == len(v["positions"])
         assert t.positions(v["n"]).tolist() == v["positions"]

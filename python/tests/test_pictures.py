@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 from chaski import Field
@@ -178,8 +179,8 @@ def test_a_set_of_photographs(sets, binary, tmp_path):
     for source in (glob, out):
         with chaski.load(source, batch_size=3, fields=fields, shuffle=False) as loader:
             assert loader.classes["label"] == ["cat", "dog"]
-            for batch in loader:
-                for row, sample in enumerate(batch["sample"]):
+            for batch in nonempty(loader):
+                for row, sample in nonempty(enumerate(batch["sample"])):
                     name = loader.ids[sample]
                     number = int(name.rsplit("/", 1)[-1].removesuffix(".jpeg"))
                     kind = "cat" if number % 2 else "dog"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from test_real import NODATA, NORM, N, chips, copy_with_bad_file, normalised  # noqa: F401
 
 import chaski
@@ -166,8 +167,8 @@ def test_ids(binary, chips):  # noqa: F811
         assert len(loader.ids) == loader.samples
         names = sorted(p.name for p in Path(folder).glob("*.tif"))
         assert loader.ids[:] == names
-        for batch in loader:
-            for k in np.flatnonzero(batch["valid"]):
+        for batch in nonempty(loader):
+            for k in nonempty(np.flatnonzero(batch["valid"])):
                 with rasterio.open(Path(folder) / loader.ids[batch["sample"][k]]) as f:
                     file = f.read()
                 y, x = np.argwhere((file == batch["image"][k][:, :1, :1]).all(0)).T

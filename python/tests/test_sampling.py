@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from reference import sampling
 from reference.sampling import Dataset, Groups, Mixture, Plan, Runs, Source
 
@@ -33,7 +34,7 @@ def with_batches(name: str) -> list[dict]:
 
 
 def test_grid():
-    for v in vectors("grids"):
+    for v in nonempty(vectors("grids")):
         keys = "h", "w", "stride_y", "stride_x", "align_y", "align_x", "pad"
         g = sampling.Grid(**{k: v[k] for k in keys})
         size = v["height"], v["width"]
@@ -42,7 +43,7 @@ def test_grid():
 
 
 def test_resized():
-    for v in vectors("resized"):
+    for v in nonempty(vectors("resized")):
         keys = "h", "w", "lo", "hi", "ratio", "of_asset", "align_y", "align_x"
         r = sampling.Resized(**{k: v[k] for k in keys})
         at = v["seed"], v["epoch"], v["p"], v["height"], v["width"]
@@ -50,20 +51,20 @@ def test_resized():
 
 
 def test_weighted():
-    for v in vectors("weighted"):
+    for v in nonempty(vectors("weighted")):
         w = sampling.Weights(v["weights"], v["cell_h"], v["cell_w"], v["width"])
         keys = "seed", "epoch", "p", "height", "width", "h", "w", "align_y", "align_x"
         assert w.corner(*(v[k] for k in keys)) == (v["y"], v["x"], v["weighted"])
 
 
 def test_ground():
-    for v in vectors("ground"):
+    for v in nonempty(vectors("ground")):
         g = sampling.Ground(v["side"], v["cell"], v["runs"])
         assert g.place(v["seed"], v["epoch"], v["p"]) == (v["map"], v["y"], v["x"])
 
 
 def test_ground_scenes():
-    for v in vectors("ground_scenes"):
+    for v in nonempty(vectors("ground_scenes")):
         rings = [sampling.Scenes.ring(s["transform"], s["height"], s["width"]) for s in v["scenes"]]
         datasets = [s["dataset"] for s in v["scenes"]]
         keys = "side", "stride", "edge", "cover"
@@ -73,7 +74,7 @@ def test_ground_scenes():
         assert s.cell == v["cell"]
         want = [(y, x + i) for _, y, x, n in v["runs"] for i in range(n)]
         assert s.cells() == want
-        for seed, epoch, p, y, x, row, seen in v["at"]:
+        for seed, epoch, p, y, x, row, seen in nonempty(v["at"]):
             if v["stride"]:
                 at = want[Order(seed, epoch, len(want)).at(p)]
                 assert [c * v["stride"] for c in at] == [y, x]
@@ -84,8 +85,8 @@ def test_ground_scenes():
 
 
 def test_scene_sequences():
-    for v in vectors("scene_sequences"):
-        for y, x, steps, matched in v["at"]:
+    for v in nonempty(vectors("scene_sequences")):
+        for y, x, steps, matched in nonempty(v["at"]):
             groups, others = sequence_of(v, y, x)
             assert (groups, others) == (steps, matched[0] if matched else [[] for _ in steps])
 
@@ -143,12 +144,12 @@ def sequence_of(v: dict, y: int, x: int) -> tuple[list, list]:
 
 
 def test_visits():
-    for v in vectors("visits"):
+    for v in nonempty(vectors("visits")):
         keys = "h", "w", "tile_h", "tile_w", "per_visit", "pool", "align_y", "align_x"
         s = sampling.Visits(**{k: v[k] for k in keys}, runs=Runs([n for *_, n in v["items"]]))
         plan = Plan(v["seed"], Dataset(len(v["items"]), s))
         assert len(plan) == len(v["at"])
-        for p, want in enumerate(v["at"]):
+        for p, want in nonempty(enumerate(v["at"])):
             d = plan.at(v["epoch"], p)
             height, width, _ = v["items"][d.item]
             tile = s.tile(d.seed, d.epoch, d.item, d.sub, height, width)
@@ -172,10 +173,10 @@ def source(v: dict) -> Source:
 
 
 def test_mixture():
-    for v in with_batches("mixtures"):
+    for v in nonempty(with_batches("mixtures")):
         plan = Plan(v["seed"], source(v["source"]), take=v.get("take", 0))
         assert len(plan) == v["n"]
-        for epoch, p, *want in v["at"]:
+        for epoch, p, *want in nonempty(v["at"]):
             d = plan.at(epoch, p)
             assert [d.dataset, d.epoch, d.position, d.sample] == want
 
@@ -185,7 +186,7 @@ def test_groups():
         levels = tuple((drawn, n) for drawn, n in v["levels"])
         groups = Plan(v["seed"], source(v["source"]), take=v.get("take", 0)).groups()
         assert groups == Groups(v["dataset"], v["pool"], v["n"], levels)
-        for epoch, first, want in v["at"]:
+        for epoch, first, want in nonempty(v["at"]):
             assert groups.of(Ticket(epoch, first, 1, 0, 1)) == want
     # Draw 2*80 + 50 = 210 is position 10 of epoch 4, in the second of eight pools.
     assert Groups(1, 7, 160, ((80, 50),)).turn(Ticket(2, 100, 10, 0, 1)) == 4 * 8 + 1
@@ -233,7 +234,7 @@ def transformed(g: int, image: np.ndarray) -> np.ndarray:
 
 
 def test_series():
-    for v in vectors("series"):
+    for v in nonempty(vectors("series")):
         keys = "keys", "times", "length", "stride", "cut", "rows"
         s = sampling.Series(**{k: v[k] for k in keys})
         assert [s.rows(i) for i in range(len(s))] == v["sequences"]
@@ -243,7 +244,7 @@ def test_series():
 
 
 def test_substitute():
-    for v in vectors("substitutes"):
+    for v in nonempty(vectors("substitutes")):
         s = sampling.RandomWindow(64, 64)
         plan = Plan(v["seed"], Dataset(v["n"], s, transforms=sampling.D4))
         d = sampling.Draw(0, v["seed"], v["epoch"], v["p"], 0, 0, 0, 0, 0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 
@@ -158,7 +159,7 @@ def test_resume_and_plan(folders: dict[str, Path], binary: str, tmp_path: Path) 
     explained = json.loads(subprocess.check_output(command))
     command = [binary, "plan", "--json", str(tmp_path / "spec.json")]
     assert json.loads(subprocess.check_output(command))["total"]["opens"] >= 24 * 2
-    for row in explained["rows"]:
+    for row in nonempty(explained["rows"]):
         for a in row["assets"]:
             assert Path(a["uri"]).parent == folders[a["field"]]
         assert {a["field"] for a in row["assets"]} == {"image", "label"}
@@ -248,7 +249,7 @@ def test_rules_for_the_first_dataset(folders: dict[str, Path], tmp_path: Path) -
         rows=chaski.Rows(where=[("cloud", "==", 0)]),
         pixels=chaski.Pixels(geo=True),
     ) as loader:
-        for batch in loader:
+        for batch in nonempty(loader):
             x = (batch["geo"]["transform"][:, 0] - X) / 10
             assert (x >= 40).all() and (x + SIDE <= 64).all()  # only scene a is left
 

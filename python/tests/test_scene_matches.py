@@ -13,6 +13,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+from conftest import nonempty  # noqa: E402
 from rasterio.windows import from_bounds  # noqa: E402
 
 X, Y, SIDE = 5e5, 4.6e6, 64  # the corner of the first scene, and the pixels of a side
@@ -201,7 +202,7 @@ def test_one_field_of_two_datasets(tmp_path: Path) -> None:
     ):
         window = chaski.GeoWindow(160, 10, per_epoch=2, **options)  # type: ignore[arg-type]
         with chaski.load(both, batch_size=2, window=window, pixels=chaski.Pixels(geo=True)) as x:
-            for b in x:
+            for b in nonempty(x):
                 assert b["image"][:, :, 0, 3, 3].tolist() == [want] * 2, options
                 times = [[f"2024-05-{d:02}" for d in want]] * 2
                 np.testing.assert_array_equal(b["geo"]["time"], np.array(times, "datetime64[us]"))
@@ -229,7 +230,7 @@ def test_resume_and_explain(folder: Path, binary: str, tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     command = [binary, "explain", "--json", str(tmp_path / "spec.json")]
     explained = json.loads(subprocess.check_output(command))
-    for row in explained["rows"]:
+    for row in nonempty(explained["rows"]):
         of = {k: [a for a in row["assets"] if a["field"] == k] for k in SCENES}
         for kind, assets in of.items():
             assert all(Path(a["uri"]).name.startswith(kind) for a in assets if a.get("uri")), kind
@@ -259,7 +260,7 @@ def test_a_bad_file_of_a_still_field(folder: Path, tmp_path: Path) -> None:
     both = scenes(folder / "optical.csv", "optical") & scenes(tmp_path / "x.csv", "crops")
     window = chaski.GeoWindow(160, 10, per_epoch=8, length=2)
     with chaski.load(both, batch_size=8, window=window, on_bad="fill") as loader:
-        for b in loader:
+        for b in nonempty(loader):
             bad = {x.row for x in b.bad}
             assert bad and b["valid"].all()
             for k in range(8):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from reference.sampling import share_of_cell
 
 import chaski
@@ -196,10 +197,10 @@ def test_any_ranks_resume_and_kill(scenes: Path, tmp_path: Path, rule: str) -> N
         return {int(r["position"]): r for r in windows(batches)}
 
     def same(a: dict[int, Any], b: dict[int, Any]) -> None:
-        for p, row in b.items():
+        for p, row in nonempty(b.items()):
             for name in ("image", "near", "label", "ok"):
                 assert np.array_equal(a[p][name], row[name], equal_nan=name == "image"), (p, name)
-            for name in row["geo"]:
+            for name in nonempty(row["geo"]):
                 assert np.array_equal(a[p]["geo"][name], row["geo"][name]), (p, name)
 
     with loader() as one:
@@ -264,7 +265,7 @@ def test_a_grid_covers_all_scenes_once(scenes: Path) -> None:
             x, y = rasterio.transform.xy(f.transform, row.ravel(), col.ravel())
             x, y = warp.transform(f.crs, "EPSG:3035", x, y)
             side = 10 * SIDE
-            for px, py in zip(x, y, strict=True):
+            for px, py in nonempty(zip(x, y, strict=True)):
                 assert (np.floor(px / side) * side, np.ceil(py / side) * side) in seen
 
 
@@ -289,7 +290,7 @@ def test_where_windows_lie(scenes: Path, tmp_path: Path) -> None:
     assert lat.max() - lat.min() > 0.005 and lon.max() - lon.min() > 0.008
     bounds = chaski.GeoWindow(10 * SIDE, 10, bounds=(0.001, 41.5, 0.004, 41.505), per_epoch=10)
     with chaski.load(scenes, fields=FIELDS, batch_size=5, window=bounds, pixels=PIXELS) as loader:
-        for row in windows(loader):
+        for row in nonempty(windows(loader)):
             lon, lat = row["geo"]["lonlat"]
             assert 0.001 - slack < lon < 0.004 + slack and 41.5 - slack < lat < 41.505 + slack
 
@@ -331,12 +332,12 @@ def test_parts_do_not_overlap(scenes: Path, stride: int | None) -> None:
                 epsg, box = int(row["geo"]["epsg"]), row["geo"]["bounds"]
                 west, south, east, north = box
                 xs, ys = [west, east, west, east], [south, south, north, north]
-                for lon, lat in zip(*warp.transform(epsg, 4326, xs, ys), strict=True):
+                for lon, lat in nonempty(zip(*warp.transform(epsg, 4326, xs, ys), strict=True)):
                     assert share_of_cell(seed, parts, (lon, lat, lon, lat), size) == number
                 found.setdefault(name, []).append((epsg, *box))
     assert len(found["val"]) > 5 and len(found["train"]) > 50
-    for epsg, *a in found["train"]:
-        for other, *b in found["val"]:
+    for epsg, *a in nonempty(found["train"]):
+        for other, *b in nonempty(found["val"]):
             gap = max(a[0] - b[2], b[0] - a[2], a[1] - b[3], b[1] - a[3])
             assert other != epsg or gap >= margin
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from conftest import nonempty
 from helpers import FakeEngine, image_batch, placed, serve
 from patience import patiently
 from reference.sampling import Groups
@@ -134,7 +135,7 @@ def test_groups_within_a_bound_of_bytes(caplog):
             caplog.clear()
             options = {"prefetch": 2, "prefetch_bytes": batches * 4 * (4 + 17), "hedge": None}
             with connect(targets, **options) as loader:
-                for given, _ in enumerate(loader):
+                for given, _ in nonempty(enumerate(loader)):
                     ahead = sum(len(e.tickets) for e in three) - before - given
                     assert ahead <= max(batches, 2) + 2, "one is held, one is in this process"
                 before += STEPS
@@ -532,7 +533,7 @@ def test_real_servers_die_and_stall(binary: str, tmp_path: Path, transport) -> N
             assert digests(loader, at) == want
             assert time.monotonic() - start < 1000, "sooner than any timeout"
     finally:
-        for p, _ in processes:
+        for p, _ in nonempty(processes):
             p.kill()
             p.wait()
             assert p.stdout is not None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from helpers import web
 
 import chaski
@@ -136,7 +137,7 @@ def test_repacked_columns_keep_their_encodings(tmp_path, binary):
     subprocess.run([binary, "pack", "--form", "mds", "-o", out, SHARDS / "mds"], check=True)
     before, after = stored(SHARDS / "mds"), stored(out)
     assert len(before) == len(after) == 7
-    for was, now in zip(before, after, strict=True):
+    for was, now in nonempty(zip(before, after, strict=True)):
         for name in ("label", "name", "score", "small", "half"):
             assert now[name] == was[name]
         assert now["meta"][0] == was["meta"][0] == "json"
@@ -188,7 +189,7 @@ def test_page(tmp_path, monkeypatch, binary):
     for block in re.findall(r"```python\n(.*?)```\n", PAGE, re.DOTALL):
         exec(block, {"step": lambda *tensors: calls.append([len(t) for t in tensors])})
     assert calls == [[4, 4, 4], [1, 1, 1], [4, 4], [3, 3]]
-    for line in re.findall(r"^chaski (.*)$", PAGE, re.MULTILINE):
+    for line in nonempty(re.findall(r"^chaski (.*)$", PAGE, re.MULTILINE)):
         done = subprocess.run(["bash", "-c", f"{binary} {line}"], capture_output=True)
         assert done.returncode == 0, (line, done.stderr)
     array = np.load(io.BytesIO((tmp_path / "array.npy").read_bytes()))

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 from helpers import T, free_port, payload, placed
 
 import chaski
@@ -166,7 +167,7 @@ def test_same_bytes(server, dtype, layout):
         server.load(**options) as a,
         server.load(transport="grpc", **options) as b,
     ):
-        for p, q in zip(a, b, strict=True):
+        for p, q in nonempty(zip(a, b, strict=True)):
             assert same(p, q)
             assert lease_of(p["image"]) is lease_of(p["ok"]) is not None
             assert lease_of(q["image"]) is None
@@ -190,7 +191,7 @@ def test_same_bytes_of_what_rides_along(server, tmp_path):
             server.target, table, engine=chaski.Engine(transport="grpc"), **options
         ) as b,
     ):
-        for p, q in zip(a, b, strict=True):
+        for p, q in nonempty(zip(a, b, strict=True)):
             assert same(p, q)
             assert lease_of(p["image"]) is not None and lease_of(p["label"]) is None
             label, text = p["label"], p["id"]
@@ -242,7 +243,7 @@ def test_torch_shares_the_memory(server):
     import chaski.torch
 
     with server.load() as loader:
-        for b in loader:
+        for b in nonempty(loader):
             t = chaski.torch.to_tensors(b)
             assert t["image"].data_ptr() == b["image"].ctypes.data
             t["image"].mul_(2)  # writable, and the user's own
@@ -254,7 +255,7 @@ def test_torch_shares_the_memory(server):
 
 def test_leases_come_back_after_break_exception_and_close(server):
     loader = server.load()
-    for a in loader:
+    for a in nonempty(loader):
         assert a.step == 0
         break
     del a
@@ -283,7 +284,7 @@ def test_batches_outlive_loader_and_engine(binary):
     with chaski.load(SCENE, engine=chaski.Engine(transport="shm"), **OPTIONS) as loader:
         for b in loader:
             b["image"].fill(0)
-    for b, c in zip(kept, copies, strict=True):
+    for b, c in nonempty(zip(kept, copies, strict=True)):
         assert lease_of(b["image"]) is not None and np.array_equal(b["image"], c)
         b["image"] += 1
 
@@ -371,7 +372,7 @@ def test_a_lost_lease_socket_leaves_its_arrays(server):
         loader._connection._side._shut()
         assert server.nothing_leased()  # as far as the engine is concerned
         for _ in range(2):
-            for other in loader:  # over another socket
+            for other in nonempty(loader):  # over another socket
                 assert lease_of(other["image"]) is not None
                 other["image"].fill(3)
         assert np.array_equal(b["image"], want)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+from conftest import nonempty
 from helpers import refuse, spec_options, web
 from rasterio import warp
 from reference import sampling
@@ -236,7 +237,7 @@ def test_resized_windows(data, of_asset):
     }
     with chaski.load(table, **options) as loader:
         assert loader.samples == 2 * N
-        for b in loader:
+        for b in nonempty(loader):
             for k in range(6):
                 d = plan.at(0, int(b["position"][k]))
                 box, _ = plan.window(d, H, W)
@@ -378,8 +379,8 @@ def test_mixture(data):
         assert loader.samples == len(plan)
         assert [s["count"] for s in loader.spec["sources"]] == [7500, 2500]
         for epoch in range(2):
-            for b in loader:
-                for k, p in enumerate(b["position"]):
+            for b in nonempty(loader):
+                for k, p in nonempty(enumerate(b["position"])):
                     if p < 0:
                         assert b["source"][k] == -1
                         continue
@@ -430,7 +431,7 @@ def test_exact_shares(data, take):
                 assert all(a[k].tobytes() == b[k].tobytes() for k in b)
     for rank in range(3):
         with chaski.load(table, rank=rank, world_size=3, **options) as part:
-            for a, b in zip(part, batches, strict=False):
+            for a, b in nonempty(zip(part, batches[: len(batches) // 3], strict=True)):
                 ok = a["position"] >= 0
                 assert a["position"][ok].tolist() == b["position"][rank::3].tolist()
 
@@ -445,7 +446,7 @@ def test_exact_shares_of_a_mixture(data):
     }
     mixed = chaski.Mixture(sources, per_batch=True, until="longest")
     with chaski.load(mixed, batch_size=12, fields=FIELDS | {"site": "site"}, seed=4) as loader:
-        for b in (b for _ in range(2) for b in loader):
+        for b in nonempty(b for _ in range(2) for b in loader):
             even = b["source"] == 0
             assert even.sum() == 9 and b["valid"].all()
             assert np.bincount(b["site"][even]).tolist() == [3, 3, 3]
@@ -491,9 +492,9 @@ def test_time(data):
             pixels=chaski.Pixels(layout=layout),
         ) as loader:
             assert loader.samples == 6
-            for b in loader:
+            for b in nonempty(loader):
                 image = b["image"].reshape(2, 3, 2, H, W)
-                for k, s in enumerate(b["sample"]):
+                for k, s in nonempty(enumerate(b["sample"])):
                     rows = series[s // 2][s % 2 * 3 :][:3]
                     assert b["steps"][k].tolist() == [1] * len(rows) + [0] * (3 - len(rows))
                     assert np.array_equal(image[k][: len(rows)], filled(images[rows]))
@@ -705,7 +706,7 @@ def test_resume_of_everything(data):
     for at in (0, len(want) // 2, len(want) - 2):
         with chaski.load(mix, **options) as loader:
             loader.load_state_dict(states[at])
-            for b, w in zip(loader, want[at + 1 :], strict=True):
+            for b, w in nonempty(zip(loader, want[at + 1 :], strict=True)):
                 assert np.array_equal(b["image"], w)
 
 
@@ -992,8 +993,8 @@ def test_catalog(data, binary, tmp_path):
     for source in (out, tmp_path / "*.tif"):
         with chaski.load(source, batch_size=8, window=chaski.Grid(24, overlap=4)) as loader:
             assert loader.samples == sum(counts)
-            for b in loader:
-                for k in np.flatnonzero(b["valid"]):
+            for b in nonempty(loader):
+                for k in nonempty(np.flatnonzero(b["valid"])):
                     d = plan.at(0, int(b["position"][k]))
                     box, _ = plan.window(d, *images[d.row].shape[1:])
                     assert np.array_equal(b["image"][k], crop(images[d.row], box).astype("f4"))

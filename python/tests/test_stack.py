@@ -14,6 +14,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+from conftest import nonempty  # noqa: E402
 from rasterio.enums import Resampling  # noqa: E402
 from rasterio.warp import reproject  # noqa: E402
 
@@ -108,8 +109,8 @@ def test_windows_are_cut_from_the_whole(folder: Path) -> None:
         (whole,) = [(b["image"].copy(), b["ok"].copy()) for b in loader]
     window = chaski.RandomWindow(51, per_asset=5)
     with chaski.load(folder / "scenes.csv", batch_size=4, window=window, **options) as loader:
-        for b in loader:
-            for row in np.flatnonzero(b["valid"]):
+        for b in nonempty(loader):
+            for row in nonempty(np.flatnonzero(b["valid"])):
                 y, x, h, w = b["window"][row]
                 at = np.s_[b["sample"][row] // 5, :, y : y + h, x : x + w]
                 # Places are whole numbers of 2^-32 pixels, rounded for each window.
@@ -121,7 +122,7 @@ def test_bilinear_is_that_of_gdal(folder: Path) -> None:
     """Away from nodata, on a finer grid, the values are GDAL's but for rounding."""
     field = chaski.Field(columns=COLUMNS, dtype="float32", resample="bilinear", validity="ok")
     with chaski.load(folder / "scenes.csv", fields={"image": field}, batch_size=1) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             image, valid = by_gdal(folder, f"c{b['sample'][0]}", 10, Resampling.bilinear)
             inner = np.ones_like(valid)
             for dy in range(-12, 13, 3):  # two pixels of the coarsest raster around
@@ -142,7 +143,7 @@ def test_antialias_is_the_mean_of_what_a_pixel_covers(folder: Path) -> None:
     """On a coarser grid GDAL's bilinear kernel widens too."""
     field = chaski.Field(columns=["B02", "B05"], grid=60, dtype="float32", resample="antialias")
     with chaski.load(folder / "scenes.csv", fields={"image": field}, batch_size=1) as loader:
-        for b in loader:
+        for b in nonempty(loader):
             image, valid = by_gdal(folder, f"c{b['sample'][0]}", 60, Resampling.bilinear)
             inner = valid[:3].copy()
             for dy in (-2, -1, 0, 1, 2):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 from chaski import _engine
@@ -83,9 +84,9 @@ def test_normalised_windows(cube):
         normalize="mean_std",
         stats=s,
     ) as loader:
-        for batch in loader:
+        for batch in nonempty(loader):
             image = batch["image"] * std[:, None, None] + mean[:, None, None]
-            for row in np.flatnonzero(batch["valid"]):
+            for row in nonempty(np.flatnonzero(batch["valid"])):
                 chip = pixels[batch["sample"][row] // 3, 0]
                 windows = np.lib.stride_tricks.sliding_window_view(chip, (16, 16))
                 wanted = np.rint(image[row, 0]).astype(np.int64)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 rasterio = pytest.importorskip("rasterio")
 
@@ -35,7 +36,7 @@ def test_the_page_runs(binary: str, tmp_path: Path) -> None:
         "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "python" / "src"),
     }
-    for language, code in BLOCKS:
+    for language, code in nonempty(BLOCKS):
         command = ["bash", "-e", "-c", code] if language == "bash" else [sys.executable, "-c", code]
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, code + done.stderr

@@ -6,6 +6,7 @@
 //	go run ./tools/check circles    few files of a package use each other in a circle
 //	go run ./tools/check figures    figures of pages equal the constants that they name
 //	go run ./tools/check links      pages link to files and headings that are there
+//	go run ./tools/check loops      loops of tests over iterators fail if there is nothing to loop over
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
 //	go run ./tools/check api        docs/api lists the exported names of the public packages
 //	go run ./tools/check api -w     writes those lists
@@ -14,13 +15,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: check lines | functions | imports | circles | figures | links | writes | api [-w]"))
+		fail(errors.New("usage: check lines | functions | imports | circles | figures | links | loops | writes | " +
+			"api [-w]"))
 	}
 	var problems []string
 	var err error
@@ -37,12 +40,14 @@ func main() {
 		problems, err = checkFigures("README.md", "docs/*.md", "python/README.md")
 	case "links":
 		problems, err = checkLinks(".")
+	case "loops":
+		problems, err = checkLoops(".")
 	case "writes":
 		problems, err = checkWrites(".")
 	case "api":
 		problems, err = checkAPI("docs/api", len(os.Args) > 2 && os.Args[2] == "-w")
 	default:
-		err = fmt.Errorf("%s is none of lines, functions, imports, circles, figures, links, writes, api", os.Args[1])
+		err = fmt.Errorf("%s: no such check", os.Args[1])
 	}
 	if err != nil {
 		fail(err)
