@@ -65,7 +65,7 @@ STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/sta
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # The tags of chaski-full.
-FULL := $(TAGS),datadog,duckdb,geopackage
+FULL := $(TAGS),datadog,duckdb
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -87,7 +87,7 @@ help: ## list the targets
 .PHONY: build build-default
 build: build-default ## bin/chaski, and bin/chaski-full where compilers of C and C++ are present
 ifneq ($(CXX_FOUND),)
-	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb geopackage grpcnotrace' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
+	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb grpcnotrace' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
 else
 	@echo "no C and C++ compilers: bin/chaski-full is not built"
 endif

@@ -169,8 +169,9 @@ func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) err
 				return rows.InField(f.Name, err)
 			}
 			d.vectors = append(d.vectors, field)
-			if field.Coco && d.onGround() {
-				return fmt.Errorf("field %q: annotations are of images: windows on the ground have none", f.Name)
+			if field.Image != "" && d.onGround() {
+				return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels",
+					f.Name, field.Image)
 			}
 			d.digestRows(field.Fingerprint(), nil)
 			continue

@@ -73,15 +73,6 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 		return fmt.Sprintf(`{"type":"Feature","properties":{"v":%d},"geometry":{"type":"Polygon","coordinates":`+
 			`[[[%g,1],[%g,1],[%g,2],[%g,1]]]}}%s`, i%9, x, x+1, x, x, comma)
 	}, "]}")
-	lines(t, file("coco.json"), `{"images":[{"id":1,"file_name":"00000.tif","width":16,"height":16}],`+
-		`"categories":[{"id":1,"name":"a"}],"annotations":[`, n, func(i int) string {
-		comma := ","
-		if i == n-1 {
-			comma = ""
-		}
-		return fmt.Sprintf(`{"id":%d,"image_id":1,"category_id":1,"iscrowd":0,"bbox":[1,1,2,2],"area":4,`+
-			`"segmentation":[[1,1,3,1,3,3]]}%s`, i, comma)
-	}, "]}")
 	lines(t, file("refs.json"), fmt.Sprintf(`{"version":1,"refs":{".zgroup":"{\"zarr_format\":2}","a/.zattrs":`+
 		`"{\"_ARRAY_DIMENSIONS\":[\"time\",\"y\",\"x\"]}","a/.zarray":"{\"zarr_format\":2,\"shape\":[%d,16,16],`+
 		`\"chunks\":[1,16,16],\"dtype\":\"|u1\",\"order\":\"C\",\"compressor\":null,\"filters\":null,`+
@@ -128,7 +119,6 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 			Fields: []loader.Field{{Name: "image", Column: "g"}}},
 		"a catalog":          {Source: file("chips.parquet"), BatchSize: 1},
 		"GeoJSON":            chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("shapes.geojson")}}),
-		"COCO":               chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("coco.json"), Coco: true}}),
 		"a shard of WebData": {Source: file("shard.tar"), BatchSize: 1, Fields: []loader.Field{{Name: "txt"}}},
 	}
 	for name, path := range map[string]string{"CSV": "t.csv", "items of STAC": "items.ndjson"} {

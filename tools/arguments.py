@@ -85,7 +85,7 @@ from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from a
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
-FieldLike: TypeAlias = Field | Points | Vector | Coco | str | Mapping[str, Any]
+FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
@@ -116,29 +116,16 @@ class Points
     transform: Sequence[float] | None = None
 
 class Vector
-    path: str | os.PathLike[str]
+    path: Path | Columns
+        {path} In place of a file, a table in memory: a GeoDataFrame, or one whose column "geometry"
+        has WKB.
     column
     kind
     all_touched
     classes
     dtype: DTypeLike | None = None
     crs
-
-class Coco of Vector
-        Describes a field of annotations in COCO's JSON.
-
-        They are boxes, polygons or masks of the objects on each image, in pixels of it. Images are
-        found by the last parts of their paths, as in `file_name`. Values are the numbers of
-        categories or, with `classes`, the places of their names there. Crowds are drawn, but have
-        no boxes and polygons. Otherwise it is as `Vector`.
-    path: str | os.PathLike[str]
-        The path or URI of the JSON file.
-    kind
-    classes
-        The names of categories in the order of their values: the first one is 1. Objects of other
-        categories are left out. Default: all, with the numbers of their categories.
-    all_touched
-    dtype: DTypeLike | None = None
+    image
 
 class Field
         {Field} What is None comes from the arguments of `load`.
@@ -172,7 +159,7 @@ class Field
     points
     times
     ground: Literal["match", "ignore"] | None = None
-    vector: Vector | Coco | Mapping[str, Any] | None = None
+    vector: Vector | Mapping[str, Any] | None = None
     columns
     patterns
     grid: Literal["first"] | float | None = None

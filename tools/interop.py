@@ -64,9 +64,6 @@ NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 # The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
 TAGS = "netgo,osusergo,grpcnotrace,soak"
-# Only chaski-full reads shapes in GeoPackage, by a tag. All that imports their package would be
-# compiled again, so that nothing else is tested with it.
-SHAPES, WITH_SHAPES = "./vector", TAGS + ",geopackage"
 # Environments that are made at a time: while one unpacks, others download.
 INSTALLS = 3
 # How many damaged frames are compared; `make soak-frames` has 5 million.
@@ -183,14 +180,7 @@ class Results:
 
     def go(self, packages: list[str], env: dict[str, str], *options: str) -> None:
         """Runs the tests of packages. A package that does not build counts as a failed test."""
-        self._go(TAGS, [p for p in packages if p != SHAPES], env, *options)
-        self._go(WITH_SHAPES, [p for p in packages if p == SHAPES], env, *options)
-
-    def _go(self, tags: str, packages: list[str], env: dict[str, str], *options: str) -> None:
-        """Runs the tests of packages, if there are any, with tags."""
-        if not packages:
-            return
-        run = [os.environ.get("GO") or "go", "test", "-tags", tags, "-json", "-ldflags=-s -w"]
+        run = [os.environ.get("GO") or "go", "test", "-tags", TAGS, "-json", "-ldflags=-s -w"]
         run += ["-timeout", "1h", "-vet=off", *options, *packages]
         p = subprocess.Popen(run, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         for line in p.stdout:

@@ -259,13 +259,8 @@ for version, codec in itertools.product(["0.4.0", "1.0.0", "1.1.0", None],
     ways[f"GeoParquet {version} {codec}"] = parquet(schema_version=version, compression=codec)
 ways["GeoParquet with boxes"] = parquet(write_covering_bbox=True)
 ways["GeoParquet as geoarrow"] = parquet(geometry_encoding="geoarrow")
-def driver(suffix, name, **options):
-    return suffix, lambda path: table.to_file(path, driver=name, engine="pyogrio", **options)
-ways["FlatGeobuf"] = driver("fgb", "FlatGeobuf")
-ways["FlatGeobuf without an index"] = driver("fgb", "FlatGeobuf", SPATIAL_INDEX="NO")
-ways["GeoJSON"] = driver("geojson", "GeoJSON", COORDINATE_PRECISION=15)
-ways["GeoPackage"] = driver("gpkg", "GPKG")
-ways["Shapefile"] = driver("shp", "ESRI Shapefile")
+ways["GeoJSON"] = "geojson", lambda path: table.to_file(
+    path, driver="GeoJSON", engine="pyogrio", COORDINATE_PRECISION=15)
 for k, (recipe, (suffix, write)) in enumerate(ways.items()):
     name = f"{k}.{suffix}"
     try:

@@ -263,9 +263,6 @@ def of_files(d: Data) -> list[Writer]:
         stack: Arguments = ["convert", "--to", "rumi3", "--overwrite", "--stack", *steps, "-o"]
         return lambda to: [*stack, to, source / "0.tif", source / "1.tif"]
 
-    def pictures(source: Path) -> Callable[[Path], Arguments]:
-        return lambda to: ["verify", "--pairs", "--pictures", to, *pair, source]
-
     def paste(windows: Path) -> Callable[[Path], Arguments]:
         like: Arguments = ["paste", "--like", d.chips[0] / "0.tif", "--window", "64", "--stride"]
         return lambda to: [*like, "64", "-o", to, windows]
@@ -297,7 +294,6 @@ def of_files(d: Data) -> list[Writer]:
         replaces("view", out("view", last="0.tif"), d.chips),
         replaces("view --histogram", out("view", "--histogram", last="0.tif"), d.chips),
         replaces("view --report", out("view", "--report"), d.chips),
-        replaces("verify --pictures", pictures, d.pairs, each=True, fine=1),
         replaces("replay", out("replay", "--batch", "2", "--step", "1"), d.chips),
         replaces("paste", paste, d.windows),
         replaces("quarantine", out("quarantine"), d.bad, listed),

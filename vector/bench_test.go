@@ -64,21 +64,3 @@ func BenchmarkLayer(b *testing.B) {
 		b.ReportMetric(float64(n)/float64(b.N), "shapes/op")
 	})
 }
-
-// BenchmarkCoco opens the file that CHASKI_COCO names, of a million polygons of 8 vertices (testdata/million_coco.py
-// writes it), and tells the processor's time, too: see BenchmarkLayer.
-func BenchmarkCoco(b *testing.B) {
-	path := os.Getenv("CHASKI_COCO")
-	if path == "" {
-		b.Skip("CHASKI_COCO names no file")
-	}
-	from := cputime.Used()
-	for b.Loop() {
-		l, err := Open(b.Context(), &source.Files{}, path, Options{Coco: true})
-		if err != nil {
-			b.Fatal(err)
-		}
-		_ = l.Close()
-	}
-	b.ReportMetric(float64((cputime.Used()-from).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
-}

@@ -72,6 +72,8 @@ type collection struct {
 	crs   *crs.CRS
 	kind  string
 	cells *cells
+	paths *cells // of images
+	coco  bool   // it has the member "annotations"
 }
 
 // openText opens a GeoJSON file.
@@ -86,7 +88,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := o.Grow(ctx, 5*r.Size()); err != nil {
 		return nil, err
 	}
-	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column)}
+	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
 	in := source.Sequential(ctx, r, 0)
 	decoder := json.NewDecoder(io.MultiReader(skipMark(in)...))
 	if err := c.read(ctx, decoder); err != nil {
@@ -106,6 +108,13 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 	}
 	if layer.Values, err = c.cells.values(); err != nil {
+		return nil, err
+	}
+	paths, err := c.paths.values()
+	if err != nil {
+		return nil, err
+	}
+	if layer.images, err = newImages(o.Image, paths); err != nil {
 		return nil, err
 	}
 	layer.index(c.boxes, r.Size())
@@ -137,12 +146,17 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 		case "features":
 			err = c.features(ctx, d)
 		default:
+			c.coco = c.coco || key == "annotations"
 			var skipped json.RawMessage
 			err = d.Decode(&skipped)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if c.coco && c.kind == "" {
+		return fault.New(fault.Unsupported, "shapes", 0, "COCO's JSON is not read: in Python, give "+
+			"chaski.Vector(FRAME, image=COLUMN) of what pycocotools reads, as docs/labels.md shows")
 	}
 	if c.kind != "FeatureCollection" {
 		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection", c.kind)
@@ -250,7 +264,10 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		c.data = append(c.data, data...)
 	}
 	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
-	return c.cells.add(f.Properties)
+	if err := c.cells.add(f.Properties); err != nil {
+		return err
+	}
+	return c.paths.add(f.Properties)
 }
 
 // isEmptyPoint reports whether the geometry is a point without coordinates, which shapely writes of "POINT EMPTY". A

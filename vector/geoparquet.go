@@ -103,6 +103,13 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	if layer.Values, err = p.values(ctx, o.Column); err != nil {
 		return nil, err
 	}
+	paths, err := p.values(ctx, o.Image)
+	if err != nil {
+		return nil, err
+	}
+	if layer.images, err = newImages(o.Image, paths); err != nil {
+		return nil, err
+	}
 	layer.shapes = p
 	layer.index(boxes, r.Size())
 	return layer, nil

@@ -21,9 +21,9 @@ import (
 type Options struct {
 	// Column is the column of Values; "" for none.
 	Column string
-	// Coco says that the file has annotations of images, as COCO has them. Values are the numbers of their categories
-	// or, if Column is "name", their names.
-	Coco bool
+	// Image is the column with the path of the image that each shape lies on, for shapes in pixels; "" for shapes on
+	// the ground.
+	Image string
 	// MaxShapes bounds the shapes of a file. The default is 1<<26, some 67 million, which take 2 GiB.
 	MaxShapes int64
 	// CacheBytes bounds the memory of shapes that were read. The default is 256 MiB: a million buildings of 130 bytes
@@ -31,8 +31,6 @@ type Options struct {
 	CacheBytes int64
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
-
-	layer string // of a GeoPackage; "" for the only one
 }
 
 func (o *Options) defaults() {
@@ -50,7 +48,7 @@ type Layer struct {
 	// Values has the values of Options.Column; nil without one.
 	Values *Values
 
-	coco   *cocoFile // nil for other files
+	images *images // nil without Options.Image
 	tree   *boxtree.Tree
 	n      int
 	shapes shapes
@@ -79,22 +77,15 @@ type Values struct {
 // Null reports whether a shape has no value.
 func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 
-// Open opens a file of shapes by its URI, FILE.gpkg::LAYER for a layer of a GeoPackage that has several. It reads all
-// boxes and the values of the column. Errors have the file's name; a file of another format is fault.Unsupported.
+// Open opens a file of shapes by its URI. It reads all boxes and the values of the column. Errors have the file's name;
+// a file of another format is fault.Unsupported.
 func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*Layer, error) {
 	o.defaults()
-	if pos := strings.LastIndex(uri, ".gpkg::"); pos >= 0 {
-		uri, o.layer = uri[:pos+len(".gpkg")], uri[pos+len(".gpkg::"):]
-	}
 	file, err := opener.Open(ctx, uri)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	read := open
-	if o.Coco {
-		read = openCoco
-	}
-	layer, err := read(ctx, file, &o)
+	layer, err := open(ctx, file, &o)
 	if err != nil {
 		_ = file.Close() // it was only read
 		return nil, fault.WithFile(err, uri)
@@ -102,9 +93,10 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	return layer, nil
 }
 
-// openPackage opens a layer of a GeoPackage; "" is the only one. It is nil without the build tag geopackage: SQLite is
-// in chaski-full alone, see docs/decisions/build.md.
-var openPackage func(ctx context.Context, r source.Reader, layer string, o *Options) (*Layer, error)
+// others are the names of formats that are known, but not read, by their first bytes.
+var others = []struct{ start, name string }{
+	{"fgb", "FlatGeobuf"}, {"SQLite format 3", "GeoPackage"}, {"\x00\x00\x27\x0a", "Shapefile"},
+}
 
 // open detects the format of a file by its first bytes.
 func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
@@ -115,27 +107,17 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	switch {
 	case string(head[:min(len(head), 4)]) == "PAR1":
 		return openParquet(ctx, r, o)
-	case string(head[:min(len(head), 3)]) == "fgb":
-		return openFlat(ctx, r, o)
-	case string(head[:min(len(head), 15)]) == "SQLite format 3":
-		if openPackage == nil {
-			return nil, unsupported("GeoPackage is read by chaski-full only")
-		}
-		return openPackage(ctx, r, o.layer, o)
-	case len(head) >= 4 && string(head[:4]) == "\x00\x00\x27\x0a":
-		return nil, unsupported("Shapefile is not read")
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
 		return openText(ctx, r, o)
 	}
-	return nil, fault.New(fault.Unsupported, "shapes", 0,
-		"the file is not GeoParquet, FlatGeobuf, GeoPackage or GeoJSON")
-}
-
-// unsupported returns the error about a format that is not read, as what says.
-func unsupported(what string) error {
-	return fault.New(fault.Unsupported, "shapes", 0,
-		"%s: write the shapes as GeoParquet (in Python: geopandas.read_file(A).to_parquet(B), "+
-			"with GDAL: ogr2ogr -f Parquet B A)", what)
+	for _, other := range others {
+		if strings.HasPrefix(string(head), other.start) {
+			return nil, fault.New(fault.Unsupported, "shapes", 0, "%s is not read: in Python, give "+
+				"chaski.Vector(geopandas.read_file(FILE)); elsewhere write it as GeoParquet, with "+
+				"geopandas.read_file(A).to_parquet(B) or ogr2ogr -f Parquet B A", other.name)
+		}
+	}
+	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet or GeoJSON")
 }
 
 // index makes the layer of shapes from their boxes. size is the size of the file in bytes.
@@ -151,26 +133,34 @@ func (l *Layer) index(boxes []boxtree.Box, size int64) {
 			hash(&h, uint64(math.Float32bits(v)))
 		}
 	}
-	if values := l.Values; values != nil {
-		for i := range values.Ints {
-			hash(&h, uint64(values.Ints[i]))
-		}
-		for i := range values.Floats {
-			hash(&h, math.Float64bits(values.Floats[i]))
-		}
-		for i := range values.Codes {
-			hash(&h, uint64(values.Codes[i]))
-		}
-		_, _ = fmt.Fprintf(&h, "%q", values.Names)
-		for i, null := range values.null {
-			if null {
-				hash(&h, uint64(i))
-			}
-		}
+	if l.Values != nil {
+		l.Values.hash(&h)
+	}
+	if l.images != nil {
+		l.images.values.hash(&h)
 	}
 	sum := h.Sum128()
 	l.sum = fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
 	l.n, l.tree = len(boxes), boxtree.New(boxes)
+}
+
+// hash adds the values to a hash.
+func (v *Values) hash(h *xxh3.Hasher) {
+	for i := range v.Ints {
+		hash(h, uint64(v.Ints[i]))
+	}
+	for i := range v.Floats {
+		hash(h, math.Float64bits(v.Floats[i]))
+	}
+	for i := range v.Codes {
+		hash(h, uint64(v.Codes[i]))
+	}
+	_, _ = fmt.Fprintf(h, "%q", v.Names)
+	for i, null := range v.null {
+		if null {
+			hash(h, uint64(i))
+		}
+	}
 }
 
 // hash adds a number to a hash.

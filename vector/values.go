@@ -10,11 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// maxNames bounds the different strings of a column, and maxName the bytes of one: they are classes. 65,536 strings of
-// 4 KiB are 256 MiB.
+// maxNames bounds the bytes of the different strings of a column, with nameBytes more for each, and maxName the bytes
+// of one: they are classes or paths of images. A million paths of 200 bytes fit.
 const (
-	maxNames = 1 << 16
-	maxName  = 4 << 10
+	maxNames  = 256 << 20
+	nameBytes = 64
+	maxName   = 4 << 10
 )
 
 // values reads a column; nil without a name.
@@ -85,9 +86,10 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 
 // codes numbers the strings of a column.
 type codes struct {
-	mu sync.Mutex // pages are read several at a time
-	v  *Values
-	of map[string]uint32
+	mu   sync.Mutex // pages are read several at a time
+	v    *Values
+	of   map[string]uint32
+	size int // of the strings, with nameBytes for each
 }
 
 func (c *codes) code(b []byte) (uint32, error) {
@@ -96,9 +98,9 @@ func (c *codes) code(b []byte) (uint32, error) {
 	if k, ok := c.of[string(b)]; ok {
 		return k, nil
 	}
-	if len(b) > maxName || len(c.of) == maxNames {
+	if c.size += len(b) + nameBytes; len(b) > maxName || c.size > maxNames {
 		return 0, fault.New(fault.Limit, "column", fault.NoOffset,
-			"it has over %d different strings, or one of over %d bytes: they cannot be classes", maxNames, maxName)
+			"it has different strings of over %d bytes, or one of over %d bytes", maxNames, maxName)
 	}
 	k := uint32(len(c.of))
 	c.of[string(b)] = k

@@ -250,15 +250,46 @@ func TestCRSOfGeoParquet(t *testing.T) {
 // TestFormatsThatAreNotRead promises that other formats are refused by name.
 func TestFormatsThatAreNotRead(t *testing.T) {
 	for data, says := range map[string]string{
-		"": "not GeoParquet", "fgb\x02fgb\x00....": "FlatGeobuf", "SQLite format 3\x00": "GeoPackage",
+		"": "not GeoParquet", "fgb\x03fgb\x00....": "FlatGeobuf", "SQLite format 3\x00": "GeoPackage",
 		"\x00\x00\x27\x0a....": "Shapefile", "PK\x03\x04": "not GeoParquet",
-		"  {\"type\": \"Feature\"}": "not a FeatureCollection",
+		"  {\"type\": \"Feature\"}": "not a FeatureCollection", `{"images": [], "annotations": []}`: "pycocotools",
 	} {
 		_, err := Open(t.Context(), memory(data), "shapes.x", Options{})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), says) ||
 			!strings.Contains(err.Error(), "shapes.x") {
 			t.Errorf("%q: %v, want %s", data, err, says)
 		}
+	}
+}
+
+// TestOfImage promises that the image is found whose path in the column has the most last parts in common with the
+// given one.
+func TestOfImage(t *testing.T) {
+	text := strings.NewReplacer(`"a"`, `"a/1.tif"`, `"b"`, `"b/1.tif"`).Replace(texts)
+	l, err := Open(t.Context(), memory(text), "f", Options{Image: "class"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for uri, want := range map[string][]uint32{
+		"s3://bucket/a/1.tif": {0, 4}, "b/1.tif": {1}, "/c/b/1.tif": {1}, "1.tif": nil, "c/1.tif": nil, "2.tif": nil,
+	} {
+		rows, err := l.OfImage(uri)
+		kind := fault.Unsupported // several
+		if uri == "2.tif" {
+			kind = fault.NotFound
+		}
+		if !slices.Equal(rows, want) || want == nil && fault.KindOf(err) != kind {
+			t.Errorf("%s: %v, want %v: %v", uri, rows, want, err)
+		}
+	}
+	_, err = Open(t.Context(), memory(texts), "f", Options{Image: "value"})
+	if fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("numbers as paths: %v", err)
+	}
+	text = strings.Replace(text, "b/1.tif", "c/1.tif", 1)
+	other, err := Open(t.Context(), memory(text), "f", Options{Image: "class"})
+	if err != nil || other.Fingerprint() == l.Fingerprint() {
+		t.Errorf("the fingerprint does not cover the paths: %v", err)
 	}
 }
 
@@ -283,8 +314,9 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add([]byte(texts))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, column := range []string{"", "class", "value"} {
-			l, err := Open(t.Context(), memory(bytes.Clone(b)), "f", Options{Column: column, MaxShapes: 1 << 12})
+		for _, o := range []Options{{}, {Column: "class"}, {Column: "value", Image: "class"}} {
+			o.MaxShapes = 1 << 12
+			l, err := Open(t.Context(), memory(bytes.Clone(b)), "f", o)
 			if err != nil {
 				if fault.KindOf(err) == 0 {
 					t.Fatalf("an error without a kind: %v", err)

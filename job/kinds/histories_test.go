@@ -99,7 +99,7 @@ func histories(t *testing.T) map[string]*history {
 			Fields: []spec.Field{{Name: "image", Column: "image"}, {Name: "mask", Column: "mask"}}}}
 	}
 	pairs, err := survey.Pairs(t.Context(), masks(chipsDir).Spec, options(),
-		survey.PairOptions{MaxShift: 1.5, Worst: 3})
+		survey.PairOptions{Worst: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func histories(t *testing.T) map[string]*history {
 		weightsName: {
 			kind:  func() job.Kind { return &Weights{Dataset: Dataset{Spec: grid}, Field: "image", Cell: 16} },
 			other: &Weights{Dataset: Dataset{Spec: fewGrid}, Field: "image", Cell: 16}, want: weights.Bytes()},
-		pairsName: {kind: func() job.Kind { return &Pairs{Dataset: masks(chipsDir), MaxShift: 1.5, Worst: 3} },
-			other: &Pairs{Dataset: masks(fewDir), MaxShift: 1.5, Worst: 3}, want: []byte(asJSON(t, pairs) + "\n")},
+		pairsName: {kind: func() job.Kind { return &Pairs{Dataset: masks(chipsDir), Worst: 3} },
+			other: &Pairs{Dataset: masks(fewDir), Worst: 3}, want: []byte(asJSON(t, pairs) + "\n")},
 		verifyName: {kind: func() job.Kind { return &Verify{Paths: []string{src}, MaxFaults: 9} },
 			other: &Verify{Paths: []string{base}, MaxFaults: 9}, want: []byte(asJSON(t, one) + "\n")},
 		indexName: {kind: func() job.Kind { return &Index{Paths: []string{src}, Base: dir, SkipBad: true} },

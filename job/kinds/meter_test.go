@@ -55,7 +55,7 @@ func TestRequestsOfShards(t *testing.T) {
 	for _, k := range []job.Kind{
 		&Stats{Dataset{Spec: sp}},
 		&Weights{Dataset: Dataset{Spec: one}, Field: "image", Cell: 16},
-		&Pairs{Dataset: Dataset{Spec: two}, MaxShift: 1.5, Worst: 20},
+		&Pairs{Dataset: Dataset{Spec: two}, Worst: 20},
 		&Verify{Paths: []string{dir}, MaxFaults: 10},
 		&Index{Paths: []string{dir}, Base: dir},
 		&Convert{Paths: []string{dir}, Into: filepath.Join(t.TempDir(), "new"), Options: togs()},

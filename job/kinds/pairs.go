@@ -15,9 +15,8 @@ const pairsName = "pairs"
 // Pairs is the kind whose output is the report of survey.Pairs, as JSON. An item is a sample that the conditions and
 // the split leave.
 type Pairs struct {
-	Dataset  Dataset `json:"dataset"`
-	MaxShift float64 `json:"max_shift"` // survey.PairOptions
-	Worst    int     `json:"worst"`
+	Dataset Dataset `json:"dataset"`
+	Worst   int     `json:"worst"` // survey.PairOptions
 }
 
 // pairsTally is the result of a shard, which has no body.
@@ -38,8 +37,7 @@ func (k *Pairs) Items(ctx context.Context, o resources.Options) (job.Items, erro
 
 // Run implements job.Kind.
 func (k *Pairs) Run(ctx context.Context, t *job.Task, _ io.Writer) (any, error) {
-	report, err := survey.PairsPart(ctx, k.Dataset.Spec, t.Options, survey.PairOptions{MaxShift: k.MaxShift,
-		Worst:    k.Worst,
+	report, err := survey.PairsPart(ctx, k.Dataset.Spec, t.Options, survey.PairOptions{Worst: k.Worst,
 		Progress: t.Progress}, k.Dataset.Extent, t.First, t.Count)
 	if err != nil {
 		return nil, err
@@ -58,8 +56,7 @@ func (k *Pairs) Check(tally json.RawMessage, s job.Shard) (int64, error) {
 		return 0, err
 	}
 	report := &t.Report
-	for _, n := range []int64{report.Misplaced, report.Unplaced, report.Shifted, report.Aligned, report.Unsure,
-		report.Unreadable} {
+	for _, n := range []int64{report.Misplaced, report.Unplaced, report.Unreadable} {
 		if n < 0 || n > report.Pairs {
 			return 0, corrupt("%d of %d pairs", n, report.Pairs)
 		}

@@ -12,10 +12,10 @@ import (
 // TestEqualPairs: of pairs with equal shifts, those of the first samples are listed, in whatever shards they are.
 func TestEqualPairs(t *testing.T) {
 	part := func(rows ...int64) *survey.PairReport {
-		r := &survey.PairReport{Samples: int64(len(rows)), Pairs: int64(len(rows)), Shifted: int64(len(rows))}
+		r := &survey.PairReport{Samples: int64(len(rows)), Pairs: int64(len(rows)), Misplaced: int64(len(rows))}
 		for _, row := range rows {
-			r.Worst = append(r.Worst, survey.Pair{Verdict: survey.Shifted, Row: row, Other: "mask",
-				ByPixels: &survey.PixelShift{Y: 3, X: 4, Confidence: 1}})
+			r.Worst = append(r.Worst, survey.Pair{Verdict: survey.Misplaced, Row: row, Other: "mask",
+				ByPlace: &survey.PixelShift{Y: 3, X: 4}})
 		}
 		return r
 	}
@@ -26,7 +26,7 @@ func TestEqualPairs(t *testing.T) {
 		for _, p := range parts {
 			total.Add(p, 3)
 		}
-		if total.Samples != 5 || total.Pairs != 5 || total.Shifted != 5 || len(total.Worst) != 3 {
+		if total.Samples != 5 || total.Pairs != 5 || total.Misplaced != 5 || len(total.Worst) != 3 {
 			t.Fatalf("%+v", total)
 		}
 		for i, p := range total.Worst {
@@ -39,8 +39,8 @@ func TestEqualPairs(t *testing.T) {
 
 // FuzzPairs: any tally is refused with a kind, or counts the samples of the shard and lists no more pairs than it may.
 func FuzzPairs(f *testing.F) {
-	f.Add([]byte(`{"report":{"samples":3,"pairs":3,"shifted":1,"worst":[{"verdict":"shifted","row":1}]}}`))
-	f.Add([]byte(`{"report":{"samples":3,"pairs":3,"aligned":3,"worst":null}}`))
+	f.Add([]byte(`{"report":{"samples":3,"pairs":3,"misplaced":1,"worst":[{"verdict":"misplaced","row":1}]}}`))
+	f.Add([]byte(`{"report":{"samples":3,"pairs":3,"unplaced":3,"worst":null}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		k := &Pairs{Worst: 2}
 		if _, err := k.Check(b, job.Shard{Count: 3}); err != nil {

@@ -15,7 +15,6 @@ import (
 // Draw draws the shapes of a window into a tensor of its pixels, which are 0.
 func (v *Field) Draw(ctx context.Context, p *Picture, dst []byte) error {
 	size := v.To.Size()
-	p.drawn = dst
 	return v.visit(ctx, p, func(_ uint32, element [8]byte, shape orb.Geometry) error {
 		if !p.Spans(shape, func(y, x0, x1 int) { p.fill(dst, element[:size], y, x0, x1) }) {
 			return p.noInverse()
@@ -29,15 +28,20 @@ func (p *Picture) noInverse() error {
 	return fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", p.Transform)
 }
 
+// near returns the numbers of the shapes that may lie in a window, in the order of the file.
+func (v *Field) near(p *Picture) []uint32 {
+	if p.to == nil {
+		return p.rows
+	}
+	lo, hi := p.bounds()
+	return v.layer.Search(lo[0], lo[1], hi[0], hi[1], p.to.from)
+}
+
 // visit calls do with the shapes that may lie in a window, in the order of the file and in the CRS of the image. do may
 // change them.
 func (v *Field) visit(ctx context.Context, p *Picture,
 	do func(row uint32, element [8]byte, shape orb.Geometry) error) error {
-	if v.Coco {
-		return v.eachAnnotation(ctx, p, do)
-	}
-	lo, hi := p.bounds()
-	for _, row := range v.layer.Search(lo[0], lo[1], hi[0], hi[1], p.to.from) {
+	for _, row := range v.near(p) {
 		element, ok, err := v.element(row)
 		if err != nil {
 			return err
@@ -48,6 +52,9 @@ func (v *Field) visit(ctx context.Context, p *Picture,
 		shape, err := v.layer.Shape(ctx, row)
 		if err != nil {
 			return fault.WithFile(err, v.Path)
+		}
+		if shape == nil {
+			continue
 		}
 		if err := do(row, element, p.place(shape)); err != nil {
 			return fault.WithFile(err, v.Path)
@@ -69,11 +76,7 @@ func (v *Field) Check(ctx context.Context, a *catalog.Asset) error {
 		}
 		return nil
 	}
-	if v.Coco { // which is in memory, and was checked when it was read
-		return nil
-	}
-	lo, hi := pic.bounds()
-	for _, row := range v.layer.Search(lo[0], lo[1], hi[0], hi[1], pic.to.from) {
+	for _, row := range v.near(pic) {
 		if _, err := v.layer.Shape(ctx, row); err != nil {
 			return a.Fault(rows.InField(v.Name, fault.WithFile(err, v.Path)))
 		}

@@ -43,10 +43,7 @@ func Open(ctx context.Context, f spec.Field, t rows.Table, o resources.Options) 
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}
-	read := vector.Options{Column: field.Column, Coco: field.Coco, Grow: budget.Grow}
-	if field.Coco && field.Classes != nil {
-		read.Column = "name"
-	}
+	read := vector.Options{Column: field.Column, Image: field.Image, Grow: budget.Grow}
 	field.layer, err = vector.Open(ctx, o.Opener, path, read)
 	if err != nil {
 		return nil, err
@@ -74,7 +71,7 @@ func (v *Field) compile() error {
 		}
 		v.from = system
 	}
-	if v.from == nil && !v.Coco {
+	if v.from == nil && v.Image == "" {
 		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
 	}
 	dtype := v.DType
@@ -96,12 +93,8 @@ func (v *Field) compile() error {
 		dtype = orElse(dtype, v.small())
 		v.class = make([]int64, len(values.Names))
 		for i, name := range v.Classes {
-			k, ok := slices.BinarySearch(values.Names, name)
-			if ok {
+			if k, ok := slices.BinarySearch(values.Names, name); ok { // the column may lack a class
 				v.class[k] = int64(i + 1)
-			} else if v.Coco { // a COCO file lists all its categories; a column may lack a class
-				return fmt.Errorf("vector: classes has %q: the categories of the file are %s", name,
-					some(values.Names))
 			}
 		}
 	case values.Ints != nil:

@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/paulmach/orb"
@@ -41,12 +42,9 @@ func (v *Field) target(epsg int) (*target, error) {
 // Picture is the grid that shapes are drawn into: a window of an image, in the size of the tensor.
 type Picture struct {
 	rasterize.Grid
-	to   *target // nil for annotations
+	to   *target // nil for shapes in pixels
 	turn shuffle.Element
-
-	annotations []uint32 // of the image
-	imageHeight int      // of annotations
-	drawn       []byte   // the pixels that are drawn into
+	rows []uint32 // of shapes in pixels: those of the image
 }
 
 // Picture returns the grid of a window of an asset. An asset whose place is not known is unsupported.
@@ -54,8 +52,8 @@ func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffl
 	refuse := func(what string) (*Picture, error) {
 		return nil, fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which the field %q needs", what, v.Name)
 	}
-	if v.Coco {
-		return v.annotated(a, win, h, w, turn)
+	if v.Image != "" {
+		return v.inPixels(a, win, h, w, turn)
 	}
 	place := a.Place
 	switch {
@@ -73,6 +71,17 @@ func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffl
 	grid := rasterize.Grid{Transform: gridOf(place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
 		AllTouched: v.AllTouched}
 	return &Picture{Grid: grid, to: target, turn: turn}, nil
+}
+
+// inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image.
+func (v *Field) inPixels(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
+	rows, err := v.layer.OfImage(cmp.Or(a.Member, a.URI))
+	if err != nil {
+		return nil, fault.WithFile(err, v.Path)
+	}
+	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
+	return &Picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched}, turn: turn,
+		rows: rows}, nil
 }
 
 // gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.
@@ -145,6 +154,9 @@ func (p *Picture) fill(dst, element []byte, y, x0, x1 int) {
 
 // place converts a shape, which it may change, to the CRS of the image.
 func (p *Picture) place(shape orb.Geometry) orb.Geometry {
+	if p.to == nil {
+		return shape
+	}
 	if !p.to.forth.Same() {
 		shape = each(shape, p.convert)
 	}

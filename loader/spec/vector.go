@@ -13,8 +13,8 @@ import (
 // drawn in the order of the file, as rasterio.features.rasterize does, so that later ones cover earlier ones, and are
 // flipped, turned and resized with the window. A raster without a place on the ground is a bad sample.
 type Vector struct {
-	// Path is the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers the shapes and their
-	// values, not the path.
+	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes and their values, not
+	// the path.
 	Path string `json:"path" yaml:"path"`
 	// Kind is the content of the tensor: "mask" (default) for the value of the shape at each pixel, "instances" for its
 	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
@@ -35,10 +35,11 @@ type Vector struct {
 	DType string `json:"dtype,omitempty" yaml:"dtype,omitempty"`
 	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
 	CRS string `json:"crs,omitempty" yaml:"crs,omitempty"`
-	// Coco says that the file is JSON in COCO's form: annotations of images, which are found by the last parts of their
-	// paths, in pixels of them. Values are the numbers of categories or, with Classes, the places of their names there.
-	// Crowds are drawn, but have no boxes and polygons.
-	Coco bool `json:"coco,omitempty" yaml:"coco,omitempty"`
+	// Image is the column with the path of the image that each shape lies on. Shapes then are in pixels of it, from its
+	// upper left corner, and images need no place on the ground. They are found by the last parts of their paths; one
+	// that no row names is a bad sample. A row without a geometry names an image without shapes. Default: none, shapes
+	// lie on the ground.
+	Image string `json:"image,omitempty" yaml:"image,omitempty"`
 }
 
 // Values of Vector.Kind.
@@ -94,9 +95,9 @@ func (v *Vector) validate(f *Field) error {
 		return fmt.Errorf("vector: column is %q and kind is %q: instances are numbers of shapes", v.Column, v.Kind)
 	case v.DType != "" && !slices.Contains(vectorDTypes, v.DType):
 		return fmt.Errorf("vector: dtype is %q: it must be one of %s", v.DType, strings.Join(vectorDTypes, ", "))
-	case v.Coco && (v.Column != "" || v.CRS != ""):
-		return errors.New("vector: coco is true, and column or crs is given: annotations have categories and pixels")
-	case v.Classes != nil && v.Column == "" && !v.Coco:
+	case v.Image != "" && v.CRS != "":
+		return fmt.Errorf("vector: image is %q and crs is %q: shapes of images are in pixels", v.Image, v.CRS)
+	case v.Classes != nil && v.Column == "":
 		return errors.New("vector: classes are given, but no column: they are its strings")
 	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > maxClasses):
 		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), maxClasses)

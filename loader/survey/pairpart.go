@@ -39,9 +39,6 @@ func (r *PairReport) Add(q *PairReport, n int) {
 	r.Pairs += q.Pairs
 	r.Misplaced += q.Misplaced
 	r.Unplaced += q.Unplaced
-	r.Shifted += q.Shifted
-	r.Aligned += q.Aligned
-	r.Unsure += q.Unsure
 	r.Unreadable += q.Unreadable
 	r.Worst = append(r.Worst, q.Worst...)
 	r.cut(n)

@@ -218,7 +218,7 @@ def test_what_is_no_table(source, match):
 
 
 def test_a_server_elsewhere_does_not_see_it(paths):
-    with pytest.raises(chaski.SpecError, match="source is in memory, which a server on another"):
+    with pytest.raises(chaski.SpecError, match="in memory, which a server on another"):
         chaski.connect("127.0.0.1:1", paths, batch_size=1)
 
 

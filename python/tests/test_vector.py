@@ -99,6 +99,35 @@ def test_masks_of_windows(scene, touched: bool):
     assert rows >= N - 2
 
 
+@pytest.mark.parametrize("kind", ["pyarrow", "pandas", "geopandas"])
+def test_shapes_in_memory(scene, kind: str):
+    """A table in memory is drawn as the file of the same shapes, also as of a Source or a dict."""
+    images, path, _ = scene
+    frame, crs = pq.read_table(path), "EPSG:32630"
+    if kind != "pyarrow":
+        frame = frame.to_pandas().set_index("class", drop=False)
+        frame["name"] = frame["name"].astype("category")
+    if kind == "geopandas":
+        geopandas = pytest.importorskip("geopandas")
+        place = geopandas.GeoSeries.from_wkb(frame.pop("geometry"), crs=crs)
+        frame, crs = geopandas.GeoDataFrame(frame, geometry=place).rename_geometry("place"), None
+    vector = chaski.Vector(frame, "name", classes=["odd"], crs=crs)
+
+    def masks(source, mask):
+        fields = {"image": {}, "mask": mask}
+        with chaski.load(source, batch_size=2, fields=fields, shuffle=False) as loader:
+            return np.concatenate([b["mask"] for b in loader])
+
+    want = masks(images, chaski.Vector(path, "name", classes=["odd"]))
+    assert np.count_nonzero(want) > 100
+    for source, mask in [
+        (images, vector),
+        (images, {"vector": {"path": frame, "column": "name", "classes": ["odd"], "crs": crs}}),
+        (chaski.Mixture({"a": chaski.Source(images, fields={"mask": vector})}), vector),
+    ]:
+        np.testing.assert_array_equal(masks(source, mask)[: len(want)], want[: len(want)])
+
+
 def test_state_and_dict(scene):
     images, path, _ = scene
     fields = {"image": {}, "mask": {"vector": {"path": path, "column": "class", "dtype": "uint8"}}}

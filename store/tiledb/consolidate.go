@@ -43,16 +43,17 @@ type Merged struct {
 	Freed    int64    // size of their files
 }
 
-// Merge writes the visible cells of a local array as one new fragment, which hides the fragments
-// that it was made from. A dense fragment is their bounding box: cells in it that were never
+// Merge writes the visible cells of a local dense array as one new fragment, which hides the fragments
+// that it was made from. The new fragment covers their bounding box: cells in it that were never
 // written get the fill value. With fewer than two fragments nothing is written. The new fragment
 // appears in one step when it is complete, so that an interrupted or failed run leaves the array as
 // it was. The open array does not change: open it again to see the new fragment.
 //
-// Merge works tile by tile. It holds one tile of every attribute, for a sparse array one of every
-// fragment, and for each tile of the new fragment its box and 24 bytes for each attribute;
-// Options.MaxResult limits the sum of the latter. If the cells of a fragment are not in the order
-// of the schema, all cells are sorted in memory, which Options.MaxResult limits too.
+// Merge works tile by tile. It holds one tile of every attribute, and for each tile of the new
+// fragment its box and 24 bytes for each attribute; Options.MaxResult limits the sum of the latter.
+//
+// Several fragments of a sparse array are fault.Unsupported: tiledb.consolidate of TileDB's Python
+// package merges them.
 //
 // Fragments that were all written in the same millisecond are fault.Unsupported without Remove,
 // because a fragment hides only fragments of another time.
@@ -68,6 +69,10 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	merged := &Merged{}
 	if len(a.Fragments) > 1 {
+		if !a.Schema.Dense {
+			return bad("it is sparse: chaski merges fragments of dense arrays only. tiledb.consolidate and " +
+				"tiledb.vacuum of the Python package tiledb merge these, and chaski reads the result")
+		}
 		start, end := a.Fragments[0].From, uint64(0)
 		for _, f := range a.Fragments {
 			end = max(end, f.To)
@@ -114,12 +119,7 @@ func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *pro
 		m.From, m.Before = append(m.From, fragment.Name), m.Before+n
 	}
 	name := newName(from, to)
-	if a.Schema.Dense {
-		err = a.consolidateDense(ctx, name, done)
-	} else {
-		err = a.consolidateSparse(ctx, name, done)
-	}
-	if err != nil {
+	if err := a.consolidateDense(ctx, name, done); err != nil {
 		return err
 	}
 	m.Fragment = name

@@ -2,7 +2,6 @@ package tiledb
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,12 +14,12 @@ import (
 
 // large writes an array of several fragments that has many times more bytes than small.MaxResult,
 // with attributes of fixed and of any length.
-func large(t *testing.T, path string, dense bool) {
+func large(t *testing.T, path string) {
 	t.Helper()
 	ctx, rnd := context.Background(), rand.New(rand.NewPCG(3, 4))
 	at := Int32.CoordOf
 	p := filter.Pipeline{MaxChunk: 1000, Filters: []filter.Filter{{ID: filter.Zstd, Level: 1}}}
-	s := &Schema{Dense: dense, TileOrder: ColMajor, CellOrder: ColMajor, Capacity: 50, DimType: Int32,
+	s := &Schema{Dense: true, TileOrder: ColMajor, CellOrder: ColMajor, Capacity: 50, DimType: Int32,
 		Coords: DefaultFilters(), Offsets: DefaultFilters(),
 		Dims: []Dim{{Name: "y", Domain: Interval{at(-200), at(199)}, Extent: 20},
 			{Name: "x", Domain: Interval{at(1), at(100)}, Extent: 7}},
@@ -37,23 +36,9 @@ func large(t *testing.T, path string, dense bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var coords []byte
 		n := 0
-		walkBox(box, func(at []Coord) {
-			if !dense && rnd.IntN(3) == 0 {
-				return
-			}
-			n++
-			for _, c := range at {
-				coords = s.DimType.store(coords, c)
-			}
-		})
-		if dense {
-			err = a.WriteDense(ctx, box, interopValues(s, n, rnd.IntN(1000)))
-		} else {
-			err = a.WriteSparse(ctx, coords, interopValues(s, n, rnd.IntN(1000)))
-		}
-		if err != nil {
+		walkBox(box, func([]Coord) { n++ })
+		if err := a.WriteDense(ctx, box, interopValues(s, n, rnd.IntN(1000))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,90 +53,32 @@ func TestConsolidateMoreThanMemory(t *testing.T) {
 	ctx := context.Background()
 	files := &Files{}
 	defer files.Close()
-	for _, dense := range []bool{true, false} {
-		path := filepath.Join(t.TempDir(), "a")
-		large(t, path, dense)
-		open := func(o Options) *Array {
-			a, err := Open(ctx, files, path, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a
-		}
-		want := everything(t, open(Options{}))
-		a := open(small)
-		if len(want[0].Data) < 3*int(small.MaxResult) {
-			t.Fatalf("only %d bytes", len(want[0].Data))
-		}
-		var err error
-		if dense {
-			_, err = a.NewReader().Dense(ctx, 0, a.Schema.Domain())
-		} else {
-			_, err = a.NewReader().Sparse(ctx, []int{0}, a.Schema.Domain())
-		}
-		if fault.KindOf(err) != fault.Limit {
-			t.Fatalf("all of it is read at once: %v", err)
-		}
-		if err := a.Consolidate(ctx); err != nil {
-			t.Fatalf("dense %t: %v", dense, err)
-		}
-		a = open(Options{})
-		if len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
-			t.Errorf("dense %t: %d fragments, or other cells", dense, len(a.Fragments))
-		}
-		if _, err := a.Verify(ctx); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestConsolidateUnordered: fragments whose cells lie in another order than the schema's are
-// consolidated too, as far as memory goes; what is too much is refused and leaves everything as it
-// was.
-func TestConsolidateUnordered(t *testing.T) {
-	ctx := context.Background()
-	files := &Files{}
-	defer files.Close()
 	path := filepath.Join(t.TempDir(), "a")
-	large(t, path, false)
-	a, err := Open(ctx, files, path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := *a.Schema
-	other.CellOrder, other.TileOrder = RowMajor, RowMajor
-	a.Schema = &other
-	var coords []byte
-	for i := range 500 {
-		coords = Int32.store(Int32.store(coords, Int32.CoordOf(int64(i%40))), Int32.CoordOf(1+int64(i/40)))
-	}
-	if err := a.WriteSparse(ctx, coords, interopValues(a.Schema, 500, 7)); err != nil {
-		t.Fatal(err)
-	}
-	list := func() string {
-		names, err := os.ReadDir(path)
+	large(t, path)
+	open := func(o Options) *Array {
+		a, err := Open(ctx, files, path, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprint(names)
+		return a
 	}
-	if a, err = Open(ctx, files, path, small); err != nil {
-		t.Fatal(err)
+	want := everything(t, open(Options{}))
+	a := open(small)
+	if len(want[0].Data) < 3*int(small.MaxResult) {
+		t.Fatalf("only %d bytes", len(want[0].Data))
 	}
-	before := list()
-	if err := a.Consolidate(ctx); fault.KindOf(err) != fault.Limit || list() != before {
-		t.Errorf("%v; %s, before %s", err, list(), before)
+	if _, err := a.NewReader().Dense(ctx, 0, a.Schema.Domain()); fault.KindOf(err) != fault.Limit {
+		t.Fatalf("all of it is read at once: %v", err)
 	}
-	if a, err = Open(ctx, files, path, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	want := everything(t, a)
 	if err := a.Consolidate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 ||
-		!reflect.DeepEqual(everything(t, a), want) {
-		t.Errorf("%d fragments, %v, or other cells", len(a.Fragments), err)
+	a = open(Options{})
+	if len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+		t.Errorf("%d fragments, or other cells", len(a.Fragments))
+	}
+	if _, err := a.Verify(ctx); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -196,74 +123,42 @@ func TestConsolidateDamaged(t *testing.T) {
 	if testing.Short() { // all of them run the same goroutines
 		cases = 8
 	}
-	for _, dense := range []bool{true, false} {
-		whole := filepath.Join(t.TempDir(), "whole")
-		timed(t, whole, dense)
-		for range cases {
-			path := filepath.Join(t.TempDir(), "a")
-			if err := os.CopyFS(path, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
-			list, _ := filepath.Glob(filepath.Join(path, "__*", "*.tdb"))
-			name := list[rnd.IntN(len(list))]
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b[rnd.IntN(len(b))] ^= byte(1 + rnd.IntN(255))
-			if err := os.WriteFile(name, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			a, err := Open(ctx, files, path, small)
-			before, _ := filepath.Glob(filepath.Join(path, "*"))
-			if err == nil {
-				err = a.Consolidate(ctx)
-			}
-			after, _ := filepath.Glob(filepath.Join(path, "*"))
-			hidden, _ := filepath.Glob(filepath.Join(path, ".*"))
-			switch {
-			case len(hidden) > 0:
-				t.Errorf("%s: %q is left", name, hidden)
-			case err == nil && len(after) >= len(before):
-				t.Errorf("%s: %q after consolidation", name, after)
-			case err != nil && (fault.KindOf(err) == 0 || !reflect.DeepEqual(before, after)):
-				t.Errorf("%s: %v; %q, before %q", name, err, after, before)
-			case err != nil:
-				refused++
-			}
+	whole := filepath.Join(t.TempDir(), "whole")
+	timed(t, whole, true)
+	for range cases {
+		path := filepath.Join(t.TempDir(), "a")
+		if err := os.CopyFS(path, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		list, _ := filepath.Glob(filepath.Join(path, "__*", "*.tdb"))
+		name := list[rnd.IntN(len(list))]
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[rnd.IntN(len(b))] ^= byte(1 + rnd.IntN(255))
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(ctx, files, path, small)
+		before, _ := filepath.Glob(filepath.Join(path, "*"))
+		if err == nil {
+			err = a.Consolidate(ctx)
+		}
+		after, _ := filepath.Glob(filepath.Join(path, "*"))
+		hidden, _ := filepath.Glob(filepath.Join(path, ".*"))
+		switch {
+		case len(hidden) > 0:
+			t.Errorf("%s: %q is left", name, hidden)
+		case err == nil && len(after) >= len(before):
+			t.Errorf("%s: %q after consolidation", name, after)
+		case err != nil && (fault.KindOf(err) == 0 || !reflect.DeepEqual(before, after)):
+			t.Errorf("%s: %v; %q, before %q", name, err, after, before)
+		case err != nil:
+			refused++
 		}
 	}
 	if refused < cases/3 {
 		t.Errorf("only %d of the damaged arrays were refused", refused)
-	}
-}
-
-// TestConsolidateBefore1970: dates before 1970, which TileDB 1.6 bounds wrongly, are consolidated
-// with bounds that are right.
-func TestConsolidateBefore1970(t *testing.T) {
-	ctx := context.Background()
-	files := &Files{}
-	defer files.Close()
-	path := filepath.Join(t.TempDir(), "a")
-	if err := os.CopyFS(path, os.DirFS(filepath.Join("testdata", "before_1970"))); err != nil {
-		t.Fatal(err)
-	}
-	a, err := Open(ctx, files, path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := everything(t, a)
-	if err := a.Consolidate(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 ||
-		!reflect.DeepEqual(everything(t, a), want) {
-		t.Fatalf("%d fragments, %v, or other cells", len(a.Fragments), err)
-	}
-	if i, day := a.Fragments[0].NonEmpty[0], a.Schema.DimType; i != (Interval{day.CoordOf(-4000), day.CoordOf(19000)}) {
-		t.Errorf("written from %s to %s", day.FormatCoord(i.Lo), day.FormatCoord(i.Hi))
-	}
-	if _, err := a.Verify(ctx); err != nil {
-		t.Error(err)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 )
 
-// several makes an array of three fragments, that lie over each other, of some times.
-func several(t *testing.T, path string, dense bool, times [3]uint64) *Array {
+// several makes a dense array of three fragments, that lie over each other, of some times.
+func several(t *testing.T, path string, times [3]uint64) *Array {
 	t.Helper()
 	ctx := context.Background()
 	at := Int32.CoordOf
-	s := &Schema{Dense: dense, Capacity: 4, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
+	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
 		Dims: []Dim{{Name: "y", Domain: Interval{at(0), at(19)}, Extent: 4},
 			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
@@ -35,19 +35,12 @@ func several(t *testing.T, path string, dense bool, times [3]uint64) *Array {
 	for k, time := range times {
 		box := Box{{at(int64(3 * k)), at(int64(3*k + 9))}, {at(int64(k)), at(7)}}
 		var values [2]Values
-		var coords []byte
-		walkBox(box, func(c []Coord) {
+		walkBox(box, func([]Coord) {
 			values[0].Data = append(values[0].Data, byte(k))
 			values[1].Offsets = append(values[1].Offsets, uint64(len(values[1].Data)))
 			values[1].Data = append(values[1].Data, "abc"[:k+1]...)
-			coords = Int32.store(Int32.store(coords, c[0]), c[1])
 		})
-		if dense {
-			err = a.writeDense(ctx, box, values[:], time, time)
-		} else {
-			err = a.writeSparse(ctx, coords, values[:], time, time, false)
-		}
-		if err != nil {
+		if err := a.writeDense(ctx, box, values[:], time, time); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,52 +67,50 @@ func names(t *testing.T, path string) (list []string) {
 // TestMergeKeepsOrRemoves: the merged array shows what it showed; as it was before only where the fragments were kept.
 func TestMergeKeepsOrRemoves(t *testing.T) {
 	ctx := context.Background()
-	for _, dense := range []bool{true, false} {
-		for _, remove := range []bool{true, false} {
-			path := filepath.Join(t.TempDir(), "a")
-			a := several(t, path, dense, [3]uint64{10, 20, 30})
-			want := everything(t, a)
-			early, err := Open(ctx, localFiles(t), path, Options{Until: 20})
-			if err != nil {
-				t.Fatal(err)
+	for _, remove := range []bool{true, false} {
+		path := filepath.Join(t.TempDir(), "a")
+		a := several(t, path, [3]uint64{10, 20, 30})
+		want := everything(t, a)
+		early, err := Open(ctx, localFiles(t), path, Options{Until: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEarly := everything(t, early)
+		if _, err := early.Merge(ctx, MergeOptions{}); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("an array at a time was merged: %v", err)
+		}
+		var steps []int64
+		total := int64(0)
+		m, err := a.Merge(ctx, MergeOptions{Remove: remove, Progress: func(done, all int64) {
+			steps, total = append(steps, done), all
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(steps) == 0 || steps[len(steps)-1] != total || !slices.IsSorted(steps) {
+			t.Errorf("progress %v of %d", steps, total)
+		}
+		now, err := Open(ctx, localFiles(t), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) || len(now.Fragments) != 1 ||
+			now.Fragments[0].Name != m.Fragment {
+			t.Errorf("%d fragments, %v, want %v", len(now.Fragments), got, want)
+		}
+		if remove != (len(now.Hidden) == 0) || len(m.Removed) != 3-len(now.Hidden) {
+			t.Errorf("%d hidden, %d removed", len(now.Hidden), len(m.Removed))
+		}
+		then, err := Open(ctx, localFiles(t), path, Options{Until: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if remove {
+			if len(then.Fragments) != 0 {
+				t.Error("what was removed is there")
 			}
-			wantEarly := everything(t, early)
-			if _, err := early.Merge(ctx, MergeOptions{}); fault.KindOf(err) != fault.Unsupported {
-				t.Errorf("an array at a time was merged: %v", err)
-			}
-			var steps []int64
-			total := int64(0)
-			m, err := a.Merge(ctx, MergeOptions{Remove: remove, Progress: func(done, all int64) {
-				steps, total = append(steps, done), all
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(steps) == 0 || steps[len(steps)-1] != total || !slices.IsSorted(steps) {
-				t.Errorf("progress %v of %d", steps, total)
-			}
-			now, err := Open(ctx, localFiles(t), path, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) || len(now.Fragments) != 1 ||
-				now.Fragments[0].Name != m.Fragment {
-				t.Errorf("dense %v: %d fragments, %v, want %v", dense, len(now.Fragments), got, want)
-			}
-			if remove != (len(now.Hidden) == 0) || len(m.Removed) != 3-len(now.Hidden) {
-				t.Errorf("%d hidden, %d removed", len(now.Hidden), len(m.Removed))
-			}
-			then, err := Open(ctx, localFiles(t), path, Options{Until: 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if remove {
-				if len(then.Fragments) != 0 {
-					t.Error("what was removed is there")
-				}
-			} else if got := everything(t, then); !slices.EqualFunc(got, wantEarly, sameValues) {
-				t.Errorf("as it was: %v, want %v", got, wantEarly)
-			}
+		} else if got := everything(t, then); !slices.EqualFunc(got, wantEarly, sameValues) {
+			t.Errorf("as it was: %v, want %v", got, wantEarly)
 		}
 	}
 }
@@ -130,21 +121,19 @@ func sameValues(a, b Values) bool {
 
 // TestMergeLeavesNothing: a merge that is cancelled at any tile leaves the files that there were.
 func TestMergeLeavesNothing(t *testing.T) {
-	for _, dense := range []bool{true, false} {
-		path := filepath.Join(t.TempDir(), "a")
-		a := several(t, path, dense, [3]uint64{10, 20, 30})
-		before := names(t, path)
-		for stop := range int64(5) {
-			ctx, cancel := context.WithCancel(context.Background())
-			_, err := a.Merge(ctx, MergeOptions{Remove: true, Progress: func(done, _ int64) {
-				if done > stop {
-					cancel()
-				}
-			}})
-			cancel()
-			if !errors.Is(err, context.Canceled) || !slices.Equal(names(t, path), before) {
-				t.Errorf("dense %v, stopped after %d: %v, left %q", dense, stop, err, names(t, path))
+	path := filepath.Join(t.TempDir(), "a")
+	a := several(t, path, [3]uint64{10, 20, 30})
+	before := names(t, path)
+	for stop := range int64(5) {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := a.Merge(ctx, MergeOptions{Remove: true, Progress: func(done, _ int64) {
+			if done > stop {
+				cancel()
 			}
+		}})
+		cancel()
+		if !errors.Is(err, context.Canceled) || !slices.Equal(names(t, path), before) {
+			t.Errorf("stopped after %d: %v, left %q", stop, err, names(t, path))
 		}
 	}
 }
@@ -153,7 +142,7 @@ func TestMergeLeavesNothing(t *testing.T) {
 func TestMergeOfOneMillisecond(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "a")
-	a := several(t, path, true, [3]uint64{10, 10, 10})
+	a := several(t, path, [3]uint64{10, 10, 10})
 	before, want := names(t, path), everything(t, a)
 	if _, err := a.Merge(ctx, MergeOptions{}); fault.KindOf(err) != fault.Unsupported ||
 		!slices.Equal(names(t, path), before) {
@@ -179,7 +168,7 @@ func TestMergedFragmentsStayUntilTheNewOneIsOnDisk(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		place = real
 		dir := filepath.Join(t.TempDir(), "array")
-		large(t, dir, true)
+		large(t, dir)
 		var files Files
 		defer files.Close()
 		a, err := Open(t.Context(), &files, dir, Options{})

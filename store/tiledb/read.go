@@ -280,7 +280,7 @@ func (f *Fragment) codec(a *Array, column int) codec {
 	}
 	typ := a.Schema.Type(d)
 	c := codec{t: typ, p: f.schema.Dims[d].Pipeline, e: f.elem(typ, 1)}
-	if len(c.p.Filters) == 0 {
+	if form, _ := formatOf(f.schema.version()); len(c.p.Filters) == 0 && form.dimTypes {
 		c.p = f.schema.Coords
 	}
 	c.together = typ == StringASCII && c.p.HoldsOffsets(f.Version, true)

@@ -53,8 +53,9 @@ type Dim struct {
 	// Extent is the side of a tile: a number of coordinates for integer types, the bits of a
 	// float64 for others. It is 0 if a sparse array has no tile extents.
 	Extent uint64
-	// Pipeline has the filters of the coordinates, from format 5 on. If it has none, the filters of
-	// Schema.Coords count.
+	// Pipeline has the filters of the coordinates. In a schema from format 5 on, the filters of
+	// Schema.Coords count if it has none. Schemas of formats 3 and 4 have none: libtiledb 2 does not filter
+	// the coordinates of the fragments that it adds to their arrays.
 	Pipeline filter.Pipeline
 }
 

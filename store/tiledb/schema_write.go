@@ -132,8 +132,9 @@ func (s *Schema) encrypt() {
 	s.Encrypted = true
 	last := filter.Filter{ID: filter.AES256GCM}
 	s.Coords, s.Offsets, s.Validity = s.Coords.With(last), s.Offsets.With(last), s.Validity.With(last)
+	form, _ := formatOf(s.version())
 	for i := range s.Dims {
-		if len(s.Dims[i].Pipeline.Filters) > 0 { // otherwise those of Coords count
+		if len(s.Dims[i].Pipeline.Filters) > 0 || !form.dimTypes { // otherwise those of Coords count
 			s.Dims[i].Pipeline = s.Dims[i].Pipeline.With(last)
 		}
 	}

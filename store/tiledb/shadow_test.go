@@ -58,7 +58,7 @@ func writeRow(t *testing.T, capacity uint64, writes []rowWrite) *Array {
 		if w.dense {
 			err = open().writeDense(ctx, rowBox(w.at[0], w.at[1]), values, time, time)
 		} else {
-			err = open().writeSparse(ctx, coords, values, time, time, false)
+			err = open().writeSparse(ctx, coords, values, time, time)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func TestFragmentsOfLinksWithoutSlash(t *testing.T) {
 // to itself, the array is not all there.
 func TestLinksOfFragments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	a := several(t, path, true, [3]uint64{10, 20, 30})
+	a := several(t, path, [3]uint64{10, 20, 30})
 	want := everything(t, a)
 	moved, away := a.Fragments[1].path(), filepath.Join(t.TempDir(), "away")
 	if err := os.Rename(moved, away); err != nil {

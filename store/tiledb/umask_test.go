@@ -17,7 +17,7 @@ func TestFoldersKeepTheUmask(t *testing.T) {
 	for _, umask := range []int{0o022, 0o077, 0o002} {
 		syscall.Umask(umask)
 		dir := t.TempDir()
-		a := several(t, filepath.Join(dir, "a"), true, [3]uint64{10, 20, 30})
+		a := several(t, filepath.Join(dir, "a"), [3]uint64{10, 20, 30})
 		folders := 0
 		err := filepath.WalkDir(a.uri, func(path string, e fs.DirEntry, err error) error {
 			if err != nil {

@@ -14,15 +14,11 @@ import (
 // coords has the coordinates cell by cell, little-endian, in any order. Two cells with the same
 // coordinates are fault.Corrupt. WriteDense says more.
 func (a *Array) WriteSparse(ctx context.Context, coords []byte, values []Values) error {
-	return a.writeSparse(ctx, coords, values, timeAtCompletion, timeAtCompletion, false)
+	return a.writeSparse(ctx, coords, values, timeAtCompletion, timeAtCompletion)
 }
 
-// writeSparse is WriteSparse for a fragment of a given time. again allows duplicate coordinates.
-func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64, again bool) error {
-	return a.sparseFragment(ctx, newName(from, to), raw, values, again)
-}
-
-func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, values []Values, again bool) error {
+// writeSparse is WriteSparse for a fragment of a given time.
+func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64) error {
 	schema := a.Schema
 	dims, size := len(schema.Dims), schema.DimType.Size()
 	n := len(raw) / (dims * size)
@@ -41,7 +37,7 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 				schema.DimType.FormatCoord(coords[i]), i/dims, schema.Dims[i%dims].Name)
 		}
 	}
-	order, err := schema.globalOrder(coords, again)
+	order, err := schema.globalOrder(coords)
 	if err != nil {
 		return err
 	}
@@ -50,7 +46,7 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	}
 	capacity := int(schema.Capacity)
 	count := (n + capacity - 1) / capacity
-	fragment := &Fragment{Name: name, Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
+	fragment := &Fragment{Name: newName(from, to), Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
 	boxes := make([]Box, count)
 	for t := range boxes {
 		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])
@@ -80,7 +76,7 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 
 // globalOrder returns the indices of the cells, sorted by the array's order of tiles and then by
 // its order of cells.
-func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
+func (s *Schema) globalOrder(coords []Coord) ([]int, error) {
 	dims := len(s.Dims)
 	n := len(coords) / dims
 	tile := make([]uint64, len(coords))
@@ -105,7 +101,7 @@ func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 	}
 	order := sequence(n)
 	slices.SortStableFunc(order, both)
-	for i := 1; i < n && !again; i++ {
+	for i := 1; i < n; i++ {
 		if both(order[i-1], order[i]) == 0 {
 			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset,
 				"cells %d and %d have the same coordinates", order[i-1], order[i])

@@ -63,27 +63,25 @@ func TestMergeDoesNotHideWrites(t *testing.T) {
 // TestMergeOfAnotherWriterMeanwhile: a fragment of a time that is merged, by a writer that named it
 // when it began, stops the merge.
 func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
-	for _, dense := range []bool{true, false} {
-		path := filepath.Join(t.TempDir(), "a")
-		a := several(t, path, dense, [3]uint64{10, 20, 30})
-		other := "__25_25_0123456789abcdef0123456789abcdef"
-		var before []string
-		_, err := a.Merge(context.Background(), MergeOptions{Remove: true, Progress: func(done, _ int64) {
-			if done == 1 {
-				if err := os.CopyFS(filepath.Join(path, other), os.DirFS(a.Fragments[1].path())); err != nil {
-					t.Fatal(err)
-				}
-				before = slices.DeleteFunc(names(t, path), func(name string) bool {
-					return strings.Contains(name, ".fragment.")
-				})
+	path := filepath.Join(t.TempDir(), "a")
+	a := several(t, path, [3]uint64{10, 20, 30})
+	other := "__25_25_0123456789abcdef0123456789abcdef"
+	var before []string
+	_, err := a.Merge(context.Background(), MergeOptions{Remove: true, Progress: func(done, _ int64) {
+		if done == 1 {
+			if err := os.CopyFS(filepath.Join(path, other), os.DirFS(a.Fragments[1].path())); err != nil {
+				t.Fatal(err)
 			}
-		}})
-		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), other) {
-			t.Errorf("dense %v: %v", dense, err)
+			before = slices.DeleteFunc(names(t, path), func(name string) bool {
+				return strings.Contains(name, ".fragment.")
+			})
 		}
-		if now := names(t, path); !slices.Equal(now, before) {
-			t.Errorf("dense %v: %q, before %q", dense, now, before)
-		}
+	}})
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), other) {
+		t.Errorf("%v", err)
+	}
+	if now := names(t, path); !slices.Equal(now, before) {
+		t.Errorf("%q, before %q", now, before)
 	}
 }
 
@@ -104,31 +102,29 @@ func (m *merging) Open(ctx context.Context, uri string) (source.Reader, error) {
 // TestOpeningWhileOthersMerge: an array whose fragments are merged and removed while it is opened is all there.
 func TestOpeningWhileOthersMerge(t *testing.T) {
 	ctx := context.Background()
-	for _, dense := range []bool{true, false} {
-		for _, left := range []bool{false, true} {
-			path := filepath.Join(t.TempDir(), "a")
-			a := several(t, path, dense, [3]uint64{10, 20, 30})
-			want := everything(t, a)
-			st := &merging{Store: localFiles(t), merge: func() {
-				if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
+	for _, left := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "a")
+		a := several(t, path, [3]uint64{10, 20, 30})
+		want := everything(t, a)
+		st := &merging{Store: localFiles(t), merge: func() {
+			if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
+				t.Error(err)
+			}
+			for _, f := range a.Fragments { // they go file by file
+				if err := os.Mkdir(f.path(), 0o755); left && err != nil {
 					t.Error(err)
+				} else if !left {
+					_ = os.Remove(f.path())
 				}
-				for _, f := range a.Fragments { // they go file by file
-					if err := os.Mkdir(f.path(), 0o755); left && err != nil {
-						t.Error(err)
-					} else if !left {
-						_ = os.Remove(f.path())
-					}
-				}
-			}}
-			now, err := Open(ctx, st, path, Options{})
-			if err != nil {
-				t.Fatal(err)
 			}
-			if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) {
-				t.Errorf("dense %v, folders left %v: %d fragments, %v, want %v", dense, left,
-					len(now.Fragments), got, want)
-			}
+		}}
+		now, err := Open(ctx, st, path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) {
+			t.Errorf("folders left %v: %d fragments, %v, want %v", left,
+				len(now.Fragments), got, want)
 		}
 	}
 }
@@ -183,13 +179,13 @@ func TestOpeningWhileMergedOnesGo(t *testing.T) {
 	for k := range 3 {
 		time := uint64(10 * (k + 1))
 		if err := open(files).writeSparse(ctx, DatetimeDay.store(nil, at(int64(20*k-20))),
-			[]Values{{Data: []byte{byte(k)}}}, time, time, false); err != nil {
+			[]Values{{Data: []byte{byte(k)}}}, time, time); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a := open(files)
 	want := everything(t, a)
-	if _, err := a.Merge(ctx, MergeOptions{}); err != nil {
+	if err := joinSparse(ctx, a, 10, 30); err != nil {
 		t.Fatal(err)
 	}
 	st := &vanishing{Store: localFiles(t), opened: map[string]bool{}}
@@ -205,7 +201,7 @@ func TestOpeningWhileMergedOnesGo(t *testing.T) {
 // TestNoWriteAfterTheLastTime: what would be hidden by what is there already is not written.
 func TestNoWriteAfterTheLastTime(t *testing.T) {
 	ctx := context.Background()
-	a := several(t, filepath.Join(t.TempDir(), "a"), true, [3]uint64{10, 20, math.MaxUint64})
+	a := several(t, filepath.Join(t.TempDir(), "a"), [3]uint64{10, 20, math.MaxUint64})
 	box, before := a.Fragments[0].NonEmpty, names(t, a.uri)
 	n := 1
 	for _, i := range box {

@@ -1,6 +1,6 @@
-"""A file of a million polygons, for BenchmarkLayer: GeoParquet, or what .fgb or .gpkg says.
+"""A GeoParquet file of a million polygons, for BenchmarkLayer.
 
-    pip install numpy pyarrow          # and pyogrio for others
+    pip install numpy pyarrow
     python vector/testdata/million.py random|sorted none|bbox FILE
 
 Octagons of 5 to 25 m in 100 by 100 km, at random or by rows of 1 km, without or with a covering.
@@ -34,13 +34,6 @@ def main():
     offsets = (np.arange(N + 1) * wkb.itemsize).astype("<i4")
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(wkb.tobytes())]
     columns = {"class": r.integers(1, 10, N).astype("i4"), "geometry": pa.Array.from_buffers(pa.binary(), N, buffers)}
-    if path.endswith((".fgb", ".gpkg")):
-        import pyogrio
-
-        kind = {"geometry_name": "geometry", "geometry_type": "Polygon", "crs": "EPSG:32630"}
-        driver = "GPKG" if path.endswith(".gpkg") else "FlatGeobuf"
-        pyogrio.write_arrow(pa.table(columns), path, driver=driver, **kind)
-        return
     crs = {"name": "UTM", "id": {"authority": "EPSG", "code": 32630}}
     described = {"encoding": "WKB", "geometry_types": ["Polygon"], "crs": crs}
     if covering == "bbox":

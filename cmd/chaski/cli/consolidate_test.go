@@ -45,7 +45,7 @@ func fragmentsOf(t *testing.T, dir string) map[string]int64 {
 // fragments stay, and the report lists them with the bytes of their files.
 func TestConsolidate(t *testing.T) {
 	for _, name := range []string{
-		"dense_2d_order_rc", "dense_1d_gaps", "dense_var_gaps", "sparse_var", "dense_with_sparse_fragment",
+		"dense_2d_order_rc", "dense_1d_gaps", "dense_var_gaps", "dense_with_sparse_fragment",
 	} {
 		for _, remove := range []bool{false, true} {
 			dir := copyArray(t, name)
@@ -108,10 +108,10 @@ func keysOf(m map[string]int64) (keys []string) {
 	return keys
 }
 
-// TestConsolidateRefuses: paths that are not local arrays are refused, and a damaged array is not
+// TestConsolidateRefuses: paths that are not local, dense arrays are refused, and a damaged array is not
 // changed.
 func TestConsolidateRefuses(t *testing.T) {
-	for _, args := range [][]string{{t.TempDir()}, {"s3://bucket/cube"}} {
+	for _, args := range [][]string{{t.TempDir()}, {"s3://bucket/cube"}, {copyArray(t, "sparse_var")}} {
 		r := chaski(t.Context(), append([]string{"consolidate", "--remove"}, args...)...)
 		if r.code != 1 || r.out != "" {
 			t.Errorf("%q: %+v", args, r)

@@ -28,7 +28,6 @@ from chaski._spec import (
     LoadOptions,
     SpecOptions,
     build_spec,
-    field_names,
     make_absolute,
     policy,
     takes,
@@ -697,7 +696,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             dict of columns, which become a file that lives as long as the loader, with absolute
             paths; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
-        fields: members of a sample by name: a `Field`, `Points`, `Vector` or `Coco`, a dict of a
+        fields: members of a sample by name: a `Field`, `Points` or `Vector`, a dict of a
             field's members, or a str: a pattern if it contains "{id}", else a column. Default:
             those of a catalog of pairs (`chaski index --field`), of anything else one raster
             "image".
@@ -733,7 +732,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files()))
-        spec = build_spec(files.place(o.source, field_names(o.fields)), o)
+        spec = build_spec(*files.placed(o))
         make_absolute(spec)
         received = replace(e, wire="final", retries=0)
         held = _engine.Held(workers=e.workers, memory=e.memory, max_chunk=e.max_chunk)
@@ -778,11 +777,11 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files()))
-        spec = build_spec(files.place(o.source, field_names(o.fields)), o)
+        spec = build_spec(*files.placed(o))
         if files.made and not all(t.startswith("unix") for t in targets):
             raise SpecError(
-                "source is in memory, which a server on another host does not see: write it to a "
-                ".csv or .parquet file below one of the server's roots, and give that path"
+                "source or shapes are in memory, which a server on another host does not see: "
+                "write them to a .csv or .parquet file below one of its roots, and give that path"
             )
         if len(targets) == 1:
             connection = Connection(

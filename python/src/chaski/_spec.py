@@ -31,7 +31,6 @@ from chaski._plain import (
 from chaski._proto.arguments import (
     VERSION,
     BadSamples,
-    Coco,
     Engine,
     Field,
     FieldLike,
@@ -264,11 +263,9 @@ def _field(name: str, given: FieldLike) -> dict[str, Any]:
         out["points"] = members(p, "space", where=where + "points: ")
         if p.space != "pixel":
             out["points"]["in"] = p.space
-    if (v := f.vector) is not None:
-        v = v if isinstance(v, Coco) else _of_dict(Vector, where + "vector", v)
+    if f.vector is not None:
+        v = _of_dict(Vector, where + "vector", f.vector)
         out["vector"] = members(v, where=where + "vector: ")
-        if isinstance(v, Coco):
-            out["vector"]["coco"] = True
     return out
 
 
@@ -284,7 +281,7 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
     if isinstance(v, kind):
         return v
     if not isinstance(v, Mapping):
-        one = {Points: "Points", Field: "a Field, Points, Vector, Coco, str"}
+        one = {Points: "Points", Field: "a Field, Points, Vector, str"}
         raise SpecError(f"{where} is {v!r}: it must be {one.get(kind, 'a Vector')} or a dict")
     try:
         return kind(**v)
@@ -299,7 +296,7 @@ def build_field(name: str, f: FieldLike) -> Field:
         return f
     if isinstance(f, Points):
         return Field(points=f)
-    if isinstance(f, Vector | Coco):
+    if isinstance(f, Vector):
         return Field(vector=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)

@@ -1,19 +1,26 @@
-"""Sources that are in memory: they become a file, which the engine reads like any other table."""
+"""Tables that are in memory: they become files, which the engine reads like any others."""
 
 from __future__ import annotations
 
+import copy
 import csv
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from chaski import _engine
 from chaski._plain import absolute
 from chaski._proto.arguments import Mixture, Source
+from chaski._sources import Scenes
+from chaski._spec import build_field, field_names
 from chaski.errors import SpecError
 
+Options = TypeVar("Options")  # of a source and fields
+
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
+_WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
 
 
@@ -49,7 +56,7 @@ def _is_raster(path: object) -> bool:
 
 
 class Files:
-    """The files of sources in memory, in a hidden directory that only this user can read.
+    """The files of tables in memory, in a hidden directory that only this user can read.
 
     The directory is removed by `close`; that of a process which was killed by the next one that
     makes such a directory.
@@ -59,6 +66,29 @@ class Files:
         self._folder: _engine.Folder | None = None
         self.made = 0  # files
         self._pid = os.getpid()
+
+    def placed(self, o: Options) -> tuple[Any, Options]:
+        """Returns the source and the options, with paths in place of what is in memory."""
+        source, fields = o.source, o.fields  # type: ignore[attr-defined]
+        o = replace(o, fields=self._fields(fields))  # type: ignore[type-var]
+        return self.place(source, field_names(fields)), o
+
+    def _fields(self, named: Any) -> Any:
+        """Returns fields with the paths of files in place of shapes in memory."""
+        if not isinstance(named, Mapping):
+            return named
+        return {name: self._field(name, f) for name, f in named.items()}
+
+    def _field(self, name: str, given: Any) -> Any:
+        field = build_field(name, given)
+        vector: Any = field.vector
+        is_dict = isinstance(vector, Mapping)
+        path = vector.get("path") if is_dict else getattr(vector, "path", None)
+        if not _is_table(path):
+            return given
+        path = self._shapes(f"field {name!r}: vector: path", path)
+        vector = {**vector, "path": path} if is_dict else replace(vector, path=path)
+        return replace(field, vector=vector)
 
     def place(self, source: Any, names: Iterable[str]) -> Any:
         """Returns a source with the paths of files in place of what is in memory.
@@ -75,7 +105,12 @@ class Files:
                 source, sources={k: self.place(s, names) for k, s in source.sources.items()}
             )
         if isinstance(source, Source):
-            return replace(source, source=self.place(source.source, names))
+            fields = self._fields(source.fields)
+            return replace(source, source=self.place(source.source, names), fields=fields)
+        if isinstance(source, Scenes):
+            source = copy.copy(source)
+            source._parts = tuple((path, self._fields(f)) for path, f in source._parts)
+            return source
         source = _values(source)
         if _is_list(source):
             return self._list([absolute(p) for p in source], names)
@@ -99,12 +134,36 @@ class Files:
         return path
 
     def _table(self, source: Any) -> str:
+        return self._write("source", source, absolute, None)
+
+    def _shapes(self, where: str, frame: Any) -> str:
+        """Writes a table of shapes as GeoParquet."""
+        name, crs = "geometry", None
+        if hasattr(frame, "to_wkb"):  # of geopandas
+            name = frame.geometry.name
+            crs = None if frame.crs is None else frame.crs.to_json_dict()
+            frame = frame.to_wkb()
+        column: dict[str, Any] = {"encoding": "WKB", "geometry_types": [], "crs": crs}
+        geo = {"version": "1.0.0", "primary_column": name, "columns": {name: column}}
+        return self._write(where, frame, str, geo)
+
+    def _write(
+        self, where: str, source: Any, raster: Callable[[str], str], geo: dict[str, Any] | None
+    ) -> str:
+        """Writes a table.
+
+        Args:
+            where: begins an error.
+            source: the table.
+            raster: what becomes of a path of a raster.
+            geo: the metadata of GeoParquet.
+        """
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
             raise ImportError(
-                "a source in memory needs pyarrow (pip install pyarrow); a list of files, and "
+                "a table in memory needs pyarrow (pip install pyarrow); a list of files, and "
                 "tables in .csv and .parquet files do without"
             ) from None
         try:
@@ -116,18 +175,28 @@ class Files:
                 if str(column.type) in _TEXTS:
                     values = column.to_pylist()
                     if _is_raster(next(filter(None, values), None)):
-                        column = pa.array([v and absolute(v) for v in values], pa.large_string())
+                        column = pa.array([v and raster(v) for v in values], pa.large_string())
                 table = table.set_column(i, str(name), column)
+            if geo is not None:
+                table = _with_shapes(pa, table, geo)
             path = self._path(".parquet")
             pq.write_table(table, path)
         except (pa.ArrowException, TypeError, ValueError) as e:
-            raise SpecError(f"source: a table in memory cannot be written: {e}") from None
+            raise SpecError(f"{where}: a table in memory cannot be written: {e}") from None
         return path
 
     def close(self) -> None:
         """Removes the files."""
         if self._folder is not None and os.getpid() == self._pid:
             self._folder.close()
+
+
+def _with_shapes(pa: Any, table: Any, geo: dict[str, Any]) -> Any:
+    """Returns a table as GeoParquet has it."""
+    name = geo["primary_column"]
+    if name not in table.column_names or str(table.column(name).type) not in _WKB:
+        raise ValueError(f"it has no column {name!r} of bytes, which are WKB")
+    return table.replace_schema_metadata({"geo": json.dumps(geo)})
 
 
 def _decoded(pa: Any, column: Any) -> Any:

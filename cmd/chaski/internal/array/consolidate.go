@@ -21,9 +21,8 @@ func NewConsolidate(env console.Env) *cobra.Command {
 	var f consolidateFlags
 	cmd := &cobra.Command{
 		Use:   "consolidate [--remove] [flags] ARRAY",
-		Short: "Merge the fragments of a TileDB array into one",
-		Long: `Merge all fragments of a local TileDB array (format version 3, dense or sparse) into one. Every write adds
-a fragment, and a window that several fragments cover reads tiles of each. After the merge it reads tiles
+		Short: "Merge the fragments of a dense TileDB array into one",
+		Long: `Merge all fragments of a local, dense TileDB array (format version 3) into one. Every write adds a fragment, and a window that several fragments cover reads tiles of each. After the merge it reads tiles
 of the new fragment only.
 
 The old fragments stay, hidden by the new one: --timestamp still opens the array as it was before, and
@@ -31,12 +30,13 @@ the array takes the space of both. --remove deletes them, and fragments that an 
 that have the array open may then miss files. With --remove an array of one fragment is only cleaned.
 
 The new fragment appears in one step, when it is complete. An interrupted run leaves the array as it was.
-The command needs memory for one tile of each attribute, for a sparse array of each fragment, not for the
-array. Cells of a dense array that were never written, within the box of all writes, get the fill value.
+The command needs memory for one tile of each attribute, not for the array. Cells that were never written,
+within the box of all writes, get the fill value.
 
 The command prints one line of JSON: names and bytes of the merged fragments, those of the new one, and
 what was removed. It leaves an array of one fragment alone; "fragment" is then null. It cannot merge arrays
-with bzip2, because chaski reads bzip2 but does not write it. For encrypted arrays see 'chaski array'.`,
+with bzip2, because chaski reads bzip2 but does not write it, and no sparse arrays: tiledb.consolidate of the
+Python package tiledb merges those. For encrypted arrays see 'chaski array'.`,
 		Example: `  chaski consolidate series
   chaski consolidate --remove series`,
 		Args: console.ExactlyOne("ARRAY"),
@@ -45,7 +45,7 @@ with bzip2, because chaski reads bzip2 but does not write it. For encrypted arra
 	fl := cmd.Flags()
 	fl.BoolVar(&f.remove, "remove", false, "delete the merged fragments, and all hidden ones")
 	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult,
-		"memory for lists of tiles, or for cells to sort, in bytes")
+		"memory for lists of tiles, in bytes")
 	return cmd
 }
 

@@ -234,20 +234,16 @@ func planPairs(env console.Env) *cobra.Command {
 	return planOf(env, &cobra.Command{
 		Use:   "pairs [flags] -o FOLDER SPEC.json|DATASET",
 		Short: "Plan a check of images and masks: the report that 'chaski verify --pairs' prints",
-		Long: `Plan the comparison of each raster of a sample with the first one, by place and by pixels. 'chaski job
-merge' prints the report as JSON, as 'chaski verify --pairs --json' does, and its exit code is 1 if there
-is a bad pair.`,
+		Long: `Plan the comparison of the places of each raster of a sample with the first one's. 'chaski job merge'
+prints the report as JSON, as 'chaski verify --pairs --json' does, and its exit code is 1 if there is a
+bad pair.`,
 		Example: `  chaski job plan pairs -o pairs-job/ --shards 200 --field image=images/{id}.tif ` +
 			`--field mask=masks/{id}.tif pairs/`,
 	}, console.ExactlyOne("SPEC.json or DATASET"), func(fl *pflag.FlagSet) {
 		src.Add(&fs)
 		fl.AddFlagSet(&fs)
-		fl.Float64Var(&k.MaxShift, "max-shift", 1.5, "report estimated shifts of more than this many pixels")
 		fl.IntVar(&k.Worst, "worst", 20, "list at most this many pairs")
 	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
-		if !(k.MaxShift > 0) {
-			return nil, console.Usagef("--max-shift is %v: it must be more than 0", k.MaxShift)
-		}
 		if err := console.Between("worst", k.Worst, 1, 10_000); err != nil {
 			return nil, err
 		}

@@ -39,7 +39,7 @@ the first.
 		Example: `  chaski verify chip.tif
   chaski verify chips/ train.parquet
   chaski verify --pairs --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/
-  chaski verify --pairs --json --pictures shifted --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/`,
+  chaski verify --pairs --json --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if p.pairs {

@@ -32,7 +32,6 @@ __all__ = [
     "Normalize",
     "Points",
     "Vector",
-    "Coco",
     "Field",
     "Pixels",
     "OnBad",
@@ -134,8 +133,9 @@ class Vector:
     window. A raster without a place on the ground is a bad sample.
 
     Attributes:
-        path: the path or URI of the file: GeoParquet, FlatGeobuf or GeoJSON. The spec hash covers
-            the shapes and their values, not the path.
+        path: the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes
+            and their values, not the path. In place of a file, a table in memory: a GeoDataFrame,
+            or one whose column "geometry" has WKB.
         column: the column with the values of the shapes: numbers or, with `classes`, strings.
             Shapes without a value are left out. Default: 1 for every shape.
         kind: the content of the tensor: "mask" (default) for the value of the shape at each pixel,
@@ -151,47 +151,21 @@ class Vector:
             that are not whole, "uint8" for masks without values or of classes, "int64" for all
             others.
         crs: the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
+        image: the column with the path of the image that each shape lies on. Shapes then are in
+            pixels of it, from its upper left corner, and images need no place on the ground. They
+            are found by the last parts of their paths; one that no row names is a bad sample. A row
+            without a geometry names an image without shapes. Default: none, shapes lie on the
+            ground.
     """
 
-    path: str | os.PathLike[str]
+    path: Path | Columns
     column: str | None = None
     kind: Literal["mask", "instances", "boxes", "polygons"] | None = None
     all_touched: bool = False
     classes: Sequence[str] | None = None
     dtype: DTypeLike | None = None
     crs: str | None = None
-
-
-@dataclass(frozen=True)
-class Coco:
-    """Describes a field of annotations in COCO's JSON.
-
-    They are boxes, polygons or masks of the objects on each image, in pixels of it. Images are
-    found by the last parts of their paths, as in `file_name`. Values are the numbers of
-    categories or, with `classes`, the places of their names there. Crowds are drawn, but have no
-    boxes and polygons. Otherwise it is as `Vector`.
-
-    Attributes:
-        path: the path or URI of the JSON file.
-        kind: the content of the tensor: "mask" (default) for the value of the shape at each pixel,
-            "instances" for its number in the file, from 1. "boxes" and "polygons" give ragged
-            tensors of the shapes that lie in the window, cut to it, in pixels of the window from
-            its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
-        classes: the names of categories in the order of their values: the first one is 1. Objects
-            of other categories are left out. Default: all, with the numbers of their categories.
-        all_touched: covers all pixels that a line or the outline of a polygon passes through. By
-            default a polygon covers the pixels whose centres lie in it.
-        dtype: the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value
-            that it cannot hold is an error. Default: "int32" for "instances", "float32" for numbers
-            that are not whole, "uint8" for masks without values or of classes, "int64" for all
-            others.
-    """
-
-    path: str | os.PathLike[str]
-    kind: Literal["mask", "instances", "boxes", "polygons"] | None = None
-    classes: Sequence[str] | None = None
-    all_touched: bool = False
-    dtype: DTypeLike | None = None
+    image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -307,7 +281,7 @@ class Field:
     points: Points | Mapping[str, Any] | None = None
     times: Sequence[int] | None = None
     ground: Literal["match", "ignore"] | None = None
-    vector: Vector | Coco | Mapping[str, Any] | None = None
+    vector: Vector | Mapping[str, Any] | None = None
     columns: Sequence[str] | None = None
     patterns: Sequence[str] | None = None
     grid: Literal["first"] | float | None = None
@@ -1118,7 +1092,7 @@ from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from a
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
-FieldLike: TypeAlias = Field | Points | Vector | Coco | str | Mapping[str, Any]
+FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
