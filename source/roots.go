@@ -414,6 +414,20 @@ func RootsOf(o Opener) *Roots {
 	return nil
 }
 
+type rootsKey struct{}
+
+// WithRoots returns a context whose requests follow redirects only to what roots allow.
+func WithRoots(ctx context.Context, roots *Roots) context.Context {
+	return context.WithValue(ctx, rootsKey{}, roots)
+}
+
+// RootsIn returns the roots of WithRoots, or nil. A reader of remote objects keeps the roots that its Open had, and
+// openers do not share what they cache between roots.
+func RootsIn(ctx context.Context) *Roots {
+	roots, _ := ctx.Value(rootsKey{}).(*Roots)
+	return roots
+}
+
 // below is the opener of Below.
 type below struct {
 	base  Opener
@@ -440,6 +454,7 @@ func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, err
 		if b.base == nil {
 			return nil, noDriver(uri)
 		}
+		ctx = WithRoots(ctx, b.roots)
 	case b.roots.Bounded() || b.base == nil:
 		return b.files.Open(ctx, uri)
 	}
@@ -458,7 +473,7 @@ func (b *below) List(ctx context.Context, folder string, each func(Entry) error)
 	if _, err := b.roots.Allow(folder); err != nil {
 		return err
 	}
-	return List(ctx, b.base, folder, each)
+	return List(WithRoots(ctx, b.roots), b.base, folder, each)
 }
 
 // Names implements Namer.
@@ -470,7 +485,7 @@ func (b *below) Names(ctx context.Context, folder string) ([]string, error) {
 	if _, err := b.roots.Allow(folder); err != nil {
 		return nil, err
 	}
-	return Names(ctx, b.base, folder)
+	return Names(WithRoots(ctx, b.roots), b.base, folder)
 }
 
 // Close closes the files that are kept open.

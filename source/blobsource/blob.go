@@ -37,6 +37,9 @@ type Driver interface {
 	Close() error
 }
 
+// NoRedirect is the CheckRedirect of the HTTP client of a driver: a store has no reason to redirect to another host.
+func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 // New returns an opener for the URIs of a driver. Close it after use. It returns an error if
 // options are invalid. Credentials are looked up when a bucket is first used.
 func New(d Driver, o remote.Options) (*remote.Opener, error) {

@@ -6,9 +6,9 @@
 // ETag. Bodies are requested as they are stored; a Content-Encoding is refused. If a server answers
 // range requests with whole objects, they are read as a whole, up to remote.Options.MaxWhole.
 //
-// Redirects are followed on the same host, to other hosts if Options allow it, and never from https
-// to http. HTTP cannot list directories: Names returns the links of the server's index page, or the
-// list of the hub. There is no authentication except the token of hf://, a password or a signed query in
+// Redirects are followed on the same host below the roots of the opener (source.Below), to other hosts
+// if Options allow it, and never from https to http. HTTP cannot list directories: Names returns the
+// links of the server's index page, or the list of the hub. There is no authentication except the token of hf://, a password or a signed query in
 // a URI, and the signatures of Options.Sign.
 package httpsource
 
@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
 )
@@ -277,7 +278,14 @@ func (b *backend) redirect(req *http.Request, via []*http.Request) error {
 		return refuse("more than %d redirects", maxRedirects)
 	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || last.URL.Scheme == "https"):
 		return refuse("a redirect from %s to %s", last.URL.Scheme, req.URL.Scheme)
+	case req.URL.Host == first.URL.Host && (b.o.OtherHosts || first.Context().Value(onHub{}) != nil):
+		return nil // of the hub: a dataset with a new name
 	case req.URL.Host == first.URL.Host:
+		target := *req.URL // a prefix of http:// holds for https:// too, and one with a password without it
+		target.Scheme, target.User = first.URL.Scheme, first.URL.User
+		if _, err := source.RootsIn(first.Context()).Allow(target.String()); err != nil {
+			return refuse("a redirect to outside of the served directories")
+		}
 		return nil
 	}
 	s, _ := first.Context().Value(signedBy{}).(*sign.Signature)

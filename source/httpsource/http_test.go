@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -696,4 +698,58 @@ func FuzzHub(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRedirectsBelowRoots: a prefix holds for redirects too, for each reader, with and without what another opener has
+// cached.
+func TestRedirectsBelowRoots(t *testing.T) {
+	b := noise(3000)
+	mux := http.NewServeMux()
+	file := func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
+	}
+	for _, path := range []string{"/data/a", "/data/sub/b", "/secret/c"} {
+		mux.HandleFunc(path, file)
+	}
+	for from, to := range map[string]string{"/data/moved": "/data/sub/b", "/data/out": "/secret/c",
+		"/data/twice": "/data/out", "/data/dots": "/data/%2e%2e/secret/c", "/data/folder/": "/secret/"} {
+		mux.Handle(from, http.RedirectHandler(to, http.StatusFound))
+	}
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	base, err := New(Options{Options: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer base.Close()
+	for _, root := range []string{"/", "/data", "/data/sub"} {
+		o := source.Below(base, []string{s.URL + root}).(source.KnownOpener)
+		for path, below := range map[string][]string{"/data/a": {"/", "/data"}, "/data/moved": {"/", "/data"},
+			"/data/out": {"/"}, "/data/twice": {"/"}, "/data/dots": {"/nowhere"}} {
+			want := slices.Contains(below, root)
+			for range 2 { // the second time out of a cache
+				r, err := o.Open(context.Background(), s.URL+path)
+				if (err == nil) != want {
+					t.Errorf("below %s, %s: %v", root, path, err)
+				}
+				if err == nil {
+					_, err = readAt(r, 2000, 1000)
+				}
+				if (err == nil) != want {
+					t.Errorf("below %s, reading %s: %v", root, path, err)
+				}
+			}
+			r, err := o.OpenKnown(context.Background(), s.URL+path, source.Known{Size: 3000})
+			if err == nil {
+				_, err = readAt(r, 2000, 1000)
+			}
+			if (err == nil) != want {
+				t.Errorf("below %s, %s of known size: %v", root, path, err)
+			}
+		}
+		if _, err := source.Names(context.Background(), o, s.URL+"/data/folder"); err == nil ||
+			!strings.Contains(err.Error(), "outside of the served directories") && root != "/" {
+			t.Errorf("below %s, a listing: %v", root, err)
+		}
+	}
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // object is one version of the object at a URI, with some of its blocks.
 type object struct {
-	uri    string
+	name
 	size   int64
 	opened time.Time
 	whole  atomic.Bool // it is read as a whole, because the server has no ranges
@@ -22,6 +23,12 @@ type object struct {
 	mu    sync.Mutex
 	tag   Tag
 	spans []span // the head first
+}
+
+// name names an object in the caches. Roots may refuse the redirect by which an opener with others has read it.
+type name struct {
+	uri   string
+	roots *source.Roots
 }
 
 type span struct {
@@ -136,7 +143,7 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	if r.x.whole.Load() {
 		return r.cut(ctx, p, off)
 	}
-	err := r.o.get(ctx, r.x.uri, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
+	err := r.o.get(ctx, r.x.name, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
 		if err := r.x.check(a); err != nil {
 			return err
 		}
@@ -176,8 +183,8 @@ type cache struct {
 	mu    sync.Mutex
 	bound int64
 	bytes int64
-	by    map[string]*list.Element // the values are *cached
-	lru   list.List                // the least recently used one first
+	by    map[name]*list.Element // the values are *cached
+	lru   list.List              // the least recently used one first
 }
 
 type cached struct {
@@ -188,10 +195,10 @@ type cached struct {
 // objectBytes estimates the memory of an object without its blocks.
 const objectBytes = 512
 
-func (c *cache) get(uri string, fresh time.Duration) *object {
+func (c *cache) get(n name, fresh time.Duration) *object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	elem := c.by[uri]
+	elem := c.by[n]
 	if elem == nil {
 		return nil
 	}
@@ -206,17 +213,17 @@ func (c *cache) get(uri string, fresh time.Duration) *object {
 func (c *cache) add(x *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.by[x.uri]; old != nil {
+	if old := c.by[x.name]; old != nil {
 		c.remove(old)
 	}
 	if c.by == nil {
-		c.by = map[string]*list.Element{}
+		c.by = map[name]*list.Element{}
 	}
 	e := &cached{x, objectBytes + int64(len(x.uri))}
 	for _, s := range x.spans {
 		e.bytes += int64(len(s.b))
 	}
-	c.by[x.uri] = c.lru.PushBack(e)
+	c.by[x.name] = c.lru.PushBack(e)
 	c.bytes += e.bytes
 	c.trim()
 }
@@ -225,7 +232,7 @@ func (c *cache) add(x *object) {
 func (c *cache) grow(x *object, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.by[x.uri]; e != nil && e.Value.(*cached).x == x {
+	if e := c.by[x.name]; e != nil && e.Value.(*cached).x == x {
 		e.Value.(*cached).bytes += n
 		c.bytes += n
 		c.trim()
@@ -235,7 +242,7 @@ func (c *cache) grow(x *object, n int64) {
 func (c *cache) drop(x *object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.by[x.uri]; e != nil {
+	if e := c.by[x.name]; e != nil {
 		c.remove(e)
 	}
 }
@@ -248,6 +255,6 @@ func (c *cache) trim() {
 
 func (c *cache) remove(e *list.Element) {
 	v := c.lru.Remove(e).(*cached)
-	delete(c.by, v.x.uri)
+	delete(c.by, v.x.name)
 	c.bytes -= v.bytes
 }

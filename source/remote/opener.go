@@ -54,7 +54,7 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 		return nil, err
 	}
 	defer done()
-	if x := o.cache.get(uri, o.options.Fresh); x != nil {
+	if x := o.cache.get(name{uri, source.RootsIn(ctx)}, o.options.Fresh); x != nil {
 		return &reader{o: o, x: x}, nil
 	}
 	object, err := o.head(ctx, uri)
@@ -101,9 +101,9 @@ func (p *opening) wait(ctx context.Context, uri string) (done func(), err error)
 
 // head makes the request that opens an object.
 func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
-	x := &object{uri: uri, opened: time.Now()}
+	x := &object{name: name{uri, source.RootsIn(ctx)}, opened: time.Now()}
 	ask := Range{0, int64(o.options.Block)}
-	err := o.get(ctx, uri, ask, Tag{}, func(a *Answer) error {
+	err := o.get(ctx, x.name, ask, Tag{}, func(a *Answer) error {
 		if a.Size < 0 {
 			return Fail(Refused, errors.New("the server does not state the size of the object"))
 		}
@@ -134,7 +134,8 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 // OpenKnown implements source.KnownOpener.
 func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if k.Size > 0 {
-		return &reader{o: o, x: &object{uri: uri, size: k.Size, tag: Tag{ETag: k.ETag}}, exact: true}, nil
+		x := &object{name: name{uri, source.RootsIn(ctx)}, size: k.Size, tag: Tag{ETag: k.ETag}}
+		return &reader{o: o, x: x, exact: true}, nil
 	}
 	file, err := o.Open(ctx, uri)
 	if err != nil {

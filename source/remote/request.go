@@ -39,14 +39,15 @@ func (o *Opener) Stats() Stats {
 
 // get requests the bytes r of an object until use has read a response. use may be called again
 // after it failed. Errors are of package fault, a *source.RequestError, or the error of ctx.
-func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func(*Answer) error) error {
-	host := o.hosts.get(o.backend.Host(uri), &o.options)
-	place := place{uri, "byte range", r.Off}
+func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*Answer) error) error {
+	host := o.hosts.get(o.backend.Host(n.uri), &o.options)
+	ctx = source.WithRoots(ctx, n.roots)
+	place := place{n.uri, "byte range", r.Off}
 	turns.Rest(ctx) // the server takes longer than a turn
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
 		answer, err := o.answer(ctx, host, func(ctx context.Context) (*Answer, error) {
 			o.counters.asked(ctx)
-			return o.backend.Get(ctx, uri, r, tag)
+			return o.backend.Get(ctx, n.uri, r, tag)
 		})
 		if err != nil {
 			return err

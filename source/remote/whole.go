@@ -42,8 +42,8 @@ func (o *Opener) readsWhole(err error) (size int64, ok bool, _ error) {
 type wholes struct {
 	mu    sync.Mutex
 	bytes int64
-	by    map[string]*list.Element // the values are *whole
-	lru   list.List                // the least recently used one first
+	by    map[name]*list.Element // the values are *whole
+	lru   list.List              // the least recently used one first
 	// Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
 	turn chan struct{}
 }
@@ -60,7 +60,7 @@ type whole struct {
 func (w *wholes) get(x *object, fresh time.Duration) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	elem := w.by[x.uri]
+	elem := w.by[x.name]
 	if elem == nil {
 		return nil
 	}
@@ -85,19 +85,19 @@ func (w *wholes) room(n, bound int64) {
 func (w *wholes) add(h *whole) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if old := w.by[h.x.uri]; old != nil {
+	if old := w.by[h.x.name]; old != nil {
 		w.remove(old)
 	}
 	if w.by == nil {
-		w.by = map[string]*list.Element{}
+		w.by = map[name]*list.Element{}
 	}
-	w.by[h.x.uri] = w.lru.PushBack(h)
+	w.by[h.x.name] = w.lru.PushBack(h)
 	w.bytes += int64(len(h.b))
 }
 
 func (w *wholes) remove(e *list.Element) {
 	h := w.lru.Remove(e).(*whole)
-	delete(w.by, h.x.uri)
+	delete(w.by, h.x.name)
 	w.bytes -= int64(len(h.b))
 }
 
@@ -118,7 +118,7 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	}
 	o.wholes.room(x.size, o.options.WholeBytes)
 	h := &whole{x: x, at: time.Now()}
-	err := o.get(ctx, x.uri, Range{0, x.size}, x.currentTag(), func(a *Answer) error {
+	err := o.get(ctx, x.name, Range{0, x.size}, x.currentTag(), func(a *Answer) error {
 		if err := x.check(a); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 // client returns a client of a container. name is CONTAINER, of the account of the environment, or CONTAINER@HOST.
 func (d *driver) client(name string) (*container.Client, error) {
 	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: &http.Client{Transport: d.transport},
+		Transport: &http.Client{Transport: d.transport, CheckRedirect: blobsource.NoRedirect},
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // package remote retries, and counts the attempts
 	}}
 	name, host, other := strings.Cut(name, "@")

@@ -52,9 +52,7 @@ const scope = "https://www.googleapis.com/auth/cloud-platform"
 // Bucket implements blobsource.Driver.
 func (d *store) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
 	b := &bucket{name: name, base: d.base, wait: firstWait, client: &http.Client{Transport: d.transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // a store has no reason to redirect to another host
-		}}}
+		CheckRedirect: blobsource.NoRedirect}}
 	if !d.o.Anonymous {
 		// The credentials are renewed long after this call, and its context, have ended.
 		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), scope)

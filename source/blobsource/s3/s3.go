@@ -102,9 +102,7 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok {
 		build = b
 	}
-	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a store has no reason to redirect to another host
-	}}
+	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: blobsource.NoRedirect}
 	d.client = s3.NewFromConfig(c, func(so *s3.Options) {
 		so.HTTPClient = d.http
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksums

@@ -110,7 +110,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 			"repeatable\n(default: none, so that nothing is served)")
 	fl.BoolVar(&f.redirects, "allow-redirects", false,
 		"follow redirects of http:// and https:// to other hosts, even outside of --root (default: only on "+
-			"the same host)")
+			"the same host, below --root)")
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
 		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
 			"a\nUnix socket, which only one user can reach")
