@@ -185,12 +185,16 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 			MaxHeight: x.ChunkH, DType: x.DType, Params: x.Params,
 		})
 	}
-	if n < len(dst) {
-		if r, ok := codec.(RowDecompressor); ok {
-			return r.DecompressPrefix(dst, src, n, x.DType.Size())
-		}
+	return DecompressFirst(codec, dst, src, n, x.DType.Size())
+}
+
+// DecompressFirst fills at least dst[:n]. If dst is longer, the codec stops there if it can; otherwise it verifies
+// its checksum.
+func DecompressFirst(codec Decompressor, dst, src []byte, n, sample int) error {
+	if r, ok := codec.(RowDecompressor); ok && n < len(dst) {
+		return r.DecompressPrefix(dst, src, n, sample)
 	}
-	return codec.Decompress(dst, src, x.DType.Size())
+	return codec.Decompress(dst, src, sample)
 }
 
 // codec returns the decompressor of a codec. It opens it for the first chunk.

@@ -364,9 +364,10 @@ func splitArchive(rest string) (file, member string, ok bool) {
 
 // IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of a ZIP
 // (/vsizip/).
-func IsPart(name string) bool {
-	return strings.HasPrefix(name, subfilePrefix) || strings.HasPrefix(name, zipPrefix)
-}
+func IsPart(name string) bool { return IsRange(name) || strings.HasPrefix(name, zipPrefix) }
+
+// IsRange reports whether a name stands for a byte range of another file (/vsisubfile/).
+func IsRange(name string) bool { return strings.HasPrefix(name, subfilePrefix) }
 
 // FileOf returns the file whose part a name stands for, or the name itself. Parts of parts lead to the outermost file.
 func FileOf(name string) string {

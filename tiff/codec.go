@@ -1,6 +1,8 @@
 package tiff
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/adler32"
@@ -38,8 +40,7 @@ func padded(dst, src []byte, err error) error {
 // deflateDecoder reads zlib streams (RFC 1950), which both deflate compressions of TIFF use.
 type deflateDecoder struct{ d inflate.Decoder }
 
-// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It verifies the
-// checksum of a stream that ends with dst.
+// Decompress fills dst. A stream may hold more, because some writers pad the last strip.
 func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 	if len(src) < 2 || !zlibHeader(src) {
 		return errZlibHeader()
@@ -47,11 +48,24 @@ func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 	n, err := d.d.Whole(dst, src[2:])
 	switch {
 	case errors.Is(err, inflate.ErrSurplus):
-		return nil
+		return d.padded(dst, src)
 	case err != nil:
 		return badDeflate("%v", err)
 	}
 	return checkDeflate(src[2+n:], adler32.Checksum(dst))
+}
+
+// padded verifies the checksum of a stream that holds more than dst.
+func (d *deflateDecoder) padded(dst, src []byte) error {
+	s, err := d.Stream(bufio.NewReader(bytes.NewReader(src)), 0)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Fill(dst); err != nil {
+		return err
+	}
+	return s.End()
 }
 
 // DecompressPrefix fills dst[:n]. It reads nothing after that, so no checksum either.

@@ -3,6 +3,7 @@ package tiff
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -240,3 +241,51 @@ func FuzzOldJPEG(f *testing.F) { fuzzTiles(f, chunk.OldJPEG) }
 func FuzzYCbCr(f *testing.F) { fuzzTiles(f, chunk.YCbCr) }
 
 func FuzzWebP(f *testing.F) { fuzzTiles(f, chunk.WebP) }
+
+// TestFlippedBits: a flipped bit of a chunk that has a checksum is refused, or changes no sample, also where it makes
+// the stream longer than the chunk, and where writers pad the last strip.
+func TestFlippedBits(t *testing.T) {
+	flip := func(name string, src, want []byte, read func(src []byte) ([]byte, error)) {
+		changed, step := 0, max(1, len(src)/200)
+		if testing.Short() {
+			step *= 3
+		}
+		for i := 0; i < 8*len(src); i += step {
+			src[i/8] ^= 1 << (i % 8)
+			if got, err := read(src); err == nil && !bytes.Equal(got, want) {
+				changed++
+			}
+			src[i/8] ^= 1 << (i % 8)
+		}
+		if got, err := read(src); err != nil || !bytes.Equal(got, want) || changed > 0 {
+			t.Errorf("%s: %d flipped bits change samples; without one: %v", name, changed, err)
+		}
+	}
+	for _, name := range []string{"ycbcr-8", "ycbcr-34925", "lerc-deflate", "lzma-crc32", "lzma-delta"} {
+		b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "codecs", name+".tif"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, want, err := decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := img.Index.Ranges[0]
+		flip(name, b[r.Off:][:r.Len], want, func([]byte) ([]byte, error) {
+			_, pix, err := decode(b)
+			return pix, err
+		})
+	}
+	content := bytes.Repeat(payloads()["steps"][:20000], 14) // three blocks of zstd
+	for codec, src := range encoded(t, content) {
+		d := Codecs()[codec]()
+		for _, n := range []int{len(content), len(content) - 50, len(content) / 2} {
+			if codec == chunk.Deflate || codec == chunk.Zstd {
+				flip(fmt.Sprintf("%v, %d bytes", codec, n), src, content[:n], func(src []byte) ([]byte, error) {
+					dst := make([]byte, n)
+					return dst, d.Decompress(dst, src, 1)
+				})
+			}
+		}
+	}
+}

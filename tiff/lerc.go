@@ -153,7 +153,7 @@ func (d *lercDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 			return nil, err
 		}
 	}
-	return d.blob, nil
+	return d.blob, s.End()
 }
 
 // withAlpha decodes a tile whose last band is 255 where a pixel is valid, else 0.

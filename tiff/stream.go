@@ -38,10 +38,9 @@ func (*deflateDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
 
 // deflateStream is the chunk.Stream of a zlib stream.
 type deflateStream struct {
-	src  *bufio.Reader
-	r    io.ReadCloser
-	sum  hash.Hash32 // of the content so far
-	more [4]byte
+	src *bufio.Reader
+	r   io.ReadCloser
+	sum hash.Hash32 // of the content so far
 }
 
 // Fill implements chunk.Stream.
@@ -53,21 +52,22 @@ func (d *deflateStream) Fill(p []byte) error {
 	return nil
 }
 
-// End implements chunk.Stream: it verifies the checksum, unless the stream holds more than the content.
+// End implements chunk.Stream. It reads what the stream holds beyond the content, for the checksum covers it, and
+// damage can lengthen a stream. It gives up after zstd.MaxSurplus bytes.
 func (d *deflateStream) End() error {
-	switch _, err := io.ReadFull(d.r, d.more[:1]); err {
-	case nil:
+	switch _, err := io.CopyN(d.sum, d.r, zstd.MaxSurplus); {
+	case err == nil:
 		return nil
-	case io.EOF:
-	default:
+	case !errors.Is(err, io.EOF):
 		return badDeflate("%v", err)
 	}
 	// The checksum is next, because flate never reads ahead in an io.ByteReader.
-	n, err := io.ReadFull(d.src, d.more[:])
+	var behind [4]byte
+	n, err := io.ReadFull(d.src, behind[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return badDeflate("%v", err)
 	}
-	return checkDeflate(d.more[:n], d.sum.Sum32())
+	return checkDeflate(behind[:n], d.sum.Sum32())
 }
 
 // Close implements chunk.Stream.

@@ -147,7 +147,7 @@ func clip(v int32) byte { return byte(max(0, min(v, 255))) }
 // yCbCrDecoder reads samples that are stored as blocks of all luma that share chroma, and that chroma.
 type yCbCrDecoder struct {
 	codecs chunk.Codecs
-	inner  [chunk.YCbCr]chunk.RowDecompressor // by codec, nil until needed
+	inner  [chunk.YCbCr]chunk.Decompressor // by codec, nil until needed
 	tables rgbTables
 	blocks []byte
 }
@@ -180,10 +180,10 @@ func (d *yCbCrDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 			d.blocks = make([]byte, n)
 		}
 		if d.inner[codec] == nil {
-			d.inner[codec] = d.codecs[codec]().(chunk.RowDecompressor)
+			d.inner[codec] = d.codecs[codec]()
 		}
 		blocks := d.blocks[:blockRows(t.Height)*row]
-		if err := d.inner[codec].DecompressPrefix(blocks, src, need*row, 1); err != nil {
+		if err := chunk.DecompressFirst(d.inner[codec], blocks, src, need*row, 1); err != nil {
 			return err
 		}
 		src = blocks

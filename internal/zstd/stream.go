@@ -14,7 +14,6 @@ import (
 type Stream struct {
 	d         *zstd.Decoder
 	maxWindow int
-	more      [1]byte
 }
 
 // NewStream begins to decode the frames that src yields. It refuses frames that claim a window of more than
@@ -41,15 +40,12 @@ func (s *Stream) Fill(p []byte) error {
 	return nil
 }
 
-// End checks the checksum of a frame that ends after the content. It ignores more content, and bytes that are
-// not a frame, as DecompressSurplus does.
+// End checks the frame that the content ends in, and further ones, as DecompressSurplus does.
 func (s *Stream) End() error {
-	switch _, err := io.ReadFull(s.d, s.more[:]); {
-	case err == nil, errors.Is(err, io.EOF), errors.Is(err, zstd.ErrMagicMismatch):
-		return nil
-	default:
+	if err := surplus(s.d); err != nil {
 		return s.fault(err)
 	}
+	return nil
 }
 
 // Close frees the decoder's memory. The stream must not be used afterwards.

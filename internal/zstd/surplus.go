@@ -26,7 +26,7 @@ func newStream(maxWindow int) *zstd.Decoder {
 
 // DecompressSurplus fills dst from frames that hold more than len(dst) bytes, or that are followed by
 // bytes which are not a frame. It serves chunks that Decompress refuses. It reports false if src is
-// neither; dst may then be overwritten. It verifies the checksum of a frame that ends with dst. It takes
+// neither, or damaged; dst may then be overwritten. It takes
 // about 1.5 MB of memory, and up to 8 MiB for the window that a frame claims.
 func DecompressSurplus(dst, src []byte) bool {
 	s := newStream(streamWindow)
@@ -37,9 +37,21 @@ func DecompressSurplus(dst, src []byte) bool {
 	if _, err := io.ReadFull(s, dst); err != nil {
 		return false
 	}
-	var extra [1]byte
-	_, err := io.ReadFull(s, extra[:])
-	return err == nil || errors.Is(err, zstd.ErrMagicMismatch)
+	return surplus(s) == nil
+}
+
+// MaxSurplus is how much content beyond the end of a chunk is checked. A last strip that is padded to the height of
+// the others has less.
+const MaxSurplus = 16 << 20
+
+// surplus reads what frames hold beyond the content of a chunk, for their checksums cover it, and damage can lengthen
+// a frame. It ignores bytes that are not a frame.
+func surplus(r io.Reader) error {
+	_, err := io.CopyN(io.Discard, r, MaxSurplus)
+	if errors.Is(err, io.EOF) || errors.Is(err, zstd.ErrMagicMismatch) {
+		return nil
+	}
+	return err
 }
 
 // feed reads from b. It must not have a method Bytes: klauspost takes a reader with one for a buffer, and

@@ -526,6 +526,25 @@ def test_flatten():
         ds.flatten(3)
 
 
+def test_tables_of_locations(tmp_path, monkeypatch):
+    """Locations in a table are rasters, on every way in, as is the name that the engine gives."""
+    pa = pytest.importorskip("pyarrow")
+    parquet, csv = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.csv")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(COAST / "flat.tacozip", tmp_path)
+    assets = list(taco.load("flat.tacozip"))
+    want = np.stack([a.array() for a in assets])
+    for column in ([a.vsi for a in assets], [a.vsi.replace(f"{tmp_path}/", "") for a in assets]):
+        table = pa.table({"id": [a.id for a in assets], "image": column})
+        parquet.write_table(table, "t.parquet")
+        csv.write_csv(table, "t.csv")
+        for source in ("t.parquet", "t.csv", table, table.to_pydict(), column):
+            fields = {"fields": {"image": "image"}} if source is not column else {}
+            with chaski.load(source, batch_size=len(want), shuffle=False, **fields) as loader:
+                (batch,) = loader
+                assert np.array_equal(batch["image"], want), (source, column)
+
+
 def test_bytes_of_remote_samples(tmp_path, binary):
     """Of a container and of a plain file on a web server, and by the command."""
     for name in ("coast.tacozip", "flat.tacozip"):

@@ -28,10 +28,11 @@
 // # Fields
 //
 // A field is a raster or a metadata column. A field with a column is a raster if it also has a blob column, or
-// if the strings of the column end in .tif, .tiff or .rumi (in upper or lower case; null and empty ones are
-// ignored); otherwise it is a metadata column. A field without a column is the catalog's assets or, in a table
-// that is not a catalog, the column with the field's name. Integers and booleans are Int, floats Float, strings
-// Text. A CSV column is Int if every value is an integer of 64 bits, else Float if every value is a number,
+// if the strings of the column end in .tif, .tiff or .rumi (in upper or lower case, a URL before its query; null
+// and empty ones are ignored) or are byte ranges (/vsisubfile/); otherwise it is a metadata column. A field
+// without a column is the catalog's assets or, in a table that is not a catalog, the column with the field's
+// name. Integers and booleans are Int, floats Float, strings Text. A CSV column is Int if every value is an
+// integer of 64 bits, else Float if every value is a number,
 // else Text; empty cells are null.
 //
 // A directory, glob or catalog also has the column "folder", the name of the folder that each file lies in.

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -142,9 +144,9 @@ func optional(tab columns.Table, name string, k Kind) columns.Column {
 // errStop ends a scan.
 var errStop = fmt.Errorf("catalog: stop")
 
-// namesRasters reports whether the strings of a column name raster files. It looks at all rows, because the first may
-// be "nan" or a file of another format, and sorting the table must not change the column's kind. If only some name
-// rasters it is an error. Nulls and empty strings count for neither.
+// namesRasters reports whether the strings of a column name raster files, or byte ranges. It looks at all rows, because
+// the first may be "nan" or a file of another format, and sorting the table must not change the column's kind. If only
+// some name rasters it is an error. Nulls and empty strings count for neither.
 func namesRasters(ctx context.Context, c columns.Column, name string) (bool, error) {
 	var first [2]string // the first that does not name a raster, and the first that does
 	var rows [2]int64
@@ -153,7 +155,9 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 			return nil
 		}
 		k := 0
-		if listing.IsRaster(string(v.Text)) {
+		text := string(v.Text)
+		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
+		if source.IsRange(text) || listing.IsRaster(text) || strings.Contains(url, "://") && listing.IsRaster(url) {
 			k = 1
 		}
 		if first[k] == "" {

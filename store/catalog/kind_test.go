@@ -23,6 +23,10 @@ func TestKindOfAColumn(t *testing.T) {
 		{[]string{"", "b.tif", ""}, catalog.Raster},
 		{[]string{"a.jp2", "b.jp2", ""}, catalog.Text},
 		{[]string{"forest", "a/b", "nan"}, catalog.Text},
+		{[]string{"/vsisubfile/0_9,x.zip", "/vsisubfile/9,x.zip", "b.tif"}, catalog.Raster},
+		{[]string{"https://h/a.tif?sig=b", "/vsicurl/https://h/b.tif?sig=c", "az://c/c.tif?sig=d"}, catalog.Raster},
+		{[]string{"https://h/a?b=c", "a.tif?b", "/vsizip/x.zip"}, catalog.Text},
+		{[]string{"/vsisubfile/0_9,x.zip", "forest"}, 0},
 		{[]string{"nan", "b.tif", "c.tif"}, 0},
 		{[]string{"a.tif", "b.jp2", "c.tif"}, 0},
 		{[]string{"a", "b", "c.rumi"}, 0},
@@ -30,7 +34,8 @@ func TestKindOfAColumn(t *testing.T) {
 		for range len(c.rows) {
 			c.rows = append(c.rows[1:], c.rows[0])
 			file := filepath.Join(t.TempDir(), "t.csv")
-			if err := os.WriteFile(file, []byte("n,path\n1,"+strings.Join(c.rows, "\n1,")+"\n"), 0o600); err != nil {
+			text := "n,path\n1,\"" + strings.Join(c.rows, "\"\n1,\"") + "\"\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range []catalog.Kind{0, catalog.Raster, catalog.Text} {

@@ -52,7 +52,11 @@ def _is_list(source: object) -> bool:
 
 
 def _is_raster(path: object) -> bool:
-    return isinstance(path, str) and path.lower().endswith(_RASTERS)
+    if not isinstance(path, str):
+        return False
+    if path.startswith(("http://", "https://")):
+        path = path.partition("?")[0]  # the name of a signed URL ends there
+    return path.startswith("/vsisubfile/") or path.lower().endswith(_RASTERS)
 
 
 class Files:
