@@ -55,7 +55,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		if err != nil {
 			return nil, err
 		}
-		c := content{entry: &e}
+		c := content{entry: &e, padding: e.Padding}
 		if e.Padding {
 			c.bytes = []byte{}
 		}
@@ -113,7 +113,7 @@ func checkCopied(levels []*level, form Form) error {
 				name := strconv.Quote(path(levels, k, i))
 				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
 			}
-			if what := badID(id); what != "" && !isPadding(id) && !(form.Named() && k == 0) { // no path has it
+			if what := form.badID(k, id); what != "" && !level.padding(i) {
 				return bad("its id " + what)
 			}
 			if seen[id] {

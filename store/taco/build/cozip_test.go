@@ -131,6 +131,50 @@ func contentOf(t rapid.TB, ctx context.Context, d *taco.Dataset, path string) st
 	return string(b)
 }
 
+// TestIDsOfTACO3 promises that copies of TACO 3, in each form, keep every sample, whatever its id, and that TACO 2
+// refuses ids which it has for placeholders.
+func TestIDsOfTACO3(t *testing.T) {
+	ids := []string{"a", "__TACOPAD__0", "__TACOPAD__x", "__TACOPAD__", "__b", "..", "a/b", "A", "café", "line\nbreak"}
+	top := uneven(slices.Repeat([]int{2}, len(ids)))
+	for i, id := range ids {
+		top.Samples[i].ID = id
+	}
+	dir := t.TempDir()
+	from := filepath.Join(dir, "0.taco3.zip")
+	if _, err := build.Create(t.Context(), &build.Taco{Samples: top, Collection: newest()}, from,
+		build.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"1.taco3", "2.taco3.zip"} {
+		to := filepath.Join(dir, name)
+		exported(t, from, to)
+		d := openWith(t, t.Context(), to)
+		column, err := d.IDs(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]string, column.Len())
+		for i := range got {
+			got[i] = column.Str(i)
+		}
+		if _, err := d.Verify(t.Context()); err != nil || !slices.Equal(got, ids) {
+			t.Errorf("%s: got %q, want %q, %v", name, got, ids, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		from = to
+	}
+	d := openWith(t, t.Context(), from)
+	defer d.Close()
+	for _, row := range []int{1, 2, 3} {
+		_, err := build.Export(t.Context(), d, []int{0, row}, collection(), filepath.Join(dir, "b.tacozip"), build.Options{})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(fmt.Sprint(err), ids[row]) {
+			t.Errorf("%q to TACO 2: %v", ids[row], err)
+		}
+	}
+}
+
 // TestTheIndexOfACozip promises what readers check of an archive, by a reading of the specification that shares no code
 // with the product: the place and the fields of the index, the checksum, the least size, and that the entries it lists
 // end the archive.

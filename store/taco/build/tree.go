@@ -13,7 +13,7 @@ import (
 func sameTrees(levels []*level) error {
 	top := levels[0]
 	for i := range top.ids {
-		if isPadding(top.ids[i]) {
+		if top.padding(i) {
 			continue
 		}
 		if what := sameTree(levels, 0, 0, i, true); what != "" {
@@ -27,7 +27,7 @@ func sameTrees(levels []*level) error {
 // sameTree says how the trees below rows a and b of level k differ, or "".
 func sameTree(levels []*level, k, a, b int, top bool) string {
 	l := levels[k]
-	if isPadding(l.ids[a]) || isPadding(l.ids[b]) {
+	if l.padding(a) || l.padding(b) {
 		return ""
 	}
 	if !top && l.ids[a] != l.ids[b] {
