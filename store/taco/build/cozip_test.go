@@ -168,7 +168,8 @@ func TestIDsOfTACO3(t *testing.T) {
 	d := openWith(t, t.Context(), from)
 	defer d.Close()
 	for _, row := range []int{1, 2, 3} {
-		_, err := build.Export(t.Context(), d, []int{0, row}, collection(), filepath.Join(dir, "b.tacozip"), build.Options{})
+		_, err := build.Export(t.Context(), d, []int{0, row}, collection(), filepath.Join(dir, "b.tacozip"),
+			build.Options{})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(fmt.Sprint(err), ids[row]) {
 			t.Errorf("%q to TACO 2: %v", ids[row], err)
 		}
