@@ -185,6 +185,15 @@ func (t *Table) Rename(name func(string) string) *Table {
 	return out
 }
 
+// Retype returns the table with each column's type replaced by typ(i, column), another form of the same values.
+func (t *Table) Retype(typ func(i int, c Column) Type) *Table {
+	cols := slices.Clone(t.cols)
+	for i := range cols {
+		cols[i].Type = typ(i, cols[i])
+	}
+	return New(t.n, cols, t.At)
+}
+
 // Join returns the table of the columns of several tables of equal length, one after the other.
 func Join(tables ...*Table) *Table {
 	if len(tables) == 1 {

@@ -16,6 +16,9 @@ type content struct {
 	padding bool
 }
 
+// placeholder is the content of padding.
+var placeholder = content{bytes: []byte{}, padding: true}
+
 // level is the rows of one level, in the order of their parents.
 type level struct {
 	ids     []string

@@ -78,8 +78,7 @@ func levelOf(k int, form Form, tortillas []*Tortilla, parents []int32, names []s
 		}
 		for n := range tortilla.padding() {
 			l.first = append(l.first, children)
-			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false,
-				content{bytes: []byte{}, padding: true})
+			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false, placeholder)
 		}
 	}
 	l.first = append(l.first, children)

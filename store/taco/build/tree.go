@@ -51,6 +51,17 @@ func sameTree(levels []*level, k, a, b int, top bool) string {
 	return ""
 }
 
+// named returns the id of a row of the first sample or, if that is a placeholder, of the first sample that has another
+// one there. All samples have the same number of rows.
+func (l *level) named(row, rows int) string {
+	for i := row; i < len(l.ids); i += rows {
+		if !l.padding(i) {
+			return l.ids[i]
+		}
+	}
+	return l.ids[row]
+}
+
 // pit returns taco:pit_schema: the tree that all samples of level 0 have.
 func pit(levels []*level) *taco2.PIT {
 	p := &taco2.PIT{Hierarchy: map[string][]taco2.PITFolder{}}
@@ -74,8 +85,8 @@ func pit(levels []*level) *taco2.PIT {
 			}
 			pitFolder := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
 			for c := up.first[row]; c < up.first[row+1]; c++ {
-				pitFolder.Type, pitFolder.ID = append(pitFolder.Type, kindName(level.folders[c])), append(pitFolder.ID,
-					level.ids[c])
+				pitFolder.Type = append(pitFolder.Type, kindName(level.folders[c]))
+				pitFolder.ID = append(pitFolder.ID, level.named(int(c), len(level.ids)/int(times)))
 				if level.folders[c] {
 					below = append(below, c)
 				}

@@ -193,10 +193,7 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 	level := c.levels[k]
 	if !top {
 		ida, idb := level.ids.Str(a), level.ids.Str(b)
-		if isPadding(ida) || isPadding(idb) {
-			return nil
-		}
-		if ida != idb {
+		if !sameID(ida, idb) {
 			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
 		}
 	}
