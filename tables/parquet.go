@@ -220,6 +220,30 @@ func listOf(f *parquet.Field) (list, elem *parquet.Field) {
 	return list, &list.Children[0]
 }
 
+// Required returns the type of column i with what the Parquet object that the table was read from says is never null.
+func (t *Table) Required(i int) Type {
+	if t.pages == nil {
+		return t.cols[i].Type
+	}
+	return t.cols[i].Type.required(&t.pages.f.Fields[i])
+}
+
+// required returns the type of a node of the schema with what is never null in it.
+func (t Type) required(f *parquet.Field) Type {
+	_, elem := listOf(f)
+	switch {
+	case t.Kind == List && elem != nil && !f.Repeated:
+		typ := t.Elem.required(elem)
+		t.Elem = &typ
+	case t.Kind == Struct && len(f.Children) == len(t.Fields):
+		t.Fields = slices.Clone(t.Fields)
+		for i := range t.Fields {
+			t.Fields[i].Type = t.Fields[i].Type.required(&f.Children[i])
+		}
+	}
+	return t.With(func(form *Form) { form.Required = !f.Optional && !f.Repeated })
+}
+
 // formOf returns the type of a leaf with what Parquet says about how it is stored.
 func formOf(c *parquet.Column) Type {
 	typ := leafType(c)

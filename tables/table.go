@@ -80,17 +80,39 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 	lazy.mu.Lock()
 	defer lazy.mu.Unlock()
 	if lazy.v == nil {
-		values, err := t.load(ctx, i)
+		values, err := t.decode(ctx, i)
 		if err != nil {
 			return nil, err
-		}
-		if values.n != t.n {
-			return nil, fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset,
-				"%d values in a table of %d rows", values.n, t.n)
 		}
 		lazy.v = values
 	}
 	return lazy.v, nil
+}
+
+// decode returns column i, and does not keep it.
+func (t *Table) decode(ctx context.Context, i int) (*Vector, error) {
+	values, err := t.load(ctx, i)
+	if err == nil && values.n != t.n {
+		err = fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset,
+			"%d values in a table of %d rows", values.n, t.n)
+	}
+	return values, err
+}
+
+// Check decodes every column, one at a time, and checks that strings are UTF-8. It keeps no column.
+func (t *Table) Check(ctx context.Context) error {
+	for i, column := range t.cols {
+		values, err := t.inMemory(i), error(nil)
+		if values == nil {
+			if values, err = t.decode(ctx, i); err != nil {
+				return err
+			}
+		}
+		if !values.validText() {
+			return fault.New(fault.Corrupt, "column "+column.Name, fault.NoOffset, "has a string that is not UTF-8")
+		}
+	}
+	return nil
 }
 
 // NoColumn returns the error for a column that does not exist.
@@ -161,6 +183,15 @@ func (t *Table) Rename(name func(string) string) *Table {
 	out := New(t.n, cols, t.At)
 	out.of = t
 	return out
+}
+
+// Retype returns the table with each column's type replaced by typ(i, column), another form of the same values.
+func (t *Table) Retype(typ func(i int, c Column) Type) *Table {
+	cols := slices.Clone(t.cols)
+	for i := range cols {
+		cols[i].Type = typ(i, cols[i])
+	}
+	return New(t.n, cols, t.At)
 }
 
 // Join returns the table of the columns of several tables of equal length, one after the other.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -214,6 +215,21 @@ func (v *Vector) Bytes(i int) []byte {
 		v, i = v.coded.values, int(v.coded.codes[i])
 	}
 	return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]]
+}
+
+// validText reports whether all strings are UTF-8, also those in lists and structs.
+func (v *Vector) validText() bool {
+	switch {
+	case v.coded != nil:
+		return v.coded.values.validText()
+	case v.typ.Kind == String:
+		for i := range v.n {
+			if !utf8.Valid(v.Bytes(i)) {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(v.children, func(c *Vector) bool { return !c.validText() })
 }
 
 // Str returns value i of the kinds String and Binary as a string.

@@ -62,27 +62,12 @@ type member struct {
 	name   string
 	kind   catalog.Kind
 	level  int
-	rows   []int32          // the row of that level for each sample; -1 if the sample has none. See Container.row
-	value  *tables.Vector   // the values of a metadata column; nil for rasters and their paths
-	blobs  []*tables.Vector // columns of chunk indexes: the first that is not null counts
-	ground *ground          // the columns of the places of rasters that have a blob; nil without
-	names  *bandNames       // the names of the bands of rasters that have a blob; nil without
-	files  *sequence        // in place of rows, for rasters that are several files; nil for others
-	number int              // of the file in files
-}
-
-// bandNames is the column of a container's table that has the names of the bands of each raster.
-type bandNames struct {
-	column *tables.Vector
-	parser catalog.NamesParser
-}
-
-// of returns the names of the bands of the raster in a row, or nil.
-func (n *bandNames) of(row, bands int) ([]string, error) {
-	if n == nil || n.column.Null(row) || len(n.column.Bytes(row)) == 0 {
-		return nil, nil
-	}
-	return n.parser.Parse(int64(row), n.column.Bytes(row), bands)
+	rows   []int32        // the row of that level for each sample; -1 if the sample has none. See Container.row
+	value  *tables.Vector // the values of a metadata column; nil for rasters and their paths
+	header *taco.Headers  // nil if the headers of the files are read
+	ground *ground        // the columns of the places of rasters that have a header there; nil without
+	files  *sequence      // in place of rows, for rasters that are several files; nil for others
+	number int            // of the file in files
 }
 
 // ContainerFile is one file that holds rasters of a container. Size is in bytes.
@@ -450,15 +435,9 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	var x *chunk.Index
-	for _, values := range m.blobs {
-		if values.Null(int(place)) || len(values.Bytes(int(place))) == 0 {
-			continue
-		}
-		if x, err = catalog.ParseIndex(values.Bytes(int(place)), c.options.MaxChunkBytes); err != nil {
-			return catalog.Asset{}, partly(err, "sample "+e.Path)
-		}
-		break
+	x, names, err := m.header.Of(int(place), c.options.MaxChunkBytes)
+	if err != nil {
+		return catalog.Asset{}, partly(err, "sample "+e.Path)
 	}
 	asset, err := c.place(ctx, e, x)
 	if err == nil && x != nil { // the header, which has both too, is not read
@@ -466,10 +445,7 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		if m.ground != nil && m.ground.samples {
 			placed = int(c.rows[row])
 		}
-		asset.Place = m.ground.of(placed, x)
-		if asset.Names, err = m.names.of(int(place), x.StepBands()); err != nil {
-			err = partly(err, "sample "+e.Path)
-		}
+		asset.Place, asset.Names = m.ground.of(placed, x), names
 	}
 	return asset, err
 }
@@ -532,7 +508,7 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 // are all of the entry's if they were read with the header, else nil.
 func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (catalog.Asset, error) {
 	if len(e.Head) > 0 { // it is in memory, and another than a cached one may be for the same bytes
-		a, _, err := catalog.OpenAsset(ctx, sectionOpener{c.options.Opener, e}, f.path, c.options.MaxChunkBytes)
+		a, _, err := catalog.OpenAsset(ctx, taco.Alone(c.options.Opener, e), f.path, c.options.MaxChunkBytes)
 		return a, Bare(err)
 	}
 	// An index from the cache is checked like one from a stranger. If it is bad, the header
@@ -552,7 +528,7 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	if e.Size <= catalog.SmallBytes {
 		e.Object.Size = f.Size
 	}
-	asset, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size},
+	asset, meta, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
 		c.options.MaxChunkBytes)
 	if err != nil {
 		return asset, Bare(err)
@@ -570,11 +546,8 @@ func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	if a.Member != "" {
 		e.Offset, e.Size = a.Offset, a.Length
 	}
-	return sectionOpener{o, e}
+	return taco.Alone(o, e)
 }
-
-// Entry returns an opener that ignores the name and opens an entry of a container as a file of its own.
-func Entry(o source.Opener, e taco.Entry) source.Opener { return sectionOpener{o, e} }
 
 // InContainer reports whether MemberOf takes the name.
 func InContainer(name string) bool {
@@ -644,17 +617,6 @@ func Bare(err error) error {
 	f := *e
 	f.File = ""
 	return &f
-}
-
-// sectionOpener ignores the name and opens one entry.
-type sectionOpener struct {
-	opener source.Opener
-	entry  taco.Entry
-}
-
-// Open implements source.Opener.
-func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
-	return taco.Section(ctx, s.opener, s.entry)
 }
 
 // newContainerFiles returns the cache of a container's files. They stay until the container is

@@ -333,47 +333,17 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error)
 	return c.raster(ctx, f, level, rows)
 }
 
-// blobColumns are the columns in which a table may hold the chunk indexes of its rasters.
-var blobColumns = []string{"chaski:index", "rumi:header"}
-
-// raster makes the member of the rasters in some rows of a level, with the columns of their chunk
-// indexes. Only a column that the field names must exist and hold blobs.
+// raster makes the member of the rasters in some rows of a level, with the columns of their headers.
 func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
 	m := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
 	table, err := c.set.Level(ctx, level)
 	if err != nil {
 		return m, err
 	}
-	names := blobColumns
-	if f.Blob != "" {
-		names = []string{f.Blob}
-	}
-	for _, name := range names {
-		i := table.Index(name)
-		if i < 0 && f.Blob == "" {
-			continue
-		}
-		values, err := table.Column(ctx, name)
-		if err != nil {
-			return m, err
-		}
-		if values.Kind() == tables.Binary {
-			m.blobs = append(m.blobs, values)
-		} else if f.Blob != "" {
-			return m, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-				"holds values of type %v, not blobs", values.Type())
-		}
-	}
-	if len(m.blobs) == 0 {
-		return m, nil
-	}
-	if m.ground, err = c.groundOf(ctx, level, table); err != nil || table.Index(catalog.NamesColumn) < 0 {
+	if m.header, err = taco.HeadersOf(ctx, table, f.Blob); err != nil || m.header == nil {
 		return m, err
 	}
-	v, err := table.Column(ctx, catalog.NamesColumn)
-	if err == nil && v.Kind() == tables.String { // a column of another type is somebody else's
-		m.names = &bandNames{column: v}
-	}
+	m.ground, err = c.groundOf(ctx, level, table)
 	return m, err
 }
 

@@ -18,9 +18,18 @@ func (w *worker) container(ctx context.Context, i int, path string) error {
 	}
 	defer dataset.Close()
 	r, err := dataset.Verify(ctx)
-	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes, w.sum.Absent = 1, r.Rows, r.Files, r.Bytes, r.Absent
+	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes = 1, r.Rows, r.Files, r.Bytes
+	w.sum.Absent = int64(len(r.Absent))
 	for _, n := range r.Notes {
 		w.sum.Notes = append(w.sum.Notes, path+": "+n)
+	}
+	switch {
+	case err != nil || len(r.Absent) == 0:
+	case r.Files == 0 && dataset.Format() == taco.IndexFormat: // it may be kept alone, for queries
+		w.sum.Notes = append(w.sum.Notes, path+": none of its source files is there: only the tables are checked")
+	default:
+		err = fault.WithFile(fault.New(fault.NotFound, "source file", fault.NoOffset,
+			"is not there: the catalog lacks %d of its files", len(r.Absent)), r.Absent[0])
 	}
 	if err != nil || !w.v.o.Pixels && !dataset.Unchecked() {
 		return err
@@ -58,7 +67,7 @@ func (w *worker) sample(ctx context.Context, i int, number int64, e taco.Entry) 
 		return err
 	}
 	bytes := w.sum.Bytes // of samples, not of pixels
-	asset, err := w.raster(ctx, rows.Entry(w.v.files, e), e.URI)
+	asset, err := w.raster(ctx, taco.Alone(w.v.files, e), e.URI)
 	w.sum.Bytes = bytes
 	if err == nil {
 		asset.Member = e.Path

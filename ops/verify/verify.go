@@ -2,9 +2,9 @@
 // checksum.
 //
 // Of a catalog it checks the file of every row, and that the row has the file's chunk index. Of a container it
-// checks ids, tree, tables and the byte range of every sample, but no pixels. Of a TileDB array it decodes every
-// tile of every fragment, of a Zarr array or group every chunk of every array. Paths is its one function; a Report
-// has the counts and the faults.
+// checks ids, tree, tables, stored headers and the byte range of every sample, but no pixels. Of a TileDB array
+// it decodes every tile of every fragment, of a Zarr array or group every chunk of every array. Paths is its one
+// function; a Report has the counts and the faults.
 package verify
 
 import (
@@ -423,6 +423,13 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 		return err
 	}
 	defer table.Close()
+	data, err := table.Data(ctx)
+	if err == nil {
+		err = data.Check(ctx)
+	}
+	if err != nil {
+		return err
+	}
 	for row := range table.Len() {
 		w.sum.Rows++
 		for field := range table.Fields() { // several in a catalog of pairs

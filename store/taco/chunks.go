@@ -3,12 +3,14 @@ package taco
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
@@ -130,6 +132,65 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		r.Note("%d chunks of samples have no row", missing)
 	}
 	return nil
+}
+
+// verifyHeaders compares the headers in the tables with the headers of the rasters. Rasters whose chunks are larger
+// than the limits of verifying, and those of missing source files, are left out.
+func (d *Dataset) verifyHeaders(ctx context.Context) error {
+	headers := make([]*Headers, d.Levels())
+	found := false
+	for k := range headers {
+		table, err := d.Level(ctx, k)
+		if err == nil {
+			headers[k], err = HeadersOf(ctx, table, "")
+		}
+		if err != nil {
+			return err
+		}
+		found = found || headers[k] != nil
+	}
+	if !found {
+		return nil
+	}
+	for e, err := range d.Leaves(ctx, true) {
+		if err == nil && headers[e.Level] != nil {
+			err = d.verifyHeader(ctx, e, headers[e.Level])
+		}
+		k := fault.KindOf(err)
+		if err != nil && k != fault.Limit && k != fault.NotFound && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
+	row, err := d.Row(ctx, e)
+	if err != nil {
+		return err
+	}
+	stored, names, err := h.Of(row, 0)
+	if err == nil && stored == nil {
+		return nil
+	}
+	var file catalog.Asset
+	if err == nil {
+		file, _, err = catalog.OpenAsset(ctx, Alone(d.opener, e), e.URI, 0)
+	}
+	if err != nil {
+		return fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
+	}
+	what := ""
+	if string(file.Index.AppendBlob(nil)) != string(stored.AppendBlob(nil)) {
+		what = "the header"
+	} else if names != nil && file.Names != nil && !slices.Equal(names, file.Names) {
+		what = "names of the bands"
+	}
+	if what == "" {
+		return nil
+	}
+	return fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, fault.NoOffset,
+		"its row has %s of another file", what), e.URI)
 }
 
 // TIFF tags.

@@ -24,6 +24,9 @@ import (
 // SourceColumn is the column with the file that a row of several containers comes from.
 const SourceColumn = "internal:source_file"
 
+// IndexFormat is the format of a file __TACOCAT__.
+const IndexFormat = taco2.IndexFormat
+
 // Dataset is one container, or several one after the other. It is safe for concurrent use.
 type Dataset struct {
 	opener     *pooledOpener
@@ -637,5 +640,8 @@ func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 			return r, err
 		}
 	}
-	return r, d.verifyChunks(ctx, r)
+	if err := d.verifyChunks(ctx, r); err != nil {
+		return r, err
+	}
+	return r, d.verifyHeaders(ctx)
 }

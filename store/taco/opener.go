@@ -110,6 +110,19 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 	return reader, nil
 }
 
+// Alone returns an opener that ignores the name and opens an entry as a file of its own.
+func Alone(o source.Opener, e Entry) source.Opener { return alone{o, e} }
+
+type alone struct {
+	opener source.Opener
+	entry  Entry
+}
+
+// Open implements source.Opener.
+func (a alone) Open(ctx context.Context, _ string) (source.Reader, error) {
+	return Section(ctx, a.opener, a.entry)
+}
+
 // prefixed reads a header and the bytes of a reader behind it.
 type prefixed struct {
 	source.Reader

@@ -146,13 +146,18 @@ func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
 
 // Fitted returns the columns of a table in forms that hold all values. Times are in nanoseconds where the table counts
 // those and 64 bits hold all of them (years 1678 to 2261), otherwise in microseconds. Codes of dictionaries are as wide
-// as their number needs.
+// as their number needs. Columns with nulls are not required.
 func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 	cols := slices.Clone(t.Columns())
 	for i := range cols {
-		if mayNotFit(cols[i].Type) {
-			if v, err := t.At(ctx, i); err == nil { // Write returns the error
-				cols[i].Type = fitted(cols[i].Type, v)
+		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
+			v, err := t.At(ctx, i)
+			if err != nil {
+				continue // Write returns the error
+			}
+			cols[i].Type = fitted(cols[i].Type, v)
+			if required && slices.Contains(v.Nulls(), true) {
+				cols[i].Type = cols[i].Type.With(func(f *tables.Form) { f.Required = false })
 			}
 		}
 	}

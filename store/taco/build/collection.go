@@ -59,6 +59,7 @@ type Collection struct {
 	// structure is the taco:structure of that container, and declared its taco:metadata, by level and column.
 	structure []string
 	declared  map[string]map[string]taco3.Declared
+	order     map[string][]string // the columns of each level in their order
 }
 
 // Extent is the place and time of all samples.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // named returns COLLECTION.json of TACO 3 with more members. Members that TACO 3 does not have go to the namespace
@@ -96,10 +97,7 @@ func (c *Collection) modern(members map[string]json.RawMessage) {
 	if json.Unmarshal(members["taco:metadata"], &c.declared) == nil {
 		c.said = map[string]string{}
 		for level, columns := range c.declared {
-			depth := strings.Count(level, "/")
-			if level != "sample" {
-				depth++
-			}
+			depth := depthOf(level)
 			for name, d := range columns {
 				if d.Description != nil {
 					c.said[keyOf(depth, name)] = *d.Description
@@ -117,4 +115,22 @@ func (c *Collection) modern(members map[string]json.RawMessage) {
 		}
 	}
 	members["taco_version"] = quoted(Version)
+}
+
+// depthOf returns the depth of a level of TACO 3 by its name.
+func depthOf(level string) int {
+	if level == "sample" {
+		return 0
+	}
+	return 1 + strings.Count(level, "/")
+}
+
+// stored returns the type of a column of a depth with what taco:metadata says is never null.
+func (c *Collection) stored(depth int, column tables.Column) tables.Type {
+	for _, level := range slices.Sorted(maps.Keys(c.declared)) {
+		if d, ok := c.declared[level][column.Name]; ok && depthOf(level) == depth {
+			return d.Form(column.Type).With(func(f *tables.Form) { f.Note = "" })
+		}
+	}
+	return column.Type
 }

@@ -231,8 +231,8 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 		return err
 	}
 	x.tops = append(x.tops, w.levels[0].ids...)
-	for _, id := range w.levels[0].ids {
-		if isPadding(id) {
+	for row, id := range w.levels[0].ids {
+		if w.levels[0].padding(row) {
 			continue
 		}
 		x.result.Samples++

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -35,6 +36,11 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*lev
 		if rows, parents, err = below(ctx, d, table, level, k, rows); err != nil {
 			return nil, err
 		}
+		if d.LevelNames() != nil && (form == ZIP || form == Folder) {
+			if rows, parents, err = even(ctx, d, levels, rows); err != nil {
+				return nil, err
+			}
+		}
 		if len(rows) == 0 {
 			break
 		}
@@ -43,19 +49,28 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*lev
 	return levels, checkCopied(levels, form)
 }
 
-// copiedLevel returns rows of level k, whose table is t.
+// copiedLevel returns rows of level k, whose table is t. A row of -1 is a placeholder.
 func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, rows []int,
 	parents []int32) (*level, error) {
 	l := &level{}
+	pads := 0 // of the parent
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if i == 0 || parents[i] != parents[i-1] {
+			pads = 0
+		}
+		if row < 0 {
+			l.add(k, int32(i), parents[i], taco2.PadPrefix+strconv.Itoa(pads), false, placeholder)
+			pads++
+			continue
 		}
 		e, err := d.EntryAt(ctx, k, row)
 		if err != nil {
 			return nil, err
 		}
-		c := content{entry: &e}
+		c := content{entry: &e, padding: e.Padding}
 		if e.Padding {
 			c.bytes = []byte{}
 		}
@@ -68,7 +83,8 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 			keep = append(keep, i)
 		}
 	}
-	l.columns = t.Select(keep).Take(slices.Clone(rows))
+	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
+	l.columns = typed.Select(keep).Take(slices.Clone(rows))
 	return l, s.addLevel(l.columns, k)
 }
 
@@ -92,12 +108,65 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k in
 	first, list := model.Group(up, t.Len())
 	for i, row := range rows {
 		l.first = append(l.first, int32(len(next)))
+		if row < 0 {
+			continue
+		}
 		for _, c := range list[first[row]:first[row+1]] {
 			next, parents = append(next, int(c)), append(parents, int32(i))
 		}
 	}
 	l.first = append(l.first, int32(len(next)))
 	return next, parents, nil
+}
+
+// even adds a row of -1 to folders of the last level for each file of a sequence that others at their place of the tree
+// have more: the samples of TACO 2 have the same tree, with placeholders for what they lack.
+func even(ctx context.Context, d *taco.Dataset, levels []*level, next []int) (rows []int, parents []int32, err error) {
+	k := len(levels) - 1
+	up, names := levels[k], map[string][]string{}
+	ids, err := d.IDs(ctx, k+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range up.ids {
+		place, last := placeOf(levels, k, i), -1
+		all := names[place]
+		for _, row := range next[up.first[i]:up.first[i+1]] {
+			id := ids.Str(row)
+			if last++; last == len(all) || all[last] != id {
+				if at := slices.Index(all, id); at >= 0 {
+					last = at
+				} else {
+					all = slices.Insert(all, last, id)
+				}
+			}
+		}
+		names[place] = all
+	}
+	first := make([]int32, 0, len(up.first))
+	for i := range up.ids {
+		first = append(first, int32(len(rows)))
+		left := next[up.first[i]:up.first[i+1]]
+		for _, name := range names[placeOf(levels, k, i)] {
+			row := -1
+			if len(left) > 0 && ids.Str(left[0]) == name {
+				row, left = left[0], left[1:]
+			}
+			rows, parents = append(rows, row), append(parents, int32(i))
+		}
+	}
+	up.first = append(first, int32(len(rows)))
+	return rows, parents, nil
+}
+
+// placeOf returns the path of a row below its sample.
+func placeOf(levels []*level, k, row int) string {
+	place := ""
+	for ; k > 0; k-- {
+		place = levels[k].ids[row] + "/" + place
+		row = int(levels[k].parents[row])
+	}
+	return place
 }
 
 // checkCopied checks ids and trees, because readers accept more than writers may write.
@@ -113,7 +182,7 @@ func checkCopied(levels []*level, form Form) error {
 				name := strconv.Quote(path(levels, k, i))
 				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
 			}
-			if what := badID(id); what != "" && !isPadding(id) && !(form.Named() && k == 0) { // no path has it
+			if what := form.badID(k, id); what != "" && !level.padding(i) {
 				return bad("its id " + what)
 			}
 			if seen[id] {

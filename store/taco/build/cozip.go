@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/crc32"
@@ -157,7 +158,7 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		metadata[i] = member{level.Name, declaredColumns(columns.cols)}
+		metadata[i] = member{level.Name, w.declaredColumns(level.Name, columns.cols)}
 		joined := w.stored(level).with(columns)
 		data, err := joined.encoded(ctx, level.Name, joined.table())
 		if err != nil {
@@ -214,13 +215,18 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, e
 				keep = append(keep, i)
 			}
 		}
+		order := w.collection.order[l.Name] // those of all tables stand in the order of the first one
+		slices.SortStableFunc(keep, func(a, b int) int {
+			cols := tbl.Columns()
+			return cmp.Compare(uint(slices.Index(order, cols[a].Name)), uint(slices.Index(order, cols[b].Name)))
+		})
 		tbl = tbl.Select(keep)
 	}
 	return modern(ctx, tbl, func(name string, typ tables.Type) tables.Type {
 		if d, ok := w.collection.declared[l.Name][name]; ok {
 			return d.Form(typ)
 		}
-		return typ.With(func(f *tables.Form) { f.Note = w.collection.descriptionOf(depth, name) })
+		return typ.With(func(f *tables.Form) { f.Note = cmp.Or(w.collection.descriptionOf(depth, name), f.Note) })
 	})
 }
 
@@ -280,12 +286,17 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.
-func declaredColumns(cols []tables.Column) object {
+func (w *writer) declaredColumns(level string, cols []tables.Column) object {
 	out := object{}
 	for _, c := range cols {
 		f := c.Type.Stored()
-		out = append(out, member{c.Name, object{{"type", taco3.DeclaredType(c.Type)}, {"nullable", !f.Required},
-			{"description", f.Note}}})
+		declared := object{{"type", taco3.DeclaredType(c.Type)}, {"nullable", !f.Required}, {"description", f.Note}}
+		files := w.collection.declared[level][c.Name].Files
+		kept := func(file string) bool { return slices.Contains(w.named.paths, file) }
+		if files != nil && !slices.ContainsFunc(files, func(file string) bool { return !kept(file) }) {
+			declared = append(declared, member{"files", files})
+		}
+		out = append(out, member{c.Name, declared})
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // newest is the description of a dataset with what TACO 3 wants, and no more.
@@ -129,6 +131,51 @@ func contentOf(t rapid.TB, ctx context.Context, d *taco.Dataset, path string) st
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestIDsOfTACO3 promises that copies of TACO 3, in each form, keep every sample, whatever its id, and that TACO 2
+// refuses ids which it has for placeholders.
+func TestIDsOfTACO3(t *testing.T) {
+	ids := []string{"a", "__TACOPAD__0", "__TACOPAD__x", "__TACOPAD__", "__b", "..", "a/b", "A", "café", "line\nbreak"}
+	top := uneven(slices.Repeat([]int{2}, len(ids)))
+	for i, id := range ids {
+		top.Samples[i].ID = id
+	}
+	dir := t.TempDir()
+	from := filepath.Join(dir, "0.taco3.zip")
+	if _, err := build.Create(t.Context(), &build.Taco{Samples: top, Collection: newest()}, from,
+		build.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"1.taco3", "2.taco3.zip"} {
+		to := filepath.Join(dir, name)
+		exported(t, from, to)
+		d := openWith(t, t.Context(), to)
+		column, err := d.IDs(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]string, column.Len())
+		for i := range got {
+			got[i] = column.Str(i)
+		}
+		if _, err := d.Verify(t.Context()); err != nil || !slices.Equal(got, ids) {
+			t.Errorf("%s: got %q, want %q, %v", name, got, ids, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		from = to
+	}
+	d := openWith(t, t.Context(), from)
+	defer d.Close()
+	for _, row := range []int{1, 2, 3} {
+		_, err := build.Export(t.Context(), d, []int{0, row}, collection(), filepath.Join(dir, "b.tacozip"),
+			build.Options{})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(fmt.Sprint(err), ids[row]) {
+			t.Errorf("%q to TACO 2: %v", ids[row], err)
+		}
+	}
 }
 
 // TestTheIndexOfACozip promises what readers check of an archive, by a reading of the specification that shares no code
@@ -268,8 +315,8 @@ func TestTwoAndThree(t *testing.T) {
 	}
 }
 
-// exported copies a container to another, whose form its name says.
-func exported(t *testing.T, from, to string) {
+// exported copies samples of a container, or all, to another, whose form its name says.
+func exported(t *testing.T, from, to string, rows ...int) {
 	t.Helper()
 	d := openWith(t, t.Context(), from)
 	defer d.Close()
@@ -277,8 +324,176 @@ func exported(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := build.Export(t.Context(), d, nil, *c, to, build.Options{}); err != nil {
+	if c.DatasetVersion == "" { // of TACO 3: version 2 has more members
+		c.DatasetVersion, c.Tasks = "1.0", []string{"other"}
+	}
+	if _, err := build.Export(t.Context(), d, rows, *c, to, build.Options{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// contract returns taco:structure and taco:metadata of a container, as they are written.
+func contract(t *testing.T, path string) string {
+	t.Helper()
+	d := openWith(t, t.Context(), path)
+	defer d.Close()
+	if _, err := d.Verify(t.Context()); err != nil {
+		t.Fatal(path, err)
+	}
+	var doc struct {
+		Structure json.RawMessage `json:"taco:structure"`
+		Metadata  json.RawMessage `json:"taco:metadata"`
+	}
+	if err := json.Unmarshal(d.Collection(), &doc); err != nil || doc.Metadata == nil {
+		t.Fatal(path, err)
+	}
+	return string(doc.Structure) + "\n" + string(doc.Metadata)
+}
+
+// exchange exchanges the columns my:q and my:r of the table children/seq of a directory.
+func exchange(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "COLLECTION.json")
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := bytes.LastIndex(doc, []byte(`"children/seq"`))
+	exchanged := strings.NewReplacer("my:q", "my:r", "my:r", "my:q").Replace(string(doc[place:]))
+	if err := os.WriteFile(path, append(doc[:place:place], exchanged...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "METADATA", "children__seq.parquet")
+	r, err := (&source.Files{}).Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := tables.Read(t.Context(), r, 0, r.Size(), tables.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []int
+	for i := range table.Columns() {
+		order = append(order, i)
+	}
+	q := table.Index("my:q")
+	order[q], order[q+1] = q+1, q
+	table = table.Retype(func(i int, _ tables.Column) tables.Type { return table.Required(i) }).Select(order)
+	enc, err := encode.NewWriter(table.Columns(), map[string]string{"taco:level": "children/seq"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := enc.Write(t.Context(), &b, table); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCopiesKeepTheContract promises that copies and subsets of a TACO 3 declare their columns as the source does, in
+// its order: those of taco-eo, and an optional group that all samples of a subset have. By way of TACO 2 they keep
+// their order, types and nulls. Subsets are one collection.
+func TestCopiesKeepTheContract(t *testing.T) {
+	dir := t.TempDir()
+	optional := filepath.Join(dir, "optional.taco3")
+	point := tables.NewStruct([]string{"lon", "lat"}, []*tables.Vector{
+		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, []float64{1, 0, 2}, nil),
+		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, []float64{1, 0, 2}, nil)},
+		[]bool{false, true, false})
+	words := tables.NewStrings([]string{"a", "b", "c"}, nil)
+	names, vectors := []string{"my:z", "spatial:centroid", "my:b"}, []*tables.Vector{words, point, words}
+	for _, name := range []string{"geometry", "bbox", "proj_code", "proj_shape", "proj_transform"} {
+		names, vectors = append(names, "spatial:"+name), append(vectors, tables.NewNulls(tables.Type{}, 3))
+	}
+	top := uneven([]int{1, 2, 3})
+	for _, sample := range top.Samples { // two tables of one depth
+		for i := range sample.Children.Samples[1:] {
+			in := sample.Children.Samples[1+i].Children.Samples
+			for j := range in {
+				in[j] = withColumns(in[j], "my:q", "my:r")
+			}
+		}
+	}
+	top.Columns = tables.FromVectors(append(names, "my:a"), append(vectors, words))
+	if _, err := build.Create(t.Context(), &build.Taco{Samples: top, Collection: newest()}, optional,
+		build.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	exchanged := filepath.Join(dir, "exchanged.taco3")
+	if err := os.CopyFS(exchanged, os.DirFS(optional)); err != nil {
+		t.Fatal(err)
+	}
+	exchange(t, exchanged)
+	for i, from := range []string{optional, exchanged, "../../../testdata/taco3/scenes.zip"} {
+		want := contract(t, from)
+		var zips []string
+		for k, rows := range [][]int{{0}, {2}, nil} {
+			for _, name := range []string{"a.taco3", "a.zip.taco3.zip"} {
+				path := filepath.Join(dir, fmt.Sprint(i, k, name))
+				exported(t, from, path, rows...)
+				if got := contract(t, path); got != want {
+					t.Errorf("samples %v of %s: got %s\nwant %s", rows, from, got, want)
+				}
+				if rows != nil && strings.HasSuffix(name, "zip") {
+					zips = append(zips, path)
+				}
+			}
+		}
+		_, err := build.Consolidate(t.Context(), zips, filepath.Join(dir, ".tacocat"), build.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		if from == exchanged { // TACO 2 has one table
+			continue
+		}
+		for k, name := range []string{"b.tacozip", "b"} {
+			two, back := filepath.Join(dir, fmt.Sprint(i, name)), filepath.Join(dir, fmt.Sprint(i, k, "c.taco3.zip"))
+			exported(t, from, two)
+			exported(t, two, back)
+			notes := regexp.MustCompile(`"(description|files)": ("[^"]*"|\[[^]]*\])`)
+			got, want := notes.ReplaceAllString(contract(t, back), ""), notes.ReplaceAllString(want, "")
+			if got != want {
+				t.Errorf("%s and back: got %s\nwant %s", two, got, want)
+			}
+		}
+	}
+}
+
+// TestUnevenSequencesInTACO2 promises that sequences of any lengths have their files in TACO 2, and that the tree of
+// all samples is the same.
+func TestUnevenSequencesInTACO2(t *testing.T) {
+	for _, counts := range [][]int{{1, 3, 2}, {4, 1}, {1, 1, 12, 2}} {
+		dir := t.TempDir()
+		from := filepath.Join(dir, "a.taco3.zip")
+		if _, err := build.Create(t.Context(), &build.Taco{Samples: uneven(counts), Collection: newest()}, from,
+			build.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"b.tacozip", "b"} {
+			path := filepath.Join(dir, name)
+			exported(t, from, path)
+			compareUneven(t, t.Context(), path, counts)
+			d := openWith(t, t.Context(), path)
+			var names []string
+			for i := range slices.Max(counts) {
+				names = append(names, fmt.Sprintf("t%d.tif", i))
+			}
+			var pit struct {
+				Hierarchy map[string][]struct{ ID []string }
+			}
+			err := json.Unmarshal(d.PITSchema(), &pit)
+			if err != nil || !slices.Equal(pit.Hierarchy["2"][1].ID, names) {
+				t.Errorf("%s: taco:pit_schema is %s, %v: want %q", path, d.PITSchema(), err, names)
+			}
+			if r, err := d.Verify(t.Context()); err != nil || len(r.Notes) > 0 {
+				t.Errorf("%s: %v %v", path, r.Notes, err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 			if k > 0 {
 				parent = int(parents[row])
 			}
-			c := content{entry: &entry}
+			c := content{entry: &entry, padding: entry.Padding}
 			if entry.Padding {
 				c.bytes = []byte{}
 			}

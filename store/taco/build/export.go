@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Export writes samples of containers to path, as Create does: rows of level 0 in the order given, with all that lies
@@ -35,9 +36,21 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	if w.levels, err = copied(ctx, d, rows, w.o.Form); err != nil {
 		return nil, err
 	}
+	w.collection.order = map[string][]string{}
+	for _, name := range d.LevelNames() {
+		table, err := d.LevelTable(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, column := range table.Columns() {
+			w.collection.order[name] = append(w.collection.order[name], column.Name)
+		}
+	}
 	if d.LevelNames() != nil && !w.o.Form.Named() {
-		for _, l := range w.levels {
-			l.columns = l.columns.Rename(oldName)
+		for k, l := range w.levels {
+			l.columns = l.columns.Retype(func(_ int, column tables.Column) tables.Type {
+				return c.stored(k, column)
+			}).Rename(oldName)
 		}
 	}
 	if upgraded {

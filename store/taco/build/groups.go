@@ -35,7 +35,7 @@ func (w *writer) groups(ctx context.Context, column string) (groups []group, err
 	}
 	numbers := map[string]int{} // the number of a group, by its name in lower case
 	for row, id := range level.ids {
-		if isPadding(id) {
+		if level.padding(row) {
 			continue
 		}
 		bad := func(format string, args ...any) error {

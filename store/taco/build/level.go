@@ -2,10 +2,8 @@ package build
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -14,7 +12,12 @@ type content struct {
 	file  string
 	bytes []byte
 	entry *taco.Entry
+	// padding marks a placeholder. Its id alone does not say so: in TACO 3 and Tortillas any sample may have it.
+	padding bool
 }
+
+// placeholder is the content of padding.
+var placeholder = content{bytes: []byte{}, padding: true}
 
 // level is the rows of one level, in the order of their parents.
 type level struct {
@@ -40,7 +43,8 @@ func (l *level) add(k int, row, parent int32, id string, folder bool, c content)
 	l.parents, l.content = append(l.parents, parent), append(l.content, c)
 }
 
-func isPadding(id string) bool { return strings.HasPrefix(id, taco2.PadPrefix) }
+// padding reports whether a row is a placeholder.
+func (l *level) padding(row int) bool { return l.content[row].padding }
 
 // kindName returns the type of a sample in the tables.
 func kindName(folder bool) string {

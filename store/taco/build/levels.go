@@ -25,7 +25,7 @@ func levelsOf(ctx context.Context, t *Tortilla, form Form) ([]*level, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		level, below, err := levelOf(len(levels), tortillas, parents, names)
+		level, below, err := levelOf(len(levels), form, tortillas, parents, names)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ type folders struct {
 }
 
 // levelOf returns the rows of tortillas, whose folders have the given rows and paths, and the folders among them.
-func levelOf(k int, tortillas []*Tortilla, parents []int32, names []string) (*level, *folders, error) {
+func levelOf(k int, form Form, tortillas []*Tortilla, parents []int32, names []string) (*level, *folders, error) {
 	l, below := &level{}, &folders{}
 	children := int32(0)
 	seen := map[string]bool{}
@@ -61,14 +61,14 @@ func levelOf(k int, tortillas []*Tortilla, parents []int32, names []string) (*le
 		for j := range tortilla.Samples {
 			sample := &tortilla.Samples[j]
 			path := join(names[i], sample.ID)
-			if err := checkSample(sample, path, seen); err != nil {
+			if err := checkSample(sample, form.badID(k, sample.ID), path, seen); err != nil {
 				return nil, nil, err
 			}
 			seen[sample.ID] = true
 			row := int32(len(l.ids))
 			l.first = append(l.first, children)
-			l.add(k, row, parents[i], sample.ID, sample.Children != nil, content{sample.File, sample.Bytes,
-				sample.Entry})
+			l.add(k, row, parents[i], sample.ID, sample.Children != nil, content{file: sample.File,
+				bytes: sample.Bytes, entry: sample.Entry})
 			if sample.Children != nil {
 				below.tortillas = append(below.tortillas, sample.Children)
 				below.parents = append(below.parents, row)
@@ -78,7 +78,7 @@ func levelOf(k int, tortillas []*Tortilla, parents []int32, names []string) (*le
 		}
 		for n := range tortilla.padding() {
 			l.first = append(l.first, children)
-			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false, content{bytes: []byte{}})
+			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false, placeholder)
 		}
 	}
 	l.first = append(l.first, children)
@@ -93,13 +93,13 @@ func join(folder, id string) string {
 	return folder + "/" + id
 }
 
-// checkSample checks a sample, but not the samples below it.
-func checkSample(s *Sample, path string, siblings map[string]bool) error {
+// checkSample checks a sample, but not the samples below it. badID is what is wrong with its id, or "".
+func checkSample(s *Sample, badID, path string, siblings map[string]bool) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
 	}
-	if what := badID(s.ID); what != "" {
-		return bad("its id %s", what)
+	if badID != "" {
+		return bad("its id %s", badID)
 	}
 	if siblings[s.ID] {
 		return bad("a sibling has the same id")

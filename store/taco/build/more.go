@@ -85,7 +85,7 @@ func (l *level) row(i int) Row { return l.content[i].row(l.ids[i], int(l.parents
 
 // row returns a row for Options.More and Options.Inspect.
 func (c *content) row(id string, parent int, folder bool) Row {
-	row := Row{ID: id, Parent: parent, Folder: folder, Padding: isPadding(id), Offset: taco.Whole}
+	row := Row{ID: id, Parent: parent, Folder: folder, Padding: c.padding, Offset: taco.Whole}
 	switch {
 	case folder:
 	case c.bytes != nil:

@@ -38,7 +38,7 @@ func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error)
 	top := w.levels[0]
 	samples := make([]int32, 0, len(top.ids))
 	for i, id := range top.ids {
-		if isPadding(id) {
+		if top.padding(i) {
 			continue
 		}
 		samples = append(samples, int32(i))
@@ -174,10 +174,10 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 		var in []int32
 		var names []string
 		for i := level.first[row]; i < level.first[row+1]; i++ {
-			name := below.ids[i]
-			if isPadding(name) {
+			if below.padding(int(i)) {
 				continue
 			}
+			name := below.ids[i]
 			if c.count[name] == 0 {
 				c.all = append(c.all, name)
 				c.dirs[name] = below.folders[i]
@@ -303,7 +303,7 @@ func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, na
 		var names []string
 		var rows []int32
 		for c := up.first[row]; c < up.first[row+1]; c++ {
-			if !isPadding(level.ids[c]) {
+			if !level.padding(int(c)) {
 				names, rows = append(names, level.ids[c]), append(rows, c)
 			}
 		}

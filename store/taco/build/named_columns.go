@@ -88,20 +88,29 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 	if err != nil {
 		return nil, err
 	}
+	add := func(name string, typ tables.Type, values *tables.Vector) {
+		some := slices.Contains(values.Nulls(), true)
+		out.add(name, typ.With(func(f *tables.Form) {
+			f.Required = !some && (f.Required || name == "rumi:header")
+		}), values)
+	}
 	for i, column := range encode.Fitted(ctx, t) {
-		if grouped.taken[column.Name] {
+		if grouped.used[column.Name] {
 			continue
 		}
 		values, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		name, some := newName(column.Name), slices.Contains(values.Nulls(), true)
-		out.add(name, said(column.Name, portable(column.Type)).With(func(f *tables.Form) {
-			f.Required = !some && (f.Required || name == "rumi:header")
-		}), values)
+		if typ, ok := grouped.types[column.Name]; ok {
+			add(column.Name, said(column.Name, typ), asGroup(typ, values))
+		} else {
+			add(newName(column.Name), said(column.Name, portable(column.Type)), values)
+		}
 	}
-	out = out.with(&grouped.namedColumns)
+	for i, column := range grouped.cols {
+		add(column.Name, column.Type, grouped.vectors[i])
+	}
 	seen := map[string]string{}
 	for _, column := range out.cols {
 		if was := seen[strings.ToLower(column.Name)]; was != "" {
@@ -183,71 +192,63 @@ func fieldName(text string) string {
 	return text
 }
 
-// grouped are the columns of a group of places and times, and the columns that they come from.
+// grouped are the columns of a group of places and times.
 type grouped struct {
+	types map[string]tables.Type // of those that the table has
 	namedColumns
-	taken map[string]bool
+	used map[string]bool // the columns of TACO 2 that these come from
 }
 
 // groupsOf returns the columns of places and times of a table: those of a group of TACO 3, or what the columns of
 // TACO 2 say, if that suffices for a group.
 func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
-	g := &grouped{taken: map[string]bool{}}
 	for _, group := range taco3.Groups {
-		vectors := map[string]*tables.Vector{}
+		types := map[string]tables.Type{}
 		for _, column := range group.Columns {
-			if t.Index(group.Name+":"+column.Name) < 0 {
+			name := group.Name + ":" + column.Name
+			i := t.Index(name)
+			if i < 0 || t.Columns()[i].Type.Kind != tables.Null && t.Columns()[i].Type.Kind != column.Type.Kind {
 				break
 			}
-			values, err := t.Column(ctx, group.Name+":"+column.Name)
-			if err != nil {
-				return nil, err
-			}
-			if values.Kind() != tables.Null && values.Kind() != column.Type.Kind {
-				break
-			}
-			vectors[column.Name] = values
+			types[name] = column.Type
 		}
-		if len(vectors) == len(group.Columns) {
-			g.addGroup(group, t.Len(), vectors)
-			return g, nil
+		if len(types) == len(group.Columns) {
+			return &grouped{types: types}, nil
 		}
 	}
+	g := &grouped{used: map[string]bool{}}
 	places, err := oldPlaces(ctx, t)
 	if err != nil || places == nil {
 		return g, err
 	}
 	for _, group := range taco3.Groups {
 		if places.group == group.Name {
-			g.addGroup(group, t.Len(), places.columns(t.Len()))
+			vectors := places.columns(t.Len())
+			for _, c := range group.Columns {
+				values := vectors[c.Name]
+				if values == nil {
+					values = tables.NewNulls(c.Type.Plain(), t.Len())
+				}
+				g.add(group.Name+":"+c.Name, c.Type, values)
+			}
 			for _, name := range places.used {
-				g.taken[name] = true
+				g.used[name] = true
 			}
 		}
 	}
 	return g, nil
 }
 
-// addGroup adds the columns of a group. Rows that have none of them make all columns such that may be null.
-func (g *grouped) addGroup(group taco3.Group, rows int, vectors map[string]*tables.Vector) {
-	optional := vectors["centroid"] != nil && vectors["centroid"].Kind() == tables.Null
-	if v := vectors["centroid"]; v != nil && slices.Contains(v.Nulls(), true) {
-		optional = true
+// asGroup returns the values of a column of a group in its type: a container of TACO 2 may have nulls, and times
+// without a zone.
+func asGroup(typ tables.Type, v *tables.Vector) *tables.Vector {
+	switch {
+	case v.Kind() == tables.Null:
+		return tables.NewNulls(typ.Plain(), v.Len())
+	case typ.Kind == tables.Timestamp:
+		return tables.NewInts(typ.Plain(), v.Ints(), v.Nulls())
 	}
-	for _, c := range group.Columns {
-		name, values, typ := group.Name+":"+c.Name, vectors[c.Name], c.Type
-		if values == nil || values.Kind() == tables.Null {
-			values = tables.NewNulls(typ.Plain(), rows)
-		}
-		if optional {
-			typ = typ.With(func(f *tables.Form) { f.Required = false })
-		}
-		if typ.Kind == tables.Timestamp {
-			values = tables.NewInts(typ.Plain(), values.Ints(), values.Nulls())
-		}
-		g.taken[name] = true
-		g.add(name, typ, values)
-	}
+	return v
 }
 
 // places are what the columns of TACO 2 say of places and times.

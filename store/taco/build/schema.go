@@ -82,7 +82,21 @@ func badColumn(name string) string {
 	return ""
 }
 
-// badID returns the reason why an id is not allowed, or "".
+// badID returns the reason why a sample of level k may not have this id, or "". No path has the ids of the samples of
+// TACO 3, whose folders are numbered.
+func (f Form) badID(k int, id string) string {
+	switch {
+	case !f.Named() || k > 0:
+		return badID(id)
+	case strings.TrimSpace(id) == "":
+		return "is blank"
+	case !utf8.ValidString(id):
+		return "is not UTF-8"
+	}
+	return ""
+}
+
+// badID returns the reason why no path may have this id, or "".
 func badID(id string) string {
 	if what := taco2.BadID(id); what != "" {
 		return what

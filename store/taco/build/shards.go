@@ -62,8 +62,8 @@ func (w *writer) shardParts(ctx context.Context) ([]group, error) {
 		return w.groups(ctx, splitColumn)
 	}
 	whole := group{}
-	for row, id := range w.levels[0].ids {
-		if !isPadding(id) {
+	for row := range w.levels[0].ids {
+		if !w.levels[0].padding(row) {
 			whole.rows = append(whole.rows, row)
 		}
 	}

@@ -28,8 +28,8 @@ type tarSample struct {
 func (s *shardSet) tars() error {
 	level := s.w.levels[0]
 	keys := make(map[string]int, len(level.ids))
-	for row, id := range level.ids {
-		if isPadding(id) {
+	for row := range level.ids {
+		if level.padding(row) {
 			continue
 		}
 		key := s.key(row)

@@ -49,7 +49,7 @@ type shardWriter interface {
 func (w *writer) shardSet(ctx context.Context) (*shardSet, error) {
 	s := &shardSet{w: w}
 	l := w.levels[0]
-	first := slices.IndexFunc(l.ids, func(id string) bool { return !isPadding(id) })
+	first := slices.IndexFunc(l.content, func(c content) bool { return !c.padding })
 	if first < 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
@@ -81,7 +81,7 @@ func (w *writer) shardSet(ctx context.Context) (*shardSet, error) {
 // filesOf returns the files of a sample, without padding.
 func (w *writer) filesOf(row int) []place {
 	leaves := w.leaves(nil, place{0, row, w.levels[0].ids[row]})
-	return slices.DeleteFunc(leaves, func(p place) bool { return isPadding(w.levels[p.level].ids[p.row]) })
+	return slices.DeleteFunc(leaves, func(p place) bool { return w.levels[p.level].padding(p.row) })
 }
 
 // below returns the path of a file below its sample, "" for a sample that is a file.

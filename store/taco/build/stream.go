@@ -63,7 +63,7 @@ func (s *stream) sample(ctx context.Context, sample *Sample) error {
 
 // check checks a sample and all that is below it.
 func (s *stream) check(sample *Sample, path string, k int, siblings map[string]bool) error {
-	if err := checkSample(sample, path, siblings); err != nil || sample.Children == nil {
+	if err := checkSample(sample, badID(sample.ID), path, siblings); err != nil || sample.Children == nil {
 		return err
 	}
 	if k+1 == taco2.MaxLevels {
@@ -158,7 +158,7 @@ func (s *stream) finish(ctx context.Context, c Collection, columns []*tables.Tab
 // load returns the bytes of a sample.
 func (s *stream) load(ctx context.Context, sample *Sample, path string) (*loaded, error) {
 	if sample.Kept == nil {
-		return load(ctx, s.w.o.Opener, &content{sample.File, sample.Bytes, sample.Entry})
+		return load(ctx, s.w.o.Opener, &content{file: sample.File, bytes: sample.Bytes, entry: sample.Entry})
 	}
 	if s.w.work == nil {
 		return nil, errors.New("sample " + path + ": nothing is kept of a run that cannot be continued")

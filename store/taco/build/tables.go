@@ -13,22 +13,17 @@ import (
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.
 func (w *writer) settle(ctx context.Context) error {
 	for _, level := range w.levels {
-		var names []string
-		var vectors []*tables.Vector
-		for i, column := range encode.Fitted(ctx, level.columns) {
-			values, err := level.columns.At(ctx, i)
-			if err != nil {
+		for i := range level.columns.Columns() {
+			if _, err := level.columns.At(ctx, i); err != nil {
 				return err
 			}
-			names, vectors = append(names, column.Name), append(vectors, values)
 		}
 		types := make([]string, len(level.ids))
 		for i := range types {
 			types[i] = kindName(level.folders[i])
 		}
-		names = append([]string{taco2.ColumnID, taco2.ColumnType}, names...)
-		vectors = append([]*tables.Vector{tables.NewStrings(level.ids, nil), tables.NewStrings(types, nil)}, vectors...)
-		level.columns = tables.FromVectors(names, vectors)
+		level.columns = tables.Join(tables.FromVectors([]string{taco2.ColumnID, taco2.ColumnType},
+			[]*tables.Vector{tables.NewStrings(level.ids, nil), tables.NewStrings(types, nil)}), level.columns)
 	}
 	return nil
 }

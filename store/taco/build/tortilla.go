@@ -42,8 +42,8 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 			return err
 		}
 		t.encoders = append(t.encoders, enc)
-		for i, id := range level.ids {
-			if isPadding(id) {
+		for i := range level.ids {
+			if level.padding(i) {
 				return fault.New(fault.Unsupported, fmt.Sprintf("sample %q", path(w.levels, k, i)), fault.NoOffset,
 					"is padding, which a Tortilla has none of")
 			}

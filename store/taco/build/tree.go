@@ -13,7 +13,7 @@ import (
 func sameTrees(levels []*level) error {
 	top := levels[0]
 	for i := range top.ids {
-		if isPadding(top.ids[i]) {
+		if top.padding(i) {
 			continue
 		}
 		if what := sameTree(levels, 0, 0, i, true); what != "" {
@@ -27,7 +27,7 @@ func sameTrees(levels []*level) error {
 // sameTree says how the trees below rows a and b of level k differ, or "".
 func sameTree(levels []*level, k, a, b int, top bool) string {
 	l := levels[k]
-	if isPadding(l.ids[a]) || isPadding(l.ids[b]) {
+	if l.padding(a) || l.padding(b) {
 		return ""
 	}
 	if !top && l.ids[a] != l.ids[b] {
@@ -49,6 +49,17 @@ func sameTree(levels []*level, k, a, b int, top bool) string {
 		}
 	}
 	return ""
+}
+
+// named returns the id of a row of the first sample or, if that is a placeholder, of the first sample that has another
+// one there. All samples have the same number of rows.
+func (l *level) named(row, rows int) string {
+	for i := row; i < len(l.ids); i += rows {
+		if !l.padding(i) {
+			return l.ids[i]
+		}
+	}
+	return l.ids[row]
 }
 
 // pit returns taco:pit_schema: the tree that all samples of level 0 have.
@@ -74,8 +85,8 @@ func pit(levels []*level) *taco2.PIT {
 			}
 			pitFolder := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
 			for c := up.first[row]; c < up.first[row+1]; c++ {
-				pitFolder.Type, pitFolder.ID = append(pitFolder.Type, kindName(level.folders[c])), append(pitFolder.ID,
-					level.ids[c])
+				pitFolder.Type = append(pitFolder.Type, kindName(level.folders[c]))
+				pitFolder.ID = append(pitFolder.ID, level.named(int(c), len(level.ids)/int(times)))
 				if level.folders[c] {
 					below = append(below, c)
 				}

@@ -54,7 +54,7 @@ func (w *writer) order() []place {
 	var places []place
 	for i, id := range w.levels[0].ids {
 		places = w.leaves(places, place{0, i, id})
-		if !isPadding(id) {
+		if !w.levels[0].padding(i) {
 			w.result.Samples++
 		}
 	}
@@ -163,7 +163,7 @@ func (w *writer) readsOnce() bool {
 
 // inspect hands a file to the inspection, if there is one.
 func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
-	if w.inspection == nil || w.inspection.File == nil || isPadding(w.levels[p.level].ids[p.row]) {
+	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].padding(p.row) {
 		return nil
 	}
 	return w.inspection.File(ctx, p.level, p.row, l.open())

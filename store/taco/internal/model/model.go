@@ -183,11 +183,11 @@ type Limits struct {
 
 // Report has the counts of Verify.
 type Report struct {
-	Rows    int64 // of all levels
-	Files   int64 // samples whose bytes exist
-	Folders int64 // tables of children
-	Bytes   int64 // of the samples
-	Absent  int64 // missing source files of a TACOCAT
+	Rows    int64    // of all levels
+	Files   int64    // samples whose bytes exist
+	Folders int64    // tables of children
+	Bytes   int64    // of the samples
+	Absent  []string // URIs of missing source files of a catalog
 	// Notes describe violations that can be read anyway.
 	Notes []string
 }

@@ -71,7 +71,7 @@ func (p *PIT) Levels() int {
 	return n
 }
 
-// Same reports whether two trees have the same types and ids everywhere. Counts may differ.
+// Same reports whether two trees have the same types and ids everywhere, but for placeholders. Counts may differ.
 func (p *PIT) Same(o *PIT) bool {
 	if p == nil || o == nil {
 		return p == o
@@ -81,7 +81,7 @@ func (p *PIT) Same(o *PIT) bool {
 	}
 	for level, folders := range p.Hierarchy {
 		if !slices.EqualFunc(folders, o.Hierarchy[level], func(a, b PITFolder) bool {
-			return slices.Equal(a.Type, b.Type) && slices.Equal(a.ID, b.ID)
+			return slices.Equal(a.Type, b.Type) && slices.EqualFunc(a.ID, b.ID, sameID)
 		}) {
 			return false
 		}

@@ -51,11 +51,12 @@ const (
 // ZIPFormat is the name of the format of a ZIP.
 const (
 	ZIPFormat     = "TACO 2 (ZIP)"
+	IndexFormat   = "TACO 2 (TACOCAT)"
 	FolderFormat  = "TACO 2 (FOLDER)"
 	TacocatFormat = "TACO 2 (TACOCAT folder)"
 )
 
-var kindNames = [...]string{ZIPFormat, FolderFormat, "TACO 2 (TACOCAT)", TacocatFormat}
+var kindNames = [...]string{ZIPFormat, FolderFormat, IndexFormat, TacocatFormat}
 
 // place is the place of a table: a range of an object, or the whole object.
 type place struct {

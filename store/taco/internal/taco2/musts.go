@@ -171,7 +171,7 @@ func (c *Container) verifyHierarchy(r *model.Report) {
 					below = append(below, row)
 				}
 			}
-			if !slices.Equal(types, declared[i].Type) || !slices.Equal(ids, declared[i].ID) {
+			if !slices.Equal(types, declared[i].Type) || !slices.EqualFunc(ids, declared[i].ID, sameID) {
 				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", declared[i].ID,
 					declared[i].Type, k, ids, types)
 			}

@@ -16,6 +16,9 @@ func isPadding(id string) bool {
 	return ok && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
+// sameID reports whether two samples can be at one place of a tree: a placeholder can be at any.
+func sameID(a, b string) bool { return a == b || isPadding(a) || isPadding(b) }
+
 // BadID returns the reason why an id is not allowed, or "".
 func BadID(id string) string {
 	switch {

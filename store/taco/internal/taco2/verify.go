@@ -19,8 +19,8 @@ import (
 // the consolidated tables, and have one schema for each level (PIT-2); and that the bytes of every
 // sample exist, in a ZIP under its own name and with the CRC-32 of its entry. It notes
 // contradictions that do not matter for reading: counts of taco:pit_schema, violations of the
-// specification in COLLECTION.json, misplaced offsets of METADATA, and missing source files of a
-// catalog.
+// specification in COLLECTION.json, and misplaced offsets of METADATA; and lists missing source
+// files of a catalog.
 func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
 		if err := c.verifyLevel(ctx, k, r); err != nil {
@@ -45,7 +45,6 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 			return err
 		}
 	}
-	r.Absent += int64(len(v.absent))
 	if v.unlisted > 0 {
 		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs "+
 			"cannot find them", v.unlisted)
@@ -92,6 +91,9 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 				return err
 			}
 		}
+	}
+	if err := level.tbl.Check(ctx); err != nil {
+		return c.inLevel(err, k)
 	}
 	return c.verifySiblings(level, k)
 }
@@ -191,10 +193,7 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 	level := c.levels[k]
 	if !top {
 		ida, idb := level.ids.Str(a), level.ids.Str(b)
-		if isPadding(ida) || isPadding(idb) {
-			return nil
-		}
-		if ida != idb {
+		if !sameID(ida, idb) {
 			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
 		}
 	}
@@ -330,7 +329,7 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 	reader, err := v.c.reader(ctx, e.URI)
 	if err != nil && v.c.kind != zipFile && fault.KindOf(err) == fault.NotFound {
 		v.absent[e.URI] = true
-		v.r.Note("source file %s is not there", e.URI)
+		v.r.Absent = append(v.r.Absent, e.URI)
 		return nil, nil
 	}
 	return reader, err
@@ -438,6 +437,9 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 	if table.Len() != len(rows) {
 		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
 			table.Len(), len(rows)))
+	}
+	if err := table.Check(ctx); err != nil {
+		return bad(err)
 	}
 	if err := v.schema(ctx, table, e.Level+1, rows); err != nil {
 		return bad(err)

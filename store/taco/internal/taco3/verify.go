@@ -30,7 +30,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	for _, level := range c.levels {
-		if err := errors.Join(ctx.Err(), c.verifySchema(level)); err != nil {
+		if err := cmp.Or(ctx.Err(), c.verifySchema(level), level.tbl.Check(ctx)); err != nil {
 			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
 		}
 		r.Rows += int64(level.tbl.Len())
@@ -349,7 +349,7 @@ func walk(ctx context.Context, dir string, each func(path string) error) error {
 	})
 }
 
-// verifyParts checks the rows of a catalog against its ZIPs. Absent ones are counted.
+// verifyParts checks the rows of a catalog against its ZIPs. Missing ones are listed.
 func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 	var done []string
 	samples := c.levels[0]
@@ -365,7 +365,7 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 		uri := c.join(c.base, name)
 		file, err := c.opener.Open(ctx, uri)
 		if err != nil && missing(err) {
-			r.Absent++
+			r.Absent = append(r.Absent, uri)
 			continue
 		}
 		if err != nil {
@@ -525,6 +525,9 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 	index, err := indexOf(ctx, f.reader)
 	if err != nil {
 		return fault.WithFile(err, f.uri)
+	}
+	if err := f.tbl.Check(ctx); err != nil {
+		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.uri)
 	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {

@@ -168,7 +168,7 @@ func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int,
 			splits++
 		}
 	}
-	return splits, ctx.Err()
+	return splits, t.tbl.Check(ctx)
 }
 
 func knownSplit(v *tables.Vector, i int) bool {

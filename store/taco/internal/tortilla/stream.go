@@ -630,7 +630,7 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 		seen[k] = true
 	}
 	r.Rows += int64(c.chunks.len())
-	return ctx.Err()
+	return c.chunks.tbl.Check(ctx)
 }
 
 // ambiguous reports whether several samples have chunks with one root and id.

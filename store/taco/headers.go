@@ -1,0 +1,74 @@
+package taco
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// headerColumns are the columns in which a table may hold the chunk indexes of its rasters.
+var headerColumns = []string{"chaski:index", "rumi:header"}
+
+// Headers are the columns of a table that say what the headers of its rasters do, which are then not opened.
+type Headers struct {
+	indexes []*tables.Vector // the first that is not null counts
+	names   *tables.Vector   // of the bands, or nil
+	parser  catalog.NamesParser
+}
+
+// HeadersOf returns the headers in a table, or nil if it has none. column names the one with the indexes, which must
+// then exist and hold blobs; "" means those that containers have.
+func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, error) {
+	h, names := &Headers{}, headerColumns
+	if column != "" {
+		names = []string{column}
+	}
+	for _, name := range names {
+		if column == "" && t.Index(name) < 0 {
+			continue
+		}
+		values, err := t.Column(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if values.Kind() == tables.Binary {
+			h.indexes = append(h.indexes, values)
+		} else if column != "" {
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				"holds values of type %v, not blobs", values.Type())
+		}
+	}
+	if len(h.indexes) == 0 {
+		return nil, nil
+	}
+	if t.Index(catalog.NamesColumn) < 0 {
+		return h, nil
+	}
+	v, err := t.Column(ctx, catalog.NamesColumn)
+	if err == nil && v.Kind() == tables.String { // a column of another type is somebody else's
+		h.names = v
+	}
+	return h, err
+}
+
+// Of returns the chunk index of the raster in a row, with offsets from its start, and the names of its bands. The
+// index is nil if the row has none.
+func (h *Headers) Of(row, maxChunk int) (x *chunk.Index, names []string, err error) {
+	if h == nil {
+		return nil, nil, nil
+	}
+	for _, values := range h.indexes {
+		if values.Null(row) || len(values.Bytes(row)) == 0 {
+			continue
+		}
+		x, err = catalog.ParseIndex(values.Bytes(row), maxChunk)
+		if err == nil && h.names != nil && !h.names.Null(row) && len(h.names.Bytes(row)) > 0 {
+			names, err = h.parser.Parse(int64(row), h.names.Bytes(row), x.StepBands())
+		}
+		return x, names, err
+	}
+	return nil, nil, nil
+}
