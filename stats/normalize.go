@@ -74,6 +74,15 @@ func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []floa
 	return scale, offset, clip, nil
 }
 
+// MeanStdBands returns the bands of a FieldReport of which only means and standard deviations are known.
+func MeanStdBands(mean, std []float64) []Band {
+	bands := make([]Band, len(mean))
+	for i := range bands {
+		bands[i] = Band{Mean: &mean[i], Std: &std[i]}
+	}
+	return bands
+}
+
 // anchor returns the value that normalisation maps to 0, and the difference that it maps to 1.
 func (b *Band) anchor(kind string) (zero, unit float64, err error) {
 	bad := fmt.Errorf("its statistics have not what %s needs: a band without valid samples has none", kind)
