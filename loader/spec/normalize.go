@@ -80,16 +80,21 @@ func NormalizeByStats(r *stats.FieldReport, method string, bands []int, names []
 	if len(r.Bands) == 0 {
 		return nil, errors.New("it has no bands")
 	}
-	bands = slices.Clone(bands)
-	named := map[string][]int{} // one map, because names and bands may both be many
-	for i, b := range r.Bands {
-		named[b.Name] = append(named[b.Name], i)
-	}
-	for _, name := range names {
-		if n := len(named[name]); n != 1 {
-			return nil, fmt.Errorf("it must have one band called %q: of %d bands it has %d", name, len(r.Bands), n)
+	named := map[string][]stats.Band{} // one map, because names and bands may both be many
+	for _, b := range r.Bands {
+		if known := named[b.Name]; len(known) == 0 || !r.Picked || known[0].Number() != b.Number() {
+			named[b.Name] = append(known, b) // a band that is picked twice has the same number
 		}
-		bands = append(bands, named[name][0])
+	}
+	if names != nil {
+		byName := &stats.FieldReport{}
+		for _, name := range names {
+			if n := len(named[name]); n != 1 {
+				return nil, fmt.Errorf("it must have one band called %q: of %d bands it has %d", name, len(r.Bands), n)
+			}
+			byName.Bands = append(byName.Bands, named[name][0])
+		}
+		r = byName
 	}
 	scale, offset, clip, err := r.Normalizer(method, bands)
 	if err != nil {
