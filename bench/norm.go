@@ -14,9 +14,10 @@ import (
 // maxStats is the largest file of statistics that is read, in bytes.
 const maxStats = 64 << 20
 
-// Normalization reads statistics and returns a normalisation (such as stats.MeanStd) for some bands of a field, or for
-// all if bands is nil. The file is the output of `chaski stats` or, for stats.MeanStd, a JSON object with the lists
-// "mean" and "std", one number for each band. Errors have the kind fault.NotFound, fault.Corrupt or fault.Limit.
+// Normalization reads statistics and returns a normalisation (such as stats.MeanStd) for the bands that a field picks.
+// The file is the output of `chaski stats`, its member "fields" alone or, for stats.MeanStd, an object with the lists
+// "mean" and "std", one number for each band of the rasters. Errors have the kind fault.NotFound, fault.Corrupt or
+// fault.Limit.
 func Normalization(file string, field *spec.Field, kind string) (*spec.Normalize, error) {
 	report, err := readStats(file, field.Name)
 	if err != nil {
@@ -26,7 +27,7 @@ func Normalization(file string, field *spec.Field, kind string) (*spec.Normalize
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field.Name), file)
 	}
-	normalize, err := spec.NormalizeByStats(&f, kind, field)
+	normalize, err := spec.NormalizeByStats(&f, kind, field.Bands, field.BandNames)
 	if err != nil {
 		err = fault.Wrap(fault.NotFound, "stats", fault.NoOffset, fmt.Errorf("field %q: %w", field.Name, err))
 		return nil, fault.WithFile(err, file)
@@ -34,7 +35,7 @@ func Normalization(file string, field *spec.Field, kind string) (*spec.Normalize
 	return normalize, nil
 }
 
-// readStats reads either form of the file as a report.
+// readStats reads any form of the file as a report.
 func readStats(file, field string) (*stats.Report, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -59,13 +60,14 @@ func readStats(file, field string) (*stats.Report, error) {
 	switch {
 	case s.Fields != nil:
 		return &s.Report, nil
+	case s.Mean == nil && s.Std == nil:
+		if err := json.Unmarshal(data, &s.Fields); err != nil {
+			return nil, fault.Wrap(fault.Corrupt, "stats", fault.NoOffset, err)
+		}
+		return &s.Report, nil
 	case len(s.Mean) == 0 || len(s.Mean) != len(s.Std):
 		return nil, fault.New(fault.Corrupt, "stats", fault.NoOffset,
-			"neither \"fields\" nor \"mean\" and \"std\" of one length")
+			"mean has %d values and std has %d: both need as many, one for each band", len(s.Mean), len(s.Std))
 	}
-	bands := make([]stats.Band, len(s.Mean))
-	for i := range bands {
-		bands[i] = stats.Band{Count: 1, Mean: &s.Mean[i], Std: &s.Std[i]}
-	}
-	return &stats.Report{Fields: map[string]stats.FieldReport{field: {Bands: bands}}}, nil
+	return &stats.Report{Fields: map[string]stats.FieldReport{field: {Bands: stats.MeanStdBands(s.Mean, s.Std)}}}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 )
@@ -54,10 +55,7 @@ type Options struct {
 
 func (o Options) withDefaults(bands int) Options {
 	if len(o.Bands) == 0 {
-		o.Bands = []int{0}
-		if bands >= 3 {
-			o.Bands = []int{0, 1, 2}
-		}
+		o.Bands = Visible(nil, bands)
 	}
 	if o.Low == 0 && o.High == 0 {
 		o.Low, o.High = 2, 98
@@ -92,6 +90,28 @@ func (r *Raster) validate(o Options) error {
 		}
 	}
 	return nil
+}
+
+// colourNames are what bands of red, green and blue are called: also by Sentinel-2, and by Landsat 8 and 9.
+var colourNames = [3][]string{{"red", "r", "b04", "b4"}, {"green", "g", "b03", "b3"}, {"blue", "b", "b02", "b2"}}
+
+// Visible returns the bands to draw of a raster of so many, with names or nil: red, green and blue if their names say
+// which these are, else the first three, or the first of fewer.
+func Visible(names []string, bands int) []int {
+	if bands < 3 {
+		return []int{0}
+	}
+	out := []int{0, 1, 2}
+	for colour, known := range colourNames {
+		out[colour] = slices.IndexFunc(names, func(name string) bool {
+			name, _, _ = strings.Cut(strings.ToLower(name), " ") // "B04 (665 nm)"
+			return slices.Contains(known, name)
+		})
+	}
+	if slices.Min(out) < 0 || slices.Max(out) >= bands {
+		return []int{0, 1, 2}
+	}
+	return out
 }
 
 // Render draws a raster. Complex numbers are drawn by their magnitude.

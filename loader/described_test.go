@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -53,24 +56,41 @@ func TestStatsMatchDescriptions(t *testing.T) {
 			field loader.Field
 			means []float64
 		}{
-			{loader.Field{Name: "image", BandNames: []string{"B08", "B04"}}, []float64{20, 110}},
-			{loader.Field{Name: "image", Bands: []int{0, 1, 2}},
-				[]float64{(10 + 120 + 30) / 3.0, (100 + 20 + 110) / 3.0}},
+			{loader.Field{Name: "image", BandNames: []string{"B08", "B04", "B08"}}, []float64{110, 15, 110}},
+			{loader.Field{Name: "image", Bands: []int{1, 0}},
+				[]float64{(100 + 20 + 110) / 3.0, (10 + 120 + 30) / 3.0}},
 		} {
 			s := loader.Spec{Source: source, BatchSize: 1, Fields: []loader.Field{c.field}}
 			if source == pairs {
 				s.Fields[0].Column = "uri"
 			}
 			if c.field.BandNames != nil {
-				s.BadSamples = "skip" // c.tif has no band of these names
+				s.BadSamples = "skip" // c.tif has no band of these names, so that a loader skips it, too
 			}
 			r, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
 			if err != nil {
 				t.Fatal(source, err)
 			}
-			for band, want := range c.means {
-				if got := r.Fields["image"].Bands[band].Mean; got == nil || *got != want {
-					t.Errorf("%s: mean of band %d is %v, want %v", source, band, got, want)
+			report := r.Fields["image"]
+			var means []float64
+			for _, band := range report.Bands {
+				means = append(means, *band.Mean)
+			}
+			if !slices.Equal(means, c.means) {
+				t.Errorf("%s: means are %v, want %v, of the bands that were asked for", source, means, c.means)
+			}
+			// Normalisation finds the same bands, and no others.
+			for _, bands := range [][]int{nil, {0}, {2}} {
+				n, err := spec.NormalizeByStats(&report, stats.MinMax, bands, nil)
+				if known := c.field.Bands != nil && slices.Equal(bands, []int{0}); (err == nil) != known ||
+					known && n.Offset[0] != -10/110. {
+					t.Errorf("%s: bands %d by statistics of %+v: %+v, %v", source, bands, c.field, n, err)
+				}
+			}
+			if c.field.BandNames != nil {
+				n, err := spec.NormalizeByStats(&report, stats.MinMax, nil, []string{"B04", "B08"})
+				if err != nil || !slices.Equal(n.Offset, []float64{-1, -5}) {
+					t.Errorf("%s: %+v, %v", source, n, err)
 				}
 			}
 		}

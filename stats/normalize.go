@@ -1,6 +1,9 @@
 package stats
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kinds of normalisation that a Report has numbers for.
 const (
@@ -42,15 +45,11 @@ func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []floa
 		return nil, nil, nil, fmt.Errorf("normalisation is %q: it must be %q, %q, %q or %q", kind, MeanStd, MinMax,
 			Percentile, None)
 	}
-	if bands == nil {
-		for i := range f.Bands {
-			bands = append(bands, i)
-		}
+	places, err := f.Places(bands)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	for _, i := range bands {
-		if i < 0 || i >= len(f.Bands) {
-			return nil, nil, nil, fmt.Errorf("no band %d of %d bands", i, len(f.Bands))
-		}
+	for _, i := range places {
 		zero, unit, err := f.Bands[i].anchor(kind)
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("band %d: %w", i, err)
@@ -72,6 +71,40 @@ func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []floa
 		clip = &[2]float64{0, 1}
 	}
 	return scale, offset, clip, nil
+}
+
+// Places returns where the statistics of bands of the rasters are in Bands; nil are all bands. It is an error if they
+// are not there, as only those that were asked for are.
+func (f *FieldReport) Places(bands []int) (places []int, err error) {
+	if bands == nil {
+		for i, b := range f.Bands {
+			if f.Picked && b.Number() != i {
+				return nil, fmt.Errorf("they are of bands that were picked: pick the bands here, too")
+			}
+			places = append(places, i)
+		}
+		return places, nil
+	}
+	for _, band := range bands {
+		place := band
+		if f.Picked {
+			place = slices.IndexFunc(f.Bands, func(b Band) bool { return b.Number() == band })
+		}
+		if band < 0 || place < 0 || place >= len(f.Bands) {
+			return nil, fmt.Errorf("no band %d of %d bands", band, len(f.Bands))
+		}
+		places = append(places, place)
+	}
+	return places, nil
+}
+
+// MeanStdBands returns the bands of a FieldReport of which only means and standard deviations are known.
+func MeanStdBands(mean, std []float64) []Band {
+	bands := make([]Band, len(mean))
+	for i := range bands {
+		bands[i] = Band{Mean: &mean[i], Std: &std[i]}
+	}
+	return bands
 }
 
 // anchor returns the value that normalisation maps to 0, and the difference that it maps to 1.

@@ -26,12 +26,15 @@ type Report struct {
 type FieldReport struct {
 	DType chunk.DType `json:"dtype"`
 	Bands []Band      `json:"bands"`
+	// Picked says that Bands are those that the field asked for, in its order, and not all.
+	Picked bool `json:"picked,omitempty"`
 }
 
 // Band has the statistics of one band. Without a valid sample Mean, Std, Min, Max, Histogram and
 // Percentiles are null.
 type Band struct {
-	Name string `json:"name,omitempty"` // its name in the first file
+	Name  string `json:"name,omitempty"`  // its name in the first file
+	Index *int   `json:"index,omitempty"` // its number in the rasters, if it was picked by it
 
 	Count  uint64 `json:"count"`  // valid samples: all but those below
 	NoData uint64 `json:"nodata"` // samples that are nodata
@@ -48,6 +51,14 @@ type Band struct {
 	Percentiles map[string]float64 `json:"percentiles"`
 	// Resolution is the largest error of a percentile; 0 means exact.
 	Resolution float64 `json:"resolution"`
+}
+
+// Number returns Index, or -1 if there is none.
+func (b *Band) Number() int {
+	if b.Index == nil {
+		return -1
+	}
+	return *b.Index
 }
 
 // Histogram counts the valid samples in bins of equal width. Bin i holds Edges[i] <= x <

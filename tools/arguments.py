@@ -98,11 +98,14 @@ SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
 # each its documentation where it is not that of the schema, for which {NAME} stands.
 CLASSES = """
 class Normalize
-    scale: float | Sequence[float] = 1.0
-        One factor for all bands, or one a picked band.
-    offset: float | Sequence[float] = 0.0
-        Likewise, in units of the result.
+    scale: float | Sequence[float] | None = None
+        One factor for all bands, or one a picked band. Default: 1.
+    offset: float | Sequence[float] | None = None
+        Likewise, in units of the result. Default: 0.
     clip: tuple[float, float] | None = None
+    mean: float | Sequence[float] | None = None
+    std: float | Sequence[float] | None = None
+        See `mean`.
 
 class Points
     array: str | os.PathLike[str]
@@ -148,7 +151,7 @@ class Field
     layout
     sizes
     normalize: NormalizeLike = None
-        A `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with `stats` of
+        A `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std", "min_max" or "percentile" (with `stats` of
         `load`), or False for none whatever `load` says.
     fill
         {fill} NaN is fine for floats.

@@ -112,10 +112,7 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	}
 	index := asset.Index
 	p.Field = field.Name
-	bands := []int{0}
-	if index.Bands >= 3 {
-		bands = []int{0, 1, 2}
-	}
+	bands := draw.Visible(field.BandNames, index.Bands)
 	if i == 0 && len(m.Bands) > 0 {
 		bands = m.Bands
 	}

@@ -46,8 +46,8 @@ type Options struct {
 	Generator string
 	// Samples to show, at most MaxSamples. Default 18, or 16 if a sample has several rasters.
 	Samples int
-	// Bands of the first field to show: one, or three as red, green and blue. Default: the first three,
-	// or the first.
+	// Bands of the first field to show: one, or three as red, green and blue. Default: those named so, else the first
+	// three, or the first.
 	Bands []int
 	// Low and High are the percentiles of each chip that are drawn black and white. Default: 2 and 98.
 	Low, High float64

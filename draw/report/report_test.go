@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"image/draw"
 	"image/png"
 	"math"
@@ -1022,6 +1023,50 @@ func TestCorpus(t *testing.T) {
 		r, page := pageOf(t, Options{Source: filepath.Join(corpus.Testdata(t), dir)})
 		if n := len(page.all("figure", "chip")); int64(n) != min(r.Samples, 18) {
 			t.Errorf("%s: %d chips of %d samples", dir, n, r.Samples)
+		}
+	}
+}
+
+// TestColoursByName: bands whose names say that they are red, green and blue are drawn so, wherever they are.
+func TestColoursByName(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		red   int // the band that is drawn red
+	}{
+		{[]string{"B02", "B03", "B04", "B08"}, 2},
+		{[]string{"NIR", "Blue (490 nm)", "green", "RED"}, 3},
+		{[]string{"B08", "B04", "B03", "B11"}, 0},
+		{nil, 0},
+	} {
+		const side = 16
+		red := c.red
+		samples := make([]uint16, 4*side*side)
+		for i := range side * side {
+			samples[red*side*side+i] = uint16(i % side) // brighter to the right
+			for b := range 4 {
+				if b != red {
+					samples[b*side*side+i] = uint16(side - i%side)
+				}
+			}
+		}
+		path := filepath.Join(t.TempDir(), "a.tif")
+		write(t, path, tiff.TOGOptions{Shape: [3]int{4, side, side}, DType: chunk.Uint8, BandNames: c.names}, samples)
+		r, err := Make(t.Context(), Options{Source: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture := r.Chips[0].Pictures[0]
+		if len(c.names) > 0 && !strings.HasPrefix(picture.Bands, c.names[red]+", ") {
+			t.Errorf("%q: the picture shows %s", c.names, picture.Bands)
+		}
+		p, err := png.Decode(bytes.NewReader(picture.PNG))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, right := color.NRGBAModel.Convert(p.At(0, 0)).(color.NRGBA),
+			color.NRGBAModel.Convert(p.At(side-1, 0)).(color.NRGBA)
+		if left.R >= right.R || left.G <= right.G || left.B <= right.B {
+			t.Errorf("%q: left is %v, right %v: red has to grow to the right", c.names, left, right)
 		}
 	}
 }

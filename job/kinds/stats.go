@@ -93,7 +93,7 @@ func (k *Stats) Merge(_ context.Context, m *job.Merging, out io.Writer) (job.Out
 			return job.Outcome{}, m.Job.InPart(p.Number, corrupt("%v", err))
 		}
 	}
-	return job.Outcome{}, writeJSON(out, total.Report())
+	return job.Outcome{}, writeJSON(out, total.Report(k.Dataset.Spec.Fields))
 }
 
 // statsPart parses the result of a shard.

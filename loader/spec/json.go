@@ -46,7 +46,24 @@ func parse(b []byte) (Spec, error) {
 		return Spec{}, err
 	}
 	r := reports{s.Stats, maxStatsBytes}
-	return s.Spec, r.normalize(s.Fields, s.Sources)
+	if err := r.look(s.Fields, s.Sources); err != nil {
+		return Spec{}, err
+	}
+	return s.Spec, s.Spec.normalize()
+}
+
+// ParseNormalize reads the normalisation of a field as it stands in the JSON form of a spec. WithDefaults completes it.
+func ParseNormalize(b []byte) (*Normalize, error) {
+	var text bytes.Buffer
+	if err := json.Compact(&text, b); err != nil {
+		return nil, within("normalize", err)
+	}
+	long, err := place{name: "normalize"}.check(reflect.TypeFor[Normalize](), text.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	n := &Normalize{}
+	return n, json.Unmarshal(long, n)
 }
 
 // place says where in a spec a value stands.

@@ -1,47 +1,148 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // Values are one for each band, or one for all.
 type Values []float64
 
 // Normalize computes y = f32(f32(x*s) + o), and then clips y. s and o are the scale and the offset of
-// the band, rounded to float32 once.
+// the band, rounded to float32 once; the other members stand for them.
 type Normalize struct {
-	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0. Default in JSON: 1
-	// and 0.
+	// Scale and Offset have one value for each picked band, or one for all. Scale must not be 0. Default: 1 and 0.
 	Scale  Values `json:"scale"`
 	Offset Values `json:"offset"`
 	// Clip holds the least and the greatest value of the result. Default: none.
 	Clip *[2]Float `json:"clip,omitempty"`
+	// Mean and Std are given together, in place of Scale and Offset, as published models have them: the result is
+	// (x-mean)/std, with a std of 1 where it is 0. They have one value for each picked band, or one for all, in units
+	// of the stored pixels.
+	Mean Values `json:"mean,omitempty"`
+	Std  Values `json:"std,omitempty"`
 	// Method computes Scale, Offset and Clip from Stats, in their place: "mean_std" gives mean 0 and standard
 	// deviation 1, "min_max" brings the least value to 0 and the greatest to 1, and "percentile" brings the 2.5th
-	// percentile to 0 and the 98.5th to 1 and clips. ParseSpec puts the numbers in its place.
+	// percentile to 0 and the 98.5th to 1 and clips. WithDefaults puts the numbers in its place.
 	Method string `json:"method,omitempty"`
 	// Stats holds the statistics of the field: the member of `fields` with its name in the JSON of chaski stats.
-	// Default: the member of `stats` of the spec.
+	// Default in JSON: the member of `stats` of the spec.
 	Stats json.RawMessage `json:"stats,omitempty"`
 }
 
-// complete fills in a scale or offset that is not given, and repeats one that is for all bands.
-func (n *Normalize) complete() {
-	if n.Scale == nil {
-		n.Scale = Values{1}
+// byStats reports whether the numbers come of statistics, and so depend on the bands that are picked.
+func (n *Normalize) byStats() bool { return n != nil && (n.Method != "" || n.Stats != nil) }
+
+// numbers returns n with a scale and an offset in place of every other form, for the picked bands.
+func (n *Normalize) numbers(bands []int, names []string) (*Normalize, error) {
+	switch {
+	case n == nil:
+		return nil, nil
+	case n.byStats():
+		if n.Scale != nil || n.Offset != nil || n.Clip != nil || n.Mean != nil || n.Std != nil {
+			return nil, errors.New("method computes scale, offset and clip: give either method and stats, or these")
+		}
+		return n.ofStats(bands, names)
+	case n.Mean != nil || n.Std != nil:
+		return n.ofMeanStd()
 	}
-	if n.Offset == nil {
-		n.Offset = Values{0}
+	scale, offset := paired(n.Scale, 1, n.Offset, 0)
+	positiveZeros(offset)
+	return &Normalize{Scale: scale, Offset: offset, Clip: n.Clip}, nil
+}
+
+// ofStats returns the numbers that the method of n makes of its statistics.
+func (n *Normalize) ofStats(bands []int, names []string) (*Normalize, error) {
+	if n.Stats == nil {
+		return nil, fmt.Errorf("%q needs stats", n.Method)
 	}
-	if many := max(len(n.Scale), len(n.Offset)); len(n.Scale) == 1 {
-		n.Scale = slices.Repeat(n.Scale, many)
-	} else if len(n.Offset) == 1 {
-		n.Offset = slices.Repeat(n.Offset, many)
+	var s stats.FieldReport
+	if err := json.Unmarshal(n.Stats, &s); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			return nil, fmt.Errorf("stats: %s is a %s, and not what chaski stats writes",
+				cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
+		return nil, within("stats", err)
 	}
-	positiveZeros(n.Offset)
+	out, err := NormalizeByStats(&s, n.Method, bands, names)
+	return out, within("stats", err)
+}
+
+// NormalizeByStats returns the normalisation that a method (such as stats.MeanStd) makes of the statistics of a field,
+// for the bands that the field picks by index or by name.
+func NormalizeByStats(r *stats.FieldReport, method string, bands []int, names []string) (*Normalize, error) {
+	if len(r.Bands) == 0 {
+		return nil, errors.New("it has no bands")
+	}
+	named := map[string][]stats.Band{} // one map, because names and bands may both be many
+	for _, b := range r.Bands {
+		if known := named[b.Name]; len(known) == 0 || !r.Picked || known[0].Number() != b.Number() {
+			named[b.Name] = append(known, b) // a band that is picked twice has the same number
+		}
+	}
+	if names != nil {
+		byName := &stats.FieldReport{}
+		for _, name := range names {
+			if n := len(named[name]); n != 1 {
+				return nil, fmt.Errorf("it must have one band called %q: of %d bands it has %d", name, len(r.Bands), n)
+			}
+			byName.Bands = append(byName.Bands, named[name][0])
+		}
+		r = byName
+	}
+	scale, offset, clip, err := r.Normalizer(method, bands)
+	if err != nil {
+		return nil, err
+	}
+	positiveZeros(offset)
+	out := &Normalize{Scale: scale, Offset: offset}
+	if clip != nil {
+		out.Clip = &[2]Float{Float(clip[0]), Float(clip[1])}
+	}
+	return out, nil
+}
+
+// ofMeanStd returns n with a scale and an offset in place of its mean and std.
+func (n *Normalize) ofMeanStd() (*Normalize, error) {
+	mean, std := paired(n.Mean, 0, n.Std, 1)
+	switch {
+	case n.Scale != nil || n.Offset != nil:
+		return nil, errors.New("mean and std stand for scale and offset: give either the former or the latter")
+	case len(n.Mean) == 0 || len(n.Std) == 0 || len(mean) != len(std):
+		return nil, fmt.Errorf("mean has %d values and std has %d: both need as many, one for each band", len(n.Mean),
+			len(n.Std))
+	case slices.Min(std) < 0:
+		return nil, fmt.Errorf("std has %g: it must not be negative", slices.Min(std))
+	}
+	out, err := NormalizeByStats(&stats.FieldReport{Bands: stats.MeanStdBands(mean, std)}, stats.MeanStd, nil, nil)
+	if err == nil {
+		out.Clip = n.Clip
+	}
+	return out, err
+}
+
+// paired returns copies of two lists in which a nil one has its default, and a single value is repeated for all bands
+// of the other list.
+func paired(a Values, defaultA float64, b Values, defaultB float64) (Values, Values) {
+	if a == nil {
+		a = Values{defaultA}
+	}
+	if b == nil {
+		b = Values{defaultB}
+	}
+	repeated := func(v Values) Values {
+		if len(v) == 1 {
+			return slices.Repeat(v, max(len(a), len(b)))
+		}
+		return slices.Clone(v)
+	}
+	return repeated(a), repeated(b)
 }
 
 // positiveZeros makes 0 of -0, so that an offset of 0 has one spec hash.

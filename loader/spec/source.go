@@ -357,6 +357,7 @@ func (m Mixture) withDefaults() Mixture {
 			f := src.Sampler.withDefaults()
 			src.Sampler = &f
 		}
+		src.Fields = slices.Clone(src.Fields)
 		src.Subset = src.Subset.WithDefaults()
 		src.Mixture = src.Mixture.withDefaults()
 	}
@@ -988,6 +989,33 @@ func (s *Split) Hash() shuffle.Split {
 		split.Shares = append(split.Shares, shuffle.Share{Name: p.Name, Parts: p.Parts})
 	}
 	return split
+}
+
+// normalizeSources is normalize for what sources change. Statistics have their numbers for the bands that the source
+// reads, whether the field or the source picks them.
+func (s *Spec) normalizeSources(sources []Source) error {
+	for i := range sources {
+		src := &sources[i]
+		for k, field := range s.FieldsOf(src) {
+			o := slices.IndexFunc(src.Fields, func(o Field) bool { return o.Name == field.Name })
+			if o < 0 {
+				continue
+			}
+			change := &src.Fields[o]
+			picks := change.Bands != nil || change.BandNames != nil || change.ByPosition
+			if change.Normalize == nil && !(picks && s.Fields[k].Normalize.byStats()) {
+				continue
+			}
+			if err := field.normalize(); err != nil {
+				return InSource(src.Named(i), within(fmt.Sprintf("field %q", field.Name), err))
+			}
+			change.Normalize = field.Normalize
+		}
+		if err := s.normalizeSources(src.Sources); err != nil {
+			return InSource(src.Named(i), err)
+		}
+	}
+	return nil
 }
 
 // FieldsOf returns the fields of the spec with the overrides of a source.

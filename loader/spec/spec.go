@@ -256,6 +256,7 @@ func (s Spec) WithDefaults() Spec {
 	// The copy of s still shares the slice with the caller, whose fields must not change.
 	s.Fields = slices.Clone(s.Fields)
 	besideLast(s.Fields) // RowFields below needs this order
+	_ = s.normalize()    // Validate returns the error, because defaults have no way to
 	for i := range RowFields(s.Fields) {
 		field := &s.Fields[i]
 		if field.DType == "" {
@@ -270,6 +271,29 @@ func (s Spec) WithDefaults() Spec {
 		}
 	}
 	return s
+}
+
+// normalize puts scales and offsets in place of other forms of normalisation. Those of sources come first, because a
+// source that picks other bands needs the method of the field, and not the numbers that it makes of the field's bands.
+func (s *Spec) normalize() error {
+	if err := s.normalizeSources(s.Sources); err != nil {
+		return err
+	}
+	for i := range s.Fields {
+		if err := s.Fields[i].normalize(); err != nil {
+			return within(fmt.Sprintf("field %q", s.Fields[i].Name), err)
+		}
+	}
+	return nil
+}
+
+// normalize does it for one field.
+func (f *Field) normalize() error {
+	n, err := f.Normalize.numbers(f.Bands, f.BandNames)
+	if err == nil {
+		f.Normalize = n
+	}
+	return within("normalize", err)
 }
 
 // Validate checks a spec with defaults as far as that is possible without the dataset. The error
@@ -446,6 +470,9 @@ func (f Field) Validate() error {
 	}
 	if !slices.Contains([]string{"", MatchGround, IgnoreGround}, f.Ground) {
 		return wrong("ground", f.Ground, "it must be %q or %q", MatchGround, IgnoreGround)
+	}
+	if err := f.normalize(); err != nil {
+		return err
 	}
 	return f.Normalize.Validate(f.DType)
 }

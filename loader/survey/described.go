@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -20,24 +20,38 @@ type described struct {
 	first string   // the name of the first file
 }
 
+// namesOf returns the names of the bands of an asset, or those that its container has for all assets.
+func (p *pass) namesOf(ctx context.Context, a catalog.Asset) ([]string, error) {
+	names, err := pixels.BandNames(ctx, p.options.Opener, a)
+	if shared := p.table.Extras().BandNames; shared != nil && names == nil && err == nil {
+		names = shared()
+	}
+	return names, err
+}
+
 // places returns the band of the first file that each band of an asset is measured as, or nil if that is the same
 // position. A field that asks for names has its bands matched by them. For one that does not, files must agree at each
 // position: the mean of "B04" would otherwise be one of B04 and B08. A field that numbers its bands asks for positions.
-func (d *described) places(ctx context.Context, o source.Opener, a catalog.Asset) ([]int, error) {
+func (p *pass) places(ctx context.Context, d *described, a catalog.Asset) ([]int, error) {
+	byName := d.field.BandNames != nil
 	if d.names == nil || d.field.Bands != nil || d.field.ByPosition || a.Name() == d.first {
 		return nil, nil
 	}
-	names, err := pixels.BandNames(ctx, o, a)
-	if err != nil || names == nil {
-		return nil, nil // names are optional, and a fault of the file shows when its pixels are read
-	}
-	if slices.Equal(names, d.names) {
+	names, err := p.namesOf(ctx, a)
+	switch {
+	case slices.Equal(names, d.names):
 		return nil, nil
-	}
-	if d.field.BandNames == nil {
+	case !byName && (err != nil || names == nil):
+		return nil, nil // names are optional, and a fault of the file shows when its pixels are read
+	case !byName:
 		return nil, a.Fault(pixels.SameNames(names, d.first, d.names))
+	case err == nil:
+		_, err = pixels.PickBands(names, d.field.BandNames)
 	}
-	if _, err := pixels.PickBands(names, d.field.BandNames); err != nil {
+	if err == nil && len(names) != a.Index.StepBands() {
+		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(names), a.Index.StepBands())
+	}
+	if err != nil {
 		return nil, a.Fault(err)
 	}
 	places := make([]int, len(names))

@@ -94,8 +94,8 @@ func (p *Part) Merge(q *Part) error {
 	return nil
 }
 
-// Report returns the statistics.
-func (p *Part) Report() *stats.Report {
+// Report returns the statistics of the bands that the fields of the spec pick, in their order, or of all bands.
+func (p *Part) Report(fields []spec.Field) *stats.Report {
 	r := &stats.Report{
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
@@ -113,5 +113,32 @@ func (p *Part) Report() *stats.Report {
 		whole.Bands = append(whole.Bands, report.Bands...)
 		r.Fields[field.Name] = whole
 	}
+	for _, field := range fields {
+		if whole, ok := r.Fields[field.Name]; ok {
+			r.Fields[field.Name] = picked(whole, &field)
+		}
+	}
 	return r
+}
+
+// picked returns the report of the bands that a field picks.
+func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
+	all := whole.Bands
+	if field.Bands != nil || field.BandNames != nil {
+		whole.Picked, whole.Bands = true, nil
+	}
+	for _, i := range field.Bands {
+		if i < len(all) { // a stack of fewer bands fails where it is read
+			band := all[i]
+			band.Index = &i
+			whole.Bands = append(whole.Bands, band)
+		}
+	}
+	for _, name := range field.BandNames {
+		i := slices.IndexFunc(all, func(b stats.Band) bool { return b.Name == name })
+		if i >= 0 {
+			whole.Bands = append(whole.Bands, all[i])
+		}
+	}
+	return whole
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Stats measures every band of every raster field of the spec's dataset in one parallel pass. It
-// reads the rows that the conditions and the split leave. Nodata and masked pixels are left out and
-// counted as nodata. The sampler, the bands and the normalisation of the spec have no effect, and
+// Stats measures the bands of every raster field of the spec's dataset in one parallel pass: those that the field
+// picks, in its order, or all. It reads the rows that the conditions and the split leave. Nodata and masked pixels are
+// left out and counted as nodata. The sampler and the normalisation of the spec have no effect, and
 // the result does not depend on Options.Workers. A sample that cannot be read ends the pass; with any
 // other policy than BadError it is left out as a whole and counted, since substitutes and fill values are no
 // measurements. progress, if not nil, is called after every sample, by one goroutine at a time. A mixture is an
@@ -84,7 +84,7 @@ func Measure(
 	if err != nil {
 		return nil, err
 	}
-	return part.Report(), nil
+	return part.Report(sp.Fields), nil
 }
 
 // chosen returns how many rows there are; nil rows are all of t.
@@ -160,9 +160,22 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 				return nil, asset.Fault(rows.InField(f.Name, err))
 			}
 			out = append(out, field)
-			names, err := pixels.BandNames(ctx, p.options.Opener, asset)
-			if err != nil {
-				names = nil // names are optional, and a fault of the file must show when its pixels are read
+			names, err := p.namesOf(ctx, asset)
+			if f.BandNames != nil && err == nil {
+				_, err = pixels.PickBands(names, f.BandNames)
+			}
+			switch {
+			case err == nil:
+			case f.BandNames != nil:
+				return nil, asset.Fault(rows.InField(f.Name, err))
+			default:
+				names = nil // they are optional, and a fault of the file must show when its pixels are read
+			}
+			for _, b := range f.Bands {
+				if f.Columns == nil && f.Patterns == nil && b >= field.Bands() {
+					return nil, asset.Fault(rows.InField(f.Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+						"it has %d bands, and the field picks band %d", field.Bands(), b)))
+				}
 			}
 			match := described{field: f, names: names, first: asset.Name()}
 			if names == nil && part < len(f.Columns) && field.Bands() == 1 {
@@ -234,12 +247,12 @@ func (p *pass) read(
 func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, f *stats.Field,
 	sink func(places []int) tallier) error {
 	index := a.Index
-	if index.DType != f.DType() || index.StepBands() != f.Bands() {
+	if index.DType != f.DType() || index.StepBands() != f.Bands() && from.described.field.BandNames == nil {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d bands of %s: other rasters of the field %q have %d of %s", index.StepBands(), index.DType,
 			p.spec.Fields[from.field].Name, f.Bands(), f.DType()))
 	}
-	places, err := from.described.places(ctx, p.options.Opener, a)
+	places, err := p.places(ctx, &from.described, a)
 	if err != nil {
 		return err
 	}

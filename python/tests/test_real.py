@@ -300,6 +300,36 @@ def test_statistics_of_the_engine(chips, binary, tmp_path, method):
         assert np.abs(got - np.sort(want)).max() < 1e-5
 
 
+MEAN, STD = [2100.0, 12.5, 900.0], [640.0, 3.0, 0.7]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"normalize": {"mean": MEAN, "std": STD}},
+        {"normalize": chaski.Normalize(mean=np.array(MEAN), std=tuple(STD))},
+        {"fields": {"image": {"pattern": "{id}.tif", "normalize": {"mean": MEAN, "std": STD}}}},
+        {
+            "normalize": "mean_std",
+            "stats": {
+                "image": {"bands": [{"mean": m, "std": s} for m, s in zip(MEAN, STD, strict=True)]}
+            },
+        },
+    ],
+    ids=["dict", "class", "field", "stats of fields"],
+)
+def test_mean_and_std_of_a_model(chips, how):
+    """The numbers that published models come with, and statistics of a field alone."""
+    folder, x = chips
+    pixels = chaski.Pixels(fill=float("nan"))
+    with chaski.load(folder, batch_size=N, shuffle=False, pixels=pixels, **how) as loader:
+        (b,) = loader
+    mean, std = (np.reshape(v, (-1, 1, 1)) for v in (MEAN, STD))
+    want = np.where(x == NODATA, np.nan, (x - mean) / std)
+    # Products and sums are rounded to float32 where the scaled pixels are, which are larger.
+    np.testing.assert_allclose(b["image"], want, rtol=0, atol=2e-7 * (x / std).max())
+
+
 def test_order_and_windows(chips):
     folder, x = chips
     with chaski.load(

@@ -68,6 +68,12 @@ def defaults(**members):
             defaults(normalize={"scale": 0.5, "offset": [1, 2], "clip": [0, "inf"]}),
         ),
         ({"normalize": {"scale": np.array([2.0])}}, defaults(normalize={"scale": [2.0]})),
+        ({"normalize": Normalize(offset=0)}, defaults(normalize={"offset": 0})),
+        (
+            {"normalize": Normalize(mean=0, std=np.array([2.0]))},
+            defaults(normalize={"mean": 0, "std": [2.0]}),
+        ),
+        ({"stats": STATS["fields"]}, {"stats": STATS["fields"]}),
         (
             {"normalize": "mean_std", "stats": STATS},
             {**defaults(normalize="mean_std"), "stats": STATS["fields"]},
@@ -125,10 +131,12 @@ def test_spec(args, want):
         ({"on_bad": "guess"}, 'on_bad is "guess": it must be "error", "skip"'),
         ({"fields": {"a": Field(bands=["B", 1])}}, r'field "a": bands\[0\] is "B"'),
         ({"normalize": "zscore", "stats": STATS}, "zscore"),
-        ({"normalize": {"mean": 3}}, 'no member "normalize.mean"; there are clip'),
+        ({"normalize": {"meen": 3}}, 'no member "normalize.meen"; there are clip'),
+        ({"normalize": {"mean": 3}}, "mean has 1 values and std has 0"),
         ({"normalize": 3}, "normalize is 3"),
         ({"normalize": Normalize(math.nan)}, r'scale is "nan": it must be a number'),
-        ({"normalize": "mean_std", "stats": {"bands": []}}, "'fields'"),
+        ({"normalize": "mean_std", "stats": {"bands": []}}, r'stats has \["bands"\], and none of'),
+        ({"normalize": "mean_std", "stats": {"fields": []}}, "statistics of fields by their names"),
         ({"normalize": "mean_std", "stats": STATS, "bands": [2]}, "2 bands"),
         ({"normalize": "mean_std", "stats": {"fields": {"image": {"bands": [1]}}}}, "is a number"),
         (

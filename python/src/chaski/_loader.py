@@ -701,10 +701,11 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             those of a catalog of pairs (`chaski index --field`), of anything else one raster
             "image".
         pixels: bands, dtype, layout, fill and augmentation of the raster fields: a `Pixels`.
-        normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
-            with `stats`. Fields of dtype "native" and "int64", and those that stats lacks, are left
-            out.
-        stats: the result of `chaski.stats`, or the JSON of `chaski stats`: its path or content.
+        normalize: a `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), or
+            "mean_std", "min_max" or "percentile" with `stats`. Fields of dtype "native" and
+            "int64", and those that stats lacks, are left out.
+        stats: the result of `chaski.stats`, or the JSON of `chaski stats`: its path or content, or
+            its member "fields" alone.
         window: the part of an asset to read: the size of a random window in pixels, (height, width)
             or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`,
             `TileWindow` or `GeoWindow`. Default: the whole chip.

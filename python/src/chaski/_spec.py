@@ -362,13 +362,13 @@ def _numbers(v: Any) -> Any:
 
 
 def _load_stats(stats: StatsLike) -> dict[str, Any]:
-    """Returns the fields of a `chaski stats` JSON: a path, or what it holds."""
+    """Returns the fields of a `chaski stats` JSON: a path, what it holds, or the fields alone."""
     if not isinstance(stats, Mapping):
         try:
             stats = json.loads(pathlib.Path(stats).read_bytes())
         except ValueError as e:
             raise SpecError(f"stats {stats}: {e}") from None
-    table = stats.get("fields") if isinstance(stats, Mapping) else None
+    table = stats.get("fields", stats) if isinstance(stats, Mapping) else None
     if not isinstance(table, Mapping):
-        raise SpecError("stats has no member 'fields'")
+        raise SpecError(f"stats is {stats!r:.100}: it must be statistics of fields by their names")
     return {name: _numbers(f) for name, f in table.items()}

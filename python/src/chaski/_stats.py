@@ -92,10 +92,10 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         stats = chaski.stats("chips/")
         loader = chaski.load("chips/", batch_size=64, normalize="mean_std", stats=stats)
 
-    The engine does it, as the command `chaski stats`. Whole rasters and all of their bands are
-    counted, not only the windows of a loader, but no nodata and no pixels that a file's mask
-    excludes. Pass the conditions and the split of the training, so that rows held back for
-    validation are not counted.
+    The engine does it, as the command `chaski stats`. Whole rasters are counted, not only the
+    windows of a loader, but no nodata and no pixels that a file's mask excludes. Of a field that
+    picks bands, these are counted, in their order; else all are. Pass the conditions and the split
+    of the training, so that rows held back for validation are not counted.
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.

@@ -217,6 +217,10 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     as it is (put its tensors on the device yourself). A DataLoader that Accelerate has prepared
     would share every rank's rows among the ranks once more; the dataset finds out, and raises
     RuntimeError.
+
+    Trainer of Hugging Face takes `DataLoader(dataset, batch_size=None)` from a method
+    `get_train_dataloader`, and resumes it exactly: it tells a DataLoader no epoch, so the dataset
+    asks it. As `train_dataset` it raises RuntimeError, because Trainer would stack batches.
     """
 
     @init_takes(IterableOptions)
@@ -269,6 +273,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         refuse_worker()
         _refuse_stacking(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_ranks()
+        if (epoch := _epoch_of_trainer(self)) is not None:
+            self.loader.set_epoch(epoch)
         return map(to_tensors, self.loader)
 
     def _refuse_other_ranks(self) -> None:
@@ -393,12 +399,37 @@ def _refuse_stacking(caller: object) -> None:
 
     A `collate_fn` of the user's own may take them apart.
     """
-    stacks = getattr(caller, "auto_collation", False)
-    if stacks and getattr(caller, "collate_fn", None) is torch.utils.data.default_collate:
+    collate: Any = getattr(caller, "collate_fn", None)
+    # Trainer wraps the function in an object that drops members which the model does not take.
+    for wrapper in ("data_collator", "func"):
+        collate = getattr(collate, wrapper, collate)
+    module = getattr(collate, "__module__", None) or type(collate).__module__
+    theirs = module.split(".")[0] in ("torch", "transformers", "accelerate")
+    if theirs and getattr(caller, "auto_collation", False):
         raise RuntimeError(
             "each item of this chaski dataset is a whole batch already, and DataLoader would stack "
             "several: write DataLoader(dataset, batch_size=None), or iterate over the dataset"
         )
+
+
+def _epoch_of_trainer(dataset: IterableDataset) -> int | None:
+    """Returns the epoch that Hugging Face's Trainer begins or resumes with its training dataset.
+
+    Trainer calls `set_epoch` of loaders that have it, which a DataLoader has not. Its checkpoints
+    count steps, from which this computes the epoch as Trainer does.
+    """
+    trainer = sys.modules.get("transformers.trainer")
+    frame = sys._getframe(1) if trainer is not None else None
+    while frame is not None:
+        t = frame.f_locals.get("self")
+        if isinstance(t, trainer.Trainer):  # type: ignore[union-attr]
+            loader = t.callback_handler.train_dataloader
+            if getattr(loader, "dataset", None) is not dataset:
+                return None  # it evaluates
+            updates: int = max(-(-len(loader) // t.args.gradient_accumulation_steps), 1)
+            return int(t.state.global_step) // updates
+        frame = frame.f_back
+    return None
 
 
 def _shared_out_again(dataset: IterableDataset) -> bool:

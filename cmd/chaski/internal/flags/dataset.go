@@ -3,6 +3,8 @@
 package flags
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/bench"
@@ -59,9 +61,10 @@ func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 		"dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
 	fl.BoolVar(&f.clip, "clip", false, "let --dtype uint8 make 0 or 255 of pixels beyond it, in place of an error")
 	fl.StringVar(&f.normalize, "normalize", "",
-		"normalise with --stats: mean_std, min_max or percentile (default: none)")
+		`how to normalise the first field: mean_std, min_max or percentile of --stats, or JSON as in a spec, `+
+			`such as '{"mean": [0.5], "std": [0.2]}' (default: not)`)
 	fl.StringVar(&f.stats, "stats", "",
-		"`FILE` with the JSON of 'chaski stats', or with the lists \"mean\" and \"std\"")
+		"`FILE` with the JSON of 'chaski stats', its member \"fields\" alone, or with the lists \"mean\" and \"std\"")
 	to.AddFlagSet(fl)
 }
 
@@ -100,25 +103,40 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	}
 	first := &s.Fields[0]
 	first.DType, first.Layout, first.Clip = f.DType, f.Layout, f.clip
-	switch {
-	case f.normalize == "" && f.stats != "":
-		return s, console.Usagef("--stats %s needs --normalize, which says how to use it", f.stats)
-	case f.normalize != "" && f.stats == "":
-		return s, console.Usagef("--normalize is %q: it needs --stats", f.normalize)
-	}
-	if f.normalize != "" {
-		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
-			return s, err
-		}
-		if first.Normalize, err = bench.Normalization(f.stats, first, f.normalize); err != nil {
-			return s, console.FileError(f.stats, err)
-		}
+	if err := f.normalization(first); err != nil {
+		return s, err
 	}
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return s, wrongSpec(err, &f.Own)
 	}
 	return s, nil
+}
+
+// normalization sets how a field is normalised.
+func (f *Dataset) normalization(field *loader.Field) (err error) {
+	numbers := strings.HasPrefix(f.normalize, "{")
+	switch {
+	case f.normalize == "" && f.stats == "":
+	case f.normalize == "":
+		return console.Usagef("--stats %s needs --normalize, which says how to use it", f.stats)
+	case numbers && f.stats != "":
+		return console.Usagef("--normalize is %s: it has its own numbers, without --stats", f.normalize)
+	case numbers:
+		if field.Normalize, err = spec.ParseNormalize([]byte(f.normalize)); err != nil {
+			return console.Usagef("--%w", err)
+		}
+	case f.stats == "":
+		return console.Usagef("--normalize is %q: it needs --stats", f.normalize)
+	default:
+		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
+			return err
+		}
+		if field.Normalize, err = bench.Normalization(f.stats, field, f.normalize); err != nil {
+			return console.FileError(f.stats, err)
+		}
+	}
+	return nil
 }
 
 // check checks the values of the flags. Spec.Validate would refuse them by the names of the spec's members.

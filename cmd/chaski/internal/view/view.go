@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
@@ -92,7 +93,7 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 	fl.BoolVar(&f.histogram, "histogram", false, "draw the histograms of all bands")
 	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
 	fl.StringVar(&f.b, "b", "",
-		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
+		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or the first)")
 	fl.IntVar(&f.size, "size", 512, "longest side of a picture, in pixels (default of a report: 192)")
 	fl.IntVar(&f.columns, "columns", 0, "pictures in a row (default: about as many as rows)")
 	fl.StringVar(&f.palette, "palette", "auto", "draw one band with a colour for each value: auto, never or always")
@@ -207,10 +208,8 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}
 	index := asset.Index
 	if len(o.Bands) == 0 {
-		o.Bands = []int{0}
-		if index.Bands >= 3 {
-			o.Bands = []int{0, 1, 2}
-		}
+		names, _ := pixels.BandNames(ctx, files, asset) // names are optional
+		o.Bands = draw.Visible(names, index.Bands)
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
 		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: index.Mask != nil,

@@ -68,17 +68,24 @@ Wire: TypeAlias = Literal["auto", "native", "final"]
 class Normalize:
     """Computes y = f32(f32(x*s) + o), and then clips y.
 
-    s and o are the scale and the offset of the band, rounded to float32 once.
+    s and o are the scale and the offset of the band, rounded to float32 once; the other members
+    stand for them.
 
     Attributes:
-        scale: one factor for all bands, or one a picked band.
-        offset: likewise, in units of the result.
+        scale: one factor for all bands, or one a picked band. Default: 1.
+        offset: likewise, in units of the result. Default: 0.
         clip: holds the least and the greatest value of the result. Default: none.
+        mean: `mean` and `std` are given together, in place of `scale` and `offset`, as published
+            models have them: the result is (x-mean)/std, with a std of 1 where it is 0. They have
+            one value for each picked band, or one for all, in units of the stored pixels.
+        std: see `mean`.
     """
 
-    scale: float | Sequence[float] = 1.0
-    offset: float | Sequence[float] = 0.0
+    scale: float | Sequence[float] | None = None
+    offset: float | Sequence[float] | None = None
     clip: tuple[float, float] | None = None
+    mean: float | Sequence[float] | None = None
+    std: float | Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -208,8 +215,9 @@ class Field:
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
             several steps.
         sizes: gives the lengths of names in the layout that are not axes.
-        normalize: a `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with
-            `stats` of `load`), or False for none whatever `load` says.
+        normalize: a `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std",
+            "min_max" or "percentile" (with `stats` of `load`), or False for none whatever `load`
+            says.
         fill: the value of nodata and padding, in units of the result. Pixels that the mask of a
             file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0
             if `dtype` is a float or the field is normalised; native and integer tensors keep it as
