@@ -27,8 +27,8 @@ var (
 	encodedAt    = regexp.MustCompile(`@|%(?:25)*40`)
 	encodedQuery = regexp.MustCompile(`\?|%(?:25)*3[fF]`)
 	encodedWord  = regexp.MustCompile(`[^\t\n\f\r "]+`)
-	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow. Stores encode
-	// both where they take a query for a part of a key. The bound keeps the time of many "%3F" linear.
+	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow. Stores
+	// encode both where they take a query for a part of a key. The bound keeps the time of many "%3F" linear.
 	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]{0,99}(?:=|%(?:25)*3[dD])`)
 	// GDAL's names may have options, such as headers and cookies: /vsicurl?OPTION=VALUE&url=URL.
 	vsiOptions = regexp.MustCompile(`/vsi[a-z0-9_]+\?[^\t\n\f\r "]+`)

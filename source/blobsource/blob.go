@@ -130,7 +130,8 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 	return a, nil
 }
 
-// failure classifies an error of a driver. What it returns has neither the key nor a URL, which may contain a signature.
+// failure classifies an error of a driver. What it returns has neither the key nor a URL, which may contain a
+// signature.
 func (b *backend) failure(err error) error {
 	var f *remote.Failure
 	if errors.As(err, &f) {
