@@ -12,8 +12,8 @@ const hidden = "…"
 // more is hidden rather than less. python/src/chaski/_secrets.py has the same rules in the same order, and both are
 // tested with testdata/secrets.json.
 var (
-	// Two letters or digits: one would be a drive of Windows.
-	anyScheme  = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9]:/`)
+	// Two letters or digits: one would be a drive of Windows. GDAL's names begin with /vsiNAME/ in place of a scheme.
+	anyScheme  = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9]:/|/vsi[a-z0-9_]+/`)
 	httpScheme = regexp.MustCompile(`(?i)https?:/`)
 	// Before the "@" of these schemes is the name of a container.
 	azureScheme    = regexp.MustCompile(`(?i)(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?$`)
@@ -27,8 +27,9 @@ var (
 	encodedAt    = regexp.MustCompile(`@|%(?:25)*40`)
 	encodedQuery = regexp.MustCompile(`\?|%(?:25)*3[fF]`)
 	encodedWord  = regexp.MustCompile(`[^\t\n\f\r "]+`)
-	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow.
-	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]*=`)
+	// Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "=" follow. Stores
+	// encode both where they take a query for a part of a key. The bound keeps the time of many "%3F" linear.
+	parameter = regexp.MustCompile(`^[a-zA-Z0-9_.%-]{0,99}(?:=|%(?:25)*3[dD])`)
 	// GDAL's names may have options, such as headers and cookies: /vsicurl?OPTION=VALUE&url=URL.
 	vsiOptions = regexp.MustCompile(`/vsi[a-z0-9_]+\?[^\t\n\f\r "]+`)
 	vsiOption  = regexp.MustCompile(`((?:[?&]|\\u0026)([^=&?\\]*)=)(?:[^&\\]|\\[^u])*`)
@@ -62,8 +63,8 @@ func WithoutSecrets(text string) string {
 			})
 		})
 	}
-	if strings.Contains(text, ":/") && strings.ContainsAny(text, "@?") {
-		text = eachURI(text)
+	if strings.ContainsAny(text, "@?") || strings.Contains(text, "3F") || strings.Contains(text, "3f") {
+		text = eachURI(eachURI(text, ":/"), "/vsi")
 	}
 	if strings.Contains(text, "%") && (strings.Contains(text, "2F") || strings.Contains(text, "2f")) ||
 		strings.Contains(text, `:\`) {
@@ -78,13 +79,16 @@ func WithoutSecrets(text string) string {
 	return text
 }
 
-// eachURI hides the secrets of each word of text that has a URI.
-func eachURI(text string) string {
+// eachURI hides the secrets of each word of text that has a URI. sign is a part of each URI.
+func eachURI(text, sign string) string {
 	var out strings.Builder
 	done := 0
 	for {
-		i := strings.Index(text[done:], ":/")
+		i := strings.Index(text[done:], sign)
 		if i < 0 {
+			if done == 0 {
+				return text
+			}
 			out.WriteString(text[done:])
 			return out.String()
 		}
@@ -156,12 +160,12 @@ func withoutQuery(word string) string {
 	}
 	web := httpScheme.FindStringIndex(word)
 	for first := uri[1]; ; {
-		i := strings.IndexByte(word[first:], '?')
-		if i < 0 {
+		mark := encodedQuery.FindStringIndex(word[first:])
+		if mark == nil {
 			return word
 		}
-		first += i + 1
-		if web != nil && web[1] <= first || parameter.MatchString(word[first:]) {
+		first += mark[1]
+		if web != nil && web[1] <= first && word[first-1] == '?' || parameter.MatchString(word[first:]) {
 			return word[:first] + hideQuery(word[first:])
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // Part is a part of an element: [Text], [Attr], [Parts] or another element.
@@ -182,7 +184,8 @@ func (e *Element) write(b *strings.Builder) {
 }
 
 // Clean makes text from a file one line of valid UTF-8, without control characters and without those that change the
-// direction of writing: a file name could otherwise make the page look different from its content.
+// direction of writing: a file name could otherwise make the page look different from its content. It hides secrets of
+// URIs, since pages are published.
 func Clean(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "�")
@@ -195,5 +198,5 @@ func Clean(s string) string {
 			return -1
 		}
 		return r
-	}, s)
+	}, fault.WithoutSecrets(s))
 }

@@ -75,3 +75,14 @@ func TestNothing(t *testing.T) {
 		t.Errorf("got %q, want an empty body", b.String())
 	}
 }
+
+// TestSecretsStay promises that no page shows what opens the files of a URI.
+func TestSecretsStay(t *testing.T) {
+	const uri = "https://user:SECRET@host/a.tif?sig=SECRET"
+	var page strings.Builder
+	link := markup.El("b", markup.Attr{Name: "title", Value: uri}, markup.Text(uri))
+	p := markup.Page{Title: uri, Body: []markup.Part{link}}
+	if _, err := p.WriteTo(&page); err != nil || strings.Contains(page.String(), "SECRET") {
+		t.Errorf("%s, %v", page.String(), err)
+	}
+}

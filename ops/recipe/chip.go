@@ -40,7 +40,7 @@ const (
 type chip struct {
 	left    int    // kept, or why it is left out
 	why     error  // of a bad or misplaced sample
-	source  string // its id in the source
+	source  string // its id in the source, without secrets
 	row     int64  // of the source
 	split   string
 	lonlat  [2]float64 // of the centre of the first field; NaN if it is not known
@@ -98,9 +98,11 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 	}
 	draw := m.engine.Plan().At(0, i)
 	c.row = draw.Row
-	if c.source, err = m.engine.ID(ctx, draw.Dataset, draw.Row); err != nil {
+	id, err := m.engine.ID(ctx, draw.Dataset, draw.Row)
+	if err != nil {
 		return nil, err
 	}
+	c.source = fault.WithoutSecrets(id) // a container is published
 	windows, err := m.origins(ctx, batch, draw)
 	if err != nil {
 		return nil, err

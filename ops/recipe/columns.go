@@ -159,6 +159,13 @@ func (m *maker) carried(ctx context.Context, to *columns.Set) error {
 		if err != nil {
 			return err
 		}
+		if values.Type().Kind == tables.String { // a container is published
+			texts := make([]string, values.Len())
+			for i := range texts {
+				texts[i] = fault.WithoutSecrets(values.Str(i))
+			}
+			values = tables.NewStrings(texts, values.Nulls())
+		}
 		to.Add(carried.to, values)
 	}
 	return nil

@@ -450,6 +450,9 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 // ids makes the ids of samples.
 type ids struct{ taken map[string]int }
 
+// noSecrets removes what fault.WithoutSecrets leaves of a user and a query.
+var noSecrets = strings.NewReplacer("…@", "", "?…", "")
+
 // of returns the id of a chip: the id of its source without the extension and without what ids must not hold, then the
 // window, and a number if it was drawn before.
 func (s *ids) of(c *chip, r *Recipe) string {
@@ -458,7 +461,7 @@ func (s *ids) of(c *chip, r *Recipe) string {
 			return '_'
 		}
 		return r
-	}, strings.ToValidUTF8(c.source, "_"))
+	}, strings.ToValidUTF8(noSecrets.Replace(c.source), "_"))
 	for _, ext := range []string{".tif", ".tiff", ".rumi"} {
 		id = strings.TrimSuffix(id, ext)
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -555,5 +557,68 @@ func TestOwnIDs(t *testing.T) {
 		if _, _, err := create(t, "", "source: "+out+"\ncolumns: [id]\n", 1); err == nil {
 			t.Error("the id of a container is kept twice")
 		}
+	}
+}
+
+// urls opens the files of a folder by the last names of URLs.
+type urls string
+
+func (u urls) Open(ctx context.Context, uri string) (source.Reader, error) {
+	address, err := url.Parse(uri)
+	if err != nil {
+		return nil, err
+	}
+	return (&source.Files{}).Open(ctx, filepath.Join(string(u), filepath.Base(address.Path)))
+}
+
+// TestSecretsStay promises that a container has no password and no signature of the URIs that it is made of.
+func TestSecretsStay(t *testing.T) {
+	dir := scenes(t, 1)
+	table := "image\nhttps://host/s0.tif?X-Amz-Signature=SECRET&v=SECRET\nhttps://user:SECRET@host/s0.tif?SECRET\n"
+	if err := os.WriteFile(filepath.Join(dir, "scenes.csv"), []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recipe.Parse([]byte(head + "source: scenes.csv\ncolumns: ['*']\n" +
+		"fields: [{name: image, column: image}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &source.Mux{Files: &source.Files{},
+		Schemes: map[string]source.Opener{"https": urls(filepath.Join(dir, "img"))}}
+	out := filepath.Join(t.TempDir(), "out")
+	_, err = recipe.Make(t.Context(), r, out, recipe.Options{Base: dir, Loader: loader.Options{Opener: files}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	samples(t, out, func(ctx context.Context, d *taco.Dataset, row int) {
+		level, err := d.Level(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"image", "chaski:source", "id"} {
+			values, err := level.Column(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(values.Str(row), "SECRET") {
+				t.Errorf("%s: %q", name, values.Str(row))
+			}
+			if name == "id" {
+				ids = append(ids, values.Str(row))
+			}
+		}
+	})
+	if want := []string{"https___host_s0", "https___host_s0-2"}; !slices.Equal(ids, want) {
+		t.Errorf("ids %q, want %q", ids, want)
+	}
+	err = filepath.WalkDir(out, func(path string, _ fs.DirEntry, err error) error {
+		if strings.Contains(path, "SECRET") {
+			t.Error(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -129,18 +130,26 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 	return a, nil
 }
 
-// failure classifies an error of a driver.
+// failure classifies an error of a driver. What it returns has neither the key nor a URL, which may contain a
+// signature.
 func (b *backend) failure(err error) error {
 	var f *remote.Failure
 	if errors.As(err, &f) {
 		return f
 	}
-	if code, h := b.driver.Status(err); code >= 300 {
-		f = remote.Status(code, h)
+	code := gcerrors.Code(err)
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "blob (key ") {
+		err = inner
+	}
+	if ue := (*url.Error)(nil); errors.As(err, &ue) {
+		err = ue.Err
+	}
+	if status, h := b.driver.Status(err); status >= 300 {
+		f = remote.Status(status, h)
 		f.Err = brief(err)
 		return f
 	}
-	switch gcerrors.Code(err) {
+	switch code {
 	case gcerrors.NotFound:
 		return remote.Fail(remote.Missing, brief(err))
 	case gcerrors.FailedPrecondition:
@@ -155,7 +164,7 @@ func (b *backend) failure(err error) error {
 // repeat the request in front of it.
 func brief(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: "} {
+	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: ", "RESPONSE "} {
 		if i := strings.LastIndex(text, before); i >= 0 {
 			text = text[i+len(before):]
 		}

@@ -8,8 +8,8 @@
 //
 // Redirects are followed on the same host below the roots of the opener (source.Below), to other hosts
 // if Options allow it, and never from https to http. HTTP cannot list directories: Names returns the
-// links of the server's index page, or the list of the hub. There is no authentication except the token of hf://, a password or a signed query in
-// a URI, and the signatures of Options.Sign.
+// links of the server's index page, or the list of the hub. There is no authentication except the token of hf://, a
+// password or a signed query in a URI, and the signatures of Options.Sign.
 package httpsource
 
 import (

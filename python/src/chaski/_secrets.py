@@ -9,8 +9,9 @@ import re
 
 _HIDDEN = "…"
 _WORD = re.compile(r'[^\t\n\f\r "]+')
-# Two letters or digits: one would be a drive of Windows.
-_SCHEME = re.compile(r"[a-zA-Z0-9+.-][a-zA-Z0-9]:/")
+# Two letters or digits: one would be a drive of Windows. GDAL's names begin with /vsiNAME/ in place
+# of a scheme.
+_SCHEME = re.compile(r"[a-zA-Z0-9+.-][a-zA-Z0-9]:/|/vsi[a-z0-9_]+/")
 _HTTP = re.compile(r"https?:/", re.IGNORECASE)
 # Before the "@" of these schemes is the name of a container.
 _AZURE = re.compile(r"(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?\Z", re.IGNORECASE)
@@ -26,8 +27,9 @@ _ENCODED_SLASH = re.compile(r"/|%(?:25)*2[fF]|\\u002[fF]")
 _ENCODED_AT = re.compile(r"@|%(?:25)*40")
 _ENCODED_QUERY = re.compile(r"\?|%(?:25)*3[fF]")
 # Only HTTP has queries without a value. In other URIs "?" is a wildcard unless a name and "="
-# follow.
-_PARAMETER = re.compile(r"[a-zA-Z0-9_.%-]*=")
+# follow. Stores encode both where they take a query for a part of a key. The bound keeps the time
+# of many "%3F" linear.
+_PARAMETER = re.compile(r"[a-zA-Z0-9_.%-]{0,99}(?:=|%(?:25)*3[dD])")
 _AT_OR_QUERY = re.compile(r"[@?]")
 # GDAL's names may have options, such as headers and cookies: /vsicurl?OPTION=VALUE&url=URL.
 _VSI = re.compile(r'/vsi[a-z0-9_]+\?[^\t\n\f\r "]+')
@@ -50,7 +52,7 @@ def without_secrets(text: str) -> str:
     # Each pattern is slow beside a search for the character that it needs, and few texts have it.
     if "/vsi" in text and "?" in text:
         text = _VSI.sub(lambda m: _VSI_OPTION.sub(_without_option, m[0]), text)
-    if ":/" in text and ("@" in text or "?" in text):
+    if (":/" in text or "/vsi" in text) and any(c in text for c in ("@", "?", "3F", "3f")):
         text = _WORD.sub(lambda m: _without_query(_without_users(m[0])), text)
     if ("%" in text and ("2F" in text or "2f" in text)) or ":\\" in text:
         text = _WORD.sub(lambda m: _without_encoded(m[0]), text)
@@ -67,7 +69,7 @@ def _without_option(match: re.Match[str]) -> str:
 
 def _without_users(word: str) -> str:
     """Hides the users and passwords of the URIs of a word."""
-    if ":/" not in word or "@" not in word:
+    if "@" not in word:
         return word
     out, done, mark = [], 0, 0
     for scheme in _SCHEME.finditer(word):
@@ -115,16 +117,14 @@ def _without_query(word: str) -> str:
 
     A list of the names of secrets would always lack one.
     """
-    if ":/" not in word or "?" not in word:
-        return word
     uri = _SCHEME.search(word)
     if uri is None:
         return word
     web = _HTTP.search(word)
     first = uri.end()
-    while (mark := word.find("?", first)) >= 0:
-        first = mark + 1
-        if (web and web.end() <= first) or _PARAMETER.match(word, first):
+    while mark := _ENCODED_QUERY.search(word, first):
+        first = mark.end()
+        if (web and web.end() <= first and mark[0] == "?") or _PARAMETER.match(word, first):
             return word[:first] + _hide_query(word[first:])
     return word
 

@@ -71,9 +71,10 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 		return err
 	}
 	defer dataset.Close()
-	options := card.Options{Name: name, URL: f.url, Year: f.year}
+	shown := fault.WithoutSecrets(name) // a card is published
+	options := card.Options{Name: shown, URL: fault.WithoutSecrets(f.url), Year: f.year}
 	if options.URL == "" && source.IsRemote(name) {
-		options.URL = name
+		options.URL = shown
 	}
 	options.Year = cmp.Or(options.Year, time.Now().Year())
 	local, inside, zip := described(name)
@@ -84,6 +85,8 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 		options.File = linkTo(f.out, local)
 	} else if inside != "" {
 		options.File = inside
+	} else if source.IsRemote(name) {
+		options.File = path.Base(shown)
 	}
 	options.SHA256 = func() (string, error) {
 		if source.IsRemote(name) {
