@@ -54,7 +54,6 @@ type Output struct {
 	PartBytes int64
 	PartCount int
 	PartBy    string
-	Shards    build.Shards
 	// Store is where the container is written, whose path is then a URI. The default is the local disk. A ZIP and a
 	// folder are written to it while the chips are made, and other forms are made in the directory for temporary files
 	// first. Such a run cannot go on: Resume needs the local disk.
@@ -233,13 +232,9 @@ func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
 
 // write writes the container.
 func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
-	shards := m.options.Shards
-	if len(m.recipe.Fields) == 1 {
-		shards.Name = m.recipe.Fields[0].Name
-	}
 	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes,
 		PartCount: m.options.PartCount,
-		PartBy:    m.options.PartBy, Shards: shards, Opener: m.options.Loader.Opener, Store: m.options.Store}
+		PartBy:    m.options.PartBy, Opener: m.options.Loader.Opener, Store: m.options.Store}
 	if options.Form == build.StreamingTaco {
 		// The opener of the options may see other folders only.
 		files := &source.Files{}

@@ -107,7 +107,7 @@ def make(
         recipe: a file of YAML or JSON, or its content: docs/make.md has the keys. Relative paths
             are relative to the file, and those of a dict to the working directory.
         output: the container to write, as for `pack`.
-        form: as `chaski make --form`: "zip", "folder", "taco3", "tortilla", "mds", "wds", ...
+        form: as `chaski make --form`: "zip", "folder", "taco3", "tortilla", ...
         part_size: write a folder of ZIPs with files of this size each, such as "4GB".
         part_count: write a folder of this many ZIPs.
         part_by: write a folder of a ZIP for each value of this metadata column, such as "split".

@@ -183,12 +183,10 @@ func TestNothingIsInspectedInVain(t *testing.T) {
 	m := &memory{objects: map[string]string{"s3://bucket/there/note": "n"}}
 	samples := []build.Sample{{ID: "a", Bytes: []byte("a")}, {ID: "b", Bytes: []byte("b")}}
 	for name, o := range map[string]build.Options{
-		"parts":           {Form: build.Folder, PartCount: 2},
-		"shards":          {Form: build.WebDataset},
-		"a Tortilla":      {Form: build.TortillaFile},
-		"parts in store":  {Form: build.Folder, PartBytes: 1, Store: m},
-		"shards in store": {Form: build.MDS, Store: m},
-		"too many parts":  {Form: build.Folder, PartCount: 3},
+		"parts":          {Form: build.Folder, PartCount: 2},
+		"a Tortilla":     {Form: build.TortillaFile},
+		"parts in store": {Form: build.Folder, PartBytes: 1, Store: m},
+		"too many parts": {Form: build.Folder, PartCount: 3},
 	} {
 		path := dir
 		switch {

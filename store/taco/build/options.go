@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -29,8 +28,6 @@ type Options struct {
 	PartBytes int64
 	PartCount int
 	PartBy    string
-	// Shards say how MDS shards and tar files are written. Other forms ignore them.
-	Shards Shards
 	// More returns further columns: for each level a table with a row for each of its samples, or nil. They replace
 	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
 	// written.
@@ -51,35 +48,6 @@ type Options struct {
 
 // split reports whether the container is to be written in parts.
 func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
-
-// Shards say how MDS shards and tar files are written. The zero value selects the defaults.
-//
-// A file below a sample is a column of MDS shards, or a member of the tar, with the ids of its path joined by dots. The
-// columns of level 0 are columns of MDS, or the member "json". Columns of the levels below are left out.
-type Shards struct {
-	// Bytes is the largest size of a shard. Default ShardBytes. A shard is in memory until it is complete.
-	Bytes int64
-	// Level is the level of zstd, 1 to 22, for MDS shards; 0 is no compression.
-	Level int
-	// BySplit divides the samples by the column "split" into folders of shards.
-	BySplit bool
-	// Name is the file name of a sample that is itself a file. Default "image" for rasters, "file" otherwise.
-	Name string
-	// Array decodes a raster. Without it, rasters are written as the files they are.
-	Array func(ctx context.Context, o source.Opener, row *Row) (*Array, error) `json:"-"`
-}
-
-// ShardBytes is the default of Shards.Bytes; MosaicML Streaming has the same.
-const ShardBytes = 64 << 20
-
-// Array is a decoded raster: little-endian, in C order.
-type Array struct {
-	DType chunk.DType
-	Shape []int
-	Data  []byte
-	// Release ends the use of Data, and may be nil.
-	Release func()
-}
 
 // Histogram is a raster with the histograms of the rasters at one path below the samples.
 type Histogram struct {

@@ -190,7 +190,6 @@ var storeForms = map[string]struct {
 	"x.tortilla":  {build.Options{}, ""},
 	"folder":      {build.Options{Form: build.Folder}, "COLLECTION.json"},
 	"parts":       {build.Options{Form: build.Folder, PartCount: 2}, ".tacocat/COLLECTION.json"},
-	"mds":         {build.Options{Form: build.MDS}, ""},
 	"tortillas":   {build.Options{Form: build.TortillaFile, PartCount: 2}, ""},
 }
 
@@ -364,34 +363,6 @@ func TestStoreKeepsComplete(t *testing.T) {
 			if !errors.Is(err, fault.Unsupported) || !maps.Equal(m.objects, before) {
 				t.Errorf("%s over %s: %v, %d of %d objects", other, name, err, len(m.objects), len(before))
 			}
-		}
-	}
-}
-
-// TestStoreShards: large shards are written in pieces, and not sixteen of them are in memory at a time, which Put may
-// have. They have the bytes of local ones.
-func TestStoreShards(t *testing.T) {
-	set := tiles(1, 4)
-	for i := range set.Samples.Samples {
-		set.Samples.Samples[i].Children.Samples[0].Bytes = bytes.Repeat([]byte{byte(i)}, 5<<20)
-	}
-	for _, form := range []build.Form{build.MDS, build.WebDataset} {
-		m := &memory{objects: map[string]string{}}
-		o := build.Options{Form: form, Store: m, Shards: build.Shards{Bytes: 11 << 20}}
-		if _, err := build.Create(t.Context(), set, "s3://bucket/set", o); err != nil {
-			t.Fatal(err)
-		}
-		if m.largest > 4<<20 {
-			t.Errorf("%v: an object of %d bytes is written in one request", form, m.largest)
-		}
-		o.Store = nil
-		want := map[string]string{}
-		for file, b := range localFiles(t, "set", set, o) {
-			want["s3://bucket/set"+file] = b
-		}
-		if len(want) < 2 || !maps.Equal(m.objects, want) {
-			t.Errorf("%v: objects %v, want %v", form, slices.Sorted(maps.Keys(m.objects)),
-				slices.Sorted(maps.Keys(want)))
 		}
 	}
 }

@@ -58,9 +58,8 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 
 // MadeFlags has the flags for the form of a container that is made by a recipe.
 type MadeFlags struct {
-	form   string
-	parts  partFlags
-	shards shardFlags
+	form  string
+	parts partFlags
 }
 
 // Add adds the flags. of is what their help begins with. --to is --form: 'chaski convert' says it so.
@@ -71,10 +70,9 @@ func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, "+
-		"taco-plain, mds or wds")
+	fl.StringVar(&f.form, "form", "auto", of+
+		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco or taco-plain")
 	f.parts.add(fl, "")
-	f.shards.add(fl)
 }
 
 // Output checks the flags, and returns the options of a container at out.
@@ -94,7 +92,7 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 		o.Form = form // or the folder
 	}
 	b := build.Options{Form: form}
-	err = console.FirstError(f.parts.into(&b, out), f.shards.into(&o.Shards, b.Form))
+	err = f.parts.into(&b, out)
 	o.PartBytes, o.PartCount, o.PartBy = b.PartBytes, b.PartCount, b.PartBy
 	return o, err
 }
@@ -109,7 +107,7 @@ func (f *MadeFlags) Stored(ctx context.Context, out string, o recipe.Output,
 }
 
 // madeForms are the values of --form for recipes, a part of packForms.
-var madeForms = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain", "mds", "wds"}
+var madeForms = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain"}
 
 // sizeUnits are the units of sizes, longer names first.
 var sizeUnits = []struct {
