@@ -192,10 +192,9 @@ func TestPackFormsIntoStore(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"all.tacozip":  nil,
 		"folder":       nil,
-		"parts":        {"--part-count", "3"},
-		"by":           {"--part-by", "split"},
+		"parts":        {"--part-size", "40KB"},
 		"all.tortilla": nil,
-		"tortillas":    {"--form", "tortilla", "--part-count", "2"},
+		"tortillas":    {"--form", "tortilla", "--part-size", "40KB"},
 	} {
 		for _, command := range [][]string{{"pack", coast}, {"make", recipe}} {
 			if command[0] == "make" && (name == "tortillas" || testing.Short() && name != "parts") {
@@ -248,7 +247,7 @@ func TestPackFormsIntoStore(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d: %v", name, len(got), len(want), err)
 		}
 	}
-	for _, name := range []string{"folder", "parts/.tacocat", "parts/__TACOCAT__", "by/.tacocat"} {
+	for _, name := range []string{"folder", "parts/.tacocat", "parts/__TACOCAT__"} {
 		var verified, listed []string
 		for _, root := range []string{filepath.Join(dir, "pack"), "s3://bucket/pack"} {
 			r := chaski(t.Context(), "verify", root+"/"+name)

@@ -29,9 +29,6 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
 	}
-	if err := w.enough(); err != nil {
-		return nil, err
-	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err
 	}

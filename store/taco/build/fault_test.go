@@ -75,7 +75,7 @@ func TestEveryFaultOfAnAppend(t *testing.T) {
 		}
 		dir := filepath.Join(t.TempDir(), "parts")
 		f.at = -1
-		if _, err := Create(t.Context(), set("a"), dir, Options{PartCount: 1}); err != nil {
+		if _, err := Create(t.Context(), set("a"), dir, Options{PartBytes: 1 << 40}); err != nil {
 			t.Fatal(err)
 		}
 		add := func(id string, at int) error {

@@ -20,14 +20,10 @@ type Options struct {
 	// Workers is how many files are read at a time, and how many tables are written. The default is the number
 	// of processors, at least 4. The container does not depend on it.
 	Workers int
-	// PartBytes and PartCount divide the container into several ZIPs in a new folder, with an index of them
+	// PartBytes, if it is not 0, divides the container into several ZIPs in a new folder, with an index of them
 	// (Tacocat), or into several Tortillas, which have the name of the folder and a number: of at most PartBytes
-	// of files each, or with one sample of level 0 if that has more; or PartCount of them with as many samples
-	// each. PartBy divides it into a ZIP for each value of a column of level 0, of strings or integers, which has the
-	// value as its name. At most one of the three is set. Stream ignores them.
+	// of files each, or with one sample of level 0 if that has more. Stream ignores it.
 	PartBytes int64
-	PartCount int
-	PartBy    string
 	// More returns further columns: for each level a table with a row for each of its samples, or nil. They replace
 	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
 	// written.
@@ -47,7 +43,7 @@ type Options struct {
 }
 
 // split reports whether the container is to be written in parts.
-func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
+func (o *Options) split() bool { return o.PartBytes > 0 }
 
 // Histogram is a raster with the histograms of the rasters at one path below the samples.
 type Histogram struct {

@@ -186,11 +186,11 @@ var storeForms = map[string]struct {
 	"x.tacozip":   {build.Options{}, ""},
 	"x.taco3.zip": {build.Options{}, ""},
 	"x.taco3":     {build.Options{Form: build.CozipFolder}, "COLLECTION.json"},
-	"parts3":      {build.Options{Form: build.Cozip, PartCount: 2}, ".tacocat/COLLECTION.json"},
+	"parts3":      {build.Options{Form: build.Cozip, PartBytes: 1000}, ".tacocat/COLLECTION.json"},
 	"x.tortilla":  {build.Options{}, ""},
 	"folder":      {build.Options{Form: build.Folder}, "COLLECTION.json"},
-	"parts":       {build.Options{Form: build.Folder, PartCount: 2}, ".tacocat/COLLECTION.json"},
-	"tortillas":   {build.Options{Form: build.TortillaFile, PartCount: 2}, ""},
+	"parts":       {build.Options{Form: build.Folder, PartBytes: 1000}, ".tacocat/COLLECTION.json"},
+	"tortillas":   {build.Options{Form: build.TortillaFile, PartBytes: 1000}, ""},
 }
 
 // large returns samples of which one file is copied in pieces.
@@ -420,7 +420,7 @@ func TestStoreOvertaken(t *testing.T) {
 	for name, most := range map[string]int{"folder": 120, "parts": 1} {
 		m := &memory{objects: map[string]string{}}
 		o := storeForms[name].o
-		o.PartCount *= 2
+		o.PartBytes *= 60
 		o.Store, o.Opener = m, &opener{m: m, dir: t.TempDir()}
 		o.Progress = func(done, _ int) {
 			if done == 10 {

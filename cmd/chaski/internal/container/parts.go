@@ -14,45 +14,28 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// partFlags has the flags that divide a container into parts.
+// partFlags has the flag that divides a container into parts.
 type partFlags struct {
-	size  string
-	count int
-	by    string
+	size string
 }
 
-// add adds the flags. more is what else parts may be, beside ZIPs.
+// add adds the flag. more is what else parts may be, beside ZIPs.
 func (f *partFlags) add(fl *pflag.FlagSet, more string) {
 	flags.NonEmptyVar(fl, &f.size, "part-size",
 		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index"+more)
-	flags.PositiveVar(fl, &f.count, "part-count", "write a folder OUT of this many ZIPs and an index"+more)
-	flags.NonEmptyVar(fl, &f.by, "part-by",
-		"write a folder OUT of a ZIP for each value of a metadata `COLUMN`, such as split, and an index")
 }
 
-// into checks the flags, and sets the parts of a container at out whose form is set.
+// into checks the flag, and sets the parts of a container at out whose form is set.
 func (f *partFlags) into(o *build.Options, out string) (err error) {
-	given := 0
-	for _, is := range []bool{f.size != "", f.count > 0, f.by != ""} {
-		if is {
-			given++
-		}
-	}
 	switch {
-	case given == 0:
+	case f.size == "":
 		return nil
-	case given > 1:
-		return console.Usagef("--part-size, --part-count and --part-by exclude each other")
-	case f.by != "" && o.Form == build.TortillaFile:
-		return console.Usagef("--part-by is for ZIPs: the parts of a Tortilla have numbers")
 	case build.FormOf(out) != build.Folder ||
 		o.Form != build.Folder && o.Form != build.TortillaFile && o.Form != build.Cozip:
 		return console.Usagef("-o is %q: for parts it must be the name of a folder, without an extension such as "+
 			".tacozip, and --form must be auto, folder, taco3 or tortilla", out)
-	case f.size != "":
-		o.PartBytes, err = parseSize("part-size", f.size)
 	}
-	o.PartCount, o.PartBy = f.count, f.by
+	o.PartBytes, err = parseSize("part-size", f.size)
 	return err
 }
 
@@ -82,7 +65,7 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	}
 	o.Form = packForms[f.form]
 	if o.Form.Older() && f.parts != (partFlags{}) {
-		return o, console.Usagef("--part-size, --part-count and --part-by are for ZIPs: --form is %s", f.form)
+		return o, console.Usagef("--part-size is for ZIPs: --form is %s", f.form)
 	}
 	form, err := formOf(f.form, out, f.parts)
 	if err != nil {
@@ -93,7 +76,7 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	}
 	b := build.Options{Form: form}
 	err = f.parts.into(&b, out)
-	o.PartBytes, o.PartCount, o.PartBy = b.PartBytes, b.PartCount, b.PartBy
+	o.PartBytes = b.PartBytes
 	return o, err
 }
 
