@@ -41,14 +41,13 @@ VARIABLES = {
     "CHASKI_ORACLE_PYTHON16": "rumi2",
     "CHASKI_ORACLE_PYTHON26": "rumi3",
     "CHASKI_ORACLE_PYTHON": "rasters",
-    "CHASKI_ORACLE_PYTHON_SHARDS": "shards",
     "CHASKI_ORACLE_PYTHON_TACO": "taco",
     "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
     "CHASKI_ORACLE_PYTHON_ZARR": "zarr",
     "CHASKI_PYTHON": "rasters",
 }
 VARIABLE = re.compile(
-    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_SHARDS|_TACO|_TILEDB|_ZARR)?|ORACLE_LIB[A-Z]+\d*)\b"
+    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB|_ZARR)?|ORACLE_LIB[A-Z]+\d*)\b"
 )
 # The environment that is a library, taken from a wheel for an interpreter that need not be
 # installed, and the environment that loads it.

@@ -442,7 +442,7 @@ def of_containers(d: Data) -> list[Writer]:
         ),
         replaces("make", make("--form", "zip"), d.chips),
         Writer("make a folder", nothing, make("--form", "folder")(d.chips[1])),
-        Writer("make in parts", nothing, make("--part-count", "2")(d.chips[1])),
+        Writer("make in parts", nothing, make("--part-size", "1")(d.chips[1])),
         replaces("make --stats", statistics, d.chips),
         Writer(
             "make, gone on with", nothing, make("--form", "zip", "--resume")(d.chips[1]), resumed

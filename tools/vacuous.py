@@ -90,11 +90,18 @@ class Scan:
         for loop in loops(test):
             if self.never_empty(loop.iter) or not any(map(asserts, ast.walk(loop))):
                 continue
+            if f"len({ast.unparse(loop.iter)})" in "".join(map(ast.unparse, before(test, loop))):
+                continue
             changed = names_changed(loop)
             after = (n for n in ast.walk(test) if asserts(n) and n.lineno > loop.end_lineno)
             if not any(changed & names(n) for n in after):
                 what = ast.unparse(loop.iter)
                 yield f"{self.path}:{loop.lineno}: nothing fails if {what} is empty: use nonempty()"
+
+
+def before(test: ast.FunctionDef, loop: ast.For) -> Iterator[ast.AST]:
+    """Yields the assertions of a test before a loop."""
+    return (n for n in ast.walk(test) if isinstance(n, ast.Assert) and n.lineno < loop.lineno)
 
 
 def loops(node: ast.AST) -> Iterator[ast.For]:

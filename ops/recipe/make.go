@@ -52,9 +52,6 @@ type Options struct {
 type Output struct {
 	Form      build.Form
 	PartBytes int64
-	PartCount int
-	PartBy    string
-	Shards    build.Shards
 	// Store is where the container is written, whose path is then a URI. The default is the local disk. A ZIP and a
 	// folder are written to it while the chips are made, and other forms are made in the directory for temporary files
 	// first. Such a run cannot go on: Resume needs the local disk.
@@ -62,7 +59,7 @@ type Output struct {
 }
 
 // split reports whether the container is divided into parts.
-func (o *Output) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
+func (o *Output) split() bool { return o.PartBytes > 0 }
 
 // final returns the form that the container has at its name.
 func (o *Output) final(path string) build.Form {
@@ -115,8 +112,7 @@ type putSamples func(ctx context.Context, m *maker, w *work, put func(*build.Sam
 // write writes a container of the chips that samples hands over.
 func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (_ *Result, err error) {
 	if o.Store != nil {
-		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes,
-			PartCount: o.PartCount, PartBy: o.PartBy})
+		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes})
 	} else {
 		err = build.Writable(path, o.final(path))
 	}
@@ -131,10 +127,6 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 		return nil, err
 	}
 	defer done()
-	if n := maker.engine.Len(); int64(o.PartCount) > n {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"has %d windows, which cannot be divided into %d parts", n, o.PartCount), path)
-	}
 	if o.Store != nil {
 		return maker.writeInStore(ctx, path, samples)
 	}
@@ -233,13 +225,8 @@ func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
 
 // write writes the container.
 func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
-	shards := m.options.Shards
-	if len(m.recipe.Fields) == 1 {
-		shards.Name = m.recipe.Fields[0].Name
-	}
 	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes,
-		PartCount: m.options.PartCount,
-		PartBy:    m.options.PartBy, Shards: shards, Opener: m.options.Loader.Opener, Store: m.options.Store}
+		Opener: m.options.Loader.Opener, Store: m.options.Store}
 	if options.Form == build.StreamingTaco {
 		// The opener of the options may see other folders only.
 		files := &source.Files{}

@@ -148,7 +148,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(7, 18))
-	forms := map[string]recipe.Output{"out.tacozip": {}, "folder": {}, "parts": {PartCount: 3}}
+	forms := map[string]recipe.Output{"out.tacozip": {}, "folder": {}, "parts": {PartBytes: 4000}}
 	for _, name := range slices.Sorted(maps.Keys(forms)) {
 		whole := killed{Recipe: head + pairs + "bad_samples: skip\n", Base: dir, Output: forms[name]}
 		whole.Out = filepath.Join(t.TempDir(), name)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -102,62 +100,6 @@ def test_arrays_of_samples(name, monkeypatch):
             assert wide.dtype == np.float32 and (wide == pixels(k, 2, 5 + k % 2)).all()
             assert (sample.read("image").array() == pixels(k, 3)).all()
             assert (sample.read("array").array(b=[1]) == pixels(k, 2)[1:]).all()
-
-
-def stored(folder):
-    """The bytes of the values of MDS shards by encoding and name, read as plainly as can be."""
-    out = []
-    for shard in json.loads((folder / "index.json").read_text())["shards"]:
-        raw = (folder / shard["raw_data"]["basename"]).read_bytes()
-        count = int.from_bytes(raw[:4], "little")
-        ends = np.frombuffer(raw, "<u4", count + 1, 4)
-        columns = list(
-            zip(
-                shard["column_names"], shard["column_encodings"], shard["column_sizes"], strict=True
-            )
-        )
-        for k in range(count):
-            at = int(ends[k])
-            sizes = []
-            for _, _, size in columns:
-                if size is None:
-                    size, at = int.from_bytes(raw[at : at + 4], "little"), at + 4
-                sizes.append(size)
-            row = {}
-            for (name, encoding, _), size in zip(columns, sizes, strict=True):
-                row[name] = encoding, raw[at : at + size]
-                at += size
-            out.append(row)
-    return out
-
-
-def test_repacked_columns_keep_their_encodings(tmp_path, binary):
-    """MosaicML's own index and shards say what each column was."""
-    out = tmp_path / "out"
-    subprocess.run([binary, "pack", "--form", "mds", "-o", out, SHARDS / "mds"], check=True)
-    before, after = stored(SHARDS / "mds"), stored(out)
-    assert len(before) == len(after) == 7
-    for was, now in nonempty(zip(before, after, strict=True)):
-        for name in ("label", "name", "score", "small", "half"):
-            assert now[name] == was[name]
-        assert now["meta"][0] == was["meta"][0] == "json"
-        assert json.loads(now["meta"][1]) == json.loads(was["meta"][1])
-
-
-def test_repacked_tars_keep_objects(tmp_path, binary):
-    metas = [{"place": {"lon": k}, "tags": [k, "x", None]} for k in range(3)]
-    (tmp_path / "in").mkdir()
-    with tarfile.open(tmp_path / "in" / "shard-000000.tar", "w") as tar:
-        for k, meta in enumerate(metas):
-            for ext, content in (("bin", b"x"), ("json", json.dumps(meta).encode())):
-                member = tarfile.TarInfo(f"k{k}.{ext}")
-                member.size = len(content)
-                tar.addfile(member, io.BytesIO(content))
-    command = [binary, "pack", "--form", "wds", "-o", tmp_path / "out", tmp_path / "in"]
-    subprocess.run(command, check=True)
-    with tarfile.open(tmp_path / "out" / "shard-000000.tar") as tar:
-        docs = [json.load(tar.extractfile(m)) for m in tar if m.name.endswith(".json")]
-    assert [{k: d[k] for k in ("place", "tags")} for d in docs] == metas
 
 
 def test_arrays_of_samples_in_tars():

@@ -46,7 +46,6 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--dtype is "x": it must be native, float32, float16, bfloat16, uint8 or int64`,
 			[]string{"bench", "load", "--dtype", "x", "x"}},
 		{"--seconds is 0: it must be above 0 and at most 3600", []string{"bench", "load", "--seconds", "0", "x"}},
-		{`--part-count is "0": it must be at least 1`, []string{"pack", "-o", "y", "--part-count", "0", "x.tacozip"}},
 		{"--limit is -2: it must be at least 0", []string{"ls", "--limit", "-2", "x.tacozip"}},
 		{`--columns-mode is "x": it must be intersection, fill_missing or strict`,
 			[]string{"ls", "--columns-mode", "x", "x.tacozip"}},

@@ -100,10 +100,10 @@ func TestJobMakes(t *testing.T) {
 		}
 	}
 	want := ok("make", "-o", at("one.tacozip"), "--stats", at("one.json"), at("chips.yaml"))
-	ok("make", "-o", at("parts"), "--part-count", "3", at("chips.yaml"))
+	ok("make", "-o", at("parts"), "--part-size", "1", at("chips.yaml"))
 	parts := []string{"part0000.tacozip", "part0001.tacozip", "part0002.tacozip", ".tacocat/COLLECTION.json",
 		".tacocat/level0.parquet"}
-	ok("pack", "-o", at("packed"), "--part-count", "3", at("one.tacozip"))
+	ok("pack", "-o", at("packed"), "--part-size", "1", at("one.tacozip"))
 	for _, name := range parts {
 		same("packed/"+name, "parts/"+name)
 	}
@@ -121,7 +121,7 @@ func TestJobMakes(t *testing.T) {
 		same("one.tacozip", "two.tacozip")
 		same("one.json", "two.json")
 		other := fmt.Sprintf("parts%d", i)
-		ok("job", "merge", "-o", at(other), "--part-count", "3", job)
+		ok("job", "merge", "-o", at(other), "--part-size", "1", job)
 		for _, name := range parts {
 			same("parts/"+name, other+"/"+name)
 		}
@@ -146,11 +146,10 @@ func TestJobMakes(t *testing.T) {
 		t.Errorf("statistics over the container: exit %d: %s", r.code, r.err)
 	}
 	for _, args := range [][]string{
-		{"--stats", at("x.json"), at("verify")}, {"--part-count", "2", at("verify")}, {"--form", "zip", at("verify")},
-		{"-o", at("four.tacozip"), "--part-count", "2", at("none")}, {"-o", at("four"), "--form", "cube", at("none")},
-		{"-o", at("four"), "--part-size", "4 lots", at("none")}, {"-o", at("four"), "--part-count", "-1", at("none")},
-		{"-o", at("four"), "--part-size", "1", "--part-count", "2", at("none")},
-		{"-o", at("four"), "--form", "zip", "--part-count", "2", at("none")},
+		{"--stats", at("x.json"), at("verify")}, {"--part-size", "1", at("verify")}, {"--form", "zip", at("verify")},
+		{"-o", at("four.tacozip"), "--part-size", "1", at("none")}, {"-o", at("four"), "--form", "cube", at("none")},
+		{"-o", at("four"), "--part-size", "4 lots", at("none")},
+		{"-o", at("four"), "--form", "zip", "--part-size", "1", at("none")},
 	} {
 		if r := chaski(t.Context(), append([]string{"job", "merge"}, args...)...); r.code != 2 {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.err)

@@ -505,7 +505,7 @@ func workplace(t *testing.T) string {
 		t.Fatal(r.err)
 	}
 	for _, args := range [][]string{ // three containers without a common sample
-		{"-o", "months", "--part-count", "1", "--where", "score > 0.53"},
+		{"-o", "months", "--part-size", "1GB", "--where", "score > 0.53"},
 		{"-o", "june.tacozip", "--where", "score > 0.5 AND score < 0.53"},
 	} {
 		if r := chaski(t.Context(), slices.Concat([]string{"pack"}, args, []string{"data.tacozip"})...); r.code != 0 {

@@ -192,15 +192,12 @@ func TestPackFormsIntoStore(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"all.tacozip":  nil,
 		"folder":       nil,
-		"parts":        {"--part-count", "3"},
-		"by":           {"--part-by", "split"},
+		"parts":        {"--part-size", "40KB"},
 		"all.tortilla": nil,
-		"tortillas":    {"--form", "tortilla", "--part-count", "2"},
-		"mds":          {"--form", "mds", "--shard-size", "20KB"},
-		"wds":          {"--form", "wds", "--by-split", "--shard-size", "20KB"},
+		"tortillas":    {"--form", "tortilla", "--part-size", "40KB"},
 	} {
 		for _, command := range [][]string{{"pack", coast}, {"make", recipe}} {
-			if command[0] == "make" && (name == "tortillas" || testing.Short() && name != "mds") {
+			if command[0] == "make" && (name == "tortillas" || testing.Short() && name != "parts") {
 				continue
 			}
 			local, remote := filepath.Join(dir, command[0], name), "s3://bucket/"+command[0]+"/"+name
@@ -226,7 +223,7 @@ func TestPackFormsIntoStore(t *testing.T) {
 				t.Errorf("%s %s: objects %v, want %v", command[0], name, slices.Sorted(maps.Keys(got)),
 					slices.Sorted(maps.Keys(want)))
 			}
-			if name == "folder" || name == "parts" || name == "mds" {
+			if name == "folder" || name == "parts" {
 				args := append([]string{command[0], "-o", remote}, append(flags, command[1])...)
 				if r := chaski(t.Context(), args...); r.code == 0 || !strings.Contains(r.err, "exists") {
 					t.Errorf("%q again: exit %d: %s", args, r.code, r.err)
@@ -250,7 +247,7 @@ func TestPackFormsIntoStore(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d: %v", name, len(got), len(want), err)
 		}
 	}
-	for _, name := range []string{"folder", "parts/.tacocat", "parts/__TACOCAT__", "mds", "by/.tacocat"} {
+	for _, name := range []string{"folder", "parts/.tacocat", "parts/__TACOCAT__"} {
 		var verified, listed []string
 		for _, root := range []string{filepath.Join(dir, "pack"), "s3://bucket/pack"} {
 			r := chaski(t.Context(), "verify", root+"/"+name)

@@ -36,7 +36,7 @@ func TestPackOfTacos(t *testing.T) {
 	if r := chaski(t.Context(), "cat", stream+"::tile_00/s2/img.tif::0"); r.code != 0 || len(r.out) == 0 {
 		t.Error(r.err)
 	}
-	for _, args := range [][]string{{"--classes", "ref/label.tif=0-9", "--columns", "stats"}, {"--part-count", "2"}} {
+	for _, args := range [][]string{{"--classes", "ref/label.tif=0-9", "--columns", "stats"}, {"--part-size", "1"}} {
 		if r := chaski(t.Context(), append(append([]string{"pack", "-o", stream}, args...), coast)...); r.code != 2 {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
 		}

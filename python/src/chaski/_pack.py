@@ -28,8 +28,6 @@ def pack(
     columns: Sequence[str] = (),
     classes: Mapping[str, str] | None = None,
     part_size: str | None = None,
-    part_count: int | None = None,
-    part_by: str | None = None,
 ) -> taco.Dataset:
     """Writes a container: TACO 2, a TACO 0.2 or a Tortilla, and returns its dataset.
 
@@ -55,8 +53,6 @@ def pack(
         classes: values of the classes by the path of a raster below the samples, such as
             {"mask.tif": "0-9"}: its statistics are their shares. "" is samples that are files.
         part_size: write a folder of ZIPs with files of this size each, such as "4GB".
-        part_count: write a folder of this many ZIPs.
-        part_by: write a folder of a ZIP for each value of this metadata column, such as "split".
 
     Raises:
         SpecError: an argument has the wrong type or value.
@@ -65,7 +61,7 @@ def pack(
     listed = columns if isinstance(columns, str) else ",".join(columns)
     shares = [f"{path}={values}" if path else values for path, values in (classes or {}).items()]
     flags: dict[str, Any] = {"columns": listed or None, "classes": shares}
-    flags |= {"part_size": part_size, "part_count": part_count, "part_by": part_by}
+    flags["part_size"] = part_size
     with tempfile.TemporaryDirectory() as folder:
         table, about = f"{folder}/samples.parquet", f"{folder}/collection.json"
         if isinstance(collection, Mapping):
@@ -83,8 +79,6 @@ def make(
     *,
     form: str = "auto",
     part_size: str | None = None,
-    part_count: int | None = None,
-    part_by: str | None = None,
     stats: _Path | None = None,
     report: _Path | None = None,
     workers: int | None = None,
@@ -107,10 +101,8 @@ def make(
         recipe: a file of YAML or JSON, or its content: docs/make.md has the keys. Relative paths
             are relative to the file, and those of a dict to the working directory.
         output: the container to write, as for `pack`.
-        form: as `chaski make --form`: "zip", "folder", "taco3", "tortilla", "mds", "wds", ...
+        form: as `chaski make --form`: "zip", "folder", "taco3", "tortilla", ...
         part_size: write a folder of ZIPs with files of this size each, such as "4GB".
-        part_count: write a folder of this many ZIPs.
-        part_by: write a folder of a ZIP for each value of this metadata column, such as "split".
         stats: also write the statistics of all chips to this file, for `stats` of `load`.
         report: also write a page of HTML about the chips to this file.
         workers: chips that are made at a time; None is one a core. The bytes do not depend on it.
@@ -130,8 +122,7 @@ def make(
     if workers is not None:
         count("workers", workers)
     flags: dict[str, Any] = {"output": output, "form": form, "quiet": True, "resume": resume}
-    flags |= {"part_size": part_size, "part_count": part_count, "part_by": part_by}
-    flags |= {"stats": stats, "report": report, "workers": workers}
+    flags |= {"part_size": part_size, "stats": stats, "report": report, "workers": workers}
     ran = command("make", text, given=given, **flags)
     printed(ran, recipe="standard input: recipe")
     return taco.load(output)

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,9 +27,6 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	defer w.defaults(path)()
 	var err error
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
-		return nil, err
-	}
-	if err := w.enough(); err != nil {
 		return nil, err
 	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
@@ -117,10 +113,7 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 		return nil, err
 	}
 	fill := w.folder
-	switch {
-	case w.o.Form.Shards():
-		fill = w.shards
-	case w.o.Form == CozipFolder:
+	if w.o.Form == CozipFolder {
 		fill = w.namedFolder
 	}
 	if err = fill(ctx, folder.Path); err == nil {
@@ -150,19 +143,12 @@ func (w *writer) defaults(path string) func() {
 
 // remote writes the container to a store.
 func (w *writer) remote(ctx context.Context, path string, file func(context.Context, archiveFile) error) error {
-	switch {
-	case file != nil:
+	if file != nil {
 		size, err := w.planned(ctx)
 		if err != nil {
 			return err
 		}
 		return w.object(ctx, path, size, func(f archiveFile) error { return file(ctx, f) })
-	case w.o.Form.Shards():
-		return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
-			return w.shardsInto(ctx, func(string) error { return nil }, func(name string, pieces ...[]byte) error {
-				return w.shard(o, name, pieces)
-			})
-		})
 	}
 	put := func(ctx context.Context, o *objects, name string, l *loaded) error {
 		if l.r == nil {
@@ -187,26 +173,6 @@ func (w *writer) remote(ctx context.Context, path string, file func(context.Cont
 			return err
 		}
 		return w.folderTables(ctx, o.put)
-	})
-}
-
-// shard writes an object of several pieces. A large one, as most shards are, is not copied: it is written before the
-// next one is made.
-func (w *writer) shard(o *objects, name string, pieces [][]byte) error {
-	size := 0
-	for _, p := range pieces {
-		size += len(p)
-	}
-	if size <= wholeBytes {
-		return o.put(name, bytes.Join(pieces, nil))
-	}
-	return o.large(w, name, int64(size), func(f archiveFile) error {
-		for _, p := range pieces {
-			if _, err := f.Write(p); err != nil {
-				return err
-			}
-		}
-		return nil
 	})
 }
 

@@ -105,7 +105,7 @@ func newEdited(t *testing.T, form Form) (path string) {
 		Tacocat: filepath.Join(dir, "a", tacocatName)}[form]
 	to, o := path, Options{}
 	if form == Tacocat {
-		to, o.PartCount = filepath.Dir(path), 2
+		to, o.PartBytes = filepath.Dir(path), 1
 	}
 	set := numbered(0)
 	for _, at := range []*Tortilla{set.Samples, set.Samples.Samples[0].Children, set.Samples.Samples[1].Children} {

@@ -60,9 +60,6 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 			}
 		}
 	}
-	if err := w.enough(); err != nil {
-		return nil, err
-	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err
 	}

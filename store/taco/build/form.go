@@ -38,10 +38,6 @@ const (
 	Cozip
 	CozipFolder
 	CozipCatalog
-	// MDS is a folder of shards of MosaicML Streaming, and WebDataset one of tar files. They have no description: see
-	// Shards.
-	MDS
-	WebDataset
 )
 
 // Indexes reports whether a form is an index of ZIPs, which Consolidate writes.
@@ -52,11 +48,8 @@ func (f Form) Indexes() bool {
 // Named reports whether a form is a TACO 3, whose tables have names.
 func (f Form) Named() bool { return f == Cozip || f == CozipFolder }
 
-// Shards reports whether a form is a folder of shards, for other loaders.
-func (f Form) Shards() bool { return f == MDS || f == WebDataset }
-
 // Described reports whether a form has a description, COLLECTION.json.
-func (f Form) Described() bool { return f != TortillaFile && !f.Shards() }
+func (f Form) Described() bool { return f != TortillaFile }
 
 // old reports whether a form is a TACO 0.2.
 func (f Form) old() bool { return f == StreamingTaco || f == PlainTaco }

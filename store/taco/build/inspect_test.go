@@ -92,7 +92,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 	made, want := inspectable(t)
 	var first []byte
 	for i, form := range []build.Options{{Form: build.ZIP}, {Form: build.ZIP, Workers: 1},
-		{Form: build.ZIP, Workers: 9}, {Form: build.Folder}, {Form: build.ZIP, PartCount: 2}} {
+		{Form: build.ZIP, Workers: 9}, {Form: build.Folder}, {Form: build.ZIP, PartBytes: 1 << 20}} {
 		opener := &counter{opened: map[string]int{}}
 		form.Opener, form.Inspect = opener, sums
 		path := filepath.Join(t.TempDir(), "out")
@@ -100,11 +100,11 @@ func TestFilesAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, n := range opener.opened {
-			if n != 1 && form.PartCount == 0 {
+			if n != 1 && form.PartBytes == 0 {
 				t.Errorf("%d: %s was opened %d times", i, name, n)
 			}
 		}
-		if form.Form == build.ZIP && form.PartCount == 0 {
+		if form.Form == build.ZIP && form.PartBytes == 0 {
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -183,19 +183,13 @@ func TestNothingIsInspectedInVain(t *testing.T) {
 	m := &memory{objects: map[string]string{"s3://bucket/there/note": "n"}}
 	samples := []build.Sample{{ID: "a", Bytes: []byte("a")}, {ID: "b", Bytes: []byte("b")}}
 	for name, o := range map[string]build.Options{
-		"parts":           {Form: build.Folder, PartCount: 2},
-		"shards":          {Form: build.WebDataset},
-		"a Tortilla":      {Form: build.TortillaFile},
-		"parts in store":  {Form: build.Folder, PartBytes: 1, Store: m},
-		"shards in store": {Form: build.MDS, Store: m},
-		"too many parts":  {Form: build.Folder, PartCount: 3},
+		"parts":          {Form: build.Folder, PartBytes: 1},
+		"a Tortilla":     {Form: build.TortillaFile},
+		"parts in store": {Form: build.Folder, PartBytes: 1, Store: m},
 	} {
 		path := dir
-		switch {
-		case o.Store != nil:
+		if o.Store != nil {
 			path = "s3://bucket/there"
-		case o.PartCount == 3:
-			path += ".not"
 		}
 		o.Inspect = func(levels []build.Level) build.Inspection {
 			t.Errorf("%s: files are inspected", name)

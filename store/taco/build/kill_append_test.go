@@ -54,7 +54,7 @@ func TestKillsOfAppends(t *testing.T) {
 		first := numbered(0)
 		first.Samples.Samples = first.Samples.Samples[:1]
 		first.Samples.Samples[0].ID = "0"
-		if _, err := Create(t.Context(), first, dir, Options{PartCount: 1}); err != nil {
+		if _, err := Create(t.Context(), first, dir, Options{PartBytes: 1 << 40}); err != nil {
 			t.Fatal(err)
 		}
 		killWriter(t, rng, "TestKillsOfAppends", killedAppend+"="+dir)

@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -21,16 +20,10 @@ type Options struct {
 	// Workers is how many files are read at a time, and how many tables are written. The default is the number
 	// of processors, at least 4. The container does not depend on it.
 	Workers int
-	// PartBytes and PartCount divide the container into several ZIPs in a new folder, with an index of them
+	// PartBytes, if it is not 0, divides the container into several ZIPs in a new folder, with an index of them
 	// (Tacocat), or into several Tortillas, which have the name of the folder and a number: of at most PartBytes
-	// of files each, or with one sample of level 0 if that has more; or PartCount of them with as many samples
-	// each. PartBy divides it into a ZIP for each value of a column of level 0, of strings or integers, which has the
-	// value as its name. At most one of the three is set. Stream ignores them.
+	// of files each, or with one sample of level 0 if that has more. Stream ignores it.
 	PartBytes int64
-	PartCount int
-	PartBy    string
-	// Shards say how MDS shards and tar files are written. Other forms ignore them.
-	Shards Shards
 	// More returns further columns: for each level a table with a row for each of its samples, or nil. They replace
 	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
 	// written.
@@ -50,36 +43,7 @@ type Options struct {
 }
 
 // split reports whether the container is to be written in parts.
-func (o *Options) split() bool { return o.PartBytes > 0 || o.PartCount > 0 || o.PartBy != "" }
-
-// Shards say how MDS shards and tar files are written. The zero value selects the defaults.
-//
-// A file below a sample is a column of MDS shards, or a member of the tar, with the ids of its path joined by dots. The
-// columns of level 0 are columns of MDS, or the member "json". Columns of the levels below are left out.
-type Shards struct {
-	// Bytes is the largest size of a shard. Default ShardBytes. A shard is in memory until it is complete.
-	Bytes int64
-	// Level is the level of zstd, 1 to 22, for MDS shards; 0 is no compression.
-	Level int
-	// BySplit divides the samples by the column "split" into folders of shards.
-	BySplit bool
-	// Name is the file name of a sample that is itself a file. Default "image" for rasters, "file" otherwise.
-	Name string
-	// Array decodes a raster. Without it, rasters are written as the files they are.
-	Array func(ctx context.Context, o source.Opener, row *Row) (*Array, error) `json:"-"`
-}
-
-// ShardBytes is the default of Shards.Bytes; MosaicML Streaming has the same.
-const ShardBytes = 64 << 20
-
-// Array is a decoded raster: little-endian, in C order.
-type Array struct {
-	DType chunk.DType
-	Shape []int
-	Data  []byte
-	// Release ends the use of Data, and may be nil.
-	Release func()
-}
+func (o *Options) split() bool { return o.PartBytes > 0 }
 
 // Histogram is a raster with the histograms of the rasters at one path below the samples.
 type Histogram struct {

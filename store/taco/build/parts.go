@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -63,24 +64,19 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 }
 
 // part returns the writer of part i of the container called whole, its name, and what writes it.
-func (w *writer) part(ctx context.Context, groups []group, i int, whole string) (part *writer, name string,
+func (w *writer) part(ctx context.Context, groups [][]int, i int, whole string) (part *writer, name string,
 	write func(context.Context, archiveFile) error, err error) {
-	part = &writer{o: w.o, collection: w.collection, levels: picked(w.levels, groups[i].rows),
+	part = &writer{o: w.o, collection: w.collection, levels: picked(w.levels, groups[i]),
 		partitions: len(groups)}
 	part.files = part.copyFiles
 	name, write = partName(i), part.zip
-	ending := ".tacozip"
 	if w.o.Form == Cozip {
-		ending, write = ".zip", part.cozip
-		name = strings.TrimSuffix(name, ".tacozip") + ending
+		name, write = strings.TrimSuffix(name, ".tacozip")+".zip", part.cozip
 	}
-	switch {
-	case w.o.Form == TortillaFile:
+	if w.o.Form == TortillaFile {
 		name, write = tortillaPart(whole, i), part.tortilla
-	case groups[i].name != "":
-		name = groups[i].name + ending
 	}
-	if err = w.partOf(part, groups[i].rows); err != nil {
+	if err = w.partOf(part, groups[i]); err != nil {
 		return nil, "", nil, err
 	}
 	return part, name, write, part.measure(ctx)
@@ -135,52 +131,21 @@ func (w *writer) partOf(part *writer, tops []int) error {
 	return nil
 }
 
-// enough refuses more parts than samples.
-func (w *writer) enough() error {
-	if count := w.o.PartCount; count > 0 && count > len(w.levels[0].ids) {
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"has %d samples at the top, which cannot be divided into %d parts", len(w.levels[0].ids), count)
-	}
-	return nil
-}
-
-// cuts returns the samples of each part.
-func (w *writer) cuts(ctx context.Context) (groups []group, err error) {
-	if w.o.PartBy != "" {
-		if w.o.Form == TortillaFile {
-			return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"the parts of a Tortilla have numbers, not the values of a column")
-		}
-		return w.groups(ctx, w.o.PartBy)
-	}
-	n := len(w.levels[0].ids)
-	cut := func(from, to int) {
-		g := group{rows: make([]int, to-from)}
-		for i := range g.rows {
-			g.rows[i] = from + i
-		}
-		groups = append(groups, g)
-	}
-	if count := w.o.PartCount; count > 0 {
-		for i := range count {
-			cut(i*n/count, (i+1)*n/count)
-		}
-		return groups, nil
-	}
-	size, first := int64(0), 0
-	for row := range n {
+// cuts returns the samples of level 0 of each part.
+func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
+	size, part := int64(0), []int(nil)
+	for row := range w.levels[0].ids {
 		bytes, err := w.bytesOf(ctx, 0, row)
 		if err != nil {
 			return nil, err
 		}
 		if size > 0 && bytes > w.o.PartBytes-size {
-			cut(first, row)
-			first, size = row, 0
+			groups = append(groups, part)
+			part, size = nil, 0
 		}
-		size += bytes
+		part, size = append(part, row), size+bytes
 	}
-	cut(first, n)
-	return groups, nil
+	return append(groups, part), nil
 }
 
 // bytesOf returns the size of the files of a row and of all below it.
@@ -270,4 +235,35 @@ func (w *writer) indexOf(ctx context.Context, zips []string, path string) (index
 		return indexFiles{}, err
 	}
 	return index.encoded(ctx, Tacocat)
+}
+
+// picked returns rows of level 0 with all that is below them.
+func picked(levels []*level, rows []int) (out []*level) {
+	parents := make([]int32, len(rows))
+	for i := range parents {
+		parents[i] = int32(i)
+	}
+	for _, l := range levels {
+		p := &level{parents: parents, columns: l.columns.Take(slices.Clone(rows))}
+		out = append(out, p)
+		var below []int
+		var up []int32
+		for i, row := range rows {
+			p.ids, p.folders = append(p.ids, l.ids[row]), append(p.folders, l.folders[row])
+			p.content = append(p.content, l.content[row])
+			if l.first == nil {
+				continue
+			}
+			p.first = append(p.first, int32(len(below)))
+			for c := l.first[row]; c < l.first[row+1]; c++ {
+				below, up = append(below, int(c)), append(up, int32(i))
+			}
+		}
+		if l.first == nil {
+			break
+		}
+		p.first = append(p.first, int32(len(below)))
+		rows, parents = below, up
+	}
+	return out
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -44,8 +43,8 @@ func withoutZIP(files map[string]string) map[string]string {
 	return out
 }
 
-// TestParts: a container in parts has the files of the whole one, in as many ZIPs as asked for, or in ZIPs of at most
-// as many bytes.
+// TestParts: a container in parts has the files of the whole one, in ZIPs of at most as many
+// bytes as asked for.
 func TestParts(t *testing.T) {
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole.tacozip")
@@ -57,8 +56,7 @@ func TestParts(t *testing.T) {
 		o     build.Options
 		parts int
 	}{
-		"count": {build.Options{PartCount: 4}, 4},
-		"one":   {build.Options{PartCount: 1}, 1},
+		"one": {build.Options{PartBytes: 1000}, 1},
 		// Samples have 11, 21, … 91 bytes: 11+21+31, 41+51, 61, 71, 81, 91.
 		"size":  {build.Options{PartBytes: 100}, 6},
 		"small": {build.Options{PartBytes: 1}, 9},
@@ -86,80 +84,13 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: written over another: %v", name, err)
 		}
 	}
-	_, err := build.Create(t.Context(), tiles(1, 2), filepath.Join(dir, "x"), build.Options{PartCount: 3})
-	if err == nil {
-		t.Error("2 samples in 3 parts")
-	}
-}
-
-// TestPartsByColumn: a container has a ZIP for each value of a column, with the samples that have it, in their order.
-// Values that are not names of files are refused, and nothing is written.
-func TestPartsByColumn(t *testing.T) {
-	set := func(values ...string) *build.Taco {
-		s := tiles(1, len(values))
-		for i, v := range values {
-			s.Samples.Samples[i].Columns = tables.FromVectors([]string{"fold"},
-				[]*tables.Vector{tables.NewStrings([]string{v}, []bool{v == ""})})
-		}
-		return s
-	}
-	ids := func(path string) []string { // with the files below them
-		var names []string
-		for name := range filesOf(t, path) {
-			_, file, _ := strings.Cut(name, " ")
-			names = append(names, file)
-		}
-		slices.Sort(names)
-		return names
-	}
-	dir := t.TempDir()
-	values := []string{"val", "train", "val", "test", "train"}
-	out := filepath.Join(dir, "out")
-	if r, err := build.Create(t.Context(), set(values...), out, build.Options{PartBy: "fold"}); err != nil ||
-		r.Samples != 5 {
-		t.Fatalf("%+v %v", r, err)
-	}
-	whole := filepath.Join(dir, "whole.tacozip")
-	if _, err := build.Create(t.Context(), set(values...), whole, build.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string][]string{}
-	for _, file := range ids(whole) {
-		sample, _, _ := strings.Cut(file, "/")
-		i := slices.IndexFunc(tiles(1, 5).Samples.Samples, func(s build.Sample) bool { return s.ID == sample })
-		want[values[i]] = append(want[values[i]], file)
-	}
-	for value, files := range want {
-		if got := ids(filepath.Join(out, value+".tacozip")); !slices.Equal(got, files) {
-			t.Errorf("%s: %v, want %v", value, got, files)
-		}
-	}
-	if got := withoutZIP(filesOf(t, filepath.Join(out, ".tacocat"))); !reflect.DeepEqual(got,
-		withoutZIP(filesOf(t, whole))) {
-		t.Errorf("the index has %v", got)
-	}
-	for name, values := range map[string][]string{"a path": {"a", "../b"}, "null": {"a", ""}, "case": {"a", "A"},
-		"hidden": {"a", ".b"}, "long": {"a", strings.Repeat("b", 248)}} {
-		path := filepath.Join(dir, name)
-		if _, err := build.Create(t.Context(), set(values...), path, build.Options{PartBy: "fold"}); !errors.Is(err,
-			fault.Unsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := os.Lstat(path); err == nil {
-			t.Errorf("%s: something is written", name)
-		}
-	}
-	if _, err := build.Create(t.Context(), set("a"), filepath.Join(dir, "x"), build.Options{PartBy: "no"}); !errors.Is(
-		err, fault.NotFound) {
-		t.Errorf("no column: %v", err)
-	}
 }
 
 // TestAppend: samples that are appended are in every index of the folder, beside those that were there. What does not
 // fit is refused and leaves the folder as it was. What a killed run left is removed.
 func TestAppend(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "parts")
-	if _, err := build.Create(t.Context(), tiles(1, 3), dir, build.Options{PartCount: 2}); err != nil {
+	if _, err := build.Create(t.Context(), tiles(1, 3), dir, build.Options{PartBytes: 40}); err != nil {
 		t.Fatal(err)
 	}
 	zips := []string{filepath.Join(dir, "part0000.tacozip"), filepath.Join(dir, "part0001.tacozip")}
@@ -229,7 +160,7 @@ func TestAppend(t *testing.T) {
 // level 0 with their values. New samples must have these columns. The new rows have the values of the new ZIP.
 func TestAppendKeepsEdits(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "parts")
-	if _, err := build.Create(t.Context(), tiles(1, 3), dir, build.Options{PartCount: 2}); err != nil {
+	if _, err := build.Create(t.Context(), tiles(1, 3), dir, build.Options{PartBytes: 40}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, indexNames[1])
@@ -321,7 +252,7 @@ func TestFoldersByLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := build.Create(t.Context(), tiles(1, 2), parts, build.Options{PartCount: 2}); err != nil {
+	if _, err := build.Create(t.Context(), tiles(1, 2), parts, build.Options{PartBytes: 30}); err != nil {
 		t.Fatal(err)
 	}
 	for link, to := range map[string]string{"alias": parts, "link": filepath.Join(dir, "real", "below")} {
@@ -357,7 +288,7 @@ func TestFoldersByLinks(t *testing.T) {
 // the one that has the new ZIP. A journal that is a pipe is refused too, as reading it would wait.
 func TestAppendAndIndexExclude(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "parts")
-	if _, err := build.Create(t.Context(), tiles(1, 2), dir, build.Options{PartCount: 2}); err != nil {
+	if _, err := build.Create(t.Context(), tiles(1, 2), dir, build.Options{PartBytes: 30}); err != nil {
 		t.Fatal(err)
 	}
 	index := func() error {

@@ -95,7 +95,7 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 
 // copies reports whether StreamIn makes a ZIP first, and then a copy of it.
 func (o *Options) copies() bool {
-	return o.split() || o.Form.Older() || o.Form.Named() || o.Form.Shards()
+	return o.split() || o.Form.Older() || o.Form.Named()
 }
 
 // copyInto copies a ZIP into a container of another form, or in parts.

@@ -45,7 +45,7 @@ func Vacant(ctx context.Context, s Store, path string, o Options) error {
 // lastOf returns the name of the object that makes a folder a container, or "" if it has none.
 func lastOf(form Form, parts bool) string {
 	switch {
-	case parts && form == TortillaFile, form == WebDataset, form == MDS:
+	case parts && form == TortillaFile:
 		return ""
 	case parts:
 		return tacocatColl

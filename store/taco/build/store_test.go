@@ -186,12 +186,11 @@ var storeForms = map[string]struct {
 	"x.tacozip":   {build.Options{}, ""},
 	"x.taco3.zip": {build.Options{}, ""},
 	"x.taco3":     {build.Options{Form: build.CozipFolder}, "COLLECTION.json"},
-	"parts3":      {build.Options{Form: build.Cozip, PartCount: 2}, ".tacocat/COLLECTION.json"},
+	"parts3":      {build.Options{Form: build.Cozip, PartBytes: 1000}, ".tacocat/COLLECTION.json"},
 	"x.tortilla":  {build.Options{}, ""},
 	"folder":      {build.Options{Form: build.Folder}, "COLLECTION.json"},
-	"parts":       {build.Options{Form: build.Folder, PartCount: 2}, ".tacocat/COLLECTION.json"},
-	"mds":         {build.Options{Form: build.MDS}, ""},
-	"tortillas":   {build.Options{Form: build.TortillaFile, PartCount: 2}, ""},
+	"parts":       {build.Options{Form: build.Folder, PartBytes: 1000}, ".tacocat/COLLECTION.json"},
+	"tortillas":   {build.Options{Form: build.TortillaFile, PartBytes: 1000}, ""},
 }
 
 // large returns samples of which one file is copied in pieces.
@@ -368,34 +367,6 @@ func TestStoreKeepsComplete(t *testing.T) {
 	}
 }
 
-// TestStoreShards: large shards are written in pieces, and not sixteen of them are in memory at a time, which Put may
-// have. They have the bytes of local ones.
-func TestStoreShards(t *testing.T) {
-	set := tiles(1, 4)
-	for i := range set.Samples.Samples {
-		set.Samples.Samples[i].Children.Samples[0].Bytes = bytes.Repeat([]byte{byte(i)}, 5<<20)
-	}
-	for _, form := range []build.Form{build.MDS, build.WebDataset} {
-		m := &memory{objects: map[string]string{}}
-		o := build.Options{Form: form, Store: m, Shards: build.Shards{Bytes: 11 << 20}}
-		if _, err := build.Create(t.Context(), set, "s3://bucket/set", o); err != nil {
-			t.Fatal(err)
-		}
-		if m.largest > 4<<20 {
-			t.Errorf("%v: an object of %d bytes is written in one request", form, m.largest)
-		}
-		o.Store = nil
-		want := map[string]string{}
-		for file, b := range localFiles(t, "set", set, o) {
-			want["s3://bucket/set"+file] = b
-		}
-		if len(want) < 2 || !maps.Equal(m.objects, want) {
-			t.Errorf("%v: objects %v, want %v", form, slices.Sorted(maps.Keys(m.objects)),
-				slices.Sorted(maps.Keys(want)))
-		}
-	}
-}
-
 // together opens files once a second one is being opened, too.
 type together struct {
 	source.Files
@@ -449,7 +420,7 @@ func TestStoreOvertaken(t *testing.T) {
 	for name, most := range map[string]int{"folder": 120, "parts": 1} {
 		m := &memory{objects: map[string]string{}}
 		o := storeForms[name].o
-		o.PartCount *= 2
+		o.PartBytes *= 60
 		o.Store, o.Opener = m, &opener{m: m, dir: t.TempDir()}
 		o.Progress = func(done, _ int) {
 			if done == 10 {

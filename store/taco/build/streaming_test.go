@@ -227,7 +227,7 @@ func TestWhatAStreamingTacoRefuses(t *testing.T) {
 			"histograms of a streaming TACO"},
 		{file("a", tog(t, rng)), func(c *build.Collection, _ *build.Options) { c.Curators = nil },
 			"curators is missing"},
-		{file("a", tog(t, rng)), func(_ *build.Collection, o *build.Options) { o.PartCount = 1 }, "not in parts"},
+		{file("a", tog(t, rng)), func(_ *build.Collection, o *build.Options) { o.PartBytes = 1 }, "not in parts"},
 		{file("a", striped), nil, "but not a TOG"},
 	} {
 		set := &build.Taco{Samples: c.set, Collection: curated()}

@@ -115,7 +115,7 @@ func TestTortillas(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "set")
-	_, err := build.Create(t.Context(), tiles(1, 5), dir, build.Options{Form: build.TortillaFile, PartCount: 3})
+	_, err := build.Create(t.Context(), tiles(1, 5), dir, build.Options{Form: build.TortillaFile, PartBytes: 63})
 	if err != nil {
 		t.Fatal(err)
 	}

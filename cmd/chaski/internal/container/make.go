@@ -71,12 +71,10 @@ with a file for each. Level 0 has the columns chaski:source, chaski:window, spli
 stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats and chaski:index or
 rumi:header, a copy of their header, which the loader then does not read, and the bands' names, chaski:bands.
 
---form taco3, or an OUT that ends in .taco3.zip or .taco3, writes TACO 3 in place of TACO 2. With --part-size
-or --part-count, OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it of the ZIP
-without them. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all codecs
+--form taco3, or an OUT that ends in .taco3.zip or .taco3, writes TACO 3 in place of TACO 2. With --part-size,
+OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it of the ZIP without it. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all codecs
 must be tog, and collection have curators), with --form taco-plain a plain one, and one that ends in .tortilla
-a Tortilla. --form mds and wds (or --to) write a folder of shards for MosaicML Streaming or
-WebDataset, as 'chaski pack' does. Of these, too, the ZIP is made first, so that the disk needs room for both.
+a Tortilla. Of these, too, the ZIP is made first, so that the disk needs room for both.
 
 --report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
 why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
@@ -92,7 +90,7 @@ func NewMake(env console.Env) *cobra.Command {
 	var f makeFlags
 	cmd := &cobra.Command{
 		Use:   "make -o OUT [flags] RECIPE",
-		Short: "Cut chips by a recipe into a TACO 2 container, or into shards of MDS or WebDataset",
+		Short: "Cut chips by a recipe into a TACO 2 container",
 		Long:  makeHelp,
 		Example: `  chaski make -o chips.tacozip chips.yaml
   chaski make -o made/ --stats made.json chips.yaml
@@ -100,7 +98,6 @@ func NewMake(env console.Env) *cobra.Command {
   chaski make -o chips.tacozip --resume chips.yaml
   chaski make -o made-parts --part-size 4GB chips.yaml
   chaski make -o made.tortilla chips.yaml
-  chaski make -o made-mds --form mds --shard-size 32MiB chips.yaml
   chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },

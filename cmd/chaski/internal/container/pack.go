@@ -28,7 +28,6 @@ type packFlags struct {
 	workers               int
 	quiet                 bool
 	parts                 partFlags
-	shards                shardFlags
 	given                 *build.Collection // the description of append, instead of the source's
 	notes                 []string          // violations in the sources that can be read anyway
 	columns               columnFlags
@@ -84,11 +83,6 @@ of those in a directory, so that a reader opens the index alone (.tacocat is a f
 know, __TACOCAT__ the file of the specification), or one description of them all. The ZIPs must lie
 in its folder or below. An older index is replaced.
 
---form mds writes OUT as a folder of shards of MosaicML Streaming, and --form wds as one of tar files of
-WebDataset (shard-000000.tar, ...). Rasters are arrays of bands, rows and columns (ndarray, .npy) or, with
---rasters file, the files they are. The columns of the samples are columns of MDS, or a member .json. With
---by-split the shards of each value of the column split are in a folder of its name.
-
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. OUT may
 be in S3 (s3://), where it is written without a local copy, and one file also in other stores (gs://, az://),
 where it is written in the directory for temporary files (TMPDIR), and then uploaded.`
@@ -98,7 +92,7 @@ func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
 		Use:   "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
-		Short: "Write a container: TACO 2 or 3, an index of several, a TACO 0.2, a Tortilla, MDS or WebDataset",
+		Short: "Write a container: TACO 2 or 3, an index of several, a TACO 0.2 or a Tortilla",
 		Long:  packHelp,
 		Example: `  chaski pack -o masks.tacozip --collection about.json masks/
   chaski pack -o masks.tacozip --collection about.json --metadata years.csv masks/
@@ -111,9 +105,7 @@ func NewPack(env console.Env) *cobra.Command {
   chaski pack -o old.taco --form taco-plain --collection about.json all.tacozip
   chaski pack -o new.zip --form taco3 all.tacozip
   chaski pack -o parts/ --part-size 4GB all.tacozip
-  chaski pack -o parts/.tacocat parts/
-  chaski pack -o chips-mds --form mds all.tacozip
-  chaski pack -o chips-wds --form wds --rasters file --shard-size 100MB all.tacozip`,
+  chaski pack -o parts/.tacocat parts/`,
 		Args: console.AtLeastOne("DIR, TABLE or CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}
@@ -121,10 +113,9 @@ func NewPack(env console.Env) *cobra.Command {
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
 	fl.StringVar(&f.form, "form", "auto",
-		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, taco-plain, tacocat, tacocat-file, "+
-			"tacollection, mds or wds")
+		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, taco-plain, tacocat, tacocat-file "+
+			"or tacollection")
 	f.parts.add(fl, ", or of Tortillas")
-	f.shards.add(fl)
 	f.addShared(fl)
 	return cmd
 }
@@ -190,8 +181,7 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 
 // write writes the container.
 func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
-	if err := console.FirstError(f.parts.into(&o, f.out), f.shards.into(&o.Shards, o.Form),
-		f.columns.check(&o)); err != nil {
+	if err := console.FirstError(f.parts.into(&o, f.out), f.columns.check(&o)); err != nil {
 		return nil, err
 	}
 	if err := f.columns.old(&o); err != nil {
@@ -269,7 +259,7 @@ func (f *packFlags) export(
 		return nil, err
 	}
 	if f.collection != "" && !o.Form.Described() {
-		return nil, console.Usagef("--collection is for containers with a description: a Tortilla and shards have none")
+		return nil, console.Usagef("--collection is for containers with a description: a Tortilla has none")
 	}
 	if len(rows) < len(visible) {
 		if err := collection.SubsetOf(time.Now()); err != nil {

@@ -21,11 +21,11 @@ import (
 var packForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder,
 	"tortilla": build.TortillaFile, "taco": build.StreamingTaco, "taco-plain": build.PlainTaco,
 	"tacocat": build.Tacocat, "tacocat-file": build.TacocatFile,
-	"tacollection": build.Tacollection, "taco3": build.Cozip, "mds": build.MDS, "wds": build.WebDataset}
+	"tacollection": build.Tacollection, "taco3": build.Cozip}
 
 // packFormNames are the keys of packForms in the order of the help.
 var packFormNames = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain",
-	"tacocat", "tacocat-file", "tacollection", "mds", "wds"}
+	"tacocat", "tacocat-file", "tacollection"}
 
 // formOf returns the form of a container at out. Of TACO 3, the name of OUT says whether it is a ZIP, a folder or an
 // index.

@@ -14,53 +14,35 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// partFlags has the flags that divide a container into parts.
+// partFlags has the flag that divides a container into parts.
 type partFlags struct {
-	size  string
-	count int
-	by    string
+	size string
 }
 
-// add adds the flags. more is what else parts may be, beside ZIPs.
+// add adds the flag. more is what else parts may be, beside ZIPs.
 func (f *partFlags) add(fl *pflag.FlagSet, more string) {
 	flags.NonEmptyVar(fl, &f.size, "part-size",
 		"write a folder OUT of ZIPs with files of `SIZE` each, such as 4GB, and an index"+more)
-	flags.PositiveVar(fl, &f.count, "part-count", "write a folder OUT of this many ZIPs and an index"+more)
-	flags.NonEmptyVar(fl, &f.by, "part-by",
-		"write a folder OUT of a ZIP for each value of a metadata `COLUMN`, such as split, and an index")
 }
 
-// into checks the flags, and sets the parts of a container at out whose form is set.
+// into checks the flag, and sets the parts of a container at out whose form is set.
 func (f *partFlags) into(o *build.Options, out string) (err error) {
-	given := 0
-	for _, is := range []bool{f.size != "", f.count > 0, f.by != ""} {
-		if is {
-			given++
-		}
-	}
 	switch {
-	case given == 0:
+	case f.size == "":
 		return nil
-	case given > 1:
-		return console.Usagef("--part-size, --part-count and --part-by exclude each other")
-	case f.by != "" && o.Form == build.TortillaFile:
-		return console.Usagef("--part-by is for ZIPs: the parts of a Tortilla have numbers")
 	case build.FormOf(out) != build.Folder ||
 		o.Form != build.Folder && o.Form != build.TortillaFile && o.Form != build.Cozip:
 		return console.Usagef("-o is %q: for parts it must be the name of a folder, without an extension such as "+
 			".tacozip, and --form must be auto, folder, taco3 or tortilla", out)
-	case f.size != "":
-		o.PartBytes, err = parseSize("part-size", f.size)
 	}
-	o.PartCount, o.PartBy = f.count, f.by
+	o.PartBytes, err = parseSize("part-size", f.size)
 	return err
 }
 
 // MadeFlags has the flags for the form of a container that is made by a recipe.
 type MadeFlags struct {
-	form   string
-	parts  partFlags
-	shards shardFlags
+	form  string
+	parts partFlags
 }
 
 // Add adds the flags. of is what their help begins with. --to is --form: 'chaski convert' says it so.
@@ -71,10 +53,9 @@ func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.form, "form", "auto", of+"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, "+
-		"taco-plain, mds or wds")
+	fl.StringVar(&f.form, "form", "auto", of+
+		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco or taco-plain")
 	f.parts.add(fl, "")
-	f.shards.add(fl)
 }
 
 // Output checks the flags, and returns the options of a container at out.
@@ -84,7 +65,7 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	}
 	o.Form = packForms[f.form]
 	if o.Form.Older() && f.parts != (partFlags{}) {
-		return o, console.Usagef("--part-size, --part-count and --part-by are for ZIPs: --form is %s", f.form)
+		return o, console.Usagef("--part-size is for ZIPs: --form is %s", f.form)
 	}
 	form, err := formOf(f.form, out, f.parts)
 	if err != nil {
@@ -94,8 +75,8 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 		o.Form = form // or the folder
 	}
 	b := build.Options{Form: form}
-	err = console.FirstError(f.parts.into(&b, out), f.shards.into(&o.Shards, b.Form))
-	o.PartBytes, o.PartCount, o.PartBy = b.PartBytes, b.PartCount, b.PartBy
+	err = f.parts.into(&b, out)
+	o.PartBytes = b.PartBytes
 	return o, err
 }
 
@@ -109,7 +90,7 @@ func (f *MadeFlags) Stored(ctx context.Context, out string, o recipe.Output,
 }
 
 // madeForms are the values of --form for recipes, a part of packForms.
-var madeForms = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain", "mds", "wds"}
+var madeForms = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain"}
 
 // sizeUnits are the units of sizes, longer names first.
 var sizeUnits = []struct {

@@ -31,8 +31,7 @@ func newMerge(env console.Env) *cobra.Command {
 'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
 an error, and nothing is written. The exit code is that of the kind's command.
 
-For make, --output is the container in the form that its name, --form, --part-size, --part-count or
---part-by say, as with 'chaski make', also in an object store. --stats also writes the statistics of its
+For make, --output is the container in the form that its name, --form or --part-size say, as with 'chaski make', also in an object store. --stats also writes the statistics of its
 chips. The source of the recipe is opened for its columns.`,
 		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
@@ -127,4 +126,4 @@ func (f *mergeFlags) output(j *job.Job) (recipe.Output, error) {
 }
 
 // ofMake are the flags that only the kind make has.
-var ofMake = []string{"stats", "form", "part-size", "part-count", "part-by"}
+var ofMake = []string{"stats", "form", "part-size"}

@@ -106,7 +106,8 @@ func (k *column) documents(n int, nulls []bool) *tables.Vector {
 		case document:
 			out[row] = string(v)
 		case string:
-			out[row] = quoted(v)
+			b, _ := json.Marshal(v) // strings always marshal
+			out[row] = string(b)
 		case float64:
 			out[row] = strconv.FormatFloat(v, 'g', -1, 64)
 		default:
