@@ -392,7 +392,10 @@ def test_resume_at_every_step(chips):
             with chaski.load(folder, **options) as other:
                 other.load_state_dict(json.loads(json.dumps(state)))
                 rest = [b for _ in range(2 - epoch) for b in other]
-            rows, left = ([(b.epoch, b.step, *(b[k].tobytes() for k in b)) for b in part] for part in (rest, whole[stop:]))
+            rows, left = (
+                [(b.epoch, b.step, *(b[k].tobytes() for k in b)) for b in part]
+                for part in (rest, whole[stop:])
+            )
             assert rows == left
     with chaski.load(folder, **{**options, "batch_size": 6}) as other:
         with pytest.raises(chaski.StateError, match="(?m)run: batch_size is 6, in the state 5$"):
