@@ -2,10 +2,33 @@ package catalog
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // Share returns a context in which Open lists each directory or glob once. It is for the datasets of one run, opened
 // with one opener: a mixture may name a directory many times.
 func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
+
+// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path without characters of a
+// pattern, or of a file that is there, is returned as it is.
+func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
+	remote := source.IsRemote(pattern)
+	if _, err := os.Lstat(pattern); remote && !listing.RemoteGlob(pattern) || !remote && (err == nil || !listing.IsGlob(pattern)) {
+		return []string{pattern}, nil
+	}
+	err = listing.Stream(ctx, pattern, o, func(l *listing.Listing, name string, _ int64, _ string) error {
+		if source.IsRemote(l.Base) {
+			paths = append(paths, listing.Resolve(l.Base, name))
+		} else {
+			paths = append(paths, filepath.Join(l.Base, filepath.FromSlash(name)))
+		}
+		return nil
+	})
+	slices.Sort(paths)
+	return paths, err
+}

@@ -93,13 +93,13 @@ Exit codes:
   chaski serve --root chips`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          console.Verb,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version, _ := cmd.Flags().GetBool("version"); version {
 				_, err := fmt.Fprintln(env.Out, cmd.Name(), env.Version)
 				return err
 			}
-			return console.Usagef("the command is missing")
+			return cmd.Help()
 		},
 	}
 	// cobra's own flag of this name prints through a template: see package markup for what linking one costs.
@@ -138,8 +138,8 @@ Exit codes:
 // exist.
 func topic(help *cobra.Command, args []string) error {
 	cmd, rest, err := help.Root().Find(args)
-	if err == nil && len(rest) > 0 {
-		err = console.Usagef("unknown command %q for %q", rest[0], cmd.CommandPath())
+	if err != nil {
+		return err
 	}
-	return err
+	return console.Verb(cmd, rest)
 }

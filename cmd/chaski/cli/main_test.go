@@ -295,7 +295,6 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 	chip := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for _, args := range [][]string{
-		{},
 		{"nothing"},
 		{"help", "nothing"},
 		{"help", "bench", "nothing"},

@@ -104,7 +104,7 @@ class LimitError(Error, kind="limit"):
     """Reading would pass a bound on memory, size or count."""
 
 
-class NotFoundError(Error, kind="not found"):
+class NotFoundError(Error, FileNotFoundError, kind="not found"):
     """A named thing (file, sample, column, band) does not exist."""
 
 

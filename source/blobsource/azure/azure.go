@@ -18,6 +18,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/azureblob"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
@@ -47,6 +48,9 @@ type driver struct {
 // Bucket implements blobsource.Driver.
 func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
 	client, err := d.client(name)
+	if fault.KindOf(err) != 0 {
+		return nil, err
+	}
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
@@ -81,6 +85,10 @@ func (d *driver) client(name string) (*container.Client, error) {
 	}
 	if c != "" && !d.o.Anonymous {
 		return container.NewClientFromConnectionString(c, name, o)
+	}
+	if su.AccountName == "" {
+		return nil, fault.New(fault.Unsupported, "account", fault.NoOffset, "it names no account, and "+
+			"AZURE_STORAGE_ACCOUNT is not set")
 	}
 	service, err := azureblob.NewServiceURL(su)
 	if err != nil {

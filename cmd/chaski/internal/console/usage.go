@@ -28,7 +28,15 @@ func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // FlagError is the cobra.FlagErrorFunc of all commands. It names a malformed value and its rule as the checks of this
 // package do.
-func FlagError(_ *cobra.Command, err error) error {
+func FlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		names := &cobra.Command{} // cobra compares names of commands only
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			names.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
+		})
+		return Usagef("%w%s", err, similar(names, "--"+unknown.GetSpecifiedName()))
+	}
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {
 		return WrongUsage(err)
@@ -50,6 +58,26 @@ func FlagError(_ *cobra.Command, err error) error {
 		return Usagef("--%s is %q: it must be %s of at most 64 bits", name, value, rule)
 	}
 	return Usagef("--%s is %q: it must be %s", name, value, rule)
+}
+
+// Verb refuses the arguments of a command that only has commands below it.
+func Verb(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), similar(cmd, args[0]))
+	}
+	return nil
+}
+
+// similar returns a question about the commands below cmd whose names are near to a name that does not exist, such as
+// ": did you mean info?", or "".
+func similar(cmd *cobra.Command, name string) string {
+	if cmd.SuggestionsMinimumDistance == 0 {
+		cmd.SuggestionsMinimumDistance = 2 // as cobra does
+	}
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return fmt.Sprintf(": did you mean %s?", orList(near))
+	}
+	return ""
 }
 
 // UsageUnlessFault marks err as a mistake in the command line if nothing else explains it: every

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -43,11 +44,13 @@ func NewInfo(env console.Env) *cobra.Command {
   array            schema and fragments of a TileDB array; with --timestamp, the fragments open at that time
   Zarr             shape, chunks, shards, codecs and georeferencing of an array, or of the arrays of a group
 
-A PATH may be remote, or a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE.zip/MEMBER.
+A PATH may be remote, a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE.zip/MEMBER, or a pattern in
+quotes, such as "chips/*.tif".
 
 --json prints one line of JSON for each path.`,
 		Example: `  chaski info chip.tif
-  chaski info --json chip.tif chips/`,
+  chaski info --json chip.tif chips/
+  chaski info "chips/*.tif"`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &stamp, asJSON) },
 	}
@@ -59,12 +62,19 @@ A PATH may be remote, or a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE
 func info(ctx context.Context, env console.Env, paths []string, at *flags.Timestamp, asJSON bool) error {
 	files := open.NewOpener(true)
 	defer files.Close()
-	for i, p := range paths {
-		if i > 0 && !asJSON {
-			fmt.Fprintln(env.Out)
-		}
-		if err := infoOf(ctx, env, files, p, at, asJSON); err != nil {
+	shown := 0
+	for _, pattern := range paths {
+		matches, err := catalog.Glob(ctx, files, pattern)
+		if err != nil {
 			return err
+		}
+		for _, p := range matches {
+			if shown++; shown > 1 && !asJSON {
+				fmt.Fprintln(env.Out)
+			}
+			if err := infoOf(ctx, env, files, p, at, asJSON); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ the same bytes. 'job local' does all that is left on this machine.`,
   chaski job local job/
   chaski job status job/
   chaski job merge -o pooled.json job/`,
-		Args: cobra.NoArgs,
+		Args: console.Verb,
 		RunE: func(*cobra.Command, []string) error {
 			return console.Usagef("the verb is missing: plan, run, local, status or merge")
 		},

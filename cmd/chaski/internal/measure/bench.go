@@ -25,7 +25,7 @@ rounds. Files are read through the cache of the operating system, so that they c
 warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
 		Example: `  chaski bench decode --rounds 3 --seconds 0.2 chip.tif
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
-		Args: cobra.NoArgs,
+		Args: console.Verb,
 		RunE: func(*cobra.Command, []string) error {
 			return console.Usagef("the verb is missing: decode, frames, load or stream")
 		},
