@@ -60,6 +60,8 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--field is "a=b.tif": a catalog of pairs needs NAME=PATTERN with {id} in the pattern`,
 			[]string{"index", "--field", "a=b.tif", "x"}},
 		{"--skip-bad needs --format parquet", []string{"index", "--skip-bad", "x.tif"}},
+		{"-o x.csv: a catalog is a Parquet file", []string{"index", "-o", "x.csv", "."}},
+		{". is a directory: a catalog of it needs -o NAME.parquet", []string{"index", "."}},
 		{"FOLDER and at least one DIR, TABLE or CONTAINER are needed", []string{"append", "x"}},
 		{`KIND is "x": it must be one of convert, index, make, pairs, stats, verify, weights`,
 			[]string{"job", "plan", "x", "-o", "y", "z"}},
