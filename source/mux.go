@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -59,12 +60,17 @@ func Name(uri string) string {
 	return uri[strings.LastIndexByte(uri, '/')+1:]
 }
 
-// LocalPath returns the path in a file:// URI. Other strings are returned as they are.
+// LocalPath returns the path in a file:// URI, whose escapes (%20) it undoes: Python's Path.as_uri writes them. A path
+// with a "%" that begins no escape is taken as it is. Other strings are returned as they are.
 func LocalPath(uri string) string {
-	if Scheme(uri) == "file" {
-		return uri[len("file://"):]
+	if Scheme(uri) != "file" {
+		return uri
 	}
-	return uri
+	path := strings.TrimPrefix(uri[len("file://"):], "localhost")
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
 }
 
 // Mux opens each URI with the opener of its scheme.

@@ -185,10 +185,8 @@ func VSI(uri string) string {
 	}
 	s, rest, _ := strings.Cut(uri, "://")
 	switch plainScheme(uri) {
-	case "":
-		return uri
-	case "file":
-		return rest
+	case "", "file":
+		return LocalPath(uri)
 	case "http", "https":
 		return "/vsicurl/" + uri
 	}
@@ -285,8 +283,11 @@ func parseSubfile(rest string) (p part, ok bool) {
 	if two {
 		p.size, err2 = strconv.ParseInt(size, 10, 64)
 	}
-	numbers := err1 == nil && err2 == nil && p.off >= 0
-	return p, numbers && (p.size >= 0 || !two)
+	numbers := err1 == nil && err2 == nil && p.off >= 0 && (p.size >= 0 || !two)
+	if p.size == 0 { // as GDAL has it
+		p.size = untilEnd
+	}
+	return p, numbers
 }
 
 // maxParts limits how deep the names of parts nest.

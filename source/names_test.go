@@ -50,7 +50,9 @@ func TestResolve(t *testing.T) {
 
 		{"/vsisubfile/7_10,a.tif", "/vsisubfile/7_10,a.tif", "vsisubfile"},
 		{"/vsisubfile/7,/vsis3/b/a.tif", "/vsisubfile/7,s3://b/a.tif", "vsisubfile"},
+		{"/vsisubfile/7_0,a.tif", "/vsisubfile/7,a.tif", "vsisubfile"},
 		{"/vsisubfile/7_10,file:///d/a,b.tif", "/vsisubfile/7_10,/d/a,b.tif", "vsisubfile"},
+		{"/vsisubfile/7_10,file:///d/a%20b.tif", "/vsisubfile/7_10,/d/a b.tif", "vsisubfile"},
 		{"/vsizip/a.zip/b/c.tif", "/vsizip/{a.zip}/b/c.tif", "vsizip"},
 		{"/vsizip//d/a.ZIP/b.zip/c.tif", "/vsizip/{/d/a.ZIP}/b.zip/c.tif", "vsizip"},
 		{"/vsizip/a.zip", "/vsizip/{a.zip}", "vsizip"},
@@ -138,6 +140,8 @@ func TestVSI(t *testing.T) {
 		"a.tif":                        "a.tif",
 		"/d/a.tif":                     "/d/a.tif",
 		"file:///d/a.tif":              "/d/a.tif",
+		"file:///d/a%20b%25.tif":       "/d/a b%.tif",
+		"file://localhost/d/50%.tif":   "/d/50%.tif",
 		"http://h/a.tif":               "/vsicurl/http://h/a.tif",
 		"https://h/a.tif":              "/vsicurl/https://h/a.tif",
 		"s3://b/a.tif":                 "/vsis3/b/a.tif",

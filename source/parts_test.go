@@ -104,6 +104,7 @@ func TestParts(t *testing.T) {
 		"/vsizip/{/vsizip/DIR/o.zip/in.zip}/c.txt":                "inmost",
 		"/vsisubfile/2_3,DIR/plain.bin":                           "234",
 		"/vsisubfile/8,DIR/plain.bin":                             "89",
+		"/vsisubfile/8_0,DIR/plain.bin":                           "89",
 		"/vsisubfile/10_0,DIR/plain.bin":                          "",
 		"/vsisubfile/1_2,/vsizip/DIR/o.zip/d/a.txt":               "el",
 		"/vsisubfile/1_2,/vsisubfile/2_5,DIR/plain.bin":           "34",

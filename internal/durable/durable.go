@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,16 +103,12 @@ func CreateFile(name string, write func(*os.File) error) error {
 }
 
 // create creates and locks a file under a temporary name for name. Where there are no locks, the file's age alone keeps
-// others from removing it: see staleAge. Its error names name: nobody knows the other one.
+// others from removing it: see staleAge.
 func create(name string) (f *os.File, locked bool, err error) {
 	for range attempts {
 		f, err = os.OpenFile(temporary(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-		var failed *fs.PathError
-		if errors.As(err, &failed) {
-			failed.Path = name
-		}
 		if err != nil {
-			return nil, false, err
+			return nil, false, about(name, err)
 		}
 		beforeLock(f.Name())
 		err = lockOpen(f)
@@ -125,6 +122,19 @@ func create(name string) (f *os.File, locked bool, err error) {
 		_ = f.Close()
 	}
 	return nil, false, &fs.PathError{Op: "create", Path: name, Err: ErrLocked}
+}
+
+// about returns an error of creating a temporary file or folder for name as one about name, which the user knows, and
+// about the folder of name if that is missing.
+func about(name string, err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		failed.Path = name
+		if errors.Is(failed.Err, fs.ErrNotExist) {
+			failed.Err = fmt.Errorf("the folder %q: %w", parent(name), failed.Err)
+		}
+	}
+	return err
 }
 
 // attempts bounds how often a temporary name is made anew because another run took it for a leftover. Each run looks
@@ -332,7 +342,7 @@ func NewFolder(name string) (*Folder, error) {
 	for range attempts {
 		path := temporary(name)
 		if err := os.Mkdir(path, 0o777); err != nil {
-			return nil, err
+			return nil, about(name, err)
 		}
 		beforeLock(path)
 		lock, err := lockFolder(path)

@@ -114,7 +114,7 @@ func record(t *testing.T, after func(d *disk)) *disk {
 // one.
 func TestTheErrorNamesTheFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "missing", "x.txt")
-	want := "open " + name + ": no such file or directory"
+	want := fmt.Sprintf("open %s: the folder %q: no such file or directory", name, filepath.Dir(name))
 	if err := WriteFile(name, content("x")); err == nil || err.Error() != want {
 		t.Errorf("WriteFile: %v, want %s", err, want)
 	}

@@ -34,7 +34,7 @@ var starts = []struct{ prefix, name string }{
 	{"PAR1", "a Parquet file"},
 	{"ARROW1", "an Arrow file"},
 	{"\x93NUMPY", "a NumPy array"},
-	{"PK\x03\x04", "a zip archive"},
+	{"PK\x03\x04", ZIP},
 	{"\x1f\x8b", "a gzip file"},
 	{"\x28\xb5\x2f\xfd", "a zstd file"},
 	{"BZh", "a bzip2 file"},
@@ -42,8 +42,11 @@ var starts = []struct{ prefix, name string }{
 	{"%PDF", "a PDF file"},
 }
 
-// HTML is the name of a page, which a server may send in place of a file.
-const HTML = "an HTML page"
+// HTML is the name of a page, which a server may send in place of a file, and ZIP of an archive.
+const (
+	HTML = "an HTML page"
+	ZIP  = "a zip archive"
+)
 
 // OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown
 // files and for rasters that chaski reads.
@@ -78,7 +81,7 @@ var ends = map[string]string{
 	".j2k": "a JPEG 2000 image", ".webp": "a WebP image", ".gif": "a GIF image",
 	".bmp": "a BMP image", ".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file",
 	".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
-	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": "a zip archive", ".tar": "a tar archive",
+	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
 	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
 }

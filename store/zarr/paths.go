@@ -25,7 +25,7 @@ func Join(uri, name string) string {
 	if name == "" {
 		return uri
 	}
-	if s := source.Scheme(uri); s == "http" || s == "https" {
+	if s := source.Scheme(uri); s == "http" || s == "https" || s == "file" {
 		parts := strings.Split(name, "/")
 		for i, p := range parts {
 			parts[i] = url.PathEscape(p)

@@ -210,8 +210,11 @@ func NotRead(name string) error {
 		return fault.New(fault.Unsupported, "header", 0,
 			"it is %s: a server may send one in place of a file, such as about a login", name)
 	}
-	return fault.New(fault.Unsupported, "header", 0,
-		"%s is not read as a raster: TIFF (GeoTIFF, COG, TOG) and rumi are", name)
+	rule := "TIFF (GeoTIFF, COG, TOG) and rumi are"
+	if name == magic.ZIP {
+		rule = "name its member, as in /vsizip/{FILE.zip}/MEMBER or, in a container, FILE::SAMPLE/PATH"
+	}
+	return fault.New(fault.Unsupported, "header", 0, "%s is not read as a raster: %s", name, rule)
 }
 
 func (f *File) first(off uint64) (uint64, error) {

@@ -144,7 +144,7 @@ func TestContainerCommands(t *testing.T) {
 		{"cat --b sentinel2msi[B03,B01] " + stream + "::roi_1/t0/t0-img", 0, `"shape":[2,128,128]`, ""},
 		{"cat --b nosensor[B03] " + stream + "::roi_1/t0/t0-img", 2, "", "no sensor"},
 		{"cat --b sentinel2msi[B99] " + stream + "::roi_1/t0/t0-img", 1, "", `no band "B99"`},
-		{"cat --b B02 " + zip, 1, "", "a zip archive is not read as a raster"},
+		{"cat --b B02 " + zip, 1, "", "a zip archive is not read as a raster: name its member"},
 		{"info " + stream, 0, "chunks         104", ""},
 		{"info " + stream + "::roi_1/t0/t0-img::15", 0, "1 × 64 × 64 uint16", ""},
 		{"info " + zip + "::roi_qs1/image", 0, "4 × 64 × 64", ""},

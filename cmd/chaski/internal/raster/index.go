@@ -88,6 +88,8 @@ without a file are counted on standard error.`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !cmd.Flags().Changed("format") && (len(f.fields) > 0 || catalog.IsParquet(f.out)) {
 				f.format = "parquet"
+			} else if !cmd.Flags().Changed("format") && catalog.IsTable(f.out) {
+				return console.Usagef("-o %s: a catalog is a Parquet file, whose name ends in .parquet", f.out)
 			}
 			return f.run(cmd.Context(), env, paths)
 		},
@@ -147,6 +149,12 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 	files := open.NewOpener(true)
 	defer files.Close()
 	if f.format == "hex" {
+		for _, path := range paths {
+			if st, err := os.Stat(source.LocalPath(path)); err == nil && st.IsDir() {
+				return console.Usagef("%s is a directory: a catalog of it needs -o NAME.parquet or --format parquet",
+					path)
+			}
+		}
 		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, files, paths) })
 	}
 	if f.out == "-" || f.out == "" {

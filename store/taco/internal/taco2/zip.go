@@ -55,7 +55,8 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 		return bad(int64(len(b)), "ends inside the %d bytes of the header", zipDataAt)
 	case string(b[30:HeaderAt]) != HeaderName || le16(b, 26) != uint16(len(HeaderName)):
 		return nil, span{}, fault.New(fault.Unsupported, HeaderName, 30,
-			"the first entry has another name: this ZIP is not a TACO container")
+			"the first entry has another name: this ZIP is not a TACO container; "+
+				"its members are called /vsizip/{FILE.zip}/MEMBER")
 	case le16(b, 28) != 0:
 		return bad(28, "it has an extra field of %d bytes", le16(b, 28))
 	case le16(b, 8) != 0:

@@ -336,7 +336,7 @@ func (c *Container) verifyListing(ctx context.Context, named map[string]bool) er
 
 // walk calls each for every file below a local directory, with its path there.
 func walk(ctx context.Context, dir string, each func(path string) error) error {
-	dir = strings.TrimPrefix(dir, "file://")
+	dir = source.LocalPath(dir)
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return cmp.Or(err, ctx.Err())
