@@ -94,6 +94,8 @@ def test_colours_by_name_and_masks(chips):
             f.write(mask)
     for bands, red in (
         (["B02", "B03", "B04"], [True, False, False]),
+        ([0, 1, 2], [True, False, False]),
+        (None, [True, False, False]),
         (["B08", "B03"], [False] * 3),
     ):
         fields = {

@@ -138,7 +138,7 @@ class Batch(Members):
     bad: tuple[BadRow, ...] = ()
     dtypes: Mapping[str, str] = {}
     axes: Mapping[str, tuple[str, ...]] = {}
-    _bands: Mapping[str, Sequence[str]] = {}  # names of the bands that the spec picks by name
+    _bands: Mapping[str, Sequence[str]] = {}  # names of bands, where they are known
 
     @property
     def rows(self) -> int:

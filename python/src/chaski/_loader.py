@@ -491,7 +491,7 @@ class Loader:
             )
 
     def _yielded(self, batch: Batch) -> None:
-        batch._bands = {f["name"]: f.get("band_names", ()) for f in self.spec["fields"]}
+        batch._bands = {f.name: f.bands for f in self.fields}
         self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
 
