@@ -93,8 +93,8 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 	fl.BoolVar(&f.histogram, "histogram", false, "draw the histograms of all bands")
 	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
 	fl.StringVar(&f.b, "b", "",
-		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, "+
-			"or the first)")
+		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or "+
+			"the first)")
 	fl.IntVar(&f.size, "size", 512, "longest side of a picture, in pixels (default of a report: 192)")
 	fl.IntVar(&f.columns, "columns", 0, "pictures in a row (default: about as many as rows)")
 	fl.StringVar(&f.palette, "palette", "auto", "draw one band with a colour for each value: auto, never or always")
