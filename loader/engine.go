@@ -61,6 +61,8 @@ type FieldInfo struct {
 	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
 	Shape []int64     `json:"shape"` // lengths of Axes
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
+	// Bands are the names of the bands of a raster, if the spec or the first file has them.
+	Bands []string `json:"bands,omitempty"`
 }
 
 // Open opens the spec's dataset and compiles its fields. Errors about files are fault errors;
@@ -571,10 +573,10 @@ func (e *Engine) describe(one *layout) {
 		field, plan := e.rasters[i], one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
 			Shape: pixels.Int64s(plan.Shape),
-			Axes:  plan.Axes}
+			Axes:  plan.Axes, Bands: field.Shown}
 		e.infos = append(e.infos, info)
 		if field.Validity != "" {
-			info.Name, info.Kind, info.DType = field.Validity, "mask", chunk.Uint8
+			info.Name, info.Kind, info.DType, info.Bands = field.Validity, "mask", chunk.Uint8, nil
 			e.infos = append(e.infos, info)
 		}
 	}, func(i int) {

@@ -21,8 +21,8 @@ import (
 const forecastBlocks = 16
 
 // Forecast returns the cost of an epoch. It uses headers, tables and the order alone, and reads no pixel. It
-// reads the headers that the catalog lacks as a run would, but does not count them. Invalid options are errors
-// without a kind.
+// reads the headers that the catalog lacks as a run would, but does not count them. A sample on which a run would end
+// gives the error of the run. Invalid options are errors without a kind.
 func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error) {
 	o.World = cmp.Or(o.World, 1)
 	o.Prefetch = cmp.Or(o.Prefetch, DefaultPrefetch)
@@ -224,6 +224,9 @@ func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
 		row := &s.rows[i]
 		if row.Position < 0 {
 			continue
+		}
+		if row.Err != nil && p.engine.spec.BadSamples == spec.BadError { // a run would end here
+			return p.engine.atSample(ctx, row.Draw, p.options.Epoch, row.Position, row.Err)
 		}
 		work, err := p.row(ctx, row)
 		if err != nil {

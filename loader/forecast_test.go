@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -392,6 +393,78 @@ func TestForecastOfFiles(t *testing.T) {
 			}
 			if k == 2 && fc.Memory.Worker < 4<<20 {
 				t.Errorf("the forecast does not know of pieces: %d bytes a worker", fc.Memory.Worker)
+			}
+		}
+	}
+}
+
+// TestForecastRefuses: a forecast ends with the error of a run that ends at its first sample, for all samplers and
+// kinds of sources.
+func TestForecastRefuses(t *testing.T) {
+	data := corpus.Testdata(t)
+	chip, err := os.ReadFile(filepath.Join(data, "raster", "tog", "tog-series-0.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.tif")
+	table, catalog := filepath.Join(t.TempDir(), "t.csv"), filepath.Join(t.TempDir(), "t.parquet")
+	var b bytes.Buffer
+	err = errors.Join(os.WriteFile(path, chip, 0o600), os.WriteFile(table, []byte("image\n"+path+"\n"), 0o600))
+	if err == nil {
+		_, err = build.Write(t.Context(), &b, []string{path}, build.Options{Base: filepath.Dir(catalog)})
+	}
+	if err = errors.Join(err, os.WriteFile(catalog, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	array := filepath.Join(data, "tiledb", "arrays", "dense_2d_order_rc")
+	mixed := spec.Mixture{
+		Sources: []Source{{Name: "a", Weight: 1, Source: path}, {Name: "b", Weight: 1, Source: table}},
+	}
+	first := func(sp Spec) (run, plan error) {
+		e, err := Open(t.Context(), sp, Options{Workers: 1})
+		if err != nil {
+			return err, err
+		}
+		defer e.Close()
+		l, err := NewLoader(e, LoaderOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		batch, run := l.Next(t.Context())
+		if run == nil {
+			batch.Release()
+		}
+		_, plan = e.Forecast(t.Context(), dryrun.Options{})
+		return run, plan
+	}
+	for _, source := range []string{
+		path, folder, table, catalog, "", filepath.Join(data, "coast", "flat.tacozip"),
+		filepath.Join(data, "taco3", "flat.zip"), array,
+	} {
+		for _, kind := range spec.SamplerKinds {
+			for _, side := range []int{8, 1 << 9} {
+				sp := Spec{Source: source, BatchSize: 1, Sampler: Sampler{Kind: kind, Height: side, Width: side}}
+				switch {
+				case kind == spec.WholeChip:
+					sp.Sampler = Sampler{}
+				case kind == spec.GroundWindow || kind == spec.WeightedWindow:
+					continue // one has metres, the other needs a file of weights
+				}
+				switch source {
+				case "":
+					sp.Mixture = mixed
+				case array:
+					sp.Dims, sp.Fields = "y x", []Field{{Name: "image", Column: "v"}}
+				}
+				run, plan := first(sp)
+				if fmt.Sprint(run) != fmt.Sprint(plan) {
+					t.Errorf("%q %s %d: the run says %v, the forecast %v", source, kind, side, run, plan)
+				}
+				if fits := kind == spec.ResizedWindow || kind == spec.WholeChip || side == 8; fits != (run == nil) {
+					t.Errorf("%q %s %d: %v", source, kind, side, run)
+				}
 			}
 		}
 	}

@@ -475,9 +475,9 @@ func (e *Engine) pointInfos() (out []FieldInfo) {
 	for _, field := range e.sets[0].points {
 		k := int64(field.maxPoints)
 		out = append(out,
-			FieldInfo{field.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}},
-			FieldInfo{field.name + spec.PointValues, "points", field.dtype, []int64{1, k}, []string{"n", "k"}},
-			FieldInfo{field.name + spec.PointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}})
+			FieldInfo{field.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}, nil},
+			FieldInfo{field.name + spec.PointValues, "points", field.dtype, []int64{1, k}, []string{"n", "k"}, nil},
+			FieldInfo{field.name + spec.PointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}, nil})
 	}
 	return out
 }

@@ -117,12 +117,12 @@ func (e *Engine) vectorInfos() (out []FieldInfo) {
 	for _, field := range set.vectors {
 		if field.Ragged() {
 			for _, t := range cutTensors(field, make([]shapes.Cut, 1)) {
-				out = append(out, FieldInfo{t.Name, field.Vector.Kind, t.DType, t.Shape, t.Axes})
+				out = append(out, FieldInfo{t.Name, field.Vector.Kind, t.DType, t.Shape, t.Axes, nil})
 			}
 			continue
 		}
 		shape := []int64{1, int64(set.rasters[0].H), int64(set.rasters[0].W)}
-		out = append(out, FieldInfo{field.Name, vectorKind, field.To, shape, vectorAxes})
+		out = append(out, FieldInfo{field.Name, vectorKind, field.To, shape, vectorAxes, nil})
 	}
 	return out
 }

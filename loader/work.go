@@ -500,9 +500,11 @@ func (p *Pending) ref(k int) *SampleRef { return p.refOf(k, p.draws[k].Row) }
 
 // refOf is ref for another row of the table that belongs to the sample, such as a step of a
 // sequence.
-func (p *Pending) refOf(k int, row int64) *SampleRef {
-	draw := &p.draws[k]
-	id, err := p.engine.ID(p.ctx, draw.Dataset, row)
+func (p *Pending) refOf(k int, row int64) *SampleRef { return p.engine.refOf(p.ctx, &p.draws[k], row) }
+
+// refOf names a row of the table that belongs to the sample of a draw.
+func (e *Engine) refOf(ctx context.Context, draw *shuffle.Draw, row int64) *SampleRef {
+	id, err := e.ID(ctx, draw.Dataset, row)
 	if err != nil {
 		id = "" // the number of the row still names it
 	}
@@ -512,12 +514,16 @@ func (p *Pending) refOf(k int, row int64) *SampleRef {
 // atRow wraps the error of a row with its sample. If no substitute could be read, that is the last
 // substitute.
 func (p *Pending) atRow(k int, err error) error {
-	draw := p.draws[k]
+	return p.engine.atSample(p.ctx, p.draws[k], p.ticket.Epoch, p.batch.Positions[k], err)
+}
+
+// atSample wraps the error about the sample of a draw.
+func (e *Engine) atSample(ctx context.Context, draw shuffle.Draw, epoch uint64, position int64, err error) error {
 	return &SampleError{
-		Source: p.engine.leaves[draw.Dataset].name, Draw: draw, Epoch: p.ticket.Epoch,
-		Position: p.batch.Positions[k], Sample: *p.ref(k), Err: err,
-		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&draw), draw.Sample,
-			p.batch.Positions[k], p.ticket.Epoch, err),
+		Source: e.leaves[draw.Dataset].name, Draw: draw, Epoch: epoch, Position: position,
+		Sample: *e.refOf(ctx, &draw, draw.Row), Err: err,
+		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", e.sourceOf(&draw), draw.Sample, position, epoch,
+			err),
 	}
 }
 

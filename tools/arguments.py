@@ -435,6 +435,7 @@ class FieldInfo, slots
     dtype: str
     shape: tuple[int, ...]
     axes: tuple[str, ...]
+    bands: tuple[str, ...] = ()
 
 class SampleRef, slots
         Says which sample one is.

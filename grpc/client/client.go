@@ -307,7 +307,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	}
 	for _, fieldInfo := range d.GetFields() {
 		info := loader.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
-			Axes: fieldInfo.GetAxes()}
+			Axes: fieldInfo.GetAxes(), Bands: fieldInfo.GetBands()}
 		if fieldInfo.GetDtype() != "" {
 			if info.DType, err = chunk.ParseDType(fieldInfo.GetDtype()); err != nil {
 				return fmt.Errorf("the server's description: field %q: %w", fieldInfo.GetName(), err)

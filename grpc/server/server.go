@@ -358,7 +358,7 @@ func groups(e Engine) *chaskiv1.Groups {
 }
 
 func fieldInfo(f loader.FieldInfo) *chaskiv1.FieldInfo {
-	m := &chaskiv1.FieldInfo{Name: f.Name, Kind: f.Kind, Shape: f.Shape, Axes: f.Axes}
+	m := &chaskiv1.FieldInfo{Name: f.Name, Kind: f.Kind, Shape: f.Shape, Axes: f.Axes, Bands: f.Bands}
 	if f.DType.Valid() {
 		m.Dtype = f.DType.String()
 	}

@@ -38,6 +38,7 @@ type Raster struct {
 	// is empty.
 	Parts []*Raster
 
+	Shown   []string // the names of the tensor's bands: those that the spec picks, or of the first asset
 	names   []string // of the bands of the asset namesOf, which other assets must have; nil: they may have any
 	namesOf string
 
@@ -301,6 +302,14 @@ func (r *Raster) SameArithmetic(o *Raster) bool {
 // Expect sets the asset from which the field was compiled. The bands of others must have its names, unless the spec
 // says which bands it means.
 func (r *Raster) Expect(a *catalog.Asset) {
+	if r.Shown = r.BandNames; r.Shown == nil && r.allBands > 0 {
+		r.Shown = a.Names
+	}
+	if n := len(a.Names); r.Shown == nil && n > 0 && len(r.Bands) > 0 && slices.Max(r.Bands) < n {
+		for _, b := range r.Bands {
+			r.Shown = append(r.Shown, a.Names[b])
+		}
+	}
 	if r.Field.Bands == nil && r.BandNames == nil && !r.ByPosition {
 		r.names, r.namesOf = a.Names, a.Name()
 	}

@@ -604,7 +604,9 @@ type FieldInfo struct {
 	// Shape for a batch of one row.
 	Shape []int64 `protobuf:"varint,4,rep,packed,name=shape,proto3" json:"shape,omitempty"`
 	// Names of the axes: "n", "b", "(h w)", ...
-	Axes          []string `protobuf:"bytes,5,rep,name=axes,proto3" json:"axes,omitempty"`
+	Axes []string `protobuf:"bytes,5,rep,name=axes,proto3" json:"axes,omitempty"`
+	// Names of the bands of a raster, if the spec or the first file has them.
+	Bands         []string `protobuf:"bytes,6,rep,name=bands,proto3" json:"bands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,6 +672,13 @@ func (x *FieldInfo) GetShape() []int64 {
 func (x *FieldInfo) GetAxes() []string {
 	if x != nil {
 		return x.Axes
+	}
+	return nil
+}
+
+func (x *FieldInfo) GetBands() []string {
+	if x != nil {
+		return x.Bands
 	}
 	return nil
 }
@@ -3307,13 +3316,14 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\"8\n" +
 	"\x06Shared\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\fR\x05token\"s\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\"\x89\x01\n" +
 	"\tFieldInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05dtype\x18\x03 \x01(\tR\x05dtype\x12\x14\n" +
 	"\x05shape\x18\x04 \x03(\x03R\x05shape\x12\x12\n" +
-	"\x04axes\x18\x05 \x03(\tR\x04axes\"\x9e\x01\n" +
+	"\x04axes\x18\x05 \x03(\tR\x04axes\x12\x14\n" +
+	"\x05bands\x18\x06 \x03(\tR\x05bands\"\x9e\x01\n" +
 	"\rStreamRequest\x12+\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -138,6 +138,7 @@ class Batch(Members):
     bad: tuple[BadRow, ...] = ()
     dtypes: Mapping[str, str] = {}
     axes: Mapping[str, tuple[str, ...]] = {}
+    _bands: Mapping[str, Sequence[str]] = {}  # names of bands, where they are known
 
     @property
     def rows(self) -> int:
@@ -177,13 +178,13 @@ class Batch(Members):
         return f"<{self._about()}; {members}>"
 
     def _repr_html_(self) -> str:
-        """Returns what notebooks show: the members, and some chips of the first raster."""
-        rows, looked = [], ""
+        """Returns what notebooks show: the members, and some chips of rasters and masks."""
+        rows = []
         for name, dtype, shape in self._shown():
             look = ""
-            if not looked and dtype != "bfloat16":  # of which numpy has no numbers
-                axes = self.axes.get(name, ())
-                look = looked = _show.quicklook(self[name], axes, self["valid"])
+            if dtype != "bfloat16":  # of which numpy has no numbers
+                names = self._bands.get(name, ())
+                look = _show.quicklook(self[name], self.axes.get(name, ()), self["valid"], names)
             rows.append((name, dtype, shape, look))
         return _show.table(self._about(), rows)
 

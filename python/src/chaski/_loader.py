@@ -490,6 +490,7 @@ class Loader:
             )
 
     def _yielded(self, batch: Batch) -> None:
+        batch._bands = {f.name: f.bands for f in self.fields}
         self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
 

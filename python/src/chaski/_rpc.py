@@ -282,7 +282,8 @@ class Connection:
         if r.samples < 0 or not isinstance(filled, dict) or not isinstance(run, dict):
             raise PayloadError(f"{self.target}: describe: {r.samples} samples")
         fields = tuple(
-            FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
+            FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes), tuple(f.bands))
+            for f in r.fields
         )
         return Description(r, filled, run, fields)
 

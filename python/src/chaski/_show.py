@@ -35,11 +35,32 @@ def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ())
     return "".join(lines) + "</table>"
 
 
-def quicklook(v: Any, axes: Sequence[str], valid: npt.NDArray[np.bool_]) -> str:
+_COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
+"""What bands of red, green and blue are called, as `chaski view` has it."""
+_CLASSES = np.array(
+    "332288 88ccee 44aa99 117733 999933 ddcc77 cc6677 882255 aa4499 bbbbbb 0077bb ee7733".split()
+)
+"""Colours of the values of masks, which repeat after twelve."""
+
+
+def _visible(bands: int, names: Sequence[str]) -> list[int]:
+    """Returns the bands of red, green and blue: by their names, or the first three."""
+    if bands < 3:
+        return [0, 0, 0]
+    plain = [name.lower().split(" ")[0] for name in names]  # "B04 (665 nm)"
+    known = [[i for i, name in enumerate(plain[:bands]) if name in c][:1] for c in _COLOURS]
+    return [i for k in known for i in k] if all(known) else [0, 1, 2]
+
+
+def quicklook(
+    v: Any, axes: Sequence[str], valid: npt.NDArray[np.bool_], names: Sequence[str] = ()
+) -> str:
     """Returns an image of the first valid rows: three bands as colours, or the first one in grey.
 
-    It returns "" for what has no axes n, y and x of its own. Values from the 2nd to the 98th
-    percentile of the chips that are shown are stretched to the range of the screen.
+    The names of the bands may say which are red, green and blue. A mask, of integers with one band
+    and at most twelve values, has a colour for each value. It returns "" for what has no axes n, y
+    and x of its own. Values from the 2nd to the 98th percentile of the chips that are shown are
+    stretched to the range of the screen.
     """
     if not {"n", "y", "x"} <= set(axes) or v.dtype.kind not in "biuf" or len(axes) != v.ndim:
         return ""
@@ -53,9 +74,12 @@ def quicklook(v: Any, axes: Sequence[str], valid: npt.NDArray[np.bool_]) -> str:
         return ""
     if a.ndim == 3:
         a = a[..., None]
-    a = a[..., [0, 1, 2] if a.shape[-1] >= 3 else [0, 0, 0]]
     step = -(-max(a.shape[1:3]) // _SIDE)
-    a = a[:, ::step, ::step].astype(np.float64)
+    a = a[:, ::step, ::step]
+    if a.dtype.kind in "biu" and a.shape[-1] == 1 and len(np.unique(a)) <= len(_CLASSES):
+        colours = np.array([list(bytes.fromhex(c)) for c in _CLASSES], np.uint8)
+        return _image(colours[np.concatenate(list(a[..., 0].astype(np.int64) % 12), axis=1)])
+    a = a[..., _visible(a.shape[-1], names)].astype(np.float64)
     seen = a[np.isfinite(a)]
     low, high = np.percentile(seen, (2, 98)) if seen.size else (0.0, 0.0)
     a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255).astype(np.uint8)

@@ -823,6 +823,7 @@ class FieldInfo:
         dtype: dtype as chaski calls it; "" for text.
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...
+        bands: names of the bands of a raster, if the spec or the first file has them.
     """
 
     name: str
@@ -830,6 +831,7 @@ class FieldInfo:
     dtype: str
     shape: tuple[int, ...]
     axes: tuple[str, ...]
+    bands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,18 +111,20 @@ class Shared(_message.Message):
     def __init__(self, address: _Optional[str] = ..., token: _Optional[bytes] = ...) -> None: ...
 
 class FieldInfo(_message.Message):
-    __slots__ = ("name", "kind", "dtype", "shape", "axes")
+    __slots__ = ("name", "kind", "dtype", "shape", "axes", "bands")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     DTYPE_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     AXES_FIELD_NUMBER: _ClassVar[int]
+    BANDS_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: str
     dtype: str
     shape: _containers.RepeatedScalarFieldContainer[int]
     axes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., axes: _Optional[_Iterable[str]] = ...) -> None: ...
+    bands: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., axes: _Optional[_Iterable[str]] = ..., bands: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StreamRequest(_message.Message):
     __slots__ = ("ticket", "credit", "attach")
