@@ -178,7 +178,8 @@ func (r *Raster) pick(x *chunk.Index) error {
 		r.TimeAxis = true
 		for _, t := range r.timeList {
 			if t >= x.Steps() {
-				return fault.New(fault.NotFound, "time", fault.NoOffset, "step %d of %d", t, x.Steps())
+				return fault.New(fault.NotFound, "times", fault.NoOffset, "no step %d: steps are 0 to %d", t,
+					x.Steps()-1)
 			}
 		}
 	}

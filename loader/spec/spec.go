@@ -351,6 +351,10 @@ func (s *Spec) validate() error {
 			return within(fmt.Sprintf("field %q", field.Name), err)
 		}
 		for _, n := range field.members() {
+			// `geo` and `windows` add them: a field of this name would be taken for one.
+			if n == "geo" || n == "window" {
+				return fmt.Errorf("field %q: %q is the name of the place of a window: name it differently", field.Name, n)
+			}
 			if n != "" && names[n] && n == field.Validity {
 				return fmt.Errorf("field %q: validity is %q: another member of the batch has this name, "+
 					"so give the mask its own, such as %q", field.Name, n, field.Name+"_valid")
@@ -440,7 +444,10 @@ func (f Field) Validate() error {
 	if f.ByPosition && (f.Bands != nil || f.BandNames != nil) {
 		return errors.New("by_position is true, and bands are given: it is for all bands")
 	}
-	for _, b := range f.Bands {
+	for i, b := range f.Bands {
+		if slices.Index(f.Bands, b) < i {
+			return fmt.Errorf("bands has %d twice: a band is picked once", b)
+		}
 		if b < 0 || b >= chunk.MaxBands {
 			return fmt.Errorf("bands has %d: indices must be from 0 to %d", b, chunk.MaxBands-1)
 		}
@@ -448,7 +455,10 @@ func (f Field) Validate() error {
 	if len(f.Times) > chunk.MaxBands {
 		return fmt.Errorf("times has %d indices: it must have at most %d", len(f.Times), chunk.MaxBands)
 	}
-	for _, t := range f.Times {
+	for i, t := range f.Times {
+		if slices.Index(f.Times, t) < i {
+			return fmt.Errorf("times has %d twice: a step is picked once", t)
+		}
 		if t < 0 || t >= chunk.MaxPlanes {
 			return fmt.Errorf("times has %d: indices must be from 0 to %d", t, chunk.MaxPlanes-1)
 		}

@@ -238,7 +238,7 @@ def test_without_geo_there_is_none(folder: Path) -> None:
     with chaski.load(folder, batch_size=2) as loader:
         with pytest.raises(KeyError):
             next(iter(loader))["geo"]
-    with pytest.raises(chaski.SpecError, match='two members of a batch are called "geo"'):
+    with pytest.raises(chaski.SpecError, match='"geo" is the name of the place of a window'):
         chaski.load(
             folder, batch_size=2, fields={"geo": chaski.Field()}, pixels=chaski.Pixels(geo=True)
         )

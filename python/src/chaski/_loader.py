@@ -47,7 +47,7 @@ as another program that took the memory; of the third one the user has to know."
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
-_MAY_BE_0 = ("workers", "retries", "prefetch_bytes")
+_MAY_BE_0 = ("retries", "prefetch_bytes")
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 
 
@@ -905,7 +905,7 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         if v != getattr(Engine(), name):
             other = "connect" if call == "load" else "load"
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes", *_MAY_BE_0):
+    for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes", "workers", *_MAY_BE_0):
         if (v := getattr(e, name)) is not None:
             count(name, v, 0 if name in _MAY_BE_0 else 1)
     positive("timeout", e.timeout)

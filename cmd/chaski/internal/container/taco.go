@@ -20,7 +20,7 @@ func NewTaco(env console.Env) *cobra.Command {
 		Example: `  chaski taco upgrade -o new.tacozip data.taco
   chaski taco upgrade -o new.zip --form taco3 data.tacozip
   chaski pack -o new.tacozip --collection about.json data.taco`,
-		Args: cobra.NoArgs,
+		Args: console.Verb,
 		RunE: func(*cobra.Command, []string) error { return console.Usagef("the command of taco is missing") },
 	}
 	cmd.AddCommand(newUpgrade(env))
