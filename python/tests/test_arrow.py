@@ -28,7 +28,7 @@ COLLECTION = {
 }
 
 # Types that TACO 3 cannot name: a column has the plain type of the same values.
-NOT_IN_TACO_3 = re.compile("_view|decimal(32|64)|dictionary|extension")
+NOT_IN_TACO_3 = re.compile(r"_view|date64|\[s[],]|decimal(32|64)|dictionary|extension")
 
 
 def storage(values: list[Any]) -> list[Any]:
@@ -39,14 +39,17 @@ def storage(values: list[Any]) -> list[Any]:
 def columns() -> dict[str, Any]:
     """Three values, the second null, of every type that Parquet can hold."""
     whole = [getattr(pa, f"{u}int{w}")() for u in ("", "u") for w in (8, 16, 32, 64)]
-    times = [pa.time32("ms"), pa.time64("us"), pa.time64("ns")]
-    for unit in ("ms", "us", "ns"):
+    times = [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")]
+    for unit in ("s", "ms", "us", "ns"):
         times += [
             pa.duration(unit),
             *(pa.timestamp(unit, z) for z in (None, "UTC", "America/Lima")),
         ]
     text, long = "a", "text that is too long for a view"
-    rows: list[tuple[Any, Any, Any]] = [(pa.bool_(), True, False), (pa.duration("s"), 1, -2)]
+    rows: list[tuple[Any, Any, Any]] = [
+        (pa.bool_(), True, False),
+        (pa.date64(), dt.date.min, dt.date.max),
+    ]
     rows += [(t, 1, 100) for t in whole + times]
     rows += [(pa.float16(), 1.5, -2), (pa.float32(), 1.5, 3), (pa.float64(), 0.1, np.inf)]
     rows += [(t, text, long) for t in (pa.string(), pa.large_string(), pa.string_view())]

@@ -49,6 +49,7 @@ const (
 	precisionSingle = 1
 	precisionDouble = 2
 	unitDay         = 0
+	unitSecond      = 0
 	unitMillisecond = 1
 	unitMicrosecond = 2
 	unitNanosecond  = 3
@@ -258,11 +259,15 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 			b.PrependUOffsetTSlot(1, zone, 0)
 		})
 	case tables.Date:
-		return object(typeDate, 1, func() { b.PrependInt16Slot(0, unitDay, 1) })
+		unit := int16(unitDay)
+		if t.Stored().Store == tables.Millis {
+			unit = 1
+		}
+		return object(typeDate, 1, func() { b.PrependInt16Slot(0, unit, 1) })
 	case tables.Time:
 		return object(typeTime, 2, func() {
 			unit, width := unitOf(t), int32(64)
-			if unit == unitMillisecond {
+			if unit <= unitMillisecond {
 				width = 32
 			}
 			b.PrependInt16Slot(0, unit, unitMillisecond)

@@ -155,7 +155,15 @@ func (b *batch) add(t tables.Type, v *tables.Vector, lo, hi int) error {
 	case tables.Timestamp, tables.Time:
 		b.buffer(times(t, v, lo, hi))
 	case tables.Date:
-		b.buffer(narrow(v.Ints()[lo:hi], 32))
+		if t.Stored().Store == tables.Millis {
+			millis := make([]int64, hi-lo)
+			for i := range millis {
+				millis[i] = v.Ints()[lo+i] * 86_400_000
+			}
+			b.buffer(narrow(millis, 64))
+		} else {
+			b.buffer(narrow(v.Ints()[lo:hi], 32))
+		}
 	case tables.Float64:
 		b.buffer(floats(v.Floats()[lo:hi], bits(t)))
 	case tables.Huge, tables.Decimal:
@@ -203,23 +211,26 @@ func bitmap(lo, hi int, set func(i int) bool) []byte {
 
 // times returns times and timestamps in the unit of their type.
 func times(t tables.Type, v *tables.Vector, lo, hi int) []byte {
-	us, nanos, milli := v.Ints()[lo:hi], v.Nanos(), !t.Nano && t.Stored().Unit == 3
-	if !t.Nano && !milli {
-		return narrow(us, 64)
+	unit := unitOf(t)
+	if unit == unitMicrosecond {
+		return narrow(v.Ints()[lo:hi], 64)
 	}
-	out := make([]int64, len(us))
-	for i, x := range us {
+	out := make([]int64, hi-lo)
+	for i := range out {
+		us := v.Ints()[lo+i]
 		switch {
 		case v.Null(lo + i): // its value may be too large
-		case milli:
-			out[i] = x / 1000
+		case unit == unitSecond:
+			out[i] = us / 1_000_000
+		case unit == unitMillisecond:
+			out[i] = us / 1000
 		default:
-			if out[i] = x * 1000; nanos != nil {
-				out[i] += nanos[lo+i]
+			if out[i] = us * 1000; v.Nanos() != nil {
+				out[i] += v.Nanos()[lo+i]
 			}
 		}
 	}
-	if milli && t.Kind == tables.Time {
+	if t.Kind == tables.Time && unit <= unitMillisecond {
 		return narrow(out, 32)
 	}
 	return narrow(out, 64)

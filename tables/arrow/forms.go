@@ -34,6 +34,11 @@ func fitted(t tables.Type, v *tables.Vector) tables.Type {
 	switch t.Kind {
 	case tables.Time, tables.Timestamp:
 		t.Nano = t.Nano && nanosFit(v)
+		if t.Stored().Store == tables.Seconds && slices.ContainsFunc(v.Ints(), func(us int64) bool {
+			return us%1_000_000 != 0
+		}) {
+			t = t.With(func(f *tables.Form) { f.Store = tables.Default })
+		}
 	case tables.String, tables.Binary:
 		if f := t.Stored(); f.Store == tables.Coded && f.Size < wideCodes && tooMany(f, v) {
 			f.Size = wideCodes
@@ -76,7 +81,8 @@ func tooMany(f tables.Form, v *tables.Vector) bool {
 
 // mayNotFit reports whether a type has a form at any level that fitted may change.
 func mayNotFit(t tables.Type) bool {
-	return t.Nano || t.Stored().Store == tables.Coded || t.Elem != nil && mayNotFit(*t.Elem) ||
+	store := t.Stored().Store
+	return t.Nano || store == tables.Coded || store == tables.Seconds || t.Elem != nil && mayNotFit(*t.Elem) ||
 		slices.ContainsFunc(t.Fields, func(c tables.Column) bool { return mayNotFit(c.Type) })
 }
 

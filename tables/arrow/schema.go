@@ -115,6 +115,8 @@ func unitOf(t tables.Type) int16 {
 	switch {
 	case t.Nano:
 		return unitNanosecond
+	case t.Stored().Store == tables.Seconds:
+		return unitSecond
 	case t.Stored().Unit == 3:
 		return unitMillisecond
 	}

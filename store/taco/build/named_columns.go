@@ -130,6 +130,8 @@ func portable(t tables.Type) tables.Type {
 			switch f.Store {
 			case tables.Coded, tables.TextView, tables.ListView, tables.LargeListView:
 				*f = tables.Form{}
+			case tables.Seconds, tables.Millis:
+				f.Store = tables.Default
 			case tables.Decimals:
 				if t.Kind == tables.Decimal {
 					*f = tables.Form{}
