@@ -44,6 +44,8 @@ type Convert struct {
 	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
 	// uint8, and targets without a mask are not checked.
 	Checked bool
+	// MissNaN makes nodata of NaN, which uint8 cannot hold. It does nothing for other types To.
+	MissNaN bool
 }
 
 // OutOfRange is the mask of a valid sample whose value the element type cannot hold. See Convert.Checked.
@@ -67,6 +69,7 @@ type Converter struct {
 	match, imag  kernel.Match // imag of the imaginary part
 	fillNoData   bool
 	checked      bool
+	missNaN      bool
 	fill         [16]byte
 	fillFloat    float32 // fill, rounded to the type of the tensor
 	samePerBand  bool
@@ -110,6 +113,7 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
 	cv.copies = c.From == c.To && !arithmetic
+	cv.missNaN = c.MissNaN && c.To == chunk.Uint8 && cv.fromNum.IsFloat()
 	if cv.checked = c.Checked && !cv.copies; cv.checked && c.To != chunk.Uint8 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
 	}

@@ -616,6 +616,9 @@ func drawConvert(t *rapid.T, bands int) Convert {
 	if rapid.IntRange(0, 3).Draw(t, "label") == 0 {
 		c.From, c.To = rapid.SampledFrom(widened).Draw(t, "label from"), chunk.Int64
 	}
+	if rapid.IntRange(0, 3).Draw(t, "missing NaN") == 0 {
+		c.From, c.To, c.MissNaN = chunk.Float32, chunk.Uint8, true
+	}
 	native := c.To == chunk.Int64 || c.From == c.To && c.To != chunk.Float32 && c.To != chunk.Uint8
 	values := func(label string) []float32 {
 		n := rapid.SampledFrom([]int{0, 1, bands}).Draw(t, label)
@@ -678,6 +681,9 @@ func TestScatterInPieces(t *testing.T) {
 			if r.Uint32N(4) == 0 {
 				data[i] = byte(r.Uint32())
 			}
+		}
+		for i := 0; c.From == chunk.Float32 && i < len(data); i += 4 * (1 + r.IntN(9)) {
+			copy(data[i:], []byte{0, 0, 0xc0, 0x7f}) // NaN
 		}
 
 		offset := rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(rt, "offset") // of the tensor, in bytes

@@ -252,6 +252,7 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 		default:
 			n = min(piece, j.w-done)
 			bad := j.convert(j.f[:n], s, a, c, false)
+			bad += j.missNaN(n, bad)
 			j.store(off, j.x0+done, n, j.check(n, bad))
 			nodata += bad
 		}
@@ -302,6 +303,28 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
 	}
 	return bad
+}
+
+// missNaN makes nodata of NaN in j.f[:n] with MissNaN. bad samples are nodata already. It returns how many more are.
+func (j *job) missNaN(n, bad int) (more int) {
+	cv := j.cv
+	if !cv.missNaN {
+		return 0
+	}
+	for i, v := range j.f[:n] {
+		if v == v {
+			continue
+		}
+		if bad+more == 0 {
+			kernel.Repeat(j.valid[:n], 1, ones, n)
+		}
+		if cv.fillNoData {
+			j.f[i] = cv.fillFloat
+		}
+		more += int(j.valid[i])
+		j.valid[i] = 0
+	}
+	return more
 }
 
 // check reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples

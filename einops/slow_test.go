@@ -306,6 +306,11 @@ func slowElement(dst, src []byte, c Convert, band int) (mask byte) {
 	if c.Clip && y == y {
 		y = min(max(y, c.Lo), c.Hi)
 	}
+	if c.MissNaN && c.To == chunk.Uint8 && y != y {
+		if mask = 0; c.FillNoData {
+			y = float32(c.Fill)
+		}
+	}
 	writeFloat(dst, c.To, float64(y))
 	if rounded := math.RoundToEven(float64(y)); c.Checked && mask == 1 && !(rounded >= 0 && rounded <= 255) {
 		mask = OutOfRange

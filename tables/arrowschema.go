@@ -21,6 +21,8 @@ const (
 // Numbers of the union Type in Schema.fbs that change a form.
 const (
 	arrowDecimal       = 7
+	arrowDate          = 8
+	arrowTime          = 9
 	arrowTimestamp     = 10
 	arrowFixedList     = 16
 	arrowDuration      = 18
@@ -42,7 +44,7 @@ var arrowStores = map[byte]Store{arrowLargeBinary: LargeText, arrowLargeUtf8: La
 type arrowField struct {
 	kind      byte
 	size      int32 // of fixed-size lists, and the bits of decimals
-	unit      uint8 // digits after the second
+	unit      uint8 // digits after the second; of dates 0 for days
 	zone      string
 	coded     int32 // bits of the codes of a dictionary, else 0
 	unsigned  bool  // the codes
@@ -126,6 +128,9 @@ func (t flat) below(i int) (flat, bool) {
 func (t flat) int16(i int, missing int16) int16 {
 	return t.GetInt16Slot(flatbuffers.VOffsetT(4+2*i), missing)
 }
+
+// unit returns the unit of a type, which is its first member.
+func (t flat) unit(missing int16) uint8 { return uint8(3 * min(max(t.int16(0, missing), 0), 3)) }
 
 func (t flat) int32(i int, missing int32) int32 {
 	return t.GetInt32Slot(flatbuffers.VOffsetT(4+2*i), missing)
@@ -211,11 +216,11 @@ func (t flat) field(left *arrowLeft) (f arrowField) {
 	case arrowDecimal:
 		f.size = typ.int32(2, 128)
 	case arrowTimestamp:
-		f.zone = typ.text(1, left)
+		f.zone, f.unit = typ.text(1, left), typ.unit(0)
 	case arrowFixedList:
 		f.size = typ.int32(0, 0)
-	case arrowDuration:
-		f.unit = uint8(3 * min(max(typ.int16(0, 1), 0), 3))
+	case arrowDuration, arrowTime, arrowDate:
+		f.unit = typ.unit(1)
 	}
 	return f
 }
@@ -243,6 +248,13 @@ func (t Type) inArrow(a *arrowField) Type {
 	case t.Kind == Decimal && a.kind == arrowDecimal &&
 		(a.size == 32 && t.Precision <= 9 || a.size == 64 && t.Precision <= 18 || a.size == 256):
 		form.Store, form.Size = Decimals, a.size
+	}
+	times := t.Kind == Timestamp && a.kind == arrowTimestamp || t.Kind == Time && a.kind == arrowTime
+	switch {
+	case times && form.Unit == 3 && a.unit == 0:
+		form.Store = Seconds
+	case t.Kind == Date && a.kind == arrowDate && a.unit == 3:
+		form.Store = Millis
 	}
 	if a.extension[0] != "" {
 		form.Extension, form.Metadata = a.extension[0], a.extension[1]

@@ -232,6 +232,7 @@ func (r *Raster) setArithmetic() error {
 	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.FillsFloats()
 	conv.Fill = r.FillValue
 	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip
+	conv.MissNaN = !conv.Checked
 	r.Final.Base = conv
 	r.Final.Nodata = conv.FillNoData || r.Validity != ""
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must

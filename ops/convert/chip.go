@@ -54,13 +54,16 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	return o.rumi(ctx, w, c.Pixels, c.Shape, c.DType, h)
 }
 
+// HoldsNoData reports whether files of a format say which value is nodata.
+func HoldsNoData(format string) bool { return format != Rumi2 && format != Rumi3 }
+
 // lost names what a generation of rumi cannot hold of a chip, "" for nothing.
 func (c *Chip) lost(format string) string {
 	_, named := rumi.BandNames(c.Bands, len(c.Bands))
 	switch {
 	case c.Mask != nil:
 		return "a mask"
-	case format != Rumi && c.NoData != "":
+	case !HoldsNoData(format) && c.NoData != "":
 		return "a nodata value"
 	case format == Rumi2 && c.Bands != nil, format == Rumi3 && !named:
 		return "these names of bands"

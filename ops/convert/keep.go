@@ -87,6 +87,9 @@ func pictureMeta(x *chunk.Index) (m tiff.Meta) {
 	if x.NoData != nil {
 		m.NoData = strconv.FormatFloat(*x.NoData, 'f', -1, 64)
 	}
+	if x.Codec == chunk.PNG && x.Bands%2 == 0 {
+		m.ExtraSamples = []uint16{2} // alpha
+	}
 	return m
 }
 

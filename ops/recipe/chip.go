@@ -112,6 +112,11 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 	if c.split, err = m.partOf(c); err != nil {
 		return nil, err
 	}
+	for k := range windows {
+		if err := m.maskAlpha(ctx, batch, k, windows[k]); err != nil {
+			return nil, fault.WithFile(err, windows[k].Asset.URI)
+		}
+	}
 	if m.isEmpty(batch) {
 		c.left = empty
 		return c, nil
@@ -285,6 +290,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		if out.Moved, err = missing(&chip, field, meta, w, im.valid); err != nil {
 			return nil, err
 		}
+		lose(&chip, field.Codec.Format, im.valid)
 	}
 	if *m.recipe.Statistics {
 		if out.Stats, err = t.summaries(im); err != nil {
@@ -347,10 +353,11 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	native := f.DType == "" || f.DType == "native"
 	var sample []byte // the nodata value; nil if the chip has none
 	switch {
-	case f.NoData != nil: // the loader has written it already
+	case f.NoData != nil:
 		v := float64(*f.NoData)
-		c.NoData = number(v)
-		return avoid(c.Pixels, valid, sampleOf(&chunk.Index{DType: c.DType, NoData: &v}), c.DType), nil
+		c.NoData, sample = number(v), sampleOf(&chunk.Index{DType: c.DType, NoData: &v})
+		fillMissing(c.Pixels, valid, sample) // the loader has not seen the mask of an alpha band
+		return avoid(c.Pixels, valid, sample, c.DType), nil
 	case native:
 		c.NoData, sample = noDataOf(index, meta), sampleOf(index)
 	}
@@ -371,7 +378,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	case outside && native && sample != nil && index.Mask == nil && c.NoData != "":
 		// The padding is 0 so far. A mask would hide the nodata of single bands from GDAL, and not fit into a rumi.
 		fillMissing(c.Pixels, valid, sample)
-	case index.Mask != nil || outside || !native && c.NoData == "":
+	case index.Mask != nil || outside || c.NoData == "":
 		c.Mask = maskOf(valid, c.Shape)
 	}
 	if c.NoData == "" && !whole(c.Mask, valid) {

@@ -1,11 +1,10 @@
 // Package arrow writes tables in the Arrow IPC streaming format, metadata version 5
 // (https://arrow.apache.org/docs/format/Columnar.html), which pyarrow, polars and DuckDB read without a copy.
-// It does not read streams, and writes neither compressed nor dictionary-encoded columns.
+// It does not read streams, and does not compress.
 //
-// A column has the type that it has in its file, but for times and texts, which have one form each:
-// timestamps are in microseconds, or in nanoseconds where the file counts those, with the zone UTC
-// where the file says that they are instants; integers of 128 bits are decimals of 38 digits;
-// float16 is float32.
+// A column has the type that it has in its file, also where only the Arrow schema of the file says it. Integers of 128
+// bits, which queries make, are decimals of 38 digits. Times that 64 bits of nanoseconds do not hold are in
+// microseconds.
 package arrow
 
 import (
@@ -22,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -30,6 +30,7 @@ const (
 	metadataV5 = 4
 
 	headerSchema      = 1
+	headerDictionary  = 2
 	headerRecordBatch = 3
 
 	typeNull      = 1
@@ -48,6 +49,7 @@ const (
 	precisionSingle = 1
 	precisionDouble = 2
 	unitDay         = 0
+	unitSecond      = 0
 	unitMillisecond = 1
 	unitMicrosecond = 2
 	unitNanosecond  = 3
@@ -63,63 +65,36 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 	if err != nil {
 		return err
 	}
-	fields := clocks(t.Columns(), cols)
+	fields := Fitted(ctx, t)
 	if err := message(w, schema(fields, nil), nil); err != nil {
 		return err
+	}
+	codes := &coder{w: w}
+	for i, values := range cols {
+		err := CheckForm(fields[i].Type, values)
+		if err == nil {
+			err = codes.add(fields[i].Type, values)
+		}
+		if err != nil {
+			return fault.WithPart(err, "column "+fields[i].Name, fault.NoOffset)
+		}
 	}
 	for first := 0; first < t.Len(); first += batchRows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{n: min(batchRows, t.Len()-first)}
+		b := batch{n: min(batchRows, t.Len()-first), codes: codes.columns}
 		for i, values := range cols {
-			if fields[i].Type.Nano {
-				b.nanoseconds(values, first, first+b.n)
-			} else if err := b.add(values, first, first+b.n); err != nil {
-				return fault.WithPart(err, "column "+t.Columns()[i].Name, fault.NoOffset)
+			if err := b.add(fields[i].Type, values, first, first+b.n); err != nil {
+				return fault.WithPart(err, "column "+fields[i].Name, fault.NoOffset)
 			}
 		}
-		if err := message(w, b.header(), b.body); err != nil {
+		if err := message(w, b.message(headerRecordBatch, 0), b.body); err != nil {
 			return err
 		}
 	}
 	_, err = w.Write([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0})
 	return err
-}
-
-// clocks returns the columns with the units in which they are written: timestamps with nanoseconds in nanoseconds, if
-// 64 bits hold all of them (years 1678 to 2261), otherwise in microseconds.
-func clocks(cols []tables.Column, values []*tables.Vector) []tables.Column {
-	out := slices.Clone(cols)
-	for i, v := range values {
-		out[i].Type = out[i].Type.SQL()
-		out[i].Type.Nano = v.Type().Kind == tables.Timestamp && out[i].Type.Nano && nanosFit(v)
-	}
-	return out
-}
-
-// nanosFit reports whether 64 bits of nanoseconds hold all timestamps.
-func nanosFit(v *tables.Vector) bool {
-	for i, us := range v.Ints() {
-		if (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) && !v.Null(i) {
-			return false
-		}
-	}
-	return true
-}
-
-// nanoseconds adds rows of a column of timestamps, in nanoseconds.
-func (b *batch) nanoseconds(v *tables.Vector, lo, hi int) {
-	b.validity(v.Nulls(), lo, hi)
-	out, ints, after := make([]byte, 0, 8*(hi-lo)), v.Ints(), v.Nanos()
-	for i := lo; i < hi; i++ {
-		ns := ints[i] * 1000
-		if after != nil {
-			ns += after[i]
-		}
-		out = binary.LittleEndian.AppendUint64(out, uint64(ns))
-	}
-	b.buffer(out)
 }
 
 // columns returns all columns of a table. It loads them in parallel.
@@ -170,24 +145,30 @@ func finish(b *flatbuffers.Builder, kind byte, header flatbuffers.UOffsetT, body
 
 // schema writes the schema of columns. meta, which may be nil, is its metadata.
 func schema(cols []tables.Column, meta map[string]string) []byte {
-	builder := flatbuffers.NewBuilder(1024)
+	builder := &schemaBuilder{Builder: flatbuffers.NewBuilder(1024)}
 	var list [][2]string
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
 		list = append(list, [2]string{key, meta[key]})
 	}
-	fields, metadata := fieldsOf(builder, cols), keyValues(builder, list)
+	fields, metadata := builder.fieldsOf(cols), keyValues(builder.Builder, list)
 	builder.StartObject(4)
 	builder.PrependUOffsetTSlot(1, fields, 0)
 	builder.PrependUOffsetTSlot(2, metadata, 0)
-	return finish(builder, headerSchema, builder.EndObject(), 0)
+	return finish(builder.Builder, headerSchema, builder.EndObject(), 0)
 }
 
-func fieldsOf(b *flatbuffers.Builder, cols []tables.Column) flatbuffers.UOffsetT {
+// schemaBuilder writes a schema.
+type schemaBuilder struct {
+	*flatbuffers.Builder
+	coded int64 // dictionaries so far
+}
+
+func (s *schemaBuilder) fieldsOf(cols []tables.Column) flatbuffers.UOffsetT {
 	list := make([]flatbuffers.UOffsetT, len(cols))
 	for i, c := range cols {
-		list[i] = field(b, c, true)
+		list[i] = s.field(c, true)
 	}
-	return vector(b, list)
+	return vector(s.Builder, list)
 }
 
 // vector writes a vector of tables.
@@ -199,7 +180,8 @@ func vector(b *flatbuffers.Builder, list []flatbuffers.UOffsetT) flatbuffers.UOf
 	return b.EndVector(len(list))
 }
 
-func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.UOffsetT {
+func (s *schemaBuilder) field(c tables.Column, nullable bool) flatbuffers.UOffsetT {
+	b := s.Builder
 	var below []tables.Column
 	switch c.Type.Kind {
 	case tables.List:
@@ -208,12 +190,12 @@ func field(b *flatbuffers.Builder, c tables.Column, nullable bool) flatbuffers.U
 		below = c.Type.Fields
 	}
 	form := c.Type.Stored()
-	name, metadata, codes := b.CreateString(c.Name), metadataOf(b, form), dictionary(b, form)
+	name, metadata, codes := b.CreateString(c.Name), metadataOf(b, form), s.dictionary(form)
 	children := flatbuffers.UOffsetT(0)
 	if form.Store == tables.Map {
-		children = pairs(b, c.Type.Elem.Fields)
+		children = s.pairs(c.Type.Elem.Fields)
 	} else {
-		children = fieldsOf(b, below)
+		children = s.fieldsOf(below)
 	}
 	kind, typ := storedOf(b, c.Type)
 	b.StartObject(7)
@@ -248,10 +230,7 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 			b.PrependBoolSlot(1, t.Kind == tables.Int64, false)
 		})
 	case tables.Float64:
-		p := int16(precisionDouble)
-		if bits(t) < 64 {
-			p = precisionSingle
-		}
+		p := map[int]int16{32: precisionSingle, 64: precisionDouble}[bits(t)] // HALF is 0
 		return object(typeFloat, 1, func() { b.PrependInt16Slot(0, p, 0) })
 	case tables.Huge, tables.Decimal:
 		return object(typeDecimal, 3, func() {
@@ -280,11 +259,15 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 			b.PrependUOffsetTSlot(1, zone, 0)
 		})
 	case tables.Date:
-		return object(typeDate, 1, func() { b.PrependInt16Slot(0, unitDay, 1) })
+		unit := int16(unitDay)
+		if t.Stored().Store == tables.Millis {
+			unit = 1
+		}
+		return object(typeDate, 1, func() { b.PrependInt16Slot(0, unit, 1) })
 	case tables.Time:
 		return object(typeTime, 2, func() {
 			unit, width := unitOf(t), int32(64)
-			if unit == unitMillisecond {
+			if unit <= unitMillisecond {
 				width = 32
 			}
 			b.PrependInt16Slot(0, unit, unitMillisecond)
@@ -296,119 +279,6 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 		return object(typeStruct, 0, nil)
 	}
 	return object(typeNull, 0, nil)
-}
-
-// bits returns the width of a number in the stream.
-func bits(t tables.Type) int {
-	switch {
-	case t.Bits == 0:
-		return 64
-	case t.Kind == tables.Float64 && t.Bits < 32:
-		return 32
-	}
-	return int(t.Bits)
-}
-
-// batch is a record batch that is being built.
-type batch struct {
-	n     int
-	nodes [][2]int64 // length, nulls
-	spans [][2]int64 // offset, length
-	body  [][]byte
-	size  int64
-}
-
-func (b *batch) buffer(p []byte) {
-	b.spans = append(b.spans, [2]int64{b.size, int64(len(p))})
-	b.body = append(b.body, p)
-	b.size += int64(padded(len(p)))
-}
-
-// header returns the metadata of the batch.
-func (b *batch) header() []byte {
-	builder := flatbuffers.NewBuilder(1024)
-	pairs := func(list [][2]int64) flatbuffers.UOffsetT {
-		builder.StartVector(16, len(list), 8)
-		for i := len(list) - 1; i >= 0; i-- {
-			builder.PrependInt64(list[i][1])
-			builder.PrependInt64(list[i][0])
-		}
-		return builder.EndVector(len(list))
-	}
-	nodes, spans := pairs(b.nodes), pairs(b.spans)
-	builder.StartObject(4)
-	builder.PrependInt64Slot(0, int64(b.n), 0)
-	builder.PrependUOffsetTSlot(1, nodes, 0)
-	builder.PrependUOffsetTSlot(2, spans, 0)
-	return finish(builder, headerRecordBatch, builder.EndObject(), b.size)
-}
-
-// add adds rows lo to hi of a column, and the rows of its children that they contain.
-func (b *batch) add(v *tables.Vector, lo, hi int) error {
-	typ := v.Type()
-	if typ.Kind == tables.Null {
-		b.nodes = append(b.nodes, [2]int64{int64(hi - lo), int64(hi - lo)})
-		return nil
-	}
-	b.validity(v.Nulls(), lo, hi)
-	switch typ.Kind {
-	case tables.Bool:
-		ints := v.Ints()
-		b.buffer(bitmap(lo, hi, func(i int) bool { return ints[i] != 0 }))
-	case tables.Int64, tables.Uint64:
-		b.buffer(narrow(v.Ints()[lo:hi], bits(typ)))
-	case tables.Timestamp, tables.Time:
-		b.buffer(narrow(v.Ints()[lo:hi], 64))
-	case tables.Date:
-		b.buffer(narrow(v.Ints()[lo:hi], 32))
-	case tables.Float64:
-		b.buffer(floats(v.Floats()[lo:hi], bits(typ)))
-	case tables.Huge, tables.Decimal:
-		b.buffer(wide(v, lo, hi))
-	case tables.String, tables.Binary:
-		data, offs := v.RawRange(lo, hi)
-		return b.addBytes(data, offs)
-	case tables.List:
-		child, offs := v.Offsets()
-		if err := b.offsets(offs, lo, hi); err != nil {
-			return err
-		}
-		return b.add(child, int(offs[lo]), int(offs[hi]))
-	case tables.Struct:
-		for k := range typ.Fields {
-			if err := b.add(v.Field(k), lo, hi); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (b *batch) validity(nulls []bool, lo, hi int) {
-	count := int64(0)
-	if nulls != nil {
-		for _, null := range nulls[lo:hi] {
-			if null {
-				count++
-			}
-		}
-	}
-	b.nodes = append(b.nodes, [2]int64{int64(hi - lo), count})
-	if count == 0 {
-		b.buffer(nil)
-		return
-	}
-	b.buffer(bitmap(lo, hi, func(i int) bool { return !nulls[i] }))
-}
-
-func bitmap(lo, hi int, set func(i int) bool) []byte {
-	out := make([]byte, (hi-lo+7)/8)
-	for i := lo; i < hi; i++ {
-		if set(i) {
-			out[(i-lo)/8] |= 1 << ((i - lo) % 8)
-		}
-	}
-	return out
 }
 
 // narrow returns integers in their width.
@@ -442,56 +312,14 @@ func floats(s []float64, width int) []byte {
 	}
 	out := make([]byte, 0, len(s)*width/8)
 	for _, x := range s {
-		if width == 32 {
+		switch width {
+		case 16:
+			out = binary.LittleEndian.AppendUint16(out, kernel.Float16FromFloat32(float32(x)))
+		case 32:
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(x)))
-		} else {
+		default:
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
 		}
 	}
 	return out
-}
-
-// wide returns integers of 128 bits.
-func wide(v *tables.Vector, lo, hi int) []byte {
-	low, high := v.Ints(), v.High()
-	out := make([]byte, 0, (hi-lo)*16)
-	for i := lo; i < hi; i++ {
-		up := low[i] >> 63
-		if high != nil {
-			up = high[i]
-		}
-		out = binary.LittleEndian.AppendUint64(out, uint64(low[i]))
-		out = binary.LittleEndian.AppendUint64(out, uint64(up))
-	}
-	return out
-}
-
-// offsets adds the offsets lo to hi, shifted so that the first is 0.
-func (b *batch) offsets(offs []uint32, lo, hi int) error {
-	base := offs[lo]
-	if offs[hi]-base > math.MaxInt32 {
-		return fault.New(fault.Limit, "", fault.NoOffset, "over 2 GiB in %d rows", hi-lo)
-	}
-	part := offs[lo : hi+1]
-	if base == 0 {
-		if p, ok := cast.Bytes(part); ok {
-			b.buffer(p)
-			return nil
-		}
-	}
-	out := make([]byte, 0, 4*len(part))
-	for _, o := range part {
-		out = binary.LittleEndian.AppendUint32(out, o-base)
-	}
-	b.buffer(out)
-	return nil
-}
-
-func (b *batch) addBytes(data []byte, offs []uint32) error {
-	last := len(offs) - 1
-	if err := b.offsets(offs, 0, last); err != nil {
-		return err
-	}
-	b.buffer(data[offs[0]:offs[last]])
-	return nil
 }

@@ -74,16 +74,19 @@ func keyValues(b *flatbuffers.Builder, pairs [][2]string) flatbuffers.UOffsetT {
 	return vector(b, list)
 }
 
-// dictionary writes how a column is coded, or returns 0 if it is not.
-func dictionary(b *flatbuffers.Builder, f tables.Form) flatbuffers.UOffsetT {
+// dictionary writes how a column is coded, or returns 0 if it is not. Dictionaries are numbered in the order of fields.
+func (s *schemaBuilder) dictionary(f tables.Form) flatbuffers.UOffsetT {
 	if f.Store != tables.Coded {
 		return 0
 	}
+	b, id := s.Builder, s.coded
+	s.coded++
 	_, width := object(b, typeInt, 2, func() {
 		b.PrependInt32Slot(0, f.Size, 0)
 		b.PrependBoolSlot(1, !f.Unsigned, false)
 	})
 	_, codes := object(b, 0, 4, func() {
+		b.PrependInt64Slot(0, id, 0)
 		b.PrependUOffsetTSlot(1, width, 0)
 		b.PrependBoolSlot(2, f.Ordered, false)
 	})
@@ -91,11 +94,12 @@ func dictionary(b *flatbuffers.Builder, f tables.Form) flatbuffers.UOffsetT {
 }
 
 // pairs writes the child of a map: a struct, which is not null, with a key, which is not null either, and a value.
-func pairs(b *flatbuffers.Builder, pair []tables.Column) flatbuffers.UOffsetT {
+func (s *schemaBuilder) pairs(pair []tables.Column) flatbuffers.UOffsetT {
+	b := s.Builder
 	name := b.CreateString("entries")
 	children := vector(b, []flatbuffers.UOffsetT{
-		field(b, tables.Column{Name: "key", Type: pair[0].Type}, false),
-		field(b, tables.Column{Name: "value", Type: pair[1].Type}, true)})
+		s.field(tables.Column{Name: "key", Type: pair[0].Type}, false),
+		s.field(tables.Column{Name: "value", Type: pair[1].Type}, true)})
 	_, typ := object(b, typeStruct, 0, nil)
 	_, entries := object(b, 0, 7, func() {
 		b.PrependUOffsetTSlot(0, name, 0)
@@ -111,6 +115,8 @@ func unitOf(t tables.Type) int16 {
 	switch {
 	case t.Nano:
 		return unitNanosecond
+	case t.Stored().Store == tables.Seconds:
+		return unitSecond
 	case t.Stored().Unit == 3:
 		return unitMillisecond
 	}
@@ -155,9 +161,6 @@ func storedOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT
 			b.PrependInt32Slot(1, scale, 0)
 			b.PrependInt32Slot(2, width, 128)
 		})
-	}
-	if t.Kind == tables.Float64 && t.Bits == 16 {
-		return object(b, typeFloat, 1, nil) // precision HALF is 0
 	}
 	return typeOf(b, t)
 }

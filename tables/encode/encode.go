@@ -97,7 +97,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 		if cols[i], err = t.At(ctx, i); err != nil {
 			return err
 		}
-		if err := checkForm(w.cols[i].Type, cols[i]); err != nil {
+		if err := arrow.CheckForm(w.cols[i].Type, cols[i]); err != nil {
 			return fault.WithPart(err, "column "+w.cols[i].Name, fault.NoOffset)
 		}
 	}
@@ -126,7 +126,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 
 // Table writes a table as one Parquet object.
 func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
-	writer, err := NewWriter(Fitted(ctx, t), nil)
+	writer, err := NewWriter(arrow.Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
@@ -136,32 +136,12 @@ func Table(ctx context.Context, out io.Writer, t *tables.Table) error {
 // ByContent is Table with pages that end where their values say, so that a small change of the table leaves the bytes
 // of most pages as they are.
 func ByContent(ctx context.Context, out io.Writer, t *tables.Table) error {
-	writer, err := NewWriter(Fitted(ctx, t), nil)
+	writer, err := NewWriter(arrow.Fitted(ctx, t), nil)
 	if err != nil {
 		return err
 	}
 	writer.content = true
 	return writer.Write(ctx, out, t)
-}
-
-// Fitted returns the columns of a table in forms that hold all values. Times are in nanoseconds where the table counts
-// those and 64 bits hold all of them (years 1678 to 2261), otherwise in microseconds. Codes of dictionaries are as wide
-// as their number needs. Columns with nulls are not required.
-func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
-	cols := slices.Clone(t.Columns())
-	for i := range cols {
-		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
-			v, err := t.At(ctx, i)
-			if err != nil {
-				continue // Write returns the error
-			}
-			cols[i].Type = fitted(cols[i].Type, v)
-			if required && slices.Contains(v.Nulls(), true) {
-				cols[i].Type = cols[i].Type.With(func(f *tables.Form) { f.Required = false })
-			}
-		}
-	}
-	return cols
 }
 
 // groupEnd returns the end of the row group that begins at row lo of n.

@@ -559,8 +559,11 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	cols := make([]tables.Column, len(r.items))
 	for i, n := range r.items {
 		cols[i] = tables.Column{Name: r.names[i], Type: n.Type}
-		if n.Op == plan.OpLiteral && n.Literal.Null {
+		switch {
+		case n.Op == plan.OpLiteral && n.Literal.Null:
 			cols[i].Type = tables.Type{} // DuckDB gives a bare NULL no type
+		case n.Op == ast.OpColumn && n.Field == 0: // in the form of its table, which expressions do not see
+			cols[i].Type = ev.Tables[n.Table].Columns()[n.Column].Type
 		}
 	}
 	kept := ev.Tables

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/arrow"
 	"github.com/chaski-eo/chaski/tables/encode"
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
@@ -94,7 +95,7 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 			f.Required = !some && (f.Required || name == "rumi:header")
 		}), values)
 	}
-	for i, column := range encode.Fitted(ctx, t) {
+	for i, column := range arrow.Fitted(ctx, t) {
 		if grouped.used[column.Name] {
 			continue
 		}
@@ -129,6 +130,8 @@ func portable(t tables.Type) tables.Type {
 			switch f.Store {
 			case tables.Coded, tables.TextView, tables.ListView, tables.LargeListView:
 				*f = tables.Form{}
+			case tables.Seconds, tables.Millis:
+				f.Store = tables.Default
 			case tables.Decimals:
 				if t.Kind == tables.Decimal {
 					*f = tables.Form{}

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/arrow"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
@@ -72,7 +73,7 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 		joined = tables.Join(joined, below.places())
 	}
 	// One schema for all: units of time must not depend on the rows of a folder (PIT-2).
-	enc, err := encode.NewWriter(encode.Fitted(ctx, joined), nil)
+	enc, err := encode.NewWriter(arrow.Fitted(ctx, joined), nil)
 	if err != nil {
 		return err
 	}

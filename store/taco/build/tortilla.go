@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/arrow"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
@@ -226,7 +227,7 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 	if err != nil {
 		return nil, err
 	}
-	clocked := encode.Fitted(ctx, t.columns(k))
+	clocked := arrow.Fitted(ctx, t.columns(k))
 	cols := table.Columns()
 	for i := range cols {
 		for _, c := range clocked {
@@ -320,7 +321,7 @@ func (t *tortillaWriter) link(ctx context.Context, table *tables.Table, next spa
 	if next.size > 0 {
 		pointer = fmt.Sprintf("OFFSETLENGTH(%d, %d)", next.off, next.size)
 	}
-	enc, err := encode.NewWriter(encode.Fitted(ctx, table), map[string]string{"pointer": pointer})
+	enc, err := encode.NewWriter(arrow.Fitted(ctx, table), map[string]string{"pointer": pointer})
 	if err != nil {
 		return span{}, err
 	}

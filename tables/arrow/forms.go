@@ -1,6 +1,7 @@
-package encode
+package arrow
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -8,11 +9,36 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
+// Fitted returns the columns of a table in forms that hold all values. Times are in nanoseconds where the table counts
+// those and 64 bits hold all of them (years 1678 to 2261), otherwise in microseconds. Codes of dictionaries are as wide
+// as their number needs. Columns with nulls are not required.
+func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
+	cols := slices.Clone(t.Columns())
+	for i := range cols {
+		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
+			v, err := t.At(ctx, i)
+			if err != nil {
+				continue // Write returns the error
+			}
+			cols[i].Type = fitted(cols[i].Type, v)
+			if required && slices.Contains(v.Nulls(), true) {
+				cols[i].Type = cols[i].Type.With(func(f *tables.Form) { f.Required = false })
+			}
+		}
+	}
+	return cols
+}
+
 // fitted returns a type in the form that holds its values, see Fitted.
 func fitted(t tables.Type, v *tables.Vector) tables.Type {
 	switch t.Kind {
 	case tables.Time, tables.Timestamp:
 		t.Nano = t.Nano && nanosFit(v)
+		if t.Stored().Store == tables.Seconds && slices.ContainsFunc(v.Ints(), func(us int64) bool {
+			return us%1_000_000 != 0
+		}) {
+			t = t.With(func(f *tables.Form) { f.Store = tables.Default })
+		}
 	case tables.String, tables.Binary:
 		if f := t.Stored(); f.Store == tables.Coded && f.Size < wideCodes && tooMany(f, v) {
 			f.Size = wideCodes
@@ -55,7 +81,8 @@ func tooMany(f tables.Form, v *tables.Vector) bool {
 
 // mayNotFit reports whether a type has a form at any level that fitted may change.
 func mayNotFit(t tables.Type) bool {
-	return t.Nano || t.Stored().Store == tables.Coded || t.Elem != nil && mayNotFit(*t.Elem) ||
+	store := t.Stored().Store
+	return t.Nano || store == tables.Coded || store == tables.Seconds || t.Elem != nil && mayNotFit(*t.Elem) ||
 		slices.ContainsFunc(t.Fields, func(c tables.Column) bool { return mayNotFit(c.Type) })
 }
 
@@ -69,9 +96,9 @@ func nanosFit(v *tables.Vector) bool {
 	return true
 }
 
-// checkForm refuses values that the form of a type does not hold. Package tables reads none, but tables that were made
+// CheckForm refuses values that the form of a type does not hold. Package tables reads none, but tables that were made
 // or joined elsewhere may have them.
-func checkForm(t tables.Type, v *tables.Vector) error {
+func CheckForm(t tables.Type, v *tables.Vector) error {
 	form := t.Stored()
 	switch t.Kind {
 	case tables.Time, tables.Timestamp:
@@ -91,10 +118,10 @@ func checkForm(t tables.Type, v *tables.Vector) error {
 			return err
 		}
 		child, _ := v.Offsets()
-		return checkForm(*t.Elem, child)
+		return CheckForm(*t.Elem, child)
 	case tables.Struct:
 		for i, c := range t.Fields {
-			if err := checkForm(c.Type, v.Field(i)); err != nil {
+			if err := CheckForm(c.Type, v.Field(i)); err != nil {
 				return err
 			}
 		}
@@ -123,8 +150,8 @@ func checkTimes(t tables.Type, v *tables.Vector) error {
 
 // checkDecimals checks that decimals of 32 and 64 bits have no more.
 func checkDecimals(t tables.Type, v *tables.Vector) error {
-	width := decimalWidth(t)
-	if width == decimalBytes {
+	width := decimalBits(t) / 8
+	if width >= 16 {
 		return nil
 	}
 	high := v.High()
