@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/chaski-eo/chaski/internal/accept"
@@ -62,11 +63,32 @@ func bufferOf(n int) int64 {
 
 var errArriving = errors.New("the client has sent more than this server keeps of what it has not read")
 
+// A frame costs the server a microsecond or more, whatever it holds. So each connection has a budget of frames, in
+// which frames that move data pay for themselves, in both directions: a client that trains sends two of some 50 bytes
+// for each batch, and updates of windows for what it gets.
+const (
+	freeFrames  = 500  // a second, at least
+	burstFrames = 2000 // at once
+	bytesOfCost = 64   // bytes of data that pay for a frame
+	// What a call costs beside its frames: 10 µs and its answer, which has data if the call was of use.
+	callFrames = 8
+	// guestFrames is the cost of a call that a token would not pay for: one that is refused, or for health. Probes make
+	// one a second.
+	guestFrames = 20
+	resetFrames = 50 // of a call that the client gives up, which has begun to work
+	// floodPause is how long a connection without a budget is kept, unread. A client that connects again at once has
+	// a budget for each of its connections.
+	floodPause = 4 * time.Second
+)
+
+var errFlood = errors.New("the client has sent more frames and calls than the data that they move is worth")
+
 // arriving counts what gRPC keeps of messages that no handler has read, of all connections.
 type arriving struct {
-	most int64
-	log  *slog.Logger
-	held atomic.Int64
+	most  int64
+	log   *slog.Logger
+	held  atomic.Int64
+	lines rate.Sometimes // of the log
 
 	mu    sync.Mutex
 	conns map[*inbound]struct{}
@@ -79,7 +101,8 @@ func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
 	if b != nil {
 		limit = min(limit, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
 	}
-	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{}}
+	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{},
+		lines: rate.Sometimes{First: auditBurst, Interval: time.Second}}
 }
 
 // counted are credentials whose connections count what arrives.
@@ -121,9 +144,13 @@ type inbound struct {
 	rest []byte // arrived after headers; the next Read returns it
 	late error  // of Conn, to return after rest
 
-	mu             sync.Mutex // of what follows: one goroutine reads, another writes
+	gone           chan struct{} // closed by Close
+	mu             sync.Mutex    // of what follows: one goroutine reads, another writes
+	budget         float64       // of frames
+	counted        time.Time     // when budget last grew by time
 	received, sent frames
-	arrived, gone  frameEvents // of received and sent
+	arrived        frameEvents // of received
+	leaving        frameEvents // of sent
 	last           uint32      // the call whose headers gRPC reads
 	calls          map[uint32]*incoming
 	most           int64 // the largest value of held
@@ -143,15 +170,22 @@ type incoming struct {
 }
 
 func newInbound(a *arriving) *inbound {
-	in := &inbound{arriving: a, calls: map[uint32]*incoming{}}
+	in := &inbound{arriving: a, calls: map[uint32]*incoming{}, gone: make(chan struct{}), budget: burstFrames,
+		counted: time.Now()}
 	in.received.skip = prefaceBytes
-	in.arrived = frameEvents{opened: in.opened, began: in.began, data: in.data, ended: func(call uint32, reset bool) {
-		if reset { // a client that has sent all it will send still waits for the answer
-			in.ended(call)
-		}
-	}}
+	in.arrived = frameEvents{opened: in.opened, began: in.began, frame: func() { in.spend(1) },
+		data: func(call uint32, b []byte) {
+			in.earn(len(b))
+			in.data(call, b)
+		}, ended: func(call uint32, reset bool) {
+			if reset && in.calls[call] != nil { // a client that has sent all it will send still waits for the answer
+				in.spend(resetFrames)
+				in.ended(call)
+			}
+		}}
 	// When the server ends a call, gRPC drops what its client has sent, and the client need not send an end.
-	in.gone = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) }}
+	in.leaving = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) },
+		data: func(_ uint32, b []byte) { in.earn(len(b)) }}
 	return in
 }
 
@@ -176,7 +210,9 @@ func (in *inbound) Read(b []byte) (int, error) {
 		n, err = in.Conn.Read(b)
 	}
 	in.mu.Lock()
+	in.refill()
 	scanned := in.received.scan(b[:n], &in.arrived)
+	flood := in.budget < 0
 	held := in.held.Load()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := in.most == 0 && held > 0 && !in.closed
@@ -193,17 +229,27 @@ func (in *inbound) Read(b []byte) (int, error) {
 	if enter {
 		in.arriving.enter(in)
 	}
+	if flood {
+		select {
+		case <-in.gone:
+		case <-time.After(floodPause):
+		}
+		in.evict(errFlood)
+		return 0, errFlood
+	}
 	if !in.fits() {
-		in.evict()
+		in.evict(errArriving)
 		return 0, errArriving
 	}
 	return scanned, err
 }
 
 // evict closes the connection. gRPC finds it closed, and calls Close.
-func (in *inbound) evict() {
+func (in *inbound) evict(why error) {
 	if !in.evicted.Swap(true) {
-		in.arriving.log.Info("a connection is closed", "client", in.RemoteAddr().String(), "error", errArriving)
+		in.arriving.lines.Do(func() {
+			in.arriving.log.Info("a connection is closed", "client", in.RemoteAddr().String(), "error", why)
+		})
 		_ = in.raw.Close() // it is given up, so its error does not matter
 	}
 }
@@ -211,7 +257,7 @@ func (in *inbound) evict() {
 // Write implements net.Conn.
 func (in *inbound) Write(b []byte) (int, error) {
 	in.mu.Lock()
-	in.sent.scan(b, &in.gone)
+	in.sent.scan(b, &in.leaving)
 	in.mu.Unlock()
 	return in.Conn.Write(b)
 }
@@ -221,6 +267,7 @@ func (in *inbound) Close() error {
 	in.mu.Lock()
 	if !in.closed {
 		in.closed = true
+		close(in.gone)
 		in.hold(-in.held.Load())
 		clear(in.calls)
 	}
@@ -228,6 +275,28 @@ func (in *inbound) Close() error {
 	in.mu.Unlock()
 	in.arriving.leave(in, limit)
 	return in.Conn.Close()
+}
+
+// spend takes frames from the budget, and earn gives it what n bytes of data pay for. They need in.mu.
+func (in *inbound) spend(frames float64) { in.budget -= frames }
+
+func (in *inbound) earn(n int) { in.budget = min(in.budget+float64(n)/bytesOfCost, burstFrames) }
+
+// refill gives the budget what it gets with time. It needs in.mu.
+func (in *inbound) refill() {
+	now := time.Now()
+	in.budget = min(in.budget+freeFrames*now.Sub(in.counted).Seconds(), burstFrames)
+	in.counted = now
+}
+
+// charge takes the cost of a call from the budget.
+func (in *inbound) charge(frames float64) {
+	if in == nil {
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.spend(frames)
 }
 
 func (in *inbound) hold(n int64) {
@@ -346,7 +415,7 @@ func (in *inbound) fits() bool {
 	if largest == nil || largest == in {
 		return false
 	}
-	largest.evict()
+	largest.evict(errArriving)
 	return true
 }
 

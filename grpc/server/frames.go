@@ -33,6 +33,7 @@ type frames struct {
 type frameEvents struct {
 	opened func(call uint32)           // after the headers of a call, or a part of them
 	began  func(call uint32, n int)    // before a data frame with a payload of n bytes
+	frame  func()                      // after each frame
 	data   func(call uint32, b []byte) // for the payload of data frames, without padding
 	ended  func(call uint32, reset bool)
 }
@@ -75,6 +76,9 @@ func (f *frames) scan(b []byte, e *frameEvents) (n int) {
 
 // finish calls e for a frame that has arrived, and reports whether scan returns after it.
 func (f *frames) finish(e *frameEvents) bool {
+	if e.frame != nil {
+		e.frame()
+	}
 	headers := e.opened != nil && (f.kind == frameHeaders || f.kind == frameContinuation)
 	if headers {
 		e.opened(f.call)
