@@ -67,9 +67,6 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 	}
 	if isHealth(i.FullMethodName) {
 		in.charge(guestFrames)
-		if sizeOf(i.Header) > maxUnknownHeaders || !in.probe(ctx) {
-			return ctx, status.Error(codes.ResourceExhausted, "too many or too large calls for health without a token")
-		}
 		return in.begin(ctx, sizeOf(i.Header)), nil
 	}
 	begun := time.Now()

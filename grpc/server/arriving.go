@@ -28,9 +28,9 @@ const (
 	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
 	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself.
 	callWindow = 64 << 10
-	// maxUnknown bounds what is kept for a connection without a call that was let in. Its calls are for health, with
-	// messages of some bytes; but four calls that are refused may send their first window meanwhile.
-	maxUnknown = 4*callWindow + maxUnknownCalls*(callCost+maxUnknownHeaders)
+	// maxUnknown bounds what is kept for a connection without a call that was let in: four calls that are refused may
+	// send their first window, beside eight calls for health with 4 KiB of metadata. Probes make one at a time.
+	maxUnknown = 4*callWindow + 8*(callCost+(4<<10))
 	// maxConnArriving bounds it for any other connection: 16 messages of maxRequest, or all of its calls with 4 KiB of
 	// metadata and 28 messages of 512 KiB.
 	maxConnArriving = 16 * maxRequest
@@ -44,11 +44,9 @@ const (
 	// its length. 16 KiB hold 3,276 messages without content.
 	messageCost = 2 * 8
 	// callCost is what a call needs until it ends: the stacks of two goroutines, its contexts, its queues.
-	callCost          = 16 << 10
-	memorable         = 1 << 20 // a connection that kept more gives memory back when it closes
-	trimWait          = time.Second / 2
-	maxUnknownCalls   = 8       // of health: probes make one at a time
-	maxUnknownHeaders = 4 << 10 // bytes of their metadata, which a call keeps until it ends
+	callCost  = 16 << 10
+	memorable = 1 << 20 // a connection that kept more gives memory back when it closes
+	trimWait  = time.Second / 2
 )
 
 // bufferOf returns the size of the buffer in which gRPC keeps a frame with a payload of n bytes, padding included.
@@ -136,8 +134,7 @@ type inbound struct {
 	raw      net.Conn // below Conn, which can be closed at once
 	place    *accept.Conn
 	arriving *arriving
-	known    atomic.Bool  // a call was let in
-	probes   atomic.Int64 // calls for health that run
+	known    atomic.Bool // a call was let in
 	held     atomic.Int64
 	evicted  atomic.Bool // closed because it keeps too much
 
@@ -481,17 +478,4 @@ func (in *inbound) let() {
 	if in != nil && !in.known.Swap(true) && in.place != nil {
 		in.place.Prove()
 	}
-}
-
-// probe lets a call for health in, which needs no token, until ctx ends.
-func (in *inbound) probe(ctx context.Context) bool {
-	if in == nil || in.known.Load() {
-		return true
-	}
-	if in.probes.Add(1) > maxUnknownCalls {
-		in.probes.Add(-1)
-		return false
-	}
-	context.AfterFunc(ctx, func() { in.probes.Add(-1) })
-	return true
 }
