@@ -49,7 +49,7 @@ const (
 	trimWait  = time.Second / 2
 )
 
-// bufferOf returns the size of the buffer in which gRPC keeps a frame with a payload of n bytes, padding included.
+// bufferOf returns the size of the buffer in which gRPC keeps a frame with a payload of n bytes.
 func bufferOf(n int) int64 {
 	for _, size := range []int{4 << 10, 16 << 10} {
 		if n > 1<<10 && n <= size {
@@ -209,7 +209,7 @@ func (in *inbound) Read(b []byte) (int, error) {
 	in.mu.Lock()
 	in.refill()
 	scanned := in.received.scan(b[:n], &in.arrived)
-	flood := in.budget < 0
+	flood := in.budget < 0 || in.received.padded
 	held := in.held.Load()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := in.most == 0 && held > 0 && !in.closed

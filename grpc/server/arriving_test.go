@@ -277,10 +277,7 @@ func TestFrames(t *testing.T) {
 			}
 			end, reset := rnd.IntN(4) == 0, false
 			var err error
-			switch rnd.IntN(5) {
-			case 0:
-				err = f.WriteDataPadded(call, end, data, make([]byte, rnd.IntN(20)))
-				want[call].Write(data)
+			switch 1 + rnd.IntN(4) {
 			case 1:
 				err = f.WriteData(call, end, data)
 				want[call].Write(data)
@@ -382,6 +379,12 @@ func TestFloods(t *testing.T) {
 		"refused":  func(f *http2.Framer, i uint32) error { return call(f, i, describe, "", true) },
 		"health": func(f *http2.Framer, i uint32) error {
 			return call(f, i, "/grpc.health.v1.Health/Check", "", true)
+		},
+		"padding": func(f *http2.Framer, i uint32) error {
+			if i == 0 {
+				return call(f, 0, describe, token, false)
+			}
+			return f.WriteDataPadded(1, false, make([]byte, 200), make([]byte, 200))
 		},
 		"empty data": func(f *http2.Framer, i uint32) error {
 			if i == 0 {

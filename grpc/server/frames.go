@@ -25,8 +25,7 @@ type frames struct {
 
 	kind, flags byte
 	call        uint32
-	padKnown    bool
-	pad         int // bytes at the end of the payload
+	padded      bool // a data frame had padding, which no client of gRPC sends: what it moves is not counted
 }
 
 // frameEvents are what frames.scan calls. All but ended may be nil.
@@ -34,7 +33,7 @@ type frameEvents struct {
 	opened func(call uint32)           // after the headers of a call, or a part of them
 	began  func(call uint32, n int)    // before a data frame with a payload of n bytes
 	frame  func()                      // after each frame
-	data   func(call uint32, b []byte) // for the payload of data frames, without padding
+	data   func(call uint32, b []byte) // for the payload of data frames
 	ended  func(call uint32, reset bool)
 }
 
@@ -61,7 +60,9 @@ func (f *frames) scan(b []byte, e *frameEvents) (n int) {
 			}
 		default:
 			k := min(f.left, len(b)-n)
-			f.payload(b[n:n+k], e.data)
+			if f.left -= k; f.kind == frameData && e.data != nil {
+				e.data(f.call, b[n:n+k])
+			}
 			n += k
 		}
 		if f.have == frameHead && f.left == 0 {
@@ -94,19 +95,5 @@ func (f *frames) begin() {
 	f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
 	f.kind, f.flags = f.head[3], f.head[4]
 	f.call = binary.BigEndian.Uint32(f.head[5:]) & (1<<31 - 1)
-	f.pad, f.padKnown = 0, f.kind != frameData || f.flags&flagPadded == 0
-}
-
-// payload takes bytes of the payload.
-func (f *frames) payload(b []byte, data func(call uint32, b []byte)) {
-	if !f.padKnown && len(b) > 0 {
-		f.pad, f.padKnown = int(b[0]), true
-		f.left--
-		b = b[1:]
-	}
-	content := min(max(f.left-f.pad, 0), len(b))
-	f.left -= len(b)
-	if f.kind == frameData && content > 0 && data != nil {
-		data(f.call, b[:content])
-	}
+	f.padded = f.padded || f.kind == frameData && f.flags&flagPadded != 0
 }

@@ -25,7 +25,7 @@ func FuzzFrames(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, data := range []string{"\x00\x00\x00\x00\x03abc", "\x00\x00\x00\x00\x09abc", "\x00\xff\xff\xff\xff", ""} {
-		if err := w.WriteDataPadded(1, false, []byte(data), make([]byte, 3)); err != nil {
+		if err := w.WriteData(1, false, []byte(data)); err != nil {
 			f.Fatal(err)
 		}
 	}
