@@ -1,7 +1,7 @@
 package server
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -116,7 +116,7 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 		return nil, nil, err
 	}
 	in := newInbound(c.arriving)
-	in.Conn, in.raw = conn, raw
+	in.Conn, in.raw, in.buffer = conn, raw, bufio.NewReaderSize(conn, readBuffer)
 	in.place, _ = raw.(*accept.Conn)
 	return in, info, nil
 }
@@ -130,16 +130,14 @@ type closableAddr struct {
 
 // inbound is a connection that counts what gRPC keeps of it.
 type inbound struct {
-	net.Conn          // of plain text
+	net.Conn // of plain text
+	buffer   *bufio.Reader
 	raw      net.Conn // below Conn, which can be closed at once
 	place    *accept.Conn
 	arriving *arriving
 	known    atomic.Bool // a call was let in
 	held     atomic.Int64
 	evicted  atomic.Bool // closed because it keeps too much
-
-	rest []byte // arrived after headers; the next Read returns it
-	late error  // of Conn, to return after rest
 
 	gone           chan struct{} // closed by Close
 	mu             sync.Mutex    // of what follows: one goroutine reads, another writes
@@ -195,34 +193,20 @@ func (in *inbound) LocalAddr() net.Addr {
 	return closableAddr{addr, in.raw, in}
 }
 
-// Read implements net.Conn. It returns after each frame of headers. gRPC calls Server.tap before it reads on, in the
-// same goroutine, so that call is in.last. Nothing else tells a tap, a handler or statistics which call they are of.
+// Read implements net.Conn. gRPC has no buffer (GRPCOptions), so that it asks for the head of a frame and then for the
+// rest of it. It calls Server.tap before it reads on, in the same goroutine, so that call is in.last. Nothing else
+// tells a tap, a handler or statistics which call they are of.
 func (in *inbound) Read(b []byte) (int, error) {
-	var n int
-	var err error
-	again := len(in.rest) > 0
-	if again {
-		n = copy(b, in.rest)
-	} else if err = in.late; err == nil {
-		n, err = in.Conn.Read(b)
-	}
+	n, err := in.buffer.Read(b)
 	in.mu.Lock()
 	in.refill()
-	scanned := in.received.scan(b[:n], &in.arrived)
+	in.received.scan(b[:n], &in.arrived)
 	flood := in.budget < 0 || in.received.padded
 	held := in.held.Load()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := in.most == 0 && held > 0 && !in.closed
 	in.most = max(in.most, held)
 	in.mu.Unlock()
-	switch {
-	case again:
-		if in.rest = in.rest[scanned:]; len(in.rest) == 0 {
-			in.rest = nil
-		}
-	case scanned < n:
-		in.rest, in.late, err = bytes.Clone(b[scanned:n]), err, nil
-	}
 	if enter {
 		in.arriving.enter(in)
 	}
@@ -238,7 +222,7 @@ func (in *inbound) Read(b []byte) (int, error) {
 		in.evict(errArriving)
 		return 0, errArriving
 	}
-	return scanned, err
+	return n, err
 }
 
 // evict closes the connection. gRPC finds it closed, and calls Close.

@@ -37,57 +37,50 @@ type frameEvents struct {
 	ended  func(call uint32, reset bool)
 }
 
-// scan calls e for what is in b, and returns how many bytes it has scanned. If e.opened is not nil, it stops after a
-// frame of headers; otherwise it scans all of b.
-func (f *frames) scan(b []byte, e *frameEvents) (n int) {
-	for n < len(b) {
+// scan calls e for what is in b.
+func (f *frames) scan(b []byte, e *frameEvents) {
+	for len(b) > 0 {
+		var n int
 		switch {
 		case f.skip > 0:
-			k := min(f.skip, len(b)-n)
-			f.skip -= k
-			n += k
+			n = min(f.skip, len(b))
+			f.skip -= n
+			b = b[n:]
 			continue
 		case f.have < frameHead:
-			k := copy(f.head[f.have:], b[n:])
-			f.have += k
-			n += k
-			if f.have < frameHead {
-				return n
+			n = copy(f.head[f.have:], b)
+			if f.have += n; f.have < frameHead {
+				return
 			}
 			f.begin()
 			if f.kind == frameData && f.left > 0 && e.began != nil {
 				e.began(f.call, f.left)
 			}
 		default:
-			k := min(f.left, len(b)-n)
-			if f.left -= k; f.kind == frameData && e.data != nil {
-				e.data(f.call, b[n:n+k])
+			n = min(f.left, len(b))
+			if f.left -= n; f.kind == frameData && e.data != nil {
+				e.data(f.call, b[:n])
 			}
-			n += k
 		}
-		if f.have == frameHead && f.left == 0 {
+		b = b[n:]
+		if f.left == 0 {
 			f.have = 0
-			if f.finish(e) {
-				return n
-			}
+			f.finish(e)
 		}
 	}
-	return n
 }
 
-// finish calls e for a frame that has arrived, and reports whether scan returns after it.
-func (f *frames) finish(e *frameEvents) bool {
+// finish calls e for a frame that has arrived.
+func (f *frames) finish(e *frameEvents) {
 	if e.frame != nil {
 		e.frame()
 	}
-	headers := e.opened != nil && (f.kind == frameHeaders || f.kind == frameContinuation)
-	if headers {
+	if e.opened != nil && (f.kind == frameHeaders || f.kind == frameContinuation) {
 		e.opened(f.call)
 	}
 	if f.kind == frameReset || f.kind <= frameHeaders && f.flags&flagEnd != 0 {
 		e.ended(f.call, f.kind == frameReset)
 	}
-	return headers
 }
 
 // begin reads the head of a frame.
