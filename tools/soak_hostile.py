@@ -1,7 +1,7 @@
 """Attacks a server beside a modest client, which must hardly notice.
 
     tools/soak_hostile.py [--only ATTACK ...] [--time 20] [--together 600] [--turns 10] [--busy]
-                          [--data FOLDER] [--apart] [--step 0.1] [--ahead 4] [--files N]
+                          [--data FOLDER] [--apart] [--control] [--step 0.1] [--ahead 4] [--files N]
 
 The server has a budget of 700 MiB (`--memory-total`) and runs in a memory cgroup of 1 GiB, where
 this machine lets one be made; elsewhere only its resident memory is compared. Every attack is a
@@ -15,6 +15,9 @@ clock, and a machine has other work that comes and goes. With n clients it is en
 what it gets alone.
 
 With --files the server has that many file descriptors, as by `ulimit -n`: 96 are few.
+
+With --control the modest client is compared with itself beside the same attack on a process that
+only reads, for the attacks that are floods: what the machine takes from it does not count.
 
 With --apart the attacks are on a second server, so that what the modest client loses is what the
 machine takes from it, whose processors all clients and servers share. Nothing fails then.
@@ -34,6 +37,7 @@ Everything listens on a Unix socket in a temporary folder, and every loop ends b
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
 import os
@@ -92,11 +96,34 @@ def spec(source: str, **more: Any) -> bytes:
     return json.dumps(given | more).encode()
 
 
+def token(name: str) -> str:
+    """The token of a client."""
+    return f"chaski_soak_{name}"
+
+
+class Authenticated(
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
+):
+    """Gives each call the token of this process."""
+
+    name = ""
+
+    def intercept_stream_stream(self, call: Any, details: Any, request: Any) -> Any:
+        """Adds the metadata. Calls of the other kinds come here too."""
+        metadata = [("authorization", f"Bearer {token(self.name)}")]
+        return call(details._replace(metadata=metadata), request)
+
+    intercept_unary_unary = intercept_unary_stream = intercept_stream_stream
+
+
 def stub(target: str) -> Stub:
     """A connection of its own to the server."""
     # Otherwise channels with equal options share a connection.
     options = [("grpc.max_receive_message_length", 64 << 20), ("grpc.use_local_subchannel_pool", 1)]
-    return Stub(grpc.insecure_channel(target, options=options))
+    channel = grpc.insecure_channel(target, options=options)
+    return Stub(grpc.intercept_channel(channel, Authenticated()))
 
 
 def ticket(handle: str, i: int, count: int = BATCH) -> pb.Ticket:
@@ -502,6 +529,87 @@ class Attack:
 
         self.at_once(8, ask)
 
+    def flood(self, connections: int, begin: bytes, more: Iterator[bytes]) -> None:
+        """Sends bytes on connections and never reads. One that is closed begins again."""
+        path = self.target.removeprefix("unix:")
+        lock = threading.Lock()
+
+        def run(_: int) -> None:
+            while time.monotonic() < self.end:
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.settimeout(self.left())
+                    try:
+                        s.connect(path)
+                        s.sendall(PREFACE + frame(4, 0, b"") + begin)
+                        while time.monotonic() < self.end:
+                            with lock:
+                                piece = next(more)
+                            s.sendall(piece)
+                    except TimeoutError:
+                        self.told["open to the end"] += 1
+                    except OSError:
+                        self.told["closed"] += 1
+                        time.sleep(0.01)
+
+        with ThreadPoolExecutor(connections) as pool:
+            list(pool.map(run, range(connections)))
+
+    def empty_data(self) -> None:
+        """Empty data frames of a call without a token, on 16 connections."""
+        begin = frame(1, 1, headers("Describe"), 4)
+        self.flood(16, begin, itertools.repeat(frame(0, 1, b"") * 7000))
+
+    def empty_settings(self) -> None:
+        """Empty settings, whose answers are not read, on 16 connections."""
+        self.flood(16, b"", itertools.repeat(frame(4, 0, b"") * 7000))
+
+    def unread_refusals(self) -> None:
+        """Calls without a token, whose refusals are not read, on 16 connections."""
+        block = headers("Describe")
+        calls = b"".join(frame(1, c, block, 5) for c in range(1, 20_000, 2))
+        self.flood(16, b"", itertools.repeat(calls))
+
+    def resets(self) -> None:
+        """Reads of whole files that are reset at once, with a token, on 4 connections."""
+        block = headers("Read", token("resets"))
+        message = pb.ReadRequest(paths=[str(self.data / "train" / "0.tif")]).SerializeToString()
+        message = struct.pack("!BI", 0, len(message)) + message
+        calls = b"".join(
+            frame(1, c, block, 4) + frame(0, c, message, 1) + frame(3, c, struct.pack("!I", 8))
+            for c in range(1, 20_000, 2)
+        )
+        self.flood(4, b"", itertools.repeat(calls))
+
+    def crumbs(self) -> None:
+        """1,600 messages that come in frames of one byte, with a token, on 8 connections."""
+        block, calls = headers("Describe", token("crumbs")), range(1, 400, 2)
+        begin = b"".join(
+            frame(1, c, block, 4) + frame(0, c, struct.pack("!BI", 0, 1 << 20)) for c in calls
+        )
+        more = b"".join(frame(0, c, b"x") for c in calls)
+        self.flood(8, begin, itertools.repeat(more * 8))
+
+    def pages(self) -> None:
+        """Requests for metrics without a token, and for health, on 16 connections."""
+        requests = b"".join(
+            f"GET /{page} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+            for page in ("metrics", "healthz", "readyz")
+        )
+
+        def run(_: int) -> None:
+            while time.monotonic() < self.end:
+                try:
+                    with socket.create_connection(("127.0.0.1", PAGES), timeout=self.left()) as s:
+                        while time.monotonic() < self.end:
+                            s.sendall(requests * 20)
+                            s.recv(1 << 20)
+                except OSError:
+                    self.told["closed"] += 1
+                    time.sleep(0.01)
+
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(run, range(16)))
+
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # of a client of HTTP/2
 
@@ -514,20 +622,27 @@ def frame(kind: int, call: int, payload: bytes, flags: int = 0) -> bytes:
     )
 
 
-def unfinished_calls(s: socket.socket, calls: int) -> None:
-    """Sends as much as the windows of the server allow, until it closes the connection."""
+def headers(method: str, bearer: str = "") -> bytes:
+    """The headers of a call."""
     fields = {
         ":method": "POST",
         ":scheme": "http",
-        ":path": "/chaski.v1.Chaski/Describe",
+        ":path": f"/chaski.v1.Chaski/{method}",
         ":authority": "x",
         "content-type": "application/grpc",
         "te": "trailers",
     }
-    block = b"".join(  # literals that are not indexed
+    if bearer:
+        fields["authorization"] = f"Bearer {bearer}"
+    return b"".join(  # literals that are not indexed
         b"\0" + bytes([len(k)]) + k.encode() + bytes([len(v)]) + v.encode()
         for k, v in fields.items()
     )
+
+
+def unfinished_calls(s: socket.socket, calls: int) -> None:
+    """Sends as much as the windows of the server allow, until it closes the connection."""
+    block = headers("Describe", token("unfinished"))
     s.sendall(PREFACE + frame(4, 0, b""))
     windows = {0: 65535}
     for call in range(1, 2 * calls, 2):
@@ -557,6 +672,46 @@ ATTACKS = [
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
     *("unfinished", "half"),
 ]
+# These can attack a sink as well, which is what --control compares with.
+FLOODS = ["empty_data", "empty_settings", "unread_refusals", "pages", "resets", "crumbs"]
+ATTACKS += FLOODS
+PAGES = int(os.environ.get("SOAK_PAGES", "0"))  # port of --metrics
+
+
+class Sink:
+    """A process of low priority that reads what attackers send, and does nothing else."""
+
+    def __init__(self, folder: Path, data: Path) -> None:
+        self.target, self.data = f"unix:{folder}/sink", data
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--sink", self.target],
+            stdout=subprocess.PIPE,
+            preexec_fn=lambda: os.nice(10) and None,
+        )
+        assert self.process.stdout is not None
+        self.pages = int(self.process.stdout.readline())
+
+
+def sink(target: str) -> None:
+    """Reads what connections bring, and answers a byte to requests for pages."""
+
+    def drain(s: socket.socket, answer: bytes) -> None:
+        with s:
+            while s.recv(1 << 20):
+                if answer:
+                    s.sendall(answer)
+
+    def serve(listener: socket.socket, answer: bytes) -> None:
+        while True:
+            threading.Thread(target=drain, args=(listener.accept()[0], answer), daemon=True).start()
+
+    calls = socket.socket(socket.AF_UNIX)
+    calls.bind(target.removeprefix("unix:"))
+    pages = socket.create_server(("127.0.0.1", 0))
+    calls.listen(1024)
+    threading.Thread(target=serve, args=(calls, b""), daemon=True).start()
+    print(pages.getsockname()[1], flush=True)
+    serve(pages, b"x")
 
 
 # ------------------------------------------------------------------------------------------
@@ -654,10 +809,17 @@ class Server:
         folder.mkdir(exist_ok=True)
         self.target, self.data = f"unix:{folder}/socket", data
         self.log = open(folder / "log", "wb")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.pages = free.getsockname()[1]
+        with open(folder / "tokens", "w") as f:
+            for client in ("modest", "quiet", *ATTACKS):
+                digest = hashlib.sha256(token(client).encode()).hexdigest()
+                f.write(json.dumps({"name": client, "sha256": digest}) + "\n")
         self.process = subprocess.Popen(
             [
                 *(CHASKI, "serve", "--listen", self.target, "--root", str(data)),
                 *("--memory-total", str(BUDGET), "--sql-time", SQL_TIME),
+                *("--tokens", str(folder / "tokens"), "--metrics", f"127.0.0.1:{self.pages}"),
             ],
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -788,7 +950,7 @@ NOTHING = Got([], 0, 0.0, 0.0)
 
 
 def start(
-    what: str, server: Server, data: Path, seconds: float, *more: str
+    what: str, server: Server | Sink, data: Path, seconds: float, *more: str
 ) -> subprocess.Popen[bytes]:
     """Starts this script as a client."""
     command = [sys.executable, __file__, what, server.target, "--data", data]
@@ -796,6 +958,7 @@ def start(
         [*command, "--time", str(seconds), *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=os.environ | {"SOAK_PAGES": str(server.pages)},
         # Attackers shall wear out the server and not this machine's processors.
         preexec_fn=None if what == "--modest" else lambda: os.nice(10) and None,
     )
@@ -831,7 +994,7 @@ def recovered(modest: Modest, since: float, rate: float) -> float:
 
 
 def attacked(
-    names: list[str], seconds: float, modest: Modest, target: Server
+    names: list[str], seconds: float, modest: Modest, target: Server | Sink
 ) -> tuple[Got, Got, float, list[str]]:
     """Runs attacks on a server at once for a turn.
 
@@ -871,8 +1034,12 @@ def besiege(
     target: Server,
     watch: Watch,
     o: Any,
+    control: Sink | None,
 ) -> list[str]:
-    """Runs attacks at once, in turns, prints how it went, and returns what is wrong."""
+    """Runs attacks at once, in turns, prints how it went, and returns what is wrong.
+
+    With a control, attacks on that one take the place of the modest client alone.
+    """
     server = modest.server
     before, beside, after = NOTHING, NOTHING, NOTHING
     backs: list[float] = []
@@ -880,7 +1047,10 @@ def besiege(
     load = os.getloadavg()[0]
     watch.reset()
     for _ in range(turns):
-        before += measure(modest, 6)
+        if control:
+            before += attacked(names, seconds / turns, modest, control)[0]
+        else:
+            before += measure(modest, 6)
         got, later, back, told = attacked(names, seconds / turns, modest, target)
         beside, after = beside + got, after + later
         backs.append(back)
@@ -888,7 +1058,7 @@ def besiege(
             break
     if before.batches == 0:
         sys.exit("soak_hostile: the modest client gets nothing")
-    clients = len(names) + 1
+    clients = 1 if control else len(names) + 1
     shares = (clients * beside.rate / before.rate, clients * beside.by_cpu / before.by_cpu)
     again = (after.rate / before.rate, after.by_cpu / before.by_cpu)
     times = beside.wait(0.99) / before.wait(0.99)
@@ -933,6 +1103,8 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--control", action="store_true")
+    parser.add_argument("--sink", metavar="TARGET", help=argparse.SUPPRESS)
     parser.add_argument("--step", type=float, default=0.1)
     parser.add_argument("--ahead", type=int, default=4)
     parser.add_argument("--files", type=int, default=0)
@@ -941,6 +1113,9 @@ def main() -> int:
     parser.add_argument("--attack", choices=["quiet", *ATTACKS], help=argparse.SUPPRESS)
     parser.add_argument("target", nargs="?", help=argparse.SUPPRESS)
     o = parser.parse_args()
+    if o.sink:
+        sink(o.sink)
+    Authenticated.name = o.attack or "modest"
     if o.modest:
         modest(o.modest, o.data, o.step, o.ahead)
         return 0
@@ -961,17 +1136,20 @@ def main() -> int:
         server = Server(Path(name), data, group, o.files)
         client = Modest(server, data, o.step, o.ahead)
         target = Server(Path(name) / "second", data, None, o.files) if o.apart else server
+        control = Sink(Path(name), data) if o.control else None
         try:
             watch = Watch(server)
             client.begin()
             for n in o.only if o.time > 0 else []:
-                wrong += besiege([n], o.time, 1, client, target, watch, o)
+                wrong += besiege([n], o.time, 1, client, target, watch, o, control)
                 if server.process.poll() is not None:
                     break
             if o.together > 0 and len(o.only) > 1 and server.process.poll() is None:
-                wrong += besiege(o.only, o.together, o.turns, client, target, watch, o)
+                wrong += besiege(o.only, o.together, o.turns, client, target, watch, o, None)
         finally:
             stop([client.process, server.process, target.process])
+            if control:
+                stop([control.process])
             group.close()
     if o.apart:
         return 0

@@ -66,19 +66,19 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		in = c.in
 	}
 	if isHealth(i.FullMethodName) {
-		if sizeOf(i.Header) > maxUnknownHeaders || !in.probe(ctx) {
-			return ctx, status.Error(codes.ResourceExhausted, "too many or too large calls for health without a token")
-		}
+		in.charge(guestFrames)
 		return in.begin(ctx, sizeOf(i.Header)), nil
 	}
 	begun := time.Now()
 	pass, err := s.options.Gate.Check(ctx)
 	if err != nil {
+		in.charge(guestFrames)
 		err = status.Error(codes.Unauthenticated, err.Error())
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
 	in.let()
+	in.charge(callFrames)
 	return context.WithValue(in.begin(ctx, sizeOf(i.Header)), passKey{}, pass), nil
 }
 

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/chaski-eo/chaski/internal/accept"
@@ -27,9 +28,9 @@ const (
 	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
 	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself.
 	callWindow = 64 << 10
-	// maxUnknown bounds what is kept for a connection without a call that was let in. Its calls are for health, with
-	// messages of some bytes; but four calls that are refused may send their first window meanwhile.
-	maxUnknown = 4*callWindow + maxUnknownCalls*(callCost+maxUnknownHeaders)
+	// maxUnknown bounds what is kept for a connection without a call that was let in: four calls that are refused may
+	// send their first window, beside eight calls for health with 4 KiB of metadata. Probes make one at a time.
+	maxUnknown = 4*callWindow + 8*(callCost+(4<<10))
 	// maxConnArriving bounds it for any other connection: 16 messages of maxRequest, or all of its calls with 4 KiB of
 	// metadata and 28 messages of 512 KiB.
 	maxConnArriving = 16 * maxRequest
@@ -43,14 +44,12 @@ const (
 	// its length. 16 KiB hold 3,276 messages without content.
 	messageCost = 2 * 8
 	// callCost is what a call needs until it ends: the stacks of two goroutines, its contexts, its queues.
-	callCost          = 16 << 10
-	memorable         = 1 << 20 // a connection that kept more gives memory back when it closes
-	trimWait          = time.Second / 2
-	maxUnknownCalls   = 8       // of health: probes make one at a time
-	maxUnknownHeaders = 4 << 10 // bytes of their metadata, which a call keeps until it ends
+	callCost  = 16 << 10
+	memorable = 1 << 20 // a connection that kept more gives memory back when it closes
+	trimWait  = time.Second / 2
 )
 
-// bufferOf returns the size of the buffer in which gRPC keeps a frame with a payload of n bytes, padding included.
+// bufferOf returns the size of the buffer in which gRPC keeps a frame with a payload of n bytes.
 func bufferOf(n int) int64 {
 	for _, size := range []int{4 << 10, 16 << 10} {
 		if n > 1<<10 && n <= size {
@@ -62,11 +61,32 @@ func bufferOf(n int) int64 {
 
 var errArriving = errors.New("the client has sent more than this server keeps of what it has not read")
 
+// A frame costs the server a microsecond or more, whatever it holds. So each connection has a budget of frames, in
+// which frames that move data pay for themselves, in both directions: a client that trains sends two of some 50 bytes
+// for each batch, and updates of windows for what it gets.
+const (
+	freeFrames  = 500  // a second, at least
+	burstFrames = 2000 // at once
+	bytesOfCost = 64   // bytes of data that pay for a frame
+	// What a call costs beside its frames: 10 µs and its answer, which has data if the call was of use.
+	callFrames = 8
+	// guestFrames is the cost of a call that a token would not pay for: one that is refused, or for health. Probes make
+	// one a second.
+	guestFrames = 20
+	resetFrames = 50 // of a call that the client gives up, which has begun to work
+	// floodPause is how long a connection without a budget is kept, unread. A client that connects again at once has
+	// a budget for each of its connections.
+	floodPause = 4 * time.Second
+)
+
+var errFlood = errors.New("the client has sent more frames and calls than the data that they move is worth")
+
 // arriving counts what gRPC keeps of messages that no handler has read, of all connections.
 type arriving struct {
-	most int64
-	log  *slog.Logger
-	held atomic.Int64
+	most  int64
+	log   *slog.Logger
+	held  atomic.Int64
+	lines rate.Sometimes // of the log
 
 	mu    sync.Mutex
 	conns map[*inbound]struct{}
@@ -79,7 +99,8 @@ func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
 	if b != nil {
 		limit = min(limit, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
 	}
-	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{}}
+	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{},
+		lines: rate.Sometimes{First: auditBurst, Interval: time.Second}}
 }
 
 // counted are credentials whose connections count what arrives.
@@ -95,7 +116,7 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 		return nil, nil, err
 	}
 	in := newInbound(c.arriving)
-	in.Conn, in.raw = conn, raw
+	in.Conn, in.raw, in.buffer = conn, raw, bufio.NewReaderSize(conn, readBuffer)
 	in.place, _ = raw.(*accept.Conn)
 	return in, info, nil
 }
@@ -109,21 +130,22 @@ type closableAddr struct {
 
 // inbound is a connection that counts what gRPC keeps of it.
 type inbound struct {
-	net.Conn          // of plain text
+	net.Conn // of plain text
+	buffer   *bufio.Reader
 	raw      net.Conn // below Conn, which can be closed at once
 	place    *accept.Conn
 	arriving *arriving
-	known    atomic.Bool  // a call was let in
-	probes   atomic.Int64 // calls for health that run
+	known    atomic.Bool // a call was let in
 	held     atomic.Int64
 	evicted  atomic.Bool // closed because it keeps too much
 
-	rest []byte // arrived after headers; the next Read returns it
-	late error  // of Conn, to return after rest
-
-	mu             sync.Mutex // of what follows: one goroutine reads, another writes
+	gone           chan struct{} // closed by Close
+	mu             sync.Mutex    // of what follows: one goroutine reads, another writes
+	budget         float64       // of frames
+	counted        time.Time     // when budget last grew by time
 	received, sent frames
-	arrived, gone  frameEvents // of received and sent
+	arrived        frameEvents // of received
+	leaving        frameEvents // of sent
 	last           uint32      // the call whose headers gRPC reads
 	calls          map[uint32]*incoming
 	most           int64 // the largest value of held
@@ -143,15 +165,22 @@ type incoming struct {
 }
 
 func newInbound(a *arriving) *inbound {
-	in := &inbound{arriving: a, calls: map[uint32]*incoming{}}
+	in := &inbound{arriving: a, calls: map[uint32]*incoming{}, gone: make(chan struct{}), budget: burstFrames,
+		counted: time.Now()}
 	in.received.skip = prefaceBytes
-	in.arrived = frameEvents{opened: in.opened, began: in.began, data: in.data, ended: func(call uint32, reset bool) {
-		if reset { // a client that has sent all it will send still waits for the answer
-			in.ended(call)
-		}
-	}}
+	in.arrived = frameEvents{opened: in.opened, began: in.began, frame: func() { in.spend(1) },
+		data: func(call uint32, b []byte) {
+			in.earn(len(b))
+			in.data(call, b)
+		}, ended: func(call uint32, reset bool) {
+			if reset && in.calls[call] != nil { // a client that has sent all it will send still waits for the answer
+				in.spend(resetFrames)
+				in.ended(call)
+			}
+		}}
 	// When the server ends a call, gRPC drops what its client has sent, and the client need not send an end.
-	in.gone = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) }}
+	in.leaving = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) },
+		data: func(_ uint32, b []byte) { in.earn(len(b)) }}
 	return in
 }
 
@@ -164,46 +193,44 @@ func (in *inbound) LocalAddr() net.Addr {
 	return closableAddr{addr, in.raw, in}
 }
 
-// Read implements net.Conn. It returns after each frame of headers. gRPC calls Server.tap before it reads on, in the
-// same goroutine, so that call is in.last. Nothing else tells a tap, a handler or statistics which call they are of.
+// Read implements net.Conn. gRPC has no buffer (GRPCOptions), so that it asks for the head of a frame and then for the
+// rest of it. It calls Server.tap before it reads on, in the same goroutine, so that call is in.last. Nothing else
+// tells a tap, a handler or statistics which call they are of.
 func (in *inbound) Read(b []byte) (int, error) {
-	var n int
-	var err error
-	again := len(in.rest) > 0
-	if again {
-		n = copy(b, in.rest)
-	} else if err = in.late; err == nil {
-		n, err = in.Conn.Read(b)
-	}
+	n, err := in.buffer.Read(b)
 	in.mu.Lock()
-	scanned := in.received.scan(b[:n], &in.arrived)
+	in.refill()
+	in.received.scan(b[:n], &in.arrived)
+	flood := in.budget < 0 || in.received.padded
 	held := in.held.Load()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := in.most == 0 && held > 0 && !in.closed
 	in.most = max(in.most, held)
 	in.mu.Unlock()
-	switch {
-	case again:
-		if in.rest = in.rest[scanned:]; len(in.rest) == 0 {
-			in.rest = nil
-		}
-	case scanned < n:
-		in.rest, in.late, err = bytes.Clone(b[scanned:n]), err, nil
-	}
 	if enter {
 		in.arriving.enter(in)
 	}
+	if flood {
+		select {
+		case <-in.gone:
+		case <-time.After(floodPause):
+		}
+		in.evict(errFlood)
+		return 0, errFlood
+	}
 	if !in.fits() {
-		in.evict()
+		in.evict(errArriving)
 		return 0, errArriving
 	}
-	return scanned, err
+	return n, err
 }
 
 // evict closes the connection. gRPC finds it closed, and calls Close.
-func (in *inbound) evict() {
+func (in *inbound) evict(why error) {
 	if !in.evicted.Swap(true) {
-		in.arriving.log.Info("a connection is closed", "client", in.RemoteAddr().String(), "error", errArriving)
+		in.arriving.lines.Do(func() {
+			in.arriving.log.Info("a connection is closed", "client", in.RemoteAddr().String(), "error", why)
+		})
 		_ = in.raw.Close() // it is given up, so its error does not matter
 	}
 }
@@ -211,7 +238,7 @@ func (in *inbound) evict() {
 // Write implements net.Conn.
 func (in *inbound) Write(b []byte) (int, error) {
 	in.mu.Lock()
-	in.sent.scan(b, &in.gone)
+	in.sent.scan(b, &in.leaving)
 	in.mu.Unlock()
 	return in.Conn.Write(b)
 }
@@ -221,6 +248,7 @@ func (in *inbound) Close() error {
 	in.mu.Lock()
 	if !in.closed {
 		in.closed = true
+		close(in.gone)
 		in.hold(-in.held.Load())
 		clear(in.calls)
 	}
@@ -228,6 +256,28 @@ func (in *inbound) Close() error {
 	in.mu.Unlock()
 	in.arriving.leave(in, limit)
 	return in.Conn.Close()
+}
+
+// spend takes frames from the budget, and earn gives it what n bytes of data pay for. They need in.mu.
+func (in *inbound) spend(frames float64) { in.budget -= frames }
+
+func (in *inbound) earn(n int) { in.budget = min(in.budget+float64(n)/bytesOfCost, burstFrames) }
+
+// refill gives the budget what it gets with time. It needs in.mu.
+func (in *inbound) refill() {
+	now := time.Now()
+	in.budget = min(in.budget+freeFrames*now.Sub(in.counted).Seconds(), burstFrames)
+	in.counted = now
+}
+
+// charge takes the cost of a call from the budget.
+func (in *inbound) charge(frames float64) {
+	if in == nil {
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.spend(frames)
 }
 
 func (in *inbound) hold(n int64) {
@@ -346,7 +396,7 @@ func (in *inbound) fits() bool {
 	if largest == nil || largest == in {
 		return false
 	}
-	largest.evict()
+	largest.evict(errArriving)
 	return true
 }
 
@@ -412,17 +462,4 @@ func (in *inbound) let() {
 	if in != nil && !in.known.Swap(true) && in.place != nil {
 		in.place.Prove()
 	}
-}
-
-// probe lets a call for health in, which needs no token, until ctx ends.
-func (in *inbound) probe(ctx context.Context) bool {
-	if in == nil || in.known.Load() {
-		return true
-	}
-	if in.probes.Add(1) > maxUnknownCalls {
-		in.probes.Add(-1)
-		return false
-	}
-	context.AfterFunc(ctx, func() { in.probes.Add(-1) })
-	return true
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	runtimemetrics "runtime/metrics"
 	"slices"
@@ -17,6 +19,7 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/internal/accept"
@@ -54,14 +57,7 @@ func (a *attacker) run(method, token string, calls int) {
 	}
 	f := http2.NewFramer(a.conn, a.conn)
 	_ = f.WriteSettings() // later writes fail too
-	var block bytes.Buffer
-	h := hpack.NewEncoder(&block)
-	fields := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"},
-		{Name: ":path", Value: method}, {Name: ":authority", Value: "x"},
-		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"}}
-	if token != "" {
-		fields = append(fields, hpack.HeaderField{Name: "authorization", Value: "Bearer " + token})
-	}
+	block := headersOf(method, token)
 	left := map[uint32]int{} // bytes of the message that may still be sent
 	all := 0                 // window of the connection
 	windows := map[uint32]int{}
@@ -79,11 +75,7 @@ func (a *attacker) run(method, token string, calls int) {
 	all = 65535
 	for i := range calls {
 		call := uint32(2*i + 1)
-		block.Reset()
-		for _, field := range fields {
-			_ = h.WriteField(field) // to memory
-		}
-		if f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block.Bytes(),
+		if f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block,
 			EndHeaders: true}) != nil {
 			return
 		}
@@ -285,10 +277,7 @@ func TestFrames(t *testing.T) {
 			}
 			end, reset := rnd.IntN(4) == 0, false
 			var err error
-			switch rnd.IntN(5) {
-			case 0:
-				err = f.WriteDataPadded(call, end, data, make([]byte, rnd.IntN(20)))
-				want[call].Write(data)
+			switch 1 + rnd.IntN(4) {
 			case 1:
 				err = f.WriteData(call, end, data)
 				want[call].Write(data)
@@ -325,7 +314,8 @@ func TestFrames(t *testing.T) {
 		s := frames{skip: prefaceBytes}
 		for all := b.Bytes(); len(all) > 0; {
 			n := 1 + rnd.IntN(len(all))
-			all = all[s.scan(all[:n], &events):]
+			s.scan(all[:n], &events)
+			all = all[n:]
 		}
 		if len(ends) > 0 {
 			t.Fatalf("the ends of %v are not found", ends)
@@ -369,4 +359,116 @@ func TestEmptyMessages(t *testing.T) {
 	if held := in.held.Load(); held != 0 {
 		t.Errorf("%d bytes are counted after all are read", held)
 	}
+}
+
+// TestFloods promises that a connection ends that costs more frames and calls than it moves data.
+func TestFloods(t *testing.T) {
+	target, token, path := besetServer(t)
+	message, err := proto.Marshal(&chaskiv1.ReadRequest{Paths: []string{path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	call := func(f *http2.Framer, i uint32, method, token string, end bool) error {
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: headersOf(method, token),
+			EndHeaders: true, EndStream: end})
+	}
+	const describe = "/chaski.v1.Chaski/Describe"
+	for name, flood := range map[string]func(f *http2.Framer, i uint32) error{
+		"settings": func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
+		"windows":  func(f *http2.Framer, _ uint32) error { return f.WriteWindowUpdate(0, 1) },
+		"refused":  func(f *http2.Framer, i uint32) error { return call(f, i, describe, "", true) },
+		"health": func(f *http2.Framer, i uint32) error {
+			return call(f, i, "/grpc.health.v1.Health/Check", "", true)
+		},
+		"padding": func(f *http2.Framer, i uint32) error {
+			if i == 0 {
+				return call(f, 0, describe, token, false)
+			}
+			return f.WriteDataPadded(1, false, make([]byte, 200), make([]byte, 200))
+		},
+		"empty data": func(f *http2.Framer, i uint32) error {
+			if i == 0 {
+				return call(f, 0, describe, token, false)
+			}
+			return f.WriteData(1, false, nil)
+		},
+		"single bytes": func(f *http2.Framer, i uint32) error {
+			if i == 0 {
+				return errors.Join(call(f, 0, describe, token, false), f.WriteData(1, false, []byte{0, 0, 1, 0, 0}))
+			}
+			return f.WriteData(1, false, []byte{0})
+		},
+		"resets": func(f *http2.Framer, i uint32) error {
+			return errors.Join(call(f, i, chaskiv1.Chaski_Read_FullMethodName, token, false),
+				f.WriteData(2*i+1, true, message), f.WriteRSTStream(2*i+1, http2.ErrCodeCancel))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			begun := time.Now()
+			_ = conn.SetDeadline(begun.Add(30 * time.Second)) // so that the test ends
+			_, _ = io.WriteString(conn, http2.ClientPreface)
+			f := http2.NewFramer(conn, conn)
+			_ = f.WriteSettings()
+			err = nil
+			for i := uint32(0); err == nil && i < 1<<20; i++ { // buffers of the system take more than the budget
+				err = flood(f, i)
+			}
+			if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection is open after %v: %v", time.Since(begun), err)
+			}
+		})
+	}
+}
+
+// TestFramesPayForThemselves promises that what moves data has no bound: messages as small as a client that trains
+// sends, and its updates of windows for what it is sent.
+func TestFramesPayForThemselves(t *testing.T) {
+	in := newInbound(newArriving(nil, slog.New(slog.DiscardHandler)))
+	in.received.skip = 0
+	var tickets, parts bytes.Buffer
+	to, from := http2.NewFramer(&tickets, nil), http2.NewFramer(&parts, nil)
+	for range 10_000 {
+		if err := errors.Join(to.WriteData(1, false, make([]byte, 60)), to.WriteData(1, false, make([]byte, 10)),
+			to.WriteWindowUpdate(1, 1), from.WriteData(1, false, make([]byte, 200))); err != nil {
+			t.Fatal(err)
+		}
+		in.received.scan(tickets.Next(tickets.Len()), &in.arrived)
+		in.sent.scan(parts.Next(parts.Len()), &in.leaving)
+	}
+	if in.budget < burstFrames/2 {
+		t.Errorf("the budget is %v frames", in.budget)
+	}
+	for range 2 * burstFrames {
+		if err := to.WriteData(1, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.received.scan(tickets.Bytes(), &in.arrived)
+	if in.budget >= 0 {
+		t.Errorf("the budget is %v frames after a flood", in.budget)
+	}
+}
+
+// headersOf returns the headers of a call.
+func headersOf(method, token string) []byte {
+	var block bytes.Buffer
+	h := hpack.NewEncoder(&block)
+	fields := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: method}, {Name: ":authority", Value: "x"},
+		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"}}
+	if token != "" {
+		fields = append(fields, hpack.HeaderField{Name: "authorization", Value: "Bearer " + token})
+	}
+	for _, field := range fields {
+		field.Sensitive = true // no entry in a table, which the next headers would refer to
+		_ = h.WriteField(field)
+	}
+	return block.Bytes()
 }

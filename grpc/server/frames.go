@@ -25,64 +25,62 @@ type frames struct {
 
 	kind, flags byte
 	call        uint32
-	padKnown    bool
-	pad         int // bytes at the end of the payload
+	padded      bool // a data frame had padding, which no client of gRPC sends: what it moves is not counted
 }
 
 // frameEvents are what frames.scan calls. All but ended may be nil.
 type frameEvents struct {
 	opened func(call uint32)           // after the headers of a call, or a part of them
 	began  func(call uint32, n int)    // before a data frame with a payload of n bytes
-	data   func(call uint32, b []byte) // for the payload of data frames, without padding
+	frame  func()                      // after each frame
+	data   func(call uint32, b []byte) // for the payload of data frames
 	ended  func(call uint32, reset bool)
 }
 
-// scan calls e for what is in b, and returns how many bytes it has scanned. If e.opened is not nil, it stops after a
-// frame of headers; otherwise it scans all of b.
-func (f *frames) scan(b []byte, e *frameEvents) (n int) {
-	for n < len(b) {
+// scan calls e for what is in b.
+func (f *frames) scan(b []byte, e *frameEvents) {
+	for len(b) > 0 {
+		var n int
 		switch {
 		case f.skip > 0:
-			k := min(f.skip, len(b)-n)
-			f.skip -= k
-			n += k
+			n = min(f.skip, len(b))
+			f.skip -= n
+			b = b[n:]
 			continue
 		case f.have < frameHead:
-			k := copy(f.head[f.have:], b[n:])
-			f.have += k
-			n += k
-			if f.have < frameHead {
-				return n
+			n = copy(f.head[f.have:], b)
+			if f.have += n; f.have < frameHead {
+				return
 			}
 			f.begin()
 			if f.kind == frameData && f.left > 0 && e.began != nil {
 				e.began(f.call, f.left)
 			}
 		default:
-			k := min(f.left, len(b)-n)
-			f.payload(b[n:n+k], e.data)
-			n += k
-		}
-		if f.have == frameHead && f.left == 0 {
-			f.have = 0
-			if f.finish(e) {
-				return n
+			n = min(f.left, len(b))
+			if f.left -= n; f.kind == frameData && e.data != nil {
+				e.data(f.call, b[:n])
 			}
 		}
+		b = b[n:]
+		if f.left == 0 {
+			f.have = 0
+			f.finish(e)
+		}
 	}
-	return n
 }
 
-// finish calls e for a frame that has arrived, and reports whether scan returns after it.
-func (f *frames) finish(e *frameEvents) bool {
-	headers := e.opened != nil && (f.kind == frameHeaders || f.kind == frameContinuation)
-	if headers {
+// finish calls e for a frame that has arrived.
+func (f *frames) finish(e *frameEvents) {
+	if e.frame != nil {
+		e.frame()
+	}
+	if e.opened != nil && (f.kind == frameHeaders || f.kind == frameContinuation) {
 		e.opened(f.call)
 	}
 	if f.kind == frameReset || f.kind <= frameHeaders && f.flags&flagEnd != 0 {
 		e.ended(f.call, f.kind == frameReset)
 	}
-	return headers
 }
 
 // begin reads the head of a frame.
@@ -90,19 +88,5 @@ func (f *frames) begin() {
 	f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
 	f.kind, f.flags = f.head[3], f.head[4]
 	f.call = binary.BigEndian.Uint32(f.head[5:]) & (1<<31 - 1)
-	f.pad, f.padKnown = 0, f.kind != frameData || f.flags&flagPadded == 0
-}
-
-// payload takes bytes of the payload.
-func (f *frames) payload(b []byte, data func(call uint32, b []byte)) {
-	if !f.padKnown && len(b) > 0 {
-		f.pad, f.padKnown = int(b[0]), true
-		f.left--
-		b = b[1:]
-	}
-	content := min(max(f.left-f.pad, 0), len(b))
-	f.left -= len(b)
-	if f.kind == frameData && content > 0 && data != nil {
-		data(f.call, b[:content])
-	}
+	f.padded = f.padded || f.kind == frameData && f.flags&flagPadded != 0
 }

@@ -127,6 +127,7 @@ const (
 	// writeBuffer is how many bytes a connection writes at once: 8 frames of 16 KiB, so that a batch of 24 MiB takes
 	// 200 system calls in place of 1,500.
 	writeBuffer    = 128 << 10
+	readBuffer     = 32 << 10
 	maxConnStreams = 256 // calls of one connection at a time
 	// maxConnections is as many as streams (DefaultMaxStreams); each takes some 60 KiB without a call.
 	maxConnections = 1024
@@ -159,6 +160,7 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.MaxSendMsgSize(MaxPartBytes + maxRequest),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxConnStreams),
+		grpc.ReadBufferSize(0), // inbound has a buffer
 		grpc.WriteBufferSize(writeBuffer),
 		grpc.WaitForHandlers(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout,

@@ -18,7 +18,7 @@ import (
 )
 
 // flood opens a connection with questions, and sends to each of them 46 KiB of small messages, of the 64 KiB of the
-// window, each in a padded frame of its own; but nothing to the first ones, which take all places of questions, so that
+// window, each in a frame of its own; but nothing to the first ones, which take all places of questions, so that
 // the others wait. It calls sent when all is sent, and waits until the server closes the connection or over is closed.
 func flood(t *testing.T, target, token string, calls int, sent func(), over <-chan struct{}) {
 	t.Helper()
@@ -42,7 +42,7 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 	h := hpack.NewEncoder(&block)
 	_ = f.WriteSettings() // writes to memory never fail
 	_ = f.WriteSettingsAck()
-	// gRPC joins frames of less than 56 bytes, and gives padding back to the window, but keeps it.
+	// gRPC joins frames of less than 56 bytes.
 	message := append([]byte{0, 0, 0, 0, 52}, make([]byte, 52)...)
 	for i := range calls {
 		call := uint32(2*i + 1)
@@ -55,7 +55,7 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: call, BlockFragment: block.Bytes(), EndHeaders: true})
 		for range 46 << 10 / len(message) {
 			if i >= DefaultMaxReads {
-				_ = f.WriteDataPadded(call, false, message, make([]byte, 255))
+				_ = f.WriteData(call, false, message)
 			}
 		}
 		if _, err := conn.Write(out.Bytes()); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/time/rate"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/internal/accept"
@@ -69,13 +70,37 @@ const (
 	maxPages = 64
 	// pagesPart is the part of the descriptors for the pages of one address. Of 96 descriptors it is 4 (accept.least).
 	pagesPart = 32
+	// pageRate is how many connections and pages there are a second: /metrics takes half a millisecond. All others
+	// wait, of which maxPages take half a second or so.
+	pageRate = 100
 )
+
+// paced is a listener and a handler with a limit on their rate.
+type paced struct {
+	net.Listener
+	http.Handler
+	limit *rate.Limiter
+}
+
+// Accept implements net.Listener.
+func (p paced) Accept() (net.Conn, error) {
+	_ = p.limit.Wait(context.Background()) // a context without an end has no error
+	return p.Listener.Accept()
+}
+
+// ServeHTTP implements http.Handler.
+func (p paced) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.limit.Wait(r.Context()) == nil {
+		p.Handler.ServeHTTP(w, r)
+	}
+}
 
 // serveHTTP serves pages until stop is called.
 func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Config, log *slog.Logger) (stop func()) {
 	// Timeouts, because a client that sends nothing would otherwise hold its connection forever. A header is a token at
 	// most; the default of 1 MB for each connection is for everybody to fill.
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+	paced := paced{l, mux, rate.NewLimiter(pageRate, pageRate)}
+	server := &http.Server{Handler: paced, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		MaxHeaderBytes: 16 << 10,
 		TLSConfig:      config, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	done := make(chan struct{})
@@ -85,7 +110,7 @@ func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Conf
 		if config != nil {
 			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 		}
-		err := serve(accept.NewListener(l, accept.Descriptors(maxPages, pagesPart)))
+		err := serve(accept.NewListener(paced, accept.Descriptors(maxPages, pagesPart)))
 		if !errors.Is(err, http.ErrServerClosed) {
 			log.Error(name, "error", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/internal/accept"
 )
@@ -50,5 +51,27 @@ func TestPagesBesideIdleConnections(t *testing.T) {
 	}
 	if open > most/2 {
 		t.Errorf("%d of %d idle connections of one host stayed; the bound is %d", open, len(all), most/2)
+	}
+}
+
+// TestPagesArePaced promises that a client that asks again and again gets pageRate pages a second after the first ones.
+func TestPagesArePaced(t *testing.T) {
+	l, err := listenHTTP(t.Context(), "health", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	defer serveHealth(l, func(context.Context) error { return nil }, slog.New(slog.DiscardHandler))()
+	begun := time.Now()
+	for range 2 * pageRate {
+		r, err := http.Get("http://" + address + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // so that the connection is used again
+		_ = r.Body.Close()                 // it was only read
+	}
+	if took := time.Since(begun); took < time.Second/2 {
+		t.Errorf("%d pages took %v", 2*pageRate, took)
 	}
 }
