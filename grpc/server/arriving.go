@@ -94,13 +94,16 @@ type arriving struct {
 	shut  bool
 }
 
+// readBuffer holds two frames of 16 KiB, the largest that gRPC sends.
+const readBuffer = 32 << 10
+
 func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
 	limit := int64(maxArriving)
 	if b != nil {
 		limit = min(limit, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
 	}
 	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{},
-		lines: rate.Sometimes{First: auditBurst, Interval: time.Second}}
+		lines: rate.Sometimes{First: 200, Interval: time.Second}}
 }
 
 // counted are credentials whose connections count what arrives.

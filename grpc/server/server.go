@@ -127,7 +127,6 @@ const (
 	// writeBuffer is how many bytes a connection writes at once: 8 frames of 16 KiB, so that a batch of 24 MiB takes
 	// 200 system calls in place of 1,500.
 	writeBuffer    = 128 << 10
-	readBuffer     = 32 << 10
 	maxConnStreams = 256 // calls of one connection at a time
 	// maxConnections is as many as streams (DefaultMaxStreams); each takes some 60 KiB without a call.
 	maxConnections = 1024

@@ -353,7 +353,8 @@ func (s *Spec) validate() error {
 		for _, n := range field.members() {
 			// `geo` and `windows` add them: a field of this name would be taken for one.
 			if n == "geo" || n == "window" {
-				return fmt.Errorf("field %q: %q is the name of the place of a window: name it differently", field.Name, n)
+				return fmt.Errorf("field %q: %q is the name of the place of a window: name it differently",
+					field.Name, n)
 			}
 			if n != "" && names[n] && n == field.Validity {
 				return fmt.Errorf("field %q: validity is %q: another member of the batch has this name, "+

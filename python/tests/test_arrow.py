@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 
@@ -99,7 +100,7 @@ def test_types(form: str, way: str, tmp_path: Path, binary: str) -> None:
     ):
         got.validate(full=True)
         names = {n.removeprefix("data:"): n for n in got.column_names}
-        for name in columns():
+        for name in nonempty(columns()):
             want, have = table.column(name), got.column(names[name])
             if form == "zip" and NOT_IN_TACO_3.search(str(want.type)):
                 want = pa.array(storage(want.to_pylist()), have.type)

@@ -17,8 +17,14 @@ func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
 // Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path without characters of a
 // pattern, or of a file that is there, is returned as it is.
 func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
-	remote := source.IsRemote(pattern)
-	if _, err := os.Lstat(pattern); remote && !listing.RemoteGlob(pattern) || !remote && (err == nil || !listing.IsGlob(pattern)) {
+	globs := listing.RemoteGlob
+	if !source.IsRemote(pattern) {
+		globs = func(path string) bool {
+			_, err := os.Lstat(path)
+			return err != nil && listing.IsGlob(path)
+		}
+	}
+	if !globs(pattern) {
 		return []string{pattern}, nil
 	}
 	err = listing.Stream(ctx, pattern, o, func(l *listing.Listing, name string, _ int64, _ string) error {
