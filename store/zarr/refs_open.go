@@ -69,12 +69,6 @@ func referenceFile(o source.Opener, uri string) (file string, ok bool) {
 // refsHead is how much of a JSON file says whether it has references: the version, and one key more.
 const refsHead = 4 << 10
 
-// IsReferences reports whether a local file has references to the objects of a Zarr store.
-func IsReferences(ctx context.Context, o source.Opener, file string) bool {
-	document, ok := referenceFile(o, file)
-	return ok && document == file && isReferences(ctx, o, file)
-}
-
 // isReferences reports whether a file begins as one of references does.
 func isReferences(ctx context.Context, o source.Opener, file string) bool {
 	reader, err := o.Open(ctx, file)

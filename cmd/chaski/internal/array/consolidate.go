@@ -22,8 +22,9 @@ func NewConsolidate(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "consolidate [--remove] [flags] ARRAY",
 		Short: "Merge the fragments of a dense TileDB array into one",
-		Long: `Merge all fragments of a local, dense TileDB array (format version 3) into one. Every write adds a fragment, and a window that several fragments cover reads tiles of each. After the merge it reads tiles
-of the new fragment only.
+		Long: `Merge all fragments of a local, dense TileDB array (format version 3) into one. Every write adds
+a fragment, and a window that several fragments cover reads tiles of each. After the merge it reads tiles of
+the new fragment only.
 
 The old fragments stay, hidden by the new one: --timestamp still opens the array as it was before, and
 the array takes the space of both. --remove deletes them, and fragments that an earlier run hid; programs

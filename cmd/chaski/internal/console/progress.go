@@ -47,10 +47,3 @@ func (p *Bar) Done() {
 		p.bar.Finish() //nolint:errcheck
 	}
 }
-
-// Describe sets the words for the things that the bar counts next.
-func (p *Bar) Describe(what string) {
-	if p.bar != nil {
-		p.bar.Describe(what)
-	}
-}

@@ -72,9 +72,10 @@ stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats
 rumi:header, a copy of their header, which the loader then does not read, and the bands' names, chaski:bands.
 
 --form taco3, or an OUT that ends in .taco3.zip or .taco3, writes TACO 3 in place of TACO 2. With --part-size,
-OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it of the ZIP without it. An OUT that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all codecs
-must be tog, and collection have curators), with --form taco-plain a plain one, and one that ends in .tortilla
-a Tortilla. Of these, too, the ZIP is made first, so that the disk needs room for both.
+OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it of the ZIP without it. An OUT
+that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all codecs must be tog, and
+collection have curators), with --form taco-plain a plain one, and one that ends in .tortilla a Tortilla.
+Of these, too, the ZIP is made first, so that the disk needs room for both.
 
 --report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
 why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.

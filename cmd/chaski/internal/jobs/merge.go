@@ -31,8 +31,9 @@ func newMerge(env console.Env) *cobra.Command {
 'chaski stats' writes for the same dataset. A shard without a result, or with results that differ, is
 an error, and nothing is written. The exit code is that of the kind's command.
 
-For make, --output is the container in the form that its name, --form or --part-size say, as with 'chaski make', also in an object store. --stats also writes the statistics of its
-chips. The source of the recipe is opened for its columns.`,
+For make, --output is the container in the form that its name, --form or --part-size say, as with 'chaski
+make', also in an object store. --stats also writes the statistics of its chips. The
+source of the recipe is opened for its columns.`,
 		Example: `  chaski job merge -o pooled.json job/`,
 		Args:    console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {

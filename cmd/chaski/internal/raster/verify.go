@@ -21,7 +21,8 @@ func NewVerify(env console.Env) *cobra.Command {
 		Long: `Check every byte of files: their structure, every tile, strip or frame, and every checksum.
 
   file       every chunk is decoded
-  catalog    every column is decoded, the file of every row is checked, and that the row has the file's chunk index
+  catalog    every column is decoded, the file of every row is checked, and that the row has the file's
+             chunk index
   container  ids, tree, every column of the tables, stored headers, the byte range and the checksum of every
              sample; with --pixels, and in formats without checksums (Tortilla, TACO 0.2, directories), every
              chunk is decoded
