@@ -320,6 +320,10 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	}
 	if t.fields[field].kind == Text && !utf8.Valid(cell.Text) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
+		if name := RasterExtension(cell.Text); name != "" {
+			return Value{}, fault.WithFile(fault.New(fault.Unsupported, part, fault.NoOffset,
+				"the cell holds the bytes of a %s file: write it to a file, and its path into the table", name), t.src)
+		}
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the string is not UTF-8"), t.src)
 	}
 	return cell.Value(), nil
