@@ -21,11 +21,11 @@ func TestNormalized(t *testing.T) {
 		want             Normalize
 	}{
 		{`"method": "mean_std", "stats": ` + bandStats, "", Normalize{Scale: Values{0.5, 1}, Offset: Values{-2, -6}}},
-		{`"method": "min_max", "stats": ` + bandStats, `, "bands": [1, 0]`,
-			Normalize{Scale: Values{0.25, 0.125}, Offset: Values{-0.5, 0}}},
+		{`"method": "min_max", "stats": ` + bandStats, `, "bands": [1, 0, 1]`,
+			Normalize{Scale: Values{0.25, 0.125, 0.25}, Offset: Values{-0.5, 0, -0.5}}},
 		{`"method": "percentile", "stats": ` + bandStats, `, "band_names": ["N"]`,
 			Normalize{Scale: Values{0.5}, Offset: Values{-1}, Clip: &[2]Float{0, 1}}},
-		{`"mean": [4, 6, 0], "std": [2, 0, 4], "clip": [-1, 1]`, `, "bands": [1, 0, 2]`,
+		{`"mean": [4, 6, 0], "std": [2, 0, 4], "clip": [-1, 1]`, `, "bands": [1, 0, 1]`,
 			Normalize{Scale: Values{0.5, 1, 0.25}, Offset: Values{-2, -6, 0}, Clip: &[2]Float{-1, 1}}},
 		{`"mean": [4, 6], "std": [2]`, "", Normalize{Scale: Values{0.5, 0.5}, Offset: Values{-2, -3}}},
 		{`"scale": [2]`, "", Normalize{Scale: Values{2}, Offset: Values{0}}},

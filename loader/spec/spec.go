@@ -445,10 +445,7 @@ func (f Field) Validate() error {
 	if f.ByPosition && (f.Bands != nil || f.BandNames != nil) {
 		return errors.New("by_position is true, and bands are given: it is for all bands")
 	}
-	for i, b := range f.Bands {
-		if slices.Index(f.Bands, b) < i {
-			return fmt.Errorf("bands has %d twice: a band is picked once", b)
-		}
+	for _, b := range f.Bands {
 		if b < 0 || b >= chunk.MaxBands {
 			return fmt.Errorf("bands has %d: indices must be from 0 to %d", b, chunk.MaxBands-1)
 		}
@@ -456,10 +453,7 @@ func (f Field) Validate() error {
 	if len(f.Times) > chunk.MaxBands {
 		return fmt.Errorf("times has %d indices: it must have at most %d", len(f.Times), chunk.MaxBands)
 	}
-	for i, t := range f.Times {
-		if slices.Index(f.Times, t) < i {
-			return fmt.Errorf("times has %d twice: a step is picked once", t)
-		}
+	for _, t := range f.Times {
 		if t < 0 || t >= chunk.MaxPlanes {
 			return fmt.Errorf("times has %d: indices must be from 0 to %d", t, chunk.MaxPlanes-1)
 		}

@@ -123,8 +123,6 @@ def test_spec(args, want):
         ({"fields": {}}, "fields is empty"),
         ({"fields": {"valid": "c"}}, 'two members of a batch are called "valid"'),
         ({"fields": {"geo": "c"}}, '"geo" is the name of the place of a window'),
-        ({"fields": {"image": Field(bands=[0, 0])}}, "bands has 0 twice"),
-        ({"fields": {"image": Field(times=[1, 1])}}, "times has 1 twice"),
         ({"fields": {"image": {"colunm": "c"}}}, "'colunm'"),
         ({"fields": {"image": 3}}, "image"),
         ({"fields": {"image": "c"}, "bands": [1]}, "bands"),

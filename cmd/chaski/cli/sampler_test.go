@@ -8,7 +8,7 @@ import (
 // TestSamplerFlags: every member of a sampler is a flag, which decides the windows as the member of a spec does, and is
 // named by errors as it was written.
 func TestSamplerFlags(t *testing.T) {
-	chips := testdata(t, "raster", "tog")
+	chips := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for _, test := range []struct {
 		flags string
 		want  string // of standard error; "" for success
