@@ -151,8 +151,8 @@ class Field
     layout
     sizes
     normalize: NormalizeLike = None
-        A `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std", "min_max" or "percentile" (with `stats` of
-        `load`), or False for none whatever `load` says.
+        A `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std", "min_max"
+        or "percentile" (with `stats` of `load`), or False for none whatever `load` says.
     fill
         {fill} NaN is fine for floats.
     pad: bool | None = None
