@@ -73,13 +73,12 @@ const (
 	// guestFrames is the cost of a call that a token would not pay for: one that is refused, or for health. Probes make
 	// one a second.
 	guestFrames = 20
-	resetFrames = 50 // of a call that the client gives up, which has begun to work
-	// floodPause is how long a connection without a budget is kept, unread. A client that connects again at once has
-	// a budget for each of its connections.
-	floodPause = 4 * time.Second
+	resetFrames = 50 // of a call that the client gives up before its first answer, which has begun to work
+	// paddingPause is how long a connection with padding is kept, unread.
+	paddingPause = 4 * time.Second
 )
 
-var errFlood = errors.New("the client has sent more frames and calls than the data that they move is worth")
+var errPadding = errors.New("the client has sent data with padding")
 
 // arriving counts what gRPC keeps of messages that no handler has read, of all connections.
 type arriving struct {
@@ -157,7 +156,8 @@ type inbound struct {
 
 // incoming is what gRPC keeps of a call, from its headers until one side has ended it for both.
 type incoming struct {
-	cost int64 // of the call itself
+	cost     int64 // of the call itself
+	answered bool  // data of the server is on its way
 
 	head [5]byte // of the message that arrives: a flag, and the length
 	have int     // bytes of head
@@ -176,14 +176,21 @@ func newInbound(a *arriving) *inbound {
 			in.earn(len(b))
 			in.data(call, b)
 		}, ended: func(call uint32, reset bool) {
-			if reset && in.calls[call] != nil { // a client that has sent all it will send still waits for the answer
-				in.spend(resetFrames)
+			if m := in.calls[call]; reset && m != nil { // a client that has sent all still waits for the answer
+				if !m.answered { // clients end each stream so, with all of its batches
+					in.spend(resetFrames)
+				}
 				in.ended(call)
 			}
 		}}
 	// When the server ends a call, gRPC drops what its client has sent, and the client need not send an end.
 	in.leaving = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) },
-		data: func(_ uint32, b []byte) { in.earn(len(b)) }}
+		data: func(call uint32, b []byte) {
+			in.earn(len(b))
+			if m := in.calls[call]; m != nil {
+				m.answered = true
+			}
+		}}
 	return in
 }
 
@@ -204,7 +211,10 @@ func (in *inbound) Read(b []byte) (int, error) {
 	in.mu.Lock()
 	in.refill()
 	in.received.scan(b[:n], &in.arrived)
-	flood := in.budget < 0 || in.received.padded
+	// A connection without a budget is read as fast as its budget grows. One that is closed would be opened again, with
+	// a new budget; and a client whose calls are many and small, such as epochs of one small chip, is no attacker.
+	pause := time.Duration(-in.budget / freeFrames * float64(time.Second))
+	padded := in.received.padded
 	held := in.held.Load()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := in.most == 0 && held > 0 && !in.closed
@@ -213,13 +223,18 @@ func (in *inbound) Read(b []byte) (int, error) {
 	if enter {
 		in.arriving.enter(in)
 	}
-	if flood {
+	if padded {
+		pause = paddingPause
+	}
+	if pause > 0 {
 		select {
 		case <-in.gone:
-		case <-time.After(floodPause):
+		case <-time.After(pause):
 		}
-		in.evict(errFlood)
-		return 0, errFlood
+	}
+	if padded {
+		in.evict(errPadding)
+		return 0, errPadding
 	}
 	if !in.fits() {
 		in.evict(errArriving)
@@ -379,6 +394,13 @@ func (c inCall) read() {
 	if incoming.whole = incoming.whole[1:]; len(incoming.whole) == 0 {
 		incoming.whole = nil
 	}
+}
+
+// lent says that the call moved n bytes in shared memory.
+func (c inCall) lent(n int) {
+	c.in.mu.Lock()
+	defer c.in.mu.Unlock()
+	c.in.earn(n)
 }
 
 // fits reports whether the connection keeps no more than it may. If all connections together keep too much, it closes

@@ -361,7 +361,8 @@ func TestEmptyMessages(t *testing.T) {
 	}
 }
 
-// TestFloods promises that a connection ends that costs more frames and calls than it moves data.
+// TestFloods promises that a connection is read slowly that costs more frames and calls than it moves data, and closed
+// if its data has padding.
 func TestFloods(t *testing.T) {
 	target, token, path := besetServer(t)
 	message, err := proto.Marshal(&chaskiv1.ReadRequest{Paths: []string{path}})
@@ -373,36 +374,37 @@ func TestFloods(t *testing.T) {
 		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: headersOf(method, token),
 			EndHeaders: true, EndStream: end})
 	}
-	const describe = "/chaski.v1.Chaski/Describe"
-	for name, flood := range map[string]func(f *http2.Framer, i uint32) error{
-		"settings": func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
-		"windows":  func(f *http2.Framer, _ uint32) error { return f.WriteWindowUpdate(0, 1) },
-		"refused":  func(f *http2.Framer, i uint32) error { return call(f, i, describe, "", true) },
-		"health": func(f *http2.Framer, i uint32) error {
-			return call(f, i, "/grpc.health.v1.Health/Check", "", true)
-		},
-		"padding": func(f *http2.Framer, i uint32) error {
+	const describe, health = "/chaski.v1.Chaski/Describe", "/grpc.health.v1.Health/Check"
+	for name, flood := range map[string]struct {
+		cost uint32 // of a step
+		step func(f *http2.Framer, i uint32) error
+	}{
+		"settings": {1, func(f *http2.Framer, _ uint32) error { return f.WriteSettings() }},
+		"windows":  {1, func(f *http2.Framer, _ uint32) error { return f.WriteWindowUpdate(0, 1) }},
+		"refused":  {guestFrames, func(f *http2.Framer, i uint32) error { return call(f, i, describe, "", true) }},
+		"health":   {guestFrames, func(f *http2.Framer, i uint32) error { return call(f, i, health, "", true) }},
+		"padding": {1, func(f *http2.Framer, i uint32) error {
 			if i == 0 {
 				return call(f, 0, describe, token, false)
 			}
-			return f.WriteDataPadded(1, false, make([]byte, 200), make([]byte, 200))
-		},
-		"empty data": func(f *http2.Framer, i uint32) error {
+			return f.WriteDataPadded(1, false, make([]byte, 2), make([]byte, 2))
+		}},
+		"empty data": {1, func(f *http2.Framer, i uint32) error {
 			if i == 0 {
 				return call(f, 0, describe, token, false)
 			}
 			return f.WriteData(1, false, nil)
-		},
-		"single bytes": func(f *http2.Framer, i uint32) error {
+		}},
+		"single bytes": {1, func(f *http2.Framer, i uint32) error {
 			if i == 0 {
 				return errors.Join(call(f, 0, describe, token, false), f.WriteData(1, false, []byte{0, 0, 1, 0, 0}))
 			}
 			return f.WriteData(1, false, []byte{0})
-		},
-		"resets": func(f *http2.Framer, i uint32) error {
+		}},
+		"resets": {resetFrames, func(f *http2.Framer, i uint32) error {
 			return errors.Join(call(f, i, chaskiv1.Chaski_Read_FullMethodName, token, false),
 				f.WriteData(2*i+1, true, message), f.WriteRSTStream(2*i+1, http2.ErrCodeCancel))
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -413,22 +415,42 @@ func TestFloods(t *testing.T) {
 			defer conn.Close()
 			begun := time.Now()
 			_ = conn.SetDeadline(begun.Add(30 * time.Second)) // so that the test ends
-			_, _ = io.WriteString(conn, http2.ClientPreface)
-			f := http2.NewFramer(conn, conn)
-			_ = f.WriteSettings()
-			err = nil
-			for i := uint32(0); err == nil && i < 1<<20; i++ { // buffers of the system take more than the budget
-				err = flood(f, i)
+			var sent bytes.Buffer
+			sent.WriteString(http2.ClientPreface)
+			f := http2.NewFramer(&sent, conn)
+			err = f.WriteSettings()
+			for i := range 2 * burstFrames / flood.cost {
+				err = errors.Join(err, flood.step(f, i))
 			}
-			if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("the connection is open after %v: %v", time.Since(begun), err)
+			if err = errors.Join(err, f.WritePing(false, [8]byte{1})); err != nil {
+				t.Fatal(err)
+			}
+			piece := sent.Len()
+			if name == "health" { // many at once are more than a connection keeps
+				piece = 100
+			}
+			go func() {
+				for b := range slices.Chunk(sent.Bytes(), piece) {
+					_, _ = conn.Write(b) // it fails when the connection is closed
+					time.Sleep(2 * time.Millisecond)
+				}
+			}()
+			for ponged := false; err == nil && !ponged; {
+				var reply http2.Frame
+				reply, err = f.ReadFrame()
+				ping, ok := reply.(*http2.PingFrame)
+				ponged = ok && ping.IsAck()
+			}
+			took := time.Since(begun)
+			if (err != nil) != (name == "padding") || errors.Is(err, os.ErrDeadlineExceeded) || took < time.Second {
+				t.Errorf("after %v: %v", took, err)
 			}
 		})
 	}
 }
 
 // TestFramesPayForThemselves promises that what moves data has no bound: messages as small as a client that trains
-// sends, and its updates of windows for what it is sent.
+// sends, its updates of windows for what it is sent, and what it is lent.
 func TestFramesPayForThemselves(t *testing.T) {
 	in := newInbound(newArriving(nil, slog.New(slog.DiscardHandler)))
 	in.received.skip = 0
@@ -444,6 +466,23 @@ func TestFramesPayForThemselves(t *testing.T) {
 	}
 	if in.budget < burstFrames/2 {
 		t.Errorf("the budget is %v frames", in.budget)
+	}
+	for i := range uint32(10_000) { // epochs of one batch, whose streams the client ends by a reset
+		header := http2.HeadersFrameParam{StreamID: 2*i + 3, EndHeaders: true}
+		err := errors.Join(to.WriteHeaders(header), from.WriteData(2*i+3, false, make([]byte, 200)),
+			to.WriteRSTStream(2*i+3, http2.ErrCodeCancel))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reset := tickets.Len() - 13
+		in.received.scan(tickets.Next(reset), &in.arrived)
+		in.charge(callFrames)
+		in.sent.scan(parts.Next(parts.Len()), &in.leaving)
+		inCall{in, 2*i + 3}.lent(1 << 10)
+		in.received.scan(tickets.Next(13), &in.arrived)
+	}
+	if in.budget < burstFrames/2 {
+		t.Errorf("the budget is %v frames after epochs of one batch", in.budget)
 	}
 	for range 2 * burstFrames {
 		if err := to.WriteData(1, false, nil); err != nil {

@@ -7,6 +7,7 @@ import hashlib
 import json
 import multiprocessing
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -248,6 +249,15 @@ def servers(binary, chips):
             stack.callback(p.stdin.close)
             targets.append(json.loads(p.stdout.readline())["listen"])
         yield targets
+
+
+@pytest.mark.parametrize("transport", ["shm", "grpc"])
+def test_many_small_epochs(tmp_path, transport):
+    """A model that is fitted to one chip asks for many epochs of one small batch."""
+    shutil.copy(RASTER / "tog" / "tog-1x1.tif", tmp_path)
+    with chaski.load(tmp_path, batch_size=1, engine=chaski.Engine(transport=transport)) as loader:
+        for _ in range(250):
+            assert len(list(loader)) == 1
 
 
 @pytest.mark.parametrize("layout", ["n b y x", "n y x b", "b n (y x)", "(n y) x b"])
