@@ -250,7 +250,8 @@ func formOf(c *parquet.Column) Type {
 	typ.Nano = nano(c)
 	form, fixed := Form{}, c.Type == parquet.FixedLenByteArray
 	switch note := c.Note; {
-	case typ.Kind == Binary && fixed && note.Kind == parquet.Decimal && note.Scale >= 0 && note.Scale <= note.Precision:
+	case typ.Kind == Binary && fixed && note.Kind == parquet.Decimal && note.Scale >= 0 &&
+		note.Scale <= note.Precision && note.Precision <= 76 && c.Size() <= 32: // as Arrow has them
 		form = Form{Store: Decimals, Size: int32(c.Size()), Precision: note.Precision, Scale: note.Scale}
 	case typ.Kind == Binary && fixed:
 		form = Form{Store: FixedBytes, Size: int32(c.Size())}

@@ -1,17 +1,20 @@
 package vector
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // images finds the shapes of an image by its path. It does not change after it is made.
 type images struct {
-	values *Values             // the column with the paths
-	byBase map[string][]uint32 // from the last part of a path to the codes of the paths that have it
-	rows   [][]uint32          // for each code its shapes
+	values *Values    // the column with the paths
+	order  []uint32   // the codes of the paths, sorted by these from their ends
+	rows   [][]uint32 // for each code its shapes
 }
 
 // newImages makes the lists of shapes from a column of strings; it returns nil without one.
@@ -23,11 +26,11 @@ func newImages(column string, values *Values) (*images, error) {
 		return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
 			"it has numbers, but images are found by their paths")
 	}
-	found := &images{values: values, byBase: map[string][]uint32{}, rows: make([][]uint32, len(values.Names))}
-	for code, name := range values.Names {
-		base := path.Base(name)
-		found.byBase[base] = append(found.byBase[base], uint32(code))
+	found := &images{values: values, rows: make([][]uint32, len(values.Names))}
+	for code := range values.Names {
+		found.order = append(found.order, uint32(code))
 	}
+	slices.SortFunc(found.order, func(a, b uint32) int { return fromEnds(values.Names[a], values.Names[b]) })
 	for row, code := range values.Codes {
 		if !values.Null(row) {
 			found.rows[code] = append(found.rows[code], uint32(row))
@@ -39,9 +42,17 @@ func newImages(column string, values *Values) (*images, error) {
 // OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one in the column
 // Options.Image that has the most of the last parts of the path. It is not found if the column has none.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
+	if s := source.Scheme(uri); s == "http" || s == "https" {
+		uri, _, _ = strings.Cut(uri, "?") // a signature
+	}
+	in := l.images
+	pos, _ := slices.BinarySearchFunc(in.order, uri, func(code uint32, uri string) int {
+		return fromEnds(in.values.Names[code], uri)
+	})
+	// Paths with the same last parts follow each other, so that two with the most are beside each other at pos.
 	found, largest, several := uint32(0), 0, false
-	for _, code := range l.images.byBase[path.Base(uri)] {
-		switch n := common(uri, l.images.values.Names[code]); {
+	for _, code := range in.order[max(0, pos-2):min(pos+2, len(in.order))] {
+		switch n := common(uri, in.values.Names[code]); {
 		case n > largest:
 			found, largest, several = code, n, false
 		case n == largest:
@@ -54,7 +65,26 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	case several:
 		return nil, fault.New(fault.Unsupported, "images", fault.NoOffset, "several images may be %q", uri)
 	}
-	return l.images.rows[found], nil
+	return in.rows[found], nil
+}
+
+// fromEnds compares two paths from their ends, as if each began with a slash.
+func fromEnds(a, b string) int {
+	byteOf := func(s string, i int) int {
+		switch {
+		case i < len(s):
+			return int(s[len(s)-1-i])
+		case i == len(s):
+			return '/'
+		}
+		return -1
+	}
+	for i := range min(len(a), len(b)) + 2 {
+		if c := cmp.Compare(byteOf(a, i), byteOf(b, i)); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 // common returns how many of their last parts two paths have in common.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -271,7 +272,8 @@ func TestOfImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for uri, want := range map[string][]uint32{
-		"s3://bucket/a/1.tif": {0, 4}, "b/1.tif": {1}, "/c/b/1.tif": {1}, "1.tif": nil, "c/1.tif": nil, "2.tif": nil,
+		"s3://bucket/a/1.tif": {0, 4}, "https://host/a/1.tif?sig=x/y": {0, 4},
+		"b/1.tif": {1}, "/c/b/1.tif": {1}, "1.tif": nil, "c/1.tif": nil, "2.tif": nil,
 	} {
 		rows, err := l.OfImage(uri)
 		kind := fault.Unsupported // several
@@ -290,6 +292,43 @@ func TestOfImage(t *testing.T) {
 	other, err := Open(t.Context(), memory(text), "f", Options{Image: "class"})
 	if err != nil || other.Fingerprint() == l.Fingerprint() {
 		t.Errorf("the fingerprint does not cover the paths: %v", err)
+	}
+}
+
+// TestOfImageAsSlow compares the search with a look at all paths.
+func TestOfImageAsSlow(t *testing.T) {
+	draw := func() string {
+		parts := []string{"", "a", "b", "a!", "ab", "!"}
+		rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		return strings.Join(parts[:1+rand.IntN(3)], "/")
+	}
+	for range 1000 {
+		v := &Values{}
+		for range 1 + rand.IntN(8) {
+			if name := draw(); !slices.Contains(v.Names, name) {
+				v.Names, v.Codes = append(v.Names, name), append(v.Codes, uint32(len(v.Codes)))
+			}
+		}
+		found, err := newImages("x", v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uri := draw()
+		most, want := 0, []uint32(nil)
+		for i, name := range v.Names {
+			n := common(uri, name)
+			if n > most {
+				most, want = n, nil
+			}
+			if n > 0 && n == most {
+				want = append(want, uint32(i))
+			}
+		}
+		rows, err := (&Layer{images: found}).OfImage(uri)
+		kind := []fault.Kind{fault.NotFound, 0, fault.Unsupported}[min(len(want), 2)]
+		if fault.KindOf(err) != kind || err == nil && !slices.Equal(rows, want) {
+			t.Fatalf("%q of %q: %v, %v, want %v", uri, v.Names, rows, err, want)
+		}
 	}
 }
 

@@ -79,11 +79,12 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 			return fault.WithPart(err, "column "+fields[i].Name, fault.NoOffset)
 		}
 	}
-	for first := 0; first < t.Len(); first += batchRows {
+	rows := max(1, min(batchRows, maxPadding/padding(tables.Type{Kind: tables.Struct, Fields: fields})))
+	for first := 0; first < t.Len(); first += rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{n: min(batchRows, t.Len()-first), codes: codes.columns}
+		b := batch{n: min(rows, t.Len()-first), codes: codes.columns}
 		for i, values := range cols {
 			if err := b.add(fields[i].Type, values, first, first+b.n); err != nil {
 				return fault.WithPart(err, "column "+fields[i].Name, fault.NoOffset)

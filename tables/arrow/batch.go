@@ -280,6 +280,9 @@ func (b *batch) texts(f tables.Form, v *tables.Vector, lo, hi int) error {
 		if f.Store == tables.Decimals {
 			size = 32
 		}
+		if (hi-lo)*size-int(offs[hi-lo]-offs[0]) > maxPadding {
+			return overPadding(hi - lo)
+		}
 		out := make([]byte, (hi-lo)*size)
 		for i := range hi - lo {
 			text, value := data[offs[i]:offs[i+1]], out[i*size:][:size]
@@ -357,6 +360,9 @@ func (b *batch) fixedLists(t tables.Type, v *tables.Vector, lo, hi int) error {
 	if int(offs[hi]-offs[lo]) == (hi-lo)*size {
 		return b.add(*t.Elem, child, int(offs[lo]), int(offs[hi]))
 	}
+	if (hi-lo)*size-int(offs[hi]-offs[lo]) > maxPadding/padding(*t.Elem) {
+		return overPadding(hi - lo)
+	}
 	elems := make([]int, 0, (hi-lo)*size)
 	for i := lo; i < hi; i++ {
 		for k := range size {
@@ -413,6 +419,30 @@ func offsets(offs []uint32, width int) []byte {
 
 func over(rows int) error {
 	return fault.New(fault.Limit, "", fault.NoOffset, "over 2 GiB in %d rows", rows)
+}
+
+// maxPadding bounds the bytes of nulls in a batch, of which a form of one size may say any number in a few bytes of a
+// file.
+const maxPadding = 64 << 20
+
+func overPadding(rows int) error {
+	return fault.New(fault.Limit, "", fault.NoOffset, "nulls of over %d bytes in %d rows", maxPadding, rows)
+}
+
+// padding returns how many bytes of memory a null takes, at most maxPadding+1.
+func padding(t tables.Type) int {
+	n := 8
+	switch form := t.Stored(); {
+	case form.Store == tables.FixedBytes:
+		n = max(n, int(form.Size))
+	case form.Store == tables.FixedList:
+		n = max(n, int(form.Size)*padding(*t.Elem))
+	case t.Kind == tables.Struct:
+		for _, f := range t.Fields {
+			n += padding(f.Type)
+		}
+	}
+	return min(n, maxPadding+1)
 }
 
 func (b *batch) addBytes(data []byte, offs []uint32) error {

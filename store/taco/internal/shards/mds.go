@@ -182,8 +182,8 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 		}
 		if fault.KindOf(err) == fault.NotFound {
 			err = fault.New(fault.Unsupported, "shard", fault.NoOffset,
-				"is compressed as a whole, so that its samples have no byte ranges: 'chaski pack' copies it "+
-					"decompressed, with --form mds as MDS shards")
+				"is compressed as a whole, so that its samples have no byte ranges: 'chaski pack' copies them into a "+
+					"container")
 		}
 		if unpacked[i] != "" || fault.KindOf(err) == fault.Unsupported {
 			err = fault.WithFile(err, join(dir, fileInfo.Name))
