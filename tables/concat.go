@@ -196,7 +196,7 @@ func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
 // common returns the type that holds the values of both a and b, or false. Where their forms differ, it has the default
 // form.
 func common(a, b Type) (Type, bool) {
-	if a.Kind != Null && b.Kind != Null && !sameForms(a, b) {
+	if a.Kind != Null && b.Kind != Null && !SameForms(a, b) {
 		a, b = a.Plain(), b.Plain()
 	}
 	switch {

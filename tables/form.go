@@ -118,17 +118,17 @@ func (t Type) Each(change func(Type) Type) Type {
 	return t
 }
 
-// sameForms reports whether two types have one form at all levels that both have.
-func sameForms(t, u Type) bool {
+// SameForms reports whether two types have one form at all levels that both have.
+func SameForms(t, u Type) bool {
 	if t.Stored() != u.Stored() {
 		return false
 	}
 	for i := range min(len(t.Fields), len(u.Fields)) {
-		if !sameForms(t.Fields[i].Type, u.Fields[i].Type) {
+		if !SameForms(t.Fields[i].Type, u.Fields[i].Type) {
 			return false
 		}
 	}
-	return t.Elem == nil || u.Elem == nil || sameForms(*t.Elem, *u.Elem)
+	return t.Elem == nil || u.Elem == nil || SameForms(*t.Elem, *u.Elem)
 }
 
 // duration returns the unit of a duration, and false for all other types.

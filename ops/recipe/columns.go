@@ -159,14 +159,7 @@ func (m *maker) carried(ctx context.Context, to *columns.Set) error {
 		if err != nil {
 			return err
 		}
-		if values.Type().Kind == tables.String { // a container is published
-			texts := make([]string, values.Len())
-			for i := range texts {
-				texts[i] = fault.WithoutSecrets(values.Str(i))
-			}
-			values = tables.NewStrings(texts, values.Nulls())
-		}
-		to.Add(carried.to, values)
+		to.Add(carried.to, values.MapStrings(fault.WithoutSecrets)) // a container is published
 	}
 	return nil
 }

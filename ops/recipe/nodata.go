@@ -70,11 +70,15 @@ func (m *maker) readBand(ctx context.Context, w *origin, band int) ([]byte, erro
 	y0, y1 := max(box.Y, 0), min(box.Y+box.H, index.Height)
 	x0, x1 := max(box.X, 0), min(box.X+box.W, index.Width)
 	options := m.options.Loader
-	options.Opener = rows.Alone(options.Opener, w.Asset)
+	options.Opener = rows.Alone(options.Opener, w.Asset) // in which a member of a container begins at 0
+	header := index
+	if w.Asset.Member != "" {
+		header = index.Shift(-w.Asset.Offset)
+	}
 	array, err := raster.Read(ctx, []string{"alpha"}, raster.ReadOptions{
 		B: raster.Selection{List: []int{band}}, Y: raster.Selection{Slice: true, Start: y0, Stop: y1},
 		X: raster.Selection{Slice: true, Start: x0, Stop: x1}, Options: options,
-		Headers: [][]byte{index.AppendBlob(nil)}})
+		Headers: [][]byte{header.AppendBlob(nil)}})
 	if err != nil {
 		return nil, err
 	}

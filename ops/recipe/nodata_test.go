@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -105,7 +106,14 @@ func TestValidPixelsStayValid(t *testing.T) {
 		var w bytes.Buffer
 		err := tiff.WriteTOG(&w, toBytes(values, types[from]), tiff.TOGOptions{Shape: [3]int{bands, side, side},
 			DType: types[from], Tile: 16, Level: 1, NoData: none, Mask: mask, Photometric: 1, ExtraSamples: extra})
-		if err == nil {
+		source := "."
+		if i%3 == 0 && err == nil { // a member of a container begins somewhere in a file
+			source = "c.tacozip"
+			_, err = build.Create(t.Context(), &build.Taco{Samples: &build.Tortilla{Samples: []build.Sample{
+				{ID: "s.tif", Bytes: w.Bytes()}}}, Collection: build.Collection{ID: "c", DatasetVersion: "1",
+				Description: "c", Licenses: []string{"MIT"}, Providers: []map[string]any{{"name": "Ana"}},
+				Tasks: []string{"other"}}}, filepath.Join(dir, source), build.Options{})
+		} else if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "s.tif"), w.Bytes(), 0o666)
 		}
 		if err != nil {
@@ -131,7 +139,7 @@ func TestValidPixelsStayValid(t *testing.T) {
 			bands = 1
 			field += ", bands: [0]"
 		}
-		text := fmt.Sprintf("source: .\nwindows: {kind: grid, size: 16, pad: true}\nfields: [{%s}]\n", field)
+		text := fmt.Sprintf("source: %s\nwindows: {kind: grid, size: 16, pad: true}\nfields: [{%s}]\n", source, field)
 		what := fmt.Sprintf("case %d: %s with nodata %q, mask %v, %d bands: %s", i, from, none, mask != nil, bands,
 			field)
 		out, res, err := create(t, dir, text, 2)

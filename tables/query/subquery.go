@@ -144,8 +144,12 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 	for i := range cols {
 		cols[i] = first.Columns()[i]
 		for _, table := range parts[1:] {
+			a, b := cols[i].Type, table.Columns()[i].Type
+			if a.Kind != tables.Null && b.Kind != tables.Null && !tables.SameForms(a, b) {
+				a, b = a.SQL(), b.SQL()
+			}
 			var ok bool
-			if cols[i].Type, ok = commonOrString(cols[i].Type, table.Columns()[i].Type); !ok {
+			if cols[i].Type, ok = commonOrString(a, b); !ok {
 				return nil, sqlerr.Unsupported("UNION of type %s and type %s",
 					sqltype.Name(first.Columns()[i].Type), sqltype.Name(table.Columns()[i].Type))
 			}
