@@ -68,7 +68,7 @@ const (
 	freeFrames  = 500  // a second, at least
 	burstFrames = 2000 // at once
 	bytesOfCost = 64   // bytes of data that pay for a frame
-	// What a call costs beside its frames: 10 µs and its answer, which has data if the call was of use.
+	// What a call costs beside its frames, until data answers it: 10 µs. Reads of single pixels have no bound.
 	callFrames = 8
 	// guestFrames is the cost of a call that a token would not pay for: one that is refused, or for health. Probes make
 	// one a second.
@@ -187,8 +187,11 @@ func newInbound(a *arriving) *inbound {
 	in.leaving = frameEvents{ended: func(call uint32, _ bool) { in.ended(call) },
 		data: func(call uint32, b []byte) {
 			in.earn(len(b))
-			if m := in.calls[call]; m != nil {
+			if m := in.calls[call]; m != nil && !m.answered {
 				m.answered = true
+				if in.known.Load() {
+					in.spend(-callFrames)
+				}
 			}
 		}}
 	return in

@@ -454,6 +454,7 @@ func TestFloods(t *testing.T) {
 func TestFramesPayForThemselves(t *testing.T) {
 	in := newInbound(newArriving(nil, slog.New(slog.DiscardHandler)))
 	in.received.skip = 0
+	in.known.Store(true)
 	var tickets, parts bytes.Buffer
 	to, from := http2.NewFramer(&tickets, nil), http2.NewFramer(&parts, nil)
 	for range 10_000 {
@@ -478,7 +479,6 @@ func TestFramesPayForThemselves(t *testing.T) {
 		in.received.scan(tickets.Next(reset), &in.arrived)
 		in.charge(callFrames)
 		in.sent.scan(parts.Next(parts.Len()), &in.leaving)
-		inCall{in, 2*i + 3}.lent(1 << 10)
 		in.received.scan(tickets.Next(13), &in.arrived)
 	}
 	if in.budget < burstFrames/2 {
@@ -492,6 +492,10 @@ func TestFramesPayForThemselves(t *testing.T) {
 	in.received.scan(tickets.Bytes(), &in.arrived)
 	if in.budget >= 0 {
 		t.Errorf("the budget is %v frames after a flood", in.budget)
+	}
+	inCall{in, 1}.lent(2 * burstFrames * bytesOfCost)
+	if in.budget < burstFrames/2 {
+		t.Errorf("the budget is %v frames after a batch in shared memory", in.budget)
 	}
 }
 

@@ -260,6 +260,13 @@ def test_many_small_epochs(tmp_path, transport):
             assert len(list(loader)) == 1
 
 
+def test_many_small_reads():
+    """Points are sampled by a read for each pixel."""
+    path = RASTER / "tog" / "tog-1x1.tif"
+    for _ in range(600):
+        assert chaski.read(path, y=(0, 1), x=(0, 1)).shape == (3, 1, 1)
+
+
 @pytest.mark.parametrize("layout", ["n b y x", "n y x b", "b n (y x)", "(n y) x b"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "native"])
 def test_wires_give_the_same_bytes(chips, servers, dtype, layout):

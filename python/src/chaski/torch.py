@@ -220,7 +220,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     Trainer of Hugging Face takes `DataLoader(dataset, batch_size=None)` from a method
     `get_train_dataloader`, and resumes it exactly: it tells a DataLoader no epoch, so the dataset
-    asks it. As `train_dataset` it raises RuntimeError, because Trainer would stack batches.
+    asks it, and `set_epoch` has no effect. As `train_dataset` it raises RuntimeError, because
+    Trainer would stack batches.
     """
 
     @init_takes(IterableOptions)
