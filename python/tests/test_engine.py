@@ -383,6 +383,7 @@ def test_a_log_that_fails_does_not_end_the_engine(caplog, capsys):
 def test_read_and_info(fake_binary):
     assert chaski.read("a.tif", b=[0], y=(0, 2)).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert chaski.info("/x/a.tif") == {"path": "/x/a.tif"}
+    assert issubclass(chaski.NotFoundError, FileNotFoundError)
     with pytest.raises(chaski.NotFoundError, match="not found"):
         chaski.info("/x/missing")
     assert len(fake_binary()) == 1

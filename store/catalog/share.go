@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
@@ -14,8 +15,8 @@ import (
 // with one opener: a mixture may name a directory many times.
 func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
 
-// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path without characters of a
-// pattern, or of a file that is there, is returned as it is.
+// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path is returned as it is if it has
+// no characters of a pattern, if there is such a file, or if nothing matches: members of archives may have such names.
 func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
 	globs := listing.RemoteGlob
 	if !source.IsRemote(pattern) {
@@ -35,6 +36,9 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 		}
 		return nil
 	})
+	if fault.KindOf(err) == fault.NotFound {
+		return []string{pattern}, nil
+	}
 	slices.Sort(paths)
 	return paths, err
 }

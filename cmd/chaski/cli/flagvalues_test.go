@@ -30,6 +30,9 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--timestamp is "3..2": it ends before it begins`, []string{"info", "--timestamp", "3..2", "x.tif"}},
 		{`--json is "maybe": it must be true or false`, []string{"info", "--json=maybe", "x.tif"}},
 		{`--where is "": it is empty; leave the flag out instead`, []string{"ls", "--where", "", "x.tacozip"}},
+		{`unknown command "inof" for "chaski": did you mean info?`, []string{"inof", "x.tif"}},
+		{`unknown command "loda" for "chaski bench": did you mean load?`, []string{"bench", "loda"}},
+		{`unknown command "xyz" for "chaski"`, []string{"xyz"}},
 		{"unknown flag: --jsn: did you mean --json?", []string{"info", "--jsn", "x.tif"}},
 		{"--batch is 0: it must be at least 1", []string{"plan", "--batch", "0", "x"}},
 		{`--sampler is "x": it must be chip, random_window, grid, resized_window, weighted_window, tile_window or ` +

@@ -403,6 +403,18 @@ func TestInfo(t *testing.T) {
 	if r.code != 0 || !slices.Equal(kinds, []string{"tiff", "rumi", "folder"}) {
 		t.Errorf("exit %d, kinds %v, %s", r.code, kinds, r.err)
 	}
+	folder := filepath.Dir(chip)
+	files, err := filepath.Glob(filepath.Join(folder, "tog-*.tif"))
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	all := chaski(t.Context(), append([]string{"info"}, files...)...)
+	if glob := chaski(t.Context(), "info", filepath.Join(folder, "tog-*.tif")); glob != all || glob.code != 0 {
+		t.Errorf("a pattern: %+v, its files: %+v", glob, all)
+	}
+	if r := chaski(t.Context(), "info", filepath.Join(folder, "no*.tif")); !strings.HasSuffix(r.err, "file: not found\n") {
+		t.Errorf("a pattern of nothing: %q", r.err)
+	}
 	text := chaski(t.Context(), "info", chip, rumi)
 	for _, want := range []string{"TOG            yes", "zstd, predictor 2", "codecs  ", "EPSG:"} {
 		if !strings.Contains(text.out, want) {

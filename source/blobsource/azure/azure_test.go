@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/tools/testkit/drivertest"
@@ -33,6 +34,20 @@ func TestReads(t *testing.T) {
 }
 
 // TestReadsOfAnotherAccount: CONTAINER@HOST names the account, whatever the environment says.
+func TestWithoutAccount(t *testing.T) {
+	for _, name := range []string{"ACCOUNT", "KEY", "SAS_TOKEN", "CONNECTION_STRING"} {
+		t.Setenv("AZURE_STORAGE_"+name, "")
+	}
+	o, err := blobsource.New(New(Options{}), remote.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = o.Open(t.Context(), "az://chips/a.tif")
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "AZURE_STORAGE_ACCOUNT is not set") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestReadsOfAnotherAccount(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=secret") // of the account in the environment only

@@ -44,8 +44,8 @@ func NewInfo(env console.Env) *cobra.Command {
   array            schema and fragments of a TileDB array; with --timestamp, the fragments open at that time
   Zarr             shape, chunks, shards, codecs and georeferencing of an array, or of the arrays of a group
 
-A PATH may be remote, a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE.zip/MEMBER, or a pattern in
-quotes, such as "chips/*.tif".
+A PATH may be remote, a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE.zip/MEMBER, or a pattern of
+raster files in quotes, such as "chips/*.tif".
 
 --json prints one line of JSON for each path.`,
 		Example: `  chaski info chip.tif
