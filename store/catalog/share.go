@@ -15,8 +15,9 @@ import (
 // with one opener: a mixture may name a directory many times.
 func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
 
-// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path is returned as it is if it has
-// no characters of a pattern, if there is such a file, or if nothing matches: members of archives may have such names.
+// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path is returned as it is if it
+// has no characters of a pattern, if there is such a file, or if nothing matches: members of archives may have such
+// names.
 func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
 	globs := listing.RemoteGlob
 	if !source.IsRemote(pattern) {

@@ -412,8 +412,9 @@ func TestInfo(t *testing.T) {
 	if glob := chaski(t.Context(), "info", filepath.Join(folder, "tog-*.tif")); glob != all || glob.code != 0 {
 		t.Errorf("a pattern: %+v, its files: %+v", glob, all)
 	}
-	if r := chaski(t.Context(), "info", filepath.Join(folder, "no*.tif")); !strings.HasSuffix(r.err, "file: not found\n") {
-		t.Errorf("a pattern of nothing: %q", r.err)
+	nothing := chaski(t.Context(), "info", filepath.Join(folder, "no*.tif"))
+	if !strings.HasSuffix(nothing.err, "file: not found\n") {
+		t.Errorf("a pattern of nothing: %q", nothing.err)
 	}
 	text := chaski(t.Context(), "info", chip, rumi)
 	for _, want := range []string{"TOG            yes", "zstd, predictor 2", "codecs  ", "EPSG:"} {
