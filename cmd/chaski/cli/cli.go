@@ -127,6 +127,7 @@ Exit codes:
 		jobs.New(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
+	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = topic

@@ -389,6 +389,17 @@ func TestCompletion(t *testing.T) {
 }
 
 // TestInfo: both output forms name the kind of the file, and the JSON has one line a path.
+// TestShellsAreOfferedValues: cobra's hidden command tells shells the values of a flag that has a few.
+func TestShellsAreOfferedValues(t *testing.T) {
+	for flag, want := range map[string]string{"cat --format": "sha256\nnpy\nraw\n", "index --format": "hex\nparquet\n",
+		"ls --bbox-rule": "intersects\nwithin\n"} {
+		r := chaski(t.Context(), append(append([]string{"__complete"}, strings.Fields(flag)...), "")...)
+		if got, _, _ := strings.Cut(r.out, ":"); got != want {
+			t.Errorf("%s: %q, want %q", flag, got, want)
+		}
+	}
+}
+
 func TestInfo(t *testing.T) {
 	chip, rumi := testdata(t, "raster", "tog", "tog-series-0.tif"), testdata(t, "raster", "rumi-v1", "qa-1b.tif")
 	r := chaski(t.Context(), "info", "--json", chip, rumi, testdata(t, "raster"))

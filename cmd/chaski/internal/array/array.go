@@ -51,7 +51,7 @@ For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
 	fl := cmd.Flags()
 	fl.StringVar(&f.sub, "sub", "",
 		"the box, LO..HI,LO..HI: one interval for each dimension (default: the whole domain)")
-	fl.StringVar(&f.format, "format", "sha256", "sha256")
+	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256", "sha256")
 	f.at.Add(fl)
 	fl.StringSliceVar(&f.attrs, "attr", nil, "`NAMES` of the attributes to read (default: all)")
 	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile,
@@ -80,9 +80,6 @@ type Read struct {
 }
 
 func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
-	if err := console.OneOf("format", f.format, "sha256"); err != nil {
-		return err
-	}
 	if err := console.FirstError(console.AtLeast("max-tile", f.maxTile, 1),
 		console.AtLeast("max-result", f.maxResult, 1)); err != nil {
 		return err

@@ -125,6 +125,43 @@ func OneOf(flag, value string, choices ...string) error {
 	return Usagef("--%s is %q: it must be %s", flag, value, orList(choices))
 }
 
+// ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default.
+func ChoiceVar(fl *pflag.FlagSet, p *string, name, value, usage string, choices ...string) {
+	*p = value
+	fl.Var(&choice{p, choices}, name, usage)
+}
+
+// choice is a pflag.Value with a list of allowed values.
+type choice struct {
+	value   *string
+	choices []string
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
+
+func (c *choice) Set(text string) error {
+	if !slices.Contains(c.choices, text) {
+		return errors.New("it must be " + orList(c.choices))
+	}
+	*c.value = text
+	return nil
+}
+
+// CompleteChoices makes shells offer the values of the flags of ChoiceVar, of cmd and all commands below it.
+func CompleteChoices(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(*choice); ok {
+			// The error is about a flag that is not there, or has values already.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name,
+				cobra.FixedCompletions(c.choices, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for _, below := range cmd.Commands() {
+		CompleteChoices(below)
+	}
+}
+
 // AtLeast checks the value of a flag that has a lower limit.
 func AtLeast[T int | int64](flag string, value, least T) error {
 	if value < least {

@@ -35,15 +35,12 @@ those of the children.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := console.OneOf("format", format, "text", "json"); err != nil {
-				return err
-			}
 			return f.locate(cmd.Context(), env, args[0], args[1:], format)
 		},
 	}
 	cmd.Flags().StringVar(&f.base, "base-path", "",
 		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	console.ChoiceVar(cmd.Flags(), &format, "format", "text", "text or json", "text", "json")
 	f.mode = "intersection"
 	return cmd
 }

@@ -59,14 +59,11 @@ Of a Zarr group, list its arrays: path, shape and data type.
 	fl.BoolVar(&f.padding, "padding", false,
 		"also list placeholders, and the histograms that a streaming TACO stores among its samples")
 	fl.StringVar(&f.levelName, "level", "0", "`LEVEL` to list: its number, or its name in TACO 3 (children/before)")
-	fl.StringVar(&f.format, "format", "text", "text or json")
+	console.ChoiceVar(fl, &f.format, "format", "text", "text or json", "text", "json")
 	return cmd
 }
 
 func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) error {
-	if err := console.OneOf("format", f.format, "text", "json"); err != nil {
-		return err
-	}
 	number, notNumber := strconv.Atoi(f.levelName)
 	f.level = number
 	if err := console.FirstError(console.AtLeast("level", number, 0),

@@ -56,9 +56,6 @@ that meet the conditions. To read the query from a file, write @FILE for QUERY.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := console.OneOf("format", format, "text", "json", "arrow"); err != nil {
-				return err
-			}
 			if format == "arrow" {
 				if err := console.NotToTerminal(env.Out, format); err != nil {
 					return err
@@ -75,7 +72,7 @@ that meet the conditions. To read the query from a file, write @FILE for QUERY.
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
+	console.ChoiceVar(cmd.Flags(), &format, "format", "text", "text, json or arrow", "text", "json", "arrow")
 	given.add(cmd.Flags())
 	given.sql = env.SQL
 	flags.AddSQLLimits(cmd.Flags(), &given.limits)

@@ -55,16 +55,13 @@ and the container lacks, as a Tortilla does.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
-	fl.StringVar(&f.form, "form", f.form, "taco2 or taco3")
+	console.ChoiceVar(fl, &f.form, "form", f.form, "taco2 or taco3", "taco2", "taco3")
 	f.addShared(fl)
 	return cmd
 }
 
 // runUpgrade writes a container of an older generation as one of generation 2 or 3.
 func (f *packFlags) runUpgrade(ctx context.Context, env console.Env, paths []string) error {
-	if err := console.OneOf("form", f.form, "taco2", "taco3"); err != nil {
-		return err
-	}
 	switch form := build.FormOf(f.out); {
 	case f.out == "":
 		return console.Usagef("-o OUT is missing")

@@ -42,7 +42,8 @@ func (f *Filter) addFilters(fl *pflag.FlagSet) {
 		"`W,S,E,N`: choose samples whose geometry, or in a catalog whose raster, intersects this bounding box in "+
 			"degrees of longitude and latitude; W greater than E crosses the antimeridian")
 	NonEmptyVar(fl, &f.bboxCRS, "bbox-crs", "`EPSG` code of the CRS of --bbox (default: 4326, longitude and latitude)")
-	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry lies inside the bounding box")
+	console.ChoiceVar(fl, &f.rule, "bbox-rule", "intersects",
+		"intersects, or within: the geometry lies inside the bounding box", "intersects", "within")
 	fl.StringVar(&f.geometry, "geometry-col", "",
 		"`COLUMN` of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
 	NonEmptyVar(fl, &f.datetime, "datetime",
@@ -55,9 +56,6 @@ func (f *Filter) addFilters(fl *pflag.FlagSet) {
 
 // TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
 func (f *Filter) TacoFilter() (*taco.Filter, error) {
-	if err := console.OneOf("bbox-rule", f.rule, "intersects", "within"); err != nil {
-		return nil, err
-	}
 	if err := console.FirstError(console.AtLeast("at-level", f.atLevel, 0),
 		console.AtLeast("offset", f.Offset, 0)); err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 	fl.IntVar(&f.overview, "overview", -1,
 		"read overview `N`, from 0, the largest, as in GDAL, also of PATH.ovr; --y and --x count its pixels (-1: the "+
 			"raster itself)")
-	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
+	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256, npy or raw", "sha256", "npy", "raw")
 	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "refuse results larger than this, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
@@ -123,9 +123,6 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 
 // options checks the flags and returns them as options of loader.Read.
 func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
-	if err := console.OneOf("format", f.format, "sha256", "npy", "raw"); err != nil {
-		return o, err
-	}
 	if err := console.FirstError(console.AtLeast("threads", f.threads, 1),
 		console.AtLeast("overview", f.overview, -1), console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
 		return o, err

@@ -95,7 +95,8 @@ without a file are counted on standard error.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.format, "format", "hex", "hex or parquet (default: parquet if the output file ends in .parquet)")
+	console.ChoiceVar(fl, &f.format, "format", "hex",
+		"hex or parquet (default: parquet if the output file ends in .parquet)", "hex", "parquet")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0,
 		"number of files to read at the same time (default: the number of processors, at least 4)")
@@ -113,9 +114,6 @@ without a file are counted on standard error.`,
 }
 
 func (f *indexFlags) check() error {
-	if err := console.OneOf("format", f.format, "hex", "parquet"); err != nil {
-		return err
-	}
 	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
 	}

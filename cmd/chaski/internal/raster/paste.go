@@ -40,7 +40,8 @@ standard input.`,
 	fl.StringVar(&f.window, "window", "", "`HxW`: size of the windows in pixels")
 	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between windows in pixels (default: the window)")
 	fl.BoolVar(&f.pad, "pad", false, "the last windows pass the edge of the scene, as with pad of the sampler")
-	fl.StringVar(&f.blend, "blend", string(paste.Linear), "how to weight windows that overlap: linear or mean")
+	console.ChoiceVar(fl, &f.blend, "blend", string(paste.Linear),
+		"how to weight windows that overlap: linear or mean", string(paste.Linear), string(paste.Mean))
 	fl.BoolVar(&f.argmax, "argmax", false, "write the number of the band with the largest value, as uint8")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0,
@@ -85,9 +86,6 @@ func (f *pasteFlags) options() (paste.Options, error) {
 		return options, console.Usagef("--like SCENE is missing")
 	case f.window == "":
 		return options, console.Usagef("--window HxW is missing")
-	}
-	if err := console.OneOf("blend", f.blend, string(paste.Linear), string(paste.Mean)); err != nil {
-		return options, err
 	}
 	h, w, err := flags.ParsePair(f.window)
 	if err != nil {

@@ -97,7 +97,8 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 			"the first)")
 	fl.IntVar(&f.size, "size", 512, "longest side of a picture, in pixels (default of a report: 192)")
 	fl.IntVar(&f.columns, "columns", 0, "pictures in a row (default: about as many as rows)")
-	fl.StringVar(&f.palette, "palette", "auto", "draw one band with a colour for each value: auto, never or always")
+	console.ChoiceVar(fl, &f.palette, "palette", "auto",
+		"draw one band with a colour for each value: auto, never or always", "auto", "never", "always")
 	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles to draw black and white")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30,
 		"refuse images or batches that are larger than this when decoded, in bytes")
@@ -120,9 +121,6 @@ func (f *viewFlags) options() (draw.Options, error) {
 	// lack of memory.
 	if err := console.FirstError(console.Between("size", f.size, 1, 1<<14), console.AtLeast("max-bytes", f.maxBytes, 1),
 		console.AtLeast("columns", f.columns, 0)); err != nil {
-		return options, err
-	}
-	if err := console.OneOf("palette", f.palette, "auto", "never", "always"); err != nil {
 		return options, err
 	}
 	options.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
