@@ -98,7 +98,7 @@ func (f *FieldReport) Places(bands []int) (places []int, err error) {
 	return places, nil
 }
 
-// MeanStdBands returns the bands of a FieldReport of which only means and standard deviations are known.
+// MeanStdBands returns the bands of a FieldReport with nothing but means and standard deviations.
 func MeanStdBands(mean, std []float64) []Band {
 	bands := make([]Band, len(mean))
 	for i := range bands {

@@ -75,7 +75,7 @@ def base_python() -> str:
 
 
 def by_peer(text: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Splits requirements into those of all peers and of single ones, named after "#"."""
+    """Returns what all peers require, and what each peer does whose name stands after "#"."""
     everybody: list[str] = []
     peers: dict[str, list[str]] = {}
     for line in text.splitlines():

@@ -44,7 +44,7 @@ type Picture struct {
 	rasterize.Grid
 	to   *target // nil for shapes in pixels
 	turn shuffle.Element
-	rows []uint32 // of shapes in pixels: those of the image
+	rows []uint32 // rows of the shapes of one image, for shapes in pixels
 }
 
 // Picture returns the grid of a window of an asset. An asset whose place is not known is unsupported.

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def nonempty(things: Iterable[T]) -> Iterator[T]:
-    """Yields the things, and fails if there are none: then a loop would assert nothing."""
+    """Yields the things; fails if there are none, because a loop over nothing asserts nothing."""
     some = False
     for thing in things:
         some = True

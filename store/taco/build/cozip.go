@@ -215,7 +215,7 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, e
 				keep = append(keep, i)
 			}
 		}
-		order := w.collection.order[l.Name] // those of all tables stand in the order of the first one
+		order := w.collection.order[l.Name] // columns of all tables stand in the order of the first table
 		slices.SortStableFunc(keep, func(a, b int) int {
 			cols := tbl.Columns()
 			return cmp.Compare(uint(slices.Index(order, cols[a].Name)), uint(slices.Index(order, cols[b].Name)))

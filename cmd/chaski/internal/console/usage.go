@@ -119,10 +119,10 @@ func ExactlyOne(what string) cobra.PositionalArgs {
 
 // OneOf checks the value of a flag that is a choice.
 func OneOf(flag, value string, choices ...string) error {
-	if slices.Contains(choices, value) {
-		return nil
+	if err := (&choice{&value, choices}).Set(value); err != nil {
+		return Usagef("--%s is %q: %w", flag, value, err)
 	}
-	return Usagef("--%s is %q: it must be %s", flag, value, orList(choices))
+	return nil
 }
 
 // ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default.
