@@ -143,7 +143,7 @@ class Connection:
                 that CHASKI_TOKEN_FILE names.
             plain_token: the token may go to other hosts in plain text.
             hint: returns what to add to errors about the connection (why the engine died).
-            own: it is to the engine of this process, which asks for no token.
+            own: it is to the engine of this process, which does not ask for the token of others.
 
         Raises:
             SpecError: the token would go to another host in plain text.
@@ -181,7 +181,7 @@ class Connection:
 
     def _show(self) -> list[tuple[str, str]]:
         """Returns the metadata of a call."""
-        token = None if self._own else self.token or from_environment()
+        token = self.token if self._own else self.token or from_environment()
         if token is None:
             return []
         if self.credentials is None and not self.plain_token:

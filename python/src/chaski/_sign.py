@@ -7,12 +7,13 @@ import datetime
 import json
 import os
 import socket
+import sys
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from chaski.errors import SpecError
+from chaski.errors import SpecError, UnsupportedError
 
 Signed: TypeAlias = "str | Mapping[str, Any]"
 Signer: TypeAlias = "Callable[[str], Signed]"
@@ -95,6 +96,11 @@ def given() -> Iterator[dict[str, Any]]:
     if not signers:
         yield {}
         return
+    if sys.platform == "win32":
+        raise UnsupportedError(
+            "functions that sign need Linux or macOS: on Windows, give the engine rules in a file "
+            f"({VARIABLE})"
+        )
     here, there = socket.socketpair()
     with there:
         threading.Thread(

@@ -4,6 +4,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -73,8 +75,9 @@ reaches, clients need a token: the server makes one and prints it to standard er
 or --client-ca says who may connect. Any other address also needs a certificate, --tls-cert and --tls-key.
 --insecure listens without. The files of these flags are read again when they change.
 
-When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}. The log
-goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being sent, or
+When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}; with
+--stop-on-eof, by which a program ends the server that it starts, also with a token that was made, "token".
+The log goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being sent, or
 after --grace. A second signal kills it at once.`,
 		Example: `  chaski serve --root chips
   chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
@@ -255,7 +258,16 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if len(f.roots) == 0 {
 		log.Warn("there is no --root: the server will serve no files")
 	}
-	if err := console.PrintJSON(env.Out, map[string]string{"listen": addr}); err != nil {
+	ready := map[string]string{"listen": addr}
+	switch {
+	case doors.token == "":
+	case f.stopOnEOF: // the program that started this one reads that line
+		ready["token"] = doors.token
+	default:
+		fmt.Fprintf(env.Err, "Clients need this token, which is shown only once:\nexport %s=%s\n",
+			auth.TokenVariable, doors.token)
+	}
+	if err := console.PrintJSON(env.Out, ready); err != nil {
 		return err
 	}
 	log.Info("listening", "address", addr, "roots", f.roots)
@@ -290,7 +302,7 @@ func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env
 	if m != nil {
 		addresses = append(addresses, m.Addr())
 	}
-	doors, err := f.access.open(addresses, env.Err, o.Logger)
+	doors, err := f.access.open(addresses, o.Logger)
 	if err != nil {
 		return nil, nil, err
 	}
