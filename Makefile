@@ -62,6 +62,7 @@ SHARED := ./(crs|internal/zstd|store/taco/internal/taco2|tables/parquet)
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir=duckdb --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
 # It holds the types of 1,300 packages: with 2 GiB to fill, it takes two thirds of the processor time.
 STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # The tags of chaski-full.
@@ -194,10 +195,12 @@ check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)
 	$(PY) -m ruff check $(SCRIPTS)
+	[ ! -x $(VENV)/bin/zizmor ] || $(VENV)/bin/zizmor --quiet --offline .github
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
 check-house: env ## length of lines and functions, direction of imports, circles of files, one writer of files, listings of the API
+	$(ACTIONLINT) -shellcheck= -pyflakes=
 	$(GO) run ./tools/check lines
 	$(GO) run ./tools/check functions
 	$(GO) run ./tools/check imports
@@ -293,6 +296,10 @@ bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, 
 site: build-default ## .site: the documentation as a site, with the references of Python and of the command; strict
 	tools/site.sh $(PYTHON)
 
+.PHONY: release-snapshot
+release-snapshot: ## dist: all that a release publishes, built twice and checked; needs Python 3.11, and no network the second time
+	TAGS=$(TAGS) tools/release.sh $(PYTHON)
+
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers .wheel .site .site-env python/THIRD-PARTY-NOTICES.txt
+	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env python/THIRD-PARTY-NOTICES.txt

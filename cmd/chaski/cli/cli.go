@@ -72,6 +72,10 @@ func run(ctx context.Context, args []string, env console.Env) int {
 }
 
 func newRoot(env console.Env) *cobra.Command {
+	printVersion := func() error {
+		_, err := fmt.Fprintln(env.Out, "chaski", env.Version)
+		return err
+	}
 	root := &cobra.Command{
 		Use:   "chaski",
 		Short: "Read, measure and serve satellite-image chips",
@@ -96,8 +100,7 @@ Exit codes:
 		Args:          console.Verb,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version, _ := cmd.Flags().GetBool("version"); version {
-				_, err := fmt.Fprintln(env.Out, cmd.Name(), env.Version)
-				return err
+				return printVersion()
 			}
 			return cmd.Help()
 		},
@@ -127,6 +130,15 @@ Exit codes:
 		jobs.New(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
+	root.AddCommand(&cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long: "Print the version, the revision of the sources, and the version of Go, the system and the\n" +
+			"decoder of zstd that this command was built with.",
+		Example: "  chaski version",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return printVersion() },
+	})
 	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
