@@ -85,20 +85,15 @@ def class_colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uin
 def colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
     """Returns the colours of (..., b) of three bands or one.
 
-    Values from the 2nd to the 98th percentile of each band are stretched to the range of the
-    screen. Fill and what is not finite is grey, and no part of the percentiles.
+    Values from the 2nd to the 98th percentile of all bands are stretched to the range of the
+    screen, which keeps their hues. Fill and what is not finite is grey, and counts for nothing.
     """
     a = a.astype(np.float64)
     gone = ~np.isfinite(a) | (a == fill)
-    out = np.empty((*a.shape[:-1], 3), np.uint8)
-    for k in range(3):
-        band = k % a.shape[-1]
-        seen = a[..., band][~gone[..., band]]
-        low, high = np.percentile(seen, (2, 98)) if seen.size else (0.0, 0.0)
-        v = np.nan_to_num((a[..., band] - low) / ((high - low) or 1.0))
-        out[..., k] = np.clip(v * 255, 0, 255)
-    out[gone.any(axis=-1)] = _GREY
-    return out
+    low, high = (0.0, 0.0) if gone.all() else np.percentile(a[~gone], (2, 98))
+    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255)
+    a[gone.any(axis=-1)] = _GREY
+    return np.broadcast_to(a.astype(np.uint8), (*a.shape[:-1], 3))
 
 
 def quicklook(
