@@ -20,6 +20,7 @@ from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._pack import make, pack
 from chaski._paste import GroundGrid, paste
+from chaski._plot import show
 from chaski._proto import arguments as _arguments
 from chaski._proto.arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._read import info, read
@@ -53,6 +54,7 @@ __all__ = [
     "paste",
     "polygons",
     "read",
+    "show",
     "sign",
     "stac",
     "stats",

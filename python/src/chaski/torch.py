@@ -48,6 +48,7 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     complex integers get a last axis of two.
     """
     out = Members()
+    out._like(batch)
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):
