@@ -12,7 +12,6 @@ import queue
 import re
 import secrets
 import socket
-import string
 import subprocess
 import sys
 import threading
@@ -148,7 +147,7 @@ class LocalEngine:
             "log_level": "warn",
             # It serves this process alone, which may read what its user may.
             "root": [
-                *_disks(),
+                "/",
                 "http://",
                 "https://",
                 "hf://",
@@ -296,13 +295,6 @@ def _tell(level: str, message: str, rest: str) -> None:
     with contextlib.suppress(ValueError):  # Go and JSON quote some texts differently
         message = json.loads(message)
     _log.log(logging.getLevelName(level), "%s", f"{message} ({rest})" if rest else message)
-
-
-def _disks() -> list[str]:
-    """Returns the folders in which all files of this host are."""
-    if sys.platform != "win32":
-        return ["/"]
-    return [f"{letter}:\\" for letter in string.ascii_uppercase if os.path.exists(f"{letter}:\\")]
 
 
 def _abstract_name() -> str:

@@ -498,7 +498,7 @@ class Loader:
     def _tell(self, batch: Batch) -> None:
         """Tells a batch what its fields are, for pictures of it."""
         batch._infos = {f.name: f for f in self.fields}
-        batch._spec = {f["name"]: f for f in self.spec["fields"]}
+        batch._spec = {f["name"]: f for f in self.spec.get("fields", ())}
 
     def _finished(self) -> None:
         self._epoch, self._step, self._begun = self._epoch + 1, 0, False
