@@ -34,6 +34,7 @@ PUBLIC = [
     "chaski.order",
     "chaski.errors",
 ]
+BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 
 
@@ -44,6 +45,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             for item in items:
                 if isinstance(item, dict):
                     for title, folder in item.items():
+                        if not folder.endswith("/"):
+                            continue
                         names = sorted(p.name for p in (ROOT / "docs" / folder).glob("*.md"))
                         names.sort(key=lambda name: name != "README.md")
                         item[title] = [folder + name for name in names]
@@ -86,6 +89,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         link = posixpath.relpath(uri, posixpath.dirname(name) or ".")
         return f"{match[1]}{link}{mark}{anchor}{match[3]}"
 
+    page.meta["title"] = page.title  # of the first page, too, which the theme would call by the site's name
+    markdown = BUTTON.sub(r"[\1{ .md-button .md-button--primary }", markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
 
