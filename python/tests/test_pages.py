@@ -35,8 +35,8 @@ def blocks(name: str) -> list[str]:
 
 def commands(name: str) -> list[str]:
     """Returns the lines of a page's blocks that begin with the command, without comments."""
-    lines = "".join(fenced(name, "")).splitlines()
-    return [line.split("   #")[0].strip() for line in lines if line.startswith("chaski ")]
+    lines = "".join(fenced(name, "")).replace("\\\n", "").splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line.startswith("chaski ")]
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         link = posixpath.relpath(uri, posixpath.dirname(name) or ".")
         return f"{match[1]}{link}{mark}{anchor}{match[3]}"
 
-    page.meta["title"] = page.title  # of the first page, too, which the theme would call by the site's name
+    page.meta["title"] = page.title  # the theme calls the first page by the site's name
     markdown = BUTTON.sub(r"[\1{ .md-button .md-button--primary }", markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
