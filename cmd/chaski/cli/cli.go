@@ -71,6 +71,9 @@ func run(ctx context.Context, args []string, env console.Env) int {
 	return console.Report(ctx, env.Err, cmd, err)
 }
 
+// Command returns the command with all below it. The pages of the site are made from it.
+func Command() *cobra.Command { return newRoot(console.Env{}) }
+
 func newRoot(env console.Env) *cobra.Command {
 	printVersion := func() error {
 		_, err := fmt.Fprintln(env.Out, "chaski", env.Version)

@@ -2,7 +2,9 @@
 
     import chaski
 
-    with chaski.load("chips/", batch_size=64, normalize="mean_std", stats="stats.json") as loader:
+    with chaski.load(
+        "chips/", batch_size=64, normalize="mean_std", stats="stats.json"
+    ) as loader:
         for batch in loader:          # one epoch
             batch["image"]            # float32, (64, bands, height, width)
             batch["valid"]            # bool, (64,): False for rows that only pad the last batch

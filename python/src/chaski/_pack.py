@@ -32,10 +32,11 @@ def pack(
     """Writes a container: TACO 2, a TACO 0.2 or a Tortilla, and returns its dataset.
 
         chaski.pack(
-            [{"id": "a", "path": "a.tif", "cloud": 3}, {"id": "b", "path": "b.tif", "cloud": 8}],
+            [{"id": "a", "path": "a.tif", "cloud": 3},
+             {"id": "b", "path": "b.tif", "cloud": 8}],
             "chips.tacozip",
-            {"id": "chips", "dataset_version": "1.0", "description": "Chips", "licenses": ["MIT"],
-             "providers": [{"name": "Ana"}], "tasks": ["other"]},
+            {"id": "chips", "dataset_version": "1.0", "description": "Chips",
+             "licenses": ["MIT"], "providers": [{"name": "Ana"}], "tasks": ["other"]},
             columns=["stac", "stats"],
         )
 

@@ -30,8 +30,9 @@ def sign(prefix: str, function: Signer | None) -> None:
     Signatures stay in memory: catalogs, logs, specs and errors have the URLs without them.
 
         chaski.sign("https://", planetary_computer.sign)
+        token = earthaccess.get_edl_token
         chaski.sign("https://data.lpdaac.earthdatacloud.nasa.gov/", lambda url: {
-            "headers": {"Authorization": f"Bearer {earthaccess.get_edl_token()['access_token']}"},
+            "headers": {"Authorization": f"Bearer {token()['access_token']}"},
         })
 
     Where the variable CHASKI_SIGN names a file of commands, these functions take its place.

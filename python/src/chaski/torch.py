@@ -68,7 +68,8 @@ def masked_mean(
 ) -> torch.Tensor:
     """Returns the mean of a loss over what counts: not over padding and skipped samples.
 
-        loss = F.cross_entropy(net(batch["image"]), batch["mask"][:, 0].long(), reduction="none")
+        mask = batch["mask"][:, 0].long()
+        loss = F.cross_entropy(net(batch["image"]), mask, reduction="none")
         loss = chaski.torch.masked_mean(loss, batch, ignore={"mask": 255})
         loss.backward()
 
