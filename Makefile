@@ -292,6 +292,11 @@ peers: build ## side by side with other loaders, into .peers/report; hours, see 
 bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, in about a minute
 	@$(or $(PYTHON),python3) tools/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
+.PHONY: notebooks
+notebooks: build-default env ## executes the tutorials of docs/tutorials as notebooks; NOTEBOOKFLAGS=--write stores their outputs
+	tools/pinned.sh .notebooks-env notebooks $(PY)
+	PYTHONPATH=$$(echo .notebooks-env/lib/python*/site-packages) $(PY) tools/notebooks.py $(NOTEBOOKFLAGS)
+
 .PHONY: site
 site: build-default ## .site: the documentation as a site, with the references of Python and of the command; strict
 	tools/site.sh $(PYTHON)
@@ -302,4 +307,4 @@ release-snapshot: ## dist: all that a release publishes, built twice and checked
 
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env python/THIRD-PARTY-NOTICES.txt
+	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env .notebooks-env python/THIRD-PARTY-NOTICES.txt

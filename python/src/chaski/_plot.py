@@ -68,10 +68,10 @@ class _Picture:
 
     def pixels(self, row: int, step: int) -> npt.NDArray[np.uint8]:
         """Returns the colours of one picture."""
-        a = self.rows[row, step]
         if self.classes:
-            return _show.class_colours(a[..., 0], self.fill)
-        return _show.colours(a[..., list(self.picked)], self.fill)
+            return _show.class_colours(self.rows[row, step, ..., 0], self.fill)
+        # Steps of time have one stretch, so that they can be compared.
+        return _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
 
     def title(self) -> str:
         """Returns its name, and the names of the bands that are drawn."""
@@ -181,16 +181,19 @@ def draw(
             line[0].add_patch(shape)
     for p, place in zip(columns, places[0], strict=True):
         place.set_title(p.title(), fontsize=9)
-    _legend(figure, [p for p in pictures if p.classes])
+    _legend(figure, [p for p in columns if p.classes], above)
     return figure
 
 
-def _legend(figure: Figure, pictures: Sequence[_Picture]) -> None:
+def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture]) -> None:
     """Says which colour is which class."""
     from matplotlib.patches import Patch
 
-    seen = {int(v): p.labels.get(v, v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
-    marks = [Patch(color=_colour(v), label=str(seen[v])) for v in sorted(seen)[: _show.CLASSES]]
+    pictures = [*beside, *above]
+    called = {v: name for p in pictures for v, name in p.labels.items()}
+    drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
+    seen = sorted(drawn if beside else drawn - {0})
+    marks = [Patch(color=_colour(v), label=called.get(v, str(v))) for v in seen[: _show.CLASSES]]
     if marks:
         columns = max(1, int(figure.get_size_inches()[0]))  # one an inch
         figure.legend(handles=marks, loc="outside lower center", ncols=columns, fontsize=8)
@@ -225,7 +228,7 @@ def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iter
         if f"{name}_rings" in arrays:
             for shape, value in zip(polygons(ragged, name)[row], values, strict=True):
                 for rings in shape:
-                    path = Path.make_compound_path(*(Path(r, closed=True) for r in rings))
+                    path = Path.make_compound_path(*(Path([*r, r[0]], closed=True) for r in rings))
                     yield PathPatch(path, fill=False, edgecolor=_colour(value), linewidth=1.5)
         else:
             for (x0, y0, x1, y1), value in zip(ragged[name].rows()[row], values, strict=True):
