@@ -126,9 +126,9 @@ func TestConditionsOnCodes(t *testing.T) {
 		}
 	}
 	for _, sql := range []string{
-		"SELECT d.id, few.name FROM data d LEFT JOIN few ON d.id = few.k WHERE d.id < 10 AND (d.region = 'south' " +
+		"SELECT d.id, few.name FROM data d JOIN few ON d.id = few.k WHERE d.id < 10 AND (d.region = 'south' " +
 			"OR few.name IS NULL)",
-		"SELECT few.k, d.split, d.region FROM few LEFT JOIN data d ON d.id = few.k WHERE d.region IS NULL OR " +
+		"SELECT few.k, d.split, d.region FROM few JOIN data d ON d.id = few.k WHERE d.region IS NULL OR " +
 			"d.split = 'test'",
 		"SELECT few.k, d.id FROM few JOIN data d ON few.name = d.split AND d.region = 'south' WHERE d.id < 1000",
 		"SELECT region, count(*) AS n, min(split), max(cloud) FROM data WHERE split <> 'train' GROUP BY region " +

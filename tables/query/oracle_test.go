@@ -182,26 +182,9 @@ func (g *grammar) pick(s ...string) string { return s[g.rng.IntN(len(s))] }
 func (g *grammar) chance(p float64) bool { return g.rng.Float64() < p }
 
 func (g *grammar) query() string {
-	switch g.rng.IntN(12) {
+	switch g.rng.IntN(11) {
 	case 10:
-		return g.pick(
-			"SELECT id FROM data WHERE k IN (SELECT "+g.pick("k", "i8", "f64", "1", "k * 0.5")+
-				" FROM data"+g.where()+")",
-			"SELECT id FROM data WHERE s NOT IN (SELECT w FROM data WHERE k = "+g.pick("1", "2", "99")+")",
-			"SELECT id, (SELECT "+g.pick("max", "min", "avg", "count")+"("+g.pick("k", "id", "u16")+") FROM data"+
-				g.where()+") AS x FROM data"+g.where(),
-			"SELECT n, count(*) AS c FROM (SELECT k AS n, b FROM data"+g.where()+") AS t GROUP BY n",
-			"WITH a AS (SELECT id, k, s FROM data"+g.where()+
-				"), b AS (SELECT k, count(*) AS n FROM a GROUP BY k) SELECT a.id, b.n FROM a JOIN b ON a.k = b.k",
-		)
-	case 11:
-		return g.pick(
-			"SELECT k AS x FROM data"+g.where()+" UNION "+g.pick("", "ALL ")+"SELECT "+g.pick("i8", "f64", "dec",
-				"s", "1", "NULL", "k * 0.5")+" FROM data"+g.where(),
-			"SELECT id, s FROM data"+g.where()+" UNION ALL SELECT id, w FROM data"+g.where()+" ORDER BY 1, 2 LIMIT 20",
-			"SELECT * EXCLUDE (f64, f32) REPLACE (k + 1 AS k) FROM data"+g.where(),
-			"SELECT DISTINCT ON (k) k, id FROM data"+g.where()+" ORDER BY k, id DESC",
-		)
+		return "SELECT * EXCLUDE (f64, f32) FROM data" + g.where()
 	case 0, 1, 2:
 		return g.grouped()
 	case 3:
@@ -333,7 +316,7 @@ func (g *grammar) joined() string {
 	on := g.pick("a.k = b.i8 AND b.k > 0", "a.id = b.u16 % 300", "a.s = b.w AND a.k = b.k AND a.id < b.id",
 		"a.id = b.id + 1", "a.d = b.d AND a.b = b.b AND a.id <> b.id",
 		"a.k = b.k AND starts_with(b.w, a.s) AND a.id < 20", "a.id = b.id AND (a.b OR b.k = 1)")
-	kind := g.pick("JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN")
+	kind := g.pick("JOIN", "INNER JOIN")
 	items := g.pick("a.id, b.id", "a.id AS x, b.s, b.f64", "count(*)", "b.k, count(*) AS n, sum(a.k)",
 		"a.id, len(b.s), b.li", "a.id, b.id IS NULL, b.b")
 	q := "SELECT " + items + " FROM data a " + kind + " data b ON " + on + g.pick("", " WHERE a.k > 1",

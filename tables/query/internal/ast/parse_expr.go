@@ -189,7 +189,7 @@ func (p *parser) range3(e *Expr, pos int) (*Expr, error) {
 	return p.make(OpBetween, pos, "", e, lo, hi)
 }
 
-// in reads the operand of IN: a list, a query, or a column of lists.
+// in reads the operand of IN: a list, or a column of lists.
 func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 	if !p.accept("(") {
 		list, err := p.concat()
@@ -198,17 +198,8 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 		}
 		return p.make(OpCall, pos, "contains", list, e)
 	}
-	if p.beginsQuery() {
-		sel, err := p.query()
-		if err != nil {
-			return nil, err
-		}
-		out, err := p.make(OpInQuery, pos, "", e)
-		if err != nil {
-			return nil, err
-		}
-		out.Query = sel
-		return out, p.expect(")")
+	if err := p.noQuery(); err != nil {
+		return nil, err
 	}
 	list, err := p.list()
 	if err != nil {
@@ -376,7 +367,7 @@ func (p *parser) primary() (*Expr, error) {
 	case tSign:
 		switch {
 		case p.accept("("):
-			return p.brackets(tok.pos)
+			return p.brackets()
 		case p.accept("["):
 			return p.listOf(tok.pos)
 		}
@@ -384,16 +375,10 @@ func (p *parser) primary() (*Expr, error) {
 	return nil, p.unexpected()
 }
 
-// brackets reads an expression or a query in brackets.
-func (p *parser) brackets(pos int) (*Expr, error) {
-	if p.beginsQuery() {
-		start := p.peek().pos
-		sel, err := p.query()
-		if err != nil {
-			return nil, err
-		}
-		text := strings.TrimSpace(p.q[start:p.peek().pos])
-		return &Expr{Op: OpQuery, Query: sel, Name: text[:min(len(text), maxTitle)], pos: pos}, p.expect(")")
+// brackets reads an expression in brackets.
+func (p *parser) brackets() (*Expr, error) {
+	if err := p.noQuery(); err != nil {
+		return nil, err
 	}
 	expr, err := p.expr()
 	if err != nil {
@@ -725,7 +710,7 @@ func (p *parser) within(e *Expr) error {
 	if err != nil {
 		return err
 	}
-	if len(order) != 1 || order[0].Desc || order[0].Expr == nil {
+	if len(order) != 1 || order[0].Desc {
 		return sqlerr.Unsupported("%s( … ) WITHIN GROUP other than in ascending order of one expression", e.Name)
 	}
 	e.Name, e.Order = name, order

@@ -109,14 +109,6 @@ func (t *titler) expr(e *Expr) {
 		t.WriteString("main.list_value(")
 		t.list(e.Args, ", ")
 		t.WriteByte(')')
-	case OpInQuery:
-		open, shut := "(", ")"
-		if e.Not {
-			open, shut = "(NOT (", "))"
-		}
-		t.parts(open, e.Args[0], " = ANY(…)"+shut)
-	case OpQuery:
-		t.WriteString("(" + e.Name + ")")
 	case OpInterval:
 		t.WriteString(intervalTitle(e))
 	default:
@@ -154,9 +146,7 @@ func (t *titler) call(e *Expr) {
 	t.list(e.Args, ", ")
 	for i, term := range e.Order {
 		t.WriteString([]string{" ORDER BY ", ", "}[min(i, 1)])
-		if term.Expr != nil {
-			t.expr(term.Expr)
-		}
+		t.expr(term.Expr)
 		if term.Desc {
 			t.WriteString(" DESC")
 		}

@@ -54,8 +54,6 @@ func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
 		return b.timeLiteral(e.Op, e.Name)
 	case ast.OpCall:
 		return b.call(e)
-	case ast.OpQuery:
-		return b.scalar(e.Query)
 	case ast.OpList:
 		return nil, sqlerr.Unsupported("a list")
 	case ast.OpInterval:
@@ -97,8 +95,6 @@ func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
 		return b.cast(args[0], e.Type, e.Flag)
 	case ast.OpCase:
 		return b.Case(args)
-	case ast.OpInQuery:
-		return b.inQuery(args[0], e.Query, e.Not)
 	case ast.OpIn:
 		return b.in(args, e.Not)
 	case ast.OpBetween:

@@ -90,9 +90,6 @@ func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
 		args = append([]*ast.Expr{e.Order[0].Expr}, args...)
 	} else {
 		for _, term := range e.Order {
-			if term.Expr == nil {
-				return sqlerr.Unsupported("ORDER BY ALL in an aggregate")
-			}
 			node, err := b.Bind(term.Expr)
 			if err != nil {
 				return err

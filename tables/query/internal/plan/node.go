@@ -35,7 +35,6 @@ type Node struct {
 	Like      *like          // of OpLike with a literal pattern
 	Try       bool           // of OpCast: values that cannot be cast become null
 	Interval  clock.Interval // of OpShift
-	Results   *Results       // of OpScalar and OpInSet
 	State     any            // of OpCall: what Prepare of its function returned
 	Weight    int            // the nodes of the expression, counted as if none were shared
 	// HasAggregate says that the expression contains an aggregate.
@@ -48,9 +47,7 @@ type Node struct {
 const (
 	OpLiteral ast.Op = iota + 64
 	OpAggregate
-	OpScalar // the only value of a query
-	OpInSet  // args[0] in the values of a query
-	OpShift  // a date or timestamp plus Interval
+	OpShift // a date or timestamp plus Interval
 	OpCoalesce
 )
 
@@ -269,14 +266,6 @@ func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
 	}
 	n, ok = last.prefix(s[pos:])
 	return ok && n == len(s)-pos
-}
-
-// Results are the rows of a query inside an expression.
-type Results struct {
-	Value   *tables.Vector // of OpScalar: one value
-	Keys    *vec.KeySet    // of OpInSet: the values that are not null
-	HasNull bool           // the query returned NULL
-	N       int            // how many rows the query returned
 }
 
 // Ieee is appended to the name of a comparison in which NaN is never above a number.
