@@ -199,13 +199,10 @@ func TestErrors(t *testing.T) {
 		"select regexp_matches(name, name) from data": fault.Unsupported, "select lpad(name, 20, '') from data": 0,
 		"select cast(12345 as decimal(4, 1))": 0, "select cast(1 as decimal(50, 1))": 0,
 		"select 99999999999999999999.5::decimal(38, 10) * 99999999999999999999.5": 0,
-		// 213,503,982 days in microseconds are 2^64 and some hours: a sum that wraps around is a
-		// day in 2019. DuckDB refuses them.
-		"select date '2020-01-01' + interval 213503982 day":      0,
-		"select timestamp '2020-01-01' - interval 213503983 day": 0,
-		"select quantile_cont(id, 1.5) from data":                0,
-		"select quantile_cont(id, score) from data":              fault.Unsupported,
-		"select stddev(score) from data":                         0, "select id from data using sample 10%": fault.Unsupported,
+		"select date '2020-01-01' + interval 3 day":                               fault.Unsupported,
+		"select quantile_cont(id, 1.5) from data":                                 0,
+		"select quantile_cont(id, score) from data":                               fault.Unsupported,
+		"select stddev(score) from data":                                          0, "select id from data using sample 10%": fault.Unsupported,
 		"select id from data tablesample 10%": fault.Unsupported,
 		"from data":                           fault.Unsupported, "select columns('i.*') from data": fault.Unsupported,
 		"select * replace (1 as id) from data": fault.Unsupported, "select distinct on (id) id from data": fault.Unsupported,
@@ -288,7 +285,6 @@ func TestHostile(t *testing.T) {
 		"powers": "select " + many(300, "9e99", "^"),
 		"digits": "select 99999999999999999999999999999999999999::decimal(38,0) * " +
 			"99999999999999999999999999999999999999::decimal(38,0)",
-		"interval":  "select born + interval 2000000000 year, born - interval '2000000000 months' from data",
 		"days":      "select born + 9223372036854775807, date '9999-12-31' + 2147483647 from data",
 		"format":    "select strftime(born, '" + strings.Repeat("%A", 100_000) + "') from data",
 		"quantiles": "select quantile_cont(id, [" + many(10_000, "0.5", ",") + "]) from data",

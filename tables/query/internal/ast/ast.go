@@ -3,7 +3,6 @@ package ast
 
 import (
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 )
 
 // Expr is a parsed expression.
@@ -17,11 +16,10 @@ type Expr struct {
 	depth int
 	pos   int
 
-	Type     tables.Type    // of OpCast
-	Filter   *Expr          // FILTER of an aggregate, nil: none
-	Order    []OrderTerm    // ORDER BY of an aggregate
-	Exclude  []string       // of OpStar
-	Interval clock.Interval // of OpInterval
+	Type    tables.Type // of OpCast
+	Filter  *Expr       // FILTER of an aggregate, nil: none
+	Order   []OrderTerm // ORDER BY of an aggregate
+	Exclude []string    // of OpStar
 }
 
 // Op is the operator of an expression, or the kind of a leaf.
@@ -53,10 +51,9 @@ const (
 	OpIsBool   // Name: TRUE or FALSE
 	OpDistinct // IS [NOT] DISTINCT FROM
 	OpIndex
-	OpCast     // to Type
-	OpCase     // condition, value, condition, value, …, value of ELSE
-	OpList     // [a, b]
-	OpInterval // Interval
+	OpCast // to Type
+	OpCase // condition, value, condition, value, …, value of ELSE
+	OpList // [a, b]
 )
 
 // Select is a parsed query: a SELECT with its ORDER BY and LIMIT.

@@ -425,11 +425,8 @@ func (p *parser) word(t token) (*Expr, error) {
 	case t.is("CASE"):
 		p.at++
 		return p.caseOf(t.pos)
-	case t.is("INTERVAL") && (next.kind == tNumber || next.kind == tString):
-		p.at++
-		return p.interval(t.pos)
-	case t.is("INTERVAL") && next.is("("):
-		return nil, sqlerr.Unsupported("an interval that is computed")
+	case t.is("INTERVAL") && (next.kind == tNumber || next.kind == tString || next.is("(")):
+		return nil, sqlerr.Unsupported("an interval")
 	case next.kind == tString:
 		return p.typed()
 	case (t.is("LEFT") || t.is("RIGHT")) && next.is("("):

@@ -109,8 +109,6 @@ func (t *titler) expr(e *Expr) {
 		t.WriteString("main.list_value(")
 		t.list(e.Args, ", ")
 		t.WriteByte(')')
-	case OpInterval:
-		t.WriteString(intervalTitle(e))
 	default:
 		t.WriteString(leafTitle(e))
 	}
@@ -158,31 +156,6 @@ func (t *titler) call(e *Expr) {
 	if e.Filter != nil {
 		t.parts(" FILTER (WHERE ", e.Filter, ")")
 	}
-}
-
-// intervalTitle writes an interval as DuckDB does: it has rewritten a number and a unit to a call.
-func intervalTitle(e *Expr) string {
-	if e.Table == "" {
-		return "CAST('" + e.Name + "' AS INTERVAL)"
-	}
-	typ := "INTEGER"
-	switch e.Table {
-	case "hour", "minute", "microsecond":
-		typ = "BIGINT"
-	case "second", "millisecond":
-		return "to_" + e.Table + "s(CAST(" + e.Name + " AS DOUBLE))"
-	}
-	return "to_" + plural(e.Table) + "(CAST(trunc(CAST(" + e.Name + " AS DOUBLE)) AS " + typ + "))"
-}
-
-func plural(unit string) string {
-	switch unit {
-	case "century":
-		return "centuries"
-	case "millennium":
-		return "millennia"
-	}
-	return unit + "s"
 }
 
 // leafTitle returns a column or a literal as DuckDB writes it.

@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
@@ -196,7 +195,6 @@ type nodeKey struct {
 	field                    int
 	name, nested             string
 	call                     any // the function
-	interval                 clock.Interval
 	literal                  literalKey
 	kind                     tables.Kind
 	bits, precision, scale   uint8
@@ -215,7 +213,7 @@ type literalKey struct {
 func keyOf(n *plan.Node) nodeKey {
 	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
 		column: n.Column, field: n.Field, name: n.Name,
-		kind: n.Type.Kind, call: n.Call, interval: n.Interval}
+		kind: n.Type.Kind, call: n.Call}
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:
 		k.bits = n.Type.Bits

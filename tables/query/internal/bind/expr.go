@@ -56,12 +56,6 @@ func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
 		return b.call(e)
 	case ast.OpList:
 		return nil, sqlerr.Unsupported("a list")
-	case ast.OpInterval:
-		return nil, sqlerr.Unsupported("an interval other than after + or -")
-	case ast.OpArith:
-		if n, err := b.shifted(e); n != nil || err != nil {
-			return n, err
-		}
 	}
 	args, err := b.bindAll(e.Args)
 	if err != nil {

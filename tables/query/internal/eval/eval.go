@@ -381,8 +381,6 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.cast(n, args[0])
 	case ast.OpConcat:
 		return ev.concat(args, b.N)
-	case plan.OpShift:
-		return evalShift(n, args[0])
 	case ast.OpCall:
 		return n.Call.Evaluate(ev, n, args, b)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
@@ -30,13 +29,12 @@ type Node struct {
 	Literal   *Literal
 	Table     int // of OpColumn
 	Column    int
-	Field     int            // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
-	Set       *set           // of OpIn over literals
-	Like      *like          // of OpLike with a literal pattern
-	Try       bool           // of OpCast: values that cannot be cast become null
-	Interval  clock.Interval // of OpShift
-	State     any            // of OpCall: what Prepare of its function returned
-	Weight    int            // the nodes of the expression, counted as if none were shared
+	Field     int   // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
+	Set       *set  // of OpIn over literals
+	Like      *like // of OpLike with a literal pattern
+	Try       bool  // of OpCast: values that cannot be cast become null
+	State     any   // of OpCall: what Prepare of its function returned
+	Weight    int   // the nodes of the expression, counted as if none were shared
 	// HasAggregate says that the expression contains an aggregate.
 	HasAggregate bool
 	// Rewritten is the node that replaces this one after GROUP BY.
@@ -47,7 +45,6 @@ type Node struct {
 const (
 	OpLiteral ast.Op = iota + 64
 	OpAggregate
-	OpShift // a date or timestamp plus Interval
 	OpCoalesce
 )
 
