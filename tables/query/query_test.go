@@ -104,18 +104,19 @@ func TestNaNOfScans(t *testing.T) {
 	}
 }
 
-// TestMeaning promises DuckDB's answers for names of columns and for semantics that the manifest does not show.
+// TestMeaning promises DuckDB's answers for semantics that the manifest does not show, and that a column without a
+// name is called as it is written.
 func TestMeaning(t *testing.T) {
 	for _, c := range [][2]string{
 		{"select NAME, Data.ID from DATA limit 1", `Name,id | "ana" 0`},
 		{"select id i, age+1, -age, count_star() from data group by 1,2,3 order by 1,2",
-			`i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`},
+			`i,age+1,-age,count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`},
 		{"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3",
-			`(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`},
+			`7//2,-7//2,7%0,7/2,1/0,0/0,2*3 | 3 -3 null 3.5 "Infinity" "NaN" 6`},
 		{"select upper('straße ñÿ'), lower('ẞÑ')", `upper('straße ñÿ'),lower('ẞÑ') | "STRAẞE ÑŸ" "ßñ"`},
 		{"select max(score), min(score), sum(age), avg(age) from data",
 			`max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`},
-		{"select sum(big), count(distinct age) from data", `sum(big),count(DISTINCT age) | 27670116110564327426 3`},
+		{"select sum(big), count(distinct age) from data", `sum(big),count(distinct age) | 27670116110564327426 3`},
 		{"select id from data order by score, id", `id | 2 | 0 | 4 | 1 | 3`},
 		{"select id from data order by score desc, id", `id | 1 | 4 | 0 | 2 | 3`},
 		{"select id from data order by score desc nulls first", `id | 3 | 1 | 4 | 0 | 2`},
@@ -132,9 +133,9 @@ func TestMeaning(t *testing.T) {
 			`len(tags),tags[1],tags[-1],tags[0] | 2 "x" "y" null | 0 null null null`},
 		{"select born from data where born = '2015-01-01' or year(born) = 1969", `born | "2015-01-01" | "1969-12-31"`},
 		{"select a.id, b.id as c from data a join l1 b on a.id = b.id + 3", `id,c | 3 0 | 4 1`},
-		{"select count(*) from data a, l1 b where a.id < b.id", `count_star() | 10`},
+		{"select count(*) from data a, l1 b where a.id < b.id", `count(*) | 10`},
 		{"select count(*), sum(age), max(name) from data where false",
-			`count_star(),sum(age),max("name") | 0 null null`},
+			`count(*),sum(age),max(name) | 0 null null`},
 		{"select age from data where false group by 1", `age`},
 		{"select distinct age from data", `age | 30 | -4 | 127 | null`},
 		{"select age as k, count(*) n from data group by k having n > 1", `k,n | 30 2`},
@@ -146,7 +147,7 @@ func TestMeaning(t *testing.T) {
 		{"select (((id))) as x /* a /* b */ c */ from data where not not id = 1", `x | 1`},
 		{`select "id" as "a""b", 'it''s' as s from "data" where id = 0`, `a"b,s | 0 "it's"`},
 		{"select null is null, null = 1, true and null, false and null as f",
-			`(NULL IS NULL),(NULL = 1),(CAST('t' AS BOOLEAN) AND NULL),f | true null null false`},
+			`null is null,null = 1,true and null,f | true null null false`},
 	} {
 		sql, want := c[0], c[1]
 		got, err := run1(t, sql)

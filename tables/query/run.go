@@ -208,7 +208,7 @@ func (r *run) bindItems() error {
 		case node.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
 			name = node.Name
 		default:
-			name = ast.Title(it.Expr)
+			name = it.Text
 		}
 		r.items, r.names = append(r.items, node), append(r.names, name)
 	}

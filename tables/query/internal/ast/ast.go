@@ -1,4 +1,4 @@
-// Package ast parses SQL into a tree. It also writes an expression as DuckDB does, to name a column of the result.
+// Package ast parses SQL into a tree.
 package ast
 
 import (
@@ -72,6 +72,7 @@ type Select struct {
 // SelectItem is an expression of the select list.
 type SelectItem struct {
 	Expr  *Expr
+	Text  string // as it was written
 	Alias string
 }
 

@@ -197,12 +197,14 @@ func (p *parser) items() ([]SelectItem, error) {
 	for {
 		var it SelectItem
 		var err error
+		start := p.peek().pos
 		if it.Expr, err = p.star(); it.Expr == nil && err == nil {
 			it.Expr, err = p.expr()
 		}
 		if err != nil {
 			return nil, err
 		}
+		it.Text = strings.TrimSpace(p.q[start:p.peek().pos])
 		if it.Alias, err = p.alias(true); err != nil {
 			return nil, err
 		}

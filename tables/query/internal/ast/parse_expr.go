@@ -333,11 +333,11 @@ func (p *parser) index(e *Expr, pos int) (*Expr, error) {
 
 // castTo reads the type that e is cast to.
 func (p *parser) castTo(e *Expr, pos int, try bool) (*Expr, error) {
-	typ, name, err := p.sqlType()
+	typ, err := p.sqlType()
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.make(OpCast, pos, name, e)
+	out, err := p.make(OpCast, pos, "", e)
 	if err == nil {
 		out.Type, out.Flag = typ, try
 	}
@@ -459,15 +459,6 @@ func (p *parser) castCall(t token) (*Expr, error) {
 	return p.castTo(expr, t.pos, t.is("TRY_CAST"))
 }
 
-// grammatical makes a call that DuckDB's grammar rewrites to a function: it names such columns with its schema, main.
-func (p *parser) grammatical(pos int, name string, args ...*Expr) (*Expr, error) {
-	expr, err := p.make(OpCall, pos, name, args...)
-	if err == nil {
-		expr.Table = "main"
-	}
-	return expr, err
-}
-
 func (p *parser) extract(t token) (*Expr, error) {
 	part := p.take()
 	if part.kind != tName && part.kind != tString && part.kind != tQuoted {
@@ -481,7 +472,7 @@ func (p *parser) extract(t token) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.grammatical(t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, expr)
+	return p.make(OpCall, t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, expr)
 }
 
 // substring reads (x, from, count) or (x FROM from FOR count).
@@ -503,7 +494,7 @@ func (p *parser) substring(t token) (*Expr, error) {
 		}
 		args = append(args, expr)
 	}
-	return p.grammatical(t.pos, "substring", args...)
+	return p.make(OpCall, t.pos, "substring", args...)
 }
 
 // trim reads [BOTH | LEADING | TRAILING] [characters] FROM x, or x, characters.
@@ -531,7 +522,7 @@ func (p *parser) trim(t token) (*Expr, error) {
 		}
 		args = append(operands, args...)
 	}
-	return p.grammatical(t.pos, name, args...)
+	return p.make(OpCall, t.pos, name, args...)
 }
 
 func (p *parser) position(t token) (*Expr, error) {
@@ -546,7 +537,7 @@ func (p *parser) position(t token) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.grammatical(t.pos, "position", expr, what)
+	return p.make(OpCall, t.pos, "position", expr, what)
 }
 
 // caseOf reads CASE up to END. CASE with an operand compares it with each value.
