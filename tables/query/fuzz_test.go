@@ -41,7 +41,7 @@ func FuzzRun(f *testing.F) {
 			`ORDER BY 1 DESC NULLS FIRST LIMIT 4 OFFSET 1`,
 		"SELECT age k, count(*) n, avg(score) FROM data GROUP BY 1 HAVING n > 1 ORDER BY n, k",
 		"select a.*, b.id from data a join l1 b on a.id = b.id and b.age between 1 and 3.5",
-		"select DATE '2015-01-01', TIMESTAMP '2015-01-01 10:00:00', -1.5e3, id//2%3, id is distinct from 2 from data",
+		"select DATE '2015-01-01', TIMESTAMP '2015-01-01 10:00:00', -1.5e3, id//2%3 from data",
 		"select distinct lower(name)||'x', coalesce(age, 0) from data where born > '1999-01-01' or not (big " +
 			"in (1, null))",
 	} {

@@ -197,8 +197,8 @@ func TestErrors(t *testing.T) {
 		"select ln(id) from data":                     0,
 		"select regexp_matches(name, '(') from data":  0,
 		"select strftime(born, '%e') from data":       fault.Unsupported,
-		"select regexp_matches(name, name) from data": fault.Unsupported, "select lpad(name, 20, '') from data": 0,
-		"select cast(12345 as decimal(4, 1))": 0, "select cast(1 as decimal(50, 1))": 0,
+		"select regexp_matches(name, name) from data": fault.Unsupported,
+		"select cast(12345 as decimal(4, 1))":         0, "select cast(1 as decimal(50, 1))": 0,
 		"select 99999999999999999999.5::decimal(38, 10) * 99999999999999999999.5": 0,
 		"select date '2020-01-01' + interval 3 day":                               fault.Unsupported,
 		"select quantile_cont(id, 1.5) from data":                                 0,
@@ -209,7 +209,14 @@ func TestErrors(t *testing.T) {
 		"select * replace (1 as id) from data": fault.Unsupported, "select distinct on (id) id from data": fault.Unsupported,
 		"select a.id from data a left join l1 b on a.id = b.id": fault.Unsupported,
 		"select id from data group by all":                      fault.Unsupported, "select id from data order by all": fault.Unsupported,
-		"select make_date(2021, 2, 30)": 0, "select strptime(name, '%Y') from data": 0,
+		"select make_date(2021, 2, 30)":                   fault.Unsupported,
+		"select count(*) filter (where id > 1) from data": fault.Unsupported,
+		"select quantile_cont(id, [0.5, 0.9]) from data":  fault.Unsupported,
+		"select max(name order by id) from data":          fault.Unsupported,
+		"select id is distinct from 1 from data":          fault.Unsupported,
+		"select name similar to 'a' from data":            fault.Unsupported,
+		"select name not similar to 'a' from data":        fault.Unsupported,
+		"select substring(name from 2) from data":         fault.Unsupported,
 	} {
 		got, err := run1(t, sql)
 		if err == nil {
@@ -274,9 +281,7 @@ func TestHostile(t *testing.T) {
 		"repeat":  "select repeat('x', 1 << 60), repeat('x', 9223372036854775807)",
 		"repeats": "select " + strings.Repeat("repeat(", 10) + "'xxxxxxxx'" + strings.Repeat(", 1000)", 10),
 		"replace": "select replace(repeat('x', 100000), 'x', repeat('y', 100000))",
-		"regexp":  "select regexp_replace(repeat('x', 100000), 'x', repeat('y', 100000), 'g')",
 		"pattern": "select regexp_matches(repeat('x', 100000), '(x*)*y(x|x?)*z') from data",
-		"pad":     "select lpad('x', 9223372036854775807, 'yz'), rpad('x', 4611686018427387904, 'y')",
 		"concat":  "select concat(" + many(250, "repeat('x', 10000000)", ",") + ")",
 		"pipes":   "select " + many(300, "repeat('x', 10000000)", "||"),
 		"cases": "select " + strings.Repeat("case when id = 1 then ", 350) + "1" +
@@ -286,10 +291,7 @@ func TestHostile(t *testing.T) {
 		"powers": "select " + many(300, "9e99", "^"),
 		"digits": "select 99999999999999999999999999999999999999::decimal(38,0) * " +
 			"99999999999999999999999999999999999999::decimal(38,0)",
-		"days":      "select born + 9223372036854775807, date '9999-12-31' + 2147483647 from data",
-		"format":    "select strftime(born, '" + strings.Repeat("%A", 100_000) + "') from data",
-		"quantiles": "select quantile_cont(id, [" + many(10_000, "0.5", ",") + "]) from data",
-		"lists":     "select list(name), string_agg(repeat('x', 100000000), repeat('y', 1000)) from data",
+		"days": "select born + 9223372036854775807, date '9999-12-31' + 2147483647 from data",
 		"numbers": "select try_cast(repeat('9', 10000000) as int), try_cast('1e999999999' as decimal(38, 9)), " +
 			"try_cast('1e-999999999' as int)",
 	} {

@@ -17,8 +17,6 @@ type Expr struct {
 	pos   int
 
 	Type    tables.Type // of OpCast
-	Filter  *Expr       // FILTER of an aggregate, nil: none
-	Order   []OrderTerm // ORDER BY of an aggregate
 	Exclude []string    // of OpStar
 }
 
@@ -48,12 +46,10 @@ const (
 	OpBetween // three arguments: value, low, high
 	OpLike    // two arguments, three with ESCAPE; Name: LIKE or ILIKE
 	OpIsNull
-	OpIsBool   // Name: TRUE or FALSE
-	OpDistinct // IS [NOT] DISTINCT FROM
+	OpIsBool // Name: TRUE or FALSE
 	OpIndex
 	OpCast // to Type
 	OpCase // condition, value, condition, value, …, value of ELSE
-	OpList // [a, b]
 )
 
 // Select is a parsed query: a SELECT with its ORDER BY and LIMIT.

@@ -82,7 +82,7 @@ func (p *parser) unexpected() error {
 		"FULL", "NATURAL", "SEMI",
 		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "ON", "PIVOT", "UNPIVOT",
 		"VALUES", "ANY", "ALL",
-		"SOME", "ORDER", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
+		"SOME", "ORDER", "DISTINCT", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
 		if tok.is(w) {
 			return sqlerr.Unsupported("%q here", strings.ToUpper(w))
 		}

@@ -41,7 +41,7 @@ func DayNumber(year int, month time.Month, day int) int64 {
 var UnitNames = func() map[string]string {
 	m := map[string]string{}
 	for _, names := range []string{
-		"millennium millennia mil", "century centuries cent", "decade decades dec decs", "year years yr yrs y",
+		"year years yr yrs y",
 		"quarter quarters", "month months mon",
 		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s",
 		"millisecond milliseconds ms msec", "microsecond microseconds us usec",

@@ -65,7 +65,7 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 			return n
 		}
 		return nil
-	case ast.OpCompare, ast.OpDistinct, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool,
+	case ast.OpCompare, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool,
 		ast.OpAnd, ast.OpOr:
 	default:
 		return nil

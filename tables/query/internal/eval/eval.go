@@ -371,7 +371,7 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return evalNot(n.Args[0], args[0]), nil
 	case ast.OpIsBool:
 		return evalIsBool(n, args[0]), nil
-	case ast.OpCompare, ast.OpDistinct:
+	case ast.OpCompare:
 		return evalCompare(n, args, b.N), nil
 	case ast.OpArith:
 		return evalArith(n, args[0], args[1], b.N)
