@@ -51,7 +51,6 @@ func TestConditionsPruneFiles(t *testing.T) {
 			[]loader.Condition{in2021, {Select: "SELECT id FROM data ORDER BY id LIMIT 1"}},
 			[]string{"b0"}, true,
 		},
-		{"time and a subquery", []loader.Condition{in2021, {SQL: `id IN (SELECT min(id) FROM data)`}}, nil, true},
 		{"footprints", []loader.Condition{{BBox: &box, Column: "nothing"}}, nil, true},
 	} {
 		ids := func(dir string) ([]string, error) {

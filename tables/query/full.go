@@ -3,12 +3,14 @@ package query
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
@@ -79,7 +81,32 @@ func runWithin(ctx context.Context, sql string, from Tables, l Limits) (*tables.
 	if err != nil {
 		return nil, err
 	}
-	return newSession(ctx, from, l).RunQuery(sel, nil)
+	h := &held{limit: l.Memory, limits: l}
+	if h.limit <= 0 {
+		h.limit = DefaultMemory()
+	}
+	r := &run{s: sel, b: bind.New(ctx, functionLibrary), held: h}
+	if err := r.from(ctx, from); err != nil {
+		return nil, err
+	}
+	if err := r.bind(); err != nil {
+		return nil, err
+	}
+	return r.result(ctx)
+}
+
+// held counts the bytes of the columns that a query computed.
+type held struct {
+	bytes  atomic.Int64
+	limit  int64
+	limits Limits
+}
+
+func (h *held) hold(n int64) error {
+	if h.bytes.Add(n) > h.limit {
+		return tooLarge(h.limit)
+	}
+	return nil
 }
 
 // Refused reports whether an error is about the query and not about the tables: DuckDB, whose SQL is larger, may run

@@ -104,18 +104,19 @@ func TestNaNOfScans(t *testing.T) {
 	}
 }
 
-// TestMeaning promises DuckDB's answers for names of columns and for semantics that the manifest does not show.
+// TestMeaning promises DuckDB's answers for semantics that the manifest does not show, and that a column without a
+// name is called as it is written.
 func TestMeaning(t *testing.T) {
 	for _, c := range [][2]string{
 		{"select NAME, Data.ID from DATA limit 1", `Name,id | "ana" 0`},
-		{"select id i, age+1, -age, count_star() from data group by all order by 1,2",
-			`i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`},
+		{"select id i, age+1, -age, count_star() from data group by 1,2,3 order by 1,2",
+			`i,age+1,-age,count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`},
 		{"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3",
-			`(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`},
+			`7//2,-7//2,7%0,7/2,1/0,0/0,2*3 | 3 -3 null 3.5 "Infinity" "NaN" 6`},
 		{"select upper('straße ñÿ'), lower('ẞÑ')", `upper('straße ñÿ'),lower('ẞÑ') | "STRAẞE ÑŸ" "ßñ"`},
 		{"select max(score), min(score), sum(age), avg(age) from data",
 			`max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`},
-		{"select sum(big), count(distinct age) from data", `sum(big),count(DISTINCT age) | 27670116110564327426 3`},
+		{"select sum(big), count(distinct age) from data", `sum(big),count(distinct age) | 27670116110564327426 3`},
 		{"select id from data order by score, id", `id | 2 | 0 | 4 | 1 | 3`},
 		{"select id from data order by score desc, id", `id | 1 | 4 | 0 | 2 | 3`},
 		{"select id from data order by score desc nulls first", `id | 3 | 1 | 4 | 0 | 2`},
@@ -131,11 +132,10 @@ func TestMeaning(t *testing.T) {
 		{"select len(tags), tags[1], tags[-1], tags[0] from data where id in (0,1)",
 			`len(tags),tags[1],tags[-1],tags[0] | 2 "x" "y" null | 0 null null null`},
 		{"select born from data where born = '2015-01-01' or year(born) = 1969", `born | "2015-01-01" | "1969-12-31"`},
-		{"select a.id, b.id as c from data a left join l1 b on a.id = b.id + 3",
-			`id,c | 0 null | 1 null | 2 null | 3 0 | 4 1`},
-		{"select count(*) from data a, l1 b where a.id < b.id", `count_star() | 10`},
+		{"select a.id, b.id as c from data a join l1 b on a.id = b.id + 3", `id,c | 3 0 | 4 1`},
+		{"select count(*) from data a, l1 b where a.id < b.id", `count(*) | 10`},
 		{"select count(*), sum(age), max(name) from data where false",
-			`count_star(),sum(age),max("name") | 0 null null`},
+			`count(*),sum(age),max(name) | 0 null null`},
 		{"select age from data where false group by 1", `age`},
 		{"select distinct age from data", `age | 30 | -4 | 127 | null`},
 		{"select age as k, count(*) n from data group by k having n > 1", `k,n | 30 2`},
@@ -147,7 +147,7 @@ func TestMeaning(t *testing.T) {
 		{"select (((id))) as x /* a /* b */ c */ from data where not not id = 1", `x | 1`},
 		{`select "id" as "a""b", 'it''s' as s from "data" where id = 0`, `a"b,s | 0 "it's"`},
 		{"select null is null, null = 1, true and null, false and null as f",
-			`(NULL IS NULL),(NULL = 1),(CAST('t' AS BOOLEAN) AND NULL),f | true null null false`},
+			`null is null,null = 1,true and null,f | true null null false`},
 	} {
 		sql, want := c[0], c[1]
 		got, err := run1(t, sql)
@@ -184,32 +184,39 @@ func TestErrors(t *testing.T) {
 		"select * from 'x.parquet'": fault.Unsupported, "select * from read_csv('x')": fault.Unsupported,
 		"select $1": fault.Unsupported,
 		"with recursive a as (select 1) select * from a": fault.Unsupported, "values (1)": fault.Unsupported,
-		"select id from data except select 1":                              fault.Unsupported,
-		"select id from data d where exists (select 1)":                    fault.Unsupported,
-		"select (select max(age) from l1 where l1.id = data.id) from data": fault.Unsupported,
-		"select (select id from data)":                                     0,
-		"select (select id, age from data limit 1)":                        0,
-		"select id from data union all select id, age from data":           0,
-		"select * exclude (nosuch) from data":                              fault.NotFound,
-		"select * replace (1 as nosuch) from data":                         fault.NotFound,
-		"select a.id from (select id from data) b":                         fault.NotFound,
-		"with a as (select * from b), b as (select 1) select * from a":     fault.NotFound,
-		"with a as (select 1), a as (select 2) select 1":                   0,
-		"select cast(name as int) from data":                               0, "select sqrt(id - 1) from data": 0,
+		"select id from data except select 1":                 fault.Unsupported,
+		"select id from data union all select id from data":   fault.Unsupported,
+		"select id from data d where exists (select 1)":       fault.Unsupported,
+		"select id from data where id in (select id from l1)": fault.Unsupported,
+		"select (select max(id) from data)":                   fault.Unsupported,
+		"select count(*) from (select id from data) b":        fault.Unsupported,
+		"with a as (select 1) select * from a":                fault.Unsupported,
+		"(select 1)":                                          fault.Unsupported,
+		"select * exclude (nosuch) from data":                 fault.NotFound,
+		"select cast(name as int) from data":                  0, "select sqrt(id - 1) from data": 0,
 		"select ln(id) from data":                     0,
 		"select regexp_matches(name, '(') from data":  0,
 		"select strftime(born, '%e') from data":       fault.Unsupported,
-		"select regexp_matches(name, name) from data": fault.Unsupported, "select lpad(name, 20, '') from data": 0,
-		"select cast(12345 as decimal(4, 1))": 0, "select cast(1 as decimal(50, 1))": 0,
+		"select regexp_matches(name, name) from data": fault.Unsupported,
+		"select cast(12345 as decimal(4, 1))":         0, "select cast(1 as decimal(50, 1))": 0,
 		"select 99999999999999999999.5::decimal(38, 10) * 99999999999999999999.5": 0,
-		// 213,503,982 days in microseconds are 2^64 and some hours: a sum that wraps around is a
-		// day in 2019. DuckDB refuses them.
-		"select date '2020-01-01' + interval 213503982 day":      0,
-		"select timestamp '2020-01-01' - interval 213503983 day": 0,
-		"select quantile_cont(id, 1.5) from data":                0,
-		"select quantile_cont(id, score) from data":              fault.Unsupported,
-		"select stddev(score) from data":                         0, "select id from data using sample 101%": 0,
-		"select make_date(2021, 2, 30)": 0, "select strptime(name, '%Y') from data": 0,
+		"select date '2020-01-01' + interval 3 day":                               fault.Unsupported,
+		"select quantile_cont(id, 1.5) from data":                                 0,
+		"select quantile_cont(id, score) from data":                               fault.Unsupported,
+		"select stddev(score) from data":                                          0, "select id from data using sample 10%": fault.Unsupported,
+		"select id from data tablesample 10%": fault.Unsupported,
+		"from data":                           fault.Unsupported, "select columns('i.*') from data": fault.Unsupported,
+		"select * replace (1 as id) from data": fault.Unsupported, "select distinct on (id) id from data": fault.Unsupported,
+		"select a.id from data a left join l1 b on a.id = b.id": fault.Unsupported,
+		"select id from data group by all":                      fault.Unsupported, "select id from data order by all": fault.Unsupported,
+		"select make_date(2021, 2, 30)":                   fault.Unsupported,
+		"select count(*) filter (where id > 1) from data": fault.Unsupported,
+		"select quantile_cont(id, [0.5, 0.9]) from data":  fault.Unsupported,
+		"select max(name order by id) from data":          fault.Unsupported,
+		"select id is distinct from 1 from data":          fault.Unsupported,
+		"select name similar to 'a' from data":            fault.Unsupported,
+		"select name not similar to 'a' from data":        fault.Unsupported,
+		"select substring(name from 2) from data":         fault.Unsupported,
 	} {
 		got, err := run1(t, sql)
 		if err == nil {
@@ -259,7 +266,7 @@ func TestHostile(t *testing.T) {
 	for name, sql := range map[string]string{
 		"brackets": deep("(", ")"), "not": deep("not ", ""), "minus": deep("-", ""), "plus": deep("+", ""),
 		"calls": deep("abs(", ")"), "indexes": deep("tags[", "]"),
-		"case": deep("(select ", ")"), "comment": "select 1 " + strings.Repeat("/*", 100_000), "long": "select " +
+		"comment": "select 1 " + strings.Repeat("/*", 100_000), "long": "select " +
 			strings.Repeat("x", 1<<20),
 		"and":     "select id from data where " + many(20_000, "id=1", " and "),
 		"sum":     "select " + many(20_000, "id", "+") + " from data",
@@ -274,9 +281,7 @@ func TestHostile(t *testing.T) {
 		"repeat":  "select repeat('x', 1 << 60), repeat('x', 9223372036854775807)",
 		"repeats": "select " + strings.Repeat("repeat(", 10) + "'xxxxxxxx'" + strings.Repeat(", 1000)", 10),
 		"replace": "select replace(repeat('x', 100000), 'x', repeat('y', 100000))",
-		"regexp":  "select regexp_replace(repeat('x', 100000), 'x', repeat('y', 100000), 'g')",
 		"pattern": "select regexp_matches(repeat('x', 100000), '(x*)*y(x|x?)*z') from data",
-		"pad":     "select lpad('x', 9223372036854775807, 'yz'), rpad('x', 4611686018427387904, 'y')",
 		"concat":  "select concat(" + many(250, "repeat('x', 10000000)", ",") + ")",
 		"pipes":   "select " + many(300, "repeat('x', 10000000)", "||"),
 		"cases": "select " + strings.Repeat("case when id = 1 then ", 350) + "1" +
@@ -286,18 +291,7 @@ func TestHostile(t *testing.T) {
 		"powers": "select " + many(300, "9e99", "^"),
 		"digits": "select 99999999999999999999999999999999999999::decimal(38,0) * " +
 			"99999999999999999999999999999999999999::decimal(38,0)",
-		"nested": strings.Repeat("select * from (", 10_000) + "select 1" + strings.Repeat(")", 10_000),
-		"with":   "with a0 as (select * from data)" + withs(60) + " select count(*) from a60",
-		"unions": many(5_000, "select * from data", " union all "),
-		"grown": "with a as (select 1 as x" + strings.Repeat(" union all select 1", 60) +
-			"), b as (select a.x from a, a b, a c, a d) select count(*) from b, b c",
-		"in query":  "select id from data where " + many(100, "id in (select id from l1)", " and "),
-		"sample":    "select * from data using sample 9223372036854775807",
-		"interval":  "select born + interval 2000000000 year, born - interval '2000000000 months' from data",
-		"days":      "select born + 9223372036854775807, date '9999-12-31' + 2147483647 from data",
-		"format":    "select strftime(born, '" + strings.Repeat("%A", 100_000) + "') from data",
-		"quantiles": "select quantile_cont(id, [" + many(10_000, "0.5", ",") + "]) from data",
-		"lists":     "select list(name), string_agg(repeat('x', 100000000), repeat('y', 1000)) from data",
+		"days": "select born + 9223372036854775807, date '9999-12-31' + 2147483647 from data",
 		"numbers": "select try_cast(repeat('9', 10000000) as int), try_cast('1e999999999' as decimal(38, 9)), " +
 			"try_cast('1e-999999999' as int)",
 	} {
@@ -317,15 +311,6 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
 		}
 	}
-}
-
-// withs returns a query with n queries of WITH, each of which doubles the rows of the one before.
-func withs(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, ", a%d as (select * from a%d union all select * from a%d)", i+1, i, i)
-	}
-	return b.String()
 }
 
 // TestManyLiteralsTakeLittle promises that literals take memory in proportion to the query, and not a batch of rows

@@ -5,17 +5,16 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/aggs"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/funcs"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
@@ -59,8 +58,7 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	binder := bind.New(ctx, functionLibrary, newSession(ctx, Map(map[string]*tables.Table{"data": t}), unlimitedTime),
-		nil)
+	binder := bind.New(ctx, functionLibrary)
 	binder.AddTable("data", t)
 	binder.Clause = "a condition"
 	node, err := binder.Condition(expr)
@@ -103,10 +101,11 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 
 // run is the execution of one SELECT.
 type run struct {
-	s       *ast.Select
-	b       *bind.Binder
-	session *session
-	tables  []*tables.Table
+	s          *ast.Select
+	b          *bind.Binder
+	held       *held
+	rowNumbers int // that its joins hold
+	tables     []*tables.Table
 
 	items   []*plan.Node
 	names   []string
@@ -115,7 +114,6 @@ type run struct {
 	grouped bool
 	keys    []*plan.Node // of GROUP BY
 	having  *plan.Node
-	firstBy []*plan.Node // of DISTINCT ON
 	order   []*plan.Node
 	by      []ast.OrderTerm // of order
 	limit   int             // -1: none
@@ -123,13 +121,13 @@ type run struct {
 }
 
 // from finds the tables of FROM and binds their join conditions.
-func (r *run) from() error {
+func (r *run) from(ctx context.Context, find Tables) error {
 	for i := range r.s.From {
 		from := &r.s.From[i]
 		if slices.ContainsFunc(r.b.Tables, func(t bind.Source) bool { return strings.EqualFold(t.Alias, from.Alias) }) {
 			return sqlerr.Bind("two tables of FROM are named %q", from.Alias)
 		}
-		table, err := r.session.source(from)
+		table, err := find(ctx, from.Table)
 		if err != nil {
 			return err
 		}
@@ -185,7 +183,7 @@ func (r *run) bind() (err error) {
 	if r.offset, err = count(sel.Offset, 0); err != nil {
 		return err
 	}
-	r.grouped = sel.GroupAll || len(r.keys) > 0 || r.having != nil || len(binder.Aggregates) > 0
+	r.grouped = len(r.keys) > 0 || r.having != nil || len(binder.Aggregates) > 0
 	if r.grouped {
 		return r.rewriteOverGroups()
 	}
@@ -210,7 +208,7 @@ func (r *run) bindItems() error {
 		case node.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
 			name = node.Name
 		default:
-			name = ast.Title(it.Expr)
+			name = it.Text
 		}
 		r.items, r.names = append(r.items, node), append(r.names, name)
 	}
@@ -219,9 +217,9 @@ func (r *run) bindItems() error {
 
 // star adds the columns that a star selects.
 func (r *run) star(e *ast.Expr) error {
-	pick, err := newStarPick(e.Star)
-	if err != nil {
-		return err
+	excluded := map[string]bool{} // by lower-case name: whether a column has it
+	for _, name := range e.Exclude {
+		excluded[strings.ToLower(name)] = false
 	}
 	found := false
 	for i, source := range r.b.Tables {
@@ -230,13 +228,11 @@ func (r *run) star(e *ast.Expr) error {
 		}
 		found = true
 		for c, col := range source.Table.Columns() {
-			if !pick.keeps(col.Name) {
+			if _, leave := excluded[strings.ToLower(col.Name)]; leave {
+				excluded[strings.ToLower(col.Name)] = true
 				continue
 			}
 			node, err := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
-			if replacement := pick.with(col.Name); err == nil && replacement != nil {
-				node, err = r.b.Bind(replacement)
-			}
 			if err != nil {
 				return err
 			}
@@ -244,77 +240,18 @@ func (r *run) star(e *ast.Expr) error {
 		}
 	}
 	switch {
-	case found:
-		return pick.unused(r.b)
-	case len(r.tables) == 0:
+	case !found && len(r.tables) == 0:
 		return sqlerr.Bind("* without FROM")
+	case found:
+		for _, name := range e.Exclude {
+			if !excluded[strings.ToLower(name)] {
+				return r.b.NoColumn(name)
+			}
+		}
+		return nil
 	}
 	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
 		e.Table, r.b.TableNames())
-}
-
-// starPick says which columns a star keeps, and which it replaces.
-type starPick struct {
-	excluded map[string]bool // by lower-case name: whether a column had it; also set for columns of replaced
-	replaced map[string]*ast.Expr
-	pattern  *regexp.Regexp
-}
-
-func newStarPick(s *ast.Star) (*starPick, error) {
-	p := &starPick{excluded: map[string]bool{}, replaced: map[string]*ast.Expr{}}
-	if s == nil {
-		return p, nil
-	}
-	for _, name := range s.Exclude {
-		p.excluded[strings.ToLower(name)] = false
-	}
-	for _, it := range s.Replace {
-		p.replaced[strings.ToLower(it.Alias)] = it.Expr
-	}
-	var err error
-	if s.Columns != "" {
-		if len(s.Columns) > funcs.MaxPattern {
-			return nil, sqlerr.Unsupported("a regular expression of %d bytes", len(s.Columns))
-		}
-		if p.pattern, err = regexp.Compile(s.Columns); err != nil {
-			return nil, sqlerr.Bind("%v", err)
-		}
-	}
-	return p, nil
-}
-
-func (p *starPick) keeps(name string) bool {
-	low := strings.ToLower(name)
-	if _, ok := p.excluded[low]; ok {
-		p.excluded[low] = true
-		return false
-	}
-	return p.pattern == nil || p.pattern.MatchString(name)
-}
-
-// with returns the expression that replaces a column, or nil.
-func (p *starPick) with(name string) *ast.Expr {
-	low := strings.ToLower(name)
-	expr, ok := p.replaced[low]
-	if ok {
-		p.excluded[low] = true
-	}
-	return expr
-}
-
-// unused returns the error for a name in EXCLUDE or REPLACE without a column.
-func (p *starPick) unused(b *bind.Binder) error {
-	for name, was := range p.excluded {
-		if !was {
-			return b.NoColumn(name)
-		}
-	}
-	for name := range p.replaced {
-		if !p.excluded[name] {
-			return b.NoColumn(name)
-		}
-	}
-	return nil
 }
 
 // position returns the select item whose number an expression is, in GROUP BY and ORDER BY; -1 if the expression is not
@@ -331,14 +268,6 @@ func (r *run) position(e *ast.Expr, clause string) (int, error) {
 }
 
 func (r *run) bindGroups() error {
-	if r.s.GroupAll {
-		for _, n := range r.items {
-			if !n.HasAggregate && n.Op != plan.OpLiteral {
-				r.keys = append(r.keys, n)
-			}
-		}
-		return nil
-	}
 	r.b.AllowAggregates, r.b.Clause = false, "a GROUP BY clause"
 	defer func() { r.b.AllowAggregates = true }()
 	for _, expr := range r.s.GroupBy {
@@ -364,23 +293,8 @@ func (r *run) bindGroups() error {
 }
 
 func (r *run) bindOrder() error {
-	for _, e := range r.s.DistinctOn {
-		node, err := r.ordered(e, "DISTINCT ON")
-		if err != nil {
-			return err
-		}
-		r.firstBy = append(r.firstBy, node)
-	}
 	for _, term := range r.s.OrderBy {
-		if term.Expr == nil { // ALL
-			for _, n := range r.items {
-				if err := r.addOrder(n, term); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		node, err := r.ordered(term.Expr, "ORDER BY")
+		node, err := r.ordered(term.Expr)
 		if err != nil {
 			return err
 		}
@@ -392,8 +306,8 @@ func (r *run) bindOrder() error {
 }
 
 // ordered binds a term of ORDER BY: a position, an alias (which wins over a column), or an expression.
-func (r *run) ordered(e *ast.Expr, clause string) (*plan.Node, error) {
-	i, err := r.position(e, clause)
+func (r *run) ordered(e *ast.Expr) (*plan.Node, error) {
+	i, err := r.position(e, "ORDER BY")
 	if err != nil {
 		return nil, err
 	}
@@ -409,7 +323,7 @@ func (r *run) ordered(e *ast.Expr, clause string) (*plan.Node, error) {
 	}
 	node, err := r.b.Bind(e)
 	if err == nil && node.Op == plan.OpLiteral {
-		return nil, sqlerr.Bind("%s of a literal that is not a position has no effect", clause)
+		return nil, sqlerr.Bind("ORDER BY of a literal that is not a position has no effect")
 	}
 	return node, err
 }
@@ -418,7 +332,7 @@ func (r *run) addOrder(n *plan.Node, o ast.OrderTerm) error {
 	if sqltype.RepOf(n.Type) == sqltype.RepOther {
 		return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
 	}
-	if r.s.Distinct && r.s.DistinctOn == nil && !slices.Contains(r.items, n) {
+	if r.s.Distinct && !slices.Contains(r.items, n) {
 		return sqlerr.Unsupported("DISTINCT with ORDER BY of an expression that is not selected")
 	}
 	r.order, r.by = append(r.order, n), append(r.by, o)
@@ -462,7 +376,6 @@ func (r *run) rewriteOverGroups() (err error) {
 	}
 	r.items = sorted(slices.Clone(r.items))
 	r.order = sorted(r.order)
-	r.firstBy = sorted(r.firstBy)
 	if r.having != nil {
 		r.having = sorted([]*plan.Node{r.having})[0]
 	}
@@ -511,8 +424,7 @@ const groupTable = 1 << 20
 
 // result runs the bound query.
 func (r *run) result(ctx context.Context) (*tables.Table, error) {
-	// a sample draws from all rows, so none may be left out before it
-	if r.where != nil && len(r.tables) == 1 && r.s.Sample == nil {
+	if r.where != nil && len(r.tables) == 1 {
 		table, _, err := eval.Prune(ctx, r.tables[0], 0, r.where)
 		if err != nil {
 			return nil, err
@@ -520,7 +432,8 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 		r.tables[0] = table
 	}
 	ev := eval.New(ctx, r.tables)
-	ev.HoldRows, ev.Hold = r.session.hold, r.session.held.hold
+	ev.HoldRows = func(n int) error { return r.holdRows(ctx, n) }
+	ev.Hold = r.held.hold
 	rel, err := r.relation(ev)
 	if err != nil {
 		return nil, err
@@ -535,19 +448,12 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 			}
 		}
 	}
-	if r.s.Distinct && r.s.DistinctOn == nil {
-		if rel, err = firstOfEach(ev, r.items, rel); err != nil {
-			return nil, err
-		}
-	}
-	if r.s.DistinctOn != nil { // it keeps the first row by ORDER BY, so sorting comes first
-		if rel, err = r.sorted(ev, rel, 0, rel.N); err == nil {
-			rel, err = firstOfEach(ev, r.firstBy, rel)
-		}
+	if r.s.Distinct {
+		cols, err := ev.Columns(r.items, rel)
 		if err != nil {
 			return nil, err
 		}
-		r.order = nil
+		rel = rel.Take(vec.GroupRows(rel.N, cols).First)
 	}
 	end := rel.N
 	if r.limit >= 0 {
@@ -568,14 +474,26 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	}
 	kept := ev.Tables
 	return tables.New(rel.N, cols, func(ctx context.Context, i int) (v *tables.Vector, err error) {
-		err = r.session.held.limits.Within(ctx, func(ctx context.Context) (err error) {
+		err = r.held.limits.Within(ctx, func(ctx context.Context) (err error) {
 			ev := eval.New(ctx, kept)
-			ev.Hold = r.session.held.hold
+			ev.Hold = r.held.hold
 			v, err = ev.Column(r.items[i], rel)
 			return err
 		})
 		return v, err
 	}), nil
+}
+
+// rowNumberBytes is charged for each row number of a join: an int32 in the relation, and as many in the two lists that
+// grow while the join collects its pairs, with their old memory.
+const rowNumberBytes = 16
+
+// holdRows counts and charges n row numbers, and refuses more than eval.MaxRowNumbers.
+func (r *run) holdRows(ctx context.Context, n int) error {
+	if r.rowNumbers += n; r.rowNumbers > eval.MaxRowNumbers {
+		return fault.New(fault.Limit, "query", fault.NoOffset, "joins of more than %d rows", eval.MaxRowNumbers)
+	}
+	return budget.Grow(ctx, rowNumberBytes*int64(n))
 }
 
 // relation computes FROM and WHERE.
@@ -588,17 +506,13 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
 		// FROM a, b WHERE a.x = b.x is a join by hash, not a filter of all pairs
-		last := i == len(r.tables)-1 && r.s.Sample == nil
-		if on == nil && where != nil && last && !r.s.From[i].Left {
+		if on == nil && where != nil && i == len(r.tables)-1 {
 			on, where = where, nil
 		}
 		var err error
-		if rel, err = ev.Join(rel, i, on, r.s.From[i].Left); err != nil {
+		if rel, err = ev.Join(rel, i, on); err != nil {
 			return nil, err
 		}
-	}
-	if r.s.Sample != nil {
-		rel = rel.Take(r.s.Sample.Rows(rel.N))
 	}
 	if where == nil {
 		return rel, nil
@@ -651,15 +565,6 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 	inner := eval.New(ev.Ctx, []*tables.Table{table})
 	inner.Hold = ev.Hold
 	return inner, &vec.Rows{N: table.Len(), Tables: [][]int32{nil}}, nil
-}
-
-// firstOfEach keeps the first of the rows in which the expressions by are equal.
-func firstOfEach(ev *eval.Evaluator, by []*plan.Node, rel *vec.Rows) (*vec.Rows, error) {
-	cols, err := ev.Columns(by, rel)
-	if err != nil {
-		return nil, err
-	}
-	return rel.Take(vec.GroupRows(rel.N, cols).First), nil
 }
 
 // sorted returns the rows from start to end in the order of ORDER BY.

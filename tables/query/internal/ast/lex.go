@@ -15,9 +15,6 @@ const (
 	maxQuery = 1 << 21 // bytes: a split may be written as the list of its ids, some 100,000 of 20 bytes
 	maxName  = 1 << 9  // bytes
 	maxDepth = 400     // of an expression: the parser, binder and evaluator recurse
-	// Queries inside a query, and how deep they nest. Their joins share one budget of row numbers (eval.MaxRowNumbers).
-	maxQueries = 64
-	maxNested  = 16
 )
 
 // kind is the kind of a token.

@@ -10,12 +10,10 @@ import (
 
 // parser is a recursive-descent parser of one SELECT.
 type parser struct {
-	q       string
-	toks    []token
-	at      int
-	depth   int // depth of the expression that is being read
-	queries int // queries read so far
-	inside  int // how many queries contain the current position
+	q     string
+	toks  []token
+	at    int
+	depth int // depth of the expression that is being read
 }
 
 // Parse reads one SELECT.
@@ -80,11 +78,11 @@ func (p *parser) unexpected() error {
 	tok := p.peek()
 	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER",
 		"FILTER", "SELECT", "WITH",
-		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "RIGHT",
+		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "LEFT", "RIGHT",
 		"FULL", "NATURAL", "SEMI",
-		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "PIVOT", "UNPIVOT",
+		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "ON", "PIVOT", "UNPIVOT",
 		"VALUES", "ANY", "ALL",
-		"SOME", "ORDER", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
+		"SOME", "ORDER", "DISTINCT", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
 		if tok.is(w) {
 			return sqlerr.Unsupported("%q here", strings.ToUpper(w))
 		}
@@ -94,7 +92,18 @@ func (p *parser) unexpected() error {
 
 // statement reads a query to the end of the input.
 func (p *parser) statement() (*Select, error) {
-	sel, err := p.query()
+	switch tok := p.peek(); {
+	case tok.is("SELECT"):
+	case p.beginsQuery(), tok.is("("), tok.is("SUMMARIZE"), tok.is("DESCRIBE"), tok.is("PIVOT"), tok.is("UNPIVOT"),
+		tok.is("TABLE"), tok.is("SHOW"), tok.is("EXPLAIN"):
+		return nil, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(tok.text))
+	default:
+		return nil, syntaxErrorAt(tok, p.q)
+	}
+	sel, err := p.selection()
+	if err == nil {
+		err = p.tail(sel)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,129 +120,35 @@ func (p *parser) statement() (*Select, error) {
 	return nil, p.unexpected()
 }
 
-// beginsQuery reports whether the next token begins a query in brackets.
+// beginsQuery reports whether the next token begins a query.
 func (p *parser) beginsQuery() bool {
 	t := p.peek()
 	return t.is("SELECT") || t.is("WITH") || t.is("FROM") || t.is("VALUES")
 }
 
-// query reads WITH, the SELECTs of a UNION, and the ORDER BY and LIMIT that apply to all of them.
-func (p *parser) query() (*Select, error) {
-	p.queries++
-	p.inside++
-	defer func() { p.inside-- }()
-	if p.queries > maxQueries || p.inside > maxNested {
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries, or %d inside each other",
-			maxQueries, maxNested)
+// noQuery is the error for a query in brackets, if one begins here.
+func (p *parser) noQuery() error {
+	if p.beginsQuery() {
+		return sqlerr.Unsupported("a query inside a query")
 	}
-	queries, err := p.with()
-	if err != nil {
-		return nil, err
-	}
-	sel, bracketed, err := p.term()
-	if err != nil {
-		return nil, err
-	}
-	union := &Union{Parts: []*Select{sel}}
-	for p.accept("UNION") {
-		every := p.accept("ALL")
-		if p.peek().is("BY") {
-			return nil, sqlerr.Unsupported("UNION BY NAME")
-		}
-		if sel, _, err = p.term(); err != nil {
-			return nil, err
-		}
-		if union.Parts, union.All = append(union.Parts, sel), append(union.All, every); len(union.Parts) > maxQueries {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries", maxQueries)
-		}
-	}
-	// ORDER BY and LIMIT that follow apply to the rows of all: select them from the union
-	if len(union.All) > 0 || bracketed {
-		sel = &Select{Items: []SelectItem{{Expr: &Expr{Op: OpStar}}}, From: []From{{Alias: "union", Union: union}}}
-	}
-	sel.With = append(queries, sel.With...)
-	return sel, p.tail(sel)
+	return nil
 }
 
-// with reads the named queries before a query.
-func (p *parser) with() (out []NamedQuery, err error) {
-	if !p.accept("WITH") {
-		return nil, nil
-	}
-	if p.peek().is("RECURSIVE") {
-		return nil, sqlerr.Unsupported("WITH RECURSIVE")
-	}
-	for {
-		tok := p.take()
-		if tok.kind != tQuoted && (tok.kind != tName || reserved(tok.text)) {
-			p.at--
-			return nil, p.unexpected()
-		}
-		if p.peek().is("(") {
-			return nil, sqlerr.Unsupported("names of columns in WITH")
-		}
-		if err := p.expect("AS"); err != nil {
-			return nil, err
-		}
-		if p.peek().is("NOT") || p.peek().is("MATERIALIZED") {
-			return nil, sqlerr.Unsupported("WITH … AS [NOT] MATERIALIZED")
-		}
-		sel, err := p.bracketed()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, NamedQuery{tok.text, sel})
-		if !p.accept(",") {
-			return out, nil
-		}
-	}
-}
-
-// bracketed reads a query in brackets.
-func (p *parser) bracketed() (*Select, error) {
-	if err := p.expect("("); err != nil {
-		return nil, err
-	}
-	sel, err := p.query()
-	if err != nil {
-		return nil, err
-	}
-	return sel, p.expect(")")
-}
-
-// term reads a query in brackets, or a SELECT without ORDER BY and LIMIT.
-func (p *parser) term() (s *Select, bracketed bool, err error) {
-	switch tok := p.peek(); {
-	case tok.is("("):
-		s, err = p.bracketed()
-		return s, true, err
-	case tok.is("VALUES"), tok.is("SUMMARIZE"), tok.is("DESCRIBE"), tok.is("PIVOT"), tok.is("UNPIVOT"), tok.is("TABLE"),
-		tok.is("SHOW"), tok.is("EXPLAIN"):
-		return nil, false, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(tok.text))
-	case !tok.is("SELECT") && !tok.is("FROM"):
-		return nil, false, syntaxErrorAt(tok, p.q)
-	}
-	s, err = p.selection()
-	return s, false, err
-}
-
-// selection reads a SELECT up to HAVING or SAMPLE. FROM may come before SELECT, as DuckDB allows.
+// selection reads a SELECT up to HAVING.
 func (p *parser) selection() (s *Select, err error) {
 	s = &Select{}
-	fromFirst := p.accept("FROM")
-	if fromFirst {
-		if s.From, err = p.from(); err != nil {
-			return nil, err
-		}
+	if err = p.expect("SELECT"); err != nil {
+		return nil, err
 	}
-	if p.accept("SELECT") {
-		if err = p.selectList(s); err != nil {
-			return nil, err
-		}
-	} else {
-		s.Items = []SelectItem{{Expr: &Expr{Op: OpStar}}}
+	if s.Distinct = p.accept("DISTINCT"); !s.Distinct {
+		p.accept("ALL")
+	} else if p.peek().is("ON") {
+		return nil, p.unexpected()
 	}
-	if !fromFirst && p.accept("FROM") {
+	if s.Items, err = p.items(); err != nil {
+		return nil, err
+	}
+	if p.accept("FROM") {
 		if s.From, err = p.from(); err != nil {
 			return nil, err
 		}
@@ -244,9 +159,7 @@ func (p *parser) selection() (s *Select, err error) {
 		}
 	}
 	if p.accept("GROUP", "BY") {
-		if p.accept("ALL") {
-			s.GroupAll = true
-		} else if s.GroupBy, err = p.list(); err != nil {
+		if s.GroupBy, err = p.list(); err != nil {
 			return nil, err
 		}
 	}
@@ -255,31 +168,7 @@ func (p *parser) selection() (s *Select, err error) {
 			return nil, err
 		}
 	}
-	if p.accept("USING", "SAMPLE") {
-		s.Sample, err = p.sample()
-	}
-	return s, err
-}
-
-func (p *parser) selectList(s *Select) (err error) {
-	if p.accept("DISTINCT") {
-		s.Distinct = true
-		if p.accept("ON") {
-			if err = p.expect("("); err != nil {
-				return err
-			}
-			if s.DistinctOn, err = p.list(); err != nil {
-				return err
-			}
-			if err = p.expect(")"); err != nil {
-				return err
-			}
-		}
-	} else {
-		p.accept("ALL")
-	}
-	s.Items, err = p.items()
-	return err
+	return s, nil
 }
 
 // tail reads ORDER BY, LIMIT and OFFSET.
@@ -308,12 +197,14 @@ func (p *parser) items() ([]SelectItem, error) {
 	for {
 		var it SelectItem
 		var err error
+		start := p.peek().pos
 		if it.Expr, err = p.star(); it.Expr == nil && err == nil {
 			it.Expr, err = p.expr()
 		}
 		if err != nil {
 			return nil, err
 		}
+		it.Text = strings.TrimSpace(p.q[start:p.peek().pos])
 		if it.Alias, err = p.alias(true); err != nil {
 			return nil, err
 		}
@@ -330,7 +221,7 @@ func (p *parser) items() ([]SelectItem, error) {
 	}
 }
 
-// star reads *, table.* or COLUMNS('…'), with EXCLUDE and REPLACE; or returns nil.
+// star reads * or table.*, with EXCLUDE; or returns nil.
 func (p *parser) star() (*Expr, error) {
 	tok := p.peek()
 	expr := &Expr{Op: OpStar, pos: tok.pos}
@@ -340,34 +231,17 @@ func (p *parser) star() (*Expr, error) {
 		p.toks[p.at+2].is("*"):
 		p.at += 3
 		expr.Table = tok.text
-	case tok.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString &&
-		p.toks[p.at+3].is(")"):
-		expr.Star = &Star{Columns: p.toks[p.at+2].text}
-		p.at += 4
-		return expr, nil
 	default:
 		return nil, nil
 	}
-	for {
-		switch {
-		case p.accept("EXCLUDE"), p.accept("EXCEPT"):
-			expr.Star = cmp.Or(expr.Star, &Star{})
-			if err := p.excluded(expr.Star); err != nil {
-				return nil, err
-			}
-		case p.accept("REPLACE"):
-			expr.Star = cmp.Or(expr.Star, &Star{})
-			if err := p.replaced(expr.Star); err != nil {
-				return nil, err
-			}
-		default:
-			return expr, nil
-		}
+	if p.accept("EXCLUDE") {
+		return expr, p.excluded(expr)
 	}
+	return expr, nil
 }
 
 // excluded reads a name, or names in brackets.
-func (p *parser) excluded(s *Star) error {
+func (p *parser) excluded(star *Expr) error {
 	several := p.accept("(")
 	for {
 		tok := p.take()
@@ -378,32 +252,7 @@ func (p *parser) excluded(s *Star) error {
 		if p.peek().is(".") {
 			return sqlerr.Unsupported("EXCLUDE of a column of a table")
 		}
-		s.Exclude = append(s.Exclude, tok.text)
-		if !several {
-			return nil
-		}
-		if !p.accept(",") {
-			return p.expect(")")
-		}
-	}
-}
-
-// replaced reads an expression with an alias, or several in brackets.
-func (p *parser) replaced(s *Star) error {
-	several := p.accept("(")
-	for {
-		expr, err := p.expr()
-		if err != nil {
-			return err
-		}
-		name, err := p.alias(true)
-		if err != nil {
-			return err
-		}
-		if name == "" {
-			return p.unexpected()
-		}
-		s.Replace = append(s.Replace, SelectItem{expr, name})
+		star.Exclude = append(star.Exclude, tok.text)
 		if !several {
 			return nil
 		}
@@ -435,13 +284,11 @@ func (p *parser) from() ([]From, error) {
 	}
 	out := []From{first}
 	for {
-		left, cond := false, true
+		cond := true
 		switch {
 		case p.accept(","), p.accept("CROSS", "JOIN"):
 			cond = false
 		case p.accept("JOIN"), p.accept("INNER", "JOIN"):
-		case p.accept("LEFT", "JOIN"), p.accept("LEFT", "OUTER", "JOIN"):
-			left = true
 		default:
 			return out, nil
 		}
@@ -449,7 +296,7 @@ func (p *parser) from() ([]From, error) {
 		if err != nil {
 			return nil, err
 		}
-		if from.Left = left; cond {
+		if cond {
 			if err := p.expect("ON"); err != nil {
 				return nil, err
 			}
@@ -467,10 +314,8 @@ func (p *parser) tableRef() (f From, err error) {
 	tok := p.peek()
 	switch {
 	case tok.is("("):
-		if f.Query, err = p.bracketed(); err != nil {
-			return f, err
-		}
-		f.Table = "unnamed_subquery"
+		p.at++
+		return f, cmp.Or(p.noQuery(), p.unexpected())
 	case tok.kind == tString:
 		return f, sqlerr.Unsupported("a table that is a file")
 	case tok.kind != tQuoted && (tok.kind != tName || reserved(tok.text)):
@@ -487,9 +332,6 @@ func (p *parser) tableRef() (f From, err error) {
 		return f, sqlerr.Unsupported("names of columns after a table's alias")
 	}
 	f.Alias = cmp.Or(f.Alias, f.Table)
-	if err == nil && p.accept("TABLESAMPLE") {
-		f.Sample, err = p.sample()
-	}
 	return f, err
 }
 
@@ -511,11 +353,9 @@ func (p *parser) order() ([]OrderTerm, error) {
 	var out []OrderTerm
 	for {
 		var o OrderTerm
-		if !p.accept("ALL") {
-			var err error
-			if o.Expr, err = p.expr(); err != nil {
-				return nil, err
-			}
+		var err error
+		if o.Expr, err = p.expr(); err != nil {
+			return nil, err
 		}
 		if !p.accept("ASC") {
 			o.Desc = p.accept("DESC")

@@ -95,11 +95,6 @@ func (p *parser) isWhat(e *Expr, pos int) (out *Expr, err error) {
 		out, err = p.make(OpIsBool, pos, "TRUE", e)
 	case p.accept("FALSE"):
 		out, err = p.make(OpIsBool, pos, "FALSE", e)
-	case p.accept("DISTINCT", "FROM"):
-		var r *Expr
-		if r, err = p.compare(); err == nil {
-			out, err = p.make(OpDistinct, pos, "", e, r)
-		}
 	default:
 		return nil, p.unexpected()
 	}
@@ -159,8 +154,6 @@ func (p *parser) between() (*Expr, error) {
 			expr, err = p.like(expr, tok.pos, "LIKE")
 		case p.accept("ILIKE"):
 			expr, err = p.like(expr, tok.pos, "ILIKE")
-		case p.accept("SIMILAR", "TO"):
-			expr, err = p.pair("regexp_full_match", tok.pos, expr)
 		default:
 			return expr, nil
 		}
@@ -189,7 +182,7 @@ func (p *parser) range3(e *Expr, pos int) (*Expr, error) {
 	return p.make(OpBetween, pos, "", e, lo, hi)
 }
 
-// in reads the operand of IN: a list, a query, or a column of lists.
+// in reads the operand of IN: a list, or a column of lists.
 func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 	if !p.accept("(") {
 		list, err := p.concat()
@@ -198,17 +191,8 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 		}
 		return p.make(OpCall, pos, "contains", list, e)
 	}
-	if p.beginsQuery() {
-		sel, err := p.query()
-		if err != nil {
-			return nil, err
-		}
-		out, err := p.make(OpInQuery, pos, "", e)
-		if err != nil {
-			return nil, err
-		}
-		out.Query = sel
-		return out, p.expect(")")
+	if err := p.noQuery(); err != nil {
+		return nil, err
 	}
 	list, err := p.list()
 	if err != nil {
@@ -218,15 +202,6 @@ func (p *parser) in(e *Expr, pos int) (*Expr, error) {
 		return nil, err
 	}
 	return p.make(OpIn, pos, "", append([]*Expr{e}, list...)...)
-}
-
-// pair reads a second operand and makes a call with both.
-func (p *parser) pair(name string, pos int, e *Expr) (*Expr, error) {
-	expr, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	return p.make(OpCall, pos, name, e, expr)
 }
 
 func (p *parser) like(e *Expr, pos int, name string) (*Expr, error) {
@@ -342,11 +317,11 @@ func (p *parser) index(e *Expr, pos int) (*Expr, error) {
 
 // castTo reads the type that e is cast to.
 func (p *parser) castTo(e *Expr, pos int, try bool) (*Expr, error) {
-	typ, name, err := p.sqlType()
+	typ, err := p.sqlType()
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.make(OpCast, pos, name, e)
+	out, err := p.make(OpCast, pos, "", e)
 	if err == nil {
 		out.Type, out.Flag = typ, try
 	}
@@ -374,26 +349,17 @@ func (p *parser) primary() (*Expr, error) {
 		}
 		return p.word(tok)
 	case tSign:
-		switch {
-		case p.accept("("):
-			return p.brackets(tok.pos)
-		case p.accept("["):
-			return p.listOf(tok.pos)
+		if p.accept("(") {
+			return p.brackets()
 		}
 	}
 	return nil, p.unexpected()
 }
 
-// brackets reads an expression or a query in brackets.
-func (p *parser) brackets(pos int) (*Expr, error) {
-	if p.beginsQuery() {
-		start := p.peek().pos
-		sel, err := p.query()
-		if err != nil {
-			return nil, err
-		}
-		text := strings.TrimSpace(p.q[start:p.peek().pos])
-		return &Expr{Op: OpQuery, Query: sel, Name: text[:min(len(text), maxTitle)], pos: pos}, p.expect(")")
+// brackets reads an expression in brackets.
+func (p *parser) brackets() (*Expr, error) {
+	if err := p.noQuery(); err != nil {
+		return nil, err
 	}
 	expr, err := p.expr()
 	if err != nil {
@@ -403,24 +369,6 @@ func (p *parser) brackets(pos int) (*Expr, error) {
 		return nil, sqlerr.Unsupported("a row of values")
 	}
 	return expr, p.expect(")")
-}
-
-// listOf reads the elements of a list.
-func (p *parser) listOf(pos int) (*Expr, error) {
-	if p.accept("]") {
-		return p.make(OpList, pos, "")
-	}
-	list, err := p.list()
-	if err != nil {
-		return nil, err
-	}
-	if p.peek().is("FOR") {
-		return nil, sqlerr.Unsupported("a list that is computed")
-	}
-	if err := p.expect("]"); err != nil {
-		return nil, err
-	}
-	return p.make(OpList, pos, "", list...)
 }
 
 // word reads an expression that begins with a name: one with syntax of its own, a typed literal, a column or a call.
@@ -440,11 +388,8 @@ func (p *parser) word(t token) (*Expr, error) {
 	case t.is("CASE"):
 		p.at++
 		return p.caseOf(t.pos)
-	case t.is("INTERVAL") && (next.kind == tNumber || next.kind == tString):
-		p.at++
-		return p.interval(t.pos)
-	case t.is("INTERVAL") && next.is("("):
-		return nil, sqlerr.Unsupported("an interval that is computed")
+	case t.is("INTERVAL") && (next.kind == tNumber || next.kind == tString || next.is("(")):
+		return nil, sqlerr.Unsupported("an interval")
 	case next.kind == tString:
 		return p.typed()
 	case (t.is("LEFT") || t.is("RIGHT")) && next.is("("):
@@ -462,7 +407,6 @@ var bracketSyntax map[string]func(p *parser, t token) (*Expr, error)
 func init() {
 	bracketSyntax = map[string]func(p *parser, t token) (*Expr, error){
 		"CAST": (*parser).castCall, "TRY_CAST": (*parser).castCall, "EXTRACT": (*parser).extract,
-		"SUBSTRING": (*parser).substring, "TRIM": (*parser).trim, "POSITION": (*parser).position,
 	}
 }
 
@@ -475,15 +419,6 @@ func (p *parser) castCall(t token) (*Expr, error) {
 		return nil, err
 	}
 	return p.castTo(expr, t.pos, t.is("TRY_CAST"))
-}
-
-// grammatical makes a call that DuckDB's grammar rewrites to a function: it names such columns with its schema, main.
-func (p *parser) grammatical(pos int, name string, args ...*Expr) (*Expr, error) {
-	expr, err := p.make(OpCall, pos, name, args...)
-	if err == nil {
-		expr.Table = "main"
-	}
-	return expr, err
 }
 
 func (p *parser) extract(t token) (*Expr, error) {
@@ -499,72 +434,7 @@ func (p *parser) extract(t token) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.grammatical(t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, expr)
-}
-
-// substring reads (x, from, count) or (x FROM from FOR count).
-func (p *parser) substring(t token) (*Expr, error) {
-	args, err := p.list()
-	if err != nil {
-		return nil, err
-	}
-	for _, word := range [...]string{"FROM", "FOR"} {
-		if !p.accept(word) {
-			continue
-		}
-		if word == "FOR" && len(args) == 1 {
-			args = append(args, &Expr{Op: OpNumber, Name: "1", pos: t.pos})
-		}
-		expr, err := p.expr()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, expr)
-	}
-	return p.grammatical(t.pos, "substring", args...)
-}
-
-// trim reads [BOTH | LEADING | TRAILING] [characters] FROM x, or x, characters.
-func (p *parser) trim(t token) (*Expr, error) {
-	name := "trim"
-	switch {
-	case p.accept("LEADING"):
-		name = "ltrim"
-	case p.accept("TRAILING"):
-		name = "rtrim"
-	default:
-		p.accept("BOTH")
-	}
-	var args []*Expr
-	var err error
-	if !p.peek().is("FROM") {
-		if args, err = p.list(); err != nil {
-			return nil, err
-		}
-	}
-	if p.accept("FROM") {
-		operands, err := p.list()
-		if err != nil {
-			return nil, err
-		}
-		args = append(operands, args...)
-	}
-	return p.grammatical(t.pos, name, args...)
-}
-
-func (p *parser) position(t token) (*Expr, error) {
-	what, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect("IN"); err != nil {
-		return nil, err
-	}
-	expr, err := p.expr()
-	if err != nil {
-		return nil, err
-	}
-	return p.grammatical(t.pos, "position", expr, what)
+	return p.make(OpCall, t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, expr)
 }
 
 // caseOf reads CASE up to END. CASE with an operand compares it with each value.
@@ -663,7 +533,13 @@ func (p *parser) call(t token) (*Expr, error) {
 	case p.peek().is(")"):
 	default:
 		distinct := p.accept("DISTINCT")
+		if err := p.without(expr.Name+"(", "BOTH", "LEADING", "TRAILING", "FROM"); err != nil {
+			return nil, err
+		}
 		args, err := p.list()
+		if err == nil {
+			err = p.without(expr.Name+"( …", "FROM", "FOR", "ORDER")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -671,63 +547,19 @@ func (p *parser) call(t token) (*Expr, error) {
 			return nil, err
 		}
 		expr.Flag = distinct
-		if p.accept("ORDER", "BY") {
-			if expr.Order, err = p.order(); err != nil {
-				return nil, err
-			}
-		}
 	}
 	if err := p.expect(")"); err != nil {
 		return nil, err
 	}
-	return p.afterCall(expr)
+	return expr, p.without(expr.Name+"( … )", "WITHIN", "FILTER", "OVER", ".")
 }
 
-// afterCall reads the WITHIN GROUP and FILTER of a call.
-func (p *parser) afterCall(e *Expr) (*Expr, error) {
-	if p.peek().is("WITHIN") {
-		if err := p.within(e); err != nil {
-			return nil, err
+// without is the error for one of the words that DuckDB allows after what was read.
+func (p *parser) without(read string, words ...string) error {
+	for _, word := range words {
+		if p.peek().is(word) {
+			return sqlerr.Unsupported("%s %s", read, word)
 		}
 	}
-	if p.peek().is("FILTER") && p.toks[p.at+1].is("(") {
-		p.at += 2
-		p.accept("WHERE")
-		var err error
-		if e.Filter, err = p.expr(); err != nil {
-			return nil, err
-		}
-		if err := p.expect(")"); err != nil {
-			return nil, err
-		}
-		if e.depth = max(e.depth, e.Filter.depth+1); e.depth > maxDepth {
-			return nil, tooDeep()
-		}
-	}
-	if n := p.peek(); n.is("OVER") || n.is(".") {
-		return nil, sqlerr.Unsupported("%s( … ) %s", e.Name, strings.ToUpper(n.text))
-	}
-	return e, nil
-}
-
-// within reads the WITHIN GROUP (ORDER BY x) of percentile_cont and percentile_disc.
-func (p *parser) within(e *Expr) error {
-	name := map[string]string{"percentile_cont": "quantile_cont", "percentile_disc": "quantile_disc"}[e.Name]
-	if name == "" || len(e.Args) != 1 {
-		return sqlerr.Unsupported("%s( … ) WITHIN GROUP", e.Name)
-	}
-	for _, w := range [...]string{"WITHIN", "GROUP", "(", "ORDER", "BY"} {
-		if err := p.expect(w); err != nil {
-			return err
-		}
-	}
-	order, err := p.order()
-	if err != nil {
-		return err
-	}
-	if len(order) != 1 || order[0].Desc || order[0].Expr == nil {
-		return sqlerr.Unsupported("%s( … ) WITHIN GROUP other than in ascending order of one expression", e.Name)
-	}
-	e.Name, e.Order = name, order
-	return p.expect(")")
+	return nil
 }

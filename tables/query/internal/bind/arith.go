@@ -140,43 +140,6 @@ func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
 	return b.Literal(t, plan.Literal{Rat: n.Literal.Rat, Int: int64(sqltype.LowBits(n.Literal.Rat.Num()))})
 }
 
-// shifted binds x + INTERVAL … and x - INTERVAL …. It returns nil for other expressions.
-func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
-	expr, amount := e.Args[0], e.Args[1]
-	if e.Name == "+" && expr.Op == ast.OpInterval {
-		expr, amount = amount, expr
-	}
-	if amount.Op != ast.OpInterval || e.Name != "+" && e.Name != "-" {
-		return nil, nil
-	}
-	node, err := b.Bind(expr)
-	if err != nil {
-		return nil, err
-	}
-	typ := node.Type
-	switch typ.Kind {
-	case tables.Null:
-		typ = sqltype.Timestamp
-	case tables.Date:
-		typ = sqltype.Timestamp
-		if node, err = b.Convert(node, typ); err != nil {
-			return nil, err
-		}
-	case tables.Timestamp:
-	default:
-		return nil, sqlerr.Unsupported("%s of type %s and an interval", e.Name, plan.TypeName(node))
-	}
-	interval := amount.Interval
-	if e.Name == "-" {
-		interval = clock.Interval{Months: -interval.Months, Days: -interval.Days, Micros: -interval.Micros}
-	}
-	out, err := b.Intern(&plan.Node{Op: plan.OpShift, Type: typ, Args: []*plan.Node{node}, Interval: interval})
-	if err != nil || node.Literal == nil && (node.Op != ast.OpCast || node.Args[0].Literal == nil) {
-		return out, err
-	}
-	return b.fold(out)
-}
-
 // dayArith binds what DuckDB computes with dates: a date plus or minus a number of days, and the days between two
 // dates.
 func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
@@ -216,7 +179,7 @@ var (
 		return r.Int(0) - r.Int(1), nil
 	})}
 	daysAfter = &Function{Names: []string{"+"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-		if days := r.Int(1); days > clock.MaxInterval || days < -clock.MaxInterval {
+		if days := r.Int(1); days > clock.MaxDays || days < -clock.MaxDays {
 			return 0, clock.ErrRange
 		}
 		return r.Int(0) + r.Int(1), nil

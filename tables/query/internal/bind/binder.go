@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
@@ -72,9 +71,6 @@ func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
 		return b.Intern(found[0])
 	case len(found) > 1:
 		return nil, sqlerr.Bind("ambiguous reference to column name %q", e.Name)
-	case b.columnAround(e.Table, e.Name) && (e.Table == "" && b.Aliases[strings.ToLower(e.Name)] == nil ||
-		e.Table != "" && !tableThere):
-		return nil, correlated(e.Name)
 	case e.Table != "" && !tableThere:
 		if n, err := b.field(e); n != nil || err != nil {
 			return n, err
@@ -158,17 +154,10 @@ func (b *Binder) alias(name string) (*plan.Node, error) {
 	return node, err
 }
 
-// queryRunner runs the queries inside expressions.
-type queryRunner interface {
-	RunQuery(s *ast.Select, around *Binder) (*tables.Table, error)
-}
-
 // Binder binds the expressions of one SELECT.
 type Binder struct {
 	ctx     context.Context
 	Library *Library
-	queries queryRunner
-	around  *Binder // binder of the query whose expression contains this SELECT, nil if none does
 	Tables  []Source
 	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are
 	// bound: without it, a chain of aliases that each use the one before twice would be bound 2^n
@@ -206,8 +195,6 @@ type nodeKey struct {
 	field                    int
 	name, nested             string
 	call                     any // the function
-	interval                 clock.Interval
-	results                  *plan.Results
 	literal                  literalKey
 	kind                     tables.Kind
 	bits, precision, scale   uint8
@@ -226,7 +213,7 @@ type literalKey struct {
 func keyOf(n *plan.Node) nodeKey {
 	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
 		column: n.Column, field: n.Field, name: n.Name,
-		kind: n.Type.Kind, call: n.Call, interval: n.Interval, results: n.Results}
+		kind: n.Type.Kind, call: n.Call}
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:
 		k.bits = n.Type.Bits
@@ -271,9 +258,9 @@ func (b *Binder) Intern(n *plan.Node) (*plan.Node, error) {
 	return n, nil
 }
 
-// New returns a binder. around is the binder of the query whose expression contains this one, or nil.
-func New(ctx context.Context, l *Library, queries queryRunner, around *Binder) *Binder {
-	return &Binder{Library: l, queries: queries, ctx: ctx, around: around, Aliases: map[string]*ast.Expr{},
+// New returns a binder.
+func New(ctx context.Context, l *Library) *Binder {
+	return &Binder{Library: l, ctx: ctx, Aliases: map[string]*ast.Expr{},
 		busy: map[string]bool{}, meant: map[aliasUse]*plan.Node{}, Nodes: map[nodeKey]*plan.Node{}}
 }
 
@@ -285,21 +272,4 @@ func (b *Binder) AddTable(alias string, t *tables.Table) {
 		names[n] = append(names[n], i)
 	}
 	b.Tables = append(b.Tables, Source{Alias: alias, Table: t, names: names})
-}
-
-// columnAround reports whether an outer query has a column, of the table alias if that is not empty.
-func (b *Binder) columnAround(alias, name string) bool {
-	for in := b.around; in != nil; in = in.around {
-		for _, t := range in.Tables {
-			if (alias == "" || strings.EqualFold(alias, t.Alias)) && len(t.names[strings.ToLower(name)]) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// correlated is the error for a query inside a query that uses a column of the outer one.
-func correlated(name string) error {
-	return sqlerr.Unsupported("a query inside a query that uses its column %q", name)
 }

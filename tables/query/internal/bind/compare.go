@@ -12,18 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// isDistinct binds l IS DISTINCT FROM r.
-func (b *Binder) isDistinct(l, r *plan.Node, not bool) (*plan.Node, error) {
-	node, err := b.equal(l, r)
-	if err != nil {
-		return nil, err
-	}
-	if node.Op != ast.OpCompare { // one side is out of the other's range: equal folded the comparison
-		return nil, sqlerr.Unsupported("IS DISTINCT FROM of a column and a number out of its range")
-	}
-	return b.Intern(&plan.Node{Op: ast.OpDistinct, Type: sqltype.Bool, Args: node.Args, Not: not})
-}
-
 // Compare binds a comparison, after converting both sides to one type.
 func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 	if l.Literal != nil && r.Literal == nil { // put the literal on the right, which compareNumber and pruning expect
@@ -213,7 +201,7 @@ func floatOf(l, r *plan.Node) (tables.Type, bool) {
 	return typ, true
 }
 
-// equal compares for IN and IS DISTINCT FROM, in which DuckDB casts strings and numbers to each other.
+// equal compares for IN, in which DuckDB casts strings and numbers to each other.
 func (b *Binder) equal(l, r *plan.Node) (*plan.Node, error) {
 	node, err := b.Compare("=", l, r)
 	if err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {

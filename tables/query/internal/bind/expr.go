@@ -54,16 +54,6 @@ func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
 		return b.timeLiteral(e.Op, e.Name)
 	case ast.OpCall:
 		return b.call(e)
-	case ast.OpQuery:
-		return b.scalar(e.Query)
-	case ast.OpList:
-		return nil, sqlerr.Unsupported("a list")
-	case ast.OpInterval:
-		return nil, sqlerr.Unsupported("an interval other than after + or -")
-	case ast.OpArith:
-		if n, err := b.shifted(e); n != nil || err != nil {
-			return n, err
-		}
 	}
 	args, err := b.bindAll(e.Args)
 	if err != nil {
@@ -81,8 +71,6 @@ func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
 		return b.minus(args[0])
 	case ast.OpCompare:
 		return b.Compare(e.Name, args[0], args[1])
-	case ast.OpDistinct:
-		return b.isDistinct(args[0], args[1], e.Not)
 	case ast.OpArith:
 		return b.Arith(e.Name, args[0], args[1])
 	case ast.OpConcat:
@@ -97,8 +85,6 @@ func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
 		return b.cast(args[0], e.Type, e.Flag)
 	case ast.OpCase:
 		return b.Case(args)
-	case ast.OpInQuery:
-		return b.inQuery(args[0], e.Query, e.Not)
 	case ast.OpIn:
 		return b.in(args, e.Not)
 	case ast.OpBetween:
@@ -237,8 +223,8 @@ func (b *Binder) call(e *ast.Expr) (*plan.Node, error) {
 	switch {
 	case function == nil:
 		return nil, sqlerr.Unsupported("the function %s", e.Name)
-	case e.Flag || e.Filter != nil || e.Order != nil:
-		return nil, sqlerr.Bind("DISTINCT, ORDER BY and FILTER are for aggregates, and %s is not one", e.Name)
+	case e.Flag:
+		return nil, sqlerr.Bind("DISTINCT is for aggregates, and %s is not one", e.Name)
 	case len(e.Args) > maxArgs:
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.Name,
 			len(e.Args), maxArgs)

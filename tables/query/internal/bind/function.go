@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"math/big"
 	"slices"
 	"strings"
 
@@ -21,24 +20,17 @@ type AggregateFunction struct {
 	Doc       string
 	// Bind checks the arguments and returns the type of the result.
 	Bind func(b *Binder, a *Aggregate) (tables.Type, error)
-	// Compute returns a value for each group, of the rows in.Rows in that order: those that pass
-	// the filter and whose first argument is not null, or all that pass if KeepNulls is set.
-	Compute   func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
-	KeepNulls bool
+	// Compute returns a value for each group, of the rows in.Rows: those whose first argument is not null.
+	Compute func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
 }
 
 // Aggregate is a call of an aggregate function.
 type Aggregate struct {
-	Function   *AggregateFunction
-	Args       []*plan.Node
-	Distinct   bool
-	Filter     *plan.Node // nil: no filter
-	OrderBy    []*plan.Node
-	OrderTerms []ast.OrderTerm // the directions of OrderBy
-	Fractions  []*big.Rat      // of quantiles
-	ListResult bool            // of quantiles: the result is a list, one value a fraction
-	Separator  string          // the separator of STRING_AGG
-	Type       tables.Type
+	Function *AggregateFunction
+	Args     []*plan.Node
+	Distinct bool
+	Fraction float64 // of quantiles
+	Type     tables.Type
 }
 
 // Library holds the functions that a query may call, by each of their names.
@@ -63,11 +55,12 @@ func (b *Binder) aggregate(e *ast.Expr) (*plan.Node, error) {
 		aggregate.Function = b.Library.Aggregates["count_star"]
 	}
 	b.inAgg = true
-	err := b.aggregateParts(&aggregate, e)
+	args, err := b.bindAll(e.Args)
 	b.inAgg = false
 	if err != nil {
 		return nil, err
 	}
+	aggregate.Args = args
 	if aggregate.Type, err = aggregate.Function.Bind(b, &aggregate); err != nil {
 		return nil, err
 	}
@@ -82,61 +75,10 @@ func (b *Binder) aggregate(e *ast.Expr) (*plan.Node, error) {
 	return b.Intern(&plan.Node{Op: plan.OpAggregate, Aggregate: i, Type: aggregate.Type})
 }
 
-// aggregateParts binds the arguments, the filter and the order of an aggregate.
-func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
-	args := e.Args
-	// WITHIN GROUP (ORDER BY x): x is the first argument
-	if len(e.Order) > 0 && (a.Function.Names[0] == "quantile_cont" || a.Function.Names[0] == "quantile_disc") {
-		args = append([]*ast.Expr{e.Order[0].Expr}, args...)
-	} else {
-		for _, term := range e.Order {
-			if term.Expr == nil {
-				return sqlerr.Unsupported("ORDER BY ALL in an aggregate")
-			}
-			node, err := b.Bind(term.Expr)
-			if err != nil {
-				return err
-			}
-			if sqltype.RepOf(node.Type) == sqltype.RepOther {
-				return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(node))
-			}
-			a.OrderBy, a.OrderTerms = append(a.OrderBy, node), append(a.OrderTerms, term)
-		}
-	}
-	for _, expr := range args {
-		if expr.Op == ast.OpList {
-			if err := b.fractions(a, expr.Args); err != nil {
-				return err
-			}
-			continue
-		}
-		node, err := b.Bind(expr)
-		if err != nil {
-			return err
-		}
-		a.Args = append(a.Args, node)
-	}
-	if e.Filter != nil {
-		a.Filter, err = b.Condition(e.Filter)
-	}
-	return err
-}
-
 // same reports whether two calls have the same results, so that they are computed once.
 func (a *Aggregate) same(o *Aggregate) bool {
-	if a.Function != o.Function || a.Separator != o.Separator || a.ListResult != o.ListResult {
-		return false
-	}
-	if a.Distinct != o.Distinct || a.Filter != o.Filter {
-		return false
-	}
-	if !slices.Equal(a.Args, o.Args) || !slices.Equal(a.OrderBy, o.OrderBy) {
-		return false
-	}
-	return slices.EqualFunc(a.OrderTerms, o.OrderTerms, func(x, y ast.OrderTerm) bool {
-		return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst
-	}) &&
-		slices.EqualFunc(a.Fractions, o.Fractions, func(x, y *big.Rat) bool { return x.Cmp(y) == 0 })
+	return a.Function == o.Function && a.Distinct == o.Distinct && a.Fraction == o.Fraction &&
+		slices.Equal(a.Args, o.Args)
 }
 
 // OneArgument returns the only argument, or an error if there is not exactly one.
@@ -150,43 +92,6 @@ func (a *Aggregate) OneArgument() (*plan.Node, error) {
 // WrongArgument is the error for an argument of the wrong type.
 func (a *Aggregate) WrongArgument(n *plan.Node) error {
 	return sqlerr.Bind("no function matches %s(%s)", a.Function.Names[0], plan.TypeName(n))
-}
-
-// fractions binds the list of fractions of a quantile.
-func (b *Binder) fractions(a *Aggregate, list []*ast.Expr) error {
-	a.ListResult = true
-	for _, e := range list {
-		n, err := b.Bind(e)
-		if err == nil {
-			err = a.AddFraction(n)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(a.Fractions) == 0 || len(a.Fractions) > maxArgs {
-		return sqlerr.Unsupported("a list of %d fractions", len(a.Fractions))
-	}
-	return nil
-}
-
-// AddFraction adds a fraction of a quantile, which must be a literal between 0 and 1.
-func (a *Aggregate) AddFraction(n *plan.Node) error {
-	if n.Literal == nil {
-		return sqlerr.Unsupported("%s with a fraction that is not a literal", a.Function.Names[0])
-	}
-	ratio := n.Literal.Rat
-	if n.Type.Kind == tables.Float64 {
-		ratio = new(big.Rat).SetFloat64(n.Literal.Float)
-	}
-	if ratio == nil || ratio.Sign() < 0 {
-		return sqlerr.Unsupported("%s with a fraction that is not a positive number", a.Function.Names[0])
-	}
-	if ratio.Cmp(big.NewRat(1, 1)) > 0 {
-		return sqlerr.Bind("%s: a fraction must be between 0 and 1", a.Function.Names[0])
-	}
-	a.Fractions = append(a.Fractions, ratio)
-	return nil
 }
 
 // maxArgs bounds the arguments of a function: all are in memory for a batch of 4,096 rows, 8 MiB for 256 of 8 bytes.

@@ -1,9 +1,8 @@
-// Package clock computes with dates, timestamps and intervals. Dates are days since 1970, timestamps microseconds.
+// Package clock computes with dates and timestamps. Dates are days since 1970, timestamps microseconds.
 package clock
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"time"
 
@@ -42,7 +41,7 @@ func DayNumber(year int, month time.Month, day int) int64 {
 var UnitNames = func() map[string]string {
 	m := map[string]string{}
 	for _, names := range []string{
-		"millennium millennia mil", "century centuries cent", "decade decades dec decs", "year years yr yrs y",
+		"year years yr yrs y",
 		"quarter quarters", "month months mon",
 		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s",
 		"millisecond milliseconds ms msec", "microsecond microseconds us usec",
@@ -64,71 +63,11 @@ var UnitMicros = map[string]int64{
 // DayMicros is the microseconds of a day.
 const DayMicros = 86400_000_000
 
+// MaxDays bounds the days that are added to a date: 5.8 million years.
+const MaxDays = 1 << 31
+
 // ErrRange is the error for dates and timestamps that 64 bits of microseconds do not hold.
 var ErrRange = errors.New("a date or timestamp is out of range")
-
-// Interval is a length of time. Its three numbers cannot be converted into each other: months differ in days, and
-// DuckDB keeps days apart from microseconds too.
-type Interval struct {
-	Months, Days, Micros int64
-}
-
-// MaxInterval bounds the months and the days of an interval, and its microseconds to as many
-// seconds, so that adding two intervals, or negating one, does not overflow.
-const MaxInterval = 1 << 31
-
-// Add adds n units. It reports false if the unit does not exist or the interval gets too long.
-func (s *Interval) Add(n int64, unit string) bool {
-	if n > MaxInterval || n < -MaxInterval {
-		return false
-	}
-	months := map[string]int64{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200,
-		"millennium": 12000}[unit]
-	switch {
-	case months > 0:
-		s.Months += n * months
-	case unit == "week":
-		s.Days += n * 7
-	case unit == "day":
-		s.Days += n
-	case UnitMicros[unit] > 0:
-		s.Micros += n * UnitMicros[unit]
-	default:
-		return false
-	}
-	return max(s.Months, -s.Months, s.Days, -s.Days) <= MaxInterval && max(s.Micros, -s.Micros) <= MaxInterval*1e6
-}
-
-// AddTo returns the timestamp an interval after us, or false if it is out of range. The months come first; a day that
-// the resulting month does not have becomes the month's last.
-func (s Interval) AddTo(us int64) (int64, bool) {
-	const far = math.MaxInt64 / 4 // 73,000 years
-	if us > far || us < -far {
-		return 0, false
-	}
-	if s.Months != 0 {
-		when := Time(us)
-		month := int64(when.Year())*12 + int64(when.Month()) - 1 + s.Months
-		year, m := FloorDiv(month, 12), time.Month(month-FloorDiv(month, 12)*12+1)
-		if year < -290000 || year > 290000 {
-			return 0, false
-		}
-		days := DayNumber(int(year), m+1, 0)
-		first := DayNumber(int(year), m, 1)
-		days = min(days, first+int64(when.Day())-1)
-		us = days*86400e6 + us - FloorDiv(us, 86400e6)*86400e6
-	}
-	const mostDays = math.MaxInt64/DayMicros - MaxInterval/86400 - 1 // with Micros they fit in 64 bits, see Add
-	if s.Days > mostDays || s.Days < -mostDays {
-		return 0, false
-	}
-	shift := s.Days*DayMicros + s.Micros
-	sum := us + shift
-	if (sum > us) != (shift > 0) && shift != 0 { // it overflowed
-		return 0, false
-	}
-	return sum, sum <= far*2 && sum >= -far*2
-}
 
 // ParseDate parses a leading year, month and day. It returns the days since 1970 and the rest of the string.
 func ParseDate(s string) (days int64, rest string, ok bool) {

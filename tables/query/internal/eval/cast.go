@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
@@ -399,13 +397,4 @@ func (c *caster) parseTime(k int) bool {
 	}
 	c.v.Ints[k] = days*86400e6 + ns/1000
 	return ok
-}
-
-// CastColumn returns column i of a table as values of another type.
-func CastColumn(ctx context.Context, t *tables.Table, i int, to tables.Type) (*tables.Vector, error) {
-	node := &plan.Node{Op: ast.OpColumn, Column: i, Type: t.Columns()[i].Type}
-	if !node.Type.Equal(to) && node.Type.Kind != tables.Null {
-		node = &plan.Node{Op: ast.OpCast, Type: to, Args: []*plan.Node{node}}
-	}
-	return New(ctx, []*tables.Table{t}).Column(node, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}})
 }

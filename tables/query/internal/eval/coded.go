@@ -12,7 +12,6 @@ type verdict struct {
 	column *plan.Node
 	codes  []uint8
 	truth  [256]truth
-	null   truth // for rows that a left join filled with nulls
 }
 
 // truth is a value of SQL's three-valued logic.
@@ -50,7 +49,6 @@ func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
 					v.truth[k] = isTrue
 				}
 			}
-			v.null = v.truth[len(v.truth)-1]
 		}
 	}
 	ev.verdicts[n] = v
@@ -67,7 +65,7 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 			return n
 		}
 		return nil
-	case ast.OpCompare, ast.OpDistinct, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool,
+	case ast.OpCompare, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool,
 		ast.OpAnd, ast.OpOr:
 	default:
 		return nil
@@ -87,7 +85,7 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 func (v *verdict) vec(b *vec.Batch) *vec.Vec {
 	out := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	for k := range out.Bools {
-		switch v.at(b.Row(v.column.Table, k)) {
+		switch v.truth[v.codes[b.Row(v.column.Table, k)]] {
 		case isTrue:
 			out.Bools[k] = true
 		case isNull:
@@ -100,20 +98,13 @@ func (v *verdict) vec(b *vec.Batch) *vec.Vec {
 	return out
 }
 
-func (v *verdict) at(row int) truth {
-	if row < 0 {
-		return v.null
-	}
-	return v.truth[v.codes[row]]
-}
-
 // rows returns the positions in a batch at which the condition holds.
 func (v *verdict) rows(b *vec.Batch) []int32 {
 	sel, n := make([]int32, b.N), 0
 	if l := b.List(v.column.Table); l != nil {
 		for k, row := range l {
 			sel[n] = int32(k)
-			if v.at(int(row)) == isTrue {
+			if v.truth[v.codes[row]] == isTrue {
 				n++
 			}
 		}

@@ -352,8 +352,6 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.evalCase(n, b)
 	case plan.OpCoalesce:
 		return ev.evalCoalesce(n, b)
-	case plan.OpScalar:
-		return scalarVec(n.Results, n.Type, b.N), nil
 	case ast.OpIn, ast.OpLike: // only the first argument is computed: the node has the set and the pattern
 		values, err := ev.Eval(n.Args[0], b)
 		if err != nil {
@@ -373,7 +371,7 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return evalNot(n.Args[0], args[0]), nil
 	case ast.OpIsBool:
 		return evalIsBool(n, args[0]), nil
-	case ast.OpCompare, ast.OpDistinct:
+	case ast.OpCompare:
 		return evalCompare(n, args, b.N), nil
 	case ast.OpArith:
 		return evalArith(n, args[0], args[1], b.N)
@@ -383,10 +381,6 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.cast(n, args[0])
 	case ast.OpConcat:
 		return ev.concat(args, b.N)
-	case plan.OpShift:
-		return evalShift(n, args[0])
-	case plan.OpInSet:
-		return evalInResults(n, args[0])
 	case ast.OpCall:
 		return n.Call.Evaluate(ev, n, args, b)
 	}
@@ -483,9 +477,7 @@ func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 		} else {
 			vector.Lo, vector.Hi = make([]uint32, b.N), make([]uint32, b.N)
 			for k, r := range l {
-				if r >= 0 {
-					vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
-				}
+				vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
 			}
 		}
 	case sqltype.RepFloat:
@@ -516,14 +508,6 @@ func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 	if nulls := values.Nulls(); nulls != nil {
 		vector.Nulls = vec.Part(nulls, l, b)
 	}
-	for k, r := range l {
-		if r < 0 {
-			if vector.Nulls == nil {
-				vector.Nulls = make([]bool, b.N)
-			}
-			vector.Nulls[k] = true
-		}
-	}
 	return vector
 }
 
@@ -533,8 +517,7 @@ func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	if sqltype.RepOf(node.Type) == sqltype.RepOther {
 		column := ev.loaded[node]
 		for k := range values.Bools {
-			r := b.Row(node.Table, k)
-			values.Bools[k] = (r < 0 || column.Null(r)) != n.Not
+			values.Bools[k] = column.Null(b.Row(node.Table, k)) != n.Not
 		}
 		return values, nil
 	}

@@ -12,11 +12,11 @@ import (
 // Limits of joins.
 const (
 	maxPairs      = 1 << 26 // pairs that a join without an equality may check: seconds of work
-	MaxRowNumbers = 1 << 25 // row numbers (rows times tables) in all joins and unions of a query: 128 MiB of int32
+	MaxRowNumbers = 1 << 25 // row numbers (rows times tables) in all joins of a query: 128 MiB of int32
 )
 
 // Join joins table number tab to a relation. A nil on joins all pairs of rows.
-func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node, left bool) (*vec.Rows, error) {
+func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node) (*vec.Rows, error) {
 	right := ev.Tables[tab].Len()
 	var terms []*plan.Node
 	if on != nil {
@@ -34,7 +34,7 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node, left bool) (*vec.
 			rest = append(rest, node)
 		}
 	}
-	pairs := &pairs{r: r, tab: tab, left: left, rest: rest, ev: ev}
+	pairs := &pairs{r: r, tab: tab, rest: rest, ev: ev}
 	if err := ev.load(rest...); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,6 @@ type pairs struct {
 	ev   *Evaluator
 	r    *vec.Rows
 	tab  int
-	left bool
 	rest []*plan.Node
 	// l and k are pairs that rest is still to be checked for: positions in r, and rows of the
 	// table. outL and outK are the pairs of the result.
@@ -227,25 +226,10 @@ func keyOf(key []byte, v []*tables.Vector, row int) (out []byte, ok bool) {
 	return key, true
 }
 
-// finish adds the rows of a left join that found no partner, each in its place among the others.
+// finish checks the last pairs and returns the result.
 func (p *pairs) finish() (*vec.Rows, error) {
 	if err := p.flush(); err != nil {
 		return nil, err
-	}
-	if p.left {
-		var l, k []int32
-		pos := 0
-		for i := range p.r.N {
-			start := pos
-			for pos < len(p.outL) && p.outL[pos] == int32(i) {
-				pos++
-			}
-			l, k = append(l, p.outL[start:pos]...), append(k, p.outK[start:pos]...)
-			if start == pos {
-				l, k = append(l, int32(i)), append(k, -1)
-			}
-		}
-		p.outL, p.outK = l, k
 	}
 	return p.relation(p.outL, p.outK), nil
 }

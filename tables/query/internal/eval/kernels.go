@@ -79,17 +79,12 @@ func evalIsBool(n *plan.Node, x *vec.Vec) *vec.Vec {
 func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
 	values, vector := args[0], args[1]
 	typ, r := n.Args[0].Type, n.Args[1].Type
-	none := typ.Kind == tables.Null || r.Kind == tables.Null
-	if none && n.Op == ast.OpCompare {
+	if typ.Kind == tables.Null || r.Kind == tables.Null {
 		return vec.AllNull(sqltype.Bool, size)
 	}
-	v := &vec.Vec{N: size, Bools: make([]bool, size)}
+	v := &vec.Vec{N: size, Nulls: vec.EitherNull(values, vector), Bools: make([]bool, size)}
 	name := n.Name
-	if n.Op == ast.OpDistinct {
-		name = "="
-	}
 	switch {
-	case none:
 	case typ.Kind == tables.Bool:
 		compareInts(name, truths(values), truths(vector), v.Bools)
 	case sqltype.RepOf(typ) == sqltype.RepFloat:
@@ -104,18 +99,6 @@ func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
 		compareTimes(name, values, vector, v.Bools)
 	default:
 		compareInts(name, values.Ints, vector.Ints, v.Bools)
-	}
-	if n.Op == ast.OpCompare {
-		v.Nulls = vec.EitherNull(values, vector)
-		return v
-	}
-	for k := range v.Bools {
-		an, bn := values.IsNull(k), vector.IsNull(k)
-		same := v.Bools[k] // of two values
-		if an || bn {
-			same = an && bn
-		}
-		v.Bools[k] = same == n.Not
 	}
 	return v
 }

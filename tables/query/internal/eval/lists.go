@@ -14,7 +14,7 @@ func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
 	values := ev.Vector(a)
 	for k := range b.N {
 		r := b.Row(a.Table, k)
-		if r >= 0 && !values.Null(r) {
+		if !values.Null(r) {
 			child, lo, hi := values.List(r)
 			if f(k, child, lo, hi) {
 				continue

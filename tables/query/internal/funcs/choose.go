@@ -78,13 +78,6 @@ func bindIf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, er
 	return b.Case(args)
 }
 
-func bindTypeOf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) != 1 {
-		return nil, bind.WrongArguments(f, args)
-	}
-	return b.Literal(sqltype.String, plan.Literal{String: sqltype.Name(args[0].Type)})
-}
-
 // Others returns the functions that choose among values, and the functions of lists.
 func Others() []*bind.Function {
 	return []*bind.Function{
@@ -97,7 +90,6 @@ func Others() []*bind.Function {
 			Bind: bindExtreme, Eval: extremeOf(1)},
 		{Names: []string{"least"}, Signature: "least(x, …)", Doc: "the least value; ignores NULLs",
 			Bind: bindExtreme, Eval: extremeOf(-1)},
-		{Names: []string{"typeof"}, Signature: "typeof(x)", Doc: "the type of x", Bind: bindTypeOf},
 		{Names: []string{"len", "length", "array_length", "list_length"}, Signature: "len(x)",
 			Doc: "the number of characters of a string, or of elements of a list", Bind: bindLen, Eval: evalLen},
 		{Names: []string{"list_contains", "array_contains", "list_has", "array_has"},

@@ -38,13 +38,6 @@ func wholes() []*bind.Function {
 			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 				return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
 			})},
-		{Names: []string{"mod"}, Signature: "mod(x, y)", Doc: "x % y", Bind: func(b *bind.Binder, f *bind.Function,
-			args []*plan.Node) (*plan.Node, error) {
-			if len(args) != 2 {
-				return nil, bind.WrongArguments(f, args)
-			}
-			return b.Arith("%", args[0], args[1])
-		}},
 	}
 }
 
@@ -74,7 +67,6 @@ func powers() []*bind.Function {
 				}
 				return math.Sqrt(r.Float(0)), nil
 			})},
-		float("cbrt", "cbrt(x)", "the cube root", math.Cbrt),
 		{Names: []string{"pow", "power"}, Signature: "pow(x, y)", Doc: "x ^ y, which is also written x ** y",
 			Params: two, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
@@ -82,11 +74,7 @@ func powers() []*bind.Function {
 			})},
 		float("exp", "exp(x)", "e to the power of x", math.Exp),
 		logarithm("ln", "the natural logarithm", math.Log),
-		{Names: []string{"log"}, Signature: "log([base, ]x)",
-			Doc: "the logarithm to base 10, or to another; an error unless x is positive", Params: two, Optional: 1,
-			Type: sqltype.Double, Eval: eval.Floats(logOf)},
-		logarithm("log10", "the logarithm to base 10", math.Log10),
-		logarithm("log2", "the logarithm to base 2", math.Log2),
+		logarithm("log10", "the logarithm to base 10", math.Log10, "log"),
 	}
 }
 
@@ -101,11 +89,6 @@ func angles() []*bind.Function {
 		float("asin", "asin(x)", "the arc sine", math.Asin),
 		float("acos", "acos(x)", "the arc cosine", math.Acos),
 		float("atan", "atan(x)", "the arc tangent", math.Atan),
-		{Names: []string{"atan2"}, Signature: "atan2(y, x)", Doc: "the angle of the point (x, y), in radians",
-			Params: []bind.Param{bind.FloatParam, bind.FloatParam}, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
-				return math.Atan2(r.Float(0), r.Float(1)), nil
-			})},
 		{Names: []string{"pi"}, Signature: "pi()", Doc: "3.14159…", Type: sqltype.Double,
 			Eval: eval.Floats(func(*plan.Node, eval.Row) (float64, error) {
 				return math.Pi, nil
@@ -139,20 +122,6 @@ func positive(x float64) error {
 		return errors.New("cannot take the logarithm of a negative number")
 	}
 	return nil
-}
-
-func logOf(_ *plan.Node, r eval.Row) (float64, error) {
-	x := r.Float(0)
-	if !r.Has(1) {
-		return math.Log10(x), positive(x)
-	}
-	if err := positive(x); err != nil {
-		return 0, err
-	}
-	if x == 1 {
-		return 0, errors.New("the base of a logarithm cannot be 1")
-	}
-	return math.Log10(r.Float(1)) / math.Log10(x), positive(r.Float(1))
 }
 
 // digits is how many digits ROUND keeps after the point.

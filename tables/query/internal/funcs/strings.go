@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
@@ -21,10 +19,8 @@ import (
 
 // Strings returns the functions of strings.
 func Strings() []*bind.Function {
-	unary, two, three := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam},
-		[]bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
+	unary, two := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam}
 	cut := []bind.Param{bind.StringParam, bind.IntParam}
-	pad := []bind.Param{bind.StringParam, bind.IntParam, bind.StringParam}
 	test := func(f func(s, x []byte) bool) plan.Evaluation {
 		return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Bytes(0), r.Bytes(1)) })
 	}
@@ -46,36 +42,23 @@ func Strings() []*bind.Function {
 			Doc: "the last characters; a negative count leaves out as many at the start", Params: cut,
 			Type: sqltype.String, Eval: eval.Strings(right)},
 		{Names: []string{"substring", "substr"}, Signature: "substring(string, from[, count])",
-			Doc:    "the characters from number from on, counted from 1; also `substring(string FROM from FOR count)`",
+			Doc:    "the characters from number from on, counted from 1",
 			Params: []bind.Param{bind.StringParam, bind.IntParam, bind.IntParam}, Optional: 1, Type: sqltype.String,
 			Eval: eval.Strings(substring)},
 		{Names: []string{"lower", "lcase"}, Signature: "lower(string)", Doc: "in lower case", Params: unary,
 			Type: sqltype.String, Eval: cased(unicode.ToLower)},
 		{Names: []string{"upper", "ucase"}, Signature: "upper(string)", Doc: "in upper case", Params: unary,
 			Type: sqltype.String, Eval: cased(toUpper)},
-		{Names: []string{"trim"}, Signature: "trim(string[, characters])",
-			Doc:    "without the characters (default: spaces) at both ends; also `trim(BOTH characters FROM string)`",
-			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, true)},
-		{Names: []string{"ltrim"}, Signature: "ltrim(string[, characters])", Doc: "the same, at the start only",
-			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, false)},
-		{Names: []string{"rtrim"}, Signature: "rtrim(string[, characters])", Doc: "the same, at the end only",
-			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(false, true)},
+		trimmed("trim", "without spaces at both ends", func(s []byte) []byte { return bytes.Trim(s, " ") }),
+		trimmed("ltrim", "without spaces at the start", func(s []byte) []byte { return bytes.TrimLeft(s, " ") }),
+		trimmed("rtrim", "without spaces at the end", func(s []byte) []byte { return bytes.TrimRight(s, " ") }),
 		{Names: []string{"replace"}, Signature: "replace(string, old, new)", Doc: "with every old replaced by new",
-			Params: three, Type: sqltype.String, Eval: eval.Strings(replace)},
+			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}, Type: sqltype.String,
+			Eval: eval.Strings(replace)},
 		{Names: []string{"concat"}, Signature: "concat(x, …)", Doc: "the values as one string; ignores NULLs",
 			Bind: bindConcat, Eval: evalConcatAll},
-		{Names: []string{"concat_ws"}, Signature: "concat_ws(separator, x, …)",
-			Doc: "the same, with a separator between them", Bind: bindConcat, Eval: evalConcatWith},
-		{Names: []string{"lpad"}, Signature: "lpad(string, count, fill)",
-			Doc: "padded at the start, or cut, to count characters", Params: pad, Type: sqltype.String,
-			Eval: padded(true)},
-		{Names: []string{"rpad"}, Signature: "rpad(string, count, fill)",
-			Doc: "padded at the end, or cut, to count characters", Params: pad, Type: sqltype.String,
-			Eval: padded(false)},
 		{Names: []string{"repeat"}, Signature: "repeat(string, count)", Doc: "the string count times", Params: cut,
 			Type: sqltype.String, Eval: eval.Strings(repeat)},
-		{Names: []string{"reverse"}, Signature: "reverse(string)", Doc: "the characters in reverse order",
-			Params: unary, Type: sqltype.String, Eval: eval.Strings(reverse)},
 		{Names: []string{"split_part"}, Signature: "split_part(string, separator, number)",
 			Doc:    "the part with a number between separators; the first is 1, the last is -1",
 			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam}, Type: sqltype.String,
@@ -87,16 +70,6 @@ func Strings() []*bind.Function {
 		{Names: []string{"contains"}, Signature: "contains(string, part)",
 			Doc: "whether part is in the string; for a column of lists, as list_contains", Type: sqltype.Bool,
 			Bind: bindStringOrListContains, Params: two, Eval: test(bytes.Contains)},
-		{Names: []string{"instr", "strpos", "position"}, Signature: "instr(string, part)",
-			Doc:    "the number of the character at which part begins, 0 if the string does not contain it",
-			Params: two, Type: sqltype.Int64,
-			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-				return position(r.Bytes(0), r.Bytes(1)), nil
-			})},
-		{Names: []string{"strlen"}, Signature: "strlen(string)", Doc: "the number of bytes of the string",
-			Params: unary, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-				return int64(len(r.Bytes(0))), nil
-			})},
 	}, patterns()...)
 }
 
@@ -107,24 +80,14 @@ func patterns() []*bind.Function {
 		{Names: []string{"regexp_matches"}, Signature: "regexp_matches(string, pattern[, options])",
 			Doc: "whether a regular expression matches a part of the string; the pattern is a literal in the " +
 				"syntax of RE2; options are c, i, s, m",
-			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2),
+			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(2),
 			Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool {
-				return n.State.(*pattern).re.Match(r.Bytes(0))
-			})},
-		{Names: []string{"regexp_full_match"}, Signature: "regexp_full_match(string, pattern[, options])",
-			Doc:    "whether it matches the whole string; also `string SIMILAR TO pattern`",
-			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2),
-			Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool {
-				return n.State.(*pattern).whole(r.Bytes(0))
+				return n.State.(*regexp.Regexp).Match(r.Bytes(0))
 			})},
 		{Names: []string{"regexp_extract"}, Signature: "regexp_extract(string, pattern[, group[, options]])",
 			Doc:    "the first match, or a group of it; empty if nothing matches",
 			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam, bind.StringParam}, Optional: 2,
-			Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpExtract)},
-		{Names: []string{"regexp_replace"}, Signature: "regexp_replace(string, pattern, new[, options])",
-			Doc:      `with the first match replaced by new, or all with the option g; \1 in new is group 1`,
-			Params:   []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam, bind.StringParam},
-			Optional: 1, Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpReplace)},
+			Type: sqltype.String, Prepare: preparePattern(3), Eval: eval.Strings(regexpExtract)},
 	}
 }
 
@@ -191,33 +154,13 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-// fewCharacters is how many bytes of characters trim looks through for each character of a string. More get a map, as
-// both may be long.
-const fewCharacters = 32
-
-func trimmed(front, back bool) plan.Evaluation {
-	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-		s, cut := r.Bytes(0), " "
-		if r.Has(1) {
-			cut = string(r.Bytes(1))
-		}
-		in := func(c rune) bool { return strings.ContainsRune(cut, c) }
-		if len(cut) > fewCharacters {
-			set := map[rune]bool{}
-			for _, c := range cut {
-				set[c] = true
-			}
-			in = func(c rune) bool { return set[c] }
-		}
-		if front {
-			s = bytes.TrimLeftFunc(s, in)
-		}
-		if back {
-			s = bytes.TrimRightFunc(s, in)
-		}
-		w.Add(s)
-		return nil
-	})
+func trimmed(name, doc string, trim func(s []byte) []byte) *bind.Function {
+	return &bind.Function{Names: []string{name}, Signature: name + "(string)", Doc: doc,
+		Params: []bind.Param{bind.StringParam}, Type: sqltype.String,
+		Eval: eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+			w.Add(trim(r.Bytes(0)))
+			return nil
+		})}
 }
 
 func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
@@ -244,44 +187,6 @@ func repeat(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	}
 	w.Vec.Data = append(w.Vec.Data, bytes.Repeat(s, int(n))...)
 	return nil
-}
-
-func reverse(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-	for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
-		_, n := utf8.DecodeLastRune(s)
-		w.Add(s[len(s)-n:])
-		s = s[:len(s)-n]
-	}
-	return nil
-}
-
-func padded(front bool) plan.Evaluation {
-	return eval.Strings(func(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
-		s, count, fill := r.Bytes(0), r.Int(1), r.Bytes(2)
-		missing := count - int64(utf8.RuneCount(s))
-		if missing <= 0 {
-			w.Add(s[:offset(s, max(0, count))])
-			return nil
-		}
-		if len(fill) == 0 {
-			return fmt.Errorf("%s to %d characters with a fill that is empty", n.Call.Name(), count)
-		}
-		if !w.HasRoom(int(min(missing, vec.MaxBatchBytes+1))) { // a character takes a byte at least
-			return nil
-		}
-		if !front {
-			w.Add(s)
-		}
-		for missing > 0 && w.HasRoom(0) {
-			part := fill[:offset(fill, missing)]
-			w.Add(part)
-			missing -= int64(utf8.RuneCount(part))
-		}
-		if front {
-			w.Add(s)
-		}
-		return nil
-	})
 }
 
 func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
@@ -311,14 +216,6 @@ func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-func position(s, part []byte) int64 {
-	found := bytes.Index(s, part)
-	if found < 0 {
-		return 0
-	}
-	return int64(utf8.RuneCount(s[:found])) + 1
-}
-
 // toUpper is DuckDB's: it has a capital ß, which Go's table does not.
 func toUpper(r rune) rune {
 	if r == 'ß' {
@@ -335,9 +232,9 @@ func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Nod
 	return b.ByParams(f, args)
 }
 
-// bindConcat binds the functions that cast all values to strings.
+// bindConcat binds CONCAT, which casts all values to strings.
 func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) == 0 || f.Names[0] == "concat_ws" && len(args) < 2 {
+	if len(args) == 0 {
 		return nil, bind.WrongArguments(f, args)
 	}
 	args = slices.Clone(args)
@@ -363,54 +260,17 @@ func evalConcatAll(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batc
 	return writer.Finish()
 }
 
-func evalConcatWith(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	if n.Args[0].Type.Kind == tables.Null {
-		return vec.AllNull(sqltype.String, b.N), nil
-	}
-	writer := ev.Strings(b.N)
-	for k := range b.N {
-		if args[0].IsNull(k) {
-			writer.AddNull(k)
-			continue
-		}
-		first := true
-		for i, values := range args[1:] {
-			if n.Args[i+1].Type.Kind == tables.Null || values.IsNull(k) {
-				continue
-			}
-			if !first {
-				writer.Add(args[0].Bytes(k))
-			}
-			writer.Add(values.Bytes(k))
-			first = false
-		}
-		writer.End(k)
-	}
-	return writer.Finish()
-}
+// maxPattern bounds a regular expression, in bytes: the time and memory of a match grow with its size.
+const maxPattern = 1 << 10
 
-// pattern is a regular expression with its options.
-type pattern struct {
-	re     *regexp.Regexp
-	full   *regexp.Regexp
-	global bool
-}
-
-// whole reports whether the expression matches the whole of s.
-func (p *pattern) whole(s []byte) bool { return p.full.Match(s) }
-
-// MaxPattern bounds a regular expression, in bytes: the time and memory of a match grow with its size.
-const MaxPattern = 1 << 10
-
-// preparePattern compiles the argument at, with the options in another argument, which may be missing.
-func preparePattern(at, options int) func(n *plan.Node) (any, error) {
+// preparePattern compiles argument 1, with the options in another argument, which may be missing.
+func preparePattern(options int) func(n *plan.Node) (any, error) {
 	return func(n *plan.Node) (any, error) {
-		text, err := bind.LiteralString(n, at)
+		text, err := bind.LiteralString(n, 1)
 		if err != nil {
 			return nil, err
 		}
-		p := &pattern{}
-		flags := "s" // DuckDB sets RE2 so that a point matches a newline too
+		flags := "(?s)" // DuckDB sets RE2 so that a point matches a newline too
 		if options < len(n.Args) {
 			letters, err := bind.LiteralString(n, options)
 			if err != nil {
@@ -418,31 +278,24 @@ func preparePattern(at, options int) func(n *plan.Node) (any, error) {
 			}
 			for _, o := range letters {
 				switch o {
-				case 'c':
+				case 'c', 's':
 				case 'i':
-					flags += "i"
-				case 'g':
-					p.global = true
-				case 's':
+					flags += "(?i)"
 				case 'm', 'n', 'p':
-					flags = string(bytes.ReplaceAll([]byte(flags), []byte("s"), nil))
+					flags += "(?-s)"
 				default:
 					return nil, sqlerr.Unsupported("the option %q of %s", o, n.Call.Name())
 				}
 			}
 		}
-		if len(text) > MaxPattern {
+		if len(text) > maxPattern {
 			return nil, sqlerr.Unsupported("a regular expression of %d bytes", len(text))
 		}
-		prefix := ""
-		if flags != "" {
-			prefix = "(?" + flags + ")"
-		}
-		if p.re, err = regexp.Compile(prefix + text); err != nil {
+		re, err := regexp.Compile(flags + text)
+		if err != nil {
 			return nil, sqlerr.Bind("%v", err)
 		}
-		p.full, err = regexp.Compile(prefix + `\A(?:` + text + `)\z`)
-		return p, err
+		return re, nil
 	}
 }
 
@@ -451,65 +304,13 @@ func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 	if r.Has(2) {
 		group = r.Int(2)
 	}
-	p := n.State.(*pattern)
-	if group < 0 || group > int64(p.re.NumSubexp()) {
-		return fmt.Errorf("regexp_extract has no group %d: the pattern has %d", group, p.re.NumSubexp())
+	p := n.State.(*regexp.Regexp)
+	if group < 0 || group > int64(p.NumSubexp()) {
+		return fmt.Errorf("regexp_extract has no group %d: the pattern has %d", group, p.NumSubexp())
 	}
 	s := r.Bytes(0)
-	if match := p.re.FindSubmatchIndex(s); match != nil && match[2*group] >= 0 {
+	if match := p.FindSubmatchIndex(s); match != nil && match[2*group] >= 0 {
 		w.Add(s[match[2*group]:match[2*group+1]])
 	}
 	return nil
-}
-
-// maxMatchBytes bounds the memory of the matches in one string: they are all found before the first is replaced. It
-// is enough for 262,144 of them without groups.
-const maxMatchBytes = 16 << 20
-
-// matchBytes is an upper bound of the memory of a match for each of its groups, for the whole match, and for its
-// place in the list of matches: two numbers, or the 24 bytes of a slice.
-const matchBytes = 32
-
-func regexpReplace(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
-	p, s, replacement := n.State.(*pattern), r.Bytes(0), r.Bytes(2)
-	limit, times := 1, 1
-	if p.global {
-		times = maxMatchBytes / (matchBytes * (2 + p.re.NumSubexp()))
-		limit = times + 1
-	}
-	end := 0
-	matches := p.re.FindAllSubmatchIndex(s, limit)
-	if len(matches) > times {
-		return fault.New(fault.Limit, "query", fault.NoOffset,
-			"regexp_replace of more than %d matches in a string", times)
-	}
-	for _, match := range matches {
-		if !w.Read(match[1] - end) {
-			break
-		}
-		w.Add(s[end:match[0]])
-		rewrite(w, replacement, s, match)
-		end = match[1]
-	}
-	w.Add(s[end:])
-	return nil
-}
-
-// rewrite writes a replacement, in which \0 to \9 are groups of the match and \\ is a backslash.
-func rewrite(w *vec.StringWriter, with, s []byte, at []int) {
-	for {
-		i := bytes.IndexByte(with, '\\')
-		if i < 0 || i+1 == len(with) {
-			w.Add(with)
-			return
-		}
-		w.Add(with[:i])
-		c := with[i+1]
-		if g := 2 * int(c-'0'); c < '0' || c > '9' {
-			w.Add(with[i+1 : i+2])
-		} else if g < len(at) && at[g] >= 0 {
-			w.Add(s[at[g]:at[g+1]])
-		}
-		with = with[i+2:]
-	}
 }

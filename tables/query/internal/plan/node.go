@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
@@ -30,14 +29,12 @@ type Node struct {
 	Literal   *Literal
 	Table     int // of OpColumn
 	Column    int
-	Field     int            // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
-	Set       *set           // of OpIn over literals
-	Like      *like          // of OpLike with a literal pattern
-	Try       bool           // of OpCast: values that cannot be cast become null
-	Interval  clock.Interval // of OpShift
-	Results   *Results       // of OpScalar and OpInSet
-	State     any            // of OpCall: what Prepare of its function returned
-	Weight    int            // the nodes of the expression, counted as if none were shared
+	Field     int   // of OpColumn: a field of its struct, counted from 1; 0 for the column itself
+	Set       *set  // of OpIn over literals
+	Like      *like // of OpLike with a literal pattern
+	Try       bool  // of OpCast: values that cannot be cast become null
+	State     any   // of OpCall: what Prepare of its function returned
+	Weight    int   // the nodes of the expression, counted as if none were shared
 	// HasAggregate says that the expression contains an aggregate.
 	HasAggregate bool
 	// Rewritten is the node that replaces this one after GROUP BY.
@@ -48,9 +45,6 @@ type Node struct {
 const (
 	OpLiteral ast.Op = iota + 64
 	OpAggregate
-	OpScalar // the only value of a query
-	OpInSet  // args[0] in the values of a query
-	OpShift  // a date or timestamp plus Interval
 	OpCoalesce
 )
 
@@ -269,14 +263,6 @@ func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
 	}
 	n, ok = last.prefix(s[pos:])
 	return ok && n == len(s)-pos
-}
-
-// Results are the rows of a query inside an expression.
-type Results struct {
-	Value   *tables.Vector // of OpScalar: one value
-	Keys    *vec.KeySet    // of OpInSet: the values that are not null
-	HasNull bool           // the query returned NULL
-	N       int            // how many rows the query returned
 }
 
 // Ieee is appended to the name of a comparison in which NaN is never above a number.

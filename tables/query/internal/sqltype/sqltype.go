@@ -118,16 +118,6 @@ var ByName = func() map[string]tables.Type {
 	return m
 }()
 
-// Title is the name of a type in a title. DuckDB quotes the names that are not keywords of its grammar.
-func Title(t tables.Type) string {
-	name := Name(t)
-	switch name {
-	case "BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "VARCHAR", "TIME", "TIMESTAMP":
-		return name
-	}
-	return `"` + name + `"`
-}
-
 // Name is a type's name in DuckDB.
 func Name(t tables.Type) string {
 	switch t.Kind {

@@ -74,7 +74,7 @@ func (v *Vec) Bytes(k int) []byte { return v.Data[v.Lo[k]:v.Hi[k]] }
 // nil list stands for all rows of the table, in order.
 type Rows struct {
 	N      int
-	Tables [][]int32 // -1 if a left join found no row
+	Tables [][]int32
 }
 
 // Batch is a part of a relation: its rows Lo to Lo+N.
@@ -235,14 +235,12 @@ func Part[T any](s []T, l []int32, b *Batch) []T {
 	}
 	out := make([]T, len(l))
 	for k, r := range l {
-		if r >= 0 {
-			out[k] = s[r]
-		}
+		out[k] = s[r]
 	}
 	return out
 }
 
-// Row returns the row of table number tab at position k of a batch, or -1.
+// Row returns the row of table number tab at position k of a batch.
 func (b *Batch) Row(tab, k int) int {
 	if l := b.List(tab); l != nil {
 		return int(l[k])
