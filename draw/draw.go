@@ -1,5 +1,5 @@
 // Package draw draws small pictures of rasters: bands with a percentile stretch, masks with one colour for
-// each class, contact sheets, histograms and bars. It is for a quick look, not for maps: it neither reprojects
+// each class, contact sheets, and what histograms are drawn by. It is for a quick look, not for maps: it neither reprojects
 // nor manages colours.
 package draw
 
