@@ -34,7 +34,7 @@ LDFLAGS := -s -w -X github.com/chaski-eo/chaski/cmd/chaski/cli.version=$(VERSION
 # One set of flags for the command, the checks and the tests, so that each dependency is compiled once, and once more
 # for the race detector. A compile of all of them takes 80 s of two cores. What needs cgo sets it: with the tags netgo and
 # osusergo, which change nothing without cgo, it uses the same compiled packages.
-# grpcnotrace leaves out the pages of golang.org/x/net/trace: they use templates, see draw/markup.
+# grpcnotrace leaves out the pages of golang.org/x/net/trace: they use templates, see docs/decisions/build.md.
 TAGS := netgo,osusergo,grpcnotrace
 # DWARF is for debuggers, and no test needs it: a compile without it takes a seventh less processor time. Compilers,
 # linkers and vet are short processes, which spend a sixth of theirs on collecting garbage unless they do so only when

@@ -33,8 +33,7 @@ func Write(w io.Writer, s *job.Status, o Options) error {
 	d.slowest(s)
 	d.hosts(s)
 	page := &markup.Page{Title: o.Title, Style: report.Style, Body: []markup.Part{d.part()}}
-	_, err := page.WriteTo(w)
-	return err
+	return page.Write(w)
 }
 
 type document struct {
@@ -224,7 +223,7 @@ func (d *document) part() markup.Part {
 
 // list returns a section with a title.
 func list(id, title string, parts ...markup.Part) markup.Part {
-	return markup.El("section", markup.Attr{Name: "id", Value: id}, markup.El("h2", markup.Text(title)),
+	return markup.El("section", markup.Attr("id", id), markup.El("h2", markup.Text(title)),
 		markup.Parts(parts))
 }
 

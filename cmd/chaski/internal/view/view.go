@@ -59,10 +59,10 @@ value. nodata, NaN and pixels that a file's mask excludes are transparent. Steps
 side by side.
 
 --report writes one page of HTML about the dataset PATH, a directory, a table, or a glob in quotes. The page
-needs no other file and no network, and follows the reader's choice of light or dark. It has counts, fields, sizes and compression, the statistics
-and histogram of each band, the classes of masks, a map of footprints, warnings (samples that cannot be
-read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default: 18, or 16 if there are
-several rasters) in the order of --seed.
+needs no other file and no network, and follows the reader's choice of light or dark. It has counts, fields,
+sizes and compression, the statistics and histogram of each band, the classes of masks, a map of footprints,
+warnings (samples that cannot be read, mixed shapes or CRSs, missing nodata), and the first --batch samples
+(default: 18, or 16 if there are several rasters) in the order of --seed.
 
 The statistics of a report cover all pixels. It decodes each pixel once, and a second time if a sample
 cannot be read or for the classes of a mask whose values are 100 or more apart. The map shows a random 5,000
