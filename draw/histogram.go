@@ -2,8 +2,6 @@ package draw
 
 import (
 	"fmt"
-	"image/color"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -12,15 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Panel is one band of a figure of histograms.
+// Panel is the histogram of a band, to be drawn.
 type Panel struct {
 	Name    string
 	Integer bool // the dtype is an integer type
 	stats.Band
 }
-
-// MaxPanels is the largest number of panels in one figure.
-const MaxPanels = 64
 
 // Bars is a histogram as drawn: bar i goes from Edges[i] to Edges[i+1].
 type Bars struct {
@@ -116,182 +111,6 @@ func focus(counts []uint64) (first, last int, beyond uint64) {
 	return a, b, total
 }
 
-// Colours of figures: the first, second and third category.
-var (
-	ink     = color.NRGBA{0x20, 0x24, 0x2C, 255}
-	pale    = color.NRGBA{0x60, 0x68, 0x74, 255}
-	hair    = color.NRGBA{0xE4, 0xE7, 0xEB, 255}
-	bars    = color.NRGBA{0x00, 0x77, 0xBB, 255}
-	barFill = color.NRGBA{0x00, 0x77, 0xBB, 64}
-	marks   = color.NRGBA{0xCC, 0x33, 0x11, 255}
-	average = color.NRGBA{0x00, 0x8A, 0x7A, 255}
-)
-
-// WriteHistograms writes a figure with a panel a band: its histogram, lines at the percentiles 2.5, 50
-// and 98.5 and at the mean, and in its caption these numbers and the share of nodata. Where nearly all
-// samples lie in a part of the range only that is drawn, and the caption says how many lie beyond.
-// format is PNG or SVG.
-func WriteHistograms(w io.Writer, title string, panels []Panel, format string) error {
-	if len(panels) == 0 || len(panels) > MaxPanels {
-		return fmt.Errorf("draw: there are %d histograms: a figure has 1 to %d", len(panels), MaxPanels)
-	}
-	columns := int(math.Ceil(math.Sqrt(float64(len(panels)))))
-	if len(panels) <= 3 {
-		columns = len(panels)
-	}
-	rows := (len(panels) + columns - 1) / columns
-	const inch, margin, head = 72, 14, 40
-	panelWidth, panelHeight := 3.5*inch, 2.75*inch
-	if len(panels) == 1 {
-		panelWidth, panelHeight = 6.5*inch, 4.25*inch
-	}
-	width, height := float64(columns)*panelWidth, float64(rows)*panelHeight+head
-	c, err := newCanvas(format, width+2*margin, height+2*margin)
-	if err != nil {
-		return err
-	}
-	heading(c, margin+6, margin, width, title)
-	for i, panel := range panels {
-		x, y := margin+float64(i%columns)*panelWidth, margin+head+float64(i/columns)*panelHeight
-		panel.draw(c, frame{x + 6, y + 6, x + panelWidth - 10, y + panelHeight - 6})
-	}
-	_, err = c.WriteTo(w)
-	return err
-}
-
-// frame is a part of a figure, from (x0, y0) to (x1, y1).
-type frame struct{ x0, y0, x1, y1 float64 }
-
-// heading draws the title and the legend of the lines.
-func heading(c canvas, x, y, width float64, title string) {
-	large, small := letters{size: 14, bold: true, color: ink}, letters{size: 9, color: pale}
-	c.text(large, x, y, large.clip(title, width))
-	y += 21
-	for _, e := range []struct {
-		text string
-		line stroke
-	}{{"percentiles 2.5 and 98.5", percentileLine}, {"median", medianLine}, {"mean", meanLine}} {
-		e.line.across(c, x, x+18, y+capitals*small.size/2)
-		x += 23
-		c.text(small, x, y, e.text)
-		x += small.width(e.text) + 16
-	}
-}
-
-var (
-	percentileLine = stroke{color: marks, width: 1, dash: 2.5}
-	medianLine     = stroke{color: marks, width: 1.1}
-	meanLine       = stroke{color: average, width: 1.5, dash: 1.5}
-)
-
-// draw draws a panel: name, caption, histogram.
-func (p *Panel) draw(c canvas, f frame) {
-	name, small := letters{size: 10.5, bold: true, color: ink}, letters{size: 8, color: pale}
-	c.text(name, f.x0, f.y0, name.clip(p.Name, f.x1-f.x0))
-	for i, line := range p.captions() {
-		c.text(small, f.x0, f.y0+15+float64(i)*10.5, small.clip(line, f.x1-f.x0))
-	}
-	if p.Histogram == nil {
-		l := letters{size: 10, color: pale, right: 0.5, middle: true}
-		c.text(l, (f.x0+f.x1)/2, (f.y0+f.y1)/2, "no valid pixel")
-		return
-	}
-	p.plot(c, frame{f.x0, f.y0 + 42, f.x1, f.y1})
-}
-
-// captions returns the two lines below a panel's name.
-func (p *Panel) captions() []string {
-	lines := make([]string, 2)
-	total := p.Count + p.NoData + p.NaN + p.Inf
-	left := fmt.Sprintf("%s pixels · nodata %s", Number(float64(p.Count)), Percent(p.NoData, total))
-	for _, e := range []struct {
-		n    uint64
-		name string
-	}{{p.NaN, "NaN"}, {p.Inf, "infinite"}} {
-		if e.n > 0 {
-			left += fmt.Sprintf(" · %s %s", e.name, Percent(e.n, total))
-		}
-	}
-	lines[0] = left
-	if p.Mean == nil {
-		return lines[:1]
-	}
-	lines[1] = fmt.Sprintf("mean %s ± %s · range %s to %s", Number(*p.Mean), Number(*p.Std),
-		number(p.Min), number(p.Max))
-	if beyond := p.Bars().Beyond; beyond > 0 {
-		lines[1] += fmt.Sprintf(" · %s outside", Percent(beyond, p.Count))
-	}
-	return lines
-}
-
-// plot draws the histogram: axes with about five round numbers, the outline over hair lines, and the lines of the
-// percentiles and the mean that lie within the drawn range.
-func (p *Panel) plot(c canvas, f frame) {
-	bars := p.Bars()
-	small := letters{size: 8, color: pale}
-	top := bars.Top() * 1.06
-	heights := Ticks(0, top, 5)
-	left := 0.0
-	for _, v := range heights {
-		left = max(left, small.width(Number(v)))
-	}
-	inner := frame{f.x0 + 12 + left + 6, f.y0 + 10, f.x1 - 8, f.y1 - 24}
-	x := func(share float64) float64 { return inner.x0 + share*(inner.x1-inner.x0) }
-	y := func(height float64) float64 { return inner.y1 - height/top*(inner.y1-inner.y0) }
-	axis := stroke{color: pale, width: 0.5}
-
-	beside := letters{size: 8, color: pale, right: 1, middle: true}
-	for _, v := range heights {
-		if v > 0 {
-			stroke{color: hair, width: 0.6}.across(c, inner.x0, inner.x1, y(v))
-		}
-		axis.across(c, inner.x0-3, inner.x0, y(v))
-		c.text(beside, inner.x0-5, y(v), Number(v))
-	}
-	c.text(small, f.x0, f.y0-1, "pixels")
-	below := letters{size: 8, color: pale, right: 0.5}
-	for _, v := range Ticks(bars.Edges[0], bars.Edges[len(bars.Edges)-1], 5) {
-		axis.down(c, x(bars.At(v)), inner.y1, inner.y1+3)
-		c.text(below, x(bars.At(v)), inner.y1+6, Number(v))
-	}
-	c.text(below, (inner.x0+inner.x1)/2, inner.y1+17, "value")
-
-	bars.draw(c, x, y)
-	axis.down(c, inner.x0, inner.y0, inner.y1)
-	axis.across(c, inner.x0, inner.x1, inner.y1)
-	for _, e := range []struct {
-		value float64
-		line  stroke
-	}{
-		{p.Percentiles["2.5"], percentileLine}, {p.Percentiles["98.5"], percentileLine},
-		{p.Percentiles["50"], medianLine}, {*p.Mean, meanLine},
-	} {
-		if e.value >= bars.Edges[0] && e.value <= bars.Edges[len(bars.Edges)-1] {
-			e.line.down(c, x(bars.At(e.value)), inner.y0, inner.y1)
-		}
-	}
-}
-
-// draw draws the bars, and an outline around all of them.
-func (b *Bars) draw(c canvas, x, y func(float64) float64) {
-	outline := stroke{color: bars, width: 1}
-	last := 0.0
-	for i, height := range b.Heights {
-		x0, x1 := x(b.At(b.Edges[i])), x(b.At(b.Edges[i+1]))
-		if height > 0 {
-			c.rect(barFill, x0, y(height), x1, y(0))
-			outline.across(c, x0, x1, y(height))
-		}
-		if height != last {
-			outline.down(c, x0, y(height), y(last))
-		}
-		last = height
-	}
-	if last > 0 {
-		outline.down(c, x(1), y(last), y(0))
-	}
-}
-
 // share returns the place of v between lo (0) and hi (1). It halves all numbers before it subtracts, because
 // hi - lo may be infinite; an empty range gives 0.
 func share(v, lo, hi float64) float64 {
@@ -371,15 +190,6 @@ func plain(v float64) string {
 		return "0"
 	}
 	return s
-}
-
-// number formats a minimum or maximum, which may have more digits than a float64.
-func number(n interface{ String() string }) string {
-	v, err := strconv.ParseFloat(n.String(), 64)
-	if err != nil {
-		return n.String()
-	}
-	return Number(v)
 }
 
 // Percent formats n of all as a percentage. Only n = 0 gives 0 %, and only n = all gives 100 %: a single bad

@@ -1,14 +1,6 @@
 package draw
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"image"
-	"image/color"
-	"image/draw"
-	"image/png"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -193,127 +185,7 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-func somePanels(t *testing.T, n int) (p []Panel) {
-	zero := 0.0
-	for i := range n {
-		data := make([]byte, 4000)
-		for k := 500; k < len(data); k++ { // an eighth is nodata
-			data[k] = byte(20 + i + (k*k/7)%160)
-		}
-		p = append(p, measured(t, "band "+strconv.Itoa(i), data, &zero))
-	}
-	return p
-}
-
-// TestHistogramsPNG: the figure has pixels in the colours of bars and lines, more of them with more
-// panels; a band without samples has none.
-func TestHistogramsPNG(t *testing.T) {
-	count := func(panels []Panel) (bar, line, mean, pixels int) {
-		var b bytes.Buffer
-		if err := WriteHistograms(&b, "title", panels, PNG); err != nil {
-			t.Fatal(err)
-		}
-		img, err := png.Decode(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		flat := image.NewNRGBA(img.Bounds())
-		draw.Draw(flat, flat.Rect, img, image.Point{}, draw.Src)
-		for p := flat.Pix; len(p) > 0; p = p[4:] {
-			switch (color.NRGBA{p[0], p[1], p[2], p[3]}) {
-			case bars:
-				bar++
-			case marks:
-				line++
-			case average:
-				mean++
-			}
-		}
-		return bar, line, mean, img.Bounds().Dx() * img.Bounds().Dy()
-	}
-	zero := 0.0
-	nothing := []Panel{measured(t, "nothing", make([]byte, 9), &zero)}
-	_, legend, _, _ := count(nothing)
-	last := 0
-	for _, n := range []int{1, 3} {
-		bar, line, _, pixels := count(somePanels(t, n))
-		if bar < 200*n || line-legend < 100*n || pixels < last {
-			t.Errorf("%d panels: %d pixels, %d of bars, %d of lines", n, pixels, bar, line)
-		}
-		last = pixels
-	}
-	if bar, _, mean, _ := count(nothing); bar != 0 || mean == 0 {
-		t.Errorf("%d pixels of bars without a sample, %d of the legend", bar, mean)
-	}
-}
-
-// TestHistogramsSVG: the figure is well-formed XML whose text is the names, axes and shares,
-// whatever the names.
-func TestHistogramsSVG(t *testing.T) {
-	p := somePanels(t, 13)
-	p[0].Name, p[1].Name, p[2].Name = `<b>&"x'`, "\x00\x1b[31m\xff", strings.Repeat("long ", 100)
-	var b bytes.Buffer
-	if err := WriteHistograms(&b, "<title>", p, SVG); err != nil {
-		t.Fatal(err)
-	}
-	d := xml.NewDecoder(&b)
-	var texts []string
-	open := ""
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch e := token.(type) {
-		case xml.StartElement:
-			open = e.Name.Local
-			if !slices.Contains([]string{"svg", "rect", "text"}, open) {
-				t.Errorf("element %s", open)
-			}
-		case xml.CharData:
-			if open == "text" && strings.TrimSpace(string(e)) != "" {
-				texts = append(texts, string(e))
-			}
-		}
-	}
-	has := func(part string) (n int) {
-		for _, s := range texts {
-			if strings.Contains(s, part) {
-				n++
-			}
-		}
-		return n
-	}
-	for part, want := range map[string]int{
-		`<b>&"x'`:       1,
-		"<title>":       1,
-		"nodata 12.5 %": 13,
-		"3500 pixels":   13,
-		"band ":         10,
-		"long…":         1,
-		"long long":     1,
-	} {
-		if got := has(part); got != want {
-			t.Errorf("%d texts have %q, want %d, of %q", got, part, want, texts)
-		}
-	}
-	if !slices.Contains(texts, "value") || !slices.Contains(texts, "pixels") {
-		t.Errorf("axes without a title: %q", texts)
-	}
-}
-
-func TestHistogramsRefuse(t *testing.T) {
-	if WriteHistograms(io.Discard, "", nil, PNG) == nil ||
-		WriteHistograms(io.Discard, "", make([]Panel, MaxPanels+1), PNG) == nil ||
-		WriteHistograms(io.Discard, "", somePanels(t, 1), "gif") == nil {
-		t.Error("no error")
-	}
-}
-
-// TestHistogramsOfExtremes: ranges at the limits of floats can be drawn.
+// TestHistogramsOfExtremes: ranges at the limits of floats can be drawn, from left to right.
 func TestHistogramsOfExtremes(t *testing.T) {
 	for _, r := range [][2]float64{
 		{-math.MaxFloat64, math.MaxFloat64},
@@ -332,8 +204,14 @@ func TestHistogramsOfExtremes(t *testing.T) {
 		}
 		f.AddRows(0, data)
 		b := f.Report().Bands[0]
-		if err := WriteHistograms(io.Discard, "", []Panel{{Name: "b", Band: b}}, SVG); err != nil {
-			t.Errorf("%v: %v", r, err)
+		bars := (&Panel{Name: "b", Band: b}).Bars()
+		last := 0.0
+		for _, edge := range bars.Edges {
+			at := bars.At(edge)
+			if !(at >= last && at <= 1) {
+				t.Errorf("%v: the edge %v of %v is drawn at %v", r, edge, bars.Edges, at)
+			}
+			last = at
 		}
 	}
 }

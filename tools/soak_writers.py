@@ -292,7 +292,6 @@ def of_files(d: Data) -> list[Writer]:
         replaces("stats", out("stats"), d.chips),
         replaces("stats --sampling", out("stats", "--sampling"), d.chips),
         replaces("view", out("view", last="0.tif"), d.chips),
-        replaces("view --histogram", out("view", "--histogram", last="0.tif"), d.chips),
         replaces("view --report", out("view", "--report"), d.chips),
         replaces("replay", out("replay", "--batch", "2", "--step", "1"), d.chips),
         replaces("paste", paste, d.windows),

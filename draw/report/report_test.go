@@ -937,24 +937,6 @@ func TestSizeBins(t *testing.T) {
 	})
 }
 
-// TestPanels: there is one panel for each band, with its name, and the number of all bands.
-func TestPanels(t *testing.T) {
-	dir, _, _ := pair(t, 2)
-	p, n, err := Panels(t.Context(), loader.Spec{
-		Source: dir, Fields: pairFields(), BatchSize: 1,
-	}, loader.Options{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, x := range p {
-		names = append(names, x.Name)
-	}
-	if want := []string{"image: B04", "image: B08", "mask: band 0"}; n != 3 || !slices.Equal(names, want) {
-		t.Errorf("%d bands %q, want %q", n, names, want)
-	}
-}
-
 func TestMakeRefuses(t *testing.T) {
 	dir, _, _ := pair(t, 1)
 	for name, o := range map[string]Options{

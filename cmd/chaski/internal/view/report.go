@@ -2,40 +2,28 @@ package view
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/draw"
 	viewreport "github.com/chaski-eo/chaski/draw/report"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// page writes the figure of --histogram or the page of --report.
+// page writes the page of --report.
 func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o draw.Options) error {
-	switch {
-	case f.histogram && f.report:
-		return console.Usagef("--histogram and --report exclude each other")
-	case len(paths) != 1:
-		return console.Usagef("there are %d paths: --histogram and --report take one dataset; put a glob in quotes",
-			len(paths))
+	if len(paths) != 1 {
+		return console.Usagef("there are %d paths: --report takes one dataset; put a glob in quotes", len(paths))
 	}
-	if f.report {
-		if err := console.Between("batch", f.data.Batch, 1, viewreport.MaxSamples); err != nil {
-			return err
-		}
+	if err := console.Between("batch", f.data.Batch, 1, viewreport.MaxSamples); err != nil {
+		return err
 	}
 	fields, err := flags.ParseFields(f.data.Source.Fields)
 	if err != nil {
 		return err
-	}
-	if f.histogram {
-		return f.histograms(ctx, env, paths[0], fields)
 	}
 	ro := viewreport.Options{
 		Source: paths[0], Fields: fields, Seed: f.data.Seed, Title: title(paths[0]), Generator: "chaski " + env.Version,
@@ -74,32 +62,4 @@ func title(path string) string {
 		return t
 	}
 	return path
-}
-
-// histograms draws the histograms of all bands of a dataset.
-func (f *viewFlags) histograms(ctx context.Context, env console.Env, dataset string, fields []loader.Field) error {
-	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.data.Bad}.WithDefaults()
-	if err := spec.Validate(); err != nil {
-		return console.WrongUsage(err)
-	}
-	bar := console.NewBar(env.Err, "measuring", -1)
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener,
-		SQL: env.SQL}, bar.Set)
-	bar.Done()
-	if err != nil {
-		return console.UsageUnlessFault(err)
-	}
-	name := title(dataset)
-	if bands > len(panels) {
-		name += fmt.Sprintf(" (%d of %d bands)", len(panels), bands)
-	}
-	format := draw.PNG
-	if strings.EqualFold(filepath.Ext(f.out), ".svg") {
-		format = draw.SVG
-	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-		return draw.WriteHistograms(w, name, panels, format)
-	})
 }

@@ -1,4 +1,4 @@
-// Package view has the command view: pictures, histograms and reports.
+// Package view has the command view: pictures and reports.
 package view
 
 import (
@@ -40,15 +40,15 @@ type viewFlags struct {
 	maxChunk int
 	data     flags.Dataset
 
-	histogram, report bool
-	resized, several  bool // --size, --batch are set: a report has defaults of its own
+	report           bool
+	resized, several bool // --size, --batch are set: a report has defaults of its own
 }
 
 func NewView(env console.Env) *cobra.Command {
 	var f viewFlags
 	cmd := &cobra.Command{
-		Use:   "view [--histogram | --report] [flags] -o OUT PATH...",
-		Short: "Make a picture of files or of a batch, histograms, or a report of a dataset",
+		Use:   "view [--report] [flags] -o OUT PATH...",
+		Short: "Make a picture of files or of a batch, or a report of a dataset",
 		Long: `Draw a PNG for a quick look: one file, a contact sheet of several files, or one batch of a dataset if
 the one PATH is a directory or a table (catalog, Parquet, CSV). The fields of a batch are drawn below each
 other.
@@ -58,13 +58,7 @@ percentile. A band of integers with few different values counts as a mask and ge
 value. nodata, NaN and pixels that a file's mask excludes are transparent. Steps of time of a dataset lie
 side by side.
 
---histogram draws one panel for each band of PATH, a file or a dataset (directory, table, or a glob in
-quotes). It counts all pixels and shows a histogram of 100 bins, the percentiles 2.5, 50 and 98.5, mean,
-standard deviation, range, and the shares of nodata and NaN. If a part of the range holds 99.9 % of the
-values, only that part is drawn. It draws at most 64 bands of all fields. The figure is an SVG if OUT ends
-in .svg, otherwise a PNG.
-
---report writes one page of HTML about the dataset PATH. The page needs no other file and no network, and
+--report writes one page of HTML about PATH, a dataset (directory, table, or a glob in quotes) or a file. The page needs no other file and no network, and
 follows the reader's choice of light or dark. It has counts, fields, sizes and compression, the statistics
 and histogram of each band, the classes of masks, a map of footprints, warnings (samples that cannot be
 read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default: 18, or 16 if there are
@@ -78,8 +72,6 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 		Example: `  chaski view -o quick.png chip.tif
   chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
   chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/
-  chaski view --histogram -o histogram.png chip.tif
-  chaski view --histogram -o histogram.svg "chips/*.tif"
   chaski view --report -o report.html chips/
   chaski view --report --field image=images/{id}.tif --field mask=masks/{id}.tif --b 2,1,0 -o pairs.html pairs/`,
 		Args: console.AtLeastOne("PATH"),
@@ -90,7 +82,6 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
-	fl.BoolVar(&f.histogram, "histogram", false, "draw the histograms of all bands")
 	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
 	fl.StringVar(&f.b, "b", "",
 		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or "+
@@ -113,7 +104,7 @@ func (f *viewFlags) options() (draw.Options, error) {
 	if f.out == "" {
 		return options, console.Usagef("-o OUT is missing")
 	}
-	if ext := strings.ToLower(filepath.Ext(f.out)); !f.histogram && !f.report && ext != "" && ext != ".png" {
+	if ext := strings.ToLower(filepath.Ext(f.out)); !f.report && ext != "" && ext != ".png" {
 		return options, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG",
 			f.out)
 	}
@@ -145,7 +136,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if err != nil {
 		return err
 	}
-	if f.histogram || f.report {
+	if f.report {
 		return f.page(ctx, env, paths, options)
 	}
 	opener := open.NewOpener(true)
