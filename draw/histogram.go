@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Panel is one band of a figure of histograms.
+// Panel is the histogram of a band, to be drawn.
 type Panel struct {
 	Name    string
 	Integer bool // the dtype is an integer type

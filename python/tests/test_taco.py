@@ -223,6 +223,47 @@ def test_conditions_chain():
     ) == [9]
 
 
+REFUSED = (  # by the engine; each has one order of rows
+    "WITH a AS (SELECT * FROM data WHERE rank < 5) SELECT id FROM a ORDER BY id",
+    "SELECT id FROM data WHERE rank < 2 UNION ALL SELECT id FROM data WHERE rank > 9 ORDER BY id",
+    "SELECT id FROM data EXCEPT SELECT id FROM data WHERE rank < 5 ORDER BY id",
+    "SELECT id FROM data WHERE rank = (SELECT max(rank) FROM data)",
+    "SELECT id FROM data WHERE id IN (SELECT id FROM data WHERE rank < 3) ORDER BY id",
+    "SELECT count(*) AS n FROM (SELECT id FROM data) t",
+    "SELECT a.id, b.rank FROM data a LEFT JOIN data b ON a.rank = b.rank + 6 ORDER BY a.id",
+    "SELECT count(*) AS n FROM data USING SAMPLE 3 ROWS",
+    "SELECT DISTINCT ON (rank % 3) rank % 3 AS k, id FROM data ORDER BY k, id",
+    "SELECT rank % 3 AS k, count(*) AS n FROM data GROUP BY ALL ORDER BY ALL",
+    "SELECT COLUMNS('^i') FROM data ORDER BY id",
+    "SELECT * REPLACE (rank + 1 AS rank) FROM data ORDER BY id",
+    "SELECT id, DATE '2020-01-31' + INTERVAL 1 MONTH AS t FROM data ORDER BY id",
+    "SELECT count(*) FILTER (WHERE rank < 3) AS n FROM data",
+    "SELECT quantile_cont(rank, [0.1, 0.9]) AS q FROM data",
+    "SELECT string_agg(id, ',' ORDER BY id) AS s, mode(rank % 2) AS m FROM data",
+    "SELECT strftime(DATE '2020-02-03', '%d/%m') AS s, regexp_replace(id, '_', '-') AS r FROM data",
+    "SELECT id FROM data WHERE rank IS DISTINCT FROM 3 ORDER BY id",
+    "SELECT id FROM data WHERE id SIMILAR TO '.*_1.' ORDER BY id",
+    "SELECT substring(id FROM 6 FOR 2) AS s, trim(BOTH 't' FROM id) AS t FROM data ORDER BY id",
+    "SELECT id, row_number() OVER (ORDER BY rank) AS n FROM data QUALIFY n < 3 ORDER BY id",
+)
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_a_refused_query_has_a_way_out(query, monkeypatch):
+    """With duckdb a refused query gives what duckdb gives; without, the error says what to do."""
+    ds = taco.load(COAST / "coast.tacozip")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "duckdb", None)
+        with pytest.raises(chaski.UnsupportedError, match="chaski-full has.*pip install duckdb"):
+            ds.sql(query).data  # noqa: B018
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.register("data", ds.data)
+        want = connection.execute(query).fetchall()
+    got = ds.sql(query).data
+    assert list(zip(*(got[c].to_pylist() for c in got.column_names), strict=True)) == want
+
+
 def test_duckdb_runs_what_the_engine_refuses():
     duckdb = pytest.importorskip("duckdb")
     ds = taco.load(COAST / "coast.tacozip")

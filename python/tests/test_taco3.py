@@ -190,6 +190,17 @@ def test_tables_and_filters():
     ].to_pylist() == [-73.0]
 
 
+def test_duckdb_sees_the_tables_by_their_names():
+    pytest.importorskip("duckdb")
+    data = chaski.taco.load(DATA / "scenes.zip")
+    count = data.sql(
+        'SELECT (SELECT count(*) FROM dataset) AS d, (SELECT count(*) FROM "sample") AS s,'
+        " (SELECT count(*) FROM children) AS c"
+    ).data.to_pylist()
+    alone = [len(data.sql(f"SELECT * FROM {t}").data) for t in ("dataset", "sample", "children")]
+    assert list(count[0].values()) == alone
+
+
 def test_requests(web):
     """A ZIP opens with few requests: its ends, and its tables."""
     Ranges.counts.clear()

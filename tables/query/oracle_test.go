@@ -345,8 +345,8 @@ func (g *grammar) computed(depth int) string {
 		return g.pick("k", "f64", "f32", "u64", "b", "d", "ts", "i64", "dec", "s", "k * 0.5") + "::VARCHAR"
 	case 5:
 		return g.pick("left", "right") + "(" + s() + ", " + whole() + ")"
-	case 6:
-		return "substring(" + g.pick("s", "w") + ", " + whole() + g.pick("", ", "+g.pick("0", "1", "2", "7")) + ")" // not past the end: see substring
+	case 6: // of columns, and not to the left: see substring
+		return "substring(" + g.pick("s", "w") + ", " + whole() + g.pick("", ", "+g.pick("0", "1", "2", "7")) + ")"
 	case 7:
 		return g.pick("trim", "ltrim", "rtrim") + "(" + s() + ")"
 	case 8:

@@ -21,6 +21,13 @@ _SETTINGS = (
     "SET lock_configuration = true",
 )
 
+# Names of tables: data, level1 and the like wherever they stand, others after FROM and JOIN.
+_TABLES = re.compile(
+    r"\b(?:(?:from|join)\s+(?=\w)|(?=(?:data|chunks|level\d+|l\d+)\b))(\w+)"
+    r'|\b(?:from|join)\s+"([^"]+)"',
+    re.IGNORECASE,
+)
+
 
 def run(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
     """Returns the result of a query that the engine refused.
@@ -45,7 +52,7 @@ def run(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarro
             ) from None
         raise error from None
     with duckdb.connect(":memory:") as connection:
-        for name in set(re.findall(r"\b(?:data|chunks|level\d+|l\d+)\b", sql.lower())):
+        for name in {plain or quoted for plain, quoted in _TABLES.findall(sql)}:
             with contextlib.suppress(NotFoundError):  # it is another name
                 connection.register(name, table(name))
         try:

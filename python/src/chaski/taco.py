@@ -169,7 +169,7 @@ class _Source:
         try:
             return self.sql(sql, given)
         except (SpecError, UnsupportedError) as e:
-            return _fallback.run(sql, lambda n: self.sql(f"SELECT * FROM {n}", given), e)
+            return _fallback.run(sql, lambda n: self.sql(f'SELECT * FROM "{n}"', given), e)
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""

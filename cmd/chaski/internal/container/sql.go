@@ -38,9 +38,9 @@ func NewSQL(env console.Env) *cobra.Command {
 A streaming TACO stores histograms among its samples; tables leave them out unless --stored is set. Without
 ORDER BY, rows keep the order of the file.
 
-The SELECT may use WITH, joins, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, USING SAMPLE, CASE, casts,
-FILTER, EXCLUDE and subqueries. It means the same as in DuckDB; docs/sql.md lists the differences. The
-command chaski-full runs all other queries with DuckDB itself.
+The SELECT may use joins, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, CASE, casts and EXCLUDE. It means
+the same as in DuckDB; docs/sql.md lists the differences. The command chaski-full runs all other queries
+with DuckDB itself, and so does chaski.taco in Python if the package duckdb is installed.
 
 --format json prints {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, and NaN and the
 infinities are strings. --format arrow writes an Arrow IPC stream. With --given, data has only the samples

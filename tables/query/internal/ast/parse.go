@@ -76,16 +76,8 @@ func (p *parser) expect(word string) error {
 // error can name DuckDB, otherwise a syntax error.
 func (p *parser) unexpected() error {
 	tok := p.peek()
-	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER",
-		"FILTER", "SELECT", "WITH",
-		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "LEFT", "RIGHT",
-		"FULL", "NATURAL", "SEMI",
-		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "ON", "PIVOT", "UNPIVOT",
-		"VALUES", "ANY", "ALL",
-		"SOME", "ORDER", "DISTINCT", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
-		if tok.is(w) {
-			return sqlerr.Unsupported("%q here", strings.ToUpper(w))
-		}
+	if word := strings.ToUpper(tok.text); (tok.kind == tName || tok.kind == tSign) && onlyDuckDB[word] {
+		return sqlerr.Unsupported("%q here", word)
 	}
 	return syntaxErrorAt(tok, p.q)
 }

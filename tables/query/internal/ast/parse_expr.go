@@ -434,7 +434,8 @@ func (p *parser) extract(t token) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.make(OpCall, t.pos, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}, expr)
+	name := &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}
+	return p.make(OpCall, t.pos, "date_part", name, expr)
 }
 
 // caseOf reads CASE up to END. CASE with an operand compares it with each value.

@@ -51,8 +51,8 @@ func (p *parser) decimalType(t *tables.Type) error {
 		}
 	}
 	if digits[0] < 1 || digits[0] > sqltype.MaxDigits || digits[1] < 0 || digits[1] > digits[0] {
-		return sqlerr.Bind("DECIMAL(%d, %d): the precision must be between 1 and %d, and not below the scale", digits[0],
-			digits[1], sqltype.MaxDigits)
+		return sqlerr.Bind("DECIMAL(%d, %d): the precision must be between 1 and %d, and not below the scale",
+			digits[0], digits[1], sqltype.MaxDigits)
 	}
 	t.Precision, t.Scale = uint8(digits[0]), uint8(digits[1])
 	return p.expect(")")

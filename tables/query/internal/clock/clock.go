@@ -32,11 +32,6 @@ func TrimZone(s string) string {
 // Time converts microseconds since 1970 to a time.Time in UTC.
 func Time(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// DayNumber returns the days since 1970 of a date.
-func DayNumber(year int, month time.Month, day int) int64 {
-	return FloorDiv(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix(), 86400)
-}
-
 // UnitNames gives the unit of each of its names.
 var UnitNames = func() map[string]string {
 	m := map[string]string{}
