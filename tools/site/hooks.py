@@ -1,9 +1,12 @@
 """Hooks of mkdocs: pages that do not lie in docs/, and links out of it.
 
-The site has pages of the repository's root and, from the command itself, a page of each command.
+The site has pages of the repository's root, of notebooks, and, from the command itself, of each
+command.
 Links to other files of the repository lead to its address.
 """
 
+import html
+import json
 import posixpath
 import re
 import subprocess
@@ -26,6 +29,8 @@ PAGES = {
     "policies/security.md": "SECURITY.md",
     "policies/conduct.md": "CODE_OF_CONDUCT.md",
 }
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+PAGES |= {f"tutorials/{p.stem}.md": f"docs/tutorials/{p.name}" for p in NOTEBOOKS}
 COMMANDS: dict[str, str] = {}
 BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
@@ -55,7 +60,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if home is not None:
         files.remove(home)
     for name, path in PAGES.items():
-        files.append(File.generated(config, name, content=(ROOT / path).read_text()))
+        source = ROOT / path
+        text = notebook_page(source) if source.suffix == ".ipynb" else source.read_text()
+        files.append(File.generated(config, name, content=text))
     for name, text in COMMANDS.items():
         files.append(File.generated(config, name, content=text))
     return files
@@ -88,3 +95,24 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     markdown = BUTTON.sub(r"[\1{ .md-button .md-button--primary }", markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
+
+
+def notebook_page(path: Path) -> str:
+    """Returns a notebook as Markdown, with the outputs that it holds."""
+    out = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        out.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            text = "".join(output.get("text") or data.get("text/plain", "")).strip("\n")
+            if "image/png" in data:
+                alt = html.escape(output["metadata"]["image/png"]["alt"])
+                picture = "".join(data["image/png"]).strip()
+                out.append(f'<p><img alt="{alt}" src="data:image/png;base64,{picture}"></p>')
+            elif "text/html" in data:
+                out.append("".join(data["text/html"]))
+            elif text:
+                out.append(f"```text\n{text}\n```")
+    out.append(f'To run this page yourself, download <a href="../{path.name}">the notebook</a>.')
+    return "\n\n".join(out) + "\n"

@@ -107,10 +107,6 @@ class Members(dict[str, Any]):
     """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
 
     In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
-
-    Attributes:
-        dtypes: dtype of every tensor by name, as chaski calls it ("bfloat16", not "uint16").
-        axes: names of the axes of every tensor, by name.
     """
 
     dtypes: Mapping[str, str] = {}
@@ -191,6 +187,8 @@ class Batch(Members):
         epoch: the epoch.
         step: the step in the epoch.
         bad: the rows that the bad-sample policy touched.
+        dtypes: dtype of every tensor by name, as chaski calls it ("bfloat16", not "uint16").
+        axes: names of the axes of every tensor, by name.
     """
 
     epoch: int = 0

@@ -68,7 +68,7 @@ def pack(
         if isinstance(collection, Mapping):
             Path(about).write_text(json_text("collection", collection))
             collection = about
-        flags |= {"output": output, "form": form, "collection": collection, "quiet": True}
+        flags |= {"output": output, "form": form, "collection": collection}
         ran = command("pack", *_sources(samples, folder, table), **flags)
     printed(ran, samples=table, collection=about)
     return taco.load(output)
@@ -122,7 +122,7 @@ def make(
         raise SpecError(f"recipe is {recipe!r:.100}: it must be a file or a dict")
     if workers is not None:
         count("workers", workers)
-    flags: dict[str, Any] = {"output": output, "form": form, "quiet": True, "resume": resume}
+    flags: dict[str, Any] = {"output": output, "form": form, "resume": resume}
     flags |= {"part_size": part_size, "stats": stats, "report": report, "workers": workers}
     ran = command("make", text, given=given, **flags)
     printed(ran, recipe="standard input: recipe")

@@ -71,7 +71,9 @@ class _Picture:
         if self.classes:
             return _show.class_colours(self.rows[row, step, ..., 0], self.fill)
         # Steps of time have one stretch, so that they can be compared.
-        return _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
+        out: npt.NDArray[np.uint8]
+        out = _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
+        return out
 
     def title(self) -> str:
         """Returns its name, and the names of the bands that are drawn."""

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 from chaski._access import Token, check_plain, from_environment, is_loopback
 from chaski._assemble import Assembler, Part, Pool
 from chaski._grpc import grpc
+from chaski._progress import Bar
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef
 from chaski._shared import SUPPORTED, Side
@@ -322,15 +323,18 @@ class Connection:
         else:
             requests = itertools.chain((question, first), pieces)
             call = self._ask(requests, timeout=timeout, metadata=self._show())
-        out, warned = [], []
+        out, warned, bar = [], [], Bar(str(question.WhichOneof("kind")))
         try:
             for reply in call:
                 out.append(reply.data)
                 warned += reply.warnings
+                if reply.total:
+                    bar.set(reply.done, reply.total)
         except grpc.RpcError as e:
             raise self.error(e, str(question.WhichOneof("kind"))) from None
         finally:
             call.cancel()
+            bar.close()
         return b"".join(out), warned
 
     def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:
