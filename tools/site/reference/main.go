@@ -59,7 +59,9 @@ func write(cmd *cobra.Command, dir string) error {
 		text = strings.Replace(text, usages, flags.FlagUsagesWrapped(columns), 1)
 	}
 	text = heading.ReplaceAllString(text, "#$1 $2") // the name of the command is the title of its page
-	text = strings.Replace(text, "## SEE ALSO", "## See also", 1)
+	// Who searches for an example wants a guide.
+	exclude := "## Examples { data-search-exclude }"
+	text = strings.NewReplacer("## SEE ALSO", "## See also", "## Examples", exclude).Replace(text)
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
 	return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
 }
@@ -73,10 +75,10 @@ func markdown(help string) string {
 			blocks[i] = escape(block)
 		case strings.HasPrefix(block, "  - "):
 			blocks[i] = escape(strings.ReplaceAll(block[2:], "\n  ", "\n"))
-		case listed.MatchString(block):
+		case listed.MatchString(block) && !strings.Contains(block, "  # "): // but code with comments
 			blocks[i] = definitions(block)
 		default:
-			blocks[i] = "```text\n" + block + "\n```"
+			blocks[i] = "```text" + strings.ReplaceAll("\n"+block, "\n  ", "\n") + "\n```"
 		}
 	}
 	return strings.Join(blocks, "\n\n")
