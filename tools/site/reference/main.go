@@ -33,6 +33,7 @@ func main() {
 var (
 	heading = regexp.MustCompile(`(?m)^##(#*) (.*)$`)
 	special = regexp.MustCompile("[*_<\\[`]")
+	flag    = regexp.MustCompile(`--[a-z][a-z0-9-]*`)
 	// listed is in blocks that are lists of terms: a gap behind a term, or a line that continues an entry.
 	listed = regexp.MustCompile(`\S  +\S|(?m:^   )`)
 	entry  = regexp.MustCompile(`^  (\S.*?)(?:  +(\S.*))?$`)
@@ -97,7 +98,9 @@ func definitions(block string) string {
 	return strings.TrimSpace(out.String())
 }
 
-func escape(text string) string { return special.ReplaceAllString(text, `\$0`) }
+func escape(text string) string {
+	return flag.ReplaceAllString(special.ReplaceAllString(text, `\$0`), "`$0`")
+}
 
 // wrap breaks the lines of a shell that are too long, before a flag.
 func wrap(example string) string {
