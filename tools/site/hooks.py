@@ -33,6 +33,9 @@ NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 PAGES |= {f"tutorials/{p.stem}.md": f"docs/tutorials/{p.name}" for p in NOTEBOOKS}
 COMMANDS: dict[str, str] = {}
 BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
+# In searches, pages that record, and those that list all there is, come behind guides.
+RECORDS = ("decisions/", "policies/", "measurements.md", "benchmarks.md", "fuzzing.md")
+LISTS = ("reference/", "guides.md", "order.md")
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 
 
@@ -92,6 +95,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{match[1]}{link}{mark}{anchor}{match[3]}"
 
     page.meta["title"] = page.title  # the theme calls the first page by the site's name
+    if name.startswith(RECORDS + LISTS):
+        page.meta["search"] = {"boost": 0.01 if name.startswith(RECORDS) else 0.1}
     markdown = BUTTON.sub(r"[\1{ .md-button .md-button--primary }", markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)

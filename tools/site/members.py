@@ -30,26 +30,11 @@ def expand(function: griffe.Function) -> None:
         called, _, options = str(decorator.value).rstrip(")").partition("(")
         if called not in ("takes", "init_takes"):
             continue
-        last = list(function.parameters)[-1].name
-        del function.parameters[last]
-        cls = function.module[options]
-        members: dict[str, griffe.Parameter] = {}
-        for base in [*reversed(cls.mro()), cls]:
-            for name, attribute in base.attributes.items():
-                if attribute.annotation is not None:
-                    members[name] = parameter(name, attribute)
-        keyword = griffe.ParameterKind.keyword_only
-        for member in sorted(members.values(), key=lambda p: (p.kind is keyword, bool(p.default))):
-            function.parameters.add(member)
-
-
-def parameter(name: str, attribute: griffe.Attribute) -> griffe.Parameter:
-    """Returns a member of a dataclass as a parameter."""
-    default = None if attribute.value is None else str(attribute.value)
-    kind = griffe.ParameterKind.keyword_only
-    if default and default.startswith("field("):
-        if "kw_only=False" in default:
-            kind = griffe.ParameterKind.positional_or_keyword
-        factory = default.partition("default_factory=")[2].strip(")")
-        default = f"{factory}()" if factory else None
-    return griffe.Parameter(name, annotation=attribute.annotation, kind=kind, default=default)
+        del function.parameters[list(function.parameters)[-1].name]
+        cls, keyword = function.module[options], griffe.ParameterKind.keyword_only
+        parameters = list(cls.parameters)[1:]  # without self
+        for parameter in parameters:
+            if "kw_only=False" in str(cls.all_members[parameter.name].value):
+                parameter.kind = griffe.ParameterKind.positional_or_keyword
+        for parameter in sorted(parameters, key=lambda p: (p.kind is keyword, bool(p.default))):
+            function.parameters.add(parameter)

@@ -33,6 +33,7 @@ func main() {
 var (
 	heading = regexp.MustCompile(`(?m)^##(#*) (.*)$`)
 	special = regexp.MustCompile("[*_<\\[`]")
+	flag    = regexp.MustCompile(`--[a-z][a-z0-9-]*`)
 	// listed is in blocks that are lists of terms: a gap behind a term, or a line that continues an entry.
 	listed = regexp.MustCompile(`\S  +\S|(?m:^   )`)
 	entry  = regexp.MustCompile(`^  (\S.*?)(?:  +(\S.*))?$`)
@@ -59,7 +60,9 @@ func write(cmd *cobra.Command, dir string) error {
 		text = strings.Replace(text, usages, flags.FlagUsagesWrapped(columns), 1)
 	}
 	text = heading.ReplaceAllString(text, "#$1 $2") // the name of the command is the title of its page
-	text = strings.Replace(text, "## SEE ALSO", "## See also", 1)
+	// Who searches for an example wants a guide.
+	exclude := "## Examples { data-search-exclude }"
+	text = strings.NewReplacer("## SEE ALSO", "## See also", "## Examples", exclude).Replace(text)
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
 	return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
 }
@@ -73,10 +76,10 @@ func markdown(help string) string {
 			blocks[i] = escape(block)
 		case strings.HasPrefix(block, "  - "):
 			blocks[i] = escape(strings.ReplaceAll(block[2:], "\n  ", "\n"))
-		case listed.MatchString(block):
+		case listed.MatchString(block) && !strings.Contains(block, "  # "): // but code with comments
 			blocks[i] = definitions(block)
 		default:
-			blocks[i] = "```text\n" + block + "\n```"
+			blocks[i] = "```text" + strings.ReplaceAll("\n"+block, "\n  ", "\n") + "\n```"
 		}
 	}
 	return strings.Join(blocks, "\n\n")
@@ -95,7 +98,9 @@ func definitions(block string) string {
 	return strings.TrimSpace(out.String())
 }
 
-func escape(text string) string { return special.ReplaceAllString(text, `\$0`) }
+func escape(text string) string {
+	return flag.ReplaceAllString(special.ReplaceAllString(text, `\$0`), "`$0`")
+}
 
 // wrap breaks the lines of a shell that are too long, before a flag.
 func wrap(example string) string {

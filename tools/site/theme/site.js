@@ -1,10 +1,13 @@
-// Tables that are wider than the page scroll. They say so (site.css), and take the focus, so that keys scroll them.
+// Tables and code that are wider than the page scroll. They take the focus, so that keys scroll them, and tables say so
+// (site.css).
 const widths = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const wide = target.scrollWidth > target.clientWidth;
     target.classList.toggle("scrolls", wide);
-    target.tabIndex = wide ? 0 : -1;
+    wide ? target.setAttribute("tabindex", 0) : target.removeAttribute("tabindex");
   }
 });
-addEventListener("load", () =>
-  document.querySelectorAll(".md-typeset__scrollwrap").forEach((element) => widths.observe(element)));
+addEventListener("load", () => {
+  document.querySelector(".md-search").setAttribute("aria-label", "Search"); // the theme's dialog has no name
+  document.querySelectorAll(".md-typeset__scrollwrap, pre > code").forEach((element) => widths.observe(element));
+});
