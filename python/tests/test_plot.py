@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import nonempty
 
 import chaski
 import chaski.torch
@@ -161,10 +162,10 @@ def test_steps_and_plain_arrays(data):
     plain = {"image": torch.from_numpy(series), "label": torch.from_numpy(data.masks[:2])}
     chaski.show(plain, ignore={"image": 0})
     figures.append(matplotlib.pyplot.gcf())
-    for figure in figures:
+    for figure in nonempty(figures):
         lines = grid(figure, 2)
         assert len(lines) == 4
-        for (image, label), (row, step) in zip(lines, np.ndindex(2, 2), strict=True):
+        for (image, label), (row, step) in nonempty(zip(lines, np.ndindex(2, 2), strict=True)):
             assert image.get_ylabel() == f"sample {row}, step {step}"
             # The steps of a row have one stretch.
             want = np.split(stretched(np.concatenate(series[row], axis=1), [0, 1, 2]), 2)[step]
