@@ -13,22 +13,16 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
+from chaski._fork import at_fork
 from chaski.errors import EngineError
 
 _REAP = 5.0
 """Seconds until a process that was killed has ended, even on a busy machine."""
 _guard = threading.Lock()  # one call at a time goes through the pipe
 _other: tuple[subprocess.Popen[bytes], Connection] | None = None
-
-
-def at_fork(**hooks: Callable[[], None]) -> None:
-    """Calls `os.register_at_fork` where there are forks."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(**hooks)
 
 
 def _hang_up(of_parent: bool = False) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from chaski import _progress, _sign
-from chaski._apart import at_fork
+from chaski._fork import at_fork
 from chaski._rpc import Connection
 from chaski._shared import SUPPORTED
 from chaski.errors import EngineError, SpecError

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from chaski import _apart, _engine
 from chaski._assemble import Pool
+from chaski._fork import at_fork
 from chaski._plain import Path, absolute, count, indices, listed
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, stands_still
@@ -39,7 +40,7 @@ def _after_fork() -> None:
     _kept.clear()
 
 
-_apart.at_fork(after_in_child=_after_fork)
+at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chaski._apart import at_fork
+from chaski._fork import at_fork
 from chaski.errors import PayloadError, UnavailableError
 
 SUPPORTED = sys.platform == "linux" and not os.environ.get("CHASKI_PORTABLE")
