@@ -34,7 +34,7 @@ LDFLAGS := -s -w -X github.com/chaski-eo/chaski/cmd/chaski/cli.version=$(VERSION
 # One set of flags for the command, the checks and the tests, so that each dependency is compiled once, and once more
 # for the race detector. A compile of all of them takes 80 s of two cores. What needs cgo sets it: with the tags netgo and
 # osusergo, which change nothing without cgo, it uses the same compiled packages.
-# grpcnotrace leaves out the pages of golang.org/x/net/trace: they use templates, see draw/markup.
+# grpcnotrace leaves out the pages of golang.org/x/net/trace: they use templates, see docs/decisions/build.md.
 TAGS := netgo,osusergo,grpcnotrace
 # DWARF is for debuggers, and no test needs it: a compile without it takes a seventh less processor time. Compilers,
 # linkers and vet are short processes, which spend a sixth of theirs on collecting garbage unless they do so only when
@@ -62,6 +62,7 @@ SHARED := ./(crs|internal/zstd|store/taco/internal/taco2|tables/parquet)
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir=duckdb --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
 # It holds the types of 1,300 packages: with 2 GiB to fill, it takes two thirds of the processor time.
 STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # The tags of chaski-full.
@@ -194,10 +195,12 @@ check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)
 	$(PY) -m ruff check $(SCRIPTS)
+	[ ! -x $(VENV)/bin/zizmor ] || $(VENV)/bin/zizmor --quiet --offline .github
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
 check-house: env ## length of lines and functions, direction of imports, circles of files, one writer of files, listings of the API
+	$(ACTIONLINT) -shellcheck= -pyflakes=
 	$(GO) run ./tools/check lines
 	$(GO) run ./tools/check functions
 	$(GO) run ./tools/check imports
@@ -289,10 +292,19 @@ peers: build ## side by side with other loaders, into .peers/report; hours, see 
 bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, in about a minute
 	@$(or $(PYTHON),python3) tools/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
+.PHONY: notebooks
+notebooks: build-default env ## executes the tutorials of docs/tutorials as notebooks; NOTEBOOKFLAGS=--write stores their outputs
+	tools/pinned.sh .notebooks-env notebooks $(PY)
+	PYTHONPATH=$$(echo .notebooks-env/lib/python*/site-packages) $(PY) tools/notebooks.py $(NOTEBOOKFLAGS)
+
 .PHONY: site
 site: build-default ## .site: the documentation as a site, with the references of Python and of the command; strict
 	tools/site.sh $(PYTHON)
 
+.PHONY: release-snapshot
+release-snapshot: ## dist: all that a release publishes, built twice and checked; needs Python 3.11, and no network the second time
+	TAGS=$(TAGS) tools/release.sh $(PYTHON)
+
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers .wheel .site .site-env python/THIRD-PARTY-NOTICES.txt
+	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env .notebooks-env python/THIRD-PARTY-NOTICES.txt

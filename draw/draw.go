@@ -1,6 +1,6 @@
 // Package draw draws small pictures of rasters: bands with a percentile stretch, masks with one colour for
-// each class, contact sheets, histograms and bars. It is for a quick look, not for maps: it neither reprojects
-// nor manages colours.
+// each class, contact sheets, and the bars of histograms. It is for a quick look, not for maps: it neither
+// reprojects nor manages colours.
 package draw
 
 import (

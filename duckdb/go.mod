@@ -108,6 +108,7 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260904194346-d0f1323225a4 // indirect
 	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
+	maragu.dev/gomponents v1.2.0 // indirect
 )
 
 replace github.com/chaski-eo/chaski => ../

@@ -178,8 +178,8 @@ def main() -> None:
         curve += losses
         accuracy, iou = evaluate(net, val)
         print(
-            f"epoch {epoch + 1} of {args.epochs}: loss {np.mean(losses):.3f}; held-out chips: "
-            f"accuracy {accuracy:.1%}, IoU "
+            f"epoch {epoch + 1} of {args.epochs}: loss {np.mean(losses):.3f}\n"
+            f"  held-out chips: accuracy {accuracy:.1%}, IoU "
             + ", ".join(f"{c} {v:.2f}" for c, v in zip(CLASSES, iou, strict=True))
         )
 

@@ -6,9 +6,9 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -59,7 +59,7 @@ func BenchmarkArray(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer e.Close()
-			bytes, step, began := 0, int64(0), processorTime(b)
+			bytes, step, began := 0, int64(0), cputime.Used().Seconds()
 			for b.Loop() {
 				p := e.Start(context.Background(), shuffle.Ticket{
 					Epoch: uint64(step / e.Steps()), First: 4 * (step % e.Steps()), Count: 4, RowStride: 1,
@@ -73,7 +73,7 @@ func BenchmarkArray(b *testing.B) {
 				step++
 			}
 			b.SetBytes(int64(bytes) / int64(b.N))
-			b.ReportMetric(float64(bytes)/1e6/(processorTime(b)-began), "MB/cpu-s")
+			b.ReportMetric(float64(bytes)/1e6/(cputime.Used().Seconds()-began), "MB/cpu-s")
 			besides(b, path, name)
 		})
 	}
@@ -85,13 +85,13 @@ func BenchmarkArray(b *testing.B) {
 		}
 		dst, r := make([]byte, cells*a.Schema.Attrs[0].CellSize()), a.NewReader()
 		b.SetBytes(int64(len(dst)))
-		began := processorTime(b)
+		began := cputime.Used().Seconds()
 		for b.Loop() {
 			if err := r.DenseInto(context.Background(), dst, 0, a.Schema.Domain(), nil); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(len(dst))*float64(b.N)/1e6/(processorTime(b)-began), "MB/cpu-s")
+		b.ReportMetric(float64(len(dst))*float64(b.N)/1e6/(cputime.Used().Seconds()-began), "MB/cpu-s")
 		besides(b, path, "all")
 	})
 }
@@ -112,14 +112,4 @@ func besides(b *testing.B, path, what string) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(rate, "tiledb-MB/cpu-s")
-}
-
-// processorTime returns the seconds that this process has run on processors, which do not depend on
-// other processes.
-func processorTime(b *testing.B) float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }

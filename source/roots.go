@@ -47,7 +47,7 @@ func NewRoots(dirs []string) *Roots {
 		}
 		if err == nil {
 			roots.dirs = append(roots.dirs, abs)
-			roots.all = roots.all || abs == string(filepath.Separator)
+			roots.all = roots.all || abs == "/" || d == "/" // of all volumes, where there are some
 		}
 	}
 	return roots
@@ -94,7 +94,7 @@ func (r *Roots) Allow(p string) (string, error) {
 	if r.all {
 		return abs, nil
 	}
-	w := walker{roots: r, at: string(filepath.Separator), left: pathname.Names(abs)}
+	w := walker{roots: r, at: top(abs), left: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
 	if err := w.walk(); err != nil {
 		if w.blind || Outside(err) {
 			return "", outside(p)
@@ -168,8 +168,11 @@ func (r *Roots) leadsTo(p string) bool {
 // within reports whether p is dir or lies below it, by their text.
 func within(p, dir string) bool {
 	return strings.HasPrefix(p, dir) &&
-		(len(p) == len(dir) || dir == string(filepath.Separator) || os.IsPathSeparator(p[len(dir)]))
+		(len(p) == len(dir) || dir == top(dir) || os.IsPathSeparator(p[len(dir)]))
 }
+
+// top returns the directory above all others: of the same volume, where there are volumes.
+func top(abs string) string { return filepath.VolumeName(abs) + string(filepath.Separator) }
 
 // walker resolves a path name by name, as the kernel does.
 type walker struct {
@@ -235,7 +238,8 @@ func (w *walker) step(next string) error {
 		return err
 	}
 	if filepath.IsAbs(target) {
-		w.at = string(filepath.Separator)
+		w.at = top(target)
+		target = target[len(filepath.VolumeName(target)):]
 	}
 	w.left = append(pathname.Names(target), w.left...)
 	return nil

@@ -38,8 +38,9 @@ def members(c: type) -> list[str]:
     out = []
     added = dict(vars(c))
     for base in c.__bases__:  # what one adds that has no public name is there for the class
-        if base.__module__ in ("chaski._plain", "chaski._proto.arguments"):
-            added |= {k: v for b in base.__mro__[:-1] for k, v in vars(b).items()} | vars(c)
+        if base.__module__ in ("chaski._assemble", "chaski._plain", "chaski._proto.arguments"):
+            ours = [b for b in base.__mro__ if b.__module__.startswith("chaski.")]
+            added |= {k: v for b in ours for k, v in vars(b).items()} | vars(c)
     init = added.get("__init__")
     if inspect.isfunction(init) and not issubclass(c, enum.Enum):
         out.append(f"  __init__{signature(init)}")

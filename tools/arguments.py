@@ -51,6 +51,7 @@ import numpy.typing as npt
 
 from chaski._access import HasToken, Token
 from chaski._plain import (
+    Argument,
     BBox,
     Columns,
     Crs,
@@ -696,7 +697,9 @@ def lines(
     summary, _, rest = schema.doc(of, of, paragraphs[0]).partition(". ")
     paragraphs = [summary.rstrip(".") + ".", *([rest] if rest else []), *paragraphs[1:]]
     slots = ", slots=True" * (kind == "slots")
-    out = ["", "", f"@dataclass(frozen=True{slots})", f"class {called}:"]
+    if name == called and kind not in ("document", "pooled"):
+        called += "(Argument)"
+    out = ["", "", f"@dataclass(frozen=True, repr=False{slots})", f"class {called}:"]
     wrapped = [textwrap.wrap(p, WIDTH - 7, break_on_hyphens=False) for p in paragraphs]
     wrapped[0][0] = '"""' + wrapped[0][0]
     for p in wrapped:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes python/requirements*.txt from python/requirements*.in: each package with what it needs, pinned, with the hashes
-# of all files of each version that the package index has, for Python 3.10 and newer on all systems.
+# of all files of each version that the package index has, on all systems: for Python 3.10 and newer what users and tests
+# need, for 3.11 and newer what builds the site and a release, and runs the notebooks.
 #
 #   tools/requirements.sh     asks the package index; needs python3 with venv
 #
@@ -14,11 +15,12 @@ trap 'rm -rf "$tmp"' EXIT
 python3 -m venv "$tmp/venv"
 "$tmp/venv/bin/python" -m pip install --disable-pip-version-check --quiet uv==0.13.9
 
+oldest=3.10 # Python
 # compile OUT ARGUMENT...: resolves for all systems at once. Comments would name the index.
 compile() {
   local out=$1
   shift
-  "$tmp/venv/bin/uv" pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-annotate \
+  "$tmp/venv/bin/uv" pip compile --quiet --universal --python-version "$oldest" --generate-hashes --no-annotate \
     --no-header --no-emit-index-url --no-emit-find-links --output-file "$out" "$@"
 }
 
@@ -32,7 +34,12 @@ compile requirements-torch.txt -c "$tmp/all.txt" --override "$tmp/cpu.txt" requi
 echo 'torch; python_version < "3"' >"$tmp/without.txt"
 compile requirements-dev.txt -c "$tmp/all.txt" --override "$tmp/without.txt" requirements-dev.in
 compile requirements-build.txt -c "$tmp/all.txt" requirements-build.in
-compile requirements-site.txt requirements-site.in # in an environment of its own
-for f in requirements requirements-torch requirements-dev requirements-build requirements-site; do
+# In environments of their own:
+oldest=3.11 # of mkdocs-material
+compile requirements-site.txt requirements-site.in
+compile requirements-release.txt requirements-release.in
+compile requirements-notebooks.txt -c "$tmp/all.txt" requirements-notebooks.in
+for f in requirements requirements-torch requirements-dev requirements-build requirements-site requirements-release \
+  requirements-notebooks; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done

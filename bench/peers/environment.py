@@ -53,9 +53,10 @@ def base_python() -> str:
     """Returns an interpreter for which the pinned packages have wheels.
 
     It looks at the running one, then in PATH, then where pyenv and uv keep theirs: python3 is often
-    older than what lies beside it, and pyenv's commands of other versions refuse to run.
+    older than what lies beside it, and pyenv's commands of other versions refuse to run. The oldest
+    that fits comes first: not every peer has been released for the newest.
     """
-    names = [f"python3.{minor}" for minor in range(NEWEST[1], OLDEST[1] - 1, -1)]
+    names = [f"python3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
     pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     kept = [f"{pyenv}/versions/*/bin", os.path.expanduser("~/.local/share/uv/python/*/bin")]
     found = [sys.executable, *filter(None, map(shutil.which, [*names, "python3"]))]
@@ -67,7 +68,7 @@ def base_python() -> str:
         except (NoEnvironment, OSError):
             continue
         return path
-    versions = ", ".join(name.removeprefix("python") for name in reversed(names))
+    versions = ", ".join(name.removeprefix("python") for name in names)
     raise NoEnvironment(
         f"found no Python of version {versions} with venv, only {', '.join(dict.fromkeys(found))}: "
         "name one that has the packages with --python"

@@ -19,10 +19,10 @@ func TestTextStaysText(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		hostile := strings.Join(rapid.SliceOf(rapid.OneOf(piece, rapid.String())).Draw(rt, "text"), "")
 		page := markup.Page{Title: hostile, Style: "p{color:red}", Body: []markup.Part{
-			markup.El("p", markup.Attr{Name: "title", Value: hostile}, markup.Text(hostile)),
+			markup.El("p", markup.Attr("title", hostile), markup.Text(hostile)),
 			markup.El("table", markup.Headed(hostile, hostile))}}
 		var b strings.Builder
-		if _, err := page.WriteTo(&b); err != nil {
+		if err := page.Write(&b); err != nil {
 			rt.Fatal(err)
 		}
 		root, err := html.Parse(strings.NewReader(b.String()))
@@ -64,11 +64,10 @@ func words(n *html.Node) string {
 
 // TestNothing checks that parts which are not there leave no trace.
 func TestNothing(t *testing.T) {
-	var absent *markup.Element
-	page := markup.Page{Body: []markup.Part{nil, absent, markup.If(false, markup.Text("x")), markup.Some("b", ""),
+	page := markup.Page{Body: []markup.Part{nil, markup.If(false, markup.Text("x")), markup.Some("b", ""),
 		markup.Parts{nil}}}
 	var b strings.Builder
-	if _, err := page.WriteTo(&b); err != nil {
+	if err := page.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "<body></body>") {
@@ -80,9 +79,9 @@ func TestNothing(t *testing.T) {
 func TestSecretsStay(t *testing.T) {
 	const uri = "https://user:SECRET@host/a.tif?sig=SECRET"
 	var page strings.Builder
-	link := markup.El("b", markup.Attr{Name: "title", Value: uri}, markup.Text(uri))
+	link := markup.El("b", markup.Attr("title", uri), markup.Text(uri))
 	p := markup.Page{Title: uri, Body: []markup.Part{link}}
-	if _, err := p.WriteTo(&page); err != nil || strings.Contains(page.String(), "SECRET") {
+	if err := p.Write(&page); err != nil || strings.Contains(page.String(), "SECRET") {
 		t.Errorf("%s, %v", page.String(), err)
 	}
 }

@@ -15,19 +15,15 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		d.warnings(), d.chips(), d.places(),
 		markup.Each(d.Sections, func(s section) part { return s.part() }),
 		d.foot())}}
-	_, err := page.WriteTo(w)
-	return err
+	return page.Write(w)
 }
 
-type (
-	part = markup.Part
-	text = markup.Text
-)
+type part = markup.Part
 
-func class(names string) markup.Attr { return markup.Class(names) }
+var text, class = markup.Text, markup.Class
 
-func span(names, content string, attrs ...markup.Attr) part {
-	return markup.El("span", class(names), markup.Each(attrs, func(a markup.Attr) part { return a }), text(content))
+func span(names, content string, attrs ...part) part {
+	return markup.El("span", append([]part{class(names), text(content)}, attrs...)...)
 }
 
 // Entry returns an entry of a list of terms (dl).
@@ -41,7 +37,7 @@ type Fact struct{ ID, Name, Value, Note string }
 // Facts returns the numbers in the head of a page.
 func Facts(facts []Fact) markup.Part {
 	return markup.El("div", class("facts"), markup.Each(facts, func(f Fact) part {
-		return markup.El("div", class("fact"), markup.If(f.ID != "", markup.Attr{Name: "id", Value: "fact-" + f.ID}),
+		return markup.El("div", class("fact"), markup.If(f.ID != "", markup.Attr("id", "fact-"+f.ID)),
 			span("name", f.Name), span("value", f.Value), span("note", f.Note))
 	}))
 }
@@ -60,12 +56,12 @@ func Bars(bars []Bar) markup.Part {
 		if b.Colour != "" {
 			colour := "background-color:" + b.Colour
 			style += ";" + colour
-			swatch = markup.El("i", markup.Attr{Name: "style", Value: colour})
+			swatch = markup.El("i", markup.Attr("style", colour))
 		}
-		return markup.El("div", class("bar"), markup.Attr{Name: "data-name", Value: b.Name},
+		return markup.El("div", class("bar"), markup.Attr("data-name", b.Name),
 			markup.El("span", class("name"), swatch, text(b.Name)),
 			markup.El("span", class("track"),
-				markup.El("span", class("fill"), markup.Attr{Name: "style", Value: style})),
+				markup.El("span", class("fill"), markup.Attr("style", style))),
 			span("count", b.Count), span("share", b.Share))
 	}))
 }
@@ -97,8 +93,8 @@ func (d *document) warnings() part {
 		})
 	}
 	return markup.If(len(d.Warnings)+len(d.Notes) > 0,
-		markup.El("section", markup.Attr{Name: "id", Value: "warnings"},
-			markup.Attr{Name: "aria-label", Value: "Warnings"},
+		markup.El("section", markup.Attr("id", "warnings"),
+			markup.Attr("aria-label", "Warnings"),
 			list("warning", d.Warnings), list("warning mild", d.Notes)))
 }
 
@@ -110,7 +106,7 @@ func (d *document) chips() part {
 	if d.ChipNote != "" {
 		note = " " + d.ChipNote + "."
 	}
-	return markup.El("section", markup.Attr{Name: "id", Value: "chips"}, markup.El("h2", text("Samples")),
+	return markup.El("section", markup.Attr("id", "chips"), markup.El("h2", text("Samples")),
 		markup.El("p", class("lead"), markup.Textf("The first %d of the order with seed %d.%s Pixels without data are "+
 			"chequered.", len(d.Chips), d.Seed, note)),
 		markup.El("div", class("chips c"+strconv.Itoa(d.Columns)), markup.Each(d.Chips, chip)))
@@ -122,10 +118,10 @@ func chip(c Chip) part {
 	if c.Error != "" {
 		missing = "unreadable"
 	}
-	return markup.El("figure", class("chip"), markup.Attr{Name: "data-row", Value: strconv.FormatInt(c.Row, 10)},
+	return markup.El("figure", class("chip"), markup.Attr("data-row", strconv.FormatInt(c.Row, 10)),
 		markup.El("div", class("pictures"), markup.Each(c.Pictures, framed),
 			markup.If(len(c.Pictures) == 0, span("frame blank", missing))),
-		markup.El("figcaption", span("id", base(c.ID), markup.Attr{Name: "title", Value: c.ID}),
+		markup.El("figcaption", span("id", base(c.ID), markup.Attr("title", c.ID)),
 			markup.Each(c.Values, func(v Value) part {
 				return markup.El("span", class("value"), text(v.Field+" "), markup.El("b", text(v.Text)))
 			}),
@@ -142,17 +138,17 @@ func framed(p Picture) part {
 		names += " mask"
 	}
 	return markup.El("span", class("frame"), markup.El("img", markup.PNG(p.PNG),
-		markup.Attr{Name: "width", Value: strconv.Itoa(p.Width)},
-		markup.Attr{Name: "height", Value: strconv.Itoa(p.Height)},
-		markup.Attr{Name: "alt", Value: p.Field}, class(names),
-		markup.If(p.Window != "", markup.Attr{Name: "title", Value: p.Window})))
+		markup.Attr("width", strconv.Itoa(p.Width)),
+		markup.Attr("height", strconv.Itoa(p.Height)),
+		markup.Attr("alt", p.Field), class(names),
+		markup.If(p.Window != "", markup.Attr("title", p.Window))))
 }
 
 func (d *document) places() part {
 	if d.Footprints == nil {
 		return nil
 	}
-	return markup.El("section", markup.Attr{Name: "id", Value: "map"}, markup.El("h2", text("Footprints")),
+	return markup.El("section", markup.Attr("id", "map"), markup.El("h2", text("Footprints")),
 		lead(d.MapNote), markup.El("div", class("scroll"), d.Footprints.part()))
 }
 
@@ -169,7 +165,7 @@ func (s *section) part() part {
 	if s.MoreBands > 0 {
 		more = lead(strconv.Itoa(s.MoreBands) + " more bands are not shown.")
 	}
-	return markup.El("section", class("field"), markup.Attr{Name: "data-field", Value: s.Name},
+	return markup.El("section", class("field"), markup.Attr("data-field", s.Name),
 		markup.El("h2", text(s.Name+" "), span("kind", s.Kind.String())),
 		markup.If(len(s.Lines) > 0, markup.El("dl", class("lines"), markup.Each(s.Lines, func(line [2]string) part {
 			return Entry(line[0], text(line[1]))
@@ -224,7 +220,7 @@ func (d *drawing) part() part {
 	if d == nil {
 		return nil
 	}
-	attr := func(name, value string) part { return markup.If(value != "", markup.Attr{Name: name, Value: value}) }
+	attr := func(name, value string) part { return markup.If(value != "", markup.Attr(name, value)) }
 	return markup.El("svg", attr("xmlns", "http://www.w3.org/2000/svg"), class(d.Class),
 		attr("viewBox", "0 0 "+num(d.Width)+" "+num(d.Height)), attr("role", "img"), attr("aria-label", d.Label),
 		markup.Each(d.Shapes, func(s shape) part {

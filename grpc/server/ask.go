@@ -42,6 +42,8 @@ type asking struct {
 	ctx      context.Context
 	in       io.Reader // the data of the requests after the question
 	out      io.Writer // gets the answer
+	to       *watch
+	told     time.Time // when the client last heard how far the answer is
 	warnings []string
 }
 
@@ -82,7 +84,7 @@ func (s *Server) Ask(g askStream) error {
 		charged := turns.With(budget.With(ctx, account), slot)
 		out := bufio.NewWriterSize(askWriter{watch, slot}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
-		q := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out}
+		q := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out, to: watch}
 		err = crash.Call(func() error { return q.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {
@@ -101,6 +103,16 @@ func (s *Server) Ask(g askStream) error {
 		}
 		return failed(askedWrong(err))
 	})
+}
+
+// progress tells the client how far the answer is, twice a second at most: messages so small do not wait for a client
+// that does not read. It is not for several goroutines at a time, nor beside writes to q.out. If it fails, the call has
+// ended.
+func (q *asking) progress(done, total int64) {
+	if time.Since(q.told) > time.Second/2 {
+		q.told = time.Now()
+		q.to.SendMsg(&chaskiv1.AskReply{Done: done, Total: total}) //nolint:errcheck
+	}
 }
 
 func (q *asking) answer(g askStream) error {

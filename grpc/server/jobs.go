@@ -50,7 +50,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if n := m.GetWorkers(); n > 0 {
 		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
 	}
-	report, err := survey.Stats(q.ctx, s, o, nil)
+	report, err := survey.Stats(q.ctx, s, o, q.progress)
 	if err != nil {
 		return err
 	}

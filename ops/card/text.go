@@ -184,7 +184,7 @@ func page(c *Card) ([]byte, error) {
 				markup.Each(s.Rows, func(cells []string) markup.Part { return markup.Row("td", cells...) }))))
 	}
 	var b bytes.Buffer
-	_, err := (&markup.Page{Title: c.Heading(), Style: style, Body: body}).WriteTo(&b)
+	err := (&markup.Page{Title: c.Heading(), Style: style, Body: body}).Write(&b)
 	return b.Bytes(), err
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
@@ -34,9 +35,9 @@ def main() -> None:
                 None if t.first == 8 and e.streams == 1 else image_batch(t, e.samples)
             )
         chaski_pb2_grpc.add_ChaskiServicer_to_server(engine, server)
-        server.add_insecure_port(listen)
+        port = server.add_insecure_port(listen)
         server.start()
-        print(f'{{"listen": "{listen}"}}', flush=True)
+        print(json.dumps({"listen": listen.replace(":0", f":{port}")}), flush=True)
     sys.stdin.read()
     os._exit(0)
 

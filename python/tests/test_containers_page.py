@@ -16,7 +16,7 @@ import chaski
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "containers.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```\n", PAGE, re.DOTALL)
-COMMANDS = re.findall(r"^chaski (.*)$", PAGE, re.MULTILINE)
+COMMANDS = re.findall(r"^chaski (.*)$", PAGE.replace("\\\n", ""), re.MULTILINE)
 
 
 @pytest.fixture

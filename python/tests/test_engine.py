@@ -21,7 +21,7 @@ import pytest
 from patience import patiently
 
 import chaski
-from chaski import _engine, _read
+from chaski import _engine, _files, _read
 
 TESTS = Path(__file__).parent
 SRC = TESTS.parent / "src"
@@ -257,27 +257,23 @@ def test_grpc_says_nothing_at_a_fork(fake_binary):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("file", [False, True])
+@pytest.mark.parametrize("portable", ["", "1"])
 @pytest.mark.parametrize("how", ["exit", "kill"])
-def test_engine_ends_with_its_parent(fake_binary, monkeypatch, how, file):
+def test_engine_ends_with_its_parent(fake_binary, how, portable):
     code = (
-        "import chaski, os, signal, sys\n"
-        f"chaski._engine._abstract_works = lambda: {not file and sys.platform == 'linux'}\n"
+        "import chaski, os, signal\n"
         "loader = chaski.load('d', batch_size=4)\n"
         "it = iter(loader); next(it)\n"
         f"os.kill(os.getpid(), signal.SIGKILL) if '{how}' == 'kill' else None\n"
     )
     env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": tempfile.gettempdir()}
+    env["CHASKI_PORTABLE"] = portable
     done = subprocess.run([sys.executable, "-c", code], env=env, timeout=500, capture_output=True)
     assert done.returncode == (-9 if how == "kill" else 0), done.stderr
-    assert gone(fake_binary()[0][0])
-    if how == "kill" and (file or sys.platform != "linux"):  # the next engine sweeps the folder
-        assert len(os.listdir(tempfile.gettempdir())) == 1
-        monkeypatch.setattr(_engine, "_abstract_works", lambda: False)
-        with chaski.load("d", batch_size=4):
-            assert len(os.listdir(tempfile.gettempdir())) == 1
-    else:
-        assert os.listdir(tempfile.gettempdir()) == []
+    ((pid, *arguments),) = fake_binary()
+    assert ("--listen=127.0.0.1:0" in arguments) == bool(portable or sys.platform != "linux")
+    assert gone(pid)
+    assert os.listdir(tempfile.gettempdir()) == []
 
 
 def test_ctrl_c_is_prompt_and_leaves_the_engine(fake_binary):
@@ -425,18 +421,11 @@ def test_finding_the_binary(tmp_path, monkeypatch):
         _engine.find_binary()
 
 
-def test_long_tmpdir(tmp_path, monkeypatch):
-    long = tmp_path / ("x" * 100)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    made = _engine.Folder()
-    folder = made.path
-    try:
-        assert len(folder) < 60
-        assert os.stat(folder).st_mode & 0o777 == 0o700
-        _engine._sweep(os.path.dirname(folder))
-        assert os.path.isdir(folder)  # in use
-    finally:
-        os.close(made._lock)  # as of a process that was killed
-    _engine._sweep(os.path.dirname(folder))
-    assert not os.path.isdir(folder)
+def test_folders_of_killed_processes_are_removed():
+    made = _files.Folder()
+    assert os.stat(made.path).st_mode & 0o777 == 0o700
+    _files.Folder().close()
+    assert os.path.isdir(made.path)  # in use
+    os.close(made._lock)  # as of a process that was killed
+    _files.Folder().close()
+    assert not os.path.isdir(made.path)

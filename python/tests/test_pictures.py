@@ -117,7 +117,7 @@ def sets(tmp_path_factory):
     """Images as TIFF with masks as PNG, and previews that are no samples."""
     folder = tmp_path_factory.mktemp("sets")
     rng = np.random.default_rng(5)
-    for sub in ("images", "masks", "photos/cat", "photos/dog"):
+    for sub in ("images", "masks", "arrays", "photos/cat", "photos/dog"):
         (folder / sub).mkdir(parents=True)
     for i in range(6):
         image = rng.integers(0, 999, (2, 32, 32), np.uint16)
@@ -133,20 +133,22 @@ def sets(tmp_path_factory):
             d.write(image)
         write(folder / f"images/{i}_preview.jpg", smooth(rng, 3, 8, 8))
         write(folder / f"masks/{i}.png", (image[:1] > 500).astype(np.uint8), NBITS=1)
+        np.save(folder / f"arrays/{i}.npy", (image[:1] > 500).astype(np.uint8))
         write(folder / f"photos/{'cat' if i % 2 else 'dog'}/{i}.jpeg", smooth(rng, 3, 32, 32))
     return folder
 
 
-def test_masks_of_images(sets, binary, tmp_path):
+@pytest.mark.parametrize("mask", ["masks/{id}.png", "arrays/{id}.npy"])
+def test_masks_of_images(sets, binary, tmp_path, mask):
     fields = {
         "image": Field(pattern="images/{id}.tif"),
-        "mask": Field(pattern="masks/{id}.png", dtype="int64", layout="n y x"),
+        "mask": Field(pattern=mask, dtype="int64", layout="n y x"),
     }
-    pairs = ["--field", "image=images/{id}.tif", "--field", "mask=masks/{id}.png"]
+    pairs = ["--field", "image=images/{id}.tif", "--field", f"mask={mask}"]
     out = tmp_path / "pairs.parquet"
     subprocess.run([binary, "index", *pairs, "-o", out, sets], check=True, capture_output=True)
     table = sets / "t.csv"
-    lines = [f"images/{i}.tif,masks/{i}.png" for i in range(6)]
+    lines = [f"images/{i}.tif,{mask.format(id=i)}" for i in range(6)]
     table.write_text("\n".join(["image,mask", *lines]) + "\n")
     whole = {"image": Field(), "mask": Field(dtype="int64", layout="n y x", kind="raster")}
     for source, named in ((sets, fields), (out, whole), (table, whole)):
@@ -162,7 +164,7 @@ def test_masks_of_images(sets, binary, tmp_path):
 def test_previews_are_no_samples(sets, binary):
     with chaski.load(sets / "images", batch_size=2) as loader:
         assert loader.samples == 6
-    with pytest.raises(chaski.NotFoundError, match=r"6 PNG or JPEG files: a glob"):
+    with pytest.raises(chaski.NotFoundError, match=r"6 PNG, JPEG or NumPy files: a glob"):
         chaski.load(sets / "masks", batch_size=2)
     ran = subprocess.run([binary, "info", sets / "masks/1.png"], capture_output=True, check=True)
     assert b"png" in ran.stdout
@@ -224,13 +226,13 @@ def test_no_sample_is_transparent(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"text, and no picture"])
 def test_no_picture(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(chaski.CorruptError, match="begins like no PNG, JPEG, TIFF or rumi file"):
+    with pytest.raises(chaski.CorruptError, match="begins like no PNG, JPEG, NumPy, TIFF or rumi"):
         chaski.read(tmp_path / name)
 
 
 def test_globs_that_end_otherwise(sets):
     for glob in ("photos/**", "photos/*/*.jp*g"):
-        with pytest.raises(chaski.NotFoundError, match="but 6 PNG or JPEG files: a glob that ends"):
+        with pytest.raises(chaski.NotFoundError, match="but 6 PNG, JPEG or NumPy files: a glob"):
             chaski.load(f"{sets}/{glob}", batch_size=2)
 
 

@@ -11,6 +11,7 @@ import pytest
 from conftest import nonempty
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sampling.md").read_text()
+PAGE = PAGE.replace("\\\n", "")  # commands of several lines
 BLOCKS = re.findall(r"```python\n(.*?)```\n", PAGE, re.DOTALL)
 COMMAND = re.search(r"```\nchaski (stats .*?)\n```", PAGE)
 SIDE = 96

@@ -439,14 +439,33 @@ def test_fallback(binary, server, monkeypatch):
         server.load()
 
 
-def test_an_engine_on_a_socket_file(binary, monkeypatch, tmp_path):
-    """Without an abstract namespace, the next engine removes sockets that are left."""
-    monkeypatch.setattr(_engine, "_abstract_works", lambda: False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with chaski.load(SCENE, engine=chaski.Engine(memory=OWN), **OPTIONS) as loader:
-        assert len(os.listdir(tmp_path)) == 1
-        assert len(list(loader)) == len(loader)
-    assert os.listdir(tmp_path) == []
+PORTABLE = """
+import sys
+import chaski
+import numpy as np
+from test_shared import OPTIONS, SCENE
+
+with chaski.load(SCENE, **OPTIONS) as loader:
+    target = loader._connection.target
+    np.save(sys.argv[1], np.concatenate([batch["image"] for batch in loader]))
+    try:
+        chaski.connect(target, SCENE, **OPTIONS)
+    except chaski.AccessError:
+        print(target)
+"""
+
+
+def test_an_engine_without_what_linux_has(binary, tmp_path):
+    """On other systems an engine has a port of this host, a token, and no shared memory."""
+    images = tmp_path / "images.npy"
+    env = {**os.environ, "CHASKI_PORTABLE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    env.pop("CHASKI_TOKEN", None)
+    child = [sys.executable, "-c", PORTABLE, images]
+    done = subprocess.run(child, env=env, timeout=500, capture_output=True, text=True)
+    assert done.stdout.startswith("127.0.0.1:"), done.stderr
+    with chaski.load(SCENE, **OPTIONS) as loader:
+        want = [batch["image"] for batch in loader]
+    assert np.array_equal(np.load(images), np.concatenate(want))
 
 
 # A server that breaks the rules.

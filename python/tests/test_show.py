@@ -109,3 +109,29 @@ def test_colours_by_name_and_masks(chips):
         assert grows == red
         assert len({tuple(shown[:, y, 0]) for y in range(16)}) == 2
         assert (shown[:, 0, 0] != shown[:, 15, 0]).any()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Field(pattern='{id}.tif', normalize=False)",
+        "Pixels(dtype='native', pad=True)",
+        "Normalize(mean=[1.0, 2.0])",
+        "Rows(where=[('cloud', '<', 10)], split=Split(by='hash', parts={'a': 0.5, 'b': 0.5}))",
+        "Source(source='x', rows=Rows(take=3))",
+        "Grid(size=4, pad=True)",
+        "Rows()",
+        "Engine(workers=2)",
+        "FieldInfo(name='a', kind='raster', dtype='uint8', shape=(1,), axes=('n',))",
+    ],
+)
+def test_arguments_without_what_is_not_set(text):
+    assert repr(eval(text, vars(chaski))) == text
+
+
+def test_arguments_with_arrays_and_secrets():
+    field = chaski.Field(bands=np.arange(2), fill=float("nan"))
+    assert repr(field) == "Field(bands=array([0, 1]), fill=nan)"
+    vector = chaski.Vector("https://me:pass@host/a?sig=s3cr3t")
+    assert "host" in repr(vector) and not re.search("pass|s3cr3t", repr(vector))
+    assert repr(chaski.Rows(where=[])) == "Rows()"

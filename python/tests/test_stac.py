@@ -212,7 +212,7 @@ def test_the_page(scenes, monkeypatch, tmp_path):
     assert len(blocks) == 2
     shapes = []
     for block in blocks:
-        small = block.replace("RandomWindow(256)", "RandomWindow(16)")
+        small = block.replace("window=256", "window=16")
         exec(small, {"step": lambda x: shapes.append(x.shape)})
     assert shapes == [(2, 2, 16, 16)]  # those of March and April
 

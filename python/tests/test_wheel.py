@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,10 +17,10 @@ pytest.importorskip("hatchling")
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def build(to: Path, **env: str) -> zipfile.ZipFile:
+def build(to: Path, package: Path = PACKAGE, **env: str) -> zipfile.ZipFile:
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(to)],
-        cwd=PACKAGE,
+        cwd=package,
         env={**os.environ, **env},
         capture_output=True,
         text=True,
@@ -76,13 +77,39 @@ def test_wheel_for_this_platform(tmp_path):
         assert "-py3-none-any" not in wheel.filename and "-py3-none-" in wheel.filename
 
 
+def test_wheel_for_windows_has_a_program_and_its_components(tmp_path):
+    binary, components = tmp_path / "some-binary", tmp_path / "chaski.cdx.json"
+    binary.write_bytes(b"MZ")
+    binary.chmod(0o755)
+    components.write_text("{}")
+    with build(
+        tmp_path / "d",
+        CHASKI_BIN_FOR_WHEEL=str(binary),
+        CHASKI_WHEEL_PLATFORM="win_arm64",
+        CHASKI_WHEEL_SBOM=str(components),
+    ) as wheel:
+        assert wheel.read("chaski/_bin/chaski.exe") == b"MZ"
+        (sbom,) = (n for n in wheel.namelist() if ".dist-info/sboms/" in n)
+        assert wheel.read(sbom) == b"{}"
+
+
+def test_sources_say_that_they_have_no_engine(tmp_path, monkeypatch):
+    monkeypatch.delenv("CHASKI_BIN_FOR_WHEEL", raising=False)
+    package = tmp_path / "chaski_eo-0" / "python"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("tests", "_bin", ".*"))
+    with pytest.raises(RuntimeError, match="CHASKI_BIN_FOR_WHEEL=/path/to/chaski"):
+        build(tmp_path / "d", package)
+    with build(tmp_path / "d", package, CHASKI_BIN_FOR_WHEEL="") as wheel:
+        assert wheel.filename is not None and wheel.filename.endswith("-py3-none-any.whl")
+
+
 def test_wheel_without_the_named_engine(tmp_path):
     with pytest.raises(RuntimeError, match="there is no"):
         build(tmp_path / "d", CHASKI_BIN_FOR_WHEEL=str(tmp_path / "nothing"))
 
 
 def test_the_distribution_is_chaski_eo(tmp_path):
-    with build(tmp_path) as wheel:
+    with build(tmp_path, CHASKI_BIN_FOR_WHEEL="") as wheel:
         assert wheel.filename is not None
         assert Path(wheel.filename).name.startswith("chaski_eo-")
         (metadata,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))

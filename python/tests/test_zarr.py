@@ -106,7 +106,7 @@ def test_the_page_runs(binary: str, tmp_path: Path, monkeypatch: Any) -> None:
 
     exec(BLOCKS[0][1], {"step": step})
     assert shapes == {((2, 256, 256), (1, 128, 128))}
-    make, *use = BLOCKS[2][1].splitlines()
+    make, _, *use = BLOCKS[2][1].splitlines()  # the first is of two lines
     assert "kerchunk" in make and "kerchunk" in BLOCKS[3][1]  # which `make interop` installs
     for line in BLOCKS[1][1].splitlines() + use:
         env = os.environ | {"PATH": path}

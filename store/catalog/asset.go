@@ -223,7 +223,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	switch {
 	case fault.KindOf(err) != fault.Corrupt:
 	case listing.IsPicture(uri) && !startsWith(ctx, reader, rasterMagics...):
-		err = fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, TIFF or rumi file")
+		err = fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF or rumi file")
 	default:
 		if name := foreign(ctx, o, uri, reader); name != "" {
 			err = ifd.NotRead(name)
@@ -369,7 +369,7 @@ func RasterExtension(head []byte) string {
 
 // IsRasterName reports whether a name ends in one of the extensions of rasters, in upper or lower case.
 func IsRasterName(name string) bool {
-	return listing.IsRaster(name) || listing.IsPicture(name) || listing.Extension(name) == ".npy"
+	return listing.IsRaster(name) || listing.IsPicture(name)
 }
 
 // magicBytes is the length of the longest of rasterMagics.

@@ -39,9 +39,6 @@ type Options struct {
 	Filters []Filter
 	// Limits limit the resources of each container.
 	Limits Limits
-	// Unpack returns a local folder, which outlives the dataset, for MDS shards that are compressed as a whole: they
-	// are decompressed into it. Without it they are fault.Unsupported.
-	Unpack func() (folder string, err error)
 	// Warn, if it is not nil, is called with a message for columns that were left out or filled
 	// because containers differ.
 	Warn func(message string)
@@ -331,7 +328,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case tacollection:
 		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file) {
 			if err = file.Close(); err == nil {
-				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join, o.Unpack))
+				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join))
 			}
 			break
 		}
@@ -343,7 +340,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	case tarFormat:
 		c, err = orNil(openTars(ctx, d.opener, uri, file))
 	case mdsFormat:
-		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join, o.Unpack))
+		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join))
 	case tortillaFormat:
 		c, err = tortilla.Open(ctx, uri, file, head, o.Limits)
 	default:

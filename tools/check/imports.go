@@ -26,7 +26,8 @@ var floors = [][]string{
 	{"proto"},
 	{"bench", "draw", "ops", "grpc"},
 	{"job"},
-	{"cmd", "duckdb", "examples", "tools"},
+	{"cmd", "duckdb", "examples"},
+	{"tools"},
 }
 
 // allowed are arrows between folders of one floor.

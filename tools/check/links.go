@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	linkPattern    = regexp.MustCompile(`\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)`)
+	linkPattern    = regexp.MustCompile(`([\w/.-]+\.md)?\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)`)
 	headingPattern = regexp.MustCompile(`^#{1,6} +(.*?) *#*$`)
 	codePattern    = regexp.MustCompile("`[^`]*`")
 	textPattern    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
 // checkLinks checks that what the Markdown pages below root link to within the repository is there: files, and
-// headings of pages.
+// headings of pages. A link is not named by its file, which says nothing to readers of the site.
 func checkLinks(root string) (problems []string, err error) {
 	pages, err := markdown(root)
 	if err != nil {
@@ -39,7 +39,11 @@ func checkLinks(root string) (problems []string, err error) {
 				continue
 			}
 			for _, m := range linkPattern.FindAllStringSubmatch(codePattern.ReplaceAllString(line, ""), -1) {
-				if wrong := wrongLink(path, m[1], anchors); wrong != "" {
+				wrong := wrongLink(path, m[2], anchors)
+				if wrong == "" && m[1] != "" {
+					wrong = m[2] + ": the name of a link says what is there, not " + m[1]
+				}
+				if wrong != "" {
 					problems = append(problems, fmt.Sprintf("%s:%d: %s", path, i+1, wrong))
 				}
 			}

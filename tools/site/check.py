@@ -1,13 +1,18 @@
 """Checks the pages of the built site.
 
-Pictures have texts, headings skip no level, and pages load nothing from other hosts.
+Pictures have texts, headings skip no level, links and titles have names, lines of code fit beside
+the menus, all public names of Python are described, and pages load nothing from other hosts.
 
 Usage: check.py FOLDER. mkdocs itself checks the links and their anchors.
 """
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+
+COLUMNS = 88
+API = Path(__file__).resolve().parents[2] / "docs/api/python.txt"
 
 
 class Checker(HTMLParser):
@@ -18,10 +23,15 @@ class Checker(HTMLParser):
         super().__init__()
         self.level = 0
         self.problems: list[str] = []
+        self.ids: set[str] = set()
+        self.inside: dict[str, str | None] = {"a": None, "pre": None, "title": None}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Checks an element."""
         values = dict(attrs)
+        self.ids.add(values.get("id") or "")
+        if tag in self.inside:
+            self.inside[tag] = values.get("aria-label") or values.get("title") or ""
         if tag == "img" and not values.get("alt"):
             self.problems.append(f"the picture {values.get('src')} has no text")
         if tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
@@ -35,6 +45,24 @@ class Checker(HTMLParser):
         if loaded and "//" in loaded and not loaded.startswith("data:"):
             self.problems.append(f"it loads {loaded}")
 
+    def handle_data(self, data: str) -> None:
+        """Collects the text of the elements that it is in."""
+        for tag, text in self.inside.items():
+            if text is not None:
+                self.inside[tag] = text + data
+
+    def handle_endtag(self, tag: str) -> None:
+        """Checks the text of an element."""
+        text = self.inside.get(tag)
+        if text is None:
+            return
+        self.inside[tag] = None
+        if tag == "pre":
+            text = re.sub(r"https?://\S+", "", text)
+            self.problems += [f"code: {t}" for t in text.splitlines() if len(t) > COLUMNS]
+        elif not text.strip() or re.search(r"\.md\b", text):
+            self.problems.append(f"<{tag}> is named {text.strip()!r}")
+
 
 def main() -> None:
     """Prints the problems of all pages and ends with 1 if there are any."""
@@ -43,12 +71,19 @@ def main() -> None:
     if not pages:
         sys.exit(f"{folder} has no pages")
     count = 0
+    ids: set[str] = set()
     for page in pages:
         checker = Checker()
         checker.feed(page.read_text())
         for problem in checker.problems:
             print(f"{page.relative_to(folder)}: {problem}", file=sys.stderr)
         count += len(checker.problems)
+        ids |= checker.ids
+    described = {name.rpartition(".")[2] for name in ids if name.startswith("chaski.")}
+    for name in re.findall(r"^(?:class )?(\w+)\b(?! chaski)", API.read_text(), re.MULTILINE):
+        if name not in described:
+            print(f"no page describes {name}", file=sys.stderr)
+            count += 1
     if count:
         sys.exit(f"{count} problems in {len(pages)} pages")
     print(f"{len(pages)} pages")

@@ -1,12 +1,16 @@
 """Hooks of mkdocs: pages that do not lie in docs/, and links out of it.
 
-The site has pages of the repository's root, a page with the help of all commands, and one with the
-public names of the Python package. Links to other files of the repository lead to its address.
+The site has pages of the repository's root, of notebooks, and, from the command itself, of each
+command.
+Links to other files of the repository lead to its address.
 """
 
+import html
+import json
 import posixpath
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -25,28 +29,31 @@ PAGES = {
     "policies/security.md": "SECURITY.md",
     "policies/conduct.md": "CODE_OF_CONDUCT.md",
 }
-PUBLIC = [
-    "chaski",
-    "chaski.torch",
-    "chaski.taco",
-    "chaski.rumi",
-    "chaski.jobs",
-    "chaski.order",
-    "chaski.errors",
-]
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+PAGES |= {f"tutorials/{p.stem}.md": f"docs/tutorials/{p.name}" for p in NOTEBOOKS}
+COMMANDS: dict[str, str] = {}
+BUTTON = re.compile(r"^\*\*\[(.*\))\*\*$", re.MULTILINE)  # a line that is a link in bold
+# In searches, pages that record, and those that list all there is, come behind guides.
+RECORDS = ("decisions/", "policies/", "measurements.md", "benchmarks.md", "fuzzing.md")
+LISTS = ("reference/", "guides.md", "order.md")
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Lists the pages of a folder where the navigation names the folder."""
+    """Makes the pages of the command. Lists the pages of folders that the navigation names."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["go", "run", "./tools/site/reference", folder], cwd=ROOT, check=True)
+        for path in Path(folder).iterdir():
+            COMMANDS["reference/command/" + path.name] = path.read_text()
     for section in config.nav or []:
         for items in section.values():
             for item in items:
                 if isinstance(item, dict):
                     for title, folder in item.items():
-                        names = sorted(p.name for p in (ROOT / "docs" / folder).glob("*.md"))
-                        names.sort(key=lambda name: name != "README.md")
-                        item[title] = [folder + name for name in names]
+                        names = [folder + p.name for p in (ROOT / "docs" / folder).glob("*.md")]
+                        names += [name for name in COMMANDS if name.startswith(folder)]
+                        names.sort(key=lambda name: ("README" not in name, name))
+                        item[title] = names or folder
     return config
 
 
@@ -56,10 +63,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if home is not None:
         files.remove(home)
     for name, path in PAGES.items():
-        files.append(File.generated(config, name, content=(ROOT / path).read_text()))
-    files.append(File.generated(config, "reference/command.md", content=command_page()))
-    python = "# Python\n\n" + "\n\n".join(f"::: {name}" for name in PUBLIC)
-    files.append(File.generated(config, "reference/python.md", content=python + "\n"))
+        source = ROOT / path
+        text = notebook_page(source) if source.suffix == ".ipynb" else source.read_text()
+        files.append(File.generated(config, name, content=text))
+    for name, text in COMMANDS.items():
+        files.append(File.generated(config, name, content=text))
     return files
 
 
@@ -86,21 +94,30 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         link = posixpath.relpath(uri, posixpath.dirname(name) or ".")
         return f"{match[1]}{link}{mark}{anchor}{match[3]}"
 
+    page.meta["title"] = page.title  # the theme calls the first page by the site's name
+    if name.startswith(RECORDS + LISTS):
+        page.meta["search"] = {"boost": 0.01 if name.startswith(RECORDS) else 0.1}
+    markdown = BUTTON.sub(r"[\1{ .md-button .md-button--primary }", markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(rewrite, part) for part in parts)
 
 
-def command_page() -> str:
-    """Returns the page with the help of all commands, from the command itself."""
-    lines = ["# Command line", ""]
-    todo: list[list[str]] = [[]]
-    while todo:
-        words = todo.pop(0)
-        line = [ROOT / "bin/chaski", *words, "--help"]
-        text = subprocess.run(line, capture_output=True, text=True, check=True).stdout
-        title = " ".join(["chaski", *words])
-        lines += [f"## {title}", "", "```text", text.rstrip(), "```", ""]
-        listed = re.search(r"^Available Commands:\n((?:  .*\n)+)", text, re.MULTILINE)
-        names = [line.split()[0] for line in listed[1].splitlines()] if listed else []
-        todo = [[*words, name] for name in names if name not in ("help", "completion")] + todo
-    return "\n".join(lines)
+def notebook_page(path: Path) -> str:
+    """Returns a notebook as Markdown, with the outputs that it holds."""
+    out = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        out.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            text = "".join(output.get("text") or data.get("text/plain", "")).strip("\n")
+            if "image/png" in data:
+                alt = html.escape(output["metadata"]["image/png"]["alt"])
+                picture = "".join(data["image/png"]).strip()
+                out.append(f'<p><img alt="{alt}" src="data:image/png;base64,{picture}"></p>')
+            elif "text/html" in data:
+                out.append("".join(data["text/html"]))
+            elif text:
+                out.append(f"```text\n{text}\n```")
+    out.append(f'To run this page yourself, download <a href="../{path.name}">the notebook</a>.')
+    return "\n\n".join(out) + "\n"

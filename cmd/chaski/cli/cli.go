@@ -71,7 +71,14 @@ func run(ctx context.Context, args []string, env console.Env) int {
 	return console.Report(ctx, env.Err, cmd, err)
 }
 
+// Command returns the command with all below it. The pages of the site are made from it.
+func Command() *cobra.Command { return newRoot(console.Env{}) }
+
 func newRoot(env console.Env) *cobra.Command {
+	printVersion := func() error {
+		_, err := fmt.Fprintln(env.Out, "chaski", env.Version)
+		return err
+	}
 	root := &cobra.Command{
 		Use:   "chaski",
 		Short: "Read, measure and serve satellite-image chips",
@@ -96,13 +103,12 @@ Exit codes:
 		Args:          console.Verb,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version, _ := cmd.Flags().GetBool("version"); version {
-				_, err := fmt.Fprintln(env.Out, cmd.Name(), env.Version)
-				return err
+				return printVersion()
 			}
 			return cmd.Help()
 		},
 	}
-	// cobra's own flag of this name prints through a template: see package markup for what linking one costs.
+	// cobra's own flag of this name prints through a template: linking one costs 12 MB (docs/decisions/build.md).
 	root.Flags().BoolP("version", "v", false, "version for chaski")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
@@ -127,6 +133,15 @@ Exit codes:
 		jobs.New(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
+	root.AddCommand(&cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long: "Print the version, the revision of the sources, and the version of Go, the system and the\n" +
+			"decoder of zstd that this command was built with.",
+		Example: "  chaski version",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return printVersion() },
+	})
 	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

@@ -380,6 +380,9 @@ func TestVersion(t *testing.T) {
 	if r.code != 0 || !strings.HasPrefix(r.out, "chaski ") || strings.Count(r.out, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
+	if same := chaski(t.Context(), "version"); same.code != 0 || same.out != r.out {
+		t.Errorf("%+v", same)
+	}
 }
 
 func TestCompletion(t *testing.T) {

@@ -2036,7 +2036,10 @@ type AskReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Data  []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// What the user should know about the answer, such as columns that were left out. Only in the last reply.
-	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How far the answer to a StatsQuestion is: done of total samples are read. A reply with them has no data.
+	Done          int64 `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
+	Total         int64 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2083,6 +2086,20 @@ func (x *AskReply) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *AskReply) GetDone() int64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *AskReply) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
 }
 
 // Containers are TACO containers or Tortillas whose rows follow each other, as those of one dataset.
@@ -3424,10 +3441,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04pool\x18\n" +
 	" \x01(\v2\x17.chaski.v1.PoolQuestionH\x00R\x04pool\x12\x14\n" +
 	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04kind\":\n" +
+	"\x04kind\"d\n" +
 	"\bAskReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x1a\n" +
-	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"Y\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x12\x12\n" +
+	"\x04done\x18\x03 \x01(\x03R\x04done\x12\x14\n" +
+	"\x05total\x18\x04 \x01(\x03R\x05total\"Y\n" +
 	"\n" +
 	"Containers\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x1b\n" +

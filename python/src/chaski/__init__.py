@@ -2,7 +2,9 @@
 
     import chaski
 
-    with chaski.load("chips/", batch_size=64, normalize="mean_std", stats="stats.json") as loader:
+    with chaski.load(
+        "chips/", batch_size=64, normalize="mean_std", stats="stats.json"
+    ) as loader:
         for batch in loader:          # one epoch
             batch["image"]            # float32, (64, bands, height, width)
             batch["valid"]            # bool, (64,): False for rows that only pad the last batch
@@ -20,6 +22,7 @@ from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._pack import make, pack
 from chaski._paste import GroundGrid, paste
+from chaski._plot import show
 from chaski._proto import arguments as _arguments
 from chaski._proto.arguments import *  # noqa: F403  (its __all__ is part of the one below)
 from chaski._read import info, read
@@ -53,6 +56,7 @@ __all__ = [
     "paste",
     "polygons",
     "read",
+    "show",
     "sign",
     "stac",
     "stats",

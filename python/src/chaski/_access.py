@@ -6,6 +6,7 @@ import ipaddress
 import os
 from typing import TYPE_CHECKING, Any
 
+from chaski._plain import Argument
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Token:
         )
 
 
-class HasToken:
+class HasToken(Argument):
     """What an `Engine` does with its token."""
 
     token: Token | str | None

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -22,6 +23,12 @@ _REAP = 5.0
 """Seconds until a process that was killed has ended, even on a busy machine."""
 _guard = threading.Lock()  # one call at a time goes through the pipe
 _other: tuple[subprocess.Popen[bytes], Connection] | None = None
+
+
+def at_fork(**hooks: Callable[[], None]) -> None:
+    """Calls `os.register_at_fork` where there are forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(**hooks)
 
 
 def _hang_up(of_parent: bool = False) -> None:
@@ -37,7 +44,7 @@ def _hang_up(of_parent: bool = False) -> None:
 
 
 atexit.register(_hang_up)
-os.register_at_fork(after_in_child=functools.partial(_hang_up, True))
+at_fork(after_in_child=functools.partial(_hang_up, True))
 
 
 def call(*args: Any) -> Any:

@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,12 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._flat import Table
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import DTYPE_NAMES, BadRow, SampleRef
+from chaski._proto.arguments import DTYPE_NAMES, BadRow, FieldInfo, SampleRef
 from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VERSION = 1
 ALIGN = 64
@@ -106,6 +109,61 @@ class Members(dict[str, Any]):
     In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
     """
 
+    dtypes: Mapping[str, str] = {}
+    axes: Mapping[str, tuple[str, ...]] = {}
+    _infos: Mapping[str, FieldInfo] = {}
+    _spec: Mapping[str, Mapping[str, Any]] = {}  # fields as in the spec
+
+    def plot(
+        self,
+        *names: str,
+        rows: int = 4,
+        bands: Sequence[int | str] | None = None,
+        overlay: bool = False,
+        ignore: Mapping[str, float] | None = None,
+        size: float = 2.0,
+    ) -> Figure:
+        """Draws rows as pictures: a line of pictures for each, and for each of its steps of time.
+
+            batch.plot(rows=2).savefig("batch.png")
+
+        Images are drawn in true colours if the names of their bands say which these are (B04 or
+        "red", ...), else in their first three bands or in grey. Each row is stretched from the 2nd
+        to the 98th percentile of these bands, over all of its steps. Integers of one band with few
+        values are classes, each with a colour. Fill, NaN and infinities are grey. Boxes, polygons
+        and points are drawn over the first picture of a line. Members that were added, such as
+        predictions, are drawn too, if their axes are (n y x), (n b y x) or (n t b y x).
+
+        Args:
+            names: members to draw. Default: all that can be.
+            rows: how many of the valid rows are drawn.
+            bands: three bands, or one, of images, by number or name.
+            overlay: draw classes over the first picture, where they are not 0, not beside it.
+            ignore: values that are grey, by the member that has them: {"mask": 255}. Default: the
+                `fill` of each field.
+            size: width of a picture in inches.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+            NotFoundError: there is no such member or band, or nothing to draw.
+        """
+        from chaski import _plot
+
+        how: dict[str, Any] = {"rows": rows, "bands": bands, "overlay": overlay}
+        figure = _plot.draw(self, names, **how, ignore=ignore, size=size)
+        _plot.pyplot().close(figure)  # a notebook would show it twice
+        return figure
+
+    def _like(self, other: Members) -> None:
+        """Takes over what other knows of its members."""
+        self.dtypes, self.axes = other.dtypes, other.axes
+        self._infos, self._spec = other._infos, other._spec
+
+    def _fill(self, name: str) -> float | None:
+        """Returns the fill of a field, None without one."""
+        fill = self._spec.get(name, {}).get("fill")
+        return None if fill is None else float(fill)
+
     def __missing__(self, name: str) -> dict[str, Any]:
         if name == "geo" and (
             found := {k.removeprefix("geo."): v for k, v in self.items() if k.startswith("geo.")}
@@ -123,7 +181,7 @@ class Batch(Members):
     (int64, position in the epoch, -1 for padding) and "sample" (int64, index in the dataset, -1 for
     padding), one element a row each. String fields are arrays of `str` (dtype object), of sequences
     with the axes n and t; ragged ones are `Ragged`. bfloat16 is held as its bits in uint16, types
-    that numpy lacks (complex_int16) as a structured dtype with "re" and "im".
+    that numpy lacks (complex_int16) as a structured dtype with "re" and "im". `plot` draws rows.
 
     Attributes:
         epoch: the epoch.
@@ -136,9 +194,6 @@ class Batch(Members):
     epoch: int = 0
     step: int = 0
     bad: tuple[BadRow, ...] = ()
-    dtypes: Mapping[str, str] = {}
-    axes: Mapping[str, tuple[str, ...]] = {}
-    _bands: Mapping[str, Sequence[str]] = {}  # names of bands, where they are known
 
     @property
     def rows(self) -> int:
@@ -183,8 +238,9 @@ class Batch(Members):
         for name, dtype, shape in self._shown():
             look = ""
             if dtype != "bfloat16":  # of which numpy has no numbers
-                names = self._bands.get(name, ())
-                look = _show.quicklook(self[name], self.axes.get(name, ()), self["valid"], names)
+                names = self._infos[name].bands if name in self._infos else ()
+                shown = self[name], self.axes.get(name, ()), self["valid"], names
+                look = _show.quicklook(*shown, self._fill(name))
             rows.append((name, dtype, shape, look))
         return _show.table(self._about(), rows)
 
@@ -199,7 +255,9 @@ def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
         batch: what the values are of.
         values: the batch itself, or its values as tensors.
     """
-    out = {}
+    out = Members()
+    out._like(batch)
+    out.axes = {k: tuple(a for a in axes if a != "n") for k, axes in batch.axes.items()}
     for name, v in values.items():
         axes = batch.axes.get(name, ("n",))
         if isinstance(v, tuple):  # ragged

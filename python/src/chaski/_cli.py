@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from typing import NoReturn
 
@@ -11,10 +12,12 @@ from chaski.errors import EngineError
 
 
 def main() -> NoReturn:
-    """Replaces this process by the engine, with the same arguments."""
+    """Replaces this process by the engine, with the same arguments, or waits for it on Windows."""
     try:
         binary = find_binary()
     except EngineError as e:
         print(f"chaski: {e}", file=sys.stderr)
         sys.exit(1)
+    if sys.platform == "win32":  # os.execv would return to the shell at once
+        sys.exit(subprocess.call([binary, *sys.argv[1:]]))
     os.execv(binary, ["chaski", *sys.argv[1:]])

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import io
 import json
 import logging
 import os
+import queue
 import re
 import secrets
-import select
-import shutil
 import socket
-import stat
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 import traceback
+import zipfile
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from chaski import _sign
+from chaski import _progress, _sign
+from chaski._apart import at_fork
 from chaski._rpc import Connection
+from chaski._shared import SUPPORTED
 from chaski.errors import EngineError, SpecError
 
 _log = logging.getLogger("chaski")
@@ -36,13 +34,12 @@ _START_SECONDS = 20.0
 _STOP_SECONDS = 5.0
 _TAIL_LINES = 20
 _USAGE = 2  # the exit code of a command after wrong arguments
-# The path of a Unix socket has to fit in 108 bytes, with a terminating zero.
-_MAX_SOCKET_PATH = 107
+_NAME = "chaski.exe" if sys.platform == "win32" else "chaski"
 
 
 def carried_binary() -> Path:
     """Returns where the wheel carries the engine."""
-    return Path(__file__).parent / "_bin" / "chaski"
+    return Path(__file__).parent / "_bin" / _NAME
 
 
 def find_binary() -> str:
@@ -56,7 +53,7 @@ def find_binary() -> str:
     if carried.is_file():
         return str(carried)
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder, "chaski")
+        path = os.path.join(folder, _NAME)
         if os.path.isfile(path) and os.access(path, os.X_OK) and not _is_script(path):
             return path
     raise EngineError(
@@ -71,9 +68,35 @@ def command(
     """Runs a command of the engine, such as "job status", to its end; given is standard input."""
     line = [find_binary(), *words.split(), *_written(flags), "--", *args]
     # Names of files in an error may be of any bytes.
-    options: dict[str, Any] = {"capture_output": True, "encoding": "utf-8", "errors": "replace"}
+    options: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
     with _sign.given() as signers:
-        return subprocess.run(line, input=given, **options, **signers)
+        if not _progress.visible():
+            return subprocess.run(line, input=given, capture_output=True, **options, **signers)
+        signers["env"] = {**signers.get("env", os.environ), "CHASKI_PROGRESS": "1"}
+        read, write = os.pipe()
+        said: list[str] = []
+        with open(read, **options) as lines:
+            reader = threading.Thread(target=_follow, args=(words, lines, said))
+            reader.start()
+            try:
+                options |= {"stdout": subprocess.PIPE, "stderr": write, **signers}
+                out = subprocess.run(line, input=given, **options)
+            finally:
+                os.close(write)
+                reader.join()
+    out.stderr = "".join(said)
+    return out
+
+
+def _follow(words: str, lines: Iterable[str], said: list[str]) -> None:
+    """Draws the lines of a command that say how far it is, and keeps the others."""
+    bar = _progress.Bar(words)
+    for line in lines:
+        if m := re.fullmatch(r"\x1e(\d+) (-?\d+)\n", line):
+            bar.set(int(m[1]), int(m[2]))
+        else:
+            said.append(line)
+    bar.close()
 
 
 def _written(flags: Mapping[str, Any]) -> Iterator[str]:
@@ -116,17 +139,20 @@ def _of_flags(text: str) -> str:
 
 
 def _is_script(path: str) -> bool:
-    """Reports whether path is a script: the `chaski` that pip makes would look for itself."""
+    """Reports whether path is a script: the `chaski` that pip makes would look for itself.
+
+    On Windows that is a program with the script in a ZIP at its end.
+    """
     with open(path, "rb") as f:
-        return f.read(2) == b"#!"
+        return f.read(2) == b"#!" or zipfile.is_zipfile(f)
 
 
 class LocalEngine:
-    """One running `chaski serve` on a Unix socket that only this user can reach.
+    """One running `chaski serve` that only this user can reach.
 
-    The engine ends when its standard input closes, so also when this process is killed. On Linux
-    the socket is in the abstract namespace, so that nothing is left behind even then; elsewhere it
-    is in a folder that the next engine removes.
+    On Linux it listens on a socket in the abstract namespace; elsewhere on a port of this host
+    alone, with a token that it tells nobody but this process. So nothing is left behind when this
+    process is killed: the engine ends when its standard input closes.
     """
 
     def __init__(self, binary: str, **limits: int | None) -> None:
@@ -141,18 +167,21 @@ class LocalEngine:
         self._pid = os.getpid()
         self._closed = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._folder = contextlib.ExitStack()  # of the socket, if it is a file
-        if _abstract_works():
-            listen = f"unix-abstract:{_abstract_name()}"
-        else:
-            folder = self._folder.enter_context(contextlib.closing(Folder()))
-            listen = f"unix:{os.path.join(folder.path, 's')}"
         flags = {
-            "listen": listen,
+            "listen": f"unix-abstract:{_abstract_name()}" if _abstract_works() else "127.0.0.1:0",
             "stop_on_eof": True,
             "log_level": "warn",
             # It serves this process alone, which may read what its user may.
-            "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://", "abfs://"],
+            "root": [
+                "/",
+                "http://",
+                "https://",
+                "hf://",
+                "s3://",
+                "gs://",
+                "az://",
+                "abfs://",
+            ],
             "allow_redirects": True,
             "allow_upstream": True,
             "paste_bytes": 8 << 30,
@@ -170,7 +199,6 @@ class LocalEngine:
                     **signers,
                 )
         except OSError as e:
-            self._folder.close()
             raise EngineError(f"the engine {binary} does not start: {e}") from None
         assert self._process.stderr is not None
         self._reader = threading.Thread(
@@ -181,36 +209,36 @@ class LocalEngine:
         )
         self._reader.start()
         try:
-            self._await_ready()
+            listen, token = self._await_ready()
         except BaseException:
             self.close()
             raise
-        self.connection = Connection(listen, hint=self.last_words, own=True)
+        self.connection = Connection(listen, token=token, hint=self.last_words, own=True)
 
-    def _await_ready(self) -> None:
-        """Reads the line of JSON that says where the engine listens."""
+    def _await_ready(self) -> tuple[str, str | None]:
+        """Returns where the engine listens, and the token that it asks for, if any."""
         assert self._process.stdout is not None
-        fd = self._process.stdout.fileno()
-        line = b""
-        deadline = time.monotonic() + _START_SECONDS
-        poll = select.poll()  # select.select takes no descriptors from 1024 on
-        poll.register(fd, select.POLLIN)
-        while not line.endswith(b"\n"):
-            left = deadline - time.monotonic()
-            if left <= 0 or len(line) > 1 << 16:
-                raise EngineError(f"the engine {self.binary} is not ready{self._said()}")
-            if poll.poll(left * 1000):
-                got = os.read(fd, 4096)
-                if not got:
-                    self._reap(_STOP_SECONDS)
-                    raise EngineError(
-                        f"the engine {self.binary} ended at once (exit status "
-                        f"{self._process.poll()}){self._said()}"
-                    )
-                line += got
+        said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        stdout = self._process.stdout
+        # Of a thread, because no system waits for a pipe and a clock in the way of another.
+        reads = threading.Thread(
+            target=lambda: said.put(stdout.readline(1 << 16)), name="chaski-ready", daemon=True
+        )
+        reads.start()
         try:
-            json.loads(line)["listen"]
-        except (ValueError, KeyError, TypeError):
+            line = said.get(timeout=_START_SECONDS)
+        except queue.Empty:
+            raise EngineError(f"the engine {self.binary} is not ready{self._said()}") from None
+        if not line:
+            self._reap(_STOP_SECONDS)
+            raise EngineError(
+                f"the engine {self.binary} ended at once (exit status "
+                f"{self._process.poll()}){self._said()}"
+            )
+        try:
+            ready = json.loads(line)
+            return ready["listen"], ready.get("token")
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise EngineError(
                 f"the engine {self.binary} said {line!r}, not where it listens"
             ) from None
@@ -243,7 +271,7 @@ class LocalEngine:
         return not self.alive
 
     def close(self) -> None:
-        """Stops the engine and removes its socket. Does nothing in a forked child."""
+        """Stops the engine. Does nothing in a forked child."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
@@ -259,7 +287,6 @@ class LocalEngine:
             self._process.wait()
         self._process.stdout.close()
         self._reader.join(_STOP_SECONDS)
-        self._folder.close()
 
     def forget(self) -> None:
         """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""
@@ -302,7 +329,7 @@ def _abstract_name() -> str:
 
 def _abstract_works() -> bool:
     """Reports whether sockets can have names that are no files."""
-    if sys.platform != "linux":
+    if not SUPPORTED:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
         try:
@@ -310,51 +337,6 @@ def _abstract_works() -> bool:
         except OSError:
             return False
     return True
-
-
-class Folder:
-    """A temporary folder of mode 0700. Its lock says that it is used."""
-
-    def __init__(self) -> None:
-        base = tempfile.gettempdir()
-        if len(base) + len("/chaski-XXXXXXXX/s") > _MAX_SOCKET_PATH:
-            base = "/tmp"
-        _sweep(base)
-        while True:
-            self.path = tempfile.mkdtemp(prefix="chaski-", dir=base)
-            lock = os.path.join(self.path, "lock")
-            self._lock = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_SH)
-            if os.path.exists(lock):  # no sweep was faster
-                return
-            os.close(self._lock)
-
-    def close(self) -> None:
-        """Removes the folder."""
-        if self._lock >= 0:
-            shutil.rmtree(self.path, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
-
-
-def _sweep(base: str) -> None:
-    """Removes the folders of this user's processes that were killed before they could do it."""
-    with contextlib.suppress(OSError), os.scandir(base) as entries:
-        for e in entries:
-            if not e.name.startswith("chaski-"):
-                continue
-            with contextlib.suppress(OSError):
-                info = e.stat(follow_symlinks=False)
-                if info.st_uid != os.getuid() or not stat.S_ISDIR(info.st_mode):
-                    continue
-                lock = os.open(
-                    os.path.join(e.path, "lock"), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-                )
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(e.path, ignore_errors=True)
-                finally:
-                    os.close(lock)
 
 
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
@@ -427,4 +409,4 @@ def _after_fork() -> None:
 
 
 atexit.register(_stop_all)
-os.register_at_fork(after_in_child=_after_fork)
+at_fork(after_in_child=_after_fork)

@@ -295,6 +295,7 @@ class Loader:
         if not 0 <= k < n:
             raise IndexError(f"sample {i} of {n}")
         (batch,) = self._outlive(lambda: list(self._rows([k])))
+        self._tell(batch)
         return batch
 
     @property
@@ -490,9 +491,14 @@ class Loader:
             )
 
     def _yielded(self, batch: Batch) -> None:
-        batch._bands = {f.name: f.bands for f in self.fields}
+        self._tell(batch)
         self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
+
+    def _tell(self, batch: Batch) -> None:
+        """Tells a batch what its fields are, for pictures of it."""
+        batch._infos = {f.name: f for f in self.fields}
+        batch._spec = {f["name"]: f for f in self.spec.get("fields", ())}
 
     def _finished(self) -> None:
         self._epoch, self._step, self._begun = self._epoch + 1, 0, False

@@ -32,10 +32,11 @@ def pack(
     """Writes a container: TACO 2, a TACO 0.2 or a Tortilla, and returns its dataset.
 
         chaski.pack(
-            [{"id": "a", "path": "a.tif", "cloud": 3}, {"id": "b", "path": "b.tif", "cloud": 8}],
+            [{"id": "a", "path": "a.tif", "cloud": 3},
+             {"id": "b", "path": "b.tif", "cloud": 8}],
             "chips.tacozip",
-            {"id": "chips", "dataset_version": "1.0", "description": "Chips", "licenses": ["MIT"],
-             "providers": [{"name": "Ana"}], "tasks": ["other"]},
+            {"id": "chips", "dataset_version": "1.0", "description": "Chips",
+             "licenses": ["MIT"], "providers": [{"name": "Ana"}], "tasks": ["other"]},
             columns=["stac", "stats"],
         )
 
@@ -67,7 +68,7 @@ def pack(
         if isinstance(collection, Mapping):
             Path(about).write_text(json_text("collection", collection))
             collection = about
-        flags |= {"output": output, "form": form, "collection": collection, "quiet": True}
+        flags |= {"output": output, "form": form, "collection": collection}
         ran = command("pack", *_sources(samples, folder, table), **flags)
     printed(ran, samples=table, collection=about)
     return taco.load(output)
@@ -121,7 +122,7 @@ def make(
         raise SpecError(f"recipe is {recipe!r:.100}: it must be a file or a dict")
     if workers is not None:
         count("workers", workers)
-    flags: dict[str, Any] = {"output": output, "form": form, "quiet": True, "resume": resume}
+    flags: dict[str, Any] = {"output": output, "form": form, "resume": resume}
     flags |= {"part_size": part_size, "stats": stats, "report": report, "workers": workers}
     ran = command("make", text, given=given, **flags)
     printed(ran, recipe="standard input: recipe")

@@ -86,7 +86,8 @@ def paste(
 
         box = (747000, 4597000, 750000, 4600000)
         grid = chaski.GroundGrid(epsg=32630, bounds=box, resolution=10)
-        parts = ((b["geo"], model(b["image"])) for b in loader)  # pixels=chaski.Pixels(geo=True)
+        # of a loader with pixels=chaski.Pixels(geo=True)
+        parts = ((b["geo"], model(b["image"])) for b in loader)
         chaski.paste(parts, None, "probability.tif", grid=grid)
 
     The engine assembles the raster, as the command `chaski paste` does. Predictions are kept in a

@@ -10,12 +10,13 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
 from chaski._files import absolute_path
+from chaski._secrets import without_secrets
 from chaski.errors import SpecError
 
 
@@ -219,7 +220,32 @@ def crs_code(name: str, crs: Crs) -> int:
     raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")
 
 
-class GridJson:
+class Argument:
+    """What all classes of arguments and records do."""
+
+    __slots__ = ()
+
+    def _changed(self) -> list[str]:
+        """Returns the names of the members that differ from their defaults."""
+        out = []
+        me: Any = self
+        for f in fields(me):
+            v, d = getattr(self, f.name), f.default
+            if f.default_factory is not MISSING:
+                d = f.default_factory()
+            # Arrays and tables have no truth value; no default is one.
+            if v is not d and not (type(v) is type(d) and v == d):
+                out.append(f.name)
+        return out
+
+    def __repr__(self) -> str:
+        """Returns the call that makes it, without what is not set."""
+        shown = {f.name for f in fields(cast(Any, self)) if f.repr}
+        members = (f"{n}={getattr(self, n)!r}" for n in self._changed() if n in shown)
+        return without_secrets(f"{type(self).__name__}({', '.join(members)})")
+
+
+class GridJson(Argument):
     """What a `Grid` does."""
 
     size: Size
@@ -272,17 +298,15 @@ def _is_empty_list(v: Any) -> bool:
     return isinstance(v, list) and not v  # an array has no truth value
 
 
-class RowsJson:
+class RowsJson(Argument):
     """What `Rows` do."""
 
-    def changed(self) -> list[str]:
+    def _changed(self) -> list[str]:
         """Returns the names of the members that differ from their defaults."""
-        rows: Any = self
-        default = type(rows)()
-        pairs = ((f.name, getattr(rows, f.name), getattr(default, f.name)) for f in fields(rows))
-        return [n for n, v, d in pairs if v is not d and not (n == "where" and _is_empty_list(v))]
+        names = super()._changed()
+        return [n for n in names if not (n == "where" and _is_empty_list(getattr(self, n)))]
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds, without the length of an epoch and `base_path`."""
-        names = set(self.changed()) - {"take", "steps_per_epoch", "base_path"}
+        names = set(self._changed()) - {"take", "steps_per_epoch", "base_path"}
         return {name: stated(name, getattr(self, name)) for name in sorted(names)}

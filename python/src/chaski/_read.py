@@ -39,7 +39,7 @@ def _after_fork() -> None:
     _kept.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+_apart.at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 from chaski._access import Token, check_plain, from_environment, is_loopback
 from chaski._assemble import Assembler, Part, Pool
 from chaski._grpc import grpc
+from chaski._progress import Bar
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef
 from chaski._shared import SUPPORTED, Side
@@ -143,7 +144,7 @@ class Connection:
                 that CHASKI_TOKEN_FILE names.
             plain_token: the token may go to other hosts in plain text.
             hint: returns what to add to errors about the connection (why the engine died).
-            own: it is to the engine of this process, which asks for no token.
+            own: it is to the engine of this process, which does not ask for the token of others.
 
         Raises:
             SpecError: the token would go to another host in plain text.
@@ -181,7 +182,7 @@ class Connection:
 
     def _show(self) -> list[tuple[str, str]]:
         """Returns the metadata of a call."""
-        token = None if self._own else self.token or from_environment()
+        token = self.token if self._own else self.token or from_environment()
         if token is None:
             return []
         if self.credentials is None and not self.plain_token:
@@ -322,15 +323,18 @@ class Connection:
         else:
             requests = itertools.chain((question, first), pieces)
             call = self._ask(requests, timeout=timeout, metadata=self._show())
-        out, warned = [], []
+        out, warned, bar = [], [], Bar(str(question.WhichOneof("kind")))
         try:
             for reply in call:
                 out.append(reply.data)
                 warned += reply.warnings
+                if reply.total:
+                    bar.set(reply.done, reply.total)
         except grpc.RpcError as e:
             raise self.error(e, str(question.WhichOneof("kind"))) from None
         finally:
             call.cancel()
+            bar.close()
         return b"".join(out), warned
 
     def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:

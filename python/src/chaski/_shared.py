@@ -29,9 +29,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from chaski._apart import at_fork
 from chaski.errors import PayloadError, UnavailableError
 
-SUPPORTED = sys.platform == "linux"
+SUPPORTED = sys.platform == "linux" and not os.environ.get("CHASKI_PORTABLE")
+"""Whether sockets can have abstract names, and pass on memory that two processes share.
+
+CHASKI_PORTABLE=1 does without, as other systems do.
+"""
 
 _PACKET = struct.Struct("<4Q")
 _HELLO, _WELCOME, _GIVE, _FORGET, _RECALL, _RETURN, _DISCARD = range(1, 8)
@@ -265,4 +270,4 @@ def _in_child() -> None:
         side._socket.close()
 
 
-os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+at_fork(before=_before_fork, after_in_child=_in_child)

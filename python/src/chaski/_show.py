@@ -37,13 +37,13 @@ def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ())
 
 _COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
 """What bands of red, green and blue are called, as `chaski view` has it."""
-_CLASSES = np.array(
-    "332288 88ccee 44aa99 117733 999933 ddcc77 cc6677 882255 aa4499 bbbbbb 0077bb ee7733".split()
-)
+CLASSES = 12
+_PALETTE = "332288 88ccee 44aa99 117733 999933 ddcc77 cc6677 882255 aa4499 bbbbbb 0077bb ee7733"
 """Colours of the values of masks, which repeat after twelve."""
+_GREY = 128  # what has no value
 
 
-def _visible(bands: int, names: Sequence[str]) -> list[int]:
+def visible(bands: int, names: Sequence[str]) -> list[int]:
     """Returns the bands of red, green and blue: by their names, or the first three."""
     if bands < 3:
         return [0, 0, 0]
@@ -52,38 +52,71 @@ def _visible(bands: int, names: Sequence[str]) -> list[int]:
     return [i for k in known for i in k] if all(known) else [0, 1, 2]
 
 
-def quicklook(
-    v: Any, axes: Sequence[str], valid: npt.NDArray[np.bool_], names: Sequence[str] = ()
-) -> str:
-    """Returns an image of the first valid rows: three bands as colours, or the first one in grey.
+def arranged(v: Any, axes: Sequence[str]) -> npt.NDArray[Any] | None:
+    """Returns an array as (n, steps, y, x, b), None of one that lacks an axis y or x of its own."""
+    if not {"y", "x"} <= set(axes) or len(axes) != v.ndim:
+        return None
+    for name in ("b", "n"):
+        if name not in axes:
+            v, axes = v[None], (name, *axes)
+    order = [axes.index(a) for a in ("y", "x", "b")]
+    steps = [i for i in range(v.ndim) if i not in order and axes[i] != "n"]
+    a = v.transpose(axes.index("n"), *steps, *order)
+    out: npt.NDArray[Any] = a.reshape(len(a), -1, *a.shape[-3:])
+    return out
 
-    The names of the bands may say which are red, green and blue. A mask, of integers with one band
-    and at most twelve values, has a colour for each value. It returns "" for what has no axes n, y
-    and x of its own. Values from the 2nd to the 98th percentile of the chips that are shown are
-    stretched to the range of the screen.
+
+def are_classes(a: npt.NDArray[Any], fill: float | None, single: bool) -> bool:
+    """Reports whether (n, steps, y, x, b) are classes: integers of one band with few values.
+
+    What is laid out without an axis b (single) may have many.
     """
-    if not {"n", "y", "x"} <= set(axes) or v.dtype.kind not in "biuf" or len(axes) != v.ndim:
+    if a.dtype.kind not in "biu" or a.shape[-1] != 1:
+        return False
+    return single or len(set(np.unique(a)) - {fill}) <= CLASSES
+
+
+def class_colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
+    """Returns the colours of classes; fill is grey."""
+    palette = np.array([list(bytes.fromhex(c)) for c in _PALETTE.split()], np.uint8)
+    return np.where((a == fill)[..., None], np.uint8(_GREY), palette[a.astype(np.int64) % CLASSES])
+
+
+def colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
+    """Returns the colours of (..., b) of three bands or one.
+
+    Values from the 2nd to the 98th percentile of all bands are stretched to the range of the
+    screen, which keeps their hues. Fill and what is not finite is grey, and counts for nothing.
+    """
+    a = a.astype(np.float64)
+    gone = ~np.isfinite(a) | (a == fill)
+    low, high = (0.0, 0.0) if gone.all() else np.percentile(a[~gone], (2, 98))
+    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255)
+    a[gone.any(axis=-1)] = _GREY
+    return np.broadcast_to(a.astype(np.uint8), (*a.shape[:-1], 3))
+
+
+def quicklook(
+    v: Any,
+    axes: Sequence[str],
+    valid: npt.NDArray[np.bool_],
+    names: Sequence[str] = (),
+    fill: float | None = None,
+) -> str:
+    """Returns an image of the first valid rows, of sequences their first step.
+
+    See `colours` and `class_colours`. It returns "" for what has no axes n, y and x of its own.
+    """
+    a = arranged(v, axes) if "n" in axes and v.dtype.kind in "biuf" else None
+    if a is None or not a.size or not valid.any():
         return ""
-    order = [axes.index(a) for a in ("n", "y", "x", "b") if a in axes]
-    others = [i for i in range(v.ndim) if i not in order]
-    a = v.transpose(*others, *order)
-    for _ in others:  # of sequences, the first step
-        a = a[0]
-    a = a[np.flatnonzero(valid)[:_CHIPS]]
-    if not a.size:
-        return ""
-    if a.ndim == 3:
-        a = a[..., None]
-    step = -(-max(a.shape[1:3]) // _SIDE)
-    a = a[:, ::step, ::step]
-    if a.dtype.kind in "biu" and a.shape[-1] == 1 and len(np.unique(a)) <= len(_CLASSES):
-        colours = np.array([list(bytes.fromhex(c)) for c in _CLASSES], np.uint8)
-        return _image(colours[np.concatenate(list(a[..., 0].astype(np.int64) % 12), axis=1)])
-    a = a[..., _visible(a.shape[-1], names)].astype(np.float64)
-    seen = a[np.isfinite(a)]
-    low, high = np.percentile(seen, (2, 98)) if seen.size else (0.0, 0.0)
-    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255).astype(np.uint8)
-    return _image(np.concatenate(list(a), axis=1))
+    step = -(-max(a.shape[2:4]) // _SIDE)
+    a = a[np.flatnonzero(valid)[:_CHIPS], :1, ::step, ::step]
+    if are_classes(a, fill, "b" not in axes):
+        pixels = class_colours(a[:, 0, ..., 0], fill)
+    else:
+        pixels = colours(a[:, 0][..., visible(a.shape[-1], names)], fill)
+    return _image(np.concatenate(list(pixels), axis=1))
 
 
 def _image(pixels: npt.NDArray[np.uint8]) -> str:

@@ -7,12 +7,13 @@ import datetime
 import json
 import os
 import socket
+import sys
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from chaski.errors import SpecError
+from chaski.errors import SpecError, UnsupportedError
 
 Signed: TypeAlias = "str | Mapping[str, Any]"
 Signer: TypeAlias = "Callable[[str], Signed]"
@@ -29,8 +30,9 @@ def sign(prefix: str, function: Signer | None) -> None:
     Signatures stay in memory: catalogs, logs, specs and errors have the URLs without them.
 
         chaski.sign("https://", planetary_computer.sign)
+        token = earthaccess.get_edl_token
         chaski.sign("https://data.lpdaac.earthdatacloud.nasa.gov/", lambda url: {
-            "headers": {"Authorization": f"Bearer {earthaccess.get_edl_token()['access_token']}"},
+            "headers": {"Authorization": f"Bearer {token()['access_token']}"},
         })
 
     Where the variable CHASKI_SIGN names a file of commands, these functions take its place.
@@ -95,6 +97,11 @@ def given() -> Iterator[dict[str, Any]]:
     if not signers:
         yield {}
         return
+    if sys.platform == "win32":
+        raise UnsupportedError(
+            "functions that sign need Linux or macOS: on Windows, give the engine rules in a file "
+            f"({VARIABLE})"
+        )
     here, there = socket.socketpair()
     with there:
         threading.Thread(

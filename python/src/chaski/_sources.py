@@ -100,9 +100,9 @@ class Scenes:
     field is missing where its own dataset has none. A field of one name and definition in both is
     then filled from both, `a` first. All lie in any CRS and resolution.
 
-        both = chaski.Scenes("images", {"image": chaski.Field(dtype="float32")}) & chaski.Scenes(
-            "crops.parquet", {"label": chaski.Field(column="crops", dtype="int64")}
-        )
+        images = chaski.Scenes("images", {"image": chaski.Field(dtype="float32")})
+        labels = {"label": chaski.Field(column="crops", dtype="int64")}
+        both = images & chaski.Scenes("crops.parquet", labels)
         chaski.load(both, batch_size=8, window=chaski.GeoWindow(2560, 10))
 
     Args:

@@ -271,7 +271,7 @@ def _field(name: str, given: FieldLike) -> dict[str, Any]:
 
 def _check_of_sources(rows: Rows) -> None:
     """Refuses, for a mixture, what each of its sources has of its own."""
-    for name in rows.changed():
+    for name in rows._changed():
         if name not in ("take", "steps_per_epoch"):
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from chaski import _engine
+from chaski._files import Folder
 from chaski._plain import absolute
 from chaski._proto.arguments import Mixture, Source
 from chaski._sources import Scenes
@@ -67,7 +67,7 @@ class Files:
     """
 
     def __init__(self) -> None:
-        self._folder: _engine.Folder | None = None
+        self._folder: Folder | None = None
         self.made = 0  # files
         self._pid = os.getpid()
 
@@ -124,7 +124,7 @@ class Files:
 
     def _path(self, ending: str) -> str:
         if self._folder is None:
-            self._folder = _engine.Folder()
+            self._folder = Folder()
         self.made += 1
         return os.path.join(self._folder.path, f"source-{self.made}{ending}")
 

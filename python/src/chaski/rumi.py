@@ -14,7 +14,8 @@ and of the generations before, which `tile` and `tile2` cut:
 
     chunks, layout = rumi.tile(arr, tile=512)
     blob = rumi.write("scene.tif", [compress(c) for c in chunks], layout)
-    arr = rumi.read("scene.tif", rumi.parse(blob), "b y x", b=(0, 3), y=(0, 512), x=(0, 512))
+    header = rumi.parse(blob)
+    arr = rumi.read("scene.tif", header, "b y x", b=(0, 3), y=(0, 512), x=(0, 512))
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
     ds = ds.filter_bbox(-80, -20, -60, 0).sql("SELECT * FROM data WHERE cloud_cover < 10")
     ds.data                                   # a pyarrow.Table
     ds.read(0).read("s2/img.tif").array()     # pixels of the first sample's image
-    with ds.loader(fields={"image": "s2/img.tif", "mask": "label.tif"}, batch_size=32) as loader:
+    fields = {"image": "s2/img.tif", "mask": "label.tif"}
+    with ds.loader(fields=fields, batch_size=32) as loader:
         for batch in loader:
             ...
 

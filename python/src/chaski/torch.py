@@ -48,6 +48,7 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     complex integers get a last axis of two.
     """
     out = Members()
+    out._like(batch)
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):
@@ -67,7 +68,8 @@ def masked_mean(
 ) -> torch.Tensor:
     """Returns the mean of a loss over what counts: not over padding and skipped samples.
 
-        loss = F.cross_entropy(net(batch["image"]), batch["mask"][:, 0].long(), reduction="none")
+        mask = batch["mask"][:, 0].long()
+        loss = F.cross_entropy(net(batch["image"]), mask, reduction="none")
         loss = chaski.torch.masked_mean(loss, batch, ignore={"mask": 255})
         loss.backward()
 

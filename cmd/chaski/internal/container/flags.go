@@ -21,8 +21,6 @@ type containerFlags struct {
 
 	chosen   bool     // see taco.Options.Chosen
 	warnings []string // of opening, for warn
-
-	unpack func() (string, error) // see taco.Options.Unpack
 }
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
@@ -40,7 +38,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 		return nil, console.Usagef("--columns-mode is %q: it must be intersection, fill_missing or strict", f.mode)
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen,
-		Filters: filters, Unpack: f.unpack, Warn: func(m string) {
+		Filters: filters, Warn: func(m string) {
 			// Conditions that join groups repeat their warning.
 			if !slices.Contains(f.warnings, m) {
 				f.warnings = append(f.warnings, m)

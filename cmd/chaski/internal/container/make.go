@@ -32,22 +32,23 @@ type makeFlags struct {
 }
 
 const makeHelp = `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
-.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON, "-" reads it from standard input:
+.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON, to which paths are
+relative; "-" reads it from standard input:
 
-  collection:                     # COLLECTION.json: these members are needed
+  collection:              # COLLECTION.json: these members are needed
     id: coast
     dataset_version: "1.0"
     description: Chips of the coast
     licenses: [CC-BY-4.0]
     providers: [{name: Ana}]
     tasks: [semantic-segmentation]
-  source: scenes/                 # a directory, glob, table, catalog or container; relative to the recipe
-  where: cloud_cover < 20         # rows of a table, catalog or container; also bbox and datetime
+  source: scenes/          # a directory, glob, table, catalog or container
+  where: cloud_cover < 20  # rows of a table, catalog or container; also bbox, datetime
   windows: {kind: grid, size: 256, stride: 128}
-  fields:                         # the files of each chip
+  fields:                  # the files of each chip
     - {name: image, pattern: "images/{id}.tif", bands: [3, 2, 1]}
     - {name: mask, pattern: "masks/{id}.tif", codec: {format: rumi, graph: best}}
-  columns: ["*"]                  # metadata columns of the source to keep
+  columns: ["*"]           # metadata columns of the source to keep
   split: {by: place, cell: 0.1, shares: {train: 0.8, val: 0.2}}
   quality: {max_nodata: 0.2, pairs: drop}
   bad_samples: skip

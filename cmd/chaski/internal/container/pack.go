@@ -191,12 +191,6 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if o.Form.Indexes() {
 		return f.index(ctx, paths, o)
 	}
-	unpacked := &unpacked{out: f.out}
-	if o.Store != nil {
-		unpacked.out = pathname.Join(os.TempDir(), "chaski-pack")
-	}
-	defer func() { err = console.FirstError(err, unpacked.remove()) }()
-	f.unpack = unpacked.folder
 	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() {
 		if kind, err := store.Of(ctx, o.Opener, paths[0]); err != nil {
 			return nil, err

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -99,10 +97,11 @@ type doors struct {
 	gate    *auth.Gate  // of TCP, and of all if the flags name tokens or authorities
 	tls     *tls.Config // nil: plain text
 	metrics *tls.Config
+	token   string // that was made for the addresses, or ""
 }
 
-// open reads the files that the flags name. A token that is made for the addresses is printed to out.
-func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*doors, error) {
+// open reads the files that the flags name, and makes a token if the addresses need one.
+func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
 	makes, err := a.makes(addresses)
 	if err != nil {
 		return nil, err
@@ -117,7 +116,7 @@ func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*d
 	if makes {
 		gateOptions.Made = auth.NewToken()
 	}
-	d := &doors{}
+	d := &doors{token: gateOptions.Made}
 	if d.gate, err = auth.NewGate(gateOptions); err != nil {
 		return nil, accessError(err)
 	}
@@ -132,11 +131,7 @@ func (a *access) open(addresses []net.Addr, out io.Writer, log *slog.Logger) (*d
 			return nil, accessError(err)
 		}
 	}
-	if makes {
-		_, err = fmt.Fprintf(out, "Clients need this token, which is shown only once:\nexport %s=%s\n",
-			auth.TokenVariable, gateOptions.Made)
-	}
-	return d, err
+	return d, nil
 }
 
 // accessError makes a fault of an error about the files of access.

@@ -4,6 +4,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -73,9 +75,10 @@ reaches, clients need a token: the server makes one and prints it to standard er
 or --client-ca says who may connect. Any other address also needs a certificate, --tls-cert and --tls-key.
 --insecure listens without. The files of these flags are read again when they change.
 
-When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}. The log
-goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being sent, or
-after --grace. A second signal kills it at once.`,
+When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}; with
+--stop-on-eof, by which a program ends the server that it starts, also with a token that was made, "token".
+The log goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being
+sent, or after --grace. A second signal kills it at once.`,
 		Example: `  chaski serve --root chips
   chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
   chaski serve --root s3://bucket/chips
@@ -113,7 +116,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 			"the same host, below --root)")
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
 		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
-			"a\nUnix socket, which only one user can reach")
+			"a\nUnix socket, which only one user can reach, or --stop-on-eof, with which one program has the token")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
 	f.total.Add(fl)
@@ -163,10 +166,10 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
 	case f.idle <= 0:
 		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.idle)
-	case f.upstream && !onlyUser(f.listen):
-		// Any client of a TCP port could make this process connect to any address in its own network.
-		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q",
-			f.listen)
+	case f.upstream && !onlyUser(f.listen) && (!f.stopOnEOF || f.access.insecure || f.access.asks()):
+		// Other clients could make this process connect to any address in its own network.
+		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
+			"--stop-on-eof and the token that is made", f.listen)
 	}
 	if err := console.FirstError(f.access.check(), console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0),
@@ -255,7 +258,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if len(f.roots) == 0 {
 		log.Warn("there is no --root: the server will serve no files")
 	}
-	if err := console.PrintJSON(env.Out, map[string]string{"listen": addr}); err != nil {
+	if err := f.announce(addr, doors.token, env); err != nil {
 		return err
 	}
 	log.Info("listening", "address", addr, "roots", f.roots)
@@ -264,6 +267,20 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	}
 	log.Info("stopped")
 	return f.writeStages(stages)
+}
+
+// announce prints where the server listens, and the token that was made for it, if any.
+func (f *serveFlags) announce(address, token string, env console.Env) error {
+	ready := map[string]string{"listen": address}
+	switch {
+	case token == "":
+	case f.stopOnEOF: // the program that started this one reads that line
+		ready["token"] = token
+	default:
+		fmt.Fprintf(env.Err, "Clients need this token, which is shown only once:\nexport %s=%s\n",
+			auth.TokenVariable, token)
+	}
+	return console.PrintJSON(env.Out, ready)
 }
 
 // cancelAtEOF calls cancel at the end of in, when the parent process ends.
@@ -290,7 +307,7 @@ func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env
 	if m != nil {
 		addresses = append(addresses, m.Addr())
 	}
-	doors, err := f.access.open(addresses, env.Err, o.Logger)
+	doors, err := f.access.open(addresses, o.Logger)
 	if err != nil {
 		return nil, nil, err
 	}

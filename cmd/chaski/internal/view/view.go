@@ -58,11 +58,11 @@ percentile. A band of integers with few different values counts as a mask and ge
 value. nodata, NaN and pixels that a file's mask excludes are transparent. Steps of time of a dataset lie
 side by side.
 
---report writes one page of HTML about PATH, a dataset (directory, table, or a glob in quotes) or a file. The page needs no other file and no network, and
-follows the reader's choice of light or dark. It has counts, fields, sizes and compression, the statistics
-and histogram of each band, the classes of masks, a map of footprints, warnings (samples that cannot be
-read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default: 18, or 16 if there are
-several rasters) in the order of --seed.
+--report writes one page of HTML about the dataset PATH, a directory, a table, or a glob in quotes. The page
+needs no other file and no network, and follows the reader's choice of light or dark. It has counts, fields,
+sizes and compression, the statistics and histogram of each band, the classes of masks, a map of footprints,
+warnings (samples that cannot be read, mixed shapes or CRSs, missing nodata), and the first --batch samples
+(default: 18, or 16 if there are several rasters) in the order of --seed.
 
 The statistics of a report cover all pixels. It decodes each pixel once, and a second time if a sample
 cannot be read or for the classes of a mask whose values are 100 or more apart. The map shows a random 5,000

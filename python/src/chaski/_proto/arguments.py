@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from chaski._access import HasToken, Token
 from chaski._plain import (
+    Argument,
     BBox,
     Columns,
     Crs,
@@ -64,8 +65,8 @@ Transport: TypeAlias = Literal["auto", "shm", "grpc"]
 Wire: TypeAlias = Literal["auto", "native", "final"]
 
 
-@dataclass(frozen=True)
-class Normalize:
+@dataclass(frozen=True, repr=False)
+class Normalize(Argument):
     """Computes y = f32(f32(x*s) + o), and then clips y.
 
     s and o are the scale and the offset of the band, rounded to float32 once; the other members
@@ -88,8 +89,8 @@ class Normalize:
     std: float | Sequence[float] | None = None
 
 
-@dataclass(frozen=True)
-class Points:
+@dataclass(frozen=True, repr=False)
+class Points(Argument):
     """Describes a field of labelled points.
 
     They are the points of a sparse TileDB array that lie in the window of the sample. A batch
@@ -128,8 +129,8 @@ class Points:
     transform: Sequence[float] | None = None
 
 
-@dataclass(frozen=True)
-class Vector:
+@dataclass(frozen=True, repr=False)
+class Vector(Argument):
     """Describes a field of shapes.
 
     They are polygons, lines and points of a file, drawn into the window of the sample on the
@@ -175,8 +176,8 @@ class Vector:
     image: str | None = None
 
 
-@dataclass(frozen=True)
-class Field:
+@dataclass(frozen=True, repr=False)
+class Field(Argument):
     """One named part of a sample: a raster, a column of numbers or strings, points, or shapes.
 
     What is None comes from the arguments of `load`.
@@ -299,8 +300,8 @@ class Field:
     match_days: float | None = None
 
 
-@dataclass(frozen=True)
-class Pixels:
+@dataclass(frozen=True, repr=False)
+class Pixels(Argument):
     """What the pixels of a batch look like: defaults of all raster fields.
 
     A `Field` overrides them. They do not apply to metadata columns.
@@ -357,8 +358,8 @@ class Pixels:
     geo: bool = False
 
 
-@dataclass(frozen=True)
-class OnBad:
+@dataclass(frozen=True, repr=False)
+class OnBad(Argument):
     """What a run does with samples that cannot be read.
 
     `Loader.bad` counts and lists them.
@@ -384,8 +385,8 @@ class OnBad:
     quarantine: str | os.PathLike[str] | None = None
 
 
-@dataclass(frozen=True)
-class WholeChip:
+@dataclass(frozen=True, repr=False)
+class WholeChip(Argument):
     """The whole asset: one sample each.
 
     Attributes:
@@ -397,8 +398,8 @@ class WholeChip:
     size: Size | None = None
 
 
-@dataclass(frozen=True)
-class RandomWindow:
+@dataclass(frozen=True, repr=False)
+class RandomWindow(Argument):
     """Windows at corners that are all as likely.
 
     Attributes:
@@ -411,7 +412,7 @@ class RandomWindow:
     per_asset: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grid(GridJson):
     """Windows side by side, or overlapping, which together cover every asset.
 
@@ -430,8 +431,8 @@ class Grid(GridJson):
     pad: bool = False
 
 
-@dataclass(frozen=True)
-class ResizedWindow:
+@dataclass(frozen=True, repr=False)
+class ResizedWindow(Argument):
     """Windows of random area and aspect, resampled to one size, as the field's `resample` says.
 
     Attributes:
@@ -452,8 +453,8 @@ class ResizedWindow:
     per_asset: int = 1
 
 
-@dataclass(frozen=True)
-class WeightedWindow:
+@dataclass(frozen=True, repr=False)
+class WeightedWindow(Argument):
     """Windows about pixels that count: valid ones, or those of a class of a mask.
 
     Attributes:
@@ -468,8 +469,8 @@ class WeightedWindow:
     per_asset: int = 1
 
 
-@dataclass(frozen=True)
-class TileWindow:
+@dataclass(frozen=True, repr=False)
+class TileWindow(Argument):
     """Random windows in an order in which a tile is decoded once for many of them.
 
     A visit of a tile takes `per_visit` windows whose corners lie in it; the windows of a pool of
@@ -495,8 +496,8 @@ class TileWindow:
     pool_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class GeoWindow:
+@dataclass(frozen=True, repr=False)
+class GeoWindow(Argument):
     """Square windows at places on the ground, over scenes in any CRS and resolution.
 
     The rows of the dataset are scenes. Random windows are drawn uniformly by area, not by file;
@@ -565,8 +566,8 @@ class GeoWindow:
     overviews: Literal["auto", "all", "none"] | bool = "auto"
 
 
-@dataclass(frozen=True)
-class Strata:
+@dataclass(frozen=True, repr=False)
+class Strata(Argument):
     """Draws from the rows of every value of a column in fixed proportions.
 
     Attributes:
@@ -585,8 +586,8 @@ class Strata:
     per_batch: bool = False
 
 
-@dataclass(frozen=True)
-class Time:
+@dataclass(frozen=True, repr=False)
+class Time(Argument):
     """Groups rows into sequences: the rows with one value of `key`, ordered by `order`.
 
     An axis t is then in layouts such as "n t b y x".
@@ -612,8 +613,8 @@ class Time:
     validity: str = "steps"
 
 
-@dataclass(frozen=True)
-class SplitMembers:
+@dataclass(frozen=True, repr=False)
+class SplitMembers(Argument):
     """Gives every row to one of several parts, the same in every run; make it with a `by_` method.
 
     A row that is added or taken away later moves no other. What several methods take:
@@ -647,7 +648,7 @@ class SplitMembers:
     margin_m: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rows(RowsJson):
     """Which rows of a source are samples, and how many of them make an epoch.
 
@@ -700,8 +701,8 @@ class Rows(RowsJson):
     timestamp: Timestamp | None = None
 
 
-@dataclass(frozen=True)
-class Source:
+@dataclass(frozen=True, repr=False)
+class Source(Argument):
     """One of the datasets of a `Mixture`.
 
     Attributes:
@@ -720,8 +721,8 @@ class Source:
     rows: Rows = field(default_factory=Rows)
 
 
-@dataclass(frozen=True)
-class Mixture:
+@dataclass(frozen=True, repr=False)
+class Mixture(Argument):
     """Draws samples from several sources in fixed proportions: in place of a source of `load`.
 
     Batches have a tensor "source": the number of a row's dataset, from 0 in the order of the
@@ -747,7 +748,7 @@ class Mixture:
     per_batch: bool = field(default=False, kw_only=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Engine(HasToken):
     """How batches are made and received.
 
@@ -812,8 +813,8 @@ class Engine(HasToken):
     plain_token: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FieldInfo:
+@dataclass(frozen=True, repr=False, slots=True)
+class FieldInfo(Argument):
     """What a tensor of a batch looks like.
 
     Attributes:
@@ -834,8 +835,8 @@ class FieldInfo:
     bands: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SampleRef:
+@dataclass(frozen=True, repr=False, slots=True)
+class SampleRef(Argument):
     """Says which sample one is.
 
     Attributes:
@@ -850,8 +851,8 @@ class SampleRef:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class BadRow:
+@dataclass(frozen=True, repr=False, slots=True)
+class BadRow(Argument):
     """A row that the bad-sample policy touched; with "fill", a step of a sequence.
 
     Attributes:
@@ -881,8 +882,8 @@ class BadRow:
     offset: int = -1
 
 
-@dataclass(frozen=True)
-class RumiLayout:
+@dataclass(frozen=True, repr=False)
+class RumiLayout(Argument):
     """The grid and dtype of an image that was cut into tiles.
 
     Attributes:
@@ -904,8 +905,8 @@ class RumiLayout:
     unit: str = ""
 
 
-@dataclass(frozen=True)
-class RumiHeader:
+@dataclass(frozen=True, repr=False)
+class RumiHeader(Argument):
     """What a header blob says, and `info` of a file.
 
     Headers of equal blobs are equal.

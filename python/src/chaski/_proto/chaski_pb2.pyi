@@ -338,12 +338,16 @@ class AskRequest(_message.Message):
     def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., pool: _Optional[_Union[PoolQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class AskReply(_message.Message):
-    __slots__ = ("data", "warnings")
+    __slots__ = ("data", "warnings", "done", "total")
     DATA_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
     data: bytes
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, data: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    done: int
+    total: int
+    def __init__(self, data: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ..., done: _Optional[int] = ..., total: _Optional[int] = ...) -> None: ...
 
 class Containers(_message.Message):
     __slots__ = ("paths", "base_path", "columns")

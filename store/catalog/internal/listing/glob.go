@@ -35,7 +35,7 @@ func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictu
 	switch {
 	case err == nil && listing.found == 0 && listing.passed > 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
-			"no TIFF and no rumi file matches, but %d PNG or JPEG files: a glob that ends like one reads them",
+			"no TIFF and no rumi file matches, but %d PNG, JPEG or NumPy files: a glob that ends like one reads them",
 			listing.passed)
 	case err == nil && listing.found == 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")

@@ -69,9 +69,9 @@ func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
 // IsRaster reports whether a path ends like a file that is a raster wherever it lies: a TIFF or a rumi file.
 func IsRaster(p string) bool { return endsIn(p, ".tif", ".tiff", ".rumi") }
 
-// IsPicture reports whether a path ends like a PNG or JPEG file. Such a file is a raster only where a glob or a pattern
-// says so, because directories of scenes have previews in them.
-func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg") }
+// IsPicture reports whether a path ends like a PNG, JPEG or NumPy file. Such a file is a raster only where a glob or a
+// pattern says so, because directories of scenes have previews in them.
+func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg", ".npy") }
 
 // endsIn reports whether a path ends in one of some extensions, in upper or lower case.
 func endsIn(p string, extensions ...string) bool {
@@ -198,7 +198,7 @@ func (l *Listing) onlyPictures() error {
 		return nil
 	}
 	return fault.New(fault.NotFound, "directory", fault.NoOffset,
-		"no TIFF and no rumi file, but %d PNG or JPEG files: a glob such as **/*.png reads them", l.passed)
+		"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them", l.passed)
 }
 
 // unglobbed returns the directory that a glob starts at, or src if it is not a glob.

@@ -65,12 +65,11 @@ type indexShard struct {
 	Version int    `json:"version"`
 	Samples int64  `json:"samples"`
 
-	Compression string    `json:"compression"`
-	Names       []string  `json:"column_names"`
-	Encodings   []string  `json:"column_encodings"`
-	Sizes       []*int64  `json:"column_sizes"`
-	Raw         *fileInfo `json:"raw_data"`
-	Zip         *fileInfo `json:"zip_data"`
+	Names     []string  `json:"column_names"`
+	Encodings []string  `json:"column_encodings"`
+	Sizes     []*int64  `json:"column_sizes"`
+	Raw       *fileInfo `json:"raw_data"`
+	Zip       *fileInfo `json:"zip_data"`
 }
 
 // fileInfo is the entry of a file in the index.
@@ -139,10 +138,9 @@ func (s *indexShard) check(i int, first *indexShard) error {
 }
 
 // OpenMDS opens a directory of MDS shards. It reads the index and, of each shard, the places and values of its samples.
-// Shards that are compressed as a whole are decompressed into the folder of unpack. They are refused if it is nil,
-// because a sample in one has no byte range: all bytes before it would be decompressed for each.
-func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string,
-	unpack Unpack) (*Container, error) {
+// Shards that are compressed as a whole are refused, because a sample in one has no byte range: all bytes before it
+// would be decompressed for each.
+func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string) (*Container, error) {
 	name := join(dir, IndexName)
 	reader, err := o.Open(ctx, name)
 	if err != nil {
@@ -159,36 +157,22 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	var unpacked map[int]string
-	if unpack != nil {
-		if unpacked, err = index.unpackTo(ctx, o, dir, join, unpack); err != nil {
-			return nil, err
-		}
-	}
 	uris := make([]string, len(index.Shards))
 	for i, s := range index.Shards {
-		if uris[i] = unpacked[i]; uris[i] == "" {
-			uris[i] = join(dir, s.Raw.Name)
-		}
+		uris[i] = join(dir, s.Raw.Name)
 	}
 	c := &Container{opener: o, uri: dir, format: "MDS"}
 	return c, c.read(ctx, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
 		p.shard.check = index.Shards[i].Raw.checks()
 		return layout.read(ctx, p, r, index.Shards[i])
 	}, func(i int, err error) error {
-		fileInfo := index.Shards[i].Zip
-		if fileInfo == nil {
+		zip := index.Shards[i].Zip
+		if zip == nil || fault.KindOf(err) != fault.NotFound {
 			return err
 		}
-		if fault.KindOf(err) == fault.NotFound {
-			err = fault.New(fault.Unsupported, "shard", fault.NoOffset,
-				"is compressed as a whole, so that its samples have no byte ranges: 'chaski pack' copies them into a "+
-					"container")
-		}
-		if unpacked[i] != "" || fault.KindOf(err) == fault.Unsupported {
-			err = fault.WithFile(err, join(dir, fileInfo.Name))
-		}
-		return err
+		return fault.WithFile(fault.New(fault.Unsupported, "shard", fault.NoOffset,
+			"is compressed as a whole, so that its samples have no byte ranges: decompress it beside itself, as %q",
+			index.Shards[i].Raw.Name), join(dir, zip.Name))
 	})
 }
 

@@ -1,0 +1,238 @@
+"""`show`: rows of a batch as pictures, drawn by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski import _show
+from chaski._assemble import Members, Ragged, polygons
+from chaski._plain import count
+from chaski.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_AXES = {3: ("n", "y", "x"), 4: ("n", "b", "y", "x"), 5: ("n", "t", "b", "y", "x")}
+"""Axes of arrays that are not the batch's own, such as predictions."""
+
+
+def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
+    """Shows rows of a batch as pictures: in a notebook below the cell, else in a window.
+
+        chaski.show(batch)
+        chaski.show(batch, "image", "mask", rows=2, bands=["B08", "B04", "B03"])
+
+    The arguments are those of `Batch.plot`, which returns the figure instead.
+
+    Args:
+        batch: of `chaski.load` or `chaski.torch`, also with members of your own, such as a
+            prediction; one sample; or any dict of arrays or tensors.
+        names: as of `Batch.plot`.
+        options: likewise.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        NotFoundError: the batch has no such member or band, or nothing to draw.
+    """
+    draw(batch, names, **options)
+    pyplot().show()
+
+
+def pyplot() -> Any:
+    """Imports matplotlib.pyplot."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as e:
+        raise ImportError(
+            'drawing a batch needs matplotlib: pip install matplotlib, or "chaski-eo[plot]"'
+        ) from e
+    return plt
+
+
+@dataclass
+class _Picture:
+    """What is drawn of a member: the rows that are shown, as (n, steps, y, x, b)."""
+
+    name: str
+    rows: npt.NDArray[Any]
+    bands: Sequence[str]
+    fill: float | None
+    picked: Sequence[int]
+    classes: bool
+    labels: Mapping[int, str]
+
+    def pixels(self, row: int, step: int) -> npt.NDArray[np.uint8]:
+        """Returns the colours of one picture."""
+        if self.classes:
+            return _show.class_colours(self.rows[row, step, ..., 0], self.fill)
+        # Steps of time have one stretch, so that they can be compared.
+        out: npt.NDArray[np.uint8]
+        out = _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
+        return out
+
+    def title(self) -> str:
+        """Returns its name, and the names of the bands that are drawn."""
+        named = [self.bands[i] for i in self.picked if i < len(self.bands) and not self.classes]
+        return " ".join([self.name, *dict.fromkeys(named)])
+
+
+def _picture(
+    name: str,
+    v: Any,
+    batch: Members,
+    shown: npt.NDArray[np.intp],
+    bands: Sequence[int | str] | None,
+    ignore: Mapping[str, float],
+) -> _Picture | None:
+    """Returns what to draw of some rows of a member, None of one that has no pixels."""
+    if isinstance(v, Ragged) or v.dtype.kind not in "biufc" or f"{name}_count" in batch:
+        return None
+    axes = batch.axes.get(name, ())
+    if len(axes) != v.ndim:
+        axes = _AXES.get(v.ndim, ())
+    rows = _show.arranged(np.abs(v) if v.dtype.kind == "c" else v, axes)
+    if rows is None or not rows.size:
+        return None
+    rows = rows[shown]
+    info = batch._infos.get(name)
+    if info is not None and info.kind == "mask":
+        return None
+    called = list(info.bands) if info is not None else []
+    picked: list[int] = _show.visible(rows.shape[-1], called)
+    if bands is not None and rows.shape[-1] > 1:
+        if unknown := [b for b in bands if isinstance(b, str) and b not in called]:
+            raise NotFoundError(f"bands has {unknown[0]!r}: the bands of {name} are {called}")
+        picked = [called.index(b) if isinstance(b, str) else b for b in bands]
+    fill = ignore.get(name, batch._fill(name))
+    classes = _show.are_classes(rows, fill, "b" not in axes)
+    labels = batch._spec.get(name, {}).get("vector", {}).get("classes", ())
+    return _Picture(name, rows, called, fill, picked, classes, dict(enumerate(labels, 1)))
+
+
+def _array(v: Any, dtype: str) -> Any:
+    """Returns a member as numpy: of tensors, of bits of bfloat16, and of the rows of samples."""
+    if isinstance(v, Ragged):
+        return Ragged(*(_array(x, "") for x in v))
+    if hasattr(v, "detach"):  # a tensor of torch
+        v = v.detach().cpu()
+        v = (v.float() if v.is_floating_point() else v).numpy()
+    v = np.asarray(v)
+    if dtype == "bfloat16" and v.dtype == np.uint16:
+        v = (v.astype(np.uint32) << 16).view(np.float32)
+    return v
+
+
+def draw(
+    given: Mapping[str, Any],
+    names: Sequence[str],
+    *,
+    rows: int = 4,
+    bands: Sequence[int | str] | None = None,
+    overlay: bool = False,
+    ignore: Mapping[str, float] | None = None,
+    size: float = 2.0,
+) -> Figure:
+    """Returns the figure of `Members.plot`."""
+    plt = pyplot()
+    batch = given if isinstance(given, Members) else Members(given)
+    if missing := [name for name in names if name not in batch]:
+        raise NotFoundError(f"the batch has {sorted(batch)}, no {missing[0]!r}")
+    arrays = {k: _array(v, batch.dtypes.get(k, "")) for k, v in batch.items()}
+    members = names or [n for n in arrays if n not in ("valid", "position", "sample")]
+    pixels = [v for v in arrays.values() if isinstance(v, np.ndarray) and v.ndim > 2]
+    valid = np.atleast_1d(arrays.get("valid", np.ones(len(pixels[0]) if pixels else 0, bool)))
+    shown = np.flatnonzero(valid)[: count("rows", rows)]
+    found = [_picture(n, arrays[n], batch, shown, bands, ignore or {}) for n in members]
+    pictures = [p for p in found if p is not None]
+    if not pictures:
+        raise NotFoundError("the batch has nothing to draw: no member has the axes y and x")
+    columns = [p for p in pictures if not (overlay and p.classes)] or pictures[:1]
+    above = [p for p in pictures if overlay and p.classes and p is not columns[0]]
+    steps = max(p.rows.shape[1] for p in pictures)
+    lines = list(np.ndindex(len(shown), steps))
+    height, width = columns[0].rows.shape[2:4]
+    extent = (0, width, height, 0)  # boxes and polygons are in pixels of the first picture
+    figure: Figure
+    figure, places = plt.subplots(
+        max(len(lines), 1),
+        len(columns),
+        squeeze=False,
+        layout="constrained",
+        figsize=(size * len(columns) + 0.3, size * max(len(lines), 1) * height / width + 0.5),
+    )
+    samples = np.atleast_1d(arrays.get("sample", np.arange(len(valid))))[shown]
+    for line, (row, step) in zip(places, lines, strict=False):
+        line[0].set_ylabel(f"sample {samples[row]}" + f", step {step}" * (steps > 1), fontsize=8)
+        for p, place in zip(columns, line, strict=True):
+            place.set(xticks=[], yticks=[])
+            if step < p.rows.shape[1]:  # labels of a sequence may have no steps of their own
+                place.imshow(p.pixels(row, step), extent=extent, interpolation="nearest")
+            else:
+                place.set_visible(False)
+        for p in above:
+            step = min(step, p.rows.shape[1] - 1)
+            values = p.rows[row, step, ..., 0]
+            alpha = np.where((values != 0) & (values != p.fill), 0.5, 0.0)
+            line[0].imshow(p.pixels(row, step), extent=extent, alpha=alpha, interpolation="nearest")
+        for shape in _shapes(arrays, members, int(shown[row])):
+            line[0].add_patch(shape)
+    for p, place in zip(columns, places[0], strict=True):
+        place.set_title(p.title(), fontsize=9)
+    _legend(figure, [p for p in columns if p.classes], above)
+    return figure
+
+
+def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture]) -> None:
+    """Says which colour is which class."""
+    from matplotlib.patches import Patch
+
+    pictures = [*beside, *above]
+    called = {v: name for p in pictures for v, name in p.labels.items()}
+    drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
+    seen = sorted(drawn if beside else drawn - {0})
+    marks = [Patch(color=_colour(v), label=called.get(v, str(v))) for v in seen[: _show.CLASSES]]
+    if marks:
+        columns = max(1, int(figure.get_size_inches()[0]))  # one an inch
+        figure.legend(handles=marks, loc="outside lower center", ncols=columns, fontsize=8)
+
+
+def _colour(value: Any) -> Any:
+    return _show.class_colours(np.array(int(value)), None) / 255
+
+
+def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iterator[Any]:
+    """Yields the boxes, polygons and points of a row as patches."""
+    from matplotlib.patches import Circle, PathPatch, Rectangle
+    from matplotlib.path import Path
+
+    # Those of a single sample are arrays of its elements.
+    ragged = {
+        k: v if isinstance(v, Ragged) else Ragged(np.array([0, len(v)]), v)
+        for k, v in arrays.items()
+        if isinstance(v, Ragged) or v.ndim
+    }
+    for name in members:
+        if f"{name}_values" not in arrays:
+            continue
+        if f"{name}_count" in arrays:  # points: y and x, with padding at the end
+            many = np.atleast_1d(arrays[f"{name}_count"])[row]
+            points = arrays[name].reshape(-1, *arrays[name].shape[-2:])[row][:many]
+            values = np.atleast_2d(arrays[f"{name}_values"])[row]
+            for (y, x), value in zip(points, values, strict=False):
+                yield Circle((x, y), 1, color=_colour(value))
+            continue
+        values = ragged[f"{name}_values"].rows()[row]
+        if f"{name}_rings" in arrays:
+            for shape, value in zip(polygons(ragged, name)[row], values, strict=True):
+                for rings in shape:
+                    path = Path.make_compound_path(*(Path([*r, r[0]], closed=True) for r in rings))
+                    yield PathPatch(path, fill=False, edgecolor=_colour(value), linewidth=1.5)
+        else:
+            for (x0, y0, x1, y1), value in zip(ragged[name].rows()[row], values, strict=True):
+                sides = (x0, y0), x1 - x0, y1 - y0
+                yield Rectangle(*sides, fill=False, edgecolor=_colour(value), linewidth=1.5)

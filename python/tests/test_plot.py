@@ -1,0 +1,198 @@
+"""Pictures of batches, against colours that numpy computes here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import chaski
+import chaski.torch
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+rasterio = pytest.importorskip("rasterio")
+torch = pytest.importorskip("torch")
+
+SIDE = 32
+NAMES = ["B02", "B03", "B04", "B08"]
+GREY = [128, 128, 128]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, binary):
+    """Four images with nodata in a corner, their masks, and a triangle on the ground."""
+    root = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(1)
+    images = rng.integers(100, 4000, (4, 4, SIDE, SIDE), dtype=np.uint16)
+    images[:, :, :4, :4] = 0
+    masks = rng.integers(0, 3, (4, 1, SIDE, SIDE), dtype=np.uint8)
+    masks[:, :, -5:] = 255
+    place = {"crs": "EPSG:32630", "transform": rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)}
+    for name, stack in {"images": images, "masks": masks}.items():
+        (root / name).mkdir()
+        for i, a in enumerate(stack):
+            how = {"count": len(a), "height": SIDE, "width": SIDE, "dtype": a.dtype, **place}
+            with rasterio.open(root / name / f"{i}.tif", "w", driver="GTiff", **how) as f:
+                f.write(a)
+                f.descriptions = NAMES if name == "images" else ["class"]
+    ring = [[500010.0, 3999980.0], [500110.0, 3999980.0], [500110.0, 3999880.0]]
+    shape = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+    crs = {"type": "name", "properties": {"name": "EPSG:32630"}}
+    one = {"type": "Feature", "properties": {"class": "roof"}, "geometry": shape}
+    document = {"type": "FeatureCollection", "crs": crs, "features": [one]}
+    (root / "shapes.geojson").write_text(json.dumps(document))
+    return SimpleNamespace(root=root, images=images, masks=masks[:, 0])
+
+
+def fields(root):
+    return {
+        "image": chaski.Field(pattern="images/{id}.tif", dtype="float32", fill=0, validity="ok"),
+        "mask": chaski.Field(pattern="masks/{id}.tif", dtype="int64", layout="n y x", fill=255),
+        "boxes": chaski.Vector(root / "shapes.geojson", kind="boxes"),
+        "outlines": chaski.Vector(root / "shapes.geojson", kind="polygons"),
+        "roofs": chaski.Vector(root / "shapes.geojson", column="class", classes=["roof"]),
+    }
+
+
+def stretched(image, bands, fill=0):
+    """The colours of bands (b y x)."""
+    a = np.asarray(image, np.float64)[bands].transpose(1, 2, 0)
+    low, high = np.percentile(a[np.isfinite(a) & (a != fill)], [2, 98])
+    return ((a - low) / (high - low)).clip(0, 1) * 255
+
+
+def pictures(axes):
+    return [np.asarray(image.get_array()) for image in axes.images]
+
+
+def grid(figure, columns):
+    return np.reshape(figure.axes, (-1, columns))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "native", "bfloat16"])
+@pytest.mark.parametrize("kind", ["numpy", "torch", "sample"])
+def test_pictures(data, dtype, kind):
+    how = {"fields": fields(data.root), "shuffle": False, "batch_size": 3}
+    how["fields"]["image"] = chaski.Field(pattern="images/{id}.tif", dtype=dtype, fill=0)
+    if kind == "numpy":
+        with chaski.load(data.root, **how) as loader:
+            batch = next(iter(loader))
+    elif kind == "torch":
+        batch = next(iter(chaski.torch.IterableDataset(data.root, **how)))
+    else:
+        batch = chaski.torch.MapDataset(data.root, fields=how["fields"])[2]
+    figure = batch.plot(rows=2)
+    lines = grid(figure, 3)
+    assert len(lines) == (1 if kind == "sample" else 2)
+    for i, (first, second, third) in enumerate(lines):
+        i = 2 if kind == "sample" else i
+        image = data.images[i].astype(np.float32)
+        if dtype == "bfloat16":
+            image = torch.from_numpy(image).bfloat16().float().numpy()
+        assert first.get_ylabel() == f"sample {i}"
+        (colours,) = pictures(first)
+        assert (colours[:4, :4] == GREY).all()
+        want = stretched(image, [2, 1, 0])  # B04, B03, B02
+        inside = (image != 0).all(axis=0)
+        assert np.abs(colours.astype(float) - want)[inside].max() <= 1
+        (classes,) = pictures(second)
+        seen = {
+            tuple(c): set(data.masks[i][(classes == c).all(axis=-1)])
+            for c in np.unique(classes.reshape(-1, 3), axis=0).tolist()
+        }
+        assert sorted(map(sorted, seen.values())) == [[0], [1], [2], [255]]  # a colour each
+        assert seen[tuple(GREY)] == {255}
+        (roof,) = pictures(third)
+        rows, columns = np.nonzero((roof != roof[-1, 0]).any(axis=-1))
+        assert (rows.min(), columns.max()) == (2, 10)
+        box, outline = first.patches
+        assert (box.get_x(), box.get_y(), box.get_width(), box.get_height()) == (1, 2, 10, 10)
+        (drawn,) = outline.get_path().to_polygons()
+        assert {tuple(v) for v in drawn.tolist()} == {(1, 2), (11, 2), (11, 12)}
+    titles = [axes.get_title() for axes in lines[0]]
+    assert titles == ["image B04 B03 B02", "mask", "roofs"]
+    (legend,) = figure.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["0", "roof", "2"]
+
+
+def test_choices(data):
+    with chaski.load(data.root, fields=fields(data.root), batch_size=5, shuffle=False) as loader:
+        (batch,) = loader  # the last row is padding
+    assert len(grid(batch.plot("image", rows=9), 1)) == 4
+    for bands, at in [(["B08", "B04", "B03"], [3, 2, 1]), ([0, 1, 2], [0, 1, 2])]:
+        ((axes,),) = grid(batch.plot("image", rows=1, bands=bands), 1)
+        want = stretched(data.images[0], at)
+        inside = (data.images[0] != 0).all(axis=0)
+        assert np.abs(pictures(axes)[0].astype(float) - want)[inside].max() <= 1
+        assert not axes.patches  # only what is named
+    ((axes,),) = grid(batch.plot("image", rows=1, bands=["B08"]), 1)
+    assert (np.ptp(pictures(axes)[0].astype(int), axis=-1) == 0).all()  # grey
+    figure = batch.plot("image", "mask", rows=1, overlay=True)
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["1", "2"]
+    ((axes,),) = grid(figure, 1)
+    alpha = axes.images[1].get_alpha()
+    assert ((alpha > 0) == np.isin(data.masks[0], [1, 2])).all()
+    batch["prediction"] = np.where(data.masks == 255, 0, data.masks)[[0, 1, 2, 3, 0]]
+    ((_, mask, prediction),) = grid(batch.plot("image", "mask", "prediction", rows=1), 3)
+    same = (pictures(mask)[0] == pictures(prediction)[0]).all(axis=-1)
+    assert (same == (data.masks[0] != 255)).all()
+    ((axes,),) = grid(batch.plot("prediction", rows=1, ignore={"prediction": 0}), 1)
+    assert ((pictures(axes)[0] == GREY).all(axis=-1) == (batch["prediction"][0] == 0)).all()
+    for wrong, message in [
+        ({"names": ["masks"]}, "masks"), ({"names": ["valid"]}, "nothing to draw"),
+        ({"bands": ["B11"]}, "B11"),
+    ]:  # fmt: skip
+        with pytest.raises(chaski.NotFoundError, match=message):
+            batch.plot(*wrong.pop("names", ()), **wrong)
+
+
+def test_steps_and_plain_arrays(data):
+    series = np.stack([data.images[:2], data.images[2:]], axis=1).astype("f4")  # n t b y x
+    series[0, 1, 0, 9, 9] = np.nan
+    figures = []
+    batch = chaski.Batch(image=series, label=data.masks[:2], valid=np.ones(2, bool))
+    batch.axes = {"image": ("n", "t", "b", "y", "x")}
+    figures.append(batch.plot(ignore={"image": 0}))
+    plain = {"image": torch.from_numpy(series), "label": torch.from_numpy(data.masks[:2])}
+    chaski.show(plain, ignore={"image": 0})
+    figures.append(matplotlib.pyplot.gcf())
+    for figure in figures:
+        lines = grid(figure, 2)
+        assert len(lines) == 4
+        for (image, label), (row, step) in zip(lines, np.ndindex(2, 2), strict=True):
+            assert image.get_ylabel() == f"sample {row}, step {step}"
+            # The steps of a row have one stretch.
+            want = np.split(stretched(np.concatenate(series[row], axis=1), [0, 1, 2]), 2)[step]
+            seen = (np.isfinite(series[row, step]) & (series[row, step] != 0)).all(axis=0)
+            (colours,) = pictures(image)
+            assert np.abs(colours.astype(float) - want)[seen].max() <= 1
+            assert (colours[~seen] == GREY).all()
+            assert label.get_visible() == (step == 0)
+    matplotlib.pyplot.close("all")
+
+
+def test_points(data):
+    points = np.array([[[3, 4], [-1, -1]], [[5, 6], [7, 8]]], "f4")
+    batch = {"image": data.images[:2], "p": points, "p_values": np.array([[1, 0], [2, 3]])}
+    batch["p_count"] = np.array([1, 9])  # more than there was room for
+    chaski.show(batch)
+    lines = grid(matplotlib.pyplot.gcf(), 1)
+    centres = [[tuple(c.center) for c in line[0].patches] for line in lines]
+    assert centres == [[(4, 3)], [(6, 5), (8, 7)]]
+    matplotlib.pyplot.close("all")
+
+
+def test_without_matplotlib(data):
+    code = (
+        "import sys; sys.modules['matplotlib.pyplot'] = None\n"
+        "import numpy, chaski\n"
+        "try: chaski.show({'a': numpy.zeros((1, 2, 2))})\n"
+        "except ImportError as e: print(e)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install matplotlib" in done.stdout

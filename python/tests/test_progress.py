@@ -1,0 +1,85 @@
+"""Long calls draw a bar where somebody looks, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import _progress
+
+N = 5
+ABOUT = {
+    "id": "few",
+    "dataset_version": "1",
+    "description": "chips",
+    "licenses": ["CC0-1.0"],
+    "providers": [{"name": "chaski"}],
+    "tasks": ["other"],
+}
+
+
+@pytest.fixture
+def chips(tmp_path, binary):
+    rasterio = pytest.importorskip("rasterio")
+    (tmp_path / "chips").mkdir()
+    place = {"crs": "EPSG:32630", "transform": rasterio.Affine(10, 0, 5e5, 0, -10, 4e6)}
+    for i in range(N):
+        how = {"count": 1, "height": 8, "width": 8, "dtype": "uint8", **place}
+        with rasterio.open(tmp_path / "chips" / f"{i}.tif", "w", driver="GTiff", **how) as f:
+            f.write(np.full((1, 8, 8), i + 1, "u1"))
+    return tmp_path / "chips"
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Stands in for tqdm, and returns the bars that were drawn."""
+    drawn: list[Tqdm] = []
+
+    class Tqdm:
+        def __init__(self, desc, **_):
+            self.desc, self.n, self.total, self.closed = desc, 0, None, False
+            drawn.append(self)
+
+        def update(self, n):
+            self.n += n
+            assert 0 <= self.n and (self.total is None or self.n <= self.total)
+
+        def close(self):
+            self.closed = True
+
+    module = ModuleType("tqdm.auto")
+    module.tqdm = Tqdm
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    return drawn
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_bars(chips, tmp_path, bars, monkeypatch, looks):
+    monkeypatch.setattr(_progress, "visible", lambda: looks)
+    stats = chaski.stats(chips)
+    assert stats.mean()[0] == 3.0
+    packed = chaski.pack(chips, tmp_path / "few.tacozip", ABOUT)
+    assert len(packed) == N
+    assert [(b.desc, b.total, b.closed) for b in bars] == [
+        ("stats", N, True),
+        ("pack", N, True),
+    ] * looks
+    with pytest.raises(chaski.SpecError, match="form"):  # what it says is still an error
+        chaski.pack(chips, tmp_path / "x", ABOUT, form="none")
+
+
+def test_without_tqdm(chips, monkeypatch):
+    monkeypatch.setattr(_progress, "visible", lambda: True)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert chaski.stats(chips)["samples"] == N
+
+
+def test_nobody_looks():
+    code = "from chaski import _progress; print(_progress.visible())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
