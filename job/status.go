@@ -32,7 +32,7 @@ type Status struct {
 	Seconds   float64 `json:"seconds"`          // that all done shards took, one after the other
 	ItemsRate float64 `json:"items_per_second"` // of the done shards since the first of them began; 0 if not known
 	Slowest   int     `json:"slowest"`          // the shard that took longest; -1 if none is done
-	Runs      []Run   `json:"-"`                // the last run of every shard that has one, in the order of the shards
+	Runs      []Run   `json:"runs"`             // the last run of every shard that has one, in the order of the shards
 
 	longest    float64 // seconds of the slowest shard
 	firstStart int64
@@ -41,17 +41,17 @@ type Status struct {
 
 // Run is the last run of a shard.
 type Run struct {
-	Shard    int
-	Items    int64
-	State    string // Done, Failed or Running
-	Host     string
-	Started  time.Time
-	Seconds  float64
-	Skipped  int64
-	Read     int64 // bytes
-	Requests int64
-	Error    string
-	Kind     string // of the error
+	Shard    int       `json:"shard"`
+	Items    int64     `json:"items"`
+	State    string    `json:"state"` // Done, Failed or Running
+	Host     string    `json:"host"`
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"`
+	Skipped  int64     `json:"items_skipped"`
+	Read     int64     `json:"bytes_read"`
+	Requests int64     `json:"requests"`
+	Error    string    `json:"error,omitempty"`
+	Kind     string    `json:"kind,omitempty"` // of the error
 }
 
 // Status returns how far the job is. With check it reads all results, and damaged ones do not count; otherwise a result
@@ -62,7 +62,7 @@ func (j *Job) Status(ctx context.Context, check bool) (*Status, error) {
 		return nil, err
 	}
 	status := &Status{Kind: j.Kind, Shards: len(j.Shards), Items: j.Items, Bytes: j.Bytes, Slowest: -1,
-		Failed: []int{}, Running: []int{}, Missing: []int{}}
+		Failed: []int{}, Running: []int{}, Missing: []int{}, Runs: []Run{}}
 	records, err := j.records(ctx)
 	if err != nil {
 		return nil, err

@@ -476,8 +476,6 @@ def of_jobs(d: Data) -> list[Writer]:
         return files(path / "into")
 
     stats = plan("stats")
-    page = merge("job merge", "stats")
-    status = d.tmp / "job-stats"
     return [
         Writer("job plan", nothing, stats, finished),
         Writer("job run", planned(stats), lambda to: ["job", "run", "--shard", "0", to], finished),
@@ -485,8 +483,7 @@ def of_jobs(d: Data) -> list[Writer]:
         Writer(
             "job local, converts", converting, lambda to: ["job", "local", to / "job"], converted
         ),
-        Writer("job status --html", nothing, lambda to: ["job", "status", "--html", to, status]),
-        page,
+        merge("job merge", "stats"),
         merge("job merge of a catalog", "index", "--base", d.result.parent),
         merge("job merge of weights", "weights"),
     ]

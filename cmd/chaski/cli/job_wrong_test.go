@@ -58,9 +58,6 @@ func TestJobMistakes(t *testing.T) {
 		{2, "--output is empty", []string{"merge", "-o", "", job}},
 		{2, "--stats is for the kind make", []string{"merge", "--stats", at("x"), job}},
 		{1, "3.tif/job.json: job: not found", []string{"status", file}},
-		{2, "exclude each other", []string{"status", "--json", "--html", at("x"), job}},
-		{2, "html", []string{"status", "--html", "", job}},
-		{1, "nowhere", []string{"status", "--html", at("nowhere/x"), job}},
 	} {
 		r := chaski(t.Context(), append([]string{"job"}, c.args...)...)
 		line, rest, _ := strings.Cut(r.err, "\n")

@@ -8,29 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/job"
-	"github.com/chaski-eo/chaski/job/page"
 )
 
 func newStatus(env console.Env) *cobra.Command {
 	var asJSON, check bool
-	var html string
 	cmd := &cobra.Command{
 		Use:   "status [flags] FOLDER",
 		Short: "Print how far a job is",
 		Long: `Print how many shards have a result, which failed, which have none, and which one took longest. A result
 counts by its name; with --check it is read, as 'job merge' does, and a damaged one does not count.
-Requests are those to stores and servers, and reads of local files. --html writes a page instead, with
-the slowest shards, the errors by kind, bytes, requests and hosts; it is one file that needs no other.`,
+Requests are those to stores and servers, and reads of local files. --json has the run of each shard.`,
 		Example: `  chaski job status job/
-  chaski job status --html job.html job/
   chaski job status --check --json job/`,
 		Args: console.ExactlyOne("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if asJSON && html != "" {
-				return console.Usagef("--json and --html exclude each other")
-			}
 			j, closeJob, err := opened(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -40,10 +32,6 @@ the slowest shards, the errors by kind, bytes, requests and hosts; it is one fil
 			if err != nil {
 				return err
 			}
-			if html != "" {
-				o := page.Options{Title: args[0], Generator: "chaski " + env.Version}
-				return console.WriteFile(html, env.Out, func(w io.Writer) error { return page.Write(w, status, o) })
-			}
 			if asJSON {
 				return console.PrintJSON(env.Out, status)
 			}
@@ -52,7 +40,6 @@ the slowest shards, the errors by kind, bytes, requests and hosts; it is one fil
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "read all results: damaged ones do not count")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	flags.NonEmptyVar(cmd.Flags(), &html, "html", "write a page to this `FILE`")
 	return cmd
 }
 
