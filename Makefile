@@ -298,7 +298,7 @@ notebooks: build-default env ## executes the tutorials of docs/tutorials as note
 	PYTHONPATH=$$(echo .notebooks-env/lib/python*/site-packages) $(PY) tools/notebooks.py $(NOTEBOOKFLAGS)
 
 .PHONY: site
-site: build-default ## .site: the documentation as a site, with the references of Python and of the command; strict
+site: ## .site: the documentation as a site, with the references of Python and of the command; strict
 	tools/site.sh $(PYTHON)
 
 .PHONY: release-snapshot

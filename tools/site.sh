@@ -3,8 +3,8 @@
 #
 #   tools/site.sh [PYTHON]
 #
-# PYTHON is as in tools/pinned.sh, but 3.11 or newer. What builds the site is installed into .site-env. bin/chaski is
-# asked for its help.
+# PYTHON is as in tools/pinned.sh, but 3.11 or newer. What builds the site is installed into .site-env. Go
+# writes the pages of the command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
