@@ -24,7 +24,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/job"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/ops/verify"
@@ -94,15 +93,6 @@ func histories(t *testing.T) map[string]*history {
 	}
 	text, chipsDir := chipsRecipe(t, 4)
 	fewText, fewDir := chipsRecipe(t, 2)
-	masks := func(dir string) Dataset {
-		return Dataset{Spec: spec.Spec{Source: filepath.Join(dir, "table.csv"), BatchSize: 1,
-			Fields: []spec.Field{{Name: "image", Column: "image"}, {Name: "mask", Column: "mask"}}}}
-	}
-	pairs, err := survey.Pairs(t.Context(), masks(chipsDir).Spec, options(),
-		survey.PairOptions{Worst: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
 	pairsOf := pairsDir(t, 6)
 	table := filepath.Join(pairsOf, "table.csv")
 	pairsTable, _, _ := pairsCatalog(t, table, pairsOf, imagesAndMasks(true))
@@ -112,8 +102,6 @@ func histories(t *testing.T) map[string]*history {
 		weightsName: {
 			kind:  func() job.Kind { return &Weights{Dataset: Dataset{Spec: grid}, Field: "image", Cell: 16} },
 			other: &Weights{Dataset: Dataset{Spec: fewGrid}, Field: "image", Cell: 16}, want: weights.Bytes()},
-		pairsName: {kind: func() job.Kind { return &Pairs{Dataset: masks(chipsDir), Worst: 3} },
-			other: &Pairs{Dataset: masks(fewDir), Worst: 3}, want: []byte(asJSON(t, pairs) + "\n")},
 		verifyName: {kind: func() job.Kind { return &Verify{Paths: []string{src}, MaxFaults: 9} },
 			other: &Verify{Paths: []string{base}, MaxFaults: 9}, want: []byte(asJSON(t, one) + "\n")},
 		indexName: {kind: func() job.Kind { return &Index{Paths: []string{src}, Base: dir, SkipBad: true} },

@@ -13,7 +13,6 @@ var All = job.Kinds{
 	convertName: func() job.Kind { return new(Convert) },
 	indexName:   func() job.Kind { return new(Index) },
 	makeName:    func() job.Kind { return new(Make) },
-	pairsName:   func() job.Kind { return new(Pairs) },
 	statsName:   func() job.Kind { return new(Stats) },
 	verifyName:  func() job.Kind { return new(Verify) },
 	weightsName: func() job.Kind { return new(Weights) },

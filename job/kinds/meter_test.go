@@ -6,13 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/chaski-eo/chaski/job"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/httpsource"
 )
@@ -48,14 +46,11 @@ func TestRequestsOfShards(t *testing.T) {
 	sp := dataset(t, 9)
 	one := sp
 	one.Fields = sp.Fields[:1]
-	two := one
-	two.Fields = append(slices.Clone(one.Fields), spec.Field{Name: "again", Column: "image"})
 	dir := chips(t, 9)
 	text, base := chipsRecipe(t, 9)
 	for _, k := range []job.Kind{
 		&Stats{Dataset{Spec: sp}},
 		&Weights{Dataset: Dataset{Spec: one}, Field: "image", Cell: 16},
-		&Pairs{Dataset: Dataset{Spec: two}, Worst: 20},
 		&Verify{Paths: []string{dir}, MaxFaults: 10},
 		&Index{Paths: []string{dir}, Base: dir},
 		&Convert{Paths: []string{dir}, Into: filepath.Join(t.TempDir(), "new"), Options: togs()},

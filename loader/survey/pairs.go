@@ -88,32 +88,20 @@ func order(a, b Pair) int {
 // Pairs compares the rasters of each sample with the sample's first raster by their places on the ground, as headers
 // or the catalog say them. Fields with the spec's Ground "ignore" are left out. It reads the rows that the conditions
 // and the split leave.
+// A spec without fields gets the fields of the dataset.
 func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOptions) (r *PairReport, err error) {
-	err = withPairs(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table, selected []uint32) error {
-		r, err = comparePairs(ctx, sp, o, t, selected, 0, chosen(t, selected), po)
-		return err
-	})
-	return r, err
-}
-
-// withPairs calls do with the open table of a spec, as withTable does, and its selected rows. A spec without fields
-// gets the fields of the dataset.
-func withPairs(ctx context.Context, sp spec.Spec, o resources.Options,
-	do func(sp spec.Spec, o resources.Options, t rows.Table, selected []uint32) error) (err error) {
 	if sp.AllFields = sp.AllFields || len(sp.Fields) == 0; sp.AllFields {
 		o = o.WithDefaults()
 		if sp, err = rows.WithOwnFields(ctx, sp.WithDefaults(), o); err != nil {
 			o.CloseOpener()
-			return err
+			return nil, err
 		}
 	}
-	return withTable(ctx, "pairs", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
-		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		if err != nil {
-			return err
-		}
-		return do(sp, o, t, selected)
+	err = withTable(ctx, "pairs", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+		r, err = comparePairs(ctx, sp, o, t, po)
+		return err
 	})
+	return r, err
 }
 
 // pairing is one pass of Pairs, shared by its workers.
@@ -128,11 +116,14 @@ type pairing struct {
 	report PairReport
 }
 
-func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, selected []uint32,
-	from, n int64, po PairOptions) (*PairReport, error) {
+func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table,
+	po PairOptions) (*PairReport, error) {
+	selected, err := rows.Selected(ctx, t, sp.Root(), o)
+	if err != nil {
+		return nil, err
+	}
 	p := &pairing{options: o, pairs: po, table: t, fields: sp.Fields}
 	p.pairs.Worst = cmp.Or(po.Worst, 20)
-	var err error
 	if p.columns, err = pairColumns(t, sp); err != nil {
 		return nil, err
 	}
@@ -143,17 +134,16 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 	remote := slices.ContainsFunc(first, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 	visits := func(*pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) error {
-			i += from
 			if selected != nil {
 				i = int64(selected[i])
 			}
 			return p.sample(ctx, i)
 		}
 	}
-	if err := pixels.Sweep(ctx, o, remote, n, po.Progress, visits); err != nil {
+	p.report.Samples = chosen(t, selected)
+	if err := pixels.Sweep(ctx, o, remote, p.report.Samples, po.Progress, visits); err != nil {
 		return nil, err
 	}
-	p.report.Samples = n
 	p.report.cut(p.pairs.Worst)
 	return &p.report, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
 	"github.com/chaski-eo/chaski/job"
@@ -37,7 +36,7 @@ under the same names, so that full paths or URLs are best. Files are listed, and
 	}
 	// The flags depend on the kind: beside a wrong KIND the first of them would be the error.
 	cmd.FParseErrWhitelist.UnknownFlags = true
-	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planPairs(env), planConvert(env),
+	cmd.AddCommand(planStats(env), planIndex(env), planVerify(env), planWeights(env), planConvert(env),
 		planMake(env))
 	return cmd
 }
@@ -223,35 +222,6 @@ or of pixels of some classes of a field. Rows of a table are counted whatever th
 		m.Add(fl)
 	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
 		k.Dataset.Spec, err = m.Spec(paths[0])
-		return &k, err
-	})
-}
-
-func planPairs(env console.Env) *cobra.Command {
-	var k kinds.Pairs
-	var src flags.Source
-	var fs pflag.FlagSet // the flags that a spec excludes
-	return planOf(env, &cobra.Command{
-		Use:   "pairs [flags] -o FOLDER SPEC.json|DATASET",
-		Short: "Plan a check of images and masks: the report that 'chaski verify --pairs' prints",
-		Long: `Plan the comparison of the places of each raster of a sample with the first one's. 'chaski job merge'
-prints the report as JSON, as 'chaski verify --pairs --json' does, and its exit code is 1 if there is a
-bad pair.`,
-		Example: `  chaski job plan pairs -o pairs-job/ --shards 200 --field image=images/{id}.tif ` +
-			`--field mask=masks/{id}.tif pairs/`,
-	}, console.ExactlyOne("SPEC.json or DATASET"), func(fl *pflag.FlagSet) {
-		src.Add(&fs)
-		fl.AddFlagSet(&fs)
-		fl.IntVar(&k.Worst, "worst", 20, "list at most this many pairs")
-	}, func(_ context.Context, paths []string) (_ job.Kind, err error) {
-		if err := console.Between("worst", k.Worst, 1, 10_000); err != nil {
-			return nil, err
-		}
-		if flags.IsSpec(paths[0]) {
-			k.Dataset.Spec, err = flags.ReadSpec(paths[0], &fs)
-		} else {
-			k.Dataset.Spec, err = src.Spec(paths[0])
-		}
 		return &k, err
 	})
 }
