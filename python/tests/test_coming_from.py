@@ -50,7 +50,7 @@ PAIRS = pairs()
 
 
 def test_every_block_is_run():
-    assert len(PAIRS) == 3 and all(len(p) == 2 for p in PAIRS.values())
+    assert len(PAIRS) == 8 and all(len(p) == 2 for p in PAIRS.values())
     assert PAGE.count("```python") == sum(map(len, PAIRS.values()))
 
 
@@ -77,9 +77,36 @@ def data(binary, tmp_path_factory) -> tuple[Path, np.ndarray]:
         chips.append(coast[:, y : y + SIZE, x : x + SIZE])
         write(f"chips/images/{y}_{x}.tif", chips[-1], x, y)
         write(f"chips/masks/{y}_{x}.tif", (chips[-1][:1] < 900).astype(np.uint8), x, y)
+    _others(binary, folder)
     for y, x in product((0, SCENE), repeat=2):
         write(f"scenes/{y}_{x}.tif", coast[:, y : y + SCENE, x : x + SCENE], x, y)
     return folder, np.stack(chips)
+
+
+def _others(binary: str, folder: Path) -> None:
+    """Writes the chips as a container and as rumi files."""
+    lines, about = ["id,path"], {"id": "chips", "dataset_version": "1", "description": "chips"}
+    about |= {"licenses": ["CC0-1.0"], "providers": [{"name": "chaski"}], "tasks": ["other"]}
+    for image in sorted((folder / "chips/images").iterdir()):
+        mask = image.parents[1] / "masks" / image.name
+        lines += [f"{image.stem}/image.tif,{image}", f"{image.stem}/mask.tif,{mask}"]
+    (folder / "chips.csv").write_text("\n".join(lines))
+    (folder / "about.json").write_text(json.dumps(about))
+    pack = ["pack", "--collection", "about.json", "-o", "chips.tacozip", "chips.csv"]
+    subprocess.run([binary, *pack], cwd=folder, check=True, capture_output=True)
+    for sub in ("images", "masks"):
+        line = [
+            binary,
+            "convert",
+            "--to",
+            "rumi3",
+            "--time",
+            "2024-01-01",
+            "-o",
+            f"rumi/{sub}/",
+            f"chips/{sub}",
+        ]
+        subprocess.run(line, cwd=folder, check=True, capture_output=True)
 
 
 def _pixels(binary: str, out: Path) -> Path:
@@ -121,11 +148,13 @@ def test_block(data, forks, tmp_path, section, side):
         return
     _, chips = data
     x = chips.astype(np.float64)
-    kind = "torch.uint16"
+    kind, mask = "torch.uint16", [[8, 1, SIZE, SIZE], "torch.uint8"]
     if "rasterio" in section:
         kind = "torch.float32"
         x = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
-    assert seen["shapes"] == [[[[8, 6, SIZE, SIZE], kind], [[8, 1, SIZE, SIZE], "torch.uint8"]]] * 3
+    elif "TerraTorch" in section:
+        kind, mask = "torch.float32", [[8, SIZE, SIZE], "torch.int64"]
+    assert seen["shapes"] == [[[[8, 6, SIZE, SIZE], kind], mask]] * 3
     masks = chips[:, :1] < 900
     want = [[a.mean(), b.mean()] for a, b in zip(x, masks, strict=True)]
     assert seen["samples"] != want  # shuffled
