@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // SamplerMember is a member of Sampler that only one kind has.
@@ -19,17 +20,7 @@ type SamplerMember struct {
 // SamplerMembers yields the members that only one kind of sampler has, kind by kind. It leaves out those for which a
 // pair stands, such as stride_y and stride_x.
 func SamplerMembers() iter.Seq[SamplerMember] {
-	var document struct {
-		Types map[string]struct {
-			Properties map[string]struct {
-				Description string `json:"description"`
-			} `json:"properties"`
-		} `json:"$defs"`
-	}
-	if err := json.Unmarshal(schema, &document); err != nil {
-		panic(err) // it is a file of this package
-	}
-	docs := document.Types["Sampler"].Properties
+	docs := samplerDocs()
 	return func(yield func(SamplerMember) bool) {
 		for i := range samplers {
 			kind := &samplers[i]
@@ -45,6 +36,24 @@ func SamplerMembers() iter.Seq[SamplerMember] {
 			}
 		}
 	}
+}
+
+// samplerDocs returns what the schema says of the members of samplers. It is read once: each command has its flags of
+// them.
+var samplerDocs = sync.OnceValue(func() map[string]property {
+	var document struct {
+		Types map[string]struct {
+			Properties map[string]property `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(schema, &document); err != nil {
+		panic(err) // it is a file of this package
+	}
+	return document.Types["Sampler"].Properties
+})
+
+type property struct {
+	Description string `json:"description"`
 }
 
 // isSide reports whether a member is one of the two for which a pair stands.
