@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 
@@ -16,8 +17,16 @@ def main() -> None:
     print("some log line", file=sys.stderr)
     if mode == "die":
         sys.exit("chaski: no memory: limit")
-    if mode == "nonsense":
+    if mode == "wrapper":  # of a child that outlives it, and says nothing either
+        subprocess.Popen(["sleep", "100"], stderr=subprocess.DEVNULL)
+    elif mode == "nonsense":
         print("hello", flush=True)
+    elif mode == "number":
+        print('{"listen": 7}', flush=True)
+    elif mode == "long":
+        print("x" * 100_000, flush=True)
+    elif mode == "elsewhere":
+        print('{"listen": "192.0.2.1:7", "token": "t"}', flush=True)
     elif mode != "silent":
         # What takes a second on a busy machine comes after the log line, for which tests wait less.
         from concurrent import futures

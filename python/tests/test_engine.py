@@ -103,7 +103,11 @@ def test_source_is_absolute_for_the_engine(fake_binary, tmp_path, monkeypatch):
     [
         ("die", r"(?s)ended at once \(exit status 1\).*some log line.*no memory"),
         ("nonsense", "hello"),
+        ("number", r"said b'.*listen.*7"),
+        ("long", "said b'x{200}', not"),
+        ("elsewhere", "^a token would go to 192.0.2.1:7 in plain text"),
         ("silent", "(?s)not ready.*some log line"),
+        ("wrapper", "(?s)not ready.*some log line"),
     ],
 )
 def test_engines_that_do_not_start(fake_binary, monkeypatch, mode, match):
@@ -111,11 +115,14 @@ def test_engines_that_do_not_start(fake_binary, monkeypatch, mode, match):
 
     def run(timeout: float) -> None:
         monkeypatch.setattr(_engine, "_START_SECONDS", timeout)
-        with pytest.raises(chaski.EngineError, match=match):
+        started = time.monotonic()
+        with pytest.raises((chaski.EngineError, chaski.SpecError), match=match):
             chaski.load("d", batch_size=4)
         assert gone(fake_binary()[-1][0])
+        if mode == "wrapper":
+            assert time.monotonic() - started < timeout + 50
 
-    if mode == "silent":
+    if mode in ("silent", "wrapper"):
         patiently(run, 3)
     else:
         run(300)

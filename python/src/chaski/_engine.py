@@ -196,6 +196,7 @@ class LocalEngine:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     start_new_session=True,
+                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # so on Windows
                     **signers,
                 )
         except OSError as e:
@@ -210,21 +211,24 @@ class LocalEngine:
         self._reader.start()
         try:
             listen, token = self._await_ready()
+            self.connection = Connection(listen, token=token, hint=self.last_words, own=True)
         except BaseException:
             self.close()
             raise
-        self.connection = Connection(listen, token=token, hint=self.last_words, own=True)
 
     def _await_ready(self) -> tuple[str, str | None]:
         """Returns where the engine listens, and the token that it asks for, if any."""
         assert self._process.stdout is not None
         said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         stdout = self._process.stdout
+
+        def read() -> None:
+            # Closed here: close would wait for a read, which a child of the engine may hold up.
+            with stdout:
+                said.put(stdout.readline(1 << 16))
+
         # Of a thread, because no system waits for a pipe and a clock in the way of another.
-        reads = threading.Thread(
-            target=lambda: said.put(stdout.readline(1 << 16)), name="chaski-ready", daemon=True
-        )
-        reads.start()
+        threading.Thread(target=read, name="chaski-ready", daemon=True).start()
         try:
             line = said.get(timeout=_START_SECONDS)
         except queue.Empty:
@@ -235,13 +239,11 @@ class LocalEngine:
                 f"the engine {self.binary} ended at once (exit status "
                 f"{self._process.poll()}){self._said()}"
             )
-        try:
-            ready = json.loads(line)
-            return ready["listen"], ready.get("token")
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise EngineError(
-                f"the engine {self.binary} said {line!r}, not where it listens"
-            ) from None
+        with contextlib.suppress(ValueError):
+            match json.loads(line):
+                case {"listen": str(listen)} as ready:
+                    return listen, ready.get("token")
+        raise EngineError(f"the engine {self.binary} said {line[:200]!r}, not where it listens")
 
     def _reap(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -277,7 +279,7 @@ class LocalEngine:
         self._closed = True
         if hasattr(self, "connection"):
             self.connection.close()
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
@@ -285,7 +287,6 @@ class LocalEngine:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._process.stdout.close()
         self._reader.join(_STOP_SECONDS)
 
     def forget(self) -> None:
