@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -146,10 +147,26 @@ def test_choices(data):
     assert ((pictures(axes)[0] == GREY).all(axis=-1) == (batch["prediction"][0] == 0)).all()
     for wrong, message in [
         ({"names": ["masks"]}, "masks"), ({"names": ["valid"]}, "nothing to draw"),
-        ({"bands": ["B11"]}, "B11"),
+        ({"bands": ["B11"]}, "B11"), ({"bands": [4]}, "bands has 4: image has 4 bands"),
     ]:  # fmt: skip
         with pytest.raises(chaski.NotFoundError, match=message):
             batch.plot(*wrong.pop("names", ()), **wrong)
+    for bands in nonempty([[0, 1], [], 0, "B04"]):
+        with pytest.raises(chaski.SpecError, match="bands is .* three bands, or one"):
+            batch.plot(bands=bands)
+
+
+def test_names_are_no_formulas_and_steps_keep_their_masks():
+    """A mask of one step before one of three: each picture has the step of its line."""
+    batch = chaski.Batch({r"$\x$": np.random.default_rng(0).random((1, 3, 1, 4, 4))})
+    batch["one"] = np.ones((1, 4, 4), np.uint8)
+    batch["three"] = np.array([1, 2, 3], np.uint8).reshape(1, 3, 1, 1, 1).repeat(4, 3).repeat(4, 4)
+    figure = batch.plot(overlay=True)
+    figure.savefig(io.BytesIO())  # an unknown symbol of a formula would be an error
+    colours = {tuple(pictures(axes)[2][0, 0]) for axes in figure.axes}
+    assert len(colours) == 3
+    with pytest.raises(chaski.NotFoundError, match="nothing to draw"):
+        chaski.Batch(image=np.zeros((0, 3, 4, 4))).plot()
 
 
 def test_steps_and_plain_arrays(data):

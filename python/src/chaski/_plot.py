@@ -12,7 +12,7 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._assemble import Members, Ragged, polygons
 from chaski._plain import count
-from chaski.errors import NotFoundError
+from chaski.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +38,7 @@ def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
     Raises:
         ImportError: matplotlib is not installed.
         NotFoundError: the batch has no such member or band, or nothing to draw.
+        SpecError: an argument is wrong.
     """
     draw(batch, names, **options)
     pyplot().show()
@@ -78,7 +79,12 @@ class _Picture:
     def title(self) -> str:
         """Returns its name, and the names of the bands that are drawn."""
         named = [self.bands[i] for i in self.picked if i < len(self.bands) and not self.classes]
-        return " ".join([self.name, *dict.fromkeys(named)])
+        return _plain(" ".join([self.name, *dict.fromkeys(named)]))
+
+
+def _plain(text: str) -> str:
+    """Keeps matplotlib from a formula in a text, which may come from a file."""
+    return text.replace("$", r"\$")
 
 
 def _picture(
@@ -108,6 +114,9 @@ def _picture(
         if unknown := [b for b in bands if isinstance(b, str) and b not in called]:
             raise NotFoundError(f"bands has {unknown[0]!r}: the bands of {name} are {called}")
         picked = [called.index(b) if isinstance(b, str) else b for b in bands]
+        many = rows.shape[-1]
+        if wrong := [b for b in picked if not -many <= b < many]:
+            raise NotFoundError(f"bands has {wrong[0]}: {name} has {many} bands")
     fill = ignore.get(name, batch._fill(name))
     classes = _show.are_classes(rows, fill, "b" not in axes)
     labels = batch._spec.get(name, {}).get("vector", {}).get("classes", ())
@@ -139,6 +148,8 @@ def draw(
 ) -> Figure:
     """Returns the figure of `Members.plot`."""
     plt = pyplot()
+    if bands is not None and (isinstance(bands, str) or np.shape(bands) not in ((1,), (3,))):
+        raise SpecError(f"bands is {bands!r}: it must be three bands, or one, in a list")
     batch = given if isinstance(given, Members) else Members(given)
     if missing := [name for name in names if name not in batch]:
         raise NotFoundError(f"the batch has {sorted(batch)}, no {missing[0]!r}")
@@ -175,10 +186,11 @@ def draw(
             else:
                 place.set_visible(False)
         for p in above:
-            step = min(step, p.rows.shape[1] - 1)
-            values = p.rows[row, step, ..., 0]
+            nearest = min(step, p.rows.shape[1] - 1)
+            values = p.rows[row, nearest, ..., 0]
             alpha = np.where((values != 0) & (values != p.fill), 0.5, 0.0)
-            line[0].imshow(p.pixels(row, step), extent=extent, alpha=alpha, interpolation="nearest")
+            colours = p.pixels(row, nearest)
+            line[0].imshow(colours, extent=extent, alpha=alpha, interpolation="nearest")
         for shape in _shapes(arrays, members, int(shown[row])):
             line[0].add_patch(shape)
     for p, place in zip(columns, places[0], strict=True):
@@ -195,7 +207,8 @@ def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture
     called = {v: name for p in pictures for v, name in p.labels.items()}
     drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
     seen = sorted(drawn if beside else drawn - {0})
-    marks = [Patch(color=_colour(v), label=called.get(v, str(v))) for v in seen[: _show.CLASSES]]
+    seen = seen[: _show.CLASSES]
+    marks = [Patch(color=_colour(v), label=_plain(called.get(v, str(v)))) for v in seen]
     if marks:
         columns = max(1, int(figure.get_size_inches()[0]))  # one an inch
         figure.legend(handles=marks, loc="outside lower center", ncols=columns, fontsize=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +63,7 @@ def arranged(v: Any, axes: Sequence[str]) -> npt.NDArray[Any] | None:
     order = [axes.index(a) for a in ("y", "x", "b")]
     steps = [i for i in range(v.ndim) if i not in order and axes[i] != "n"]
     a = v.transpose(axes.index("n"), *steps, *order)
-    out: npt.NDArray[Any] = a.reshape(len(a), -1, *a.shape[-3:])
+    out: npt.NDArray[Any] = a.reshape(len(a), math.prod(a.shape[1:-3]), *a.shape[-3:])
     return out
 
 
