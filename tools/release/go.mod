@@ -3,6 +3,8 @@ module github.com/chaski-eo/chaski/tools/release
 
 go 1.26.3
 
+toolchain go1.26.8
+
 tool (
 	github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 	github.com/goreleaser/goreleaser/v2
