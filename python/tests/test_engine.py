@@ -428,6 +428,23 @@ def test_finding_the_binary(tmp_path, monkeypatch):
         _engine.find_binary()
 
 
+def test_the_command_waits_for_an_engine_that_ends_by_ctrl_c(tmp_path):
+    """As on Windows, whose console sends it to both."""
+    path = tmp_path / "chaski"
+    path.write_text("#!/bin/sh\ntrap 'sleep 2; exit 7' INT\necho ready\nsleep 60 & wait\n")
+    path.chmod(0o755)
+    code = "import sys, chaski._cli as c; sys.platform = 'win32'; c.main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SRC), "CHASKI_BIN": str(path)},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as p:
+        assert p.stdout is not None and p.stdout.readline() == b"ready\n"
+        os.killpg(p.pid, signal.SIGINT)
+        assert p.wait(60) == 7
+
+
 def test_folders_of_killed_processes_are_removed():
     made = _files.Folder()
     assert os.stat(made.path).st_mode & 0o777 == 0o700

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from typing import NoReturn
@@ -19,5 +20,6 @@ def main() -> NoReturn:
         print(f"chaski: {e}", file=sys.stderr)
         sys.exit(1)
     if sys.platform == "win32":  # os.execv would return to the shell at once
+        signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the engine, which ends by it
         sys.exit(subprocess.call([binary, *sys.argv[1:]]))
     os.execv(binary, ["chaski", *sys.argv[1:]])
