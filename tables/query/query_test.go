@@ -166,7 +166,7 @@ func TestMeaning(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for sql, want := range map[string]fault.Kind{
 		"": 0, "SELEC 1": 0, "select": 0, "select from data": 0, "select id data": fault.NotFound,
-		"select id from data where": 0, "select 1 2": 0,
+		"select id from data where": 0, "select 1 2": 0, "select * exclude": 0, "select extract(": 0,
 		"select id from data where id = 'x'": 0, "select id + 'x' from data": fault.Unsupported,
 		"select id from data where name > 1": 0,
 		"select id from data; select 2":      0, "drop table data": 0, "select 'a": 0,

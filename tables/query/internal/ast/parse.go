@@ -236,11 +236,11 @@ func (p *parser) star() (*Expr, error) {
 func (p *parser) excluded(star *Expr) error {
 	several := p.accept("(")
 	for {
-		tok := p.take()
+		tok := p.peek()
 		if tok.kind != tQuoted && tok.kind != tName {
-			p.at--
 			return p.unexpected()
 		}
+		p.at++
 		if p.peek().is(".") {
 			return sqlerr.Unsupported("EXCLUDE of a column of a table")
 		}

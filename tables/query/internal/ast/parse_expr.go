@@ -422,11 +422,11 @@ func (p *parser) castCall(t token) (*Expr, error) {
 }
 
 func (p *parser) extract(t token) (*Expr, error) {
-	part := p.take()
+	part := p.peek()
 	if part.kind != tName && part.kind != tString && part.kind != tQuoted {
-		p.at--
 		return nil, p.unexpected()
 	}
+	p.at++
 	if err := p.expect("FROM"); err != nil {
 		return nil, err
 	}
