@@ -91,12 +91,15 @@ def command(
 def _follow(words: str, lines: Iterable[str], said: list[str]) -> None:
     """Draws the lines of a command that say how far it is, and keeps the others."""
     bar = _progress.Bar(words)
-    for line in lines:
-        if m := re.fullmatch(r"\x1e(\d+) (-?\d+)\n", line):
-            bar.set(int(m[1]), int(m[2]))
-        else:
-            said.append(line)
-    bar.close()
+    try:
+        for line in lines:
+            if m := re.fullmatch(r"\x1e(\d+) (-?\d+)\n", line):
+                bar.set(int(m[1]), int(m[2]))
+            else:
+                said.append(line)
+        bar.close()
+    finally:  # when a bar fails: unread, the command would stop
+        said += (line for line in lines if not line.startswith("\x1e"))
 
 
 def _written(flags: Mapping[str, Any]) -> Iterator[str]:
