@@ -175,16 +175,7 @@ class LocalEngine:
             "stop_on_eof": True,
             "log_level": "warn",
             # It serves this process alone, which may read what its user may.
-            "root": [
-                "/",
-                "http://",
-                "https://",
-                "hf://",
-                "s3://",
-                "gs://",
-                "az://",
-                "abfs://",
-            ],
+            "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://", "abfs://"],
             "allow_redirects": True,
             "allow_upstream": True,
             "paste_bytes": 8 << 30,
@@ -230,7 +221,7 @@ class LocalEngine:
             with stdout:
                 said.put(stdout.readline(1 << 16))
 
-        # Of a thread, because no system waits for a pipe and a clock in the way of another.
+        # A thread reads: each system has another way to wait for a pipe no longer than some time.
         threading.Thread(target=read, name="chaski-ready", daemon=True).start()
         try:
             line = said.get(timeout=_START_SECONDS)

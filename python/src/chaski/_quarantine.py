@@ -42,9 +42,7 @@ class Quarantine:
 
     def __init__(self, path: str | os.PathLike[str], dataset: str) -> None:
         """Opens the list, or begins one; `dataset` is the fingerprint of what is read."""
-        self._file = os.open(
-            path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666
-        )
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         self._folder = os.path.dirname(absolute_path(os.fspath(path)))
         self._pid = os.getpid()
         self._dataset = dataset
