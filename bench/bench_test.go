@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -193,6 +194,47 @@ func checkStages(t *testing.T, r *Report) {
 	err := r.WriteText(&text)
 	if err != nil || !strings.Contains(text.String(), "predictor") || !strings.Contains(text.String(), "100.0 %") {
 		t.Errorf("%v in\n%s", err, text.String())
+	}
+}
+
+// TestDecodeFrames: loose frames are decoded, of one output into memory of a size that is reused, and counted by the
+// bytes of all their outputs.
+func TestDecodeFrames(t *testing.T) {
+	samples := bytes.Repeat([]byte{1, 2, 3, 4}, 2048)
+	one, err := openzl.DeltaZstd(nil, samples, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "one.zl")
+	if err := os.WriteFile(path, one, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	several := filepath.Join(corpus.Testdata(t), "openzl", "multi-concat-struct.zl")
+	for _, opened := range []bool{false, true} {
+		d := &decodeRun{o: DecodeOptions{Opened: opened}.withDefaults(), paths: []string{path, several}}
+		d.files = &source.Files{}
+		w := newDecodeWorker(d)
+		d.workers = append(d.workers, w)
+		if err := d.warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n, err := w.file(t.Context(), 0)
+		if err != nil || n != int64(len(samples)) || !bytes.Equal(w.pixels[:n], samples) {
+			t.Errorf("opened %v: %d bytes, %v", opened, n, err)
+		}
+		if n, err := w.file(t.Context(), 1); err != nil || n <= 0 {
+			t.Errorf("opened %v: %d bytes, %v", opened, n, err)
+		}
+		d.files.Close()
+	}
+	if err := os.WriteFile(path, []byte("no frame"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(t.Context(), []string{path}, DecodeOptions{}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("no frame: %v", err)
+	}
+	if _, err := Decode(t.Context(), []string{several}, DecodeOptions{MaxChunk: 9}); !errors.Is(err, fault.Limit) {
+		t.Errorf("limit: %v", err)
 	}
 }
 
