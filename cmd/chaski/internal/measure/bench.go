@@ -2,7 +2,6 @@
 package measure
 
 import (
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +16,8 @@ import (
 func NewBench(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure decoding, loading and streaming",
-		Long: `Measure decoding, loading and streaming. Each verb runs a warm-up and then several rounds. It prints the
+		Short: "Measure decoding and loading",
+		Long: `Measure decoding and loading. Each verb runs a warm-up and then several rounds. It prints the
 settings, the machine (CPU, cores, Go, system, zstd decoder), and the minimum, median and maximum of the
 rounds. Files are read through the cache of the operating system, so that they come from memory after the
 warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
@@ -26,10 +25,10 @@ warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
 		Args: console.Verb,
 		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("the verb is missing: decode, load or stream")
+			return console.Usagef("the verb is missing: decode or load")
 		},
 	}
-	cmd.AddCommand(newBenchDecode(env), newBenchLoad(env), newBenchStream(env))
+	cmd.AddCommand(newBenchDecode(env), newBenchLoad(env))
 	return cmd
 }
 
@@ -117,48 +116,5 @@ or SPEC.json, such as Python's loader.spec.`,
 	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
 	flags.AddMemory(cmd.Flags(), &memory, "batches")
 	total.Add(cmd.Flags())
-	return cmd
-}
-
-func newBenchStream(env console.Env) *cobra.Command {
-	var f roundFlags
-	var d flags.Dataset
-	var o bench.StreamOptions
-	cmd := &cobra.Command{
-		Use:   "stream [flags] DATASET",
-		Short: "Measure batches that arrive in Python",
-		Long: `Measure the batches of a dataset as a Python process gets them from its own engine on this machine
-('chaski serve' on a Unix socket): samples and MB of tensors per second. The interpreter needs the package
-chaski; --python-path names the directory that has it.`,
-		Example: `  chaski bench stream --python python3 --batch 4 --rounds 2 --seconds 0.1 chips/`,
-		Args:    console.ExactlyOne("DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			var err error
-			if o.Spec, err = d.SpecOf(args[0]); err != nil {
-				return err
-			}
-			if o.Engine == "" {
-				if o.Engine, err = os.Executable(); err != nil {
-					return err
-				}
-			}
-			bar, progress := f.bar(env)
-			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
-			r, err := bench.Stream(cmd.Context(), o)
-			bar.Done()
-			return f.print(env, r, err)
-		},
-	}
-	f.add(cmd.Flags(), 2)
-	d.Add(cmd.Flags(), 32, true)
-	d.AddArithmetic(cmd.Flags())
-	fl := cmd.Flags()
-	fl.StringVar(&o.Python, "python", "python3", "the Python interpreter")
-	fl.StringVar(&o.Path, "python-path", "", "`DIR` to put before PYTHONPATH")
-	fl.StringVar(&o.Engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
-	fl.BoolVar(&o.Torch, "torch", false, "turn the batches into torch tensors")
 	return cmd
 }
