@@ -117,7 +117,7 @@ func (c *Container) span(l *level, k, row int) (span, error) {
 // sourceOf returns the URI of the ZIP with a row's bytes.
 func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources == nil {
-		return c.uri, nil
+		return c.Source, nil
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
@@ -294,7 +294,7 @@ type zipDirectory struct {
 
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
 func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
-	uri, after := c.uri, c.collAt.end()
+	uri, after := c.Source, c.collAt.end()
 	if l.sources != nil {
 		if badSource(name) {
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+ColumnSource, fault.NoOffset,

@@ -265,7 +265,7 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	if container.kind != zipFile {
 		return nil
 	}
-	file, err := container.reader(ctx, container.uri)
+	file, err := container.reader(ctx, container.Source)
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
 	}
-	return fault.WithFile(err, container.uri)
+	return fault.WithFile(err, container.Source)
 }
 
 // isVerified selects the entries whose bytes are checked.
@@ -403,7 +403,7 @@ func (v *verifier) tables(ctx context.Context) error {
 		if !ok || z.Size != e.span.size {
 			continue
 		}
-		file, err := container.reader(ctx, container.uri)
+		file, err := container.reader(ctx, container.Source)
 		if err != nil {
 			return err
 		}
@@ -414,7 +414,7 @@ func (v *verifier) tables(ctx context.Context) error {
 			err = nil
 		}
 		if err != nil {
-			return fault.WithFile(err, container.uri)
+			return fault.WithFile(err, container.Source)
 		}
 	}
 	return nil

@@ -16,15 +16,14 @@ import (
 // read reads the tables of the depths down to one. c.mu is held.
 func (c *Container) read(ctx context.Context, depth int) error {
 	if depth < 0 || depth >= len(c.byDepth) {
-		return fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %d: the levels are 0 to %d",
-			depth, len(c.byDepth)-1), c.uri)
+		return c.NoRow(depth, -1, len(c.byDepth))
 	}
 	for _, levels := range c.byDepth[:depth+1] {
 		rows := 0
 		for _, level := range levels {
 			if level.tbl == nil {
 				if err := c.readLevel(ctx, level); err != nil {
-					return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+					return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 				}
 			}
 			level.base = rows
@@ -32,7 +31,7 @@ func (c *Container) read(ctx context.Context, depth int) error {
 		}
 		if rows > math.MaxInt32 {
 			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
-				math.MaxInt32), c.uri)
+				math.MaxInt32), c.Source)
 		}
 	}
 	return nil
@@ -64,9 +63,9 @@ func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, err
 	if c.index != nil {
 		place = c.index.spans[l.entry()]
 	} else {
-		uri := c.join(c.uri, l.entry())
-		if c.format == catFormat {
-			uri = c.join(c.uri, l.file())
+		uri := c.join(c.Source, l.entry())
+		if c.Name == catFormat {
+			uri = c.join(c.Source, l.file())
 		}
 		var err error
 		if file, err = c.opener.Open(ctx, uri); err != nil {
@@ -90,7 +89,7 @@ func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, err
 
 // columns reads the columns of places, and checks what other rows are found by. c.mu is held.
 func (c *Container) columns(ctx context.Context, l *level) (err error) {
-	if c.format == catFormat {
+	if c.Name == catFormat {
 		if l.sources, err = c.column(ctx, l, columnSource, tables.String); err != nil {
 			return err
 		}
@@ -102,7 +101,7 @@ func (c *Container) columns(ctx context.Context, l *level) (err error) {
 	if l.paths, err = c.column(ctx, l, columnRelative, tables.String); err != nil {
 		return err
 	}
-	if c.format != FolderFormat {
+	if c.Name != FolderFormat {
 		if l.offsets, err = c.column(ctx, l, columnOffset, tables.Uint64); err != nil {
 			return err
 		}
@@ -235,5 +234,5 @@ func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table
 		}
 	}
 	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
-		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.uri)
+		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.Source)
 }

@@ -31,17 +31,17 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	}
 	for _, level := range c.levels {
 		if err := cmp.Or(ctx.Err(), c.verifySchema(level), level.tbl.Check(ctx)); err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 		}
 		r.Rows += int64(level.tbl.Len())
 	}
 	if err := c.verifySources(ctx); err != nil {
-		return fault.WithFile(err, c.uri)
+		return fault.WithFile(err, c.Source)
 	}
 	if err := c.verifyRows(ctx); err != nil {
 		return err
 	}
-	switch c.format {
+	switch c.Name {
 	case ZIPFormat:
 		return c.verifyArchive(ctx, c.reader, c.object.Size, "", r)
 	case FolderFormat:
@@ -59,12 +59,12 @@ func (c *Container) verifySchema(l *level) error {
 	switch {
 	case l.above == nil:
 		want[columnID] = "string"
-	case c.format == FolderFormat:
+	case c.Name == FolderFormat:
 		want[columnParent] = "uint64"
 	default:
 		want[columnParent], want[columnOffset], want[columnSize] = "uint64", "uint64", "uint64"
 	}
-	if c.format == catFormat {
+	if c.Name == catFormat {
 		want[columnSource] = "string"
 	}
 	for name, d := range c.coll.metadata[l.name] {
@@ -96,7 +96,7 @@ type sourceRows struct {
 // verifySources compares taco:sources with the rows of a catalog.
 func (c *Container) verifySources(ctx context.Context) error {
 	declared := c.coll.sources
-	if c.format != catFormat {
+	if c.Name != catFormat {
 		if declared != nil {
 			return collectionFault("has taco:sources, which only a catalog has")
 		}
@@ -132,7 +132,7 @@ func (c *Container) verifyRows(ctx context.Context) error {
 	for _, level := range c.levels {
 		current, err := typed(ctx, level.tbl, columnCurrent, tables.Uint64)
 		if err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 		}
 		for i := range level.tbl.Len() {
 			if current.Null(i) || current.Int(i) != int64(i) {
@@ -167,14 +167,14 @@ func (c *Container) verifySamples(ctx context.Context) error {
 	level := c.levels[0]
 	paths, err := typed(ctx, level.tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 	}
 	ids, err := typed(ctx, level.tbl, columnID, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 	}
 	if level.tbl.Len() == 0 {
-		return fault.WithFile(corrupt(level.name, "there are no samples"), c.uri)
+		return fault.WithFile(corrupt(level.name, "there are no samples"), c.Source)
 	}
 	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
@@ -252,7 +252,7 @@ func (c *Container) folderIs(l *level, row int, folder string) bool {
 func (c *Container) verifyValues(ctx context.Context) error {
 	top, err := typed(ctx, c.levels[0].tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(err, c.uri)
+		return fault.WithFile(err, c.Source)
 	}
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
@@ -310,7 +310,7 @@ func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 
 // verifyListing looks for files that no row names, where the directory can be listed.
 func (c *Container) verifyListing(ctx context.Context, named map[string]bool) error {
-	if source.IsRemote(c.uri) {
+	if source.IsRemote(c.Source) {
 		return nil
 	}
 	tablesOf := map[string]bool{}
@@ -331,7 +331,7 @@ func (c *Container) verifyListing(ctx context.Context, named map[string]bool) er
 			return nil
 		})
 	}
-	return fault.WithFile(err, c.uri)
+	return fault.WithFile(err, c.Source)
 }
 
 // walk calls each for every file below a local directory, with its path there.
@@ -399,7 +399,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 	for name, place := range index.spans {
 		rows[name] = place
 	}
-	return fault.WithFile(verifyZIP(ctx, r, size, index, rows, rep), c.uri)
+	return fault.WithFile(verifyZIP(ctx, r, size, index, rows, rep), c.Source)
 }
 
 // indexOf reads the index of a cozip.
@@ -524,10 +524,10 @@ func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
 func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 	index, err := indexOf(ctx, f.reader)
 	if err != nil {
-		return fault.WithFile(err, f.uri)
+		return fault.WithFile(err, f.Source)
 	}
 	if err := f.tbl.Check(ctx); err != nil {
-		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.uri)
+		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.Source)
 	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
@@ -537,10 +537,10 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 		}
 		if _, twice := places[entry.ID]; twice {
 			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
-				f.uri)
+				f.Source)
 		}
 		places[entry.ID] = span{entry.Offset, entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
-	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.uri)
+	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.Source)
 }

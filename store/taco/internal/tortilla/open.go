@@ -17,26 +17,13 @@ const maxCollection = 64 << 20
 
 // file is an open container of either kind.
 type file struct {
-	uri        string
-	r          source.Reader
-	object     source.Known // size and entity tag of r
-	header     Header
-	collection json.RawMessage
-	limits     model.Limits
-	requests   source.Reader // r, with bytes read ahead served from memory
+	model.Common
+	r        source.Reader
+	object   source.Known // size and entity tag of r
+	header   Header
+	limits   model.Limits
+	requests source.Reader // r, with bytes read ahead served from memory
 }
-
-// URI implements model.Container.
-func (f *file) URI() string { return f.uri }
-
-// Collection implements model.Container.
-func (f *file) Collection() json.RawMessage { return f.collection }
-
-// IDColumn implements model.Container.
-func (f *file) IDColumn() string { return colID }
-
-// Padding implements model.Container.
-func (f *file) Padding(context.Context, int, int) (bool, error) { return false, nil }
 
 // Close implements model.Container.
 func (f *file) Close() error { return f.r.Close() }
@@ -48,7 +35,8 @@ func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) 
 // reads the footer, the collection of a TACO, and the first nested sample of each level. These are
 // mostly one request, because they are at the end of the file. It closes r if it fails.
 func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
-	f := &file{uri: uri, r: r, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
+	f := &file{Common: model.Common{Source: uri, Key: colID}, r: r,
+		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
 	container, err := f.open(ctx, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
@@ -65,7 +53,7 @@ func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
 		return nil, err
 	}
 	if f.header.TACO {
-		if f.collection, err = readCollection(ctx, f.requests, f.header.Collection); err != nil {
+		if f.Document, err = readCollection(ctx, f.requests, f.header.Collection); err != nil {
 			return nil, err
 		}
 	}

@@ -34,12 +34,6 @@ type plain struct {
 	parents [][]int32
 }
 
-var (
-	_ model.Container = (*plain)(nil)
-	_ model.Sized     = (*plain)(nil)
-	_ model.Lazy      = (*plain)(nil)
-)
-
 // blob is a Tortilla: the container itself or a nested one.
 type blob struct {
 	*rows
@@ -64,6 +58,9 @@ const (
 func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
 	c := &plain{file: f, root: &blob{rows: top, at: span{0, f.r.Size()}}, depth: 1, total: int64(top.len())}
 	c.root.kids = map[int]*blob{}
+	if c.Name = "Tortilla 0.5"; c.header.TACO {
+		c.Name = "TACO 0.2"
+	}
 	if err := c.root.check(); err != nil {
 		return nil, err
 	}
@@ -295,15 +292,33 @@ func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 func partOf(level int) string { return "level" + strconv.Itoa(level) }
 
 // fail adds the file to an error.
-func (f *file) fail(err error) error { return fault.WithFile(err, f.uri) }
+func (f *file) fail(err error) error { return fault.WithFile(err, f.Source) }
 
-// Format implements model.Container.
-func (c *plain) Format() string {
-	if c.header.TACO {
-		return "TACO 0.2"
+// Bytes implements model.Container.
+func (c *plain) Bytes() int64 {
+	if !c.mu.TryLock() {
+		return 0
 	}
-	return "Tortilla 0.5"
+	defer c.mu.Unlock()
+	n := c.root.tbl.Bytes()
+	for _, level := range c.lazy {
+		for _, b := range level {
+			n += b.tbl.Bytes()
+		}
+	}
+	for _, t := range c.tables {
+		if t != nil {
+			n += t.Bytes()
+		}
+	}
+	for _, p := range c.parents {
+		n += 4 * int64(cap(p))
+	}
+	return n
 }
+
+// Lazy implements model.Container.
+func (c *plain) Lazy() model.Lazy { return c }
 
 // Levels implements model.Container. Until all footers are read, it is the number of levels seen so
 // far.
@@ -352,13 +367,9 @@ func (c *plain) blobs(ctx context.Context, level int) ([]*blob, error) {
 		return nil, c.fail(err)
 	}
 	if level < 0 || level >= len(c.levels) {
-		return nil, c.noLevel(level, len(c.levels))
+		return nil, c.NoRow(level, -1, len(c.levels))
 	}
 	return c.levels[level], nil
-}
-
-func (f *file) noLevel(level, n int) error {
-	return f.fail(fault.New(fault.NotFound, partOf(level), fault.NoOffset, "the levels are 0 to %d", n-1))
 }
 
 // Parents implements model.Container.
@@ -409,7 +420,7 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	entry := model.Entry{URI: c.Source, Object: c.object, Level: level, Row: row}
 	blob, i, err := c.at(ctx, level, row)
 	if err == nil {
 		err = blob.fill(&entry, i)

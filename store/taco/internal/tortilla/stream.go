@@ -35,14 +35,6 @@ type stream struct {
 	owned *owners
 }
 
-var (
-	_ model.Container = (*stream)(nil)
-	_ model.Sized     = (*stream)(nil)
-	_ model.Chunker   = (*stream)(nil)
-
-	_ model.Histogrammed = (*stream)(nil)
-)
-
 // links are the rows of a level, joined with their parents.
 type links struct {
 	parents []int32
@@ -91,7 +83,7 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
-	c.histogram = c.findHistogram()
+	c.histogram, c.Name = c.findHistogram(), "TACO 0.2 (streaming)"
 	return c, nil
 }
 
@@ -110,7 +102,7 @@ func (c *stream) findHistogram() int {
 	return -1
 }
 
-// HistogramRow implements model.Histogrammed.
+// HistogramRow implements model.Container.
 func (c *stream) HistogramRow() int { return c.histogram }
 
 // fits checks the place of the next table of the chain. It must lie in the file and must not
@@ -131,8 +123,24 @@ func (c *stream) fits(s span) error {
 	return nil
 }
 
-// Format implements model.Container.
-func (c *stream) Format() string { return "TACO 0.2 (streaming)" }
+// Chunker implements model.Container.
+func (c *stream) Chunker() model.Chunker { return c }
+
+// indexCost estimates the memory of a chunk in the index.
+const indexCost = 64
+
+// Bytes implements model.Container.
+func (c *stream) Bytes() int64 {
+	if !c.mu.TryLock() {
+		return 0
+	}
+	defer c.mu.Unlock()
+	n := c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) + 4*int64(cap(c.same))
+	for _, l := range c.levels {
+		n += l.tbl.Bytes()
+	}
+	return n
+}
 
 // Levels implements model.Container.
 func (c *stream) Levels() int { return len(c.levels) }
@@ -140,7 +148,7 @@ func (c *stream) Levels() int { return len(c.levels) }
 // Table implements model.Container.
 func (c *stream) Table(_ context.Context, level int) (*tables.Table, error) {
 	if level < 0 || level >= len(c.levels) {
-		return nil, c.noLevel(level, len(c.levels))
+		return nil, c.NoRow(level, -1, len(c.levels))
 	}
 	return c.levels[level].tbl, nil
 }
@@ -185,8 +193,7 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 		return nil, c.fail(err)
 	}
 	if row < 0 || row+1 >= len(links.first) {
-		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
-			fault.NoOffset, "does not exist"))
+		return nil, c.NoRow(level, row, len(c.levels))
 	}
 	return links.rows[links.first[row]:links.first[row+1]], nil
 }
@@ -194,14 +201,13 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 // Entry implements model.Container.
 func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if level < 0 || level >= len(c.levels) {
-		return model.Entry{}, c.noLevel(level, len(c.levels))
+		return model.Entry{}, c.NoRow(level, -1, len(c.levels))
 	}
 	rows := c.levels[level]
 	if row < 0 || row >= rows.len() {
-		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
-			fault.NoOffset, "does not exist"))
+		return model.Entry{}, c.NoRow(level, row, len(c.levels))
 	}
-	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	entry := model.Entry{URI: c.Source, Object: c.object, Level: level, Row: row}
 	err := rows.fill(&entry, row)
 	var s span
 	if err == nil {
@@ -220,7 +226,7 @@ func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, he
 // linked joins the rows of a level below level 0 with their parents. c.mu is held.
 func (c *stream) linked(ctx context.Context, level int) (*links, error) {
 	if level < 1 || level >= len(c.levels) {
-		return nil, fault.New(fault.NotFound, partOf(level), fault.NoOffset, "the levels are 0 to %d", len(c.levels)-1)
+		return nil, c.NoRow(level, -1, len(c.levels))
 	}
 	if c.links[level] != nil {
 		return c.links[level], nil
@@ -393,7 +399,7 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 			"%s %q does not end in a number", colID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Str(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
+		ID: c.chunks.ids.Str(row), URI: c.Source, Object: c.object, Offset: s.off, Size: s.size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }
