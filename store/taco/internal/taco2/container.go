@@ -164,7 +164,7 @@ func (c *Container) openFolder(ctx context.Context, tables string) (*Container, 
 	coll := Join(c.Source, "COLLECTION.json")
 	r, err := c.reader(ctx, coll)
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, span{0, r.Size()}, "COLLECTION.json")
+		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
 	if err != nil {
 		return nil, c.fail(err)
@@ -318,16 +318,12 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	if place.span.size == 0 {
-		place.span.size = file.Size()
+	if place.span.Size == 0 {
+		place.span.Size = file.Size()
 	}
-	table, err := tables.Read(ctx, file, place.span.off, place.span.size, c.limits.Table)
+	table, err := model.ReadTable(ctx, file, place.span, c.limits)
 	if err != nil {
 		return nil, c.inLevel(err, k)
-	}
-	if limit := min(maxRows, fewRows+rowsPerByte*place.span.size); int64(table.Len()) > limit {
-		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", table.Len(), limit, place.span.size), k)
 	}
 	l := &level{tbl: table}
 	if l.ids, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {
@@ -345,28 +341,12 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	return l, nil
 }
 
-// Limits on the rows of a level. Positions are 32-bit integers. A row takes memory, while equal
-// values may take next to none in the file. Ids differ from row to row, so that ten rows in each
-// byte of the file are more than any writer produces.
-const (
-	maxRows     = 1<<31 - 1
-	fewRows     = 1 << 16
-	rowsPerByte = 10
-)
-
-// column returns a mandatory column of a given type. Integers may be unsigned.
+// column returns a mandatory column of a given type.
 func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string,
 	want tables.Kind) (*tables.Vector, error) {
-	values, err := t.Column(ctx, name)
-	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
-	}
+	values, err := model.Column(ctx, t, name, want)
 	if err != nil {
 		return nil, c.inLevel(err, k)
-	}
-	if values.Kind() != want && (want != tables.Int64 || values.Kind() != tables.Uint64) {
-		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
-			"has type %v, expected %v", values.Type(), want), k)
 	}
 	return values, nil
 }

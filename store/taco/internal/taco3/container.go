@@ -139,7 +139,7 @@ func openDirectory(ctx context.Context, c *Container) (model.Container, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, c.Source)
 	}
-	c.coll, err = readCollection(ctx, file, span{0, file.Size()})
+	c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = c.layOut()
 	}
@@ -362,7 +362,7 @@ func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, err
 		return model.Entry{}, err
 	}
 	if depth == 0 {
-		ids, err := c.column(ctx, level, columnID, tables.String)
+		ids, err := model.Column(ctx, level.tbl, columnID, tables.String)
 		if err != nil {
 			return model.Entry{}, err
 		}

@@ -39,13 +39,9 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 	if !ok || len(x.names) != 1 {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
 	}
-	table, err := tables.Read(ctx, f.reader, place.off, place.size, l.Table)
+	table, err := model.ReadTable(ctx, f.reader, place, l)
 	if err != nil {
 		return fault.WithPart(err, metadataName, 0)
-	}
-	if limit := fewRows + rowsPerByte*place.size; int64(table.Len()) > limit {
-		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
-			table.Len(), limit, place.size)
 	}
 	f.tbl = table
 	for _, c := range []struct {
@@ -53,7 +49,7 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 		kind tables.Kind
 		v    **tables.Vector
 	}{{"name", tables.String, &f.names}, {"offset", tables.Uint64, &f.offsets}, {"size", tables.Uint64, &f.sizes}} {
-		if *c.v, err = typed(ctx, table, c.name, c.kind); err != nil {
+		if *c.v, err = model.Column(ctx, table, c.name, c.kind); err != nil {
 			return fault.WithPart(err, metadataName, 0)
 		}
 	}

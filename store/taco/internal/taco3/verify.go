@@ -130,7 +130,7 @@ func (c *Container) verifySources(ctx context.Context) error {
 // verifyRows compares the rows of all levels with taco:structure.
 func (c *Container) verifyRows(ctx context.Context) error {
 	for _, level := range c.levels {
-		current, err := typed(ctx, level.tbl, columnCurrent, tables.Uint64)
+		current, err := model.Column(ctx, level.tbl, columnCurrent, tables.Uint64)
 		if err != nil {
 			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 		}
@@ -165,11 +165,11 @@ func (c *Container) verifyRows(ctx context.Context) error {
 // verifySamples checks the rows of the level of samples.
 func (c *Container) verifySamples(ctx context.Context) error {
 	level := c.levels[0]
-	paths, err := typed(ctx, level.tbl, columnRelative, tables.String)
+	paths, err := model.Column(ctx, level.tbl, columnRelative, tables.String)
 	if err != nil {
 		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 	}
-	ids, err := typed(ctx, level.tbl, columnID, tables.String)
+	ids, err := model.Column(ctx, level.tbl, columnID, tables.String)
 	if err != nil {
 		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 	}
@@ -250,7 +250,7 @@ func (c *Container) folderIs(l *level, row int, folder string) bool {
 
 // verifyValues checks paths and places of all rows below the samples.
 func (c *Container) verifyValues(ctx context.Context) error {
-	top, err := typed(ctx, c.levels[0].tbl, columnRelative, tables.String)
+	top, err := model.Column(ctx, c.levels[0].tbl, columnRelative, tables.String)
 	if err != nil {
 		return fault.WithFile(err, c.Source)
 	}
@@ -385,7 +385,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
 			if c.kind(level, i) == model.File && (from == "" || level.sources.Str(i) == from) {
-				rows["DATA/"+level.paths.Str(i)] = span{level.offsets.Int(i), level.sizes.Int(i)}
+				rows["DATA/"+level.paths.Str(i)] = span{Off: level.offsets.Int(i), Size: level.sizes.Int(i)}
 			}
 		}
 	}
@@ -425,22 +425,22 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 	}
 	entries := make([]zipEntry, len(archive.File))
 	for i, file := range archive.File {
-		if entries[i].off, err = file.DataOffset(); err != nil {
+		if entries[i].begin, err = file.DataOffset(); err != nil {
 			return corrupt("entry "+file.Name, "has no local header: %v", err)
 		}
 		entries[i].File = file
 	}
-	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.off, b.off) })
+	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.begin, b.begin) })
 	end, left, listed, buffer := int64(0), len(places), 0, make([]byte, 1<<20)
 	for _, zipEntry := range entries {
 		place, named := places[zipEntry.Name]
-		n, off := int64(zipEntry.CompressedSize64), zipEntry.off
+		n, off := int64(zipEntry.CompressedSize64), zipEntry.begin
 		switch {
 		case zipEntry.Method != zip.Store || zipEntry.Flags&(1|8) != 0 ||
 			zipEntry.CompressedSize64 != zipEntry.UncompressedSize64:
 			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "is not stored as it is")
 		case zipEntry.Name == indexName, zipEntry.Name == paddingName:
-		case !named || place.off != off || place.size != n:
+		case !named || place.Off != off || place.Size != n:
 			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "has %d bytes: tables and index say otherwise",
 				n)
 		default:
@@ -476,14 +476,14 @@ const paddingName = "__cozip_padding__"
 // zipEntry is an entry of a ZIP, and where its data begin.
 type zipEntry struct {
 	*zip.File
-	off int64
+	begin int64
 }
 
 // checkCRC compares the bytes of an entry with its CRC-32. It reads them through buffer.
 func checkCRC(ctx context.Context, f zipEntry, buffer []byte) error {
 	raw, err := f.OpenRaw()
 	if err != nil {
-		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "cannot be read: %v", err)
+		return fault.New(fault.Corrupt, "entry "+f.Name, f.begin, "cannot be read: %v", err)
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.CopyBuffer(sum, raw, buffer); err != nil {
@@ -493,8 +493,8 @@ func checkCRC(ctx context.Context, f zipEntry, buffer []byte) error {
 		return fault.WithPart(err, "entry "+f.Name, 0)
 	}
 	if sum.Sum32() != f.CRC32 {
-		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
-			f.CompressedSize64, sum.Sum32(), f.CRC32)
+		return fault.New(fault.Corrupt, "entry "+f.Name, f.begin,
+			"the CRC-32 of its %d bytes is %08x, the ZIP says %08x", f.CompressedSize64, sum.Sum32(), f.CRC32)
 	}
 	return nil
 }
@@ -539,7 +539,7 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
 				f.Source)
 		}
-		places[entry.ID] = span{entry.Offset, entry.Size}
+		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
 	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.Source)

@@ -1,19 +1,13 @@
 package tortilla
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
-
-// maxCollection limits the COLLECTION, in bytes.
-const maxCollection = 64 << 20
 
 // file is an open container of either kind.
 type file struct {
@@ -29,7 +23,7 @@ type file struct {
 func (f *file) Close() error { return f.r.Close() }
 
 // Partitions returns the number of files that the container is split into. This is one of them.
-func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) }
+func (f *file) Partitions() int { return int(min(f.header.Partitions, model.MaxRows)) }
 
 // Open opens a container whose first bytes (the whole header, if there are as many) are in head. It
 // reads the footer, the collection of a TACO, and the first nested sample of each level. These are
@@ -49,11 +43,11 @@ func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
 	if f.header, err = ParseHeader(head, f.r.Size()); err != nil {
 		return nil, err
 	}
-	if f.requests, err = readTail(ctx, f.r, f.header.Footer.off); err != nil {
+	if f.requests, err = readTail(ctx, f.r, f.header.Footer.Off); err != nil {
 		return nil, err
 	}
 	if f.header.TACO {
-		if f.Document, err = readCollection(ctx, f.requests, f.header.Collection); err != nil {
+		if f.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION"); err != nil {
 			return nil, err
 		}
 	}
@@ -65,28 +59,6 @@ func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
 		return openStream(ctx, f, top, pointer)
 	}
 	return openPlain(ctx, f, top)
-}
-
-// readCollection reads the JSON document about the dataset.
-func readCollection(ctx context.Context, r source.Reader, at span) (json.RawMessage, error) {
-	if at.size > maxCollection {
-		return nil, fault.New(fault.Limit, "COLLECTION", at.off, "%d bytes, at most %d", at.size, maxCollection)
-	}
-	data := make([]byte, at.size)
-	if err := r.ReadAt(ctx, data, at.off); err != nil {
-		return nil, fault.WithPart(err, "COLLECTION", 0)
-	}
-	if !utf8.Valid(data) {
-		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not UTF-8")
-	}
-	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
-		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not a JSON object")
-	}
-	var doc map[string]json.RawMessage
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "COLLECTION", at.off, err)
-	}
-	return data, nil
 }
 
 // maxTail limits the bytes that are read ahead at the end of a file.

@@ -56,7 +56,7 @@ const (
 )
 
 func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
-	c := &plain{file: f, root: &blob{rows: top, at: span{0, f.r.Size()}}, depth: 1, total: int64(top.len())}
+	c := &plain{file: f, root: &blob{rows: top, at: span{Off: 0, Size: f.r.Size()}}, depth: 1, total: int64(top.len())}
 	c.root.kids = map[int]*blob{}
 	if c.Name = "Tortilla 0.5"; c.header.TACO {
 		c.Name = "TACO 0.2"
@@ -90,11 +90,11 @@ func (b *blob) nextFolder(i int) int {
 }
 
 // lo is the smallest offset of a sample.
-func (b *blob) lo() int64 { return b.at.off + headerSize }
+func (b *blob) lo() int64 { return b.at.Off + headerSize }
 
 // span returns the place of a row's bytes in the file.
 func (b *blob) span(i int) (span, error) {
-	return b.rows.span(i, b.at.off, b.lo(), b.at.end())
+	return b.rows.span(i, b.at.Off, b.lo(), b.at.End())
 }
 
 // part names a table in errors.
@@ -116,10 +116,10 @@ func (b *blob) check() error {
 		}
 		spans = append(spans, span)
 	}
-	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.off-y.off, -1), 1)) })
+	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
 	for i := 1; i < len(spans); i++ {
-		if spans[i].off < spans[i-1].end() {
-			return fault.New(fault.Corrupt, b.part(), spans[i].off, "two samples of format %s share bytes", nested)
+		if spans[i].Off < spans[i-1].End() {
+			return fault.New(fault.Corrupt, b.part(), spans[i].Off, "two samples of format %s share bytes", nested)
 		}
 	}
 	return nil
@@ -133,14 +133,14 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 	}
 	kid := &blob{at: span, level: b.level + 1, parent: b, row: i, kids: map[int]*blob{}, first: -1}
 	if kid.level >= maxDepth {
-		return nil, fault.New(fault.Limit, kid.part(), span.off, "more than %d levels", maxDepth)
+		return nil, fault.New(fault.Limit, kid.part(), span.Off, "more than %d levels", maxDepth)
 	}
 	r := &within{c.requests, span}
-	head := make([]byte, min(headerSize, span.size))
+	head := make([]byte, min(headerSize, span.Size))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, fault.WithPart(err, kid.part(), fault.NoOffset)
 	}
-	h, err := ParseHeader(head, span.size)
+	h, err := ParseHeader(head, span.Size)
 	if err == nil {
 		kid.rows, err = readRows(ctx, r, h.Footer, c.limits, "")
 	}
@@ -148,7 +148,7 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 		err = kid.check()
 	}
 	if err != nil {
-		return nil, fault.WithPart(err, kid.part(), span.off)
+		return nil, fault.WithPart(err, kid.part(), span.Off)
 	}
 	return kid, nil
 }
@@ -159,13 +159,13 @@ type within struct {
 	at span
 }
 
-func (w *within) Size() int64 { return w.at.size }
+func (w *within) Size() int64 { return w.at.Size }
 
 func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if !(span{off, int64(len(p))}).in(0, w.at.size) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.size)
+	if !(span{Off: off, Size: int64(len(p))}).In(0, w.at.Size) {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.Size)
 	}
-	return w.Reader.ReadAt(ctx, p, w.at.off+off)
+	return w.Reader.ReadAt(ctx, p, w.at.Off+off)
 }
 
 // kid returns a nested Tortilla, which it reads if necessary. c.mu is held, except by openPlain.
@@ -183,8 +183,8 @@ func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
 // take registers a nested Tortilla.
 func (c *plain) take(k *blob) error {
 	c.total += int64(k.len())
-	if limit := min(fewRows+rowsPerByte*c.r.Size(), maxRows); c.total > limit {
-		return fault.New(fault.Limit, k.part(), k.at.off, "more than %d rows", limit)
+	if limit := model.RowLimit(c.r.Size()); c.total > limit {
+		return fault.New(fault.Limit, k.part(), k.at.Off, "more than %d rows", limit)
 	}
 	for len(c.lazy) <= k.level {
 		c.lazy, c.next = append(c.lazy, nil), append(c.next, provisional)
@@ -435,7 +435,7 @@ func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) 
 		}
 		return model.Entry{}, c.fail(err)
 	}
-	entry.Offset, entry.Size = s.off, s.size
+	entry.Offset, entry.Size = s.Off, s.Size
 	return entry, nil
 }
 
@@ -503,7 +503,7 @@ func (b *blob) places(r *model.Report) error {
 			r.Folders++
 		} else {
 			r.Files++
-			r.Bytes += span.size
+			r.Bytes += span.Size
 		}
 	}
 	r.Rows += int64(b.len())

@@ -69,17 +69,17 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			return nil, err
 		}
 		if rows.roots == nil {
-			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off,
+			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.Off,
 				"is missing or does not have strings")
 		}
 		if pointer, ok = rows.tbl.Meta(pointerKey); !ok {
-			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is missing: a chain ends with NULL")
+			return nil, fault.New(fault.Corrupt, part+" pointer", next.Off, "is missing: a chain ends with NULL")
 		}
 		tables, c.chain = append(tables, rows), append(c.chain, next)
 	}
 	n := len(tables) - 1
 	if n < 1 {
-		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.off,
+		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.Off,
 			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
@@ -108,16 +108,16 @@ func (c *stream) HistogramRow() int { return c.histogram }
 // fits checks the place of the next table of the chain. It must lie in the file and must not
 // overlap another table, because a chain could otherwise be endless.
 func (c *stream) fits(s span) error {
-	if !s.in(headerSize, c.r.Size()) || s.size == 0 {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.size, s.off, c.r.Size())
+	if !s.In(headerSize, c.r.Size()) || s.Size == 0 {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.Size, s.Off, c.r.Size())
 	}
 	if len(c.chain) == maxTables {
 		return fault.New(fault.Limit, "", fault.NoOffset, "more than %d tables", maxTables)
 	}
 	for i, o := range c.chain {
-		if s.off < o.end() && o.off < s.end() {
+		if s.Off < o.End() && o.Off < s.End() {
 			return fault.New(fault.Corrupt, "", fault.NoOffset,
-				"%d bytes at %d overlap table %d of the chain", s.size, s.off, i)
+				"%d bytes at %d overlap table %d of the chain", s.Size, s.Off, i)
 		}
 	}
 	return nil
@@ -216,7 +216,7 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
 	}
-	entry.Offset, entry.Size = s.off, s.size
+	entry.Offset, entry.Size = s.Off, s.Size
 	return entry, nil
 }
 
@@ -338,7 +338,7 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 		return false
 	}
 	inner, err := c.span(t, i)
-	return err == nil && inner.in(outer.off, outer.end())
+	return err == nil && inner.In(outer.Off, outer.End())
 }
 
 // path returns the ids from level 0 down to a row, joined by "/", and the first of them. c.mu is
@@ -379,7 +379,7 @@ func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.
 			return model.Entry{}, c.fail(err)
 		}
 		for _, i := range rows {
-			if s, err := c.span(c.chunks, int(i)); err == nil && s.in(entry.Offset, entry.Offset+entry.Size) {
+			if s, err := c.span(c.chunks, int(i)); err == nil && s.In(entry.Offset, entry.Offset+entry.Size) {
 				return c.chunk(entry, int(i), name, s)
 			}
 		}
@@ -399,7 +399,7 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 			"%s %q does not end in a number", colID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Str(row), URI: c.Source, Object: c.object, Offset: s.off, Size: s.size,
+		ID: c.chunks.ids.Str(row), URI: c.Source, Object: c.object, Offset: s.Off, Size: s.Size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }
@@ -547,13 +547,13 @@ func (o *owners) of(row int) (model.Entry, error) {
 	}
 	samples := o.samples[[2]string{rows.roots.Str(row), id}]
 	for _, e := range samples {
-		if span.in(e.Offset, e.Offset+e.Size) {
+		if span.In(e.Offset, e.Offset+e.Size) {
 			return e, nil
 		}
 	}
 	if len(samples) > 0 {
-		return model.Entry{}, fault.New(fault.Corrupt, part, span.off,
-			"its %d bytes are outside those of its sample %q", span.size, samples[0].ID)
+		return model.Entry{}, fault.New(fault.Corrupt, part, span.Off,
+			"its %d bytes are outside those of its sample %q", span.Size, samples[0].ID)
 	}
 	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot,
 		rows.roots.Str(row), id)
@@ -605,7 +605,7 @@ func (c *stream) places(k int, r *model.Report) error {
 		switch {
 		case !rows.folder(i):
 			r.Files++
-			r.Bytes += span.size
+			r.Bytes += span.Size
 		case k+1 == len(c.levels):
 			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
 				"format %s, but the chain has no table of its samples", nested)
