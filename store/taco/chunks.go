@@ -94,7 +94,7 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 // verifyChunks compares the rows of the chunks with the samples' own indexes. It skips samples that
 // are not TIFFs that this program reads.
 func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
-	if !slices.ContainsFunc(d.parts, func(p model.Container) bool { _, ok := p.(model.Chunker); return ok }) {
+	if !slices.ContainsFunc(d.parts, func(p model.Container) bool { return p.Chunker() != nil }) {
 		return nil
 	}
 	missing := 0
@@ -102,8 +102,8 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		if err != nil {
 			return err
 		}
-		chunker, ok := d.parts[e.Part].(model.Chunker)
-		if !ok || e.Padding {
+		chunker := d.parts[e.Part].Chunker()
+		if chunker == nil || e.Padding {
 			continue
 		}
 		im, err := openSample(ctx, d.opener, e)
@@ -269,167 +269,48 @@ func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return h.Reader.ReadAt(ctx, p, off-start)
 }
 
-// Chunk is a decoded chunk of a raster: the part of the image that it covers, without the padding
-// of tiles at the edges.
-type Chunk struct {
-	// Box is the place of the chunk in the sample's image.
-	Box   chunk.Box
-	DType chunk.DType
-	// Data has the samples of Box in shape (bands, rows, columns), in C order, little-endian.
-	Data []byte
-}
-
-// ReadChunk decodes a chunk that Resolve found. It reads only the range of the chunk. The header of
-// the sample is read once before, in the same range if the gap between them is cheaper to read than
-// another request (source.Gap).
-func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (c *Chunk, err error) {
-	err = d.withChunk(ctx, e, true, func(im *tiff.Image, alone source.Reader) error {
-		if c, err = decodeOnly(ctx, alone); err == nil {
-			c.Box = im.Index.Box(chunkIndex(im.Index, e.Number))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// withChunk calls do with the header of the sample that a chunk belongs to, and with the chunk as a
-// TIFF of its own. read says that do reads more of it than the header.
-func (d *Dataset) withChunk(ctx context.Context, e Entry, read bool,
-	do func(im *tiff.Image, alone source.Reader) error) (err error) {
-	if e.Of == nil {
-		return fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
-	}
-	file, err := Section(ctx, d.opener, *e.Of)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	im, in, err := d.image(ctx, file, e, read)
-	if err != nil {
-		return err
-	}
-	head, err := chunkHeader(im, e)
-	if err != nil {
-		return err
-	}
-	r, err := source.SectionOf(in, e.Offset-e.Of.Offset, e.Size)
-	if err == nil {
-		err = do(im, &headed{r, head})
-	}
-	if err != nil {
-		return fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
-	}
-	return nil
-}
-
-// image returns the header of an open sample, and the reader to continue with. read says that
-// the chunk is read next.
-func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, read bool) (*tiff.Image,
-	source.Reader, error) {
-	key := node{e.Of.Part, e.Of.Level, e.Of.Row}
+// image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.
+func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
+	key := node{e.Part, e.Level, e.Row}
 	if im, ok := d.images.Get(key); ok {
-		return im, s, nil
+		return im, nil
 	}
-	var im *tiff.Image
-	var err error
-	if read {
-		s, err = ahead(ctx, s, e)
-	}
+	im, err := openSample(ctx, d.opener, e)
 	if err == nil {
-		im, err = tiff.Open(ctx, s, tiff.Limits{})
+		d.images.Add(key, im, 1<<10+int64(cap(im.Index.Ranges))*16)
 	}
-	if err != nil {
-		return nil, nil, fault.WithFile(fault.WithPart(err, "sample "+e.Of.Path, e.Of.Offset), e.URI)
-	}
-	d.images.Add(key, im, 1<<10+int64(cap(im.Index.Ranges))*16)
-	return im, s, nil
+	return im, err
 }
 
 // ChunkIndex returns the chunk index of an image that is a single chunk, found by Resolve. Its only
 // range is where the chunk lies in the file. It reads the header of the chunk's sample once.
 func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (x *chunk.Index, err error) {
-	err = d.withChunk(ctx, e, false, func(_ *tiff.Image, file source.Reader) error {
-		alone, err := tiff.Open(ctx, file, tiff.Limits{}) // reads only the header, which is in memory
-		if err != nil {
-			return err
-		}
-		if n := len(alone.Index.Ranges); n != 1 {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", n)
-		}
-		x = alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off)
-		return nil
-	})
-	return x, err
+	if e.Of == nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
+			e.URI)
+	}
+	im, err := d.image(ctx, *e.Of)
+	if err != nil {
+		return nil, err
+	}
+	head, err := chunkHeader(im, e)
+	if err != nil {
+		return nil, err
+	}
+	file, err := Section(ctx, d.opener, e)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	alone, err := tiff.Open(ctx, &headed{file, head}, tiff.Limits{}) // reads only the header, which is in memory
+	if err == nil && len(alone.Index.Ranges) != 1 {
+		err = fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", len(alone.Index.Ranges))
+	}
+	if err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
+	}
+	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
 }
 
 // imageBytes limits the memory of the headers of samples that a dataset keeps.
 const imageBytes = 8 << 20
-
-// ahead returns a reader of a sample with its beginning up to the end of a chunk in memory, if no
-// more than a gap lies between header and chunk.
-func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error) {
-	start := e.Offset - e.Of.Offset
-	if start < 0 || start > readAhead+source.Gap(s) || e.Size > s.Size()-start {
-		return s, nil
-	}
-	data := make([]byte, min(max(start+e.Size, readAhead), s.Size())) // the reader's size limits it
-	if err := s.ReadAt(ctx, data, 0); err != nil {
-		return nil, err
-	}
-	return &model.Tail{Reader: s, Bytes: data}, nil
-}
-
-// decodeOnly decodes a TIFF with a single chunk.
-func decodeOnly(ctx context.Context, r source.Reader) (*Chunk, error) {
-	im, err := tiff.Open(ctx, r, tiff.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	data, err := decodeImage(ctx, r, im)
-	return &Chunk{DType: im.Index.DType, Data: data}, err
-}
-
-// decodeImage decodes an image with a single chunk: samples of shape (bands, rows, columns),
-// little-endian.
-func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, error) {
-	index := im.Index
-	if !index.ChunkFits(tiff.DefaultMaxChunk) {
-		return nil, index.OverLimit(tiff.DefaultMaxChunk)
-	}
-	size := index.DType.Size()
-	out := make([]byte, index.Bands*index.Height*index.Width*size) // no larger than the chunk
-	dec := chunk.NewDecoder(tiff.Codecs())
-	tile := make([]byte, index.MaxStoredBytes(), index.MaxStoredBytes()+chunk.Spare)
-	for i, span := range index.Ranges {
-		src := make([]byte, span.Len)
-		if err := r.ReadAt(ctx, src, span.Off); err != nil {
-			return nil, err
-		}
-		if err := dec.Decode(tile[:index.StoredBytes(i)], src, index, i); err != nil {
-			return nil, err
-		}
-		place(out, tile, index, i)
-	}
-	return out, nil
-}
-
-// place copies the pixels that chunk i covers of an image from the decoded chunk.
-func place(out, tile []byte, x *chunk.Index, i int) {
-	box, strides, size := x.Box(i), x.Strides(i), x.DType.Size()
-	for b := range box.B1 - box.B0 {
-		for y := range box.Y1 - box.Y0 {
-			dst := out[((box.B0+b)*x.Height+box.Y0+y)*x.Width*size+box.X0*size:]
-			src, n := tile[(strides.Plane(b)+y*strides.Y)*size:], box.X1-box.X0
-			if strides.X == 1 {
-				copy(dst[:n*size], src)
-				continue
-			}
-			for k := range n {
-				copy(dst[k*size:(k+1)*size], src[k*strides.X*size:])
-			}
-		}
-	}
-}

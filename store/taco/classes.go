@@ -40,12 +40,10 @@ func Classes(t *tables.Table) []string {
 // Partitions returns the number of files that the first container is split into, or 0 if its format
 // has no such number.
 func (d *Dataset) Partitions() int {
-	if len(d.parts) > 0 {
-		if p, ok := d.parts[0].(partitioned); ok {
-			return p.Partitions()
-		}
+	if len(d.parts) == 0 {
+		return 0
 	}
-	return 0
+	return d.parts[0].Partitions()
 }
 
 // chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
@@ -54,7 +52,7 @@ func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error
 	tables := make([]*tables.Table, len(d.parts))
 	for i, p := range d.parts {
 		var err error
-		if tables[i], err = p.(model.Chunker).Chunks(ctx, stored); err != nil {
+		if tables[i], err = p.Chunker().Chunks(ctx, stored); err != nil {
 			return nil, err
 		}
 	}
@@ -66,10 +64,6 @@ func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error
 
 // hasChunks reports whether all containers have named chunks.
 func (d *Dataset) hasChunks() bool {
-	for _, p := range d.parts {
-		if _, ok := p.(model.Chunker); !ok {
-			return false
-		}
-	}
-	return len(d.parts) > 0
+	without := func(p model.Container) bool { return p.Chunker() == nil }
+	return len(d.parts) > 0 && !slices.ContainsFunc(d.parts, without)
 }

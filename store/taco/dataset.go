@@ -109,9 +109,7 @@ func (d *Dataset) Close() error {
 func (d *Dataset) Bytes() int64 {
 	n := int64(0)
 	for _, p := range d.parts {
-		if s, ok := p.(model.Sized); ok {
-			n += s.Bytes()
-		}
+		n += p.Bytes()
 	}
 	return n + d.joined()
 }
@@ -151,18 +149,11 @@ type hierarchy interface{ PIT() *taco2.PIT }
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
-		if isLazy(first) && isLazy(container) {
+		if first.Lazy() != nil && container.Lazy() != nil {
 			continue
 		}
-		if l, ok := container.(model.Lazy); ok && container.Levels() < first.Levels() {
-			if err := l.Deepen(ctx); err != nil {
-				return err
-			}
-		}
-		if l, ok := first.(model.Lazy); ok && first.Levels() < container.Levels() {
-			if err := l.Deepen(ctx); err != nil {
-				return err
-			}
+		if err := d.deepen(ctx, max(first.Levels(), container.Levels())-1, first, container); err != nil {
+			return err
 		}
 		same := container.Levels() == first.Levels() && container.IDColumn() == first.IDColumn()
 		a, isA := first.(hierarchy)
@@ -171,7 +162,7 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 			same = a.PIT().Same(b.PIT())
 		}
 		if same {
-			same = slices.Equal(model.NamesOf(first), model.NamesOf(container))
+			same = slices.Equal(namesOf(first), namesOf(container))
 		}
 		if i > 0 && !same {
 			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
@@ -179,11 +170,6 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func isLazy(c model.Container) bool {
-	_, ok := c.(model.Lazy)
-	return ok
 }
 
 // Parts returns the paths of the containers, in order.
@@ -230,20 +216,6 @@ func (d *Dataset) Collection() json.RawMessage {
 		return d.parts[0].Collection()
 	}
 	return nil
-}
-
-// PITSchema returns taco:pit_schema of the collection, or nil.
-func (d *Dataset) PITSchema() json.RawMessage { return d.field("taco:pit_schema") }
-
-// FieldSchema returns taco:field_schema of the collection, or nil.
-func (d *Dataset) FieldSchema() json.RawMessage { return d.field("taco:field_schema") }
-
-func (d *Dataset) field(name string) json.RawMessage {
-	var doc map[string]json.RawMessage
-	if json.Unmarshal(d.Collection(), &doc) != nil {
-		return nil
-	}
-	return doc[name]
 }
 
 // IDColumn returns the name of the column of ids.
@@ -300,7 +272,7 @@ func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error
 	if len(d.parts) == 0 {
 		return tables.FromVectors(nil, nil), []int{0}, nil
 	}
-	if err := d.deepen(ctx, k); err != nil {
+	if err := d.deepen(ctx, k, d.parts...); err != nil {
 		return nil, nil, err
 	}
 	if k < 0 || k >= d.Levels() {
@@ -319,11 +291,11 @@ func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error
 	return d.levels[k], d.bases[k], nil
 }
 
-// deepen finds out whether a level exists, if that is not known yet.
-func (d *Dataset) deepen(ctx context.Context, k int) error {
-	for _, p := range d.parts {
-		if l, ok := p.(model.Lazy); ok && k >= p.Levels() {
-			if err := l.Deepen(ctx); err != nil {
+// deepen finds out whether containers have a level, if that is not known yet.
+func (d *Dataset) deepen(ctx context.Context, k int, parts ...model.Container) error {
+	for _, p := range parts {
+		if lazy := p.Lazy(); lazy != nil && k >= p.Levels() {
+			if err := lazy.Deepen(ctx); err != nil {
 				return err
 			}
 		}
@@ -446,7 +418,7 @@ func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 		return true, nil
 	}
 	for i, container := range d.parts {
-		if model.HistogramRow(container) >= 0 {
+		if container.HistogramRow() >= 0 {
 			return false, nil
 		}
 		for row := range bases[i+1] - bases[i] {
@@ -522,7 +494,7 @@ func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
 // histograms returns the rows of a level of a container that have histograms of its samples, in
 // order.
 func histograms(ctx context.Context, p model.Container, k int) ([]int32, error) {
-	top := model.HistogramRow(p)
+	top := p.HistogramRow()
 	if top < 0 {
 		return nil, nil
 	}
@@ -549,8 +521,8 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 		return 0, err
 	}
 	row := e.Row
-	if l, ok := d.parts[e.Part].(model.Lazy); ok {
-		if row, err = l.FinalRow(ctx, e.Level, row); err != nil {
+	if lazy := d.parts[e.Part].Lazy(); lazy != nil {
+		if row, err = lazy.FinalRow(ctx, e.Level, row); err != nil {
 			return 0, err
 		}
 	}

@@ -82,7 +82,7 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
-	if err := d.deepen(ctx, f.Level); err != nil {
+	if err := d.deepen(ctx, f.Level, d.parts...); err != nil {
 		return nil, err
 	}
 	if f.Level < 0 || f.Level >= d.Levels() {
@@ -223,7 +223,7 @@ func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]i
 		if perr != nil {
 			err = perr
 		}
-		return pad || k == 0 && row == model.HistogramRow(p)
+		return pad || k == 0 && row == p.HistogramRow()
 	})
 	return rows, err
 }

@@ -19,7 +19,15 @@ func (d *Dataset) LevelNames() []string {
 	if len(d.parts) == 0 {
 		return nil
 	}
-	return model.NamesOf(d.parts[0])
+	return namesOf(d.parts[0])
+}
+
+// namesOf returns the names of the tables of a container, or nil if they have none.
+func namesOf(c model.Container) []string {
+	if named := c.Named(); named != nil {
+		return named.Names()
+	}
+	return nil
 }
 
 // FileNamed returns the path of the file below each sample of TACO 3 that a field means by its name: with the name, or
@@ -29,7 +37,7 @@ func (d *Dataset) FileNamed(name string) string {
 	if d.LevelNames() == nil {
 		return name
 	}
-	files := d.parts[0].(model.Named).Files()
+	files := d.parts[0].Named().Files()
 	if len(files) == 1 && name == "image" {
 		return files[0]
 	}
@@ -59,7 +67,7 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 	}
 	var joined *Sequence
 	for i, p := range d.parts {
-		sequence, err := p.(model.Named).Sequence(ctx, name)
+		sequence, err := p.Named().Sequence(ctx, name)
 		if err != nil || sequence == nil {
 			return nil, err
 		}
@@ -88,7 +96,7 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
 	}
 	for i, p := range d.parts {
-		table, k, first, err := p.(model.Named).NamedRows(ctx, name)
+		table, k, first, err := p.Named().NamedRows(ctx, name)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -124,7 +132,7 @@ func (d *Dataset) joinNamed(ctx context.Context, name string,
 	get func(c model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
 	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
 	for i, p := range d.parts {
-		table, err := get(p.(model.Named), bases[i])
+		table, err := get(p.Named(), bases[i])
 		if err != nil {
 			return nil, err
 		}

@@ -11,9 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 )
 
-// partitioned is a container that may be one of several files of one dataset.
-type partitioned interface{ Partitions() int }
-
 // cutPart splits the name of a part, NAME.0003.part.tortilla, into the name of the whole,
 // NAME.tortilla, and the number of the part.
 func cutPart(uri string) (whole string, number int, ok bool) {
@@ -93,12 +90,8 @@ func (d *Dataset) wholeSets() error {
 	}
 	sets := map[string]*set{}
 	for i, container := range d.parts {
-		c, ok := container.(partitioned)
-		if !ok || c.Partitions() < 2 {
-			continue
-		}
 		whole, number, ok := cutPart(container.URI())
-		if !ok {
+		if !ok || container.Partitions() < 2 {
 			continue
 		}
 		s := sets[whole]
@@ -107,15 +100,15 @@ func (d *Dataset) wholeSets() error {
 			sets[whole] = s
 		}
 		first := d.parts[s.first]
-		if n := first.(partitioned).Partitions(); n != c.Partitions() {
-			return fault.WithFile(fault.New(fault.Corrupt, "header", 18,
-				"split into %d files, but %d according to %s", c.Partitions(), n, first.URI()), container.URI())
+		if n := first.Partitions(); n != container.Partitions() {
+			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s",
+				container.Partitions(), n, first.URI()), container.URI())
 		}
 		s.have[number] = true
 		s.least = min(s.least, number)
 	}
 	for whole, s := range sets {
-		n := d.parts[s.first].(partitioned).Partitions()
+		n := d.parts[s.first].Partitions()
 		if len(s.have) == 1 || len(s.have) == n {
 			continue
 		}

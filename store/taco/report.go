@@ -166,7 +166,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
-	row := model.HistogramRow(d.parts[0])
+	row := d.parts[0].HistogramRow()
 	if row < 0 {
 		return nil, 0, 0, none
 	}

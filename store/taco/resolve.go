@@ -102,7 +102,7 @@ func (d *Dataset) hidden(s *siblings) int {
 	if s.of.level >= 0 { // the siblings of level 0 are all its rows
 		return -1
 	}
-	return model.HistogramRow(d.parts[s.of.part])
+	return d.parts[s.of.part].HistogramRow()
 }
 
 // Leaves iterates over all samples with bytes, depth first in the order of the rows. padding
@@ -251,8 +251,8 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	if s.n == 0 {
 		return node{}, false, nil
 	}
-	if l, ok := container.(model.Lazy); ok && s.rows != nil {
-		return d.findLazy(ctx, s, l, id)
+	if lazy := container.Lazy(); lazy != nil && s.rows != nil {
+		return d.findLazy(ctx, s, lazy, id)
 	}
 	table, err := container.Table(ctx, s.of.level+1)
 	if err != nil {
@@ -386,8 +386,8 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	if err == nil && rest == "" {
 		part = n.part
 	}
-	chunker, ok := d.parts[part].(model.Chunker)
-	if !ok {
+	chunker := d.parts[part].Chunker()
+	if chunker == nil {
 		return e, false, nil
 	}
 	if err == nil && rest == "" {

@@ -50,7 +50,7 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
 	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool {
-		return model.HistogramRow(p) >= 0
+		return p.HistogramRow() >= 0
 	}) {
 		return table, err
 	}
@@ -82,7 +82,7 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 		if err != nil || digits != strconv.Itoa(k) || k < 0 {
 			break
 		}
-		if err := d.deepen(ctx, k); err != nil {
+		if err := d.deepen(ctx, k, d.parts...); err != nil {
 			return nil, err
 		}
 		if k < max(d.Levels(), 1) {

@@ -480,12 +480,14 @@ func TestUnevenSequencesInTACO2(t *testing.T) {
 			for i := range slices.Max(counts) {
 				names = append(names, fmt.Sprintf("t%d.tif", i))
 			}
-			var pit struct {
-				Hierarchy map[string][]struct{ ID []string }
+			var doc struct {
+				PIT struct {
+					Hierarchy map[string][]struct{ ID []string }
+				} `json:"taco:pit_schema"`
 			}
-			err := json.Unmarshal(d.PITSchema(), &pit)
-			if err != nil || !slices.Equal(pit.Hierarchy["2"][1].ID, names) {
-				t.Errorf("%s: taco:pit_schema is %s, %v: want %q", path, d.PITSchema(), err, names)
+			err := json.Unmarshal(d.Collection(), &doc)
+			if err != nil || !slices.Equal(doc.PIT.Hierarchy["2"][1].ID, names) {
+				t.Errorf("%s: COLLECTION.json is %s, %v: want %q", path, d.Collection(), err, names)
 			}
 			if r, err := d.Verify(t.Context()); err != nil || len(r.Notes) > 0 {
 				t.Errorf("%s: %v %v", path, r.Notes, err)

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -92,10 +94,68 @@ type Container interface {
 	Entry(ctx context.Context, level, row int) (Entry, error)
 	// Padding reports whether a row is a placeholder.
 	Padding(ctx context.Context, level, row int) (bool, error)
+	// HistogramRow returns the row of level 0 with histograms of the other samples, or -1. That row and everything
+	// below it can be found by path, but are not samples.
+	HistogramRow() int
+	// Partitions returns the number of files that the container is split into, or 0 if its format has no such number.
+	Partitions() int
+	// Named, Chunker and Lazy return what only some containers are able to do, or nil.
+	Named() Named
+	Chunker() Chunker
+	Lazy() Lazy
+	// Bytes estimates the memory of the tables that were loaded.
+	Bytes() int64
 	// Verify checks everything and adds its results to r.
 	Verify(ctx context.Context, r *Report) error
 	// Close closes all files.
 	Close() error
+}
+
+// Common answers what most containers answer alike. A container embeds it, and has methods for what it knows better.
+type Common struct {
+	Source   string          // see Container.URI
+	Name     string          // see Container.Format
+	Document json.RawMessage // see Container.Collection
+	Key      string          // see Container.IDColumn
+}
+
+// URI implements Container.
+func (c *Common) URI() string { return c.Source }
+
+// Format implements Container.
+func (c *Common) Format() string { return c.Name }
+
+// Collection implements Container.
+func (c *Common) Collection() json.RawMessage { return c.Document }
+
+// IDColumn implements Container.
+func (c *Common) IDColumn() string { return c.Key }
+
+// Padding implements Container: most formats have no placeholders.
+func (c *Common) Padding(context.Context, int, int) (bool, error) { return false, nil }
+
+// HistogramRow implements Container.
+func (c *Common) HistogramRow() int { return -1 }
+
+// Partitions implements Container.
+func (c *Common) Partitions() int { return 0 }
+
+// Named implements Container.
+func (c *Common) Named() Named { return nil }
+
+// Chunker implements Container.
+func (c *Common) Chunker() Chunker { return nil }
+
+// Lazy implements Container.
+func (c *Common) Lazy() Lazy { return nil }
+
+// NoRow returns the error about a row of a level that does not exist, or about the level if row is negative.
+func (c *Common) NoRow(level, row, levels int) error {
+	part, what := "level"+strconv.Itoa(level), fmt.Sprintf("the levels are 0 to %d", levels-1)
+	if row >= 0 && level >= 0 && level < levels {
+		part, what = part+" row "+strconv.Itoa(row), "does not exist"
+	}
+	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.Source)
 }
 
 // Named is a container whose tables have names, such as "children/before". A level of the model joins the tables of a
@@ -125,17 +185,6 @@ type Sequence struct {
 	Rows [][]int
 }
 
-// NamesOf returns the names of the tables of a container, or nil if they have none.
-func NamesOf(c Container) []string {
-	if n, ok := c.(Named); ok {
-		return n.Names()
-	}
-	return nil
-}
-
-// Sized is a container that can estimate the memory of the tables that it has loaded.
-type Sized interface{ Bytes() int64 }
-
 // Chunker is a container whose samples have named chunks.
 type Chunker interface {
 	// Chunk returns a chunk by its name below a sample ("10" of "roi_0::10"), or fault.NotFound.
@@ -144,24 +193,8 @@ type Chunker interface {
 	// NamedChunk returns the chunk that the container stores under a root and an id ("roi_0/t0" and
 	// "lrf::3"), or fault.NotFound.
 	NamedChunk(ctx context.Context, root, id string) (Entry, error)
-	// Chunks returns the table of chunks. The chunks of histograms (Histogrammed) are included if stored
-	// is set.
+	// Chunks returns the table of chunks. The chunks of histograms are included if stored is set.
 	Chunks(ctx context.Context, stored bool) (*tables.Table, error)
-}
-
-// Histogrammed is a container that may have a row of level 0 with histograms of the other samples.
-// That row and everything below it can be found by path, but are not samples.
-type Histogrammed interface {
-	// HistogramRow returns the row of level 0 with the histograms, or -1.
-	HistogramRow() int
-}
-
-// HistogramRow returns the row of level 0 of a container with histograms of the samples, or -1.
-func HistogramRow(c Container) int {
-	if h, ok := c.(Histogrammed); ok {
-		return h.HistogramRow()
-	}
-	return -1
 }
 
 // Lazy is a container that reads the children of one sample alone. The rows

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -59,7 +60,7 @@ func (c *columns) join(of *columns, first int) {
 	}
 }
 
-// cellBytes is about the memory of a value in a column; fewCells values are always allowed. A sample that lacks a
+// cellBytes is about the memory of a value in a column; fewBytes are always allowed. A sample that lacks a
 // column takes as much as one that has it, so the product of rows and columns must be bounded: a small file could claim
 // any number.
 const (
@@ -77,118 +78,101 @@ func (c *columns) tooMany(samples int, size int64) error {
 	return nil
 }
 
-// numbers returns the values of n rows of a column whose encoding says its type.
-func (k *column) numbers(n int, nulls []bool) *tables.Vector {
-	if k.typ.Kind == tables.Float64 {
-		out := make([]float64, n)
-		for i, row := range k.rows {
-			out[row] = k.values[i].(float64)
-		}
-		return tables.NewFloats(k.typ, out, nulls)
+// Types of columns whose encoding does not say one.
+var (
+	wholeType = tables.Type{Kind: tables.Int64, Bits: 64}
+	floatType = tables.Type{Kind: tables.Float64, Bits: 64}
+	boolType  = tables.Type{Kind: tables.Bool}
+	textType  = tables.Type{Kind: tables.String}
+	jsonType  = textType.With(func(f *tables.Form) { f.Extension = tables.ExtensionJSON })
+)
+
+// typeOf returns the type of a value.
+func typeOf(v any) tables.Type {
+	switch v.(type) {
+	case int64:
+		return wholeType
+	case float64:
+		return floatType
+	case bool:
+		return boolType
+	case document:
+		return jsonType
 	}
-	out := make([]int64, n)
-	for i, row := range k.rows {
-		switch v := k.values[i].(type) {
-		case int64:
-			out[row] = v
-		case uint64:
-			out[row] = int64(v)
-		}
-	}
-	return tables.NewInts(k.typ, out, nulls)
+	return textType
 }
 
-// documents returns the values of n rows as JSON.
-func (k *column) documents(n int, nulls []bool) *tables.Vector {
-	out := make([]string, n)
-	for i, row := range k.rows {
-		switch v := k.values[i].(type) {
-		case document:
-			out[row] = string(v)
-		case string:
+// joinTypes returns the type that holds two values: numbers of both kinds are floats, with a list or an object all are
+// JSON, and other mixtures are strings, as JSON writes the values.
+func joinTypes(a, b tables.Type) tables.Type {
+	number := func(t tables.Type) bool { return t.Kind == tables.Int64 || t.Kind == tables.Float64 }
+	switch {
+	case a.Kind == tables.Null, b.Form != nil:
+		return b
+	case a.Form != nil, a.Kind == b.Kind:
+		return a
+	case number(a) && number(b):
+		return floatType
+	}
+	return textType
+}
+
+// asText returns a value in a column of strings, or as JSON.
+func asText(v any, asJSON bool) string {
+	switch v := v.(type) {
+	case document:
+		return string(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case string:
+		if asJSON {
 			b, _ := json.Marshal(v) // strings always marshal
-			out[row] = string(b)
-		case float64:
-			out[row] = strconv.FormatFloat(v, 'g', -1, 64)
-		default:
-			out[row] = fmt.Sprint(v)
+			return string(b)
 		}
 	}
-	return tables.NewStrings(out, nulls).As(tables.Form{Extension: tables.ExtensionJSON})
+	return fmt.Sprint(v)
 }
 
-// vector returns the values of n rows. Numbers of both kinds are floats, columns with lists or objects are JSON, and
-// other mixtures are strings, as JSON writes the values.
+// vector returns the values of n rows.
 func (k *column) vector(n int) *tables.Vector {
-	nulls := make([]bool, n)
+	typ := k.typ
+	if typ.Kind == tables.Null {
+		for _, v := range k.values {
+			typ = joinTypes(typ, typeOf(v))
+		}
+		if len(k.values) == 0 {
+			typ = wholeType
+		}
+	}
+	nulls, ints, floats, texts := make([]bool, n), make([]int64, n), make([]float64, n), make([]string, n)
 	for i := range nulls {
 		nulls[i] = true
 	}
-	var ints, floats, bools, texts, documents int
-	for _, v := range k.values {
-		switch v.(type) {
-		case document:
-			documents++
-		case int64:
-			ints++
-		case float64:
-			floats++
-		case bool:
-			bools++
-		default:
-			texts++
-		}
-	}
-	for _, row := range k.rows {
-		nulls[row] = false
-	}
-	switch {
-	case k.typ.Kind != tables.Null:
-		return k.numbers(n, nulls)
-	case documents > 0:
-		return k.documents(n, nulls)
-	case texts == 0 && floats == 0 && (ints == 0 || bools == 0):
-		out := make([]int64, n)
-		for i, row := range k.rows {
-			switch v := k.values[i].(type) {
-			case int64:
-				out[row] = v
-			case bool:
-				if v {
-					out[row] = 1
-				}
-			}
-		}
-		if bools > 0 {
-			return tables.NewInts(tables.Type{Kind: tables.Bool}, out, nulls)
-		}
-		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, out, nulls)
-	case texts == 0 && bools == 0:
-		out := make([]float64, n)
-		for i, row := range k.rows {
-			switch v := k.values[i].(type) {
-			case int64:
-				out[row] = float64(v)
-			case float64:
-				out[row] = v
-			}
-		}
-		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, out, nulls)
-	}
-	out := make([]string, n)
 	for i, row := range k.rows {
+		nulls[row] = false
 		switch v := k.values[i].(type) {
 		case int64:
-			out[row] = strconv.FormatInt(v, 10)
-		case float64:
-			out[row] = strconv.FormatFloat(v, 'g', -1, 64)
+			ints[row], floats[row] = v, float64(v)
+		case uint64:
+			ints[row] = int64(v)
 		case bool:
-			out[row] = strconv.FormatBool(v)
-		case string:
-			out[row] = v
+			if v {
+				ints[row] = 1
+			}
+		case float64:
+			floats[row] = v
+		}
+		if typ.Kind == tables.String {
+			texts[row] = asText(k.values[i], typ.Form != nil)
 		}
 	}
-	return tables.NewStrings(out, nulls)
+	switch typ.Kind {
+	case tables.Float64:
+		return tables.NewFloats(typ, floats, nulls)
+	case tables.String:
+		return tables.NewStrings(texts, nulls).As(typ.Stored())
+	}
+	return tables.NewInts(typ, ints, nulls)
 }
 
 // parseJSON returns a JSON value as one of a column: a number, a boolean, a string, nil for null, or the document of a
@@ -240,6 +224,17 @@ func fromPython(b []byte) []byte {
 		}
 		return found
 	})
+}
+
+// number parses a number as Python writes it. Integers beyond int64 stay text.
+func number(s string) (any, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eEnN") {
+		return f, nil
+	}
+	return text([]byte(s))
 }
 
 // text returns a value of UTF-8.

@@ -63,32 +63,40 @@ func newLayout(s *indexShard) (*layout, error) {
 	return l, nil
 }
 
-// numbers are encodings of fixed size.
-var numbers = map[string]struct {
-	typ   tables.Type
-	value func(b []byte) any
-}{
-	"int":     {intType(64), func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
-	"int64":   {intType(64), func(b []byte) any { return int64(binary.LittleEndian.Uint64(b)) }},
-	"int32":   {intType(32), func(b []byte) any { return int64(int32(binary.LittleEndian.Uint32(b))) }},
-	"int16":   {intType(16), func(b []byte) any { return int64(int16(binary.LittleEndian.Uint16(b))) }},
-	"int8":    {intType(8), func(b []byte) any { return int64(int8(b[0])) }},
-	"uint64":  {uintType(64), func(b []byte) any { return binary.LittleEndian.Uint64(b) }},
-	"uint32":  {uintType(32), func(b []byte) any { return int64(binary.LittleEndian.Uint32(b)) }},
-	"uint16":  {uintType(16), func(b []byte) any { return int64(binary.LittleEndian.Uint16(b)) }},
-	"uint8":   {uintType(8), func(b []byte) any { return int64(b[0]) }},
-	"float64": {floatType(64), func(b []byte) any { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
-	"float32": {floatType(32), func(b []byte) any {
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	}},
-	"float16": {floatType(16), func(b []byte) any {
-		return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b)))
-	}},
+// numberOf returns the type of an encoding that is a number of fixed size, and what decodes one.
+func numberOf(name string) (typ tables.Type, value func(b []byte) (any, error), ok bool) {
+	if name == "int" {
+		name = "int64"
+	}
+	dtype, err := chunk.ParseDType(name)
+	if err != nil || arrayCode(dtype) == 0 {
+		return typ, nil, false
+	}
+	typ = tables.Type{Kind: tables.Int64, Bits: uint8(8 * dtype.Size())}
+	switch name[0] {
+	case 'u':
+		typ.Kind = tables.Uint64
+	case 'f':
+		typ.Kind = tables.Float64
+	}
+	return typ, func(b []byte) (any, error) {
+		var wide [8]byte
+		copy(wide[:], b)
+		bits := binary.LittleEndian.Uint64(wide[:])
+		switch {
+		case dtype == chunk.Float16:
+			return float64(kernel.Float32FromFloat16(uint16(bits))), nil
+		case dtype == chunk.Float32:
+			return float64(math.Float32frombits(uint32(bits))), nil
+		case dtype == chunk.Float64:
+			return math.Float64frombits(bits), nil
+		case typ.Kind == tables.Uint64:
+			return bits, nil
+		}
+		shift := 64 - typ.Bits
+		return int64(bits) << shift >> shift, nil
+	}, true
 }
-
-func intType(bits uint8) tables.Type   { return tables.Type{Kind: tables.Int64, Bits: bits} }
-func uintType(bits uint8) tables.Type  { return tables.Type{Kind: tables.Uint64, Bits: bits} }
-func floatType(bits uint8) tables.Type { return tables.Type{Kind: tables.Float64, Bits: bits} }
 
 // fileEncodings are encodings of bytes that are files, or that chaski hands out as they are.
 var fileEncodings = []string{"bytes", "png", "jpeg", "jpeg_array", "jpegarray", "pil", "pkl", "list[pil]", "list[jpeg]",
@@ -97,25 +105,24 @@ var fileEncodings = []string{"bytes", "png", "jpeg", "jpeg_array", "jpegarray", 
 // parseEncoding parses the encoding of a column, whose size the index may state.
 func parseEncoding(name string, size *int64) (encoding, error) {
 	e, err := encodingOf(name)
-	if err != nil || size == nil && e.size < 0 {
+	if err != nil || size == nil && e.size < 0 || size != nil && *size == e.size {
 		return e, err
 	}
-	if size == nil || *size != e.size {
-		return e, fault.New(fault.Corrupt, "", fault.NoOffset, "its encoding is %q, and its size %s", name,
-			sizeText(size))
+	stated := "null"
+	if size != nil {
+		stated = strconv.FormatInt(*size, 10)
 	}
-	return e, nil
+	return e, fault.New(fault.Corrupt, "", fault.NoOffset, "its encoding is %q, and its size %s", name, stated)
 }
 
 // encodingOf parses an encoding.
 func encodingOf(name string) (encoding, error) {
 	e := encoding{size: -1}
 	kind, rest, _ := strings.Cut(name, ":")
-	n, isNumber := numbers[name]
+	typ, decode, isNumber := numberOf(name)
 	switch {
 	case isNumber:
-		e.size, e.typ = int64(n.typ.Bits/8), n.typ
-		e.value = func(b []byte) (any, error) { return n.value(b), nil }
+		e.size, e.typ, e.value = int64(typ.Bits/8), typ, decode
 	case kind == "ndarray":
 		e.isFile, e.array = true, &arrayEncoding{}
 		if err := e.array.parse(rest); err != nil {
@@ -142,24 +149,6 @@ func encodingOf(name string) (encoding, error) {
 		return e, fault.New(fault.Unsupported, "", fault.NoOffset, "its encoding is %q", name)
 	}
 	return e, nil
-}
-
-func sizeText(size *int64) string {
-	if size == nil {
-		return "null"
-	}
-	return strconv.FormatInt(*size, 10)
-}
-
-// number parses a number as Python writes it. Integers beyond int64 stay text.
-func number(s string) (any, error) {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n, nil
-	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eEnN") {
-		return f, nil
-	}
-	return text([]byte(s))
 }
 
 // maxAxes is NumPy's limit, but for one that a byte cannot say.

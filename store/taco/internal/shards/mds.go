@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"unique"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -74,9 +76,8 @@ type indexShard struct {
 
 // fileInfo is the entry of a file in the index.
 type fileInfo struct {
-	Name   string            `json:"basename"`
-	Bytes  int64             `json:"bytes"`
-	Hashes map[string]string `json:"hashes"`
+	Name  string `json:"basename"`
+	Bytes int64  `json:"bytes"`
 }
 
 // IsMDS reports whether r is an index of shards of MosaicML Streaming, also one that OpenMDS refuses.
@@ -161,19 +162,19 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 	for i, s := range index.Shards {
 		uris[i] = join(dir, s.Raw.Name)
 	}
-	c := &Container{opener: o, uri: dir, format: "MDS"}
-	return c, c.read(ctx, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
-		p.shard.check = index.Shards[i].Raw.checks()
+	c := &Container{Common: model.Common{Source: dir, Name: "MDS", Key: columnID}}
+	err = c.read(ctx, o, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
 		return layout.read(ctx, p, r, index.Shards[i])
-	}, func(i int, err error) error {
-		zip := index.Shards[i].Zip
-		if zip == nil || fault.KindOf(err) != fault.NotFound {
-			return err
-		}
-		return fault.WithFile(fault.New(fault.Unsupported, "shard", fault.NoOffset,
-			"is compressed as a whole, so that its samples have no byte ranges: decompress it beside itself, as %q",
-			index.Shards[i].Raw.Name), join(dir, zip.Name))
 	})
+	for i, s := range index.Shards {
+		// The error names the first shard that is missing.
+		if s.Zip != nil && fault.KindOf(err) == fault.NotFound && strings.HasPrefix(err.Error(), uris[i]+": ") {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "shard", fault.NoOffset,
+				"is compressed as a whole, so that its samples have no byte ranges: decompress it beside itself, as %q",
+				s.Raw.Name), join(dir, s.Zip.Name))
+		}
+	}
+	return c, err
 }
 
 // read reads the places and values of the samples of a shard.
@@ -240,13 +241,13 @@ func (l *layout) sample(w *window, p *part, row int, from, to int64) error {
 	for i, encoding := range l.encodings {
 		name, size := l.names[i], sizes[i]
 		if encoding.isFile {
-			f := file{name: p.name(name), off: pos, size: size, head: -1}
+			f := file{name: unique.Make(name), head: noHead, off: pos, size: size}
 			if encoding.array != nil {
 				head, n, err := encoding.array.read(w, pos, size)
 				if err != nil {
 					return fault.WithPart(err, fmt.Sprintf("column %q", name), fault.NoOffset)
 				}
-				f.off, f.size, f.head = pos+n, size-n, p.head(head)
+				f.off, f.size, f.head = pos+n, size-n, unique.Make(head)
 			}
 			p.files, count = append(p.files, f), count+1
 		} else {

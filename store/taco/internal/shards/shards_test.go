@@ -11,14 +11,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -95,23 +92,6 @@ func walk(t testing.TB, m memory, c *Container) (files int) {
 		}
 	}
 	return files
-}
-
-func TestVerifyComparesHashes(t *testing.T) {
-	m := fixture(t, "mds")
-	c, err := OpenMDS(t.Context(), m, "mds", join)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &model.Report{}
-	if err := c.Verify(t.Context(), r); err != nil || r.Files != 42 || len(r.Notes) != 0 {
-		t.Error(r, err)
-	}
-	b := m["mds/shard.00001.mds"]
-	b[len(b)-1] ^= 1
-	if err := c.Verify(t.Context(), r); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "sha1") {
-		t.Error(err)
-	}
 }
 
 // TestHostileMDS changes one thing of good shards at a time.
@@ -297,8 +277,8 @@ func TestPythonNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for i := 2; i < len(c.table.Columns()); i++ {
-		v, err := c.table.At(t.Context(), i)
+	for i := 2; i < len(c.levels[0].Columns()); i++ {
+		v, err := c.levels[0].At(t.Context(), i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,24 +300,11 @@ func TestRenamedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, c := range c.table.Columns() {
+	for _, c := range c.levels[0].Columns() {
 		got = append(got, c.Name)
 	}
 	if want := []string{"id", "type", "source:type", "source:source:type", "source:id"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestManyNames: members that each have an extension of their own take the time of as many with the same one.
-func TestManyNames(t *testing.T) {
-	const n = 100_000
-	p := &part{}
-	before := cputime.Used()
-	for i := range n {
-		p.name(strconv.Itoa(i))
-	}
-	if d := cputime.Used() - before; len(p.names) != n || d > 2*time.Second {
-		t.Error(len(p.names), d)
 	}
 }
 

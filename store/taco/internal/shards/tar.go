@@ -13,9 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unique"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -42,10 +44,10 @@ func IsTar(head []byte) bool {
 // OpenTars opens tar files of WebDataset as one dataset. It reads the headers of all members, and the contents of
 // numbers, strings and JSON.
 func OpenTars(ctx context.Context, o source.Opener, name string, uris []string) (*Container, error) {
-	c := &Container{opener: o, uri: name, format: "WebDataset"}
-	return c, c.read(ctx, uris, func(ctx context.Context, _ int, p *part, r source.Reader) error {
+	c := &Container{Common: model.Common{Source: name, Name: "WebDataset", Key: columnID}}
+	return c, c.read(ctx, o, uris, func(ctx context.Context, _ int, p *part, r source.Reader) error {
 		return readTar(ctx, p, r)
-	}, nil)
+	})
 }
 
 // readTar reads the members of a tar file. Members of a sample follow each other, and their names are equal up to the
@@ -172,7 +174,7 @@ func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) erro
 	last := ext[strings.LastIndexByte(ext, '.')+1:] // "seg.cls" is a class, too
 	isText, isInt := slices.Contains(textExtensions, last), slices.Contains(intExtensions, last)
 	if isJSON := slices.Contains(jsonExtensions, last); size > maxValue || !isText && !isInt && !isJSON {
-		p.files, s.count = append(p.files, file{name: p.name(ext), off: off, size: size, head: -1}), s.count+1
+		p.files, s.count = append(p.files, file{name: unique.Make(ext), head: noHead, off: off, size: size}), s.count+1
 		return nil
 	}
 	data := make([]byte, size)

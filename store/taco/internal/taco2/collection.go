@@ -1,21 +1,17 @@
 package taco2
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
-
-// maxCollection limits COLLECTION.json and TACOLLECTION.json, in bytes.
-const maxCollection = 64 << 20
 
 // Collection is COLLECTION.json: the members that this package needs, and the whole document.
 type Collection struct {
@@ -91,14 +87,8 @@ func (p *PIT) Same(o *PIT) bool {
 
 // parseCollection parses a COLLECTION.json at offset off of a file.
 func parseCollection(b []byte, part string, off int64) (*Collection, error) {
-	bad := func(format string, args ...any) (*Collection, error) {
-		return nil, fault.New(fault.Corrupt, part, off, format, args...)
-	}
-	if !utf8.Valid(b) {
-		return bad("is not UTF-8")
-	}
-	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
-		return bad("is not a JSON object")
+	if err := model.CheckDocument(b, part, off); err != nil {
+		return nil, err
 	}
 	var doc struct {
 		ID      *string         `json:"id"`
@@ -115,7 +105,7 @@ func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 		return nil, fault.New(fault.Unsupported, part, off, "its version is %.40s: TACO 2 and TACO 3.0.0 are read", v)
 	}
 	if doc.ID == nil || *doc.ID == "" {
-		return bad("has no id")
+		return nil, fault.New(fault.Corrupt, part, off, "has no id")
 	}
 	collection := &Collection{Raw: b, ID: *doc.ID, Version: doc.Version, Fields: doc.Fields, Sources: doc.Sources}
 	if len(doc.PIT) > 0 && string(doc.PIT) != "null" {
@@ -136,20 +126,17 @@ func newer(version string) bool {
 
 // readCollection reads and parses the COLLECTION.json at a place of a file.
 func readCollection(ctx context.Context, r source.Reader, at span, part string) (*Collection, error) {
-	if at.size > maxCollection {
-		return nil, fault.New(fault.Limit, part, at.off, "%d bytes, at most %d", at.size, maxCollection)
+	data, err := model.ReadDocument(ctx, r, at, part)
+	if err != nil {
+		return nil, err
 	}
-	data := make([]byte, at.size)
-	if err := r.ReadAt(ctx, data, at.off); err != nil {
-		return nil, fault.WithPart(err, part, 0)
-	}
-	return parseCollection(data, part, at.off)
+	return parseCollection(data, part, at.Off)
 }
 
 // ReadTacollection reads a TACOLLECTION.json. The files that it lists must be below its directory.
 func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error) {
 	const part = "TACOLLECTION.json"
-	collection, err := readCollection(ctx, r, span{0, r.Size()}, part)
+	collection, err := readCollection(ctx, r, span{Off: 0, Size: r.Size()}, part)
 	if err != nil {
 		return nil, err
 	}

@@ -66,9 +66,9 @@ type place struct {
 
 // Container is a TACO 2 container. It implements model.Container.
 type Container struct {
+	model.Common
 	opener source.Opener
 	kind   kind
-	uri    string
 	base   string // directory of the source files of a catalog; of a FOLDER its own directory
 	coll   *Collection
 	limits model.Limits
@@ -83,11 +83,6 @@ type Container struct {
 	readers map[string]source.Reader // open readers by URI
 	absent  map[string]error         // URIs that could not be opened
 }
-
-var (
-	_ model.Container = (*Container)(nil)
-	_ model.Sized     = (*Container)(nil)
-)
 
 // level is the table of a level and the values derived from it. Container.mu guards each field until it is set;
 // afterwards the field is read-only.
@@ -141,7 +136,7 @@ func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r sourc
 // located finishes a container whose levels are ranges of one file.
 func (c *Container) located(levels []span) (*Container, error) {
 	for _, s := range levels {
-		c.places = append(c.places, place{c.uri, s})
+		c.places = append(c.places, place{c.Source, s})
 	}
 	c.levels = make([]*level, len(levels))
 	return c, nil
@@ -166,10 +161,10 @@ func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string, l
 const MaxLevels = catLevels
 
 func (c *Container) openFolder(ctx context.Context, tables string) (*Container, error) {
-	coll := Join(c.uri, "COLLECTION.json")
+	coll := Join(c.Source, "COLLECTION.json")
 	r, err := c.reader(ctx, coll)
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, span{0, r.Size()}, "COLLECTION.json")
+		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
 	if err != nil {
 		return nil, c.fail(err)
@@ -197,13 +192,13 @@ func (c *Container) openFolder(ctx context.Context, tables string) (*Container, 
 }
 
 func newContainer(o source.Opener, k kind, uri string, l model.Limits) *Container {
-	return &Container{opener: o, kind: k, uri: uri, limits: l, readers: map[string]source.Reader{},
-		absent: map[string]error{}}
+	return &Container{Common: model.Common{Source: uri, Name: kindNames[k], Key: ColumnID}, opener: o, kind: k,
+		limits: l, readers: map[string]source.Reader{}, absent: map[string]error{}}
 }
 
 // fail adds the container to an error and closes its files.
 func (c *Container) fail(err error) error {
-	return errors.Join(fault.WithFile(err, c.uri), c.Close())
+	return errors.Join(fault.WithFile(err, c.Source), c.Close())
 }
 
 // Join appends a relative path to a directory, which is a path or a URI. In a file:// URI and an HTTP
@@ -268,11 +263,20 @@ func (c *Container) Close() error {
 	return errors.Join(errs...)
 }
 
-// URI implements model.Container.
-func (c *Container) URI() string { return c.uri }
-
-// Format implements model.Container.
-func (c *Container) Format() string { return kindNames[c.kind] }
+// Bytes implements model.Container.
+func (c *Container) Bytes() int64 {
+	if !c.mu.TryLock() {
+		return 0
+	}
+	defer c.mu.Unlock()
+	n := int64(0)
+	for _, l := range c.levels {
+		if l != nil {
+			n += l.tbl.Bytes() + 4*int64(cap(l.parents)+cap(l.first)+cap(l.rows)) + 16*int64(cap(l.spans))
+		}
+	}
+	return n
+}
 
 // Collection implements model.Container.
 func (c *Container) Collection() json.RawMessage { return c.coll.Raw }
@@ -282,9 +286,6 @@ func (c *Container) PIT() *PIT { return c.coll.PIT }
 
 // Levels implements model.Container.
 func (c *Container) Levels() int { return len(c.places) }
-
-// IDColumn implements model.Container.
-func (c *Container) IDColumn() string { return ColumnID }
 
 // Table implements model.Container.
 func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
@@ -301,14 +302,13 @@ func partOf(k int) string { return "level" + strconv.Itoa(k) }
 
 // inLevel adds the level and the file to an error.
 func (c *Container) inLevel(err error, k int) error {
-	return fault.WithFile(fault.WithPart(err, partOf(k), 0), c.uri)
+	return fault.WithFile(fault.WithPart(err, partOf(k), 0), c.Source)
 }
 
 // level returns a level with its table. c.mu is held.
 func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if k < 0 || k >= len(c.levels) {
-		return nil, fault.WithFile(fault.New(fault.NotFound, partOf(k), fault.NoOffset, "the levels are 0 to %d",
-			len(c.levels)-1), c.uri)
+		return nil, c.NoRow(k, -1, len(c.levels))
 	}
 	if c.levels[k] != nil {
 		return c.levels[k], nil
@@ -318,16 +318,12 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	if place.span.size == 0 {
-		place.span.size = file.Size()
+	if place.span.Size == 0 {
+		place.span.Size = file.Size()
 	}
-	table, err := tables.Read(ctx, file, place.span.off, place.span.size, c.limits.Table)
+	table, err := model.ReadTable(ctx, file, place.span, c.limits)
 	if err != nil {
 		return nil, c.inLevel(err, k)
-	}
-	if limit := min(maxRows, fewRows+rowsPerByte*place.span.size); int64(table.Len()) > limit {
-		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", table.Len(), limit, place.span.size), k)
 	}
 	l := &level{tbl: table}
 	if l.ids, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {
@@ -345,33 +341,18 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	return l, nil
 }
 
-// Limits on the rows of a level. Positions are 32-bit integers. A row takes memory, while equal
-// values may take next to none in the file. Ids differ from row to row, so that ten rows in each
-// byte of the file are more than any writer produces.
-const (
-	maxRows     = 1<<31 - 1
-	fewRows     = 1 << 16
-	rowsPerByte = 10
-)
-
-// column returns a mandatory column of a given type. Integers may be unsigned.
+// column returns a mandatory column of a given type.
 func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string,
 	want tables.Kind) (*tables.Vector, error) {
-	values, err := t.Column(ctx, name)
-	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
-	}
+	values, err := model.Column(ctx, t, name, want)
 	if err != nil {
 		return nil, c.inLevel(err, k)
-	}
-	if values.Kind() != want && (want != tables.Int64 || values.Kind() != tables.Uint64) {
-		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
-			"has type %v, expected %v", values.Type(), want), k)
 	}
 	return values, nil
 }
 
 // row returns an error for a value in a row.
 func (c *Container) row(kind fault.Kind, k, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(kind, partOf(k)+" row "+strconv.Itoa(row), fault.NoOffset, format, args...), c.uri)
+	return fault.WithFile(fault.New(kind, partOf(k)+" row "+strconv.Itoa(row), fault.NoOffset, format, args...),
+		c.Source)
 }

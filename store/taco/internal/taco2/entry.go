@@ -90,26 +90,26 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 		return err
 	}
 	if c.kind == zipFile {
-		if size := c.object.Size; span.off < int64(zipDataAt) || !span.in(size) {
-			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", span.size, span.off,
+		if size := c.object.Size; span.Off < int64(zipDataAt) || !span.In(0, size) {
+			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off,
 				size)
 		}
 	}
-	e.Offset, e.Size, e.Object = span.off, span.size, c.object
+	e.Offset, e.Size, e.Object = span.Off, span.Size, c.object
 	return nil
 }
 
 // span returns the place of the bytes that a row states.
 func (c *Container) span(l *level, k, row int) (span, error) {
-	if l.spans != nil && l.spans[row].in(math.MaxInt64) {
+	if l.spans != nil && l.spans[row].In(0, math.MaxInt64) {
 		return l.spans[row], nil
 	}
 	if l.offsets.Null(row) || l.sizes.Null(row) {
 		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", ColumnOffset, ColumnSize)
 	}
-	s := span{l.offsets.Int(row), l.sizes.Int(row)}
-	if !s.in(math.MaxInt64) {
-		return s, c.row(fault.Corrupt, k, row, "%d bytes at %d", s.size, s.off)
+	s := span{Off: l.offsets.Int(row), Size: l.sizes.Int(row)}
+	if !s.In(0, math.MaxInt64) {
+		return s, c.row(fault.Corrupt, k, row, "%d bytes at %d", s.Size, s.Off)
 	}
 	return s, nil
 }
@@ -117,7 +117,7 @@ func (c *Container) span(l *level, k, row int) (span, error) {
 // sourceOf returns the URI of the ZIP with a row's bytes.
 func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources == nil {
-		return c.uri, nil
+		return c.Source, nil
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
@@ -262,7 +262,7 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 		if l.offsets.Null(i) || l.sizes.Null(i) {
 			return c.row(fault.Corrupt, k, i, "%s or %s is null", ColumnOffset, ColumnSize)
 		}
-		spans[i] = span{l.offsets.Int(i), l.sizes.Int(i)}
+		spans[i] = span{Off: l.offsets.Int(i), Size: l.sizes.Int(i)}
 		stored[spans[i]] = true
 	}
 	for name := range doubtful {
@@ -274,7 +274,7 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 			continue
 		}
 		for i := range spans {
-			if !l.sameSource(i, name) || !spans[i].in(z.r.Size()) {
+			if !l.sameSource(i, name) || !spans[i].In(0, z.r.Size()) {
 				continue // an entry outside the file was never another sample's: reading it is an error
 			}
 			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
@@ -294,7 +294,7 @@ type zipDirectory struct {
 
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
 func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
-	uri, after := c.uri, c.collAt.end()
+	uri, after := c.Source, c.collAt.End()
 	if l.sources != nil {
 		if badSource(name) {
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+ColumnSource, fault.NoOffset,
@@ -334,10 +334,10 @@ func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row 
 	if !ok || !entry.Plain {
 		return span{}, c.row(fault.Corrupt, k, row, "the ZIP has no stored entry %q", name)
 	}
-	s := span{entry.Local + int64(30+len(name)), entry.Size}
+	s := span{Off: entry.Local + int64(30+len(name)), Size: entry.Size}
 	if stored[s] {
 		return s, nil
 	}
 	data, err := zipdir.Data(ctx, z.r, name, entry)
-	return span{data.Off, data.Size}, err
+	return span(data), err
 }

@@ -40,11 +40,11 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		return nil, err
 	}
 	for _, s := range append(levels, collection) {
-		layout.Places = append(layout.Places, [2]int64{s.off, s.size})
-		layout.End = max(layout.End, s.end())
+		layout.Places = append(layout.Places, [2]int64{s.Off, s.Size})
+		layout.End = max(layout.End, s.End())
 	}
 	sig := make([]byte, 4)
-	pos, size, n := collection.end(), r.Size()-collection.end(), uint64(zipdir.UntilEnd)
+	pos, size, n := collection.End(), r.Size()-collection.End(), uint64(zipdir.UntilEnd)
 	if pos > r.Size()-4 || r.ReadAt(ctx, sig, pos) != nil || string(sig) != zipdir.Signature {
 		where, entries, err := zipdir.Find(ctx, r, 0)
 		if err != nil {

@@ -76,7 +76,7 @@ func FuzzLayout(f *testing.F) {
 		}
 		l.SetPlaces(l.Places)
 		if levels, c, err := parseHeader(l.Head, int64(len(b))); err != nil || len(levels)+1 != len(l.Places) ||
-			c.off != l.Places[len(levels)][0] {
+			c.Off != l.Places[len(levels)][0] {
 			t.Fatalf("the header: %v", err)
 		}
 	})

@@ -265,16 +265,16 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	if container.kind != zipFile {
 		return nil
 	}
-	file, err := container.reader(ctx, container.uri)
+	file, err := container.reader(ctx, container.Source)
 	if err != nil {
 		return err
 	}
-	v.directory, err = zipdir.Read(ctx, file, container.collAt.end(), isVerified)
+	v.directory, err = zipdir.Read(ctx, file, container.collAt.End(), isVerified)
 	if fault.KindOf(err) == fault.Corrupt {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
 	}
-	return fault.WithFile(err, container.uri)
+	return fault.WithFile(err, container.Source)
 }
 
 // isVerified selects the entries whose bytes are checked.
@@ -337,12 +337,12 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 
 // sample checks one sample, whose bytes r has.
 func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) error {
-	s := span{0, r.Size()}
+	s := span{Off: 0, Size: r.Size()}
 	if e.Offset != model.Whole {
-		s = span{e.Offset, e.Size}
-		if !s.in(r.Size()) {
-			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.size,
-				s.off, e.URI, r.Size())
+		s = span{Off: e.Offset, Size: e.Size}
+		if !s.In(0, r.Size()) {
+			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.Size,
+				s.Off, e.URI, r.Size())
 		}
 		if err := v.header(ctx, e, r, s); err != nil {
 			return err
@@ -352,7 +352,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 		return v.children(ctx, e, r, s)
 	}
 	v.r.Files++
-	v.r.Bytes += s.size
+	v.r.Bytes += s.Size
 	return nil
 }
 
@@ -361,7 +361,7 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	v.c.mu.Lock()
 	path, err := v.c.path(ctx, e.Level, e.Row)
 	l := v.c.levels[e.Level]
-	if l.spans != nil && (l.offsets.Int(e.Row) != s.off || l.sizes.Int(e.Row) != s.size) {
+	if l.spans != nil && (l.offsets.Int(e.Row) != s.Off || l.sizes.Int(e.Row) != s.Size) {
 		v.misplaced++
 	}
 	v.c.mu.Unlock()
@@ -375,13 +375,13 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	listed := uint32(0)
 	if v.directory != nil {
 		z, ok := v.directory[name]
-		if listed = z.CRC; !ok || !z.Plain || z.Size != s.size || z.Local >= s.off {
+		if listed = z.CRC; !ok || !z.Plain || z.Size != s.Size || z.Local >= s.Off {
 			v.unlisted++
 		}
 	}
-	crc, err := zipdir.LocalHeader(ctx, r, name, zipdir.Span{Off: s.off, Size: s.size})
+	crc, err := zipdir.LocalHeader(ctx, r, name, zipdir.Span(s))
 	if err == nil {
-		err = zipdir.CheckSum(ctx, r, "sample "+name, zipdir.Span{Off: s.off, Size: s.size}, crc, listed)
+		err = zipdir.CheckSum(ctx, r, "sample "+name, zipdir.Span(s), crc, listed)
 	}
 	return fault.WithFile(err, e.URI)
 }
@@ -400,21 +400,21 @@ func (v *verifier) tables(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		z, ok := v.directory[e.name]
-		if !ok || z.Size != e.span.size {
+		if !ok || z.Size != e.span.Size {
 			continue
 		}
-		file, err := container.reader(ctx, container.uri)
+		file, err := container.reader(ctx, container.Source)
 		if err != nil {
 			return err
 		}
 		data, err := zipdir.Data(ctx, file, e.name, z)
-		if err == nil && data == (zipdir.Span{Off: e.span.off, Size: e.span.size}) {
+		if err == nil && data == (zipdir.Span(e.span)) {
 			err = zipdir.CheckSum(ctx, file, e.name, data, z.CRC)
 		} else if fault.KindOf(err) == fault.Corrupt { // the table at this place is another one
 			err = nil
 		}
 		if err != nil {
-			return fault.WithFile(err, container.uri)
+			return fault.WithFile(err, container.Source)
 		}
 	}
 	return nil
@@ -426,7 +426,7 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 	bad := func(err error) error {
 		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+MetaName, 0), e.URI)
 	}
-	table, err := tables.Read(ctx, r, s.off, s.size, container.limits.Table)
+	table, err := model.ReadTable(ctx, r, s, container.limits)
 	if err != nil {
 		return bad(err)
 	}
@@ -512,31 +512,20 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return nil
 	}
 	container := v.c
-	get := func(name string, kind tables.Kind) (*tables.Vector, error) {
-		col, err := t.Column(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if col.Kind() != kind && (kind != tables.Int64 || col.Kind() != tables.Uint64) {
-			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
-				"has type %v, expected %v", col.Type(), kind)
-		}
-		return col, nil
-	}
-	ids, err := get(ColumnID, tables.String)
+	ids, err := model.Column(ctx, t, ColumnID, tables.String)
 	if err != nil {
 		return err
 	}
-	types, err := get(ColumnType, tables.String)
+	types, err := model.Column(ctx, t, ColumnType, tables.String)
 	if err != nil {
 		return err
 	}
 	var offsets, sizes *tables.Vector
 	if container.kind != folder {
-		if offsets, err = get(ColumnOffset, tables.Int64); err != nil {
+		if offsets, err = model.Column(ctx, t, ColumnOffset, tables.Int64); err != nil {
 			return err
 		}
-		if sizes, err = get(ColumnSize, tables.Int64); err != nil {
+		if sizes, err = model.Column(ctx, t, ColumnSize, tables.Int64); err != nil {
 			return err
 		}
 	}

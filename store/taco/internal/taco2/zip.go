@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // The first entry of a TACO ZIP is stored under its name without an extra field, so that its data
@@ -22,14 +23,7 @@ const (
 const localSignature = "PK\x03\x04"
 
 // span is a byte range of an object.
-type span struct{ off, size int64 }
-
-func (s span) end() int64 { return s.off + s.size }
-
-// in reports whether the range lies in an object of total bytes.
-func (s span) in(total int64) bool {
-	return s.off >= 0 && s.size >= 0 && s.off <= total && s.size <= total-s.off
-}
+type span = model.Span
 
 // newSpan checks that a byte range lies in an object of total bytes, after its first min bytes.
 func newSpan(off, size uint64, min, total int64, part string, at int64) (span, error) {
@@ -37,7 +31,7 @@ func newSpan(off, size uint64, min, total int64, part string, at int64) (span, e
 		return span{}, fault.New(fault.Corrupt, part, at,
 			"%d bytes at %d: the file has %d bytes and its data begin at %d", size, off, total, min)
 	}
-	return span{int64(off), int64(size)}, nil
+	return span{Off: int64(off), Size: int64(size)}, nil
 }
 
 // parseHeader returns the places of the levels and of COLLECTION.json in a ZIP of total bytes. b
@@ -71,7 +65,7 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 	for i := range spans {
 		pos, part := 4+16*i, HeaderName+" entry "+strconv.Itoa(i)
 		spans[i], err = newSpan(le64(b, pos), le64(b, pos+8), int64(zipDataAt), total, part, int64(HeaderAt+pos))
-		if err == nil && spans[i].size == 0 {
+		if err == nil && spans[i].Size == 0 {
 			err = fault.New(fault.Corrupt, part, int64(HeaderAt+pos), "is empty")
 		}
 		if err != nil {

@@ -41,7 +41,8 @@ func header(pairs ...uint64) []byte {
 func TestHeader(t *testing.T) {
 	const total = 1000
 	levels, coll, err := parseHeader(header(157, 100, 300, 50, 400, 600), total)
-	if err != nil || len(levels) != 2 || levels[1] != (span{300, 50}) || coll != (span{400, 600}) {
+	want := [2]span{{Off: 300, Size: 50}, {Off: 400, Size: 600}}
+	if err != nil || len(levels) != 2 || levels[1] != want[0] || coll != want[1] {
 		t.Fatal(levels, coll, err)
 	}
 	set := func(at int, v byte) []byte {
@@ -87,7 +88,8 @@ func catHeader(deepest uint32, pairs ...uint64) []byte {
 func TestTacocatHeader(t *testing.T) {
 	all := []uint64{128, 100, 228, 50, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20}
 	levels, coll, err := parseTacocat(catHeader(1, all...), 320)
-	if err != nil || len(levels) != 2 || levels[1] != (span{228, 50}) || coll != (span{300, 20}) {
+	want := [2]span{{Off: 228, Size: 50}, {Off: 300, Size: 20}}
+	if err != nil || len(levels) != 2 || levels[1] != want[0] || coll != want[1] {
 		t.Fatal(levels, coll, err)
 	}
 	version := catHeader(1, all...)
@@ -214,7 +216,7 @@ func walk(t testing.TB, b []byte) error {
 		for row := range min(tab.Len(), 1000) {
 			e, err := c.Entry(ctx, k, row)
 			errs = append(errs, err)
-			if err == nil && e.URI == "x" && !(span{e.Offset, e.Size}).in(int64(len(b))) {
+			if err == nil && e.URI == "x" && !(span{Off: e.Offset, Size: e.Size}).In(0, int64(len(b))) {
 				t.Errorf("level %d row %d: %d bytes at %d of %d", k, row, e.Size, e.Offset, len(b))
 			}
 			_, err = c.Children(ctx, k, row)
@@ -378,7 +380,7 @@ func TestManyRowsInFewBytes(t *testing.T) {
 	pairs := append([]uint64{catDataAt, uint64(out.Len())}, make([]uint64, 10)...)
 	pairs = append(pairs, uint64(catDataAt+out.Len()), uint64(len(coll)))
 	b := append(append(catHeader(0, pairs...), out.Bytes()...), coll...)
-	if len(b)*rowsPerByte > len(rows)/2 {
+	if model.RowLimit(int64(len(b))) > int64(len(rows)/2) {
 		t.Skipf("%d bytes: the writer does not make it small enough", len(b))
 	}
 	if err := walk(t, b); fault.KindOf(err) != fault.Limit {
@@ -437,7 +439,7 @@ func FuzzHeader(f *testing.F) {
 				continue
 			}
 			for _, s := range append(levels, coll) {
-				if !s.in(total) || s.size == 0 || s.off < 128 {
+				if !s.In(0, total) || s.Size == 0 || s.Off < 128 {
 					t.Fatalf("%v of %d", s, total)
 				}
 			}

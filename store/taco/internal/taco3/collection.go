@@ -17,9 +17,6 @@ import (
 // version is taco:version of all collections that are read.
 const version = "3.0.0"
 
-// maxCollection bounds COLLECTION.json, as taco-eo does.
-const maxCollection = 64 << 20
-
 const collectionName = "COLLECTION.json"
 
 // collection is the document about a container.
@@ -61,12 +58,9 @@ func Version(doc []byte) string {
 
 // readCollection reads the document at a place of an object.
 func readCollection(ctx context.Context, r source.Reader, place span) (*collection, error) {
-	if place.size > maxCollection {
-		return nil, fault.New(fault.Limit, collectionName, place.off, "%d bytes, at most %d", place.size, maxCollection)
-	}
-	data := make([]byte, place.size) // the caller has compared it with the size of the object
-	if err := r.ReadAt(ctx, data, place.off); err != nil {
-		return nil, fault.WithPart(err, collectionName, 0)
+	data, err := model.ReadDocument(ctx, r, place, collectionName)
+	if err != nil {
+		return nil, err
 	}
 	return parseCollection(data)
 }

@@ -41,10 +41,9 @@ type joinURI func(folder, path string) string
 
 // Container is a TACO 3 container. It implements model.Container.
 type Container struct {
+	model.Common
 	opener  source.Opener
 	join    joinURI
-	format  string
-	uri     string
 	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
 	index   *index       // of a ZIP
@@ -59,12 +58,6 @@ type Container struct {
 	// locations are the columns PATH::location of the wide table, each a table of its own.
 	locations map[string]*tables.Table
 }
-
-var (
-	_ model.Container = (*Container)(nil)
-	_ model.Sized     = (*Container)(nil)
-	_ model.Named     = (*Container)(nil)
-)
 
 // level is the table of a folder. Container.mu guards what is read later.
 type level struct {
@@ -94,9 +87,8 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if index.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, index, l)
 	}
-	container := &Container{opener: o, join: join, format: ZIPFormat, uri: uri, index: index, object: object,
-		reader: tail,
-		limits: l}
+	container := &Container{Common: common(uri, ZIPFormat), opener: o, join: join, index: index, object: object,
+		reader: tail, limits: l}
 	place, ok := index.spans[collectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
@@ -132,28 +124,33 @@ func (c *Container) listed() error {
 // OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
 func OpenFolder(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string,
 	l model.Limits) (model.Container, error) {
-	return openDirectory(ctx, &Container{opener: o, join: join, format: FolderFormat, uri: uri, base: uri, limits: l})
+	return openDirectory(ctx, &Container{Common: common(uri, FolderFormat), opener: o, join: join, base: uri,
+		limits: l})
 }
 
 // OpenCatalog opens a directory with the tables of many ZIPs, which are in base.
 func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path string) string, uri, base string,
 	l model.Limits) (model.Container, error) {
-	return openDirectory(ctx, &Container{opener: o, join: join, format: catFormat, uri: uri, base: base, limits: l})
+	return openDirectory(ctx, &Container{Common: common(uri, catFormat), opener: o, join: join, base: base, limits: l})
 }
 
 func openDirectory(ctx context.Context, c *Container) (model.Container, error) {
-	file, err := c.opener.Open(ctx, c.join(c.uri, collectionName))
+	file, err := c.opener.Open(ctx, c.join(c.Source, collectionName))
 	if err != nil {
-		return nil, fault.WithFile(err, c.uri)
+		return nil, fault.WithFile(err, c.Source)
 	}
-	c.coll, err = readCollection(ctx, file, span{0, file.Size()})
+	c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = c.layOut()
 	}
 	if err != nil {
-		return nil, fault.WithFile(err, c.uri)
+		return nil, fault.WithFile(err, c.Source)
 	}
 	return c, nil
+}
+
+func common(uri, format string) model.Common {
+	return model.Common{Source: uri, Name: format, Key: columnID}
 }
 
 // layOut makes the levels of taco:structure.
@@ -185,23 +182,14 @@ func (l *level) entry() string { return "METADATA/" + l.file() }
 // file returns the name of the table in a catalog.
 func (l *level) file() string { return strings.ReplaceAll(l.name, "/", "__") + ".parquet" }
 
-// URI implements model.Container.
-func (c *Container) URI() string { return c.uri }
-
-// Format implements model.Container.
-func (c *Container) Format() string { return c.format }
-
 // Collection implements model.Container.
 func (c *Container) Collection() json.RawMessage { return c.coll.raw }
 
+// Named implements model.Container.
+func (c *Container) Named() model.Named { return c }
+
 // Levels implements model.Container.
 func (c *Container) Levels() int { return len(c.byDepth) }
-
-// IDColumn implements model.Container.
-func (c *Container) IDColumn() string { return columnID }
-
-// Padding implements model.Container: what a sample lacks has no row.
-func (c *Container) Padding(context.Context, int, int) (bool, error) { return false, nil }
 
 // Close implements model.Container. Directories are opened for each read.
 func (c *Container) Close() error {
@@ -211,7 +199,7 @@ func (c *Container) Close() error {
 	return c.reader.Close()
 }
 
-// Bytes implements model.Sized.
+// Bytes implements model.Container.
 func (c *Container) Bytes() int64 {
 	n := int64(len(c.coll.raw))
 	if t, ok := c.reader.(*model.Tail); ok {
@@ -244,7 +232,7 @@ func (c *Container) Table(ctx context.Context, depth int) (*tables.Table, error)
 	}
 	if c.joined[depth] == nil {
 		if err := c.joinDepth(depth); err != nil {
-			return nil, fault.WithFile(err, c.uri)
+			return nil, fault.WithFile(err, c.Source)
 		}
 	}
 	return c.joined[depth], nil
@@ -320,8 +308,7 @@ func (c *Container) at(ctx context.Context, depth, row int) (*level, int, error)
 			return l, row - l.base, nil
 		}
 	}
-	return nil, 0, fault.WithFile(fault.New(fault.NotFound, "level"+strconv.Itoa(depth)+" row "+strconv.Itoa(row),
-		fault.NoOffset, "does not exist"), c.uri)
+	return nil, 0, c.NoRow(depth, row, len(c.byDepth))
 }
 
 // Parents implements model.Container.
@@ -375,7 +362,7 @@ func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, err
 		return model.Entry{}, err
 	}
 	if depth == 0 {
-		ids, err := c.column(ctx, level, columnID, tables.String)
+		ids, err := model.Column(ctx, level.tbl, columnID, tables.String)
 		if err != nil {
 			return model.Entry{}, err
 		}
@@ -393,7 +380,7 @@ func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, err
 
 // place sets where the bytes of a file are.
 func (c *Container) place(l *level, i int, e *model.Entry) error {
-	if c.format == FolderFormat {
+	if c.Name == FolderFormat {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
 		if model.Climbs(p) {
@@ -402,7 +389,7 @@ func (c *Container) place(l *level, i int, e *model.Entry) error {
 		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
-	e.URI, e.Object = c.uri, c.object
+	e.URI, e.Object = c.Source, c.object
 	if l.sources != nil {
 		name := l.sources.Str(i)
 		if l.sources.Null(i) || model.Climbs(name) {
@@ -424,7 +411,7 @@ func (c *Container) place(l *level, i int, e *model.Entry) error {
 // inRow returns an error for a value in a row.
 func (c *Container) inRow(l *level, row int, format string, args ...any) error {
 	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
-		c.uri)
+		c.Source)
 }
 
 // missing reports whether an error says that a file does not exist.

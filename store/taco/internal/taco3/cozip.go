@@ -45,7 +45,7 @@ func corrupt(part, format string, args ...any) error {
 }
 
 // span is a byte range of an archive.
-type span struct{ off, size int64 }
+type span = model.Span
 
 // index is the index of a cozip.
 type index struct {
@@ -92,7 +92,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	}
 	end := &model.Tail{Reader: r, Off: size - tailBytes}
 	for _, s := range x.spans {
-		end.Off = min(end.Off, s.off)
+		end.Off = min(end.Off, s.Off)
 	}
 	if size-end.Off > maxBlock {
 		end.Off = size - tailBytes
@@ -184,7 +184,7 @@ func parseIndex(b []byte, total int64) (*index, error) {
 			return bad(pos, "%.80q has %d bytes at %d: the file has %d, and its data begin at %d", name, size, off,
 				total, x.end)
 		}
-		x.names, x.spans[name] = append(x.names, name), span{int64(off), int64(size)}
+		x.names, x.spans[name] = append(x.names, name), span{Off: int64(off), Size: int64(size)}
 	}
 	return x, nil
 }

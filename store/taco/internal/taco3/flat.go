@@ -2,7 +2,6 @@ package taco3
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 
@@ -18,23 +17,17 @@ const metadataName = "__metadata__"
 // Flat is a cozip of profile Flat: files with a table of their names, places and metadata. It implements
 // model.Container with one level, whose rows are the files.
 type Flat struct {
-	uri                   string
+	model.Common
 	object                source.Known
 	reader                source.Reader
 	tbl                   *tables.Table
 	names, offsets, sizes *tables.Vector
 }
 
-var (
-	_ model.Container = (*Flat)(nil)
-	_ model.Named     = (*Flat)(nil)
-	_ model.Sized     = (*Flat)(nil)
-)
-
 // openFlat reads the table of a Flat archive. It closes r if it fails.
 func openFlat(ctx context.Context, uri string, r source.Reader, object source.Known, x *index,
 	l model.Limits) (model.Container, error) {
-	flat := &Flat{uri: uri, object: object, reader: r}
+	flat := &Flat{Common: model.Common{Source: uri, Name: "cozip (Flat)", Key: "name"}, object: object, reader: r}
 	if err := flat.read(ctx, x, l); err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
@@ -46,13 +39,9 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 	if !ok || len(x.names) != 1 {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
 	}
-	table, err := tables.Read(ctx, f.reader, place.off, place.size, l.Table)
+	table, err := model.ReadTable(ctx, f.reader, place, l)
 	if err != nil {
 		return fault.WithPart(err, metadataName, 0)
-	}
-	if limit := fewRows + rowsPerByte*place.size; int64(table.Len()) > limit {
-		return fault.New(fault.Limit, metadataName, fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
-			table.Len(), limit, place.size)
 	}
 	f.tbl = table
 	for _, c := range []struct {
@@ -60,36 +49,24 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 		kind tables.Kind
 		v    **tables.Vector
 	}{{"name", tables.String, &f.names}, {"offset", tables.Uint64, &f.offsets}, {"size", tables.Uint64, &f.sizes}} {
-		if *c.v, err = typed(ctx, table, c.name, c.kind); err != nil {
+		if *c.v, err = model.Column(ctx, table, c.name, c.kind); err != nil {
 			return fault.WithPart(err, metadataName, 0)
 		}
 	}
 	return nil
 }
 
-// URI implements model.Container.
-func (f *Flat) URI() string { return f.uri }
-
-// Format implements model.Container.
-func (f *Flat) Format() string { return "cozip (Flat)" }
-
-// Collection implements model.Container: an archive has no document.
-func (f *Flat) Collection() json.RawMessage { return nil }
-
 // Levels implements model.Container.
 func (f *Flat) Levels() int { return 1 }
-
-// IDColumn implements model.Container.
-func (f *Flat) IDColumn() string { return "name" }
 
 // Close implements model.Container.
 func (f *Flat) Close() error { return f.reader.Close() }
 
-// Bytes implements model.Sized.
+// Bytes implements model.Container.
 func (f *Flat) Bytes() int64 { return f.tbl.Bytes() }
 
-// Padding implements model.Container.
-func (f *Flat) Padding(context.Context, int, int) (bool, error) { return false, nil }
+// Named implements model.Container.
+func (f *Flat) Named() model.Named { return f }
 
 // Parents implements model.Container.
 func (f *Flat) Parents(context.Context, int) ([]int32, error) { return nil, nil }
@@ -100,8 +77,7 @@ func (f *Flat) Children(context.Context, int, int) ([]int32, error) { return nil
 // Table implements model.Container.
 func (f *Flat) Table(_ context.Context, level int) (*tables.Table, error) {
 	if level != 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %d: there is level 0",
-			level), f.uri)
+		return nil, f.NoRow(level, -1, 1)
 	}
 	return f.tbl, nil
 }
@@ -109,17 +85,16 @@ func (f *Flat) Table(_ context.Context, level int) (*tables.Table, error) {
 // Entry implements model.Container.
 func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if level != 0 || row < 0 || row >= f.tbl.Len() {
-		return model.Entry{}, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
-			"no row %d in level %d", row, level), f.uri)
+		return model.Entry{}, f.NoRow(level, row, 1)
 	}
-	entry := model.Entry{ID: f.names.Str(row), URI: f.uri, Object: f.object, Offset: f.offsets.Int(row),
+	entry := model.Entry{ID: f.names.Str(row), URI: f.Source, Object: f.object, Offset: f.offsets.Int(row),
 		Size: f.sizes.Int(row), Row: row}
 	null := f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row)
 	past := entry.Offset > f.object.Size || entry.Size > f.object.Size-entry.Offset
 	if null || past || entry.Offset < indexAt || entry.Size < 0 {
 		return entry, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
 			"%.80q has %d bytes at %d: the file has %d", entry.ID, uint64(entry.Size), uint64(entry.Offset),
-			f.object.Size), f.uri)
+			f.object.Size), f.Source)
 	}
 	return entry, nil
 }
@@ -137,7 +112,7 @@ func (f *Flat) Sequence(context.Context, string) (*model.Sequence, error) { retu
 func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
 		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
-			name), f.uri)
+			name), f.Source)
 	}
 	return f.tbl, 0, 0, err
 }

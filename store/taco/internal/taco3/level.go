@@ -16,15 +16,14 @@ import (
 // read reads the tables of the depths down to one. c.mu is held.
 func (c *Container) read(ctx context.Context, depth int) error {
 	if depth < 0 || depth >= len(c.byDepth) {
-		return fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %d: the levels are 0 to %d",
-			depth, len(c.byDepth)-1), c.uri)
+		return c.NoRow(depth, -1, len(c.byDepth))
 	}
 	for _, levels := range c.byDepth[:depth+1] {
 		rows := 0
 		for _, level := range levels {
 			if level.tbl == nil {
 				if err := c.readLevel(ctx, level); err != nil {
-					return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+					return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 				}
 			}
 			level.base = rows
@@ -32,18 +31,11 @@ func (c *Container) read(ctx context.Context, depth int) error {
 		}
 		if rows > math.MaxInt32 {
 			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
-				math.MaxInt32), c.uri)
+				math.MaxInt32), c.Source)
 		}
 	}
 	return nil
 }
-
-// Equal values may take next to none of a file, but paths differ from row to row: ten rows in each byte are more than
-// any writer makes.
-const (
-	fewRows     = 1 << 16
-	rowsPerByte = 10
-)
 
 // readLevel reads the table of a level and what its rows have to do with those above. c.mu is held.
 func (c *Container) readLevel(ctx context.Context, l *level) error {
@@ -64,49 +56,40 @@ func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, err
 	if c.index != nil {
 		place = c.index.spans[l.entry()]
 	} else {
-		uri := c.join(c.uri, l.entry())
-		if c.format == catFormat {
-			uri = c.join(c.uri, l.file())
+		uri := c.join(c.Source, l.entry())
+		if c.Name == catFormat {
+			uri = c.join(c.Source, l.file())
 		}
 		var err error
 		if file, err = c.opener.Open(ctx, uri); err != nil {
 			return nil, err
 		}
-		place.size = file.Size()
+		place.Size = file.Size()
 		// The table is read when its columns are asked for, so the reader must stay.
 		c.reader = both{file, c.reader}
 	}
-	table, err := tables.Read(ctx, file, place.off, place.size, c.limits.Table)
-	if err != nil {
-		return nil, err
-	}
-	if limit := fewRows + rowsPerByte*place.size; int64(table.Len()) > limit {
-		return nil, fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes",
-			table.Len(),
-			limit, place.size)
-	}
-	return table, nil
+	return model.ReadTable(ctx, file, place, c.limits)
 }
 
 // columns reads the columns of places, and checks what other rows are found by. c.mu is held.
 func (c *Container) columns(ctx context.Context, l *level) (err error) {
-	if c.format == catFormat {
-		if l.sources, err = c.column(ctx, l, columnSource, tables.String); err != nil {
+	if c.Name == catFormat {
+		if l.sources, err = model.Column(ctx, l.tbl, columnSource, tables.String); err != nil {
 			return err
 		}
 	}
 	if l.above == nil {
-		_, err = c.column(ctx, l, columnID, tables.String)
+		_, err = model.Column(ctx, l.tbl, columnID, tables.String)
 		return err
 	}
-	if l.paths, err = c.column(ctx, l, columnRelative, tables.String); err != nil {
+	if l.paths, err = model.Column(ctx, l.tbl, columnRelative, tables.String); err != nil {
 		return err
 	}
-	if c.format != FolderFormat {
-		if l.offsets, err = c.column(ctx, l, columnOffset, tables.Uint64); err != nil {
+	if c.Name != FolderFormat {
+		if l.offsets, err = model.Column(ctx, l.tbl, columnOffset, tables.Uint64); err != nil {
 			return err
 		}
-		if l.sizes, err = c.column(ctx, l, columnSize, tables.Uint64); err != nil {
+		if l.sizes, err = model.Column(ctx, l.tbl, columnSize, tables.Uint64); err != nil {
 			return err
 		}
 	}
@@ -125,7 +108,7 @@ func (c *Container) columns(ctx context.Context, l *level) (err error) {
 		}
 		l.ids[i] = id
 	}
-	parents, err := c.column(ctx, l, columnParent, tables.Uint64)
+	parents, err := model.Column(ctx, l.tbl, columnParent, tables.Uint64)
 	if err != nil {
 		return err
 	}
@@ -140,26 +123,6 @@ func (c *Container) columns(ctx context.Context, l *level) (err error) {
 	}
 	l.first, l.rows = model.Group(l.parents, int(above))
 	return nil
-}
-
-// column returns a column that a level must have.
-func (c *Container) column(ctx context.Context, l *level, name string, want tables.Kind) (*tables.Vector, error) {
-	return typed(ctx, l.tbl, name, want)
-}
-
-// typed returns a column that a table must have with values of a kind.
-func typed(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
-	values, err := t.Column(ctx, name)
-	if fault.KindOf(err) == fault.NotFound {
-		err = corrupt("column "+name, "is missing")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if values.Kind() != want {
-		return nil, corrupt("column "+name, "has type %v: it must be %v", values.Type(), want)
-	}
-	return values, nil
 }
 
 // both closes two readers.
@@ -235,5 +198,5 @@ func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table
 		}
 	}
 	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
-		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.uri)
+		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.Source)
 }

@@ -293,8 +293,8 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for name, s := range x.spans {
-			if s.off < x.end || s.size < 1 || s.off > total || s.size > total-s.off {
-				t.Fatalf("%q has %d bytes at %d of %d", name, s.size, s.off, total)
+			if s.Off < x.end || s.Size < 1 || s.Off > total || s.Size > total-s.Off {
+				t.Fatalf("%q has %d bytes at %d of %d", name, s.Size, s.Off, total)
 			}
 		}
 	})

@@ -31,17 +31,17 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	}
 	for _, level := range c.levels {
 		if err := cmp.Or(ctx.Err(), c.verifySchema(level), level.tbl.Check(ctx)); err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 		}
 		r.Rows += int64(level.tbl.Len())
 	}
 	if err := c.verifySources(ctx); err != nil {
-		return fault.WithFile(err, c.uri)
+		return fault.WithFile(err, c.Source)
 	}
 	if err := c.verifyRows(ctx); err != nil {
 		return err
 	}
-	switch c.format {
+	switch c.Name {
 	case ZIPFormat:
 		return c.verifyArchive(ctx, c.reader, c.object.Size, "", r)
 	case FolderFormat:
@@ -59,12 +59,12 @@ func (c *Container) verifySchema(l *level) error {
 	switch {
 	case l.above == nil:
 		want[columnID] = "string"
-	case c.format == FolderFormat:
+	case c.Name == FolderFormat:
 		want[columnParent] = "uint64"
 	default:
 		want[columnParent], want[columnOffset], want[columnSize] = "uint64", "uint64", "uint64"
 	}
-	if c.format == catFormat {
+	if c.Name == catFormat {
 		want[columnSource] = "string"
 	}
 	for name, d := range c.coll.metadata[l.name] {
@@ -96,7 +96,7 @@ type sourceRows struct {
 // verifySources compares taco:sources with the rows of a catalog.
 func (c *Container) verifySources(ctx context.Context) error {
 	declared := c.coll.sources
-	if c.format != catFormat {
+	if c.Name != catFormat {
 		if declared != nil {
 			return collectionFault("has taco:sources, which only a catalog has")
 		}
@@ -130,9 +130,9 @@ func (c *Container) verifySources(ctx context.Context) error {
 // verifyRows compares the rows of all levels with taco:structure.
 func (c *Container) verifyRows(ctx context.Context) error {
 	for _, level := range c.levels {
-		current, err := typed(ctx, level.tbl, columnCurrent, tables.Uint64)
+		current, err := model.Column(ctx, level.tbl, columnCurrent, tables.Uint64)
 		if err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 		}
 		for i := range level.tbl.Len() {
 			if current.Null(i) || current.Int(i) != int64(i) {
@@ -165,16 +165,16 @@ func (c *Container) verifyRows(ctx context.Context) error {
 // verifySamples checks the rows of the level of samples.
 func (c *Container) verifySamples(ctx context.Context) error {
 	level := c.levels[0]
-	paths, err := typed(ctx, level.tbl, columnRelative, tables.String)
+	paths, err := model.Column(ctx, level.tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 	}
-	ids, err := typed(ctx, level.tbl, columnID, tables.String)
+	ids, err := model.Column(ctx, level.tbl, columnID, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.uri)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
 	}
 	if level.tbl.Len() == 0 {
-		return fault.WithFile(corrupt(level.name, "there are no samples"), c.uri)
+		return fault.WithFile(corrupt(level.name, "there are no samples"), c.Source)
 	}
 	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
@@ -250,9 +250,9 @@ func (c *Container) folderIs(l *level, row int, folder string) bool {
 
 // verifyValues checks paths and places of all rows below the samples.
 func (c *Container) verifyValues(ctx context.Context) error {
-	top, err := typed(ctx, c.levels[0].tbl, columnRelative, tables.String)
+	top, err := model.Column(ctx, c.levels[0].tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(err, c.uri)
+		return fault.WithFile(err, c.Source)
 	}
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
@@ -310,7 +310,7 @@ func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 
 // verifyListing looks for files that no row names, where the directory can be listed.
 func (c *Container) verifyListing(ctx context.Context, named map[string]bool) error {
-	if source.IsRemote(c.uri) {
+	if source.IsRemote(c.Source) {
 		return nil
 	}
 	tablesOf := map[string]bool{}
@@ -331,7 +331,7 @@ func (c *Container) verifyListing(ctx context.Context, named map[string]bool) er
 			return nil
 		})
 	}
-	return fault.WithFile(err, c.uri)
+	return fault.WithFile(err, c.Source)
 }
 
 // walk calls each for every file below a local directory, with its path there.
@@ -385,7 +385,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
 			if c.kind(level, i) == model.File && (from == "" || level.sources.Str(i) == from) {
-				rows["DATA/"+level.paths.Str(i)] = span{level.offsets.Int(i), level.sizes.Int(i)}
+				rows["DATA/"+level.paths.Str(i)] = span{Off: level.offsets.Int(i), Size: level.sizes.Int(i)}
 			}
 		}
 	}
@@ -399,7 +399,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 	for name, place := range index.spans {
 		rows[name] = place
 	}
-	return fault.WithFile(verifyZIP(ctx, r, size, index, rows, rep), c.uri)
+	return fault.WithFile(verifyZIP(ctx, r, size, index, rows, rep), c.Source)
 }
 
 // indexOf reads the index of a cozip.
@@ -425,22 +425,22 @@ func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, place
 	}
 	entries := make([]zipEntry, len(archive.File))
 	for i, file := range archive.File {
-		if entries[i].off, err = file.DataOffset(); err != nil {
+		if entries[i].begin, err = file.DataOffset(); err != nil {
 			return corrupt("entry "+file.Name, "has no local header: %v", err)
 		}
 		entries[i].File = file
 	}
-	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.off, b.off) })
+	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.begin, b.begin) })
 	end, left, listed, buffer := int64(0), len(places), 0, make([]byte, 1<<20)
 	for _, zipEntry := range entries {
 		place, named := places[zipEntry.Name]
-		n, off := int64(zipEntry.CompressedSize64), zipEntry.off
+		n, off := int64(zipEntry.CompressedSize64), zipEntry.begin
 		switch {
 		case zipEntry.Method != zip.Store || zipEntry.Flags&(1|8) != 0 ||
 			zipEntry.CompressedSize64 != zipEntry.UncompressedSize64:
 			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "is not stored as it is")
 		case zipEntry.Name == indexName, zipEntry.Name == paddingName:
-		case !named || place.off != off || place.size != n:
+		case !named || place.Off != off || place.Size != n:
 			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "has %d bytes: tables and index say otherwise",
 				n)
 		default:
@@ -476,14 +476,14 @@ const paddingName = "__cozip_padding__"
 // zipEntry is an entry of a ZIP, and where its data begin.
 type zipEntry struct {
 	*zip.File
-	off int64
+	begin int64
 }
 
 // checkCRC compares the bytes of an entry with its CRC-32. It reads them through buffer.
 func checkCRC(ctx context.Context, f zipEntry, buffer []byte) error {
 	raw, err := f.OpenRaw()
 	if err != nil {
-		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "cannot be read: %v", err)
+		return fault.New(fault.Corrupt, "entry "+f.Name, f.begin, "cannot be read: %v", err)
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.CopyBuffer(sum, raw, buffer); err != nil {
@@ -493,8 +493,8 @@ func checkCRC(ctx context.Context, f zipEntry, buffer []byte) error {
 		return fault.WithPart(err, "entry "+f.Name, 0)
 	}
 	if sum.Sum32() != f.CRC32 {
-		return fault.New(fault.Corrupt, "entry "+f.Name, f.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
-			f.CompressedSize64, sum.Sum32(), f.CRC32)
+		return fault.New(fault.Corrupt, "entry "+f.Name, f.begin,
+			"the CRC-32 of its %d bytes is %08x, the ZIP says %08x", f.CompressedSize64, sum.Sum32(), f.CRC32)
 	}
 	return nil
 }
@@ -524,10 +524,10 @@ func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
 func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 	index, err := indexOf(ctx, f.reader)
 	if err != nil {
-		return fault.WithFile(err, f.uri)
+		return fault.WithFile(err, f.Source)
 	}
 	if err := f.tbl.Check(ctx); err != nil {
-		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.uri)
+		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.Source)
 	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
@@ -537,10 +537,10 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 		}
 		if _, twice := places[entry.ID]; twice {
 			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
-				f.uri)
+				f.Source)
 		}
-		places[entry.ID] = span{entry.Offset, entry.Size}
+		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
-	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.uri)
+	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.Source)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // headerSize is the size of the header, and so the smallest offset of anything else.
@@ -16,14 +17,7 @@ const (
 )
 
 // span is a byte range.
-type span struct{ off, size int64 }
-
-func (s span) end() int64 { return s.off + s.size }
-
-// in reports whether the range lies between two offsets.
-func (s span) in(lo, hi int64) bool {
-	return s.size >= 0 && s.off >= lo && s.off <= hi && s.size <= hi-s.off
-}
+type span = model.Span
 
 // Header is the fixed first part of a container: magic number, FO, FL, DP, and for a TACO CO and
 // CL.
@@ -48,20 +42,21 @@ func ParseHeader(b []byte, size int64) (Header, error) {
 	}
 	h.TACO = string(b[:2]) == magicTACO
 	place := func(at int) span {
-		return span{int64(binary.LittleEndian.Uint64(b[at:])), int64(binary.LittleEndian.Uint64(b[at+8:]))}
+		return span{Off: int64(binary.LittleEndian.Uint64(b[at:])),
+			Size: int64(binary.LittleEndian.Uint64(b[at+8:]))}
 	}
 	h.Footer = place(2)
 	h.Partitions = binary.LittleEndian.Uint64(b[18:])
-	if !h.Footer.in(headerSize, size) || h.Footer.size == 0 {
-		return bad("footer", 2, "%d bytes at %d in %d bytes", uint64(h.Footer.size), uint64(h.Footer.off), size)
+	if !h.Footer.In(headerSize, size) || h.Footer.Size == 0 {
+		return bad("footer", 2, "%d bytes at %d in %d bytes", uint64(h.Footer.Size), uint64(h.Footer.Off), size)
 	}
 	if !h.TACO {
 		return h, nil
 	}
 	h.Collection = place(26)
-	if !h.Collection.in(headerSize, size) || h.Collection.size == 0 {
-		return bad("COLLECTION", 26, "%d bytes at %d in %d bytes", uint64(h.Collection.size),
-			uint64(h.Collection.off), size)
+	if !h.Collection.In(headerSize, size) || h.Collection.Size == 0 {
+		return bad("COLLECTION", 26, "%d bytes at %d in %d bytes", uint64(h.Collection.Size),
+			uint64(h.Collection.Off), size)
 	}
 	return h, nil
 }

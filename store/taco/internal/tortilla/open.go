@@ -1,54 +1,36 @@
 package tortilla
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// maxCollection limits the COLLECTION, in bytes.
-const maxCollection = 64 << 20
-
 // file is an open container of either kind.
 type file struct {
-	uri        string
-	r          source.Reader
-	object     source.Known // size and entity tag of r
-	header     Header
-	collection json.RawMessage
-	limits     model.Limits
-	requests   source.Reader // r, with bytes read ahead served from memory
+	model.Common
+	r        source.Reader
+	object   source.Known // size and entity tag of r
+	header   Header
+	limits   model.Limits
+	requests source.Reader // r, with bytes read ahead served from memory
 }
-
-// URI implements model.Container.
-func (f *file) URI() string { return f.uri }
-
-// Collection implements model.Container.
-func (f *file) Collection() json.RawMessage { return f.collection }
-
-// IDColumn implements model.Container.
-func (f *file) IDColumn() string { return colID }
-
-// Padding implements model.Container.
-func (f *file) Padding(context.Context, int, int) (bool, error) { return false, nil }
 
 // Close implements model.Container.
 func (f *file) Close() error { return f.r.Close() }
 
 // Partitions returns the number of files that the container is split into. This is one of them.
-func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) }
+func (f *file) Partitions() int { return int(min(f.header.Partitions, model.MaxRows)) }
 
 // Open opens a container whose first bytes (the whole header, if there are as many) are in head. It
 // reads the footer, the collection of a TACO, and the first nested sample of each level. These are
 // mostly one request, because they are at the end of the file. It closes r if it fails.
 func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
-	f := &file{uri: uri, r: r, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
+	f := &file{Common: model.Common{Source: uri, Key: colID}, r: r,
+		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
 	container, err := f.open(ctx, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
@@ -61,11 +43,11 @@ func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
 	if f.header, err = ParseHeader(head, f.r.Size()); err != nil {
 		return nil, err
 	}
-	if f.requests, err = readTail(ctx, f.r, f.header.Footer.off); err != nil {
+	if f.requests, err = readTail(ctx, f.r, f.header.Footer.Off); err != nil {
 		return nil, err
 	}
 	if f.header.TACO {
-		if f.collection, err = readCollection(ctx, f.requests, f.header.Collection); err != nil {
+		if f.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION"); err != nil {
 			return nil, err
 		}
 	}
@@ -77,28 +59,6 @@ func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
 		return openStream(ctx, f, top, pointer)
 	}
 	return openPlain(ctx, f, top)
-}
-
-// readCollection reads the JSON document about the dataset.
-func readCollection(ctx context.Context, r source.Reader, at span) (json.RawMessage, error) {
-	if at.size > maxCollection {
-		return nil, fault.New(fault.Limit, "COLLECTION", at.off, "%d bytes, at most %d", at.size, maxCollection)
-	}
-	data := make([]byte, at.size)
-	if err := r.ReadAt(ctx, data, at.off); err != nil {
-		return nil, fault.WithPart(err, "COLLECTION", 0)
-	}
-	if !utf8.Valid(data) {
-		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not UTF-8")
-	}
-	if t := bytes.TrimLeft(data, " \t\r\n"); len(t) == 0 || t[0] != '{' {
-		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not a JSON object")
-	}
-	var doc map[string]json.RawMessage
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "COLLECTION", at.off, err)
-	}
-	return data, nil
 }
 
 // maxTail limits the bytes that are read ahead at the end of a file.

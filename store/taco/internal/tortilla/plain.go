@@ -34,12 +34,6 @@ type plain struct {
 	parents [][]int32
 }
 
-var (
-	_ model.Container = (*plain)(nil)
-	_ model.Sized     = (*plain)(nil)
-	_ model.Lazy      = (*plain)(nil)
-)
-
 // blob is a Tortilla: the container itself or a nested one.
 type blob struct {
 	*rows
@@ -62,8 +56,11 @@ const (
 )
 
 func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
-	c := &plain{file: f, root: &blob{rows: top, at: span{0, f.r.Size()}}, depth: 1, total: int64(top.len())}
+	c := &plain{file: f, root: &blob{rows: top, at: span{Off: 0, Size: f.r.Size()}}, depth: 1, total: int64(top.len())}
 	c.root.kids = map[int]*blob{}
+	if c.Name = "Tortilla 0.5"; c.header.TACO {
+		c.Name = "TACO 0.2"
+	}
 	if err := c.root.check(); err != nil {
 		return nil, err
 	}
@@ -93,11 +90,11 @@ func (b *blob) nextFolder(i int) int {
 }
 
 // lo is the smallest offset of a sample.
-func (b *blob) lo() int64 { return b.at.off + headerSize }
+func (b *blob) lo() int64 { return b.at.Off + headerSize }
 
 // span returns the place of a row's bytes in the file.
 func (b *blob) span(i int) (span, error) {
-	return b.rows.span(i, b.at.off, b.lo(), b.at.end())
+	return b.rows.span(i, b.at.Off, b.lo(), b.at.End())
 }
 
 // part names a table in errors.
@@ -119,10 +116,10 @@ func (b *blob) check() error {
 		}
 		spans = append(spans, span)
 	}
-	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.off-y.off, -1), 1)) })
+	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
 	for i := 1; i < len(spans); i++ {
-		if spans[i].off < spans[i-1].end() {
-			return fault.New(fault.Corrupt, b.part(), spans[i].off, "two samples of format %s share bytes", nested)
+		if spans[i].Off < spans[i-1].End() {
+			return fault.New(fault.Corrupt, b.part(), spans[i].Off, "two samples of format %s share bytes", nested)
 		}
 	}
 	return nil
@@ -136,14 +133,14 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 	}
 	kid := &blob{at: span, level: b.level + 1, parent: b, row: i, kids: map[int]*blob{}, first: -1}
 	if kid.level >= maxDepth {
-		return nil, fault.New(fault.Limit, kid.part(), span.off, "more than %d levels", maxDepth)
+		return nil, fault.New(fault.Limit, kid.part(), span.Off, "more than %d levels", maxDepth)
 	}
 	r := &within{c.requests, span}
-	head := make([]byte, min(headerSize, span.size))
+	head := make([]byte, min(headerSize, span.Size))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, fault.WithPart(err, kid.part(), fault.NoOffset)
 	}
-	h, err := ParseHeader(head, span.size)
+	h, err := ParseHeader(head, span.Size)
 	if err == nil {
 		kid.rows, err = readRows(ctx, r, h.Footer, c.limits, "")
 	}
@@ -151,7 +148,7 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 		err = kid.check()
 	}
 	if err != nil {
-		return nil, fault.WithPart(err, kid.part(), span.off)
+		return nil, fault.WithPart(err, kid.part(), span.Off)
 	}
 	return kid, nil
 }
@@ -162,13 +159,13 @@ type within struct {
 	at span
 }
 
-func (w *within) Size() int64 { return w.at.size }
+func (w *within) Size() int64 { return w.at.Size }
 
 func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if !(span{off, int64(len(p))}).in(0, w.at.size) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.size)
+	if !(span{Off: off, Size: int64(len(p))}).In(0, w.at.Size) {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.Size)
 	}
-	return w.Reader.ReadAt(ctx, p, w.at.off+off)
+	return w.Reader.ReadAt(ctx, p, w.at.Off+off)
 }
 
 // kid returns a nested Tortilla, which it reads if necessary. c.mu is held, except by openPlain.
@@ -186,8 +183,8 @@ func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
 // take registers a nested Tortilla.
 func (c *plain) take(k *blob) error {
 	c.total += int64(k.len())
-	if limit := min(fewRows+rowsPerByte*c.r.Size(), maxRows); c.total > limit {
-		return fault.New(fault.Limit, k.part(), k.at.off, "more than %d rows", limit)
+	if limit := model.RowLimit(c.r.Size()); c.total > limit {
+		return fault.New(fault.Limit, k.part(), k.at.Off, "more than %d rows", limit)
 	}
 	for len(c.lazy) <= k.level {
 		c.lazy, c.next = append(c.lazy, nil), append(c.next, provisional)
@@ -295,15 +292,33 @@ func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 func partOf(level int) string { return "level" + strconv.Itoa(level) }
 
 // fail adds the file to an error.
-func (f *file) fail(err error) error { return fault.WithFile(err, f.uri) }
+func (f *file) fail(err error) error { return fault.WithFile(err, f.Source) }
 
-// Format implements model.Container.
-func (c *plain) Format() string {
-	if c.header.TACO {
-		return "TACO 0.2"
+// Bytes implements model.Container.
+func (c *plain) Bytes() int64 {
+	if !c.mu.TryLock() {
+		return 0
 	}
-	return "Tortilla 0.5"
+	defer c.mu.Unlock()
+	n := c.root.tbl.Bytes()
+	for _, level := range c.lazy {
+		for _, b := range level {
+			n += b.tbl.Bytes()
+		}
+	}
+	for _, t := range c.tables {
+		if t != nil {
+			n += t.Bytes()
+		}
+	}
+	for _, p := range c.parents {
+		n += 4 * int64(cap(p))
+	}
+	return n
 }
+
+// Lazy implements model.Container.
+func (c *plain) Lazy() model.Lazy { return c }
 
 // Levels implements model.Container. Until all footers are read, it is the number of levels seen so
 // far.
@@ -352,13 +367,9 @@ func (c *plain) blobs(ctx context.Context, level int) ([]*blob, error) {
 		return nil, c.fail(err)
 	}
 	if level < 0 || level >= len(c.levels) {
-		return nil, c.noLevel(level, len(c.levels))
+		return nil, c.NoRow(level, -1, len(c.levels))
 	}
 	return c.levels[level], nil
-}
-
-func (f *file) noLevel(level, n int) error {
-	return f.fail(fault.New(fault.NotFound, partOf(level), fault.NoOffset, "the levels are 0 to %d", n-1))
 }
 
 // Parents implements model.Container.
@@ -409,7 +420,7 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	entry := model.Entry{URI: c.Source, Object: c.object, Level: level, Row: row}
 	blob, i, err := c.at(ctx, level, row)
 	if err == nil {
 		err = blob.fill(&entry, i)
@@ -424,7 +435,7 @@ func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) 
 		}
 		return model.Entry{}, c.fail(err)
 	}
-	entry.Offset, entry.Size = s.off, s.size
+	entry.Offset, entry.Size = s.Off, s.Size
 	return entry, nil
 }
 
@@ -492,7 +503,7 @@ func (b *blob) places(r *model.Report) error {
 			r.Folders++
 		} else {
 			r.Files++
-			r.Bytes += span.size
+			r.Bytes += span.Size
 		}
 	}
 	r.Rows += int64(b.len())

@@ -38,7 +38,7 @@ func parsePointer(text string) (next span, ok bool, err error) {
 	for _, n := range []struct {
 		text string
 		to   *int64
-	}{{a, &next.off}, {b, &next.size}} {
+	}{{a, &next.Off}, {b, &next.Size}} {
 		v, err := strconv.ParseUint(strings.TrimSpace(n.text), 10, 63)
 		if err != nil {
 			return bad()

@@ -24,16 +24,7 @@ const (
 // nested is the format of samples that contain samples.
 const nested = "TORTILLA"
 
-// Limits on the rows of a table. Positions are 32-bit integers. A row takes memory, while equal
-// values may take next to none in the file. Ids differ from row to row, so that ten rows in each
-// byte of the file are more than any writer produces.
-const (
-	fewRows     = 1 << 10
-	rowsPerByte = 10
-	maxRows     = 1 << 29
-)
-
-// Limits on the memory of a column, for the same reason.
+// Limits on the memory of a column: equal values may take next to none in the file.
 const (
 	fewBytes     = 64 << 20
 	bytesPerByte = 64
@@ -51,14 +42,10 @@ func (t *rows) len() int { return t.tbl.Len() }
 
 // readRows reads the table at a place of a file. part names it in errors.
 func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, part string) (*rows, error) {
-	l.Table.MaxBytes = cmp.Or(l.Table.MaxBytes, fewBytes+bytesPerByte*at.size)
-	tbl, err := tables.Read(ctx, r, at.off, at.size, l.Table)
+	l.Table.MaxBytes = cmp.Or(l.Table.MaxBytes, fewBytes+bytesPerByte*at.Size)
+	tbl, err := model.ReadTable(ctx, r, at, l)
 	if err != nil {
 		return nil, fault.WithPart(err, part, 0)
-	}
-	if limit := min(maxRows, fewRows+rowsPerByte*at.size); int64(tbl.Len()) > limit {
-		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset,
-			"%d rows, but at most %d fit into %d bytes", tbl.Len(), limit, at.size)
 	}
 	t := &rows{tbl: tbl}
 	for _, c := range [...]struct {
@@ -74,31 +61,11 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
 			continue
 		}
-		if *c.to, err = column(ctx, tbl, c.name, c.kind); err != nil {
+		if *c.to, err = model.Column(ctx, tbl, c.name, c.kind); err != nil {
 			return nil, fault.WithPart(err, part, fault.NoOffset)
 		}
 	}
 	return t, nil
-}
-
-// column returns a mandatory column of a given type. Integers may be unsigned. In a table without
-// rows the column may have any type.
-func column(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
-	values, err := t.Column(ctx, name)
-	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
-	}
-	if err != nil {
-		return nil, err
-	}
-	if values.Kind() != want && (want != tables.Int64 || values.Kind() != tables.Uint64) {
-		if t.Len() == 0 {
-			return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
-		}
-		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", values.Type(),
-			want)
-	}
-	return values, nil
 }
 
 // folder reports whether a row contains samples.
@@ -111,12 +78,12 @@ func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null",
 			colOffset, colLength)
 	}
-	s := span{t.offsets.Int(i), t.lengths.Int(i)}
-	if !s.in(lo-base, hi-base) {
+	s := span{Off: t.offsets.Int(i), Size: t.lengths.Int(i)}
+	if !s.In(lo-base, hi-base) {
 		return s, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
-			"%d bytes at %d do not lie between %d and %d", s.size, s.off, lo-base, hi-base)
+			"%d bytes at %d do not lie between %d and %d", s.Size, s.Off, lo-base, hi-base)
 	}
-	return span{base + s.off, s.size}, nil
+	return span{Off: base + s.Off, Size: s.Size}, nil
 }
 
 // fill sets the fields of a sample from a row.

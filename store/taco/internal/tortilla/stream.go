@@ -35,14 +35,6 @@ type stream struct {
 	owned *owners
 }
 
-var (
-	_ model.Container = (*stream)(nil)
-	_ model.Sized     = (*stream)(nil)
-	_ model.Chunker   = (*stream)(nil)
-
-	_ model.Histogrammed = (*stream)(nil)
-)
-
 // links are the rows of a level, joined with their parents.
 type links struct {
 	parents []int32
@@ -77,21 +69,21 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			return nil, err
 		}
 		if rows.roots == nil {
-			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off,
+			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.Off,
 				"is missing or does not have strings")
 		}
 		if pointer, ok = rows.tbl.Meta(pointerKey); !ok {
-			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is missing: a chain ends with NULL")
+			return nil, fault.New(fault.Corrupt, part+" pointer", next.Off, "is missing: a chain ends with NULL")
 		}
 		tables, c.chain = append(tables, rows), append(c.chain, next)
 	}
 	n := len(tables) - 1
 	if n < 1 {
-		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.off,
+		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.Off,
 			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
-	c.histogram = c.findHistogram()
+	c.histogram, c.Name = c.findHistogram(), "TACO 0.2 (streaming)"
 	return c, nil
 }
 
@@ -110,29 +102,45 @@ func (c *stream) findHistogram() int {
 	return -1
 }
 
-// HistogramRow implements model.Histogrammed.
+// HistogramRow implements model.Container.
 func (c *stream) HistogramRow() int { return c.histogram }
 
 // fits checks the place of the next table of the chain. It must lie in the file and must not
 // overlap another table, because a chain could otherwise be endless.
 func (c *stream) fits(s span) error {
-	if !s.in(headerSize, c.r.Size()) || s.size == 0 {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.size, s.off, c.r.Size())
+	if !s.In(headerSize, c.r.Size()) || s.Size == 0 {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.Size, s.Off, c.r.Size())
 	}
 	if len(c.chain) == maxTables {
 		return fault.New(fault.Limit, "", fault.NoOffset, "more than %d tables", maxTables)
 	}
 	for i, o := range c.chain {
-		if s.off < o.end() && o.off < s.end() {
+		if s.Off < o.End() && o.Off < s.End() {
 			return fault.New(fault.Corrupt, "", fault.NoOffset,
-				"%d bytes at %d overlap table %d of the chain", s.size, s.off, i)
+				"%d bytes at %d overlap table %d of the chain", s.Size, s.Off, i)
 		}
 	}
 	return nil
 }
 
-// Format implements model.Container.
-func (c *stream) Format() string { return "TACO 0.2 (streaming)" }
+// Chunker implements model.Container.
+func (c *stream) Chunker() model.Chunker { return c }
+
+// indexCost estimates the memory of a chunk in the index.
+const indexCost = 64
+
+// Bytes implements model.Container.
+func (c *stream) Bytes() int64 {
+	if !c.mu.TryLock() {
+		return 0
+	}
+	defer c.mu.Unlock()
+	n := c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) + 4*int64(cap(c.same))
+	for _, l := range c.levels {
+		n += l.tbl.Bytes()
+	}
+	return n
+}
 
 // Levels implements model.Container.
 func (c *stream) Levels() int { return len(c.levels) }
@@ -140,7 +148,7 @@ func (c *stream) Levels() int { return len(c.levels) }
 // Table implements model.Container.
 func (c *stream) Table(_ context.Context, level int) (*tables.Table, error) {
 	if level < 0 || level >= len(c.levels) {
-		return nil, c.noLevel(level, len(c.levels))
+		return nil, c.NoRow(level, -1, len(c.levels))
 	}
 	return c.levels[level].tbl, nil
 }
@@ -185,8 +193,7 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 		return nil, c.fail(err)
 	}
 	if row < 0 || row+1 >= len(links.first) {
-		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
-			fault.NoOffset, "does not exist"))
+		return nil, c.NoRow(level, row, len(c.levels))
 	}
 	return links.rows[links.first[row]:links.first[row+1]], nil
 }
@@ -194,14 +201,13 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 // Entry implements model.Container.
 func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if level < 0 || level >= len(c.levels) {
-		return model.Entry{}, c.noLevel(level, len(c.levels))
+		return model.Entry{}, c.NoRow(level, -1, len(c.levels))
 	}
 	rows := c.levels[level]
 	if row < 0 || row >= rows.len() {
-		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
-			fault.NoOffset, "does not exist"))
+		return model.Entry{}, c.NoRow(level, row, len(c.levels))
 	}
-	entry := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	entry := model.Entry{URI: c.Source, Object: c.object, Level: level, Row: row}
 	err := rows.fill(&entry, row)
 	var s span
 	if err == nil {
@@ -210,7 +216,7 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
 	}
-	entry.Offset, entry.Size = s.off, s.size
+	entry.Offset, entry.Size = s.Off, s.Size
 	return entry, nil
 }
 
@@ -220,7 +226,7 @@ func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, he
 // linked joins the rows of a level below level 0 with their parents. c.mu is held.
 func (c *stream) linked(ctx context.Context, level int) (*links, error) {
 	if level < 1 || level >= len(c.levels) {
-		return nil, fault.New(fault.NotFound, partOf(level), fault.NoOffset, "the levels are 0 to %d", len(c.levels)-1)
+		return nil, c.NoRow(level, -1, len(c.levels))
 	}
 	if c.links[level] != nil {
 		return c.links[level], nil
@@ -332,7 +338,7 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 		return false
 	}
 	inner, err := c.span(t, i)
-	return err == nil && inner.in(outer.off, outer.end())
+	return err == nil && inner.In(outer.Off, outer.End())
 }
 
 // path returns the ids from level 0 down to a row, joined by "/", and the first of them. c.mu is
@@ -373,7 +379,7 @@ func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.
 			return model.Entry{}, c.fail(err)
 		}
 		for _, i := range rows {
-			if s, err := c.span(c.chunks, int(i)); err == nil && s.in(entry.Offset, entry.Offset+entry.Size) {
+			if s, err := c.span(c.chunks, int(i)); err == nil && s.In(entry.Offset, entry.Offset+entry.Size) {
 				return c.chunk(entry, int(i), name, s)
 			}
 		}
@@ -393,7 +399,7 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 			"%s %q does not end in a number", colID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Str(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
+		ID: c.chunks.ids.Str(row), URI: c.Source, Object: c.object, Offset: s.Off, Size: s.Size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }
@@ -541,13 +547,13 @@ func (o *owners) of(row int) (model.Entry, error) {
 	}
 	samples := o.samples[[2]string{rows.roots.Str(row), id}]
 	for _, e := range samples {
-		if span.in(e.Offset, e.Offset+e.Size) {
+		if span.In(e.Offset, e.Offset+e.Size) {
 			return e, nil
 		}
 	}
 	if len(samples) > 0 {
-		return model.Entry{}, fault.New(fault.Corrupt, part, span.off,
-			"its %d bytes are outside those of its sample %q", span.size, samples[0].ID)
+		return model.Entry{}, fault.New(fault.Corrupt, part, span.Off,
+			"its %d bytes are outside those of its sample %q", span.Size, samples[0].ID)
 	}
 	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot,
 		rows.roots.Str(row), id)
@@ -599,7 +605,7 @@ func (c *stream) places(k int, r *model.Report) error {
 		switch {
 		case !rows.folder(i):
 			r.Files++
-			r.Bytes += span.size
+			r.Bytes += span.Size
 		case k+1 == len(c.levels):
 			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
 				"format %s, but the chain has no table of its samples", nested)

@@ -47,7 +47,7 @@ func TestHeader(t *testing.T) {
 		if fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err == nil && (!h.Footer.in(headerSize, size) || h.TACO && !h.Collection.in(headerSize, size)) {
+		if err == nil && (!h.Footer.In(headerSize, size) || h.TACO && !h.Collection.In(headerSize, size)) {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
@@ -56,9 +56,11 @@ func TestHeader(t *testing.T) {
 // TestPointer: the forms of a pointer that the specification allows, and what is none.
 func TestPointer(t *testing.T) {
 	for text, want := range map[string]span{
-		"OFFSETLENGTH(12, 345)": {12, 345}, "OFFSETLENGTH(12,345)": {12, 345}, `"OFFSETLENGTH(12, 345)"`: {12, 345},
-		" OFFSETLENGTH( 12 ,  345 ) ": {12, 345}, "OFFSETLENGTH(0, 9223372036854775807)": {0, math.MaxInt64},
-		"NULL": {}, `"NULL"`: {}, "null": {}, " NULL\n": {},
+		"OFFSETLENGTH(12, 345)": {Off: 12, Size: 345}, "OFFSETLENGTH(12,345)": {Off: 12, Size: 345},
+		`"OFFSETLENGTH(12, 345)"`:              {Off: 12, Size: 345},
+		" OFFSETLENGTH( 12 ,  345 ) ":          {Off: 12, Size: 345},
+		"OFFSETLENGTH(0, 9223372036854775807)": {Off: 0, Size: math.MaxInt64},
+		"NULL":                                 {}, `"NULL"`: {}, "null": {}, " NULL\n": {},
 	} {
 		got, more, err := parsePointer(text)
 		if err != nil || got != want || more != (want != span{}) {
@@ -335,8 +337,8 @@ func TestEndlessChains(t *testing.T) {
 		}
 		chain := c.(*stream).chain
 		for from := back; from < 3; from++ {
-			bad := []byte(strings.Replace(string(b), form(int(chain[from+1].off), int(chain[from+1].size)),
-				form(int(chain[back].off), int(chain[back].size)), 1))
+			bad := []byte(strings.Replace(string(b), form(int(chain[from+1].Off), int(chain[from+1].Size)),
+				form(int(chain[back].Off), int(chain[back].Size)), 1))
 			if _, _, err := openBytes(t.Context(), bad); fault.KindOf(err) != fault.Corrupt ||
 				!strings.Contains(err.Error(), "overlap") {
 				t.Errorf("table %d points to %d: %v", from, back, err)
@@ -402,7 +404,7 @@ func withCollection(t *testing.T, doc string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(b, head(magicTACO, uint64(h.Footer.off), uint64(h.Footer.size), 1, uint64(len(b)), uint64(len(doc))))
+	copy(b, head(magicTACO, uint64(h.Footer.Off), uint64(h.Footer.Size), 1, uint64(len(b)), uint64(len(doc))))
 	return append(b, doc...)
 }
 
@@ -414,7 +416,7 @@ func walk(t testing.TB, b []byte) error {
 		return err
 	}
 	check := func(e model.Entry) {
-		if !(span{e.Offset, e.Size}).in(headerSize, int64(len(b))) {
+		if !(span{Off: e.Offset, Size: e.Size}).In(headerSize, int64(len(b))) {
 			t.Errorf("%q: %d bytes at %d of %d", e.ID, e.Size, e.Offset, len(b))
 		}
 	}
@@ -533,7 +535,7 @@ func FuzzHeader(f *testing.F) {
 		switch {
 		case err != nil && fault.KindOf(err) != fault.Corrupt:
 			t.Fatal(err)
-		case err == nil && (!h.Footer.in(headerSize, size) || h.TACO && !h.Collection.in(headerSize, size)):
+		case err == nil && (!h.Footer.In(headerSize, size) || h.TACO && !h.Collection.In(headerSize, size)):
 			t.Fatalf("%+v of %d bytes", h, size)
 		}
 	})
@@ -553,13 +555,13 @@ func FuzzPointer(f *testing.F) {
 			}
 			return
 		}
-		if s.off < 0 || s.size < 0 || !more && s != (span{}) {
+		if s.Off < 0 || s.Size < 0 || !more && s != (span{}) {
 			t.Fatalf("%q: %v, %v", text, s, more)
 		}
 		if !more {
 			return
 		}
-		if again, _, err := parsePointer(fmt.Sprintf("OFFSETLENGTH(%d, %d)", s.off, s.size)); err != nil || again != s {
+		if again, _, err := parsePointer(fmt.Sprintf("OFFSETLENGTH(%d, %d)", s.Off, s.Size)); err != nil || again != s {
 			t.Fatalf("%q: %v, again %v, %v", text, s, again, err)
 		}
 	})
@@ -604,7 +606,7 @@ func FuzzChain(f *testing.F) {
 		}
 		for i, at := range s.chain {
 			for _, o := range s.chain[:i] {
-				if at.off < o.end() && o.off < at.end() || !at.in(headerSize, int64(len(file))) {
+				if at.Off < o.End() && o.Off < at.End() || !at.In(headerSize, int64(len(file))) {
 					t.Fatalf("chain %v of %d bytes", s.chain, len(file))
 				}
 			}

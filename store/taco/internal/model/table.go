@@ -1,0 +1,93 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Span is a byte range of an object.
+type Span struct{ Off, Size int64 }
+
+// End returns the offset behind the range.
+func (s Span) End() int64 { return s.Off + s.Size }
+
+// In reports whether the range lies between two offsets.
+func (s Span) In(lo, hi int64) bool {
+	return s.Size >= 0 && s.Off >= lo && s.Off <= hi && s.Size <= hi-s.Off
+}
+
+// Limits on the rows of a level. Positions are 32-bit integers, of which a container may use the upper half for itself.
+// A row takes memory, while equal values may take next to none in the file. Ids and paths differ from row to row, so
+// that ten rows in each byte of the file are more than any writer produces.
+const (
+	MaxRows     = 1 << 29
+	fewRows     = 1 << 16
+	rowsPerByte = 10
+)
+
+// RowLimit returns how many rows the tables in size bytes may have.
+func RowLimit(size int64) int64 { return min(MaxRows, fewRows+rowsPerByte*size) }
+
+// ReadTable reads a table at a place of an object.
+func ReadTable(ctx context.Context, r source.Reader, s Span, l Limits) (*tables.Table, error) {
+	table, err := tables.Read(ctx, r, s.Off, s.Size, l.Table)
+	if err == nil && int64(table.Len()) > RowLimit(s.Size) {
+		err = fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", table.Len(),
+			RowLimit(s.Size), s.Size)
+	}
+	return table, err
+}
+
+// Column returns a column that a table must have, with values of a kind. tables.Int64 stands for unsigned integers,
+// too. In a table without rows the column may have any type.
+func Column(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
+	values, err := t.Column(ctx, name)
+	if fault.KindOf(err) == fault.NotFound {
+		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case values.Kind() == want, want == tables.Int64 && values.Kind() == tables.Uint64:
+		return values, nil
+	case t.Len() == 0:
+		return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
+	}
+	return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", values.Type(), want)
+}
+
+// maxDocument limits COLLECTION.json and the like, in bytes, as taco-eo does.
+const maxDocument = 64 << 20
+
+// ReadDocument reads the JSON document about a container at a place of an object. part names it in errors.
+func ReadDocument(ctx context.Context, r source.Reader, s Span, part string) ([]byte, error) {
+	if s.Size > maxDocument {
+		return nil, fault.New(fault.Limit, part, s.Off, "%d bytes, at most %d", s.Size, maxDocument)
+	}
+	data := make([]byte, s.Size)
+	if err := r.ReadAt(ctx, data, s.Off); err != nil {
+		return nil, fault.WithPart(err, part, 0)
+	}
+	return data, CheckDocument(data, part, s.Off)
+}
+
+// CheckDocument checks that a document at an offset of a file is a JSON object in UTF-8.
+func CheckDocument(b []byte, part string, off int64) error {
+	if !utf8.Valid(b) {
+		return fault.New(fault.Corrupt, part, off, "is not UTF-8")
+	}
+	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
+		return fault.New(fault.Corrupt, part, off, "is not a JSON object")
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return fault.Wrap(fault.Corrupt, part, off, err)
+	}
+	return nil
+}
