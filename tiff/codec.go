@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/adler32"
 
 	"github.com/chaski-eo/chaski/codec/xz"
 	"github.com/chaski-eo/chaski/fault"
@@ -52,7 +51,7 @@ func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 	case err != nil:
 		return badDeflate("%v", err)
 	}
-	return checkDeflate(src[2+n:], adler32.Checksum(dst))
+	return checkDeflate(src[2+n:], inflate.Adler32(dst))
 }
 
 // padded verifies the checksum of a stream that holds more than dst.

@@ -2,7 +2,11 @@
 
 package inflate
 
-import "golang.org/x/sys/cpu"
+import (
+	"hash/adler32"
+
+	"golang.org/x/sys/cpu"
+)
 
 var hasBMI2 = cpu.X86.HasBMI2
 
@@ -26,3 +30,28 @@ func (d *Decoder) fast(dst []byte, at int) (int, error) {
 //
 //go:noescape
 func fastBMI2(d *Decoder, dst []byte, at int) (out, far int)
+
+// Adler32 returns the checksum of a zlib stream (RFC 1950, section 9).
+func Adler32(p []byte) uint32 {
+	if !cpu.X86.HasAVX2 {
+		return adler32.Checksum(p)
+	}
+	// The sums of so many bytes fit in 32 bits, as in zlib, which has 5552: 173 times 32.
+	const prime, most = 65521, 5536
+	a, b := uint32(1), uint32(0)
+	for len(p) >= 32 {
+		n := min(len(p)&^31, most)
+		a, b = adlerAVX2(&p[0], n, a, b)
+		a, b, p = a%prime, b%prime, p[n:]
+	}
+	for _, v := range p {
+		a += uint32(v)
+		b += a
+	}
+	return b%prime<<16 | a%prime
+}
+
+// adlerAVX2 adds n bytes, a multiple of 32, to both sums.
+//
+//go:noescape
+func adlerAVX2(p *byte, n int, a, b uint32) (a2, b2 uint32)

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"errors"
 	"fmt"
+	"hash/adler32"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -262,5 +263,25 @@ func BenchmarkWhole(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestAdler32: the checksum is the standard library's, for any length and the largest sums.
+func TestAdler32(t *testing.T) {
+	data := bytes.Repeat([]byte{255}, 3*5552)
+	random := make([]byte, len(data))
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for i := range random {
+		random[i] = byte(rnd.Uint32())
+	}
+	for _, p := range [][]byte{data, random} {
+		for n := range len(p) {
+			if n > 200 && n%97 > 1 {
+				continue
+			}
+			if got, want := Adler32(p[len(p)-n:]), adler32.Checksum(p[len(p)-n:]); got != want {
+				t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
+			}
+		}
 	}
 }
