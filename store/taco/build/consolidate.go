@@ -73,7 +73,7 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 		}
 		files, err := cozips.encoded(ctx)
 		if err == nil {
-			err = writeTacocat(path, files)
+			err = writeTacocat(ctx, path, files)
 		}
 		return &cozips.result, fault.WithFile(err, path)
 	}
@@ -350,7 +350,7 @@ func (x *index) write(ctx context.Context, path string, form Form) (err error) {
 		return err
 	}
 	if form == Tacocat {
-		return writeTacocat(path, files)
+		return writeTacocat(ctx, path, files)
 	}
 	return replaceFile(path, written(files.joined(form)))
 }
@@ -383,7 +383,7 @@ func replaceFile(path string, write func(f io.Writer) error) error {
 }
 
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
-func writeTacocat(path string, files indexFiles) error {
+func writeTacocat(ctx context.Context, path string, files indexFiles) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists and is not a folder")
 	} else if err == nil {
@@ -396,15 +396,7 @@ func writeTacocat(path string, files indexFiles) error {
 	if err != nil {
 		return err
 	}
-	put := func(name string, b []byte) {
-		if err == nil {
-			err = writeNew(pathname.Join(folder.Path, name), written(b))
-		}
-	}
-	for k, b := range files.tables {
-		put(files.names[k], b)
-	}
-	put(collName, files.doc)
+	err = files.put(ctx, &localFolder{dir: folder.Path}, "")
 	if err == nil {
 		err = folder.Replace(path)
 	}

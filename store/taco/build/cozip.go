@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -312,29 +309,8 @@ func (w *writer) namedDocument(ctx context.Context, metadata []member) ([]byte, 
 	return w.collection.named(member{"taco:structure", w.named.paths}, member{"taco:metadata", object(metadata)})
 }
 
-// namedFolder writes the container of TACO 3 into the empty folder dir, which is synced afterwards.
-func (w *writer) namedFolder(ctx context.Context, dir string) error {
-	made := map[string]bool{}
-	return w.namedInto(ctx, func(name string, l *loaded) error {
-		path := pathname.Join(dir, name)
-		if folder := pathname.Dir(path); !made[folder] {
-			if err := os.MkdirAll(folder, 0o777); err != nil {
-				return err
-			}
-			made[folder] = true
-		}
-		return writeNew(path, func(f io.Writer) error {
-			if l.r == nil {
-				return written(l.bytes)(f)
-			}
-			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-			return err
-		})
-	})
-}
-
-// namedInto calls put with the name of each file of a folder of TACO 3, and its bytes.
-func (w *writer) namedInto(ctx context.Context, put func(name string, l *loaded) error) error {
+// namedInto writes the files of a folder of TACO 3.
+func (w *writer) namedInto(ctx context.Context, t target) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
@@ -342,20 +318,17 @@ func (w *writer) namedInto(ctx context.Context, put func(name string, l *loaded)
 		if l.size == 0 {
 			return w.emptyFile(p)
 		}
-		return put(dataFolder+p.path, l)
+		return t.put(ctx, dataFolder+p.path, l)
 	})
 	if err != nil {
 		return err
 	}
 	block, err := w.block(ctx)
+	for i := 0; err == nil && i < len(w.named.levels); i++ {
+		err = t.put(ctx, metadataFolder+taco3.TableName(w.named.levels[i].Name), held(block[i+1]))
+	}
 	if err != nil {
 		return err
 	}
-	for i, l := range w.named.levels {
-		name := metadataFolder + taco3.TableName(l.Name)
-		if err := put(name, &loaded{bytes: block[i+1], size: int64(len(block[i+1]))}); err != nil {
-			return err
-		}
-	}
-	return put(collName, &loaded{bytes: block[0], size: int64(len(block[0]))})
+	return t.put(ctx, collName, held(block[0]))
 }

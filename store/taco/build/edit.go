@@ -372,5 +372,5 @@ func (e *editing) index(ctx context.Context) error {
 		}
 		files.add(levelName(k)+".parquet", data)
 	}
-	return writeTacocat(e.indexOf, files)
+	return writeTacocat(ctx, e.indexOf, files)
 }

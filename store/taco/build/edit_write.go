@@ -160,7 +160,7 @@ func (e *editing) folder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = writer.folder(ctx, folder.Path); err == nil {
+	if err = writer.into(ctx, &localFolder{dir: folder.Path}); err == nil {
 		err = e.others(folder.Path)
 	}
 	if err == nil {

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -112,6 +113,16 @@ type indexFiles struct {
 
 func (x *indexFiles) add(name string, table []byte) {
 	x.names, x.tables = append(x.names, name), append(x.tables, table)
+}
+
+// put writes an index that is a folder.
+func (x indexFiles) put(ctx context.Context, t target, folder string) error {
+	for k, b := range x.tables {
+		if err := t.put(ctx, folder+x.names[k], held(b)); err != nil {
+			return err
+		}
+	}
+	return t.put(ctx, folder+collName, held(x.doc))
 }
 
 // joined returns an index that is one file.

@@ -27,6 +27,9 @@ type loaded struct {
 	kept  bool    // an interrupted run has written them: only size and crc are set
 }
 
+// held returns a file in memory.
+func held(b []byte) *loaded { return &loaded{bytes: b, size: int64(len(b))} }
+
 // close ends the use of the bytes.
 func (l *loaded) close() error {
 	if l.lent != nil {

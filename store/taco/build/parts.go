@@ -2,16 +2,13 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
-	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
@@ -24,10 +21,6 @@ func partName(i int) string { return fmt.Sprintf("part%04d.tacozip", i) }
 
 // parts writes the container in parts into a new folder, with an index of them unless they are Tortillas.
 func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) {
-	if w.o.Store != nil {
-		sum, err := w.remoteParts(ctx, path)
-		return &sum, fault.WithFile(err, path)
-	}
 	groups, err := w.cuts(ctx)
 	if err == nil {
 		err = w.allColumns(ctx)
@@ -35,30 +28,31 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	if err != nil {
 		return nil, err
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
-		return nil, err
-	}
 	var sum Result
-	var zips []string
-	for i := 0; err == nil && i < len(groups); i++ {
-		var part *writer
-		var name string
-		var write func(context.Context, archiveFile) error
-		if part, name, write, err = w.part(ctx, groups, i, filepath.Base(path)); err == nil {
-			zips = append(zips, pathname.Join(folder.Path, name))
-			err = durable.WriteFile(zips[i], func(f *os.File) error { return write(ctx, disk(f)) })
+	err = w.onto(ctx, path, func(ctx context.Context, t target) error {
+		var zips []string
+		for i := range groups {
+			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
+			if err != nil {
+				return err
+			}
+			zips = append(zips, t.path(name))
+			if err := t.large(ctx, name, part.planned, func(f archiveFile) error { return write(ctx, f) }); err != nil {
+				return err
+			}
 			sum.add(&part.result)
 		}
-	}
-	if err == nil && w.o.Form != TortillaFile {
-		_, err = consolidate(ctx, zips, pathname.Join(folder.Path, tacocatName), Options{Form: Tacocat})
-	}
-	if err == nil {
-		err = folder.Place(path)
-	}
+		if w.o.Form == TortillaFile {
+			return nil
+		}
+		files, err := w.indexOf(ctx, zips, t.path(tacocatName))
+		if err != nil {
+			return err
+		}
+		return files.put(ctx, t, tacocatName+"/")
+	})
 	if err != nil {
-		return nil, errors.Join(err, folder.Remove())
+		return nil, err
 	}
 	return &sum, nil
 }
@@ -179,58 +173,22 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 	return file.Size(), file.Close()
 }
 
-// remoteParts writes the container in parts to a store, with an index of them unless they are Tortillas.
-func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err error) {
-	groups, err := w.cuts(ctx)
-	if err == nil {
-		err = w.allColumns(ctx)
-	}
-	if err != nil {
-		return sum, err
-	}
-	return sum, w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
-		var zips []string
-		for i := range groups {
-			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
-			if err != nil {
-				return err
-			}
-			zips = append(zips, o.prefix+name)
-			size, err := part.planned(ctx)
-			if err != nil {
-				return err
-			}
-			if err := o.large(w, name, size, func(f archiveFile) error { return write(ctx, f) }); err != nil {
-				return err
-			}
-			sum.add(&part.result)
-		}
-		if w.o.Form == TortillaFile {
-			return nil
-		}
-		files, err := w.indexOf(ctx, zips, o.prefix+tacocatName)
-		if err != nil {
-			return err
-		}
-		for k, b := range files.tables {
-			if err := o.put(tacocatName+"/"+files.names[k], b); err != nil {
-				return err
-			}
-		}
-		return o.put(tacocatColl, files.doc)
-	})
-}
-
 // indexOf returns the index of the parts of a container.
 func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
+	o := Options{Opener: w.o.Opener}
+	if w.o.Store == nil { // the opener of the options may see other folders only
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
+	}
 	if w.o.Form == Cozip {
-		cozips, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
+		cozips, err := gatherCozips(ctx, zips, path, o)
 		if err != nil {
 			return indexFiles{}, err
 		}
 		return cozips.encoded(ctx)
 	}
-	index, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
+	index, err := gather(ctx, zips, path, o)
 	if err != nil {
 		return indexFiles{}, err
 	}

@@ -170,5 +170,5 @@ func (w *writer) partFolder(ctx context.Context, part string) error {
 		return err
 	}
 	w.work.folders = []string{pathname.Join(part, dataFolder)}
-	return w.folder(ctx, part)
+	return w.into(ctx, &localFolder{dir: part, work: w.work})
 }
