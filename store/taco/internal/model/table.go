@@ -59,7 +59,8 @@ func Column(ctx context.Context, t *tables.Table, name string, want tables.Kind)
 	case t.Len() == 0:
 		return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
 	}
-	return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", values.Type(), want)
+	return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", values.Type(),
+		want)
 }
 
 // maxDocument limits COLLECTION.json and the like, in bytes, as taco-eo does.

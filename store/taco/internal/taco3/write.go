@@ -224,41 +224,6 @@ func ColumnName(name string) bool {
 		!slices.Contains(reservedSpaces, space)
 }
 
-// DeclaredType returns the type of a column as taco:metadata has it: the names of pyarrow but for dates, float16 and
-// time zones, and inside brackets "?" behind what may be null.
-func DeclaredType(t tables.Type) string {
-	form := t.Stored()
-	below := func(t tables.Type) string {
-		if t.Stored().Required {
-			return DeclaredType(t)
-		}
-		return DeclaredType(t) + "?"
-	}
-	switch {
-	case t.Kind == tables.List && form.Store == tables.Map:
-		return "map<" + DeclaredType(t.Elem.Fields[0].Type) + ", " + below(t.Elem.Fields[1].Type) + ">"
-	case t.Kind == tables.List && form.Store == tables.FixedList:
-		return "fixed_size_list<" + below(*t.Elem) + ", " + strconv.Itoa(int(form.Size)) + ">"
-	case t.Kind == tables.List:
-		word, _, _ := strings.Cut(t.ArrowName(), "<")
-		return word + "<" + below(*t.Elem) + ">"
-	case t.Kind == tables.Struct:
-		fields := make([]string, len(t.Fields))
-		for i, c := range t.Fields {
-			fields[i] = c.Name + ": " + below(c.Type)
-		}
-		return "struct<" + strings.Join(fields, ", ") + ">"
-	}
-	name := t.ArrowName()
-	switch name {
-	case "date32[day]":
-		return "date32"
-	case "halffloat":
-		return "float16"
-	}
-	return strings.Replace(name, ", tz=", ", ", 1)
-}
-
 // Form returns a type with what a declaration says of it: whether it and what is in it may be null, and its
 // description.
 func (d *Declared) Form(t tables.Type) tables.Type {
