@@ -149,12 +149,11 @@ func (c *Container) verifyRows(ctx context.Context) error {
 		return err
 	}
 	for _, level := range c.levels[1:] {
-		members := c.coll.structure.members[level.folder]
 		for p := range level.above.tbl.Len() {
 			if p%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := c.verifyChildren(level, p, members); err != nil {
+			if err := c.verifyChildren(level, p); err != nil {
 				return err
 			}
 		}
@@ -198,7 +197,7 @@ func (c *Container) verifySamples(ctx context.Context) error {
 }
 
 // verifyChildren checks the rows below row p of the level above l.
-func (c *Container) verifyChildren(l *level, p int, members []member) error {
+func (c *Container) verifyChildren(l *level, p int) error {
 	rows := l.rows[l.first[p]:l.first[p+1]]
 	above := l.above
 	if above.above != nil && !c.folderIs(above, p, l.folder) {
@@ -207,38 +206,19 @@ func (c *Container) verifyChildren(l *level, p int, members []member) error {
 		}
 		return nil
 	}
-	next := 0 // of rows
-	expect := func(name string) bool {
-		if next < len(rows) && l.ids[rows[next]] == name {
-			next++
-			return true
-		}
-		return false
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = l.ids[row]
 	}
-	for _, member := range members {
-		switch {
-		case member.item == nil:
-			if name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]; !expect(name) {
-				return c.inRow(above, p, "lacks the folder %s", member.folder)
-			}
-		case !member.item.sequence():
-			if !expect(member.item.name) {
-				return c.inRow(above, p, "lacks the file %s", member.item.path)
-			}
-		default:
-			n := 0
-			for n < member.item.most && expect(member.item.file(n)) {
-				n++
-			}
-			if n < member.item.least {
-				return c.inRow(above, p, "has %d files of %s in a row: it must have %d", n, member.item.entry,
-					member.item.least)
-			}
+	order, wrong := c.coll.structure.order(l.folder, names)
+	for i := range names {
+		if wrong == names[i] || wrong == "" && order[i] != i {
+			return c.inRow(l, int(rows[i]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,
+				l.paths.Str(int(rows[i])))
 		}
 	}
-	if next < len(rows) {
-		return c.inRow(l, int(rows[next]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,
-			l.paths.Str(int(rows[next])))
+	if wrong != "" {
+		return c.inRow(above, p, "lacks %s", strings.TrimPrefix(l.folder+"/"+wrong, "/"))
 	}
 	return nil
 }

@@ -56,45 +56,7 @@ func TableName(name string) string { return (&level{name: name}).file() }
 
 // Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
 // child that is missing or that the structure does not have.
-func (l *Layout) Order(folder string, names []string) (order []int, wrong string) {
-	places := make(map[string]int, len(names))
-	for i, name := range names {
-		places[name] = i
-	}
-	take := func(name string) bool {
-		i, ok := places[name]
-		if ok {
-			order = append(order, i)
-			delete(places, name)
-		}
-		return ok
-	}
-	for _, member := range l.s.members[folder] {
-		if member.item == nil || !member.item.sequence() {
-			name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]
-			if member.item != nil {
-				name = member.item.name
-			}
-			if !take(name) {
-				return nil, name
-			}
-			continue
-		}
-		n := 0
-		for n < member.item.most && take(member.item.file(n)) {
-			n++
-		}
-		if n < member.item.least {
-			return nil, member.item.file(n)
-		}
-	}
-	for _, name := range names { // in this order, so that the error is always the same
-		if _, left := places[name]; left {
-			return nil, name
-		}
-	}
-	return order, ""
-}
+func (l *Layout) Order(folder string, names []string) (order []int, wrong string) { return l.s.order(folder, names) }
 
 // Sequence is a sequence of files in a folder: PREFIX*[Least,Most]SUFFIX.
 type Sequence struct {
