@@ -38,17 +38,13 @@ func Append(ctx context.Context, folder string, o Options,
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset,
 			"is a file: samples are appended to a folder of ZIPs with an index"), folder)
 	}
-	unlock, err := lockIndexes(folder)
+	unlock, err := lockRuns(folder, indexBusy)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	defer o.open()()
 	a := &appending{folder: folder, opener: o.Opener}
-	if a.opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		a.opener = files
-	}
 	if err := a.open(ctx); err != nil {
 		return nil, fault.WithFile(err, folder)
 	}
@@ -143,10 +139,7 @@ func topOf(ctx context.Context, d *taco.Dataset) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]int, table.Len())
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := upTo[int](table.Len())
 	l, err := copiedLevel(ctx, d, table, 0, rows, make([]int32, len(rows)))
 	if err != nil {
 		return nil, err

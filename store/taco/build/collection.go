@@ -269,23 +269,18 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := filled(c.More)
+	extra, err := filled(c.More)
 	if err != nil {
 		return nil, err
 	}
-	names := slices.Sorted(maps.Keys(known))
-	list := make([]member, 0, len(names)+len(more))
-	for _, name := range names {
-		list = append(list, member{name, known[name]})
+	members := make([]member, 0, len(extra)+len(more))
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		members = append(members, member{name, extra[name]})
 	}
-	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(list, more...)); err != nil {
+	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(members, more...)); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, doc, "", "  "); err != nil {
-		return nil, err
-	}
-	return append(out.Bytes(), '\n'), nil
+	return indented(doc)
 }
 
 // CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is

@@ -28,7 +28,7 @@ import (
 // A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
 // index has every ZIP that an Append has added.
 func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
-	unlock, err := lockIndexes(pathname.Dir(path))
+	unlock, err := lockRuns(pathname.Dir(path), indexBusy)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +58,7 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
+	defer o.open()()
 	if form, err = newest(ctx, o.Opener, zips, form); err != nil {
 		return nil, err
 	}
@@ -113,11 +109,7 @@ func indexForm(path string, form Form) (Form, error) {
 
 // gather reads the content of an index of ZIPs that will be in the folder of path.
 func gather(ctx context.Context, zips []string, path string, o Options) (*index, error) {
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
+	defer o.open()()
 	x := &index{folder: folderOf(path), kept: o.kept}
 	if o.unique {
 		x.ids = map[string]string{}
@@ -174,20 +166,12 @@ func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error
 	if parts := dataset.Parts(); len(parts) != 1 || dataset.Format() != taco2.ZIPFormat {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Format())
 	}
-	table, err := dataset.Level(ctx, 0)
-	if err != nil {
-		return err
-	}
-	rows := make([]int, table.Len())
-	for i := range rows {
-		rows[i] = i
-	}
 	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return err
 	}
 	w := &writer{collection: *collection}
-	if w.levels, err = copied(ctx, dataset, rows, ZIP); err != nil {
+	if w.levels, err = wholeLevels(ctx, dataset); err != nil {
 		return err
 	}
 	return x.join(ctx, w, name)

@@ -292,12 +292,6 @@ func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
 	}
 	members = append(members, member{sourcesMember,
 		object{{"samples", x.result.Samples}, {"partitions", x.sources}}})
-	doc, err := object(members).MarshalJSON()
-	if err != nil {
-		return out, err
-	}
-	var b bytes.Buffer
-	err = json.Indent(&b, doc, "", "  ")
-	out.doc = append(b.Bytes(), '\n')
+	out.doc, err = object(members).lines()
 	return out, err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/inorder"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not exist. An error or a kill
@@ -124,12 +123,7 @@ func (w *writer) defaults(path string) func() {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
-	if w.o.Opener != nil {
-		return func() {}
-	}
-	files := &source.Files{}
-	w.o.Opener = files
-	return func() { _ = files.Close() } // they were only read
+	return w.o.open()
 }
 
 // planned returns about how many bytes the files have. It opens files whose size only their store knows.

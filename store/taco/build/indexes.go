@@ -34,17 +34,17 @@ func ZIPsIn(folder string) (zips []string, err error) {
 	return zips, err
 }
 
-// lockIndexes keeps other runs from the indexes of a folder until unlock is called. The folder may be a link.
-func lockIndexes(folder string) (unlock func() error, err error) {
-	path, err := realPath(folder)
+// lockRuns keeps other runs from a container, or from the indexes of a folder, until unlock is called. The path may be a
+// link. busy is the error about another run.
+func lockRuns(path, busy string) (unlock func() error, err error) {
+	target, err := realPath(path)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := durable.Lock(path)
+	lock, err := durable.Lock(target)
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-			"another run appends to it, or writes an index"), folder)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "%s", busy), path)
 	case errors.Is(err, errors.ErrUnsupported):
 		return func() error { return nil }, nil
 	case err != nil:
@@ -52,6 +52,9 @@ func lockIndexes(folder string) (unlock func() error, err error) {
 	}
 	return lock.Close, nil
 }
+
+// indexBusy is the error about another run that locks the folder of an index.
+const indexBusy = "another run appends to it, or writes an index"
 
 // zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
 func zipName(folder, zip string, taken []string) (string, error) {

@@ -262,9 +262,9 @@ func (n *named) fill(w *writer, samples []int32) error {
 		n.levels = append(n.levels, l)
 		switch {
 		case i == 0:
-			l.rows, l.samples = samples, counted32(len(samples))
+			l.rows, l.samples = samples, upTo[int32](len(samples))
 		case n.file != "":
-			l.rows, l.parents, l.samples = samples, counted32(len(samples)), counted32(len(samples))
+			l.rows, l.parents, l.samples = samples, upTo[int32](len(samples)), upTo[int32](len(samples))
 		default:
 			above, name := n.levels[0], ""
 			if level.Folder != "" {
@@ -285,10 +285,11 @@ func (n *named) fill(w *writer, samples []int32) error {
 	return nil
 }
 
-func counted32(n int) []int32 {
-	out := make([]int32, n)
+// upTo returns the numbers from 0 to n-1.
+func upTo[Int int | int32](n int) []Int {
+	out := make([]Int, n)
 	for i := range out {
-		out[i] = int32(i)
+		out[i] = Int(i)
 	}
 	return out
 }

@@ -42,6 +42,16 @@ type Options struct {
 	kept   string // the index whose columns of level 0 an append keeps; empty for none
 }
 
+// open fills in the opener, and returns what ends the use of it.
+func (o *Options) open() (done func()) {
+	if o.Opener != nil {
+		return func() {}
+	}
+	files := &source.Files{}
+	o.Opener = files
+	return func() { _ = files.Close() } // they were only read
+}
+
 // split reports whether the container is to be written in parts.
 func (o *Options) split() bool { return o.PartBytes > 0 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
@@ -175,12 +174,11 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 
 // indexOf returns the index of the parts of a container.
 func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
-	o := Options{Opener: w.o.Opener}
-	if w.o.Store == nil { // the opener of the options may see other folders only
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
+	var o Options
+	if w.o.Store != nil { // else the opener of the options may see other folders only
+		o.Opener = w.o.Opener
 	}
+	defer o.open()()
 	if w.o.Form == Cozip {
 		cozips, err := gatherCozips(ctx, zips, path, o)
 		if err != nil {
@@ -197,10 +195,7 @@ func (w *writer) indexOf(ctx context.Context, zips []string, path string) (index
 
 // picked returns rows of level 0 with all that is below them.
 func picked(levels []*level, rows []int) (out []*level) {
-	parents := make([]int32, len(rows))
-	for i := range parents {
-		parents[i] = int32(i)
-	}
+	parents := upTo[int32](len(rows))
 	for _, l := range levels {
 		p := &level{parents: parents, columns: l.columns.Take(slices.Clone(rows))}
 		out = append(out, p)

@@ -56,7 +56,9 @@ func TableName(name string) string { return (&level{name: name}).file() }
 
 // Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
 // child that is missing or that the structure does not have.
-func (l *Layout) Order(folder string, names []string) (order []int, wrong string) { return l.s.order(folder, names) }
+func (l *Layout) Order(folder string, names []string) (order []int, wrong string) {
+	return l.s.order(folder, names)
+}
 
 // Sequence is a sequence of files in a folder: PREFIX*[Least,Most]SUFFIX.
 type Sequence struct {
