@@ -14,7 +14,7 @@ import (
 const (
 	WrittenVersion = version
 	IndexName      = indexName
-	PaddingName    = "__cozip_padding__"
+	PaddingName    = paddingName
 	CollectionName = collectionName
 	// PaddingByte fills the entry that brings a small archive to MinBytes.
 	PaddingByte = 'Z'
