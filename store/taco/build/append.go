@@ -215,7 +215,7 @@ func (a *appending) run(ctx context.Context, o Options,
 		return nil, err
 	}
 	for _, path := range a.indexes {
-		err := index.write(ctx, path, FormOf(path))
+		err := writeIndex(ctx, index, path, FormOf(path))
 		if err == nil || !a.old(ctx, path, name) {
 			done++ // also if only the sync of its name failed
 		}
@@ -232,12 +232,14 @@ func (a *appending) join(ctx context.Context, zip string) (*index, error) {
 	for _, name := range a.zips {
 		zips = append(zips, pathname.Join(a.folder, name))
 	}
-	x, err := gather(ctx, zips, a.indexes[0], Options{Opener: a.opener, unique: true, kept: a.topOf})
+	x := &index{ids: map[string]string{}, kept: a.topOf}
+	o := Options{Opener: a.opener}
+	err := gather(ctx, zips, a.indexes[0], x, o)
 	if err == nil {
 		err = fault.WithFile(x.keep(a), a.folder)
 	}
 	if err == nil {
-		err = fault.WithFile(x.add(ctx, a.opener, zip), zip)
+		err = gather(ctx, []string{zip}, a.indexes[0], x, o)
 	}
 	return x, err
 }

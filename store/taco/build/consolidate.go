@@ -62,25 +62,28 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 	if form, err = newest(ctx, o.Opener, zips, form); err != nil {
 		return nil, err
 	}
+	x := indexOf(form)
+	if err := gather(ctx, zips, path, x, o); err != nil {
+		return nil, err
+	}
+	return x.counts(), writeIndex(ctx, x, path, form)
+}
+
+// joined is the content of several ZIPs of one generation.
+type joined interface {
+	// add adds a ZIP, which has a name in the index.
+	add(ctx context.Context, d *taco.Dataset, name string) error
+	// encoded returns the files of an index of a form.
+	encoded(ctx context.Context, form Form) (indexFiles, error)
+	counts() *Result
+}
+
+// indexOf returns what joins ZIPs for an index of a form.
+func indexOf(form Form) joined {
 	if form == CozipCatalog {
-		cozips, err := gatherCozips(ctx, zips, path, o)
-		if err != nil {
-			return nil, err
-		}
-		files, err := cozips.encoded(ctx)
-		if err == nil {
-			err = writeTacocat(ctx, path, files)
-		}
-		return &cozips.result, fault.WithFile(err, path)
+		return &cozips{}
 	}
-	index, err := gather(ctx, zips, path, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := index.write(ctx, path, form); err != nil {
-		return nil, err
-	}
-	return &index.result, nil
+	return &index{}
 }
 
 // newest returns CozipCatalog for an index .tacocat of ZIPs of TACO 3, as the first one says, and form for all others.
@@ -107,30 +110,40 @@ func indexForm(path string, form Form) (Form, error) {
 	return form, nil
 }
 
-// gather reads the content of an index of ZIPs that will be in the folder of path.
-func gather(ctx context.Context, zips []string, path string, o Options) (*index, error) {
+// gather adds ZIPs to an index that will be in the folder of path.
+func gather(ctx context.Context, zips []string, path string, x joined, o Options) error {
 	defer o.open()()
-	x := &index{folder: folderOf(path), kept: o.kept}
-	if o.unique {
-		x.ids = map[string]string{}
-	}
 	if len(zips) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
+		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
 	}
+	var taken []string
 	for i, zip := range zips {
-		if err := x.add(ctx, o.Opener, zip); err != nil {
-			return nil, fault.WithFile(err, zip)
+		name, err := zipName(folderOf(path), zip, taken)
+		if err == nil {
+			err = addZIP(ctx, x, o.Opener, zip, name)
 		}
-		if o.Progress != nil {
+		if err != nil {
+			return fault.WithFile(err, zip)
+		}
+		if taken = append(taken, name); o.Progress != nil {
 			o.Progress(i+1, len(zips))
 		}
 	}
-	return x, nil
+	return nil
 }
 
-// index is the joined content of several ZIPs.
+// addZIP opens a ZIP and adds it.
+func addZIP(ctx context.Context, x joined, o source.Opener, zip, name string) (err error) {
+	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	return x.add(ctx, dataset, name)
+}
+
+// index is the joined content of several ZIPs of TACO 2.
 type index struct {
-	folder string // of the index
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
 	tops   []string          // ids of all rows of level 0
@@ -152,17 +165,8 @@ type sources struct {
 	Extents []taco2.Extent `json:"extents"`
 }
 
-// add adds a ZIP.
-func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error) {
-	name, err := zipName(x.folder, zip, x.sources.Files)
-	if err != nil {
-		return err
-	}
-	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dataset.Close()) }()
+// add implements joined.
+func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if parts := dataset.Parts(); len(parts) != 1 || dataset.Format() != taco2.ZIPFormat {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Format())
 	}
@@ -326,14 +330,17 @@ func (x *index) document(form Form) ([]byte, error) {
 	return x.collection.document(members...)
 }
 
-// write writes an index of a form.
-func (x *index) write(ctx context.Context, path string, form Form) (err error) {
+// counts implements joined.
+func (x *index) counts() *Result { return &x.result }
+
+// writeIndex writes an index of a form.
+func writeIndex(ctx context.Context, x joined, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	if err != nil {
 		return err
 	}
-	if form == Tacocat {
+	if form == Tacocat || form == CozipCatalog {
 		return writeTacocat(ctx, path, files)
 	}
 	return replaceFile(path, written(files.joined(form)))
@@ -401,13 +408,13 @@ func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
 			"is several objects, which a store does not replace together: write %s", tacocatFileName), uri)
 	}
-	index, err := gather(ctx, zips, uri, o)
-	if err != nil {
+	x := indexOf(form)
+	if err := gather(ctx, zips, uri, x, o); err != nil {
 		return nil, err
 	}
-	files, err := index.encoded(ctx, form)
+	files, err := x.encoded(ctx, form)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	return &index.result, s.Put(ctx, uri, files.joined(form))
+	return x.counts(), s.Put(ctx, uri, files.joined(form))
 }

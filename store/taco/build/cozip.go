@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
@@ -104,31 +103,6 @@ type heldTail struct {
 
 // last returns the last bytes, at most taco3.TailBytes.
 func (t *tailed) last() []byte { return t.kept[max(0, len(t.kept)-taco3.TailBytes):] }
-
-// data writes the files.
-func (w *writer) data(ctx context.Context, a *archive) error {
-	err := w.files(ctx, func(p place, l *loaded) (err error) {
-		level := w.levels[p.level]
-		if level.spans == nil {
-			level.spans = make([]span, len(level.ids))
-		}
-		if l.size == 0 {
-			return w.emptyFile(p)
-		}
-		if l.r == nil {
-			level.spans[p.row], err = a.add(dataFolder+p.path, l.bytes, l.crc)
-			return err
-		}
-		level.spans[p.row], err = a.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
-		return err
-	})
-	for _, l := range w.levels {
-		if l.spans == nil {
-			l.spans = make([]span, len(l.ids)) // of folders
-		}
-	}
-	return err
-}
 
 // emptyFile returns the error about a file without bytes.
 func (w *writer) emptyFile(p place) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -39,25 +38,6 @@ type partition struct {
 	Temporal json.RawMessage `json:"temporal,omitempty"`
 }
 
-// gatherCozips reads the content of an index of ZIPs of TACO 3 that will be in the folder of path.
-func gatherCozips(ctx context.Context, zips []string, path string, o Options) (*cozips, error) {
-	x := &cozips{}
-	var taken []string
-	for i, zip := range zips {
-		name, err := zipName(folderOf(path), zip, taken)
-		if err == nil {
-			err = x.add(ctx, o.Opener, zip, name)
-		}
-		if err != nil {
-			return nil, fault.WithFile(err, zip)
-		}
-		if taken = append(taken, name); o.Progress != nil {
-			o.Progress(i+1, len(zips))
-		}
-	}
-	return x, nil
-}
-
 // isCozip reports whether a path is a ZIP of TACO 3.
 func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
 	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
@@ -67,13 +47,8 @@ func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err er
 	return dataset.Format() == taco3.ZIPFormat, dataset.Close()
 }
 
-// add adds a ZIP, which has a name in the catalog.
-func (x *cozips) add(ctx context.Context, o source.Opener, zip, name string) (err error) {
-	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dataset.Close()) }()
+// add implements joined.
+func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if dataset.Format() != taco3.ZIPFormat || len(dataset.Parts()) != 1 {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index of TACO 3 is of ZIPs of TACO 3",
 			dataset.Format())
@@ -268,8 +243,11 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 	return nil
 }
 
-// encoded returns the tables and COLLECTION.json.
-func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
+// counts implements joined.
+func (x *cozips) counts() *Result { return &x.result }
+
+// encoded implements joined: there is one form.
+func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error) {
 	for i, level := range x.names {
 		table, err := tables.Concat(x.parts[i], tables.Strict)
 		if err != nil {

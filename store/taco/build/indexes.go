@@ -34,8 +34,8 @@ func ZIPsIn(folder string) (zips []string, err error) {
 	return zips, err
 }
 
-// lockRuns keeps other runs from a container, or from the indexes of a folder, until unlock is called. The path may be a
-// link. busy is the error about another run.
+// lockRuns keeps other runs from a container, or from the indexes of a folder, until unlock is called. The path may be
+// a link. busy is the error about another run.
 func lockRuns(path, busy string) (unlock func() error, err error) {
 	target, err := realPath(path)
 	if err != nil {

@@ -44,7 +44,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		if w.o.Form == TortillaFile {
 			return nil
 		}
-		files, err := w.indexOf(ctx, zips, t.path(tacocatName))
+		files, err := w.partIndex(ctx, zips, t.path(tacocatName))
 		if err != nil {
 			return err
 		}
@@ -172,25 +172,21 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 	return file.Size(), file.Close()
 }
 
-// indexOf returns the index of the parts of a container.
-func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
+// partIndex returns the index of the parts of a container.
+func (w *writer) partIndex(ctx context.Context, zips []string, path string) (indexFiles, error) {
 	var o Options
 	if w.o.Store != nil { // else the opener of the options may see other folders only
 		o.Opener = w.o.Opener
 	}
-	defer o.open()()
+	form := Tacocat
 	if w.o.Form == Cozip {
-		cozips, err := gatherCozips(ctx, zips, path, o)
-		if err != nil {
-			return indexFiles{}, err
-		}
-		return cozips.encoded(ctx)
+		form = CozipCatalog
 	}
-	index, err := gather(ctx, zips, path, o)
-	if err != nil {
+	x := indexOf(form)
+	if err := gather(ctx, zips, path, x, o); err != nil {
 		return indexFiles{}, err
 	}
-	return index.encoded(ctx, Tacocat)
+	return x.encoded(ctx, form)
 }
 
 // picked returns rows of level 0 with all that is below them.
