@@ -185,13 +185,12 @@ func (a *archive) reserve() (*zip.FileHeader, error) {
 // close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
 // with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
 func (a *archive) close(h *zip.FileHeader, places []span) error {
-	buf := make([]byte, 4, taco2.HeaderBytes)
-	buf[0] = byte(len(places))
-	for _, s := range places {
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(s.off))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(s.size))
+	pairs := make([][2]int64, len(places))
+	for i, s := range places {
+		pairs[i] = [2]int64{s.off, s.size}
 	}
-	buf = buf[:taco2.HeaderBytes]
+	buf := make([]byte, taco2.HeaderBytes)
+	taco2.PutPlaces(buf, pairs)
 	h.CRC32 = crc32.ChecksumIEEE(buf)
 	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32)); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/yamljson"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
@@ -250,8 +251,7 @@ func (c *Collection) Check() error {
 		return bad("title has %d characters: it may have %d", utf8.RuneCountInString(c.Title), taco2.MaxTitle)
 	}
 	if extent := c.Extent; extent != nil {
-		if len(extent.Spatial) != 4 || extent.Spatial[1] > extent.Spatial[3] || slices.Min(extent.Spatial) < -180 ||
-			slices.Max(extent.Spatial) > 180 || max(-extent.Spatial[1], extent.Spatial[3]) > 90 {
+		if !model.OnGlobe(extent.Spatial) {
 			return bad("extent.spatial is %v: it must be [west, south, east, north] in degrees", extent.Spatial)
 		}
 		if err := checkTimes(extent.Temporal); err != nil {

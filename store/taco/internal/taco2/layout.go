@@ -88,15 +88,20 @@ func (l *Layout) directory(b []byte, base int64, n uint64) error {
 	return nil
 }
 
+// PutPlaces writes the content of TACO_HEADER: offset and size of the table of each level, then of COLLECTION.json.
+func PutPlaces(b []byte, places [][2]int64) {
+	clear(b)
+	b[0] = byte(len(places))
+	for i, p := range places {
+		binary.LittleEndian.PutUint64(b[4+16*i:], uint64(p[0]))
+		binary.LittleEndian.PutUint64(b[12+16*i:], uint64(p[1]))
+	}
+}
+
 // SetPlaces makes Head the TACO_HEADER of other places, and its record too.
 func (l *Layout) SetPlaces(places [][2]int64) {
 	data := l.Head[HeaderAt:]
-	clear(data)
-	data[0] = byte(len(places))
-	for i, p := range places {
-		binary.LittleEndian.PutUint64(data[4+16*i:], uint64(p[0]))
-		binary.LittleEndian.PutUint64(data[12+16*i:], uint64(p[1]))
-	}
+	PutPlaces(data, places)
 	crc := crc32.ChecksumIEEE(data)
 	binary.LittleEndian.PutUint32(l.Head[14:], crc)
 	for i := range l.Records {
