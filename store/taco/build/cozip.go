@@ -129,9 +129,8 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		metadata[i] = member{level.Name, w.declaredColumns(level.Name, columns.cols)}
-		joined := w.stored(level).with(columns)
-		data, err := joined.encoded(ctx, level.Name, joined.table())
+		metadata[i] = member{level.Name, w.declaredColumns(level.Name, columns.Columns())}
+		data, err := encodedNamed(ctx, level.Name, tables.Join(w.stored(level), columns))
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
@@ -143,7 +142,7 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 }
 
 // columnsOf returns the columns of a level that are not about its place in the container.
-func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, error) {
+func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, error) {
 	if c, ok := w.columns[l.Name]; ok {
 		return c, nil
 	}
@@ -216,7 +215,7 @@ var (
 )
 
 // stored returns the columns of the container itself.
-func (w *writer) stored(l *namedLevel) *namedColumns {
+func (w *writer) stored(l *namedLevel) *tables.Table {
 	columns := &namedColumns{}
 	numbers := func(n func(i int) int64, nulls []bool) *tables.Vector {
 		v := make([]int64, len(l.rows))
@@ -253,7 +252,7 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size },
 			nulls))
 	}
-	return columns
+	return columns.table(len(l.rows))
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.

@@ -20,7 +20,6 @@ import (
 // cozips are the joined tables of several ZIPs of TACO 3.
 type cozips struct {
 	names   []string
-	levels  []*namedColumns // by level, of all ZIPs so far; the columns of the first one
 	parts   [][]*tables.Table
 	members map[string]json.RawMessage // of the first ZIP
 	extent  *Extent
@@ -64,8 +63,7 @@ func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) er
 	names := dataset.LevelNames()
 	x.names = names
 	if x.bases == nil {
-		x.bases, x.levels, x.parts = make([]int, len(names)), make([]*namedColumns, len(names)),
-			make([][]*tables.Table, len(names))
+		x.bases, x.parts = make([]int, len(names)), make([][]*tables.Table, len(names))
 	}
 	rows := make([]int, len(names))
 	for i, level := range names {
@@ -172,10 +170,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		sources[row] = name
 	}
 	columns.add(taco.SourceColumn, nameType, tables.NewStrings(sources, nil))
-	x.parts[i] = append(x.parts[i], columns.table())
-	if x.levels[i] == nil {
-		x.levels[i] = &namedColumns{cols: columns.cols}
-	}
+	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }
 
@@ -253,7 +248,9 @@ func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}
-		data, err := x.levels[i].encoded(ctx, level, table)
+		first := x.parts[i][0].Columns() // whose types have what taco:metadata says
+		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
+		data, err := encodedNamed(ctx, level, table)
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}

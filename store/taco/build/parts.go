@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // tortillaPart is the name of part i of a Tortilla. Parts are numbered from 0, as writers do.
@@ -69,9 +70,7 @@ func (w *writer) part(ctx context.Context, groups [][]int, i int, whole string) 
 	if w.o.Form == TortillaFile {
 		name, write = tortillaPart(whole, i), part.tortilla
 	}
-	if err = w.partOf(part, groups[i]); err != nil {
-		return nil, "", nil, err
-	}
+	w.partOf(part, groups[i])
 	return part, name, write, part.measure(ctx)
 }
 
@@ -83,7 +82,7 @@ func (w *writer) allColumns(ctx context.Context) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
-	byName := map[string]*namedColumns{}
+	byName := map[string]*tables.Table{}
 	for _, level := range w.named.levels {
 		columns, err := w.columnsOf(ctx, level)
 		if err != nil {
@@ -96,11 +95,11 @@ func (w *writer) allColumns(ctx context.Context) error {
 }
 
 // partOf gives a part of a TACO 3, which has some rows of level 0, its structure and columns.
-func (w *writer) partOf(part *writer, tops []int) error {
+func (w *writer) partOf(part *writer, tops []int) {
 	if w.named == nil {
-		return nil
+		return
 	}
-	part.collection.structure, part.columns = w.named.paths, map[string]*namedColumns{}
+	part.collection.structure, part.columns = w.named.paths, map[string]*tables.Table{}
 	number := make(map[int]int32, len(w.named.levels[0].rows)) // of the sample in a row of level 0
 	for i, row := range w.named.levels[0].rows {
 		number[int(row)] = int32(i)
@@ -115,13 +114,8 @@ func (w *writer) partOf(part *writer, tops []int) error {
 				}
 			}
 		}
-		columns, err := w.columns[level.Name].take(rows)
-		if err != nil {
-			return err
-		}
-		part.columns[level.Name] = columns
+		part.columns[level.Name] = w.columns[level.Name].Take(rows)
 	}
-	return nil
 }
 
 // cuts returns the samples of level 0 of each part.
