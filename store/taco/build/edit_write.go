@@ -142,25 +142,13 @@ func (e *editing) folder(ctx context.Context) error {
 		}
 		return replaceFile(pathname.Join(e.path, collName), written(doc))
 	}
-	writer.settled = true
-	writer.files = func(_ context.Context, put putter) error {
-		for _, place := range writer.order() {
-			content := &writer.levels[place.level].content[place.row]
-			l := &loaded{link: pathname.Join(e.path, dataFolder+place.path)}
-			if content.bytes != nil { // padding, which may have no file
-				l = &loaded{bytes: content.bytes}
-			}
-			if err := put(place, l); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	folder, err := durable.NewFolder(e.path)
 	if err != nil {
 		return err
 	}
-	if err = writer.into(ctx, &localFolder{dir: folder.Path}); err == nil {
+	target := &localFolder{dir: folder.Path}
+	err = writer.folderTables(ctx, func(name string, b []byte) error { return target.put(ctx, name, held(b)) })
+	if err == nil {
 		err = e.others(folder.Path)
 	}
 	if err == nil {
@@ -172,8 +160,8 @@ func (e *editing) folder(ctx context.Context) error {
 	return nil
 }
 
-// others copies what the tables do not list: further files of the folder, such as a README or a mask, and its
-// permissions.
+// others links the files that are not written again, also those that the tables do not list, such as a README or a
+// mask. It copies permissions.
 func (e *editing) others(to string) error {
 	type mode struct {
 		path string

@@ -51,7 +51,7 @@ func (w *writer) into(ctx context.Context, t target) error {
 		return w.namedInto(ctx, t)
 	}
 	err := w.files(ctx, func(p place, l *loaded) error { return t.put(ctx, dataFolder+p.path, l) })
-	if err == nil && !w.settled {
+	if err == nil {
 		err = w.settle(ctx)
 	}
 	if err != nil {
@@ -96,11 +96,8 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 	if err := t.folder(pathname.Dir(path)); err != nil {
 		return err
 	}
-	switch {
-	case l.kept:
+	if l.kept {
 		return t.work.keepFile(path, name, l.size)
-	case l.link != "":
-		return os.Link(l.link, path)
 	}
 	t.work.wrote(path)
 	return writeNew(path, func(f io.Writer) error {

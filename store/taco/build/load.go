@@ -23,7 +23,6 @@ type loaded struct {
 	r     source.Reader
 	size  int64
 	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
-	link  string  // a file that a new folder gets a link to: nothing else is set
 	kept  bool    // an interrupted run has written them: only size and crc are set
 }
 

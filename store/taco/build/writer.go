@@ -24,9 +24,8 @@ type writer struct {
 	extent func(ctx context.Context) error
 	// files calls put with the bytes of each file, in the order in which they are written. Afterwards levels and
 	// collection are complete.
-	files   func(ctx context.Context, put putter) error
-	settled bool   // settle was called already
-	named   *named // of a form of TACO 3, once its structure is known
+	files func(ctx context.Context, put putter) error
+	named *named // of a form of TACO 3, once its structure is known
 	// columns are those of the tables of a part of a TACO 3, by level. They are made of all parts together: what
 	// columns there are, and of what types, depends on the values.
 	columns map[string]*tables.Table
