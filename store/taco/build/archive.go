@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
@@ -39,7 +40,7 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // span is a byte range of a ZIP.
-type span struct{ off, size int64 }
+type span = model.Span
 
 const (
 	// bufferBytes is the size of the write buffer. Of entries of 100 KB, a usual size of chips, it joins ten into
@@ -111,7 +112,7 @@ func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{a.at(), int64(len(b))}
+	s := span{Off: a.at(), Size: int64(len(b))}
 	_, err = writer.Write(b)
 	return s, err
 }
@@ -129,7 +130,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{a.at(), size}
+	s := span{Off: a.at(), Size: size}
 	if a.buffer == nil {
 		a.buffer = make([]byte, copyBytes)
 	}
@@ -158,7 +159,7 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 	if err != nil {
 		return span{}, err
 	}
-	s := span{a.at(), size}
+	s := span{Off: a.at(), Size: size}
 	if a.buffer == nil {
 		a.buffer = make([]byte, copyBytes)
 	}
@@ -185,12 +186,8 @@ func (a *archive) reserve() (*zip.FileHeader, error) {
 // close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
 // with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
 func (a *archive) close(h *zip.FileHeader, places []span) error {
-	pairs := make([][2]int64, len(places))
-	for i, s := range places {
-		pairs[i] = [2]int64{s.off, s.size}
-	}
 	buf := make([]byte, taco2.HeaderBytes)
-	taco2.PutPlaces(buf, pairs)
+	taco2.PutPlaces(buf, places)
 	h.CRC32 = crc32.ChecksumIEEE(buf)
 	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32)); err != nil {
 		return err

@@ -194,10 +194,10 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 	for k, level := range w.levels {
 		level.spans = make([]span, len(level.ids))
 		for i := range level.content {
-			level.spans[i] = span{level.content[i].entry.Offset, level.content[i].entry.Size}
+			level.spans[i] = span{Off: level.content[i].entry.Offset, Size: level.content[i].entry.Size}
 			if !level.folders[i] {
 				x.result.Files++
-				x.result.Bytes += level.spans[i].size
+				x.result.Bytes += level.spans[i].Size
 			}
 		}
 		sources := make([]string, len(level.ids))

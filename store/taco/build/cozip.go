@@ -32,7 +32,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	for _, l := range w.named.levels {
 		names = append(names, metadataFolder+taco3.TableName(l.Name))
 	}
-	index := taco3.AppendIndex(nil, names, make([][2]int64, len(names)))
+	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
 	archive.hold(crcAt, crcBytes)
 	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
 	head, body, err := archive.beginWith(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
@@ -52,13 +52,11 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	places := make([][2]int64, len(names))
+	places := make([]span, len(names))
 	for i, name := range names {
-		span, err := archive.addNew(name, block[i])
-		if err != nil {
+		if places[i], err = archive.addNew(name, block[i]); err != nil {
 			return err
 		}
-		places[i] = [2]int64{span.off, span.size}
 	}
 	index = taco3.AppendIndex(nil, names, places)
 	head.CRC32 = crc32.ChecksumIEEE(index)
@@ -247,9 +245,9 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 		for i, row := range l.rows {
 			nulls[i] = level.folders[row]
 		}
-		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].off },
+		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Off },
 			nulls))
-		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size },
+		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Size },
 			nulls))
 	}
 	return columns.table(len(l.rows))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -80,7 +81,7 @@ func CheckCollection(doc []byte) error {
 
 // AppendIndex appends the index of an archive: an entry for each name, with the places of their bytes. Its length
 // depends on the names alone. Numbers are little-endian (cozip 1.0, "Index").
-func AppendIndex(b []byte, names []string, places [][2]int64) []byte {
+func AppendIndex(b []byte, names []string, places []model.Span) []byte {
 	b = append(b, "CZIP"...)
 	b = binary.LittleEndian.AppendUint16(b, 1)
 	b = append(b, profileTACO)
@@ -91,10 +92,11 @@ func AppendIndex(b []byte, names []string, places [][2]int64) []byte {
 	for _, name := range names {
 		b = append(b, name...)
 	}
-	for k := range 2 {
-		for i := range names {
-			b = binary.LittleEndian.AppendUint64(b, uint64(places[i][k]))
-		}
+	for _, place := range places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(place.Off))
+	}
+	for _, place := range places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(place.Size))
 	}
 	return b
 }
