@@ -176,27 +176,18 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		if !e.writer.o.adds() {
 			continue
 		}
-		level := Level{Columns: table.Columns(), Table: table}
 		parents, err := d.Parents(ctx, k)
 		if err != nil {
 			return err
 		}
-		for row := range table.Len() {
-			entry, err := d.EntryAt(ctx, k, row)
-			if err != nil {
-				return err
-			}
-			parent := row
-			if k > 0 {
-				parent = int(parents[row])
-			}
-			c := content{entry: &entry, padding: entry.Padding}
-			if entry.Padding {
-				c.bytes = []byte{}
-			}
-			level.Rows = append(level.Rows, c.row(entry.ID, parent, entry.Kind == taco.Folder))
+		if k == 0 {
+			parents = make([]int32, table.Len())
 		}
-		levels = append(levels, level)
+		level, err := copiedLevel(ctx, d, table, k, upTo[int](table.Len()), parents)
+		if err != nil {
+			return err
+		}
+		levels = append(levels, level.described())
 	}
 	if !e.writer.o.adds() {
 		return nil
