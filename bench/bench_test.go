@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -196,6 +197,47 @@ func checkStages(t *testing.T, r *Report) {
 	}
 }
 
+// TestDecodeFrames: loose frames are decoded, of one output into memory of a size that is reused, and counted by the
+// bytes of all their outputs.
+func TestDecodeFrames(t *testing.T) {
+	samples := bytes.Repeat([]byte{1, 2, 3, 4}, 2048)
+	one, err := openzl.DeltaZstd(nil, samples, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "one.zl")
+	if err := os.WriteFile(path, one, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	several := filepath.Join(corpus.Testdata(t), "openzl", "multi-concat-struct.zl")
+	for _, opened := range []bool{false, true} {
+		d := &decodeRun{o: DecodeOptions{Opened: opened}.withDefaults(), paths: []string{path, several}}
+		d.files = &source.Files{}
+		w := newDecodeWorker(d)
+		d.workers = append(d.workers, w)
+		if err := d.warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n, err := w.file(t.Context(), 0)
+		if err != nil || n != int64(len(samples)) || !bytes.Equal(w.pixels[:n], samples) {
+			t.Errorf("opened %v: %d bytes, %v", opened, n, err)
+		}
+		if n, err := w.file(t.Context(), 1); err != nil || n <= 0 {
+			t.Errorf("opened %v: %d bytes, %v", opened, n, err)
+		}
+		d.files.Close()
+	}
+	if err := os.WriteFile(path, []byte("no frame"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(t.Context(), []string{path}, DecodeOptions{}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("no frame: %v", err)
+	}
+	if _, err := Decode(t.Context(), []string{several}, DecodeOptions{MaxChunk: 9}); !errors.Is(err, fault.Limit) {
+		t.Errorf("limit: %v", err)
+	}
+}
+
 func TestDecodeErrors(t *testing.T) {
 	f := raster(t)[0]
 	if _, err := Decode(t.Context(), nil, DecodeOptions{}); err == nil {
@@ -311,93 +353,6 @@ func TestNormalization(t *testing.T) {
 		}
 		if _, err := Normalization(p, &spec.Field{Name: "image"}, "mean_std"); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-// script makes an interpreter that prints lines, whatever its arguments.
-func script(t *testing.T, text string) string {
-	t.Helper()
-	p := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(p, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func TestStreamReadsTheConsumer(t *testing.T) {
-	o := StreamOptions{
-		Spec:   loader.Spec{Source: "chips", BatchSize: 2},
-		Engine: "chaski", Rounds: 2, Time: time.Millisecond,
-	}
-	o.Python = script(t, `echo '{"python": "3.12.1", "package": "0.1.0", "total": 3, "first": 0.25}'
-echo '{"samples": 100, "bytes": 4000000, "seconds": 2, "wait_p50": 0.001, "wait_p99": 0.002, "wait_max": 0.003}'
-echo '{"samples": 300, "bytes": 8000000, "seconds": 2, "wait_p50": 0.003, "wait_p99": 0.004, "wait_max": 0.005}'
-echo '{"stages": [{"stage": "read", "seconds": 3, "share": 1, "ms_per_sample": 10}], "send": {"stage": "send", "seconds": 0.25}}' > $CHASKI_STAGES
-`)
-	r, err := Stream(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkReport(t, r, 2)
-	if f := r.Figure("samples"); f.Min != 50 || f.Max != 150 {
-		t.Errorf("%+v", f)
-	}
-	if f := r.Figure("tensors"); f.Min != 2 || f.Max != 4 {
-		t.Errorf("%+v", f)
-	}
-	first, p99 := r.Figure("first batch"), r.Figure("wait p99")
-	if first.Median != 250 || p99.Median != 3 || p99.Unit != "ms" {
-		t.Errorf("%+v %+v", first, p99)
-	}
-	if len(r.Stages) != 1 || r.Stages[0].Seconds != 3 || r.Send == nil || r.Send.Seconds != 0.25 {
-		t.Errorf("%+v, send %+v", r.Stages, r.Send)
-	}
-	o.Python = script(t, `: > $CHASKI_STAGES # an engine that was killed
-echo '{"python": "3.12.1", "package": "0.1.0", "total": 3, "first": 0.25}'
-echo '{"samples": 100, "bytes": 4000000, "seconds": 2}'
-echo '{"samples": 300, "bytes": 8000000, "seconds": 2}'
-`)
-	if r, err := Stream(t.Context(), o); err != nil || r.Stages != nil {
-		t.Errorf("an engine that was killed: %v", err)
-	}
-	for text, want := range map[string]string{
-		"echo 'Traceback' >&2; echo 'boom: corrupt' >&2; exit 1": "boom",
-		"echo nonsense": "output",
-		"true":          "0 of 2 rounds",
-	} {
-		o.Python = script(t, text)
-		if _, err := Stream(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	o.Python = filepath.Join(t.TempDir(), "none")
-	if _, err := Stream(t.Context(), o); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no interpreter: %v", err)
-	}
-}
-
-// TestStreamIntoPython needs an interpreter (CHASKI_TEST_PYTHON) with the package's dependencies, and
-// the command (CHASKI_BIN).
-func TestStreamIntoPython(t *testing.T) {
-	python, engine := os.Getenv("CHASKI_TEST_PYTHON"), os.Getenv("CHASKI_BIN")
-	if python == "" || engine == "" {
-		t.Skip("CHASKI_TEST_PYTHON and CHASKI_BIN are not set")
-	}
-	dir, _ := chips(t)
-	for _, torch := range []bool{false, true} {
-		r, err := Stream(t.Context(), StreamOptions{
-			Spec:   loader.Spec{Source: dir, BatchSize: 2, Fields: []loader.Field{{Name: "image", DType: "float32"}}},
-			Engine: engine, Python: python, Path: filepath.Join(corpus.Root(t), "python", "src"),
-			Torch: torch, Rounds: 2, Time: 50 * time.Millisecond,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkReport(t, r, 2)
-		checkStages(t, r)
-		if f := r.Figure("first batch"); f.Median <= 0 || r.Send == nil || r.Send.Seconds <= 0 {
-			t.Errorf("first batch %+v, send %+v", f, r.Send)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/geozl"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
@@ -119,14 +121,27 @@ type decodeRun struct {
 	paths   []string
 	files   *source.Files
 	assets  []catalog.Asset // with Opened
+	frames  []frame         // of the paths that are frames
 	workers []*decodeWorker
 	stages  resources.Stages
 }
 
+// frame is a loose OpenZL frame.
+type frame struct {
+	data        []byte
+	width, size int // of a single numeric output, which is decoded into the worker's memory like a chunk of a raster
+}
+
 // warm decodes every file once with one worker, and keeps the indexes.
 func (d *decodeRun) warm(ctx context.Context) error {
-	d.assets = make([]catalog.Asset, len(d.paths))
+	d.assets, d.frames = make([]catalog.Asset, len(d.paths)), make([]frame, len(d.paths))
 	for i, p := range d.paths {
+		if isFrame(p) {
+			if err := d.warmFrame(ctx, i); err != nil {
+				return fault.WithFile(err, p)
+			}
+			continue
+		}
 		asset, _, err := catalog.OpenAsset(ctx, d.files, p, d.o.MaxChunk)
 		if err != nil {
 			return err
@@ -137,6 +152,36 @@ func (d *decodeRun) warm(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isFrame reports whether a path is of a loose OpenZL frame.
+func isFrame(path string) bool { return strings.HasSuffix(path, ".zl") }
+
+// warmFrame reads and decodes a frame once.
+func (d *decodeRun) warmFrame(ctx context.Context, i int) error {
+	data, err := d.read(ctx, d.paths[i])
+	if err != nil {
+		return err
+	}
+	outs, err := d.workers[0].openzl.Decode(data)
+	if err != nil {
+		return err
+	}
+	d.frames[i] = frame{data: data}
+	if len(outs) == 1 && outs[0].Type == openzl.Numeric {
+		d.frames[i].width, d.frames[i].size = outs[0].Width, len(outs[0].Data)
+	}
+	return nil
+}
+
+func (d *decodeRun) read(ctx context.Context, path string) ([]byte, error) {
+	file, err := d.files.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data := make([]byte, file.Size())
+	return data, file.ReadAt(ctx, data, 0)
 }
 
 // round decodes files until the time is over. It counts every file that was begun, and the time until the last one
@@ -171,6 +216,7 @@ func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Durat
 type decodeWorker struct {
 	run     *decodeRun
 	decoder *chunk.Decoder
+	openzl  *openzl.Decoder  // of loose frames
 	clock   *resources.Clock // of a round
 	codecs  map[chunk.Codec]chunk.Decompressor
 	plan    chunk.RunPlan
@@ -191,6 +237,7 @@ type target struct {
 
 func newDecodeWorker(d *decodeRun) *decodeWorker {
 	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(pixels.Codecs()), codecs: map[chunk.Codec]chunk.Decompressor{}}
+	w.openzl = openzl.NewDecoder(openzl.Options{MaxOutput: d.o.MaxChunk, Custom: geozl.Codecs()})
 	for c, newCodec := range pixels.Codecs() {
 		w.codecs[c] = newCodec()
 	}
@@ -199,6 +246,10 @@ func newDecodeWorker(d *decodeRun) *decodeWorker {
 }
 
 func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {
+	if path := w.run.paths[i]; isFrame(path) {
+		n, err := w.frame(ctx, i)
+		return n, fault.WithFile(err, path)
+	}
 	asset := w.run.assets[i]
 	if !w.run.o.Opened {
 		var err error
@@ -208,6 +259,30 @@ func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {
 	}
 	n, err := w.asset(ctx, asset)
 	return n, fault.WithFile(err, asset.URI)
+}
+
+// frame decodes a frame and returns the bytes of its outputs.
+func (w *decodeWorker) frame(ctx context.Context, i int) (size int64, err error) {
+	f := w.run.frames[i]
+	if !w.run.o.Opened {
+		w.clock.Lap(resources.StageOther)
+		f.data, err = w.run.read(ctx, w.run.paths[i])
+		if w.clock.Lap(resources.StageRead); err != nil {
+			return 0, err
+		}
+	}
+	defer w.clock.Lap(resources.StageDecode)
+	if f.width > 0 {
+		if cap(w.pixels) < f.size {
+			w.pixels = cast.Aligned(f.size)
+		}
+		return int64(f.size), w.openzl.Decompress(w.pixels[:f.size], f.data, f.width)
+	}
+	outs, err := w.openzl.Decode(f.data)
+	for _, out := range outs {
+		size += int64(len(out.Data))
+	}
+	return size, err
 }
 
 // asset decodes all chunks and returns the bytes of the image.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -108,7 +109,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("allocations", "a sample", m.perSample), newFigure("allocations", "a chunk", m.perChunk),
 		newFigure("allocated", "bytes a sample", m.bytesPerSample),
 		newFigure("cpu", "ms a sample", m.cpu),
-		newFigure("max rss", "MB", []float64{float64(maxRSS(false)) / 1e6}),
+		newFigure("max rss", "MB", []float64{float64(maxRSS()) / 1e6}),
 		newFigure("first batch", "ms", []float64{float64(first) / 1e6}),
 	}
 	report.Figures = append(report.Figures, m.waits.figures()...)
@@ -158,7 +159,7 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 	m.taken = slices.Grow(m.taken[:0], 1<<14)
 	runtime.ReadMemStats(&before)
 	var rows, bytes int64
-	cpu, start := cpuTime(), time.Now()
+	cpu, start := cputime.Used(), time.Now()
 	for rows == 0 || time.Since(start) < d {
 		began := time.Now()
 		r, b, err := take(ctx, l)
@@ -169,7 +170,7 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 		rows, bytes = rows+r, bytes+b
 	}
 	t := time.Since(start).Seconds()
-	cpu = cpuTime() - cpu
+	cpu = cputime.Used() - cpu
 	runtime.ReadMemStats(&after)
 	m.waits.add(m.taken)
 	m.rows += rows

@@ -42,8 +42,6 @@ type Report struct {
 	Figures  []Figure  `json:"figures"`
 	// Stages is the time of all workers in all rounds, by stage, if it was measured.
 	Stages []StageTime `json:"stages,omitempty"`
-	// Send is what passing batches on took, beside the workers; nil where nothing is sent.
-	Send *StageTime `json:"send,omitempty"`
 }
 
 // StageTime is the time of all workers in one stage.
@@ -107,9 +105,6 @@ func (r *Report) writeStages(b *strings.Builder) error {
 		total.PerSample += stageTime.PerSample
 	}
 	line("all", total)
-	if r.Send != nil {
-		line("beside them: "+r.Send.Stage, *r.Send)
-	}
 	return writer.Flush()
 }
 

@@ -2,8 +2,4 @@
 
 package bench
 
-import "time"
-
-func maxRSS(bool) int64 { return 0 }
-
-func cpuTime() time.Duration { return 0 }
+func maxRSS() int64 { return 0 }

@@ -38,8 +38,7 @@ type engineStages struct {
 	Send   StageTime   `json:"send"`
 }
 
-// WriteStages writes where the time of an engine's workers went, as JSON. Stream reads it from the engine that it
-// measures.
+// WriteStages writes where the time of an engine's workers went, and beside them what passing batches on took, as JSON.
 func WriteStages(w io.Writer, s *resources.Stages) error {
 	n := s.Samples()
 	e := engineStages{Stages: stageTimes(make(spent, len(resources.AllStages())), spentIn(s), n)}

@@ -57,6 +57,13 @@ func (x *Index) unpack(dst, packed []byte, b, w int) {
 }
 
 func unpack8(dst, packed []byte, width int) {
+	if width == 1 {
+		// The product has the byte eight times, 9 bits apart: the highest bit of byte k of it is bit k of the eight.
+		const apart, highest = 0x8040201008040201, 0x8080808080808080
+		for ; len(dst) >= 8; dst, packed = dst[8:], packed[1:] {
+			binary.LittleEndian.PutUint64(dst, uint64(packed[0])*apart&highest>>7)
+		}
+	}
 	var acc uint
 	have, pos := 0, 0
 	for i := range dst {

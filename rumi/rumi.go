@@ -258,7 +258,14 @@ func (h *Header) Check(fileSize int64) error {
 	ranges := h.Unit.fileOrder(&h.index)
 	last := ranges[len(ranges)-1]
 	end := last.Off + last.Len
-	if end > fileSize || h.Generation == 2 && end < fileSize || h.Generation == 3 && end == fileSize {
+	ends := end <= fileSize
+	switch h.Generation {
+	case 2:
+		ends = end == fileSize
+	case 3:
+		ends = end < fileSize
+	}
+	if !ends {
 		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end,
 			fileSize)
 	}

@@ -283,7 +283,10 @@ func parseSubfile(rest string) (p part, ok bool) {
 	if two {
 		p.size, err2 = strconv.ParseInt(size, 10, 64)
 	}
-	numbers := err1 == nil && err2 == nil && p.off >= 0 && (p.size >= 0 || !two)
+	numbers := err1 == nil && err2 == nil && p.off >= 0
+	if two {
+		numbers = numbers && p.size >= 0
+	}
 	if p.size == 0 { // as GDAL has it
 		p.size = untilEnd
 	}

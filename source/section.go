@@ -24,7 +24,7 @@ type section struct {
 // Size implements Reader.
 func (s *section) Size() int64 { return s.size }
 
-// Gap implements Gapped, ETag Tagged. They are those of the object.
+// Gap implements Gapped, ETag Tagged. Both are the object's.
 func (s *section) Gap() int64   { return Gap(s.Reader) }
 func (s *section) ETag() string { return ETag(s.Reader) }
 

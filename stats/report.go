@@ -53,7 +53,7 @@ type Band struct {
 	Resolution float64 `json:"resolution"`
 }
 
-// Number returns Index, or -1 if there is none.
+// Number returns Index, or -1 without one.
 func (b *Band) Number() int {
 	if b.Index == nil {
 		return -1

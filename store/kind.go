@@ -115,7 +115,7 @@ func decided(o source.Opener, uri string) bool {
 	return inside || endsLikeFile(uri)
 }
 
-// endsLikeFile reports whether a name has the extension of rasters or tables. That of JSON does not count, which
+// endsLikeFile reports whether a name has the extension of rasters or tables. JSON's does not count, which
 // containers and references of Zarr have, too.
 func endsLikeFile(uri string) bool {
 	name := source.Name(uri)

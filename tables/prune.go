@@ -122,9 +122,11 @@ func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) 
 		return false
 	}
 	c := &p.f.Columns[leaf]
-	lo, ok1 := decodeBound(c, b.Min)
-	hi, ok2 := decodeBound(c, b.Max)
-	return !(ok1 && r.Hi != nil && above(lo, r.Hi) || ok2 && r.Lo != nil && above(r.Lo, hi))
+	if lo, ok := decodeBound(c, b.Min); ok && r.Hi != nil && above(lo, r.Hi) {
+		return false
+	}
+	hi, ok := decodeBound(c, b.Max)
+	return !ok || r.Lo == nil || !above(r.Lo, hi)
 }
 
 // decodeBound converts a bound of the file to the form of Range.

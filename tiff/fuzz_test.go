@@ -1,8 +1,10 @@
 package tiff
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -183,6 +185,33 @@ func firstChunk(t testing.TB, name string) ([]byte, *chunk.Index) {
 	}
 	r := img.Index.Ranges[0]
 	return b[r.Off:][:r.Len], img.Index
+}
+
+// FuzzLZW: for any bytes, the decoder of chunks writes the bytes of the decoder of streams, whose table has another
+// form, and breaks off where it does.
+func FuzzLZW(f *testing.F) {
+	for _, want := range payloads() {
+		src := slowLZW(want)
+		f.Add(src, uint16(min(len(want)+9, 1<<16-1)))
+		f.Add(slices.Concat(src[:len(src)/2], []byte{0xa5, 0x0f}, src[len(src)/2:]), uint16(min(len(want), 1<<16-1)))
+	}
+	f.Fuzz(func(t *testing.T, src []byte, n uint16) {
+		dst, want, d := make([]byte, n), make([]byte, n), new(lzwDecoder)
+		for range 2 { // also with the table of another chunk
+			got := d.decode(dst, src, len(dst))
+			s, err := d.Stream(bufio.NewReader(bytes.NewReader(src)), 0)
+			if err != nil {
+				t.Skip("the old order of bits")
+			}
+			err = s.Fill(want)
+			if err == nil != (got == len(dst)) || !bytes.Equal(dst[:got], want[:got]) {
+				t.Fatalf("%d of %d bytes, the stream says %v", got, n, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("after %d of", got)) {
+				t.Fatalf("%d bytes, the stream says %v", got, err)
+			}
+		}
+	})
 }
 
 // FuzzCodecs: for any bytes, a decoder fills dst or returns an error, and writes nothing outside of

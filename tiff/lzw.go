@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -9,11 +10,24 @@ import (
 // lzwDecoder reads TIFF's LZW (TIFF 6.0 section 13): codes of 9 to 12 bits, most significant bit first,
 // whose width grows one code early.
 //
-// Every entry of the table is the string of the previous code plus the byte after it, which stand in the
-// output. So the table holds offsets instead of strings.
+// Every entry of the table is the string of the previous code plus the byte after it, which stand in the output. So
+// the table holds the place of a string there, and its first eight bytes: most strings are no longer, and a load from
+// the output would have to wait for the stores that have just been made.
 type lzwDecoder struct {
-	start  [lzwMax]int32 // offset of an entry in the output
-	length [lzwMax]int32
+	table  [lzwMax]lzwString
+	pos    uint   // bits read
+	width  uint   // of the next code
+	next   int    // number of entries in the table
+	out    int    // bytes written
+	text   uint64 // the previous string: its first bytes,
+	length int    // and its length, 0 after a clear
+}
+
+// lzwString is an entry of the table.
+type lzwString struct {
+	text   uint64 // its first bytes, the first one lowest; 0 behind the end
+	start  int32  // offset in the output
+	length int32
 }
 
 const (
@@ -53,58 +67,72 @@ func errOldLZW() error {
 // decode writes at least need bytes and returns how many; fewer if the stream ends or is invalid. A chunk
 // has at most 2^31-1 bytes, because the table holds int32.
 func (d *lzwDecoder) decode(dst, src []byte, need int) int {
-	var (
-		acc             uint32 // bits not yet used, right-aligned
-		have            uint
-		width           uint = 9
-		next                 = lzwFirst
-		before, wasLong int  // the string of the previous code: offset, and length, 0 after a clear
-		out, in         int
-	)
-	for out < need {
-		for have < width {
-			if in == len(src) {
-				return out
-			}
-			acc, have, in = acc<<8|uint32(src[in]), have+8, in+1
+	if d.table[0].length == 0 {
+		for i := range lzwClear {
+			d.table[i] = lzwString{text: uint64(i), length: 1}
 		}
-		have -= width
-		code := int(acc >> have & (1<<width - 1))
+	}
+	d.pos, d.width, d.next, d.out, d.text, d.length = 0, 9, lzwFirst, 0, 0, 0
+	for goesOn := true; goesOn && d.out < need; {
+		goesOn = d.some(dst, src, need)
+	}
+	return d.out
+}
+
+// steps decodes codes until need bytes are there, at most as many as count. It reports whether the stream goes on.
+func (d *lzwDecoder) steps(dst, src []byte, need, count int) (goesOn bool) {
+	// Local variables, and no call in the loop, for which they would live on the stack.
+	pos, width, next, out, text, length := d.pos, d.width, d.next, d.out, d.text, d.length
+	for goesOn = true; goesOn && out < need && count > 0; count-- {
+		var bits uint64
+		if first := pos >> 3; first+8 <= uint(len(src)) {
+			bits = binary.BigEndian.Uint64(src[first:])
+		} else if goesOn = pos+width <= 8*uint(len(src)); goesOn {
+			for i, b := range src[first:] {
+				bits |= uint64(b) << (56 - 8*uint(i))
+			}
+		} else {
+			break
+		}
+		code := int(bits << (pos & 7) >> ((64 - width) & 63))
+		pos += width
 		if code == lzwClear {
-			next, width, wasLong = lzwFirst, 9, 0
+			next, width, length = lzwFirst, 9, 0
 			continue
 		}
-		if code == lzwEnd {
-			return out
-		}
-		if wasLong > 0 && next < lzwMax {
-			d.start[next], d.length[next] = int32(before), int32(wasLong+1)
+		entry := &d.table[code&(lzwMax-1)]
+		if length > 0 && next < lzwMax {
+			last := entry.text
+			if code == next { // it ends with the byte that it begins with
+				last = text
+			}
+			d.table[next] = lzwString{text | last&0xff<<(8*uint(length)), int32(out - length), int32(length + 1)}
 			next++
 		}
-		n := 1
-		switch {
-		case code < lzwClear:
-			dst[out] = byte(code)
-		case code < next:
-			begin := int(d.start[code])
-			n = int(d.length[code])
-			// Some writers pad the last strip, so that the string may pass the end of dst.
-			if n > len(dst)-out {
-				n = len(dst) - out
-			}
-			if begin+n <= out {
-				copy(dst[out:], dst[begin:begin+n])
-			} else { // the entry was made by this code, so that its last byte is its first
-				copy(dst[out:], dst[begin:out])
-				dst[out+n-1] = dst[begin]
-			}
-		default:
-			return out
+		if goesOn = code != lzwEnd && code < next; !goesOn {
+			break
 		}
-		before, wasLong, out = out, n, out+n
+		text, length = entry.text, int(entry.length)
+		// Some writers pad the last strip, so that the string may pass the end of dst.
+		if room := len(dst) - out; length+8 > room {
+			length = min(length, room)
+			for i := range length {
+				if dst[out+i] = byte(text >> (8 * uint(i))); i >= 8 {
+					dst[out+i] = dst[int(entry.start)+i]
+				}
+			}
+		} else {
+			binary.LittleEndian.PutUint64(dst[out:], text)
+			// A string of more than 8 bytes that overlaps itself begins more than 7 bytes before.
+			for i, begin := 8, int(entry.start); i < length; i += 8 {
+				binary.LittleEndian.PutUint64(dst[out+i:], binary.LittleEndian.Uint64(dst[begin+i:]))
+			}
+		}
+		out += length
 		if next >= 1<<width-1 && width < 12 {
 			width++
 		}
 	}
-	return out
+	d.pos, d.width, d.next, d.out, d.text, d.length = pos, width, next, out, text, length
+	return goesOn
 }

@@ -20,7 +20,7 @@ func decodeBlocked(c *openzl.Call) error {
 	}
 	width, block := int(h[1]), int(binary.LittleEndian.Uint32(h[4:]))
 	count := binary.LittleEndian.Uint64(h[8:])
-	if width != 1 && width != 2 && width != 4 && width != 8 || block < width || block > maxBlock || block%width != 0 {
+	if !isWidth(width) || block < width || block > maxBlock || block%width != 0 {
 		return c.Corrupt("blocks of %d bytes of numbers of %d", block, width)
 	}
 	// A block of at least three bytes produces at most 128 KiB, so that a byte produces less than 64 KiB.

@@ -25,7 +25,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 	}
 	count, width := binary.LittleEndian.Uint64(h), int(h[8])
 	block := binary.LittleEndian.Uint32(h[17:])
-	if width != 1 && width != 2 && width != 4 && width != 8 || c.In(0).Width != 1 {
+	if !isWidth(width) || c.In(0).Width != 1 {
 		return c.Corrupt("numbers of %d bytes, weights of %d", width, c.In(0).Width)
 	}
 	lanes := h[pivcoFixed:]
@@ -83,7 +83,8 @@ func checkLanes(c *openzl.Call, lanes []byte, n int) error {
 	weights, payload := c.In(0).Data, c.In(1).Data
 	for ; len(lanes) > 0; lanes = lanes[pivcoLane:] {
 		w, size := laneSizes(lanes)
-		if lanes[0] > modePfor || lanes[0] == modePfor && w > 0 || w > len(weights) || size > len(payload) {
+		weighted := lanes[0] != modePfor
+		if lanes[0] > modePfor || !weighted && w > 0 || w > len(weights) || size > len(payload) {
 			return c.Corrupt("lane of mode %d with %d weights and %d bytes", lanes[0], w, size)
 		}
 		limit := 8 * size

@@ -44,7 +44,6 @@ type Decoder struct {
 	planes      []byte
 	rows        [maxComponents][]byte // the current row of each component
 	upsampled   []byte
-	columnSums  []int32
 	progressive bool
 }
 

@@ -40,9 +40,9 @@ func even(x0, x2, x4, x6 int32) (e0, e1, e2, e3 int32) {
 	return sum + hi, diff + lo, diff - lo, sum - hi
 }
 
-// inverse writes the 8 by 8 samples of a block of dequantised coefficients. last is the place of the last
+// inversePlain writes the 8 by 8 samples of a block of dequantised coefficients. last is the place of the last
 // coefficient that is not 0, in the order of the stream.
-func inverse(dst []byte, stride int, b *[64]int32, last int) {
+func inversePlain(dst []byte, stride int, b *[64]int32, last int) {
 	if last == 0 {
 		v := clamp((b[0]<<passBits + 1<<(passBits+2)) >> (passBits + 3))
 		for y := range 8 {
@@ -60,7 +60,8 @@ func inverse(dst []byte, stride int, b *[64]int32, last int) {
 	const shift, half = constBits - passBits, 1 << (constBits - passBits - 1)
 	for x := range across {
 		c := b[x:][:57]
-		if c[8]|c[16]|c[24]|c[32]|c[40]|c[48]|c[56] == 0 {
+		// From 2^17 on the sums below may overflow, as those of the vectors do, which have no short cut.
+		if c[8]|c[16]|c[24]|c[32]|c[40]|c[48]|c[56] == 0 && c[0] == c[0]<<14>>14 {
 			v := c[0] << passBits
 			c[0], c[8], c[16], c[24], c[32], c[40], c[48], c[56] = v, v, v, v, v, v, v, v
 			continue

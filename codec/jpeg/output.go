@@ -5,7 +5,6 @@ func (d *Decoder) output(dst []byte, rows int) {
 	f, w := &d.frame, d.shape.Width
 	// Each component may need a row of its own, with room for a sample more than the width.
 	d.upsampled = sized(d.upsampled, f.n*(w+8))
-	d.columnSums = sized(d.columnSums, w+8)
 	for y := range rows {
 		for i := range f.n {
 			d.rows[i] = d.row(&f.component[i], y, d.upsampled[i*(w+8):(i+1)*(w+8)])[:w]
@@ -40,11 +39,7 @@ func (d *Decoder) row(c *component, y int, scratch []byte) []byte {
 	case across == 2 && down == 1 && c.width > 2:
 		spread(scratch, near[:c.width])
 	case across == 2 && down == 2 && c.width > 2:
-		sums := d.columnSums[:c.width]
-		for x, v := range d.far(c, y)[:c.width] {
-			sums[x] = 3*int32(near[x]) + int32(v)
-		}
-		spreadSums(scratch, sums)
+		spreadRows(scratch, near[:c.width], d.far(c, y)[:c.width])
 	default:
 		repeat(scratch[:d.shape.Width], near, across)
 	}
@@ -86,17 +81,21 @@ func spread(dst, src []byte) {
 	dst[2*n-1] = src[n-1]
 }
 
-// spreadSums is spread for samples times 4.
-func spreadSums(dst []byte, sums []int32) {
-	n := len(sums)
-	dst = dst[:2*n]
-	dst[0] = byte((4*sums[0] + 8) >> 4)
-	for x := range n - 1 {
-		a, b := sums[x], sums[x+1]
+// spreadRowsPlain is spread for rows between near and far, in which samples are times 4 before it rounds. The samples
+// of dst that start of near and the one behind make are there already, but for the first one.
+func spreadRowsPlain(dst, near, far []byte, start int) {
+	n := len(near)
+	dst, far = dst[:2*n], far[:n]
+	sum := func(x int) int32 { return 3*int32(near[x]) + int32(far[x]) }
+	dst[0] = byte((4*sum(0) + 8) >> 4)
+	a := sum(start)
+	for x := start; x < n-1; x++ {
+		b := sum(x + 1)
 		dst[2*x+1] = byte((3*a + b + 7) >> 4)
 		dst[2*x+2] = byte((a + 3*b + 8) >> 4)
+		a = b
 	}
-	dst[2*n-1] = byte((4*sums[n-1] + 7) >> 4)
+	dst[2*n-1] = byte((4*a + 7) >> 4)
 }
 
 // Factors of the conversion to RGB (ITU-R BT.601 with all values of a byte, as JFIF has it), times 2^16.
@@ -107,7 +106,7 @@ const (
 	cbToB = 116130 // 1.772
 )
 
-func toRGB(dst, lumas, cbs, crs []byte) {
+func toRGBPlain(dst, lumas, cbs, crs []byte) {
 	cbs, crs = cbs[:len(lumas)], crs[:len(lumas)]
 	for x, l := range lumas {
 		y, cb, cr := int32(l), int32(cbs[x])-128, int32(crs[x])-128

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Type is the type of the samples of a blob. The format defines the values.
@@ -36,19 +37,22 @@ type Shape struct {
 
 // Decoder decodes blobs one after another. It keeps its memory, and is not safe for concurrent use.
 type Decoder struct {
-	b     []byte // the rest of the blob
-	err   error
-	h     header
-	s     Shape
-	kept  int    // pixels of the mask of the last blob
-	mask  []byte // a bit for each pixel, most significant first; empty if all are valid
-	out   []byte
-	size  int       // of a sample
-	maxs  []float64 // the largest sample of each band
-	mins  []float64
-	block []uint32 // values of one block from the bit stuffer
-	table []uint32 // its values, if it has a table of them
-	codes huffman
+	b    []byte // the rest of the blob
+	err  error
+	h    header
+	s    Shape
+	kept int    // pixels of the mask of the last blob
+	mask []byte // a bit for each pixel, most significant first; empty if all are valid
+	out  []byte
+	// out as samples of 16 bits, or as numbers, if it can be seen as such
+	shorts []uint16
+	floats []float32
+	size   int       // of a sample
+	maxs   []float64 // the largest sample of each band
+	mins   []float64
+	block  []uint32 // values of one block from the bit stuffer
+	table  []uint32 // its values, if it has a table of them
+	codes  huffman
 }
 
 type header struct {
@@ -76,7 +80,13 @@ const maxBlockSide = 256
 // is valid until the next call.
 func (d *Decoder) Decode(dst, src []byte, s Shape) (mask []byte, err error) {
 	d.b, d.err, d.s, d.out, d.size = src, nil, s, dst, sizes[s.Type]
-	defer func() { d.b, d.out = nil, nil }()
+	d.shorts, d.floats = nil, nil
+	if d.size == 2 {
+		d.shorts, _ = cast.Of[uint16](dst)
+	} else if s.Type == Float32 {
+		d.floats, _ = cast.Of[float32](dst)
+	}
+	defer func() { d.b, d.out, d.shorts, d.floats = nil, nil, nil, nil }()
 	d.header(src)
 	if d.err != nil {
 		return nil, d.err
@@ -248,11 +258,18 @@ func fletcher(b []byte) uint32 {
 	lo, hi := uint32(0xffff), uint32(0xffff)
 	for len(b) > 1 {
 		n := min(len(b)/2, 359) // so many do not overflow
-		for range n {
-			lo += uint32(b[0])<<8 | uint32(b[1])
-			hi += lo
-			b = b[2:]
+		words := b[:2*n]
+		for ; len(words) >= 8; words = words[8:] {
+			v := binary.BigEndian.Uint64(words)
+			w1, w2, w3, w4 := uint32(v>>48), uint32(v>>32&0xffff), uint32(v>>16&0xffff), uint32(v&0xffff)
+			hi += 4*lo + 4*w1 + 3*w2 + 2*w3 + w4
+			lo += w1 + w2 + w3 + w4
 		}
+		for ; len(words) > 0; words = words[2:] {
+			lo += uint32(binary.BigEndian.Uint16(words))
+			hi += lo
+		}
+		b = b[2*n:]
 		lo, hi = fold(lo), fold(hi)
 	}
 	if len(b) == 1 {

@@ -3,6 +3,7 @@ package lerc
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // stuffed reads up to most numbers, packed in as many bits as the largest needs, into d.block.
@@ -45,6 +46,7 @@ func (d *Decoder) stuffed(most int) {
 
 // unpack appends n numbers of that many bits, at most 31. n is at most a block's.
 func (d *Decoder) unpack(to []uint32, n, width int) []uint32 {
+	all := d.b
 	src := d.bytes((n*width + 7) / 8)
 	if d.err != nil {
 		return to
@@ -52,18 +54,34 @@ func (d *Decoder) unpack(to []uint32, n, width int) []uint32 {
 	if d.h.version < 3 {
 		return unpackWords(to, src, n, width)
 	}
-	var acc uint64
-	have := 0
-	for range n {
-		for ; have < width; have += 8 {
-			acc |= uint64(src[0]) << have
-			src = src[1:]
-		}
-		to = append(to, uint32(acc&(1<<width-1)))
-		acc >>= width
-		have -= width
-	}
+	start := len(to)
+	to = slices.Grow(to, n)[:start+n]
+	unstuff(to[start:], all, uint(width))
 	return to
+}
+
+// unstuff reads numbers, least significant bits first, from the front of src, which has the bits and may have more.
+func unstuff(numbers []uint32, src []byte, width uint) {
+	mask := uint32(1)<<width - 1
+	// So many are in 8 bytes, wherever the first one begins in the lowest.
+	most := int(57 / max(width, 1))
+	for pos := uint(0); len(numbers) > 0; {
+		var word uint64
+		if first := pos >> 3; first+8 <= uint(len(src)) {
+			word = binary.LittleEndian.Uint64(src[first:])
+		} else {
+			for k, b := range src[first:] {
+				word |= uint64(b) << (8 * k)
+			}
+		}
+		word >>= pos & 7
+		part := numbers[:min(most, len(numbers))]
+		for i := range part {
+			part[i] = uint32(word) & mask
+			word >>= width & 63
+		}
+		numbers, pos = numbers[len(part):], pos+uint(len(part))*width
+	}
 }
 
 // unpackWords reads the form of version 2: most significant bits first, in little-endian words of 4 bytes, of

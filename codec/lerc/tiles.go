@@ -1,6 +1,6 @@
 package lerc
 
-import "math"
+import "slices"
 
 // Modes in which the samples of an image are stored.
 const (
@@ -188,8 +188,20 @@ func (d *Decoder) rawBlock(r rect, band int) {
 
 // place writes a block: its offset, plus what d.block has for each valid pixel, plus the band before.
 func (d *Decoder) place(r rect, band int, offset float64, diff bool, kind int) {
-	scale, highest, t, n := 2*d.h.maxError, d.maxs[band], d.s.Type, d.s.Bands
-	every := len(d.mask) == 0 || len(d.block) == (r.y1-r.y0)*(r.x1-r.x0)
+	n, w := d.s.Bands, r.x1-r.x0
+	count := w * (r.y1 - r.y0)
+	line := line{d.s.Type, band, n, offset, 2 * d.h.maxError, d.maxs[band]}
+	every := len(d.mask) == 0 || len(d.block) == count
+	if kind != blockStuffed {
+		d.block = slices.Grow(d.block[:0], count)[:count]
+		clear(d.block)
+		if !diff {
+			line.highest = offset
+		}
+	}
+	if every && !diff && len(d.block) >= count && d.put(&line, r) {
+		return
+	}
 	start := 0
 	for y := r.y0; y < r.y1; y++ {
 		for x := r.x0; x < r.x1; x++ {
@@ -197,23 +209,80 @@ func (d *Decoder) place(r rect, band int, offset float64, diff bool, kind int) {
 			if !every && !d.isValid(k) {
 				continue
 			}
+			if start == len(d.block) {
+				d.fail(corrupt("a block of %d samples, where there are more", start))
+				return
+			}
 			pos := (k*n + band) * d.size
-			v := offset
-			if kind == blockStuffed {
-				if start == len(d.block) {
-					d.fail(corrupt("a block of %d samples, where there are more", start))
-					return
-				}
-				v += float64(float64(d.block[start]) * scale) // rounded, so that nothing is fused
-				start++
-			}
+			v := line.value(d.block[start])
 			if diff {
-				v += get(d.out[pos-d.size:], t)
+				v = offset + float64(float64(d.block[start])*line.scale) + get(d.out[pos-d.size:], line.t)
+				v = min(v, line.highest)
 			}
-			if diff || kind == blockStuffed {
-				v = math.Min(v, highest)
-			}
-			put(d.out[pos:], t, v)
+			put(d.out[pos:], line.t, v)
+			start++
 		}
+	}
+}
+
+// line says how numbers of a block become samples: offset + number × scale, at most highest.
+type line struct {
+	t                      Type
+	band, bands            int
+	offset, scale, highest float64
+}
+
+func (l *line) value(number uint32) float64 {
+	v := l.offset + float64(float64(number)*l.scale) // rounded, so that nothing is fused
+	if l.highest < v {
+		return l.highest
+	}
+	return v
+}
+
+// put writes a whole block of the types that most images have, for which integers do if the samples are integers. It
+// reports false if the block is another.
+func (d *Decoder) put(l *line, r rect) bool {
+	offset, scale, highest := int64(l.offset), int64(l.scale), int64(l.highest)
+	same := float64(offset) == l.offset && float64(scale) == l.scale && float64(highest) == l.highest
+	// Numbers have 31 bits at most, so that nothing overflows.
+	whole := same && scale < 1<<31
+	if d.floats == nil && (d.shorts == nil || !whole) {
+		return false
+	}
+	numbers, w := d.block, r.x1-r.x0
+	for y := r.y0; y < r.y1; y++ {
+		first := (y*d.s.Width+r.x0)*l.bands + l.band
+		if d.floats != nil {
+			l.floats(d.floats[first:], numbers[:w])
+		} else {
+			putWhole(d.shorts[first:], numbers[:w], l.bands, offset, scale, highest)
+		}
+		numbers = numbers[w:]
+	}
+	return true
+}
+
+// floats and putWhole need all registers, which inlined they would not have.
+//
+//go:noinline
+func (l *line) floats(dst []float32, numbers []uint32) {
+	pos, stride, offset, scale, highest := 0, l.bands, l.offset, l.scale, l.highest
+	for _, number := range numbers {
+		v := offset + float64(float64(number)*scale)
+		if highest < v {
+			v = highest
+		}
+		dst[pos] = float32(v)
+		pos += stride
+	}
+}
+
+//go:noinline
+func putWhole(dst []uint16, numbers []uint32, stride int, offset, scale, highest int64) {
+	pos := 0
+	for _, number := range numbers {
+		dst[pos] = uint16(min(offset+int64(number)*scale, highest))
+		pos += stride
 	}
 }

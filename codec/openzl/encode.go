@@ -124,7 +124,9 @@ func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
 	}
-	if h < 0 || w < 0 || h > 0 && w > len(samples)/width/h || h*w != len(samples)/width {
+	n := len(samples) / width
+	tooMany := h > 0 && w > n/h // h*w could overflow
+	if h < 0 || w < 0 || tooMany || h*w != n {
 		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset,
 			"%d bytes are not %d rows of %d numbers of %d bytes", len(samples), h, w, width)
 	}

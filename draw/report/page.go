@@ -215,7 +215,7 @@ func (d *document) foot() part {
 	return markup.El("footer", markup.El("p", text(sentence)))
 }
 
-// part returns the drawing as SVG, or nothing if there is none.
+// part returns the drawing as SVG, or nothing without one.
 func (d *drawing) part() part {
 	if d == nil {
 		return nil

@@ -79,7 +79,7 @@ func (g *GeoJSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// EPSG is the EPSG code of a CRS, or that of ESRI, which JSON may write as "EPSG:32633".
+// EPSG is the EPSG code of a CRS, or ESRI's, which JSON may write as "EPSG:32633".
 type EPSG int
 
 // UnmarshalJSON reads a number, or a string of the authority and the code.

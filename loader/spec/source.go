@@ -129,7 +129,7 @@ type Subset struct {
 	// Where lists conditions. A row must meet all of them. A condition is an object, a list of column, operator and
 	// value, or SQL, which may also stand for the list.
 	Where []Condition `json:"where,omitempty"`
-	// BBox, BBoxCRS and Datetime are conditions after those of Where.
+	// BBox, BBoxCRS and Datetime are conditions, which apply after Where.
 	BBox     *[4]float64 `json:"bbox,omitempty"`
 	BBoxCRS  EPSG        `json:"bbox_crs,omitempty"`
 	Datetime *string     `json:"datetime,omitempty"`

@@ -124,20 +124,20 @@ type Field struct {
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
 	// of each of them. Ground.Cover says where windows lie then. Default: the source.
 	Scenes []string `json:"scenes,omitempty"`
-	// Match gives the field an axis t in sequences of scenes whose steps are those of another dataset: "step" takes the
+	// Match gives the field an axis t in sequences of scenes with the steps of another dataset: "step" takes the
 	// scenes that have the step's value in the column of the step, such as its day, and "nearest" the one whose time is
-	// nearest to that of the step. The field is missing in a step without such a scene. Default: one image without an
+	// nearest to the step's. The field is missing in a step without such a scene. Default: one image without an
 	// axis t, as labels are.
 	Match string `json:"match,omitempty"`
 	// MatchDays is how many days a scene may be from its step with Match "nearest". Default: any number.
 	MatchDays float64 `json:"match_days,omitempty"`
 	// Columns makes one tensor of rasters that lie in columns of their own, such as the bands of a satellite scene:
-	// all bands of the first, then those of the second, and so on. Each is a column as Column says. The rasters of a
+	// all bands of the first, then all of the second, and so on. Each is a column as Column says. The rasters of a
 	// sample are brought to one grid: see Grid. A sample that lacks one of them is bad.
 	Columns []string `json:"columns,omitempty"`
 	// Patterns is Columns for files that are found by their paths: each is a pattern as Pattern says.
 	Patterns []string `json:"patterns,omitempty"`
-	// Grid is the grid of the rasters of Columns or Patterns: "first" (default) for that of the first one, or the size
+	// Grid is the grid of the rasters of Columns or Patterns: "first" (default) for the first one's, or the size
 	// of its pixels in metres, from the upper left corner of the first one. Rasters on this grid, or moved by whole
 	// pixels, are copied. Others are resampled as Resample says, on the ground or, without a place or with Ground
 	// "ignore", by their sizes. Pixels that a raster does not cover are nodata.

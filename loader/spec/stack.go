@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Grid is the grid of a field of several rasters: 0 for that of the first one, else the size of its pixels in metres.
+// Grid is the grid of a field of several rasters: 0 for the first one's, else the size of its pixels in metres.
 // Its JSON form is "first" or a number.
 type Grid float64
 

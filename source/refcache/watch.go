@@ -29,8 +29,10 @@ func VersionOf(r source.Reader) Version {
 
 // Same reports whether two versions are equal in all fields that both have.
 func (v Version) Same(w Version) bool {
-	return v.Size == w.Size && (v.ETag == "" || w.ETag == "" || v.ETag == w.ETag) &&
-		(v.Time.IsZero() || w.Time.IsZero() || v.Time.Equal(w.Time))
+	if v.ETag != "" && w.ETag != "" && v.ETag != w.ETag {
+		return false
+	}
+	return v.Size == w.Size && (v.Time.IsZero() || w.Time.IsZero() || v.Time.Equal(w.Time))
 }
 
 // CheckInterval is the time between two checks of remote objects if there are fewer than 16.

@@ -16,7 +16,7 @@ import (
 )
 
 // references opens the objects of a store that a file of references describes, as kerchunk and VirtualiZarr write them.
-// The URI of an object is that of the file, "/", and its name in the store, so that all else reads it like any store.
+// The URI of an object is the file's, "/", and its name in the store, so that all else reads it like any store.
 // It implements source.Lister and source.Namer.
 type references struct {
 	base source.Opener

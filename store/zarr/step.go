@@ -37,7 +37,7 @@ const (
 	doSwap
 )
 
-// compresses reports whether the size of an action's input does not follow from that of its output.
+// compresses reports whether the size of an action's input does not follow from the size of its output.
 func (a action) compresses() bool { return a <= doBlosc }
 
 // sums reports whether an action checks and removes a checksum at the end of its input.

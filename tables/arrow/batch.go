@@ -421,8 +421,8 @@ func over(rows int) error {
 	return fault.New(fault.Limit, "", fault.NoOffset, "over 2 GiB in %d rows", rows)
 }
 
-// maxPadding bounds the bytes of nulls in a batch, of which a form of one size may say any number in a few bytes of a
-// file.
+// maxPadding bounds the bytes of nulls in a batch: with values of one size, a few bytes of a file may state any number
+// of them.
 const maxPadding = 64 << 20
 
 func overPadding(rows int) error {

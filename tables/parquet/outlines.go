@@ -74,7 +74,7 @@ func (p *footerParser) describe() {
 }
 
 // crs returns the PROJJSON of a CRS that a type names: by an SRID or a code of an authority, by an entry of the
-// metadata (projjson:KEY), or by itself. A name of another form is kept as a name, of which readers know no CRS.
+// metadata (projjson:KEY), or by itself. A name of another form is kept as a name, whose CRS readers do not know.
 func (p *footerParser) crs(text string) json.RawMessage {
 	if key, ok := strings.CutPrefix(text, "projjson:"); ok {
 		text = p.f.Meta[key]

@@ -234,7 +234,7 @@ func mutate(n ast.Node, add func(begin, end token.Pos, is string)) bool {
 	return true
 }
 
-// isText reports whether an operand is a string, of which + has no opposite.
+// isText reports whether an operand is a string, whose + has no opposite.
 func isText(e ast.Expr) bool {
 	literal, ok := e.(*ast.BasicLit)
 	return ok && literal.Kind == token.STRING

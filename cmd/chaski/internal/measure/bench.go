@@ -2,7 +2,6 @@
 package measure
 
 import (
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,15 +10,14 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
-	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/loader"
 )
 
 func NewBench(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure decoding, loading and streaming",
-		Long: `Measure decoding, loading and streaming. Each verb runs a warm-up and then several rounds. It prints the
+		Short: "Measure decoding and loading",
+		Long: `Measure decoding and loading. Each verb runs a warm-up and then several rounds. It prints the
 settings, the machine (CPU, cores, Go, system, zstd decoder), and the minimum, median and maximum of the
 rounds. Files are read through the cache of the operating system, so that they come from memory after the
 warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
@@ -27,10 +25,10 @@ warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
 		Args: console.Verb,
 		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("the verb is missing: decode, frames, load or stream")
+			return console.Usagef("the verb is missing: decode or load")
 		},
 	}
-	cmd.AddCommand(newBenchDecode(env), newBenchFrames(env), newBenchLoad(env), newBenchStream(env))
+	cmd.AddCommand(newBenchDecode(env), newBenchLoad(env))
 	return cmd
 }
 
@@ -44,7 +42,9 @@ func newBenchDecode(env console.Env) *cobra.Command {
 time; the workers go through the files again and again, in the order of the arguments.
 
 --stage says how far a file is decoded: codec only decompresses; chunk also undoes the predictor; array
-also lays the chunks out as (b y x); float32 also casts, scales and offsets the values.`,
+also lays the chunks out as (b y x); float32 also casts, scales and offsets the values.
+
+Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
 		Example: `  chaski bench decode --rounds 2 --seconds 0.1 chip.tif
   chaski bench decode --stage float32 --workers 1 --rounds 2 --seconds 0.1 --json chip.tif`,
 		Args: console.AtLeastOne("PATH"),
@@ -63,46 +63,6 @@ also lays the chunks out as (b y x); float32 also casts, scales and offsets the 
 	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, "how far to decode: "+strings.Join(bench.Stages(), ", "))
 	cmd.Flags().BoolVar(&o.Opened, "opened", false, "open files and read their headers before the measurement")
 	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
-	return cmd
-}
-
-func newBenchFrames(env console.Env) *cobra.Command {
-	var f roundFlags
-	var o bench.FramesOptions
-	cmd := &cobra.Command{
-		Use:   "frames [flags] DIR",
-		Short: "Measure the decoding of OpenZL frames",
-		Long: `Measure the decoding of the OpenZL frames DIR/CLASS/*.zl on one core: decoded MB per second for each
-class. A round measures each class in turn, for --seconds each. The command holds all frames in memory and
-decodes them once before the measurement. If FRAME.raw exists beside FRAME.zl, the frame must decode to it.
-ratio is decoded bytes divided by stored bytes.
-
-With --python the original library of that interpreter, openzl (and geozl for frames with its codecs),
-decodes the same frames in the same rounds, never at the same time, and must give the same bytes. times is
-the speed of chaski divided by that of the library, as median of the rounds. The geometric mean excludes
-the class store, which only measures how fast memory is copied.`,
-		Example: `  chaski bench frames --rounds 2 --seconds 0.01 frames/
-  chaski bench frames --rounds 2 --seconds 0.01 --json frames/`,
-		Args: console.ExactlyOne("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			if err := console.AtLeast("max-output", o.MaxOutput, 1); err != nil {
-				return err
-			}
-			bar, progress := f.bar(env)
-			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
-			r, err := bench.Frames(cmd.Context(), args[0], o)
-			bar.Done()
-			return f.print(env, r, err)
-		},
-	}
-	f.addRounds(cmd.Flags(), 0.2)
-	cmd.Flags().BoolVar(&o.CPU, "cpu", false, "count processor time, not the clock: for a machine with other work")
-	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` whose original library to measure too (default: none)")
-	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput,
-		"refuse frames whose content is larger than this, in bytes")
 	return cmd
 }
 
@@ -156,48 +116,5 @@ or SPEC.json, such as Python's loader.spec.`,
 	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
 	flags.AddMemory(cmd.Flags(), &memory, "batches")
 	total.Add(cmd.Flags())
-	return cmd
-}
-
-func newBenchStream(env console.Env) *cobra.Command {
-	var f roundFlags
-	var d flags.Dataset
-	var o bench.StreamOptions
-	cmd := &cobra.Command{
-		Use:   "stream [flags] DATASET",
-		Short: "Measure batches that arrive in Python",
-		Long: `Measure the batches of a dataset as a Python process gets them from its own engine on this machine
-('chaski serve' on a Unix socket): samples and MB of tensors per second. The interpreter needs the package
-chaski; --python-path names the directory that has it.`,
-		Example: `  chaski bench stream --python python3 --batch 4 --rounds 2 --seconds 0.1 chips/`,
-		Args:    console.ExactlyOne("DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			var err error
-			if o.Spec, err = d.SpecOf(args[0]); err != nil {
-				return err
-			}
-			if o.Engine == "" {
-				if o.Engine, err = os.Executable(); err != nil {
-					return err
-				}
-			}
-			bar, progress := f.bar(env)
-			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
-			r, err := bench.Stream(cmd.Context(), o)
-			bar.Done()
-			return f.print(env, r, err)
-		},
-	}
-	f.add(cmd.Flags(), 2)
-	d.Add(cmd.Flags(), 32, true)
-	d.AddArithmetic(cmd.Flags())
-	fl := cmd.Flags()
-	fl.StringVar(&o.Python, "python", "python3", "the Python interpreter")
-	fl.StringVar(&o.Path, "python-path", "", "`DIR` to put before PYTHONPATH")
-	fl.StringVar(&o.Engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
-	fl.BoolVar(&o.Torch, "torch", false, "turn the batches into torch tensors")
 	return cmd
 }

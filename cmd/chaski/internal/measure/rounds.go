@@ -18,12 +18,7 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
-	f.addRounds(fl, seconds)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
-}
-
-// addRounds adds the flags of a measurement with one worker.
-func (f *roundFlags) addRounds(fl *pflag.FlagSet, seconds float64) {
 	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of a table")
 	fl.IntVar(&f.rounds, "rounds", 5, "number of rounds, each measured on its own")
 	fl.Float64Var(&f.seconds, "seconds", seconds, "shortest time of a round, in seconds")

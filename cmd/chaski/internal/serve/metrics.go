@@ -71,7 +71,7 @@ const (
 	// pagesPart is the part of the descriptors for the pages of one address. Of 96 descriptors it is 4 (accept.least).
 	pagesPart = 32
 	// pageRate is how many connections and pages there are a second: /metrics takes half a millisecond. All others
-	// wait, of which maxPages take half a second or so.
+	// wait; maxPages take half a second or so.
 	pageRate = 100
 )
 

@@ -151,8 +151,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.bad, "quarantine", "",
 		"`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
 	fl.StringVar(&f.stages, "stages", "",
-		"`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: the "+
-			"file\nthat "+bench.StagesVariable+" names, or off)")
+		"`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: off)")
 }
 
 func (f *serveFlags) check() (slog.Level, error) {
@@ -347,9 +346,6 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 // openStages returns a counter of the workers' time, or nil if there is no --stages. It creates the file at
 // once, so that a wrong path fails now and not when the server stops after days.
 func (f *serveFlags) openStages() (*resources.Stages, error) {
-	if f.stages == "" {
-		f.stages = os.Getenv(bench.StagesVariable)
-	}
 	if f.stages == "" {
 		return nil, nil
 	}

@@ -45,7 +45,11 @@ func decodeHuffmanFixed14(c *Call) error {
 	h := wire.Cursor{B: c.Header}
 	bytewise := h.Byte() != 0
 	width := h.Varint()
-	if h.Bad || h.Left() > 0 || width < 1 || width > 1<<16 || width > 2 && c.Version >= 11 {
+	widest := uint64(2)
+	if c.Version < 11 {
+		widest = 1 << 16
+	}
+	if h.Bad || h.Left() > 0 || width < 1 || width > widest {
 		return c.Corrupt("header % x", c.Header)
 	}
 	if bytewise {
@@ -300,11 +304,14 @@ func (e *entropy14) huffman16(dst, src []byte) bool {
 	c := wire.Cursor{B: src}
 	switch c.Byte() {
 	case 2, 1:
-		repeated := src[0] == 2
+		bytes := len(dst)
+		if src[0] == 2 {
+			bytes = 2
+		}
 		n := c.Varint()
 		want := uint64(len(dst) / 2)
 		body := c.Take(c.Left())
-		if c.Bad || n != want || repeated && len(body) != 2 || !repeated && len(body) != len(dst) {
+		if c.Bad || n != want || len(body) != bytes {
 			return false
 		}
 		kernel.Repeat(dst, body)

@@ -246,14 +246,14 @@ class Field(Argument):
         vector: makes this a field of shapes, drawn into the window. Such a field has no other
             members but `name`, and comes last in a batch.
         columns: makes one tensor of rasters that lie in columns of their own, such as the bands of
-            a satellite scene: all bands of the first, then those of the second, and so on. Each is
-            a column as `column` says. The rasters of a sample are brought to one grid: see `grid`.
-            A sample that lacks one of them is bad.
+            a satellite scene: all bands of the first, then all of the second, and so on. Each is a
+            column as `column` says. The rasters of a sample are brought to one grid: see `grid`. A
+            sample that lacks one of them is bad.
         patterns: `columns` for files that are found by their paths: each is a pattern as `pattern`
             says.
-        grid: the grid of the rasters of `columns` or `patterns`: "first" (default) for that of the
-            first one, or the size of its pixels in metres, from the upper left corner of the first
-            one. Rasters on this grid, or moved by whole pixels, are copied. Others are resampled as
+        grid: the grid of the rasters of `columns` or `patterns`: "first" (default) for the first
+            one's, or the size of its pixels in metres, from the upper left corner of the first one.
+            Rasters on this grid, or moved by whole pixels, are copied. Others are resampled as
             `resample` says, on the ground or, without a place or with `ground` "ignore", by their
             sizes. Pixels that a raster does not cover are nodata.
         classes: the strings of `column` in the order of their values, with kind "class": the first
@@ -264,11 +264,10 @@ class Field(Argument):
             the ground: labels that lie elsewhere than images, for example. "" is the source of the
             spec. `column`, `pattern` and the like are those of each of them. `ground`.Cover says
             where windows lie then. Default: the source.
-        match: gives the field an axis t in sequences of scenes whose steps are those of another
-            dataset: "step" takes the scenes that have the step's value in the column of the step,
-            such as its day, and "nearest" the one whose time is nearest to that of the step. The
-            field is missing in a step without such a scene. Default: one image without an axis t,
-            as labels are.
+        match: gives the field an axis t in sequences of scenes with the steps of another dataset:
+            "step" takes the scenes that have the step's value in the column of the step, such as
+            its day, and "nearest" the one whose time is nearest to the step's. The field is missing
+            in a step without such a scene. Default: one image without an axis t, as labels are.
         match_days: how many days a scene may be from its step with `match` "nearest". Default: any
             number.
     """

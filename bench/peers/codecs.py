@@ -1,0 +1,163 @@
+"""Decoding speed by codec: chaski, GDAL and imagecodecs on the same tiled GeoTIFFs, one core each.
+
+    python codecs.py --chaski bin/chaski --imagery imagery/s2.npy --work .peers/codecs --rounds 5
+
+It writes the imagery, uint16 bands of (b y x), with GDAL: as uint16, as uint8 (the high bits of
+three bands) and as float32, in tiles of 256 by 256 pixels, with every codec that other people's
+files have. In every round each reader takes its turn on each file: `chaski bench decode` and
+rasterio read the whole file into an array, imagecodecs decodes its tiles without undoing the
+predictor, so that it does less. Files come from the page cache. Printed is MB of pixels a second,
+the median of the rounds, and the ratio to GDAL with the lowest and the highest of one round.
+
+Needs numpy, rasterio, tifffile and imagecodecs; without the last two that column is empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TILE = 256
+# What is written: dtype, and options of GDAL's driver.
+FILES: dict[str, tuple[str, dict[str, Any]]] = {
+    "none uint16": ("uint16", {}),
+    "deflate uint8": ("uint8", {"compress": "deflate"}),
+    "deflate uint16": ("uint16", {"compress": "deflate", "predictor": 2}),
+    "deflate float32": ("float32", {"compress": "deflate", "predictor": 3}),
+    "lzw uint8": ("uint8", {"compress": "lzw"}),
+    "lzw uint16": ("uint16", {"compress": "lzw", "predictor": 2}),
+    "lzw uint16 plain": ("uint16", {"compress": "lzw"}),
+    "zstd uint16": ("uint16", {"compress": "zstd", "predictor": 2}),
+    "jpeg uint8": ("uint8", {"compress": "jpeg", "photometric": "ycbcr", "interleave": "pixel"}),
+    "lerc uint16": ("uint16", {"compress": "lerc"}),
+    "lerc float32": ("float32", {"compress": "lerc", "max_z_error": 0.01}),
+    "webp uint8": ("uint8", {"compress": "webp", "interleave": "pixel"}),
+    "lzma uint16": ("uint16", {"compress": "lzma"}),
+    "ccitt 1 bit": ("uint8", {"compress": "ccittfax4", "nbits": 1}),
+}
+
+
+def make(path: Path, bands: Any, dtype: str, options: dict[str, Any]) -> None:
+    """Writes the bands as one file of a dtype."""
+    import numpy as np
+    import rasterio  # type: ignore[import-untyped]
+
+    data = bands.astype(dtype)
+    if dtype == "uint8":
+        low, high = np.percentile(bands[:3], (1, 99))
+        data = ((bands[:3] - low) / (high - low) * 255).clip(0, 255).astype("uint8")
+    if options.get("nbits") == 1:
+        data = (data[:1] > 127).astype("uint8")
+    shape = {"count": len(data), "height": data.shape[1], "width": data.shape[2], "dtype": dtype}
+    tiles = {"tiled": True, "blockxsize": TILE, "blockysize": TILE, "interleave": "band"}
+    with rasterio.open(path, "w", driver="GTiff", **shape, **(tiles | options)) as dst:
+        dst.write(data)
+
+
+def with_chaski(chaski: str, path: Path, seconds: float) -> float:
+    """Returns the MB a second of one round of `chaski bench decode`."""
+    argv = [chaski, "bench", "decode", "--json", "--workers", "1", "--rounds", "1"]
+    run = subprocess.run(
+        [*argv, "--seconds", str(seconds), str(path)],
+        check=True,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"GOMAXPROCS": "1"},
+    )
+    figures = {f["name"]: f["median"] for f in json.loads(run.stdout)["figures"]}
+    return float(figures["decoded"])
+
+
+def rate(decode: Callable[[], int], seconds: float) -> float:
+    """Returns the MB a second of a function that returns how many bytes it made."""
+    decode()
+    start, made = time.perf_counter(), 0
+    while (took := time.perf_counter() - start) < seconds:
+        made += decode()
+    return made / took / 1e6
+
+
+def with_gdal(path: Path) -> int:
+    """Reads a file with rasterio."""
+    import rasterio
+
+    with rasterio.open(path) as src:
+        return int(src.read().nbytes)
+
+
+def tiles_of(path: Path) -> Callable[[], int] | None:
+    """Returns what decodes the tiles of a file with imagecodecs, or None without it."""
+    try:
+        import imagecodecs  # type: ignore[import-not-found]
+        import tifffile  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        name, tables = page.compression.name.lower(), page.jpegtables
+        with path.open("rb") as f:
+            tiles = []
+            for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+                f.seek(offset)
+                tiles.append(f.read(size))
+    name = {"adobe_deflate": "zlib", "lzma": "lzma", "ccittfax4": "ccittfax4"}.get(name, name)
+    decode = getattr(imagecodecs, f"{name}_decode", None)
+    if name == "none" or decode is None:
+        return None
+    if name == "jpeg":
+        return lambda: sum(decode(t, tables=tables).nbytes for t in tiles)
+    if name == "ccittfax4":
+        return lambda: sum(decode(t, height=TILE, width=TILE).nbytes for t in tiles)
+
+    def size(out: Any) -> int:
+        return int(getattr(out, "nbytes", 0) or len(out))
+
+    return lambda: sum(size(decode(t)) for t in tiles)
+
+
+def main() -> None:
+    """Makes the files, measures, and prints a table."""
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--chaski", default="bin/chaski")
+    p.add_argument("--imagery", type=Path, required=True, help="uint16 (b y x) as .npy")
+    p.add_argument("--work", type=Path, default=Path(".peers/codecs"))
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=0.5, help="of one turn")
+    p.add_argument("--only", default="", help="files whose names contain this")
+    args = p.parse_args()
+    import numpy as np
+
+    os.environ["GDAL_NUM_THREADS"] = "1"
+    args.work.mkdir(parents=True, exist_ok=True)
+    bands = np.load(args.imagery)
+    print("| file | chaski | GDAL | imagecodecs | chaski / GDAL |\n|---|--:|--:|--:|---|")
+    for name, (dtype, options) in FILES.items():
+        if args.only not in name:
+            continue
+        path = args.work / f"{name.replace(' ', '-')}.tif"
+        if not path.exists():
+            make(path, bands, dtype, options)
+        tiles = tiles_of(path)
+        rounds = []
+        for _ in range(args.rounds):
+            turn = [with_chaski(args.chaski, path, args.seconds)]
+            turn.append(rate(lambda p=path: with_gdal(p), args.seconds))
+            turn.append(rate(tiles, args.seconds) if tiles else 0)
+            rounds.append(turn)
+        ours, gdal, codecs = (statistics.median(r) for r in zip(*rounds, strict=True))
+        ratios = sorted(r[0] / r[1] for r in rounds)
+        print(
+            f"| {name} | {ours:.0f} | {gdal:.0f} | {f'{codecs:.0f}' if codecs else ''} | "
+            f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}) |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
