@@ -150,9 +150,9 @@ func (s *structure) sequence(name string) *item {
 	return found
 }
 
-// order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
+// Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
 // child that is missing or that the structure does not have.
-func (s *structure) order(folder string, names []string) (order []int, wrong string) {
+func (s *structure) Order(folder string, names []string) (order []int, wrong string) {
 	places := make(map[string]int, len(names))
 	for i, name := range names {
 		places[name] = i

@@ -209,7 +209,7 @@ func (c *Container) verifyChildren(l *level, p int) error {
 	for i, row := range rows {
 		names[i] = l.ids[row]
 	}
-	order, wrong := c.coll.structure.order(l.folder, names)
+	order, wrong := c.coll.structure.Order(l.folder, names)
 	for i := range names {
 		if wrong == names[i] || wrong == "" && order[i] != i {
 			return c.inRow(l, int(rows[i]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,

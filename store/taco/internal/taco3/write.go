@@ -3,6 +3,7 @@ package taco3
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,25 +28,19 @@ const (
 )
 
 // Layout is a taco:structure, for a writer.
-type Layout struct{ s *structure }
+type Layout = structure
 
 // NewLayout checks the paths of a taco:structure.
-func NewLayout(paths []string) (*Layout, error) {
-	structure, err := parseStructure(paths)
-	if err != nil {
-		return nil, err
-	}
-	return &Layout{structure}, nil
-}
+func NewLayout(paths []string) (*Layout, error) { return parseStructure(paths) }
 
 // Level is a level of a Layout: its name ("sample", "children", "children/before"), and the folder whose children it
 // has, "" for the root of a sample.
 type Level struct{ Name, Folder string }
 
 // Levels returns the levels in their order. The first one has the samples.
-func (l *Layout) Levels() []Level {
-	out := make([]Level, len(l.s.levels))
-	for i, name := range l.s.levels {
+func (s *structure) Levels() []Level {
+	out := make([]Level, len(s.levels))
+	for i, name := range s.levels {
 		out[i] = Level{name, strings.TrimPrefix(strings.TrimPrefix(name, "children"), "/")}
 	}
 	out[0].Folder = ""
@@ -54,12 +49,6 @@ func (l *Layout) Levels() []Level {
 
 // TableName returns the name of the table of a level in a catalog; elsewhere it is in the folder METADATA.
 func TableName(name string) string { return (&level{name: name}).file() }
-
-// Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
-// child that is missing or that the structure does not have.
-func (l *Layout) Order(folder string, names []string) (order []int, wrong string) {
-	return l.s.order(folder, names)
-}
 
 // Sequence is a sequence of files in a folder: PREFIX*[Least,Most]SUFFIX.
 type Sequence struct {
@@ -71,6 +60,11 @@ type Sequence struct {
 func (s Sequence) Entry() string {
 	name := s.Prefix + "*[" + strconv.Itoa(s.Least) + "," + strconv.Itoa(s.Most) + "]" + s.Suffix
 	return strings.TrimPrefix(s.Folder+"/"+name, "/")
+}
+
+// Number returns the number of a file of the sequence, whatever its bounds are, or -1 if a name is not one of them.
+func (s Sequence) Number(name string) int {
+	return (&item{name: s.Prefix, suffix: s.Suffix, most: math.MaxInt}).number(name)
 }
 
 // CheckCollection checks COLLECTION.json by the rules of readers.
