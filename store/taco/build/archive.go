@@ -26,18 +26,26 @@ type archive struct {
 	directory int64
 }
 
-// counted counts the bytes written to a file.
+// counted counts the bytes written to a file, and keeps the last ones that are written in order.
 type counted struct {
 	archiveFile
-	n int64
+	n    int64
+	tail []byte
 }
 
 // Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.archiveFile.Write(p)
 	c.n += int64(n)
+	c.tail = append(c.tail, p[max(0, n-taco3.TailBytes):n]...)
+	if len(c.tail) > 8*taco3.TailBytes { // so that each byte is moved once for each seven that are written
+		c.tail = append(c.tail[:0], c.last()...)
+	}
 	return n, err
 }
+
+// last returns the last bytes, at most taco3.TailBytes.
+func (c *counted) last() []byte { return c.tail[max(0, len(c.tail)-taco3.TailBytes):] }
 
 // span is a byte range of a ZIP.
 type span = model.Span

@@ -22,11 +22,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
-	tail := &tailed{archiveFile: f}
-	archive := newArchive(tail)
-	if held, ok := f.(holder); ok {
-		archive = newArchive(&heldTail{tail, held})
-	}
+	archive := newArchive(f)
 	archive.utf8 = true
 	names := []string{taco3.CollectionName}
 	for _, l := range w.named.levels {
@@ -66,7 +62,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	if err := archive.out.Flush(); err != nil {
 		return err
 	}
-	sum := taco3.Checksum(index, tail.last(), archive.at())
+	sum := taco3.Checksum(index, archive.file.last(), archive.at())
 	if err := archive.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32)); err != nil {
 		return err
 	}
@@ -76,31 +72,6 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	}
 	return archive.finish()
 }
-
-// tailed keeps the last bytes that are written in order.
-type tailed struct {
-	archiveFile
-	kept []byte
-}
-
-// Write implements io.Writer.
-func (t *tailed) Write(p []byte) (int, error) {
-	n, err := t.archiveFile.Write(p)
-	t.kept = append(t.kept, p[max(0, n-taco3.TailBytes):n]...)
-	if len(t.kept) > 8*taco3.TailBytes { // so that each byte is moved once for each seven that are written
-		t.kept = append(t.kept[:0], t.last()...)
-	}
-	return n, err
-}
-
-// heldTail is a tailed file that is a holder.
-type heldTail struct {
-	*tailed
-	holder
-}
-
-// last returns the last bytes, at most taco3.TailBytes.
-func (t *tailed) last() []byte { return t.kept[max(0, len(t.kept)-taco3.TailBytes):] }
 
 // emptyFile returns the error about a file without bytes.
 func (w *writer) emptyFile(p place) error {
