@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
@@ -192,3 +193,12 @@ func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
 // Gap implements source.Gapped, ETag source.Tagged. Both ask the object.
 func (p *prefixed) Gap() int64   { return source.Gap(p.Reader) }
 func (p *prefixed) ETag() string { return source.ETag(p.Reader) }
+
+// VSI returns the path under which GDAL opens the bytes of a sample: /vsisubfile/ for a range, with
+// GDAL's file systems for the schemes of URIs.
+func VSI(e Entry) string {
+	if e.Kind == Folder && e.URI == "" { // a folder of shards is nowhere
+		return ""
+	}
+	return model.Subfile(e, source.VSI(e.URI))
+}
