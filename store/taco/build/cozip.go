@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -71,14 +70,6 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	return archive.finish()
-}
-
-// emptyFile returns the error about a file without bytes.
-func (w *writer) emptyFile(p place) error {
-	id := w.levels[0].ids[w.topRow(p.level, int32(p.row))]
-	_, file, _ := strings.Cut(p.path, "/")
-	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
-		"%s has no bytes: files of TACO 3 have some", file)
 }
 
 // name finds the structure, once.

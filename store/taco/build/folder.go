@@ -15,17 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// target takes the files of a container that is a folder.
-type target interface {
-	// put writes a file.
-	put(ctx context.Context, name string, l *loaded) error
-	// large writes a file at any place until it is complete. size returns about how many bytes it will have.
-	large(ctx context.Context, name string, size func(ctx context.Context) (int64, error),
-		write func(f archiveFile) error) error
-	// path returns the path or URI of a file.
-	path(name string) string
-}
-
 // onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
 // complete.
 func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t target) error) error {
@@ -113,9 +102,6 @@ func (t *localFolder) large(_ context.Context, name string, _ func(ctx context.C
 	write func(f archiveFile) error) error {
 	return durable.WriteFile(t.path(name), func(f *os.File) error { return write(disk(f)) })
 }
-
-// metadataFolder has the tables of levels.
-const metadataFolder = "METADATA/"
 
 // folderTables calls put with the tables of a container that is a folder, then with COLLECTION.json.
 func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {

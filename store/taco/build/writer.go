@@ -200,7 +200,9 @@ func (w *writer) folderRows(k int) (rows []int) {
 // Names in a container.
 const (
 	dataFolder = "DATA/"
-	metaSuffix = "/" + taco2.MetaName
+	// metadataFolder has the tables of levels.
+	metadataFolder = "METADATA/"
+	metaSuffix     = "/" + taco2.MetaName
 )
 
 // typed gives the columns the types that the description declares.

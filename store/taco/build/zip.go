@@ -2,7 +2,10 @@ package build
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -52,6 +55,14 @@ func (w *writer) data(ctx context.Context, a *archive) error {
 		l.spans = append(l.spans, make([]span, len(l.ids)-len(l.spans))...)
 	}
 	return err
+}
+
+// emptyFile returns the error about a file without bytes.
+func (w *writer) emptyFile(p place) error {
+	id := w.levels[0].ids[w.topRow(p.level, int32(p.row))]
+	_, file, _ := strings.Cut(p.path, "/")
+	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+		"%s has no bytes: files of TACO 3 have some", file)
 }
 
 // metadata writes the tables of folders and of levels, and COLLECTION.json. It returns the places of the latter.
