@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +116,10 @@ def tiles_of(path: Path) -> Callable[[], int] | None:
     if name == "ccittfax4":
         return lambda: sum(decode(t, height=TILE, width=TILE).nbytes for t in tiles)
 
-    def size(out: Any) -> int:
+    def bytes_of(out: Any) -> int:
         return int(getattr(out, "nbytes", 0) or len(out))
 
-    return lambda: sum(size(decode(t)) for t in tiles)
+    return lambda: sum(bytes_of(decode(t)) for t in tiles)
 
 
 def main() -> None:
@@ -147,7 +148,7 @@ def main() -> None:
         rounds = []
         for _ in range(args.rounds):
             turn = [with_chaski(args.chaski, path, args.seconds)]
-            turn.append(rate(lambda p=path: with_gdal(p), args.seconds))
+            turn.append(rate(partial(with_gdal, path), args.seconds))
             turn.append(rate(tiles, args.seconds) if tiles else 0)
             rounds.append(turn)
         ours, gdal, codecs = (statistics.median(r) for r in zip(*rounds, strict=True))
