@@ -414,7 +414,7 @@ def of_containers(d: Data) -> list[Writer]:
         older = d.tmp / f"{source.name}.taco"
         if not older.exists():
             chaski(*pack("--form", "taco-plain")(source)(older))
-        return lambda to: ["taco", "upgrade", "--quiet", "-o", to, older]
+        return lambda to: ["pack", "--quiet", "-o", to, older]
 
     parts = pack("--part-size", "400kB")
     return [
@@ -425,7 +425,7 @@ def of_containers(d: Data) -> list[Writer]:
             "pack a streaming TACO", pack("--form", "taco"), (tiled(d.chips[0]), tiled(d.chips[1]))
         ),
         replaces("pack a plain TACO", pack("--form", "taco-plain"), d.chips),
-        Writer("taco upgrade", nothing, upgraded(d.chips[1])),
+        Writer("pack a TACO 0.2 anew", nothing, upgraded(d.chips[1])),
         edited("edit a ZIP", "--form", "zip"),
         edited("edit a folder", "--form", "folder"),
         Writer("pack a folder", nothing, pack("--form", "folder")(d.chips[1])),

@@ -241,32 +241,9 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 // is placed after them, so that it is fetched by itself, and only once.
 const readAhead = 64 << 10
 
-// behind returns the offset of the chunk in a TIFF with a given header. Nothing lies between the
-// two.
-func behind(head []byte) int64 { return max(int64(len(head)), readAhead) }
-
-// headed reads a chunk with a header in front of it, and zeros between them.
-type headed struct {
-	source.Reader
-	head []byte
-}
-
-func (h *headed) Size() int64 { return behind(h.head) + h.Reader.Size() }
-
-func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > h.Size() || int64(len(p)) > h.Size()-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the chunk's %d", len(p), h.Size())
-	}
-	start := behind(h.head)
-	if off < start {
-		before := p[:min(int64(len(p)), start-off)]
-		clear(before[copy(before, h.head[min(off, int64(len(h.head))):]):])
-		p, off = p[len(before):], start
-	}
-	if len(p) == 0 {
-		return ctx.Err()
-	}
-	return h.Reader.ReadAt(ctx, p, off-start)
+// headed reads a chunk with the header of its TIFF in front of it.
+func headed(r source.Reader, head []byte) source.Reader {
+	return &prefixed{r, string(head), max(int64(len(head)), readAhead)}
 }
 
 // image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.
@@ -302,7 +279,7 @@ func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (x *chunk.Index, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	alone, err := tiff.Open(ctx, &headed{file, head}, tiff.Limits{}) // reads only the header, which is in memory
+	alone, err := tiff.Open(ctx, headed(file, head), tiff.Limits{}) // reads only the header, which is in memory
 	if err == nil && len(alone.Index.Ranges) != 1 {
 		err = fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", len(alone.Index.Ranges))
 	}

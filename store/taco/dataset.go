@@ -172,6 +172,14 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	return nil
 }
 
+// namesOf returns the names of the tables of a container, or nil if they have none.
+func namesOf(c model.Container) []string {
+	if named := c.Named(); named != nil {
+		return named.Names()
+	}
+	return nil
+}
+
 // Parts returns the paths of the containers, in order.
 func (d *Dataset) Parts() []string {
 	uris := make([]string, len(d.parts))

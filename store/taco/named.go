@@ -22,14 +22,6 @@ func (d *Dataset) LevelNames() []string {
 	return namesOf(d.parts[0])
 }
 
-// namesOf returns the names of the tables of a container, or nil if they have none.
-func namesOf(c model.Container) []string {
-	if named := c.Named(); named != nil {
-		return named.Names()
-	}
-	return nil
-}
-
 // FileNamed returns the path of the file below each sample of TACO 3 that a field means by its name: with the name, or
 // with one extension more ("image" is image.tif). "image", the name of a field that nobody named, means the only file,
 // too. FileNamed returns name if no file is meant, or several.

@@ -126,7 +126,7 @@ Exit codes:
 		inspect.NewInfo(env),
 		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
 		container.NewSQL(env), container.NewPack(env), container.NewAppend(env), container.NewEdit(env),
-		container.NewCard(env), container.NewMake(env), container.NewTaco(env),
+		container.NewCard(env), container.NewMake(env),
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),

@@ -81,7 +81,7 @@ func TestWrongContainers(t *testing.T) {
 		args []string
 	}{
 		{"one.tacozip: container: is a file: samples are appended to a folder", []string{"append", one, one}},
-		{"id is missing: if the source has no description", []string{"taco", "upgrade", "-o",
+		{"id is missing: if the source has no description", []string{"pack", "-o",
 			filepath.Join(dir, "new.tacozip"), testdata(t, "containers", "tortilla", "mixed.tortilla")}},
 		{"licenses is not there, or required", []string{"edit", "--unset", "licenses", one}},
 	} {

@@ -21,7 +21,7 @@ func TestUpgrade(t *testing.T) {
 		{"taco-v1", "bytes.taco"}, {"taco-v1", "stream_n1.taco"}, {"taco-v1", "stream_n2_top.taco"}} {
 		path := testdata(t, append([]string{"containers"}, from...)...)
 		up, old := at([]string{"a.tacozip", "folder"}[i%2]), at("a.taco")
-		args := []string{"taco", "upgrade", "-o", up, path}
+		args := []string{"pack", "-o", up, path}
 		if from[0] == "tortilla" {
 			args = append(args, "--collection", at("about.json"))
 		}
@@ -40,21 +40,14 @@ func TestUpgrade(t *testing.T) {
 				t.Errorf("%s: leaves %s, want %s", made, got, want)
 			}
 		}
-		if r := chaski(t.Context(), "taco", "upgrade", "-o", at("b.tacozip"), up); r.code != 1 ||
-			!strings.Contains(r.err, "already") {
-			t.Errorf("TACO 2 is upgraded: exit %d: %s", r.code, r.err)
-		}
 		if err := os.RemoveAll(up); err != nil {
 			t.Fatal(err)
 		}
 	}
 	none := at("none.json")
-	args := []string{"taco", "upgrade", "-o", at("b.tacozip"), "--collection", none, at("a.taco")}
+	args := []string{"pack", "-o", at("b.tacozip"), "--collection", none, at("a.taco")}
 	if r := chaski(t.Context(), args...); r.code != 1 || !strings.HasPrefix(r.err, "chaski: "+none+": file: ") {
 		t.Errorf("a description that is missing: exit %d: %s", r.code, r.err)
-	}
-	if r := chaski(t.Context(), "taco", "upgrade", "-o", at("a.taco"), at("a.taco")); r.code != 2 {
-		t.Errorf("an upgrade to TACO 0.2: exit %d: %s", r.code, r.err)
 	}
 }
 
@@ -87,7 +80,7 @@ func TestUpgradedExtent(t *testing.T) {
 		return out
 	}
 	run("pack", "-o", at("a.taco"), "--collection", at("about.json"), coast)
-	run("taco", "upgrade", "-o", at("a"), at("a.taco"))
+	run("pack", "-o", at("a"), at("a.taco"))
 	a := extent(at("a"))
 	if want := "2020-01-05T10:00:00Z/2020-12-05T10:00:00Z"; strings.Join(a.Temporal, "/") != want {
 		t.Errorf("times %q, want %s", a.Temporal, want)
@@ -96,7 +89,7 @@ func TestUpgradedExtent(t *testing.T) {
 	if err := os.WriteFile(at("wide.json"), []byte(wide), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	run("taco", "upgrade", "-o", at("b"), "--collection", at("wide.json"), at("a.taco"))
+	run("pack", "-o", at("b"), "--collection", at("wide.json"), at("a.taco"))
 	if b := extent(at("b")); fmt.Sprint(b) != "{[-64 39 -60 41] [2019-01-01T00:00:00Z 2022-01-01T00:00:00Z]}" {
 		t.Errorf("extent %v", b)
 	}
@@ -106,7 +99,7 @@ func TestUpgradedExtent(t *testing.T) {
 func TestUpgradedColumns(t *testing.T) {
 	up := filepath.Join(t.TempDir(), "a")
 	path := testdata(t, "containers", "taco-v1", "stream_n1.taco")
-	if r := chaski(t.Context(), "taco", "upgrade", "-o", up, path); r.code != 0 {
+	if r := chaski(t.Context(), "pack", "-o", up, path); r.code != 0 {
 		t.Fatal(r.err)
 	}
 	r := chaski(t.Context(), "sql", "SELECT id, split FROM data", up)

@@ -38,17 +38,13 @@ func Append(ctx context.Context, folder string, o Options,
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset,
 			"is a file: samples are appended to a folder of ZIPs with an index"), folder)
 	}
-	unlock, err := lockIndexes(folder)
+	unlock, err := lockRuns(folder, indexBusy)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	defer o.open()()
 	a := &appending{folder: folder, opener: o.Opener}
-	if a.opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		a.opener = files
-	}
 	if err := a.open(ctx); err != nil {
 		return nil, fault.WithFile(err, folder)
 	}
@@ -143,10 +139,7 @@ func topOf(ctx context.Context, d *taco.Dataset) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]int, table.Len())
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := upTo[int](table.Len())
 	l, err := copiedLevel(ctx, d, table, 0, rows, make([]int32, len(rows)))
 	if err != nil {
 		return nil, err
@@ -222,7 +215,7 @@ func (a *appending) run(ctx context.Context, o Options,
 		return nil, err
 	}
 	for _, path := range a.indexes {
-		err := index.write(ctx, path, FormOf(path))
+		err := writeIndex(ctx, index, path, FormOf(path))
 		if err == nil || !a.old(ctx, path, name) {
 			done++ // also if only the sync of its name failed
 		}
@@ -239,12 +232,14 @@ func (a *appending) join(ctx context.Context, zip string) (*index, error) {
 	for _, name := range a.zips {
 		zips = append(zips, pathname.Join(a.folder, name))
 	}
-	x, err := gather(ctx, zips, a.indexes[0], Options{Opener: a.opener, unique: true, kept: a.topOf})
+	x := &index{ids: map[string]string{}, kept: a.topOf}
+	o := Options{Opener: a.opener}
+	err := gather(ctx, zips, a.indexes[0], x, o)
 	if err == nil {
 		err = fault.WithFile(x.keep(a), a.folder)
 	}
 	if err == nil {
-		err = fault.WithFile(x.add(ctx, a.opener, zip), zip)
+		err = gather(ctx, []string{zip}, a.indexes[0], x, o)
 	}
 	return x, err
 }

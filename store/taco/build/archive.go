@@ -4,12 +4,15 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
+	"os"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
@@ -25,21 +28,29 @@ type archive struct {
 	directory int64
 }
 
-// counted counts the bytes written to a file.
+// counted counts the bytes written to a file, and keeps the last ones that are written in order.
 type counted struct {
 	archiveFile
-	n int64
+	n    int64
+	tail []byte
 }
 
 // Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.archiveFile.Write(p)
 	c.n += int64(n)
+	c.tail = append(c.tail, p[max(0, n-taco3.TailBytes):n]...)
+	if len(c.tail) > 8*taco3.TailBytes { // so that each byte is moved once for each seven that are written
+		c.tail = append(c.tail[:0], c.last()...)
+	}
 	return n, err
 }
 
+// last returns the last bytes, at most taco3.TailBytes.
+func (c *counted) last() []byte { return c.tail[max(0, len(c.tail)-taco3.TailBytes):] }
+
 // span is a byte range of a ZIP.
-type span struct{ off, size int64 }
+type span = model.Span
 
 const (
 	// bufferBytes is the size of the write buffer. Of entries of 100 KB, a usual size of chips, it joins ten into
@@ -111,7 +122,7 @@ func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{a.at(), int64(len(b))}
+	s := span{Off: a.at(), Size: int64(len(b))}
 	_, err = writer.Write(b)
 	return s, err
 }
@@ -129,7 +140,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{a.at(), size}
+	s := span{Off: a.at(), Size: size}
 	if a.buffer == nil {
 		a.buffer = make([]byte, copyBytes)
 	}
@@ -158,7 +169,7 @@ func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, 
 	if err != nil {
 		return span{}, err
 	}
-	s := span{a.at(), size}
+	s := span{Off: a.at(), Size: size}
 	if a.buffer == nil {
 		a.buffer = make([]byte, copyBytes)
 	}
@@ -185,13 +196,8 @@ func (a *archive) reserve() (*zip.FileHeader, error) {
 // close writes the parts that depend on the other entries: the CRC-32s of large entries, the entry h (TACO_HEADER)
 // with the places of the tables and of COLLECTION.json, and the directory of the ZIP.
 func (a *archive) close(h *zip.FileHeader, places []span) error {
-	buf := make([]byte, 4, taco2.HeaderBytes)
-	buf[0] = byte(len(places))
-	for _, s := range places {
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(s.off))
-		buf = binary.LittleEndian.AppendUint64(buf, uint64(s.size))
-	}
-	buf = buf[:taco2.HeaderBytes]
+	buf := make([]byte, taco2.HeaderBytes)
+	taco2.PutPlaces(buf, places)
 	h.CRC32 = crc32.ChecksumIEEE(buf)
 	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32)); err != nil {
 		return err
@@ -225,4 +231,34 @@ func (a *archive) pad(names []string, block [][]byte) error {
 	n := max(1, missing-int64(localBytes+directoryBytes+2*len(taco3.PaddingName)))
 	_, err := a.addNew(taco3.PaddingName, bytes.Repeat([]byte{taco3.PaddingByte}, int(n)))
 	return err
+}
+
+// archiveFile is a file that an archive is written to: from its beginning on, and at some places again.
+type archiveFile interface {
+	io.Writer
+	io.WriterAt
+}
+
+// Tests replace this to fail.
+var disk = func(f *os.File) archiveFile { return f }
+
+// writeNew writes a file that does not exist yet.
+func writeNew(name string, write func(f io.Writer) error) error {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(disk(file)), file.Close())
+}
+
+// written returns what writes pieces to a file, one after the other.
+func written(pieces ...[]byte) func(f io.Writer) error {
+	return func(f io.Writer) error {
+		for _, p := range pieces {
+			if _, err := f.Write(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/yamljson"
@@ -228,38 +227,26 @@ func (c *Collection) descriptionOf(k int, name string) string {
 
 // Check returns an error that names the first member which violates the specification.
 func (c *Collection) Check() error {
-	bad := badMember
-	switch {
-	case c.ID == "":
-		return bad("id is missing: if the source has no description, such as a Tortilla, give one")
-	case !taco2.IDForm.MatchString(c.ID):
-		return bad("id is %q: it must have one or more of a-z, 0-9, _ and -", c.ID)
-	case c.DatasetVersion == "":
-		return bad("dataset_version is missing")
-	case c.Description == "":
-		return bad("description is missing")
-	case len(c.Licenses) == 0:
-		return bad("licenses is missing: it must name at least one")
-	case len(c.Providers) == 0:
-		return bad("providers is missing: it must have at least one")
-	case len(c.Tasks) == 0:
-		return bad("tasks is missing: it must name at least one")
-	case c.TacoVersion != "" && !strings.HasPrefix(c.TacoVersion, "2."):
-		return bad("taco_version is %q: chaski writes version %s", c.TacoVersion, Version)
-	case utf8.RuneCountInString(c.Title) > taco2.MaxTitle:
-		return bad("title has %d characters: it may have %d", utf8.RuneCountInString(c.Title), taco2.MaxTitle)
+	if c.ID == "" {
+		return badMember("id is missing: if the source has no description, such as a Tortilla, give one")
 	}
-	if extent := c.Extent; extent != nil {
-		if len(extent.Spatial) != 4 || extent.Spatial[1] > extent.Spatial[3] || slices.Min(extent.Spatial) < -180 ||
-			slices.Max(extent.Spatial) > 180 || max(-extent.Spatial[1], extent.Spatial[3]) > 90 {
-			return bad("extent.spatial is %v: it must be [west, south, east, north] in degrees", extent.Spatial)
-		}
-		if err := checkTimes(extent.Temporal); err != nil {
+	data, err := c.document()
+	if err != nil {
+		return err
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	if err := firstOf(taco2.CoreViolations(doc)); err != nil {
+		return err
+	}
+	if c.Extent != nil {
+		if err := checkTimes(c.Extent.Temporal); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(firstOf(taco2.PeopleViolations("providers", c.Providers)),
-		firstOf(taco2.PeopleViolations("curators", c.Curators)), checkExtensions(c.More))
+	return checkExtensions(c.More)
 }
 
 // document returns COLLECTION.json with more members, in order.
@@ -269,23 +256,18 @@ func (c Collection) document(more ...member) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := filled(c.More)
+	extra, err := filled(c.More)
 	if err != nil {
 		return nil, err
 	}
-	names := slices.Sorted(maps.Keys(known))
-	list := make([]member, 0, len(names)+len(more))
-	for _, name := range names {
-		list = append(list, member{name, known[name]})
+	members := make([]member, 0, len(extra)+len(more))
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		members = append(members, member{name, extra[name]})
 	}
-	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(list, more...)); err != nil {
+	if doc, err = appendMembers(bytes.TrimSuffix(doc, []byte("}")), append(members, more...)); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, doc, "", "  "); err != nil {
-		return nil, err
-	}
-	return append(out.Bytes(), '\n'), nil
+	return indented(doc)
 }
 
 // CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is

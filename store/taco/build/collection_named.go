@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -38,19 +37,14 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		members = append(members, member{newMember(name), known[name]})
 	}
-	doc, err := object(members).MarshalJSON()
+	doc, err := object(members).lines()
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, doc, "", "  "); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	if err := taco3.CheckCollection(out.Bytes()); err != nil {
+	if err := taco3.CheckCollection(doc); err != nil {
 		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "cannot be that of TACO 3: %v", err)
 	}
-	return out.Bytes(), nil
+	return doc, nil
 }
 
 // people returns people or organisations without members that are null, and with no others than allowed, if some are.

@@ -28,7 +28,7 @@ import (
 // A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
 // index has every ZIP that an Append has added.
 func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
-	unlock, err := lockIndexes(pathname.Dir(path))
+	unlock, err := lockRuns(pathname.Dir(path), indexBusy)
 	if err != nil {
 		return nil, err
 	}
@@ -58,33 +58,32 @@ func consolidate(ctx context.Context, zips []string, path string, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
+	defer o.open()()
 	if form, err = newest(ctx, o.Opener, zips, form); err != nil {
 		return nil, err
 	}
+	x := indexOf(form)
+	if err := gather(ctx, zips, path, x, o); err != nil {
+		return nil, err
+	}
+	return x.counts(), writeIndex(ctx, x, path, form)
+}
+
+// joined is the content of several ZIPs of one generation.
+type joined interface {
+	// add adds a ZIP, which has a name in the index.
+	add(ctx context.Context, d *taco.Dataset, name string) error
+	// encoded returns the files of an index of a form.
+	encoded(ctx context.Context, form Form) (indexFiles, error)
+	counts() *Result
+}
+
+// indexOf returns what joins ZIPs for an index of a form.
+func indexOf(form Form) joined {
 	if form == CozipCatalog {
-		cozips, err := gatherCozips(ctx, zips, path, o)
-		if err != nil {
-			return nil, err
-		}
-		files, err := cozips.encoded(ctx)
-		if err == nil {
-			err = writeTacocat(path, files)
-		}
-		return &cozips.result, fault.WithFile(err, path)
+		return &cozips{}
 	}
-	index, err := gather(ctx, zips, path, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := index.write(ctx, path, form); err != nil {
-		return nil, err
-	}
-	return &index.result, nil
+	return &index{}
 }
 
 // newest returns CozipCatalog for an index .tacocat of ZIPs of TACO 3, as the first one says, and form for all others.
@@ -111,34 +110,40 @@ func indexForm(path string, form Form) (Form, error) {
 	return form, nil
 }
 
-// gather reads the content of an index of ZIPs that will be in the folder of path.
-func gather(ctx context.Context, zips []string, path string, o Options) (*index, error) {
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
-	x := &index{folder: folderOf(path), kept: o.kept}
-	if o.unique {
-		x.ids = map[string]string{}
-	}
+// gather adds ZIPs to an index that will be in the folder of path.
+func gather(ctx context.Context, zips []string, path string, x joined, o Options) error {
+	defer o.open()()
 	if len(zips) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
+		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
 	}
+	var taken []string
 	for i, zip := range zips {
-		if err := x.add(ctx, o.Opener, zip); err != nil {
-			return nil, fault.WithFile(err, zip)
+		name, err := zipName(folderOf(path), zip, taken)
+		if err == nil {
+			err = addZIP(ctx, x, o.Opener, zip, name)
 		}
-		if o.Progress != nil {
+		if err != nil {
+			return fault.WithFile(err, zip)
+		}
+		if taken = append(taken, name); o.Progress != nil {
 			o.Progress(i+1, len(zips))
 		}
 	}
-	return x, nil
+	return nil
 }
 
-// index is the joined content of several ZIPs.
+// addZIP opens a ZIP and adds it.
+func addZIP(ctx context.Context, x joined, o source.Opener, zip, name string) (err error) {
+	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	return x.add(ctx, dataset, name)
+}
+
+// index is the joined content of several ZIPs of TACO 2.
 type index struct {
-	folder string // of the index
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
 	tops   []string          // ids of all rows of level 0
@@ -160,34 +165,17 @@ type sources struct {
 	Extents []taco2.Extent `json:"extents"`
 }
 
-// add adds a ZIP.
-func (x *index) add(ctx context.Context, o source.Opener, zip string) (err error) {
-	name, err := zipName(x.folder, zip, x.sources.Files)
-	if err != nil {
-		return err
-	}
-	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dataset.Close()) }()
+// add implements joined.
+func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if parts := dataset.Parts(); len(parts) != 1 || dataset.Format() != taco2.ZIPFormat {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Format())
-	}
-	table, err := dataset.Level(ctx, 0)
-	if err != nil {
-		return err
-	}
-	rows := make([]int, table.Len())
-	for i := range rows {
-		rows[i] = i
 	}
 	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return err
 	}
 	w := &writer{collection: *collection}
-	if w.levels, err = copied(ctx, dataset, rows, ZIP); err != nil {
+	if w.levels, err = wholeLevels(ctx, dataset); err != nil {
 		return err
 	}
 	return x.join(ctx, w, name)
@@ -206,10 +194,10 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 	for k, level := range w.levels {
 		level.spans = make([]span, len(level.ids))
 		for i := range level.content {
-			level.spans[i] = span{level.content[i].entry.Offset, level.content[i].entry.Size}
+			level.spans[i] = span{Off: level.content[i].entry.Offset, Size: level.content[i].entry.Size}
 			if !level.folders[i] {
 				x.result.Files++
-				x.result.Bytes += level.spans[i].size
+				x.result.Bytes += level.spans[i].Size
 			}
 		}
 		sources := make([]string, len(level.ids))
@@ -342,15 +330,18 @@ func (x *index) document(form Form) ([]byte, error) {
 	return x.collection.document(members...)
 }
 
-// write writes an index of a form.
-func (x *index) write(ctx context.Context, path string, form Form) (err error) {
+// counts implements joined.
+func (x *index) counts() *Result { return &x.result }
+
+// writeIndex writes an index of a form.
+func writeIndex(ctx context.Context, x joined, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	if err != nil {
 		return err
 	}
-	if form == Tacocat {
-		return writeTacocat(path, files)
+	if form == Tacocat || form == CozipCatalog {
+		return writeTacocat(ctx, path, files)
 	}
 	return replaceFile(path, written(files.joined(form)))
 }
@@ -383,7 +374,7 @@ func replaceFile(path string, write func(f io.Writer) error) error {
 }
 
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
-func writeTacocat(path string, files indexFiles) error {
+func writeTacocat(ctx context.Context, path string, files indexFiles) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists and is not a folder")
 	} else if err == nil {
@@ -396,15 +387,7 @@ func writeTacocat(path string, files indexFiles) error {
 	if err != nil {
 		return err
 	}
-	put := func(name string, b []byte) {
-		if err == nil {
-			err = writeNew(pathname.Join(folder.Path, name), written(b))
-		}
-	}
-	for k, b := range files.tables {
-		put(files.names[k], b)
-	}
-	put(collName, files.doc)
+	err = files.put(ctx, &localFolder{dir: folder.Path}, "")
 	if err == nil {
 		err = folder.Replace(path)
 	}
@@ -425,13 +408,13 @@ func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
 			"is several objects, which a store does not replace together: write %s", tacocatFileName), uri)
 	}
-	index, err := gather(ctx, zips, uri, o)
-	if err != nil {
+	x := indexOf(form)
+	if err := gather(ctx, zips, uri, x, o); err != nil {
 		return nil, err
 	}
-	files, err := index.encoded(ctx, form)
+	files, err := x.encoded(ctx, form)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	return &index.result, s.Put(ctx, uri, files.joined(form))
+	return x.counts(), s.Put(ctx, uri, files.joined(form))
 }

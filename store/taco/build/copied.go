@@ -13,6 +13,15 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
+// wholeLevels returns all levels of a dataset as a ZIP may have them.
+func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*level, error) {
+	table, err := d.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return copied(ctx, d, upTo[int](table.Len()), ZIP)
+}
+
 // copied returns the levels of rows of a dataset, and checks them.
 func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*level, error) {
 	if len(rows) == 0 {

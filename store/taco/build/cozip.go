@@ -5,15 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
-	"io"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
@@ -26,17 +21,13 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
-	tail := &tailed{archiveFile: f}
-	archive := newArchive(tail)
-	if held, ok := f.(holder); ok {
-		archive = newArchive(&heldTail{tail, held})
-	}
+	archive := newArchive(f)
 	archive.utf8 = true
 	names := []string{taco3.CollectionName}
 	for _, l := range w.named.levels {
 		names = append(names, metadataFolder+taco3.TableName(l.Name))
 	}
-	index := taco3.AppendIndex(nil, names, make([][2]int64, len(names)))
+	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
 	archive.hold(crcAt, crcBytes)
 	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
 	head, body, err := archive.beginWith(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
@@ -56,13 +47,11 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	places := make([][2]int64, len(names))
+	places := make([]span, len(names))
 	for i, name := range names {
-		span, err := archive.addNew(name, block[i])
-		if err != nil {
+		if places[i], err = archive.addNew(name, block[i]); err != nil {
 			return err
 		}
-		places[i] = [2]int64{span.off, span.size}
 	}
 	index = taco3.AppendIndex(nil, names, places)
 	head.CRC32 = crc32.ChecksumIEEE(index)
@@ -72,7 +61,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	if err := archive.out.Flush(); err != nil {
 		return err
 	}
-	sum := taco3.Checksum(index, tail.last(), archive.at())
+	sum := taco3.Checksum(index, archive.file.last(), archive.at())
 	if err := archive.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32)); err != nil {
 		return err
 	}
@@ -81,64 +70,6 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	return archive.finish()
-}
-
-// tailed keeps the last bytes that are written in order.
-type tailed struct {
-	archiveFile
-	kept []byte
-}
-
-// Write implements io.Writer.
-func (t *tailed) Write(p []byte) (int, error) {
-	n, err := t.archiveFile.Write(p)
-	t.kept = append(t.kept, p[max(0, n-taco3.TailBytes):n]...)
-	if len(t.kept) > 8*taco3.TailBytes { // so that each byte is moved once for each seven that are written
-		t.kept = append(t.kept[:0], t.last()...)
-	}
-	return n, err
-}
-
-// heldTail is a tailed file that is a holder.
-type heldTail struct {
-	*tailed
-	holder
-}
-
-// last returns the last bytes, at most taco3.TailBytes.
-func (t *tailed) last() []byte { return t.kept[max(0, len(t.kept)-taco3.TailBytes):] }
-
-// data writes the files.
-func (w *writer) data(ctx context.Context, a *archive) error {
-	err := w.files(ctx, func(p place, l *loaded) (err error) {
-		level := w.levels[p.level]
-		if level.spans == nil {
-			level.spans = make([]span, len(level.ids))
-		}
-		if l.size == 0 {
-			return w.emptyFile(p)
-		}
-		if l.r == nil {
-			level.spans[p.row], err = a.add(dataFolder+p.path, l.bytes, l.crc)
-			return err
-		}
-		level.spans[p.row], err = a.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
-		return err
-	})
-	for _, l := range w.levels {
-		if l.spans == nil {
-			l.spans = make([]span, len(l.ids)) // of folders
-		}
-	}
-	return err
-}
-
-// emptyFile returns the error about a file without bytes.
-func (w *writer) emptyFile(p place) error {
-	id := w.levels[0].ids[w.topRow(p.level, int32(p.row))]
-	_, file, _ := strings.Cut(p.path, "/")
-	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
-		"%s has no bytes: files of TACO 3 have some", file)
 }
 
 // name finds the structure, once.
@@ -158,9 +89,8 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		metadata[i] = member{level.Name, w.declaredColumns(level.Name, columns.cols)}
-		joined := w.stored(level).with(columns)
-		data, err := joined.encoded(ctx, level.Name, joined.table())
+		metadata[i] = member{level.Name, w.declaredColumns(level.Name, columns.Columns())}
+		data, err := encodedNamed(ctx, level.Name, tables.Join(w.stored(level), columns))
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
@@ -172,7 +102,7 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 }
 
 // columnsOf returns the columns of a level that are not about its place in the container.
-func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*namedColumns, error) {
+func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, error) {
 	if c, ok := w.columns[l.Name]; ok {
 		return c, nil
 	}
@@ -245,7 +175,7 @@ var (
 )
 
 // stored returns the columns of the container itself.
-func (w *writer) stored(l *namedLevel) *namedColumns {
+func (w *writer) stored(l *namedLevel) *tables.Table {
 	columns := &namedColumns{}
 	numbers := func(n func(i int) int64, nulls []bool) *tables.Vector {
 		v := make([]int64, len(l.rows))
@@ -277,12 +207,12 @@ func (w *writer) stored(l *namedLevel) *namedColumns {
 		for i, row := range l.rows {
 			nulls[i] = level.folders[row]
 		}
-		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].off },
+		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Off },
 			nulls))
-		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].size },
+		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Size },
 			nulls))
 	}
-	return columns
+	return columns.table(len(l.rows))
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.
@@ -312,29 +242,8 @@ func (w *writer) namedDocument(ctx context.Context, metadata []member) ([]byte, 
 	return w.collection.named(member{"taco:structure", w.named.paths}, member{"taco:metadata", object(metadata)})
 }
 
-// namedFolder writes the container of TACO 3 into the empty folder dir, which is synced afterwards.
-func (w *writer) namedFolder(ctx context.Context, dir string) error {
-	made := map[string]bool{}
-	return w.namedInto(ctx, func(name string, l *loaded) error {
-		path := pathname.Join(dir, name)
-		if folder := pathname.Dir(path); !made[folder] {
-			if err := os.MkdirAll(folder, 0o777); err != nil {
-				return err
-			}
-			made[folder] = true
-		}
-		return writeNew(path, func(f io.Writer) error {
-			if l.r == nil {
-				return written(l.bytes)(f)
-			}
-			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-			return err
-		})
-	})
-}
-
-// namedInto calls put with the name of each file of a folder of TACO 3, and its bytes.
-func (w *writer) namedInto(ctx context.Context, put func(name string, l *loaded) error) error {
+// namedInto writes the files of a folder of TACO 3.
+func (w *writer) namedInto(ctx context.Context, t target) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
@@ -342,20 +251,17 @@ func (w *writer) namedInto(ctx context.Context, put func(name string, l *loaded)
 		if l.size == 0 {
 			return w.emptyFile(p)
 		}
-		return put(dataFolder+p.path, l)
+		return t.put(ctx, dataFolder+p.path, l)
 	})
 	if err != nil {
 		return err
 	}
 	block, err := w.block(ctx)
+	for i := 0; err == nil && i < len(w.named.levels); i++ {
+		err = t.put(ctx, metadataFolder+taco3.TableName(w.named.levels[i].Name), held(block[i+1]))
+	}
 	if err != nil {
 		return err
 	}
-	for i, l := range w.named.levels {
-		name := metadataFolder + taco3.TableName(l.Name)
-		if err := put(name, &loaded{bytes: block[i+1], size: int64(len(block[i+1]))}); err != nil {
-			return err
-		}
-	}
-	return put(collName, &loaded{bytes: block[0], size: int64(len(block[0]))})
+	return t.put(ctx, collName, held(block[0]))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,7 +20,6 @@ import (
 // cozips are the joined tables of several ZIPs of TACO 3.
 type cozips struct {
 	names   []string
-	levels  []*namedColumns // by level, of all ZIPs so far; the columns of the first one
 	parts   [][]*tables.Table
 	members map[string]json.RawMessage // of the first ZIP
 	extent  *Extent
@@ -39,25 +37,6 @@ type partition struct {
 	Temporal json.RawMessage `json:"temporal,omitempty"`
 }
 
-// gatherCozips reads the content of an index of ZIPs of TACO 3 that will be in the folder of path.
-func gatherCozips(ctx context.Context, zips []string, path string, o Options) (*cozips, error) {
-	x := &cozips{}
-	var taken []string
-	for i, zip := range zips {
-		name, err := zipName(folderOf(path), zip, taken)
-		if err == nil {
-			err = x.add(ctx, o.Opener, zip, name)
-		}
-		if err != nil {
-			return nil, fault.WithFile(err, zip)
-		}
-		if taken = append(taken, name); o.Progress != nil {
-			o.Progress(i+1, len(zips))
-		}
-	}
-	return x, nil
-}
-
 // isCozip reports whether a path is a ZIP of TACO 3.
 func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
 	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
@@ -67,13 +46,8 @@ func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err er
 	return dataset.Format() == taco3.ZIPFormat, dataset.Close()
 }
 
-// add adds a ZIP, which has a name in the catalog.
-func (x *cozips) add(ctx context.Context, o source.Opener, zip, name string) (err error) {
-	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dataset.Close()) }()
+// add implements joined.
+func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if dataset.Format() != taco3.ZIPFormat || len(dataset.Parts()) != 1 {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index of TACO 3 is of ZIPs of TACO 3",
 			dataset.Format())
@@ -89,8 +63,7 @@ func (x *cozips) add(ctx context.Context, o source.Opener, zip, name string) (er
 	names := dataset.LevelNames()
 	x.names = names
 	if x.bases == nil {
-		x.bases, x.levels, x.parts = make([]int, len(names)), make([]*namedColumns, len(names)),
-			make([][]*tables.Table, len(names))
+		x.bases, x.parts = make([]int, len(names)), make([][]*tables.Table, len(names))
 	}
 	rows := make([]int, len(names))
 	for i, level := range names {
@@ -197,10 +170,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		sources[row] = name
 	}
 	columns.add(taco.SourceColumn, nameType, tables.NewStrings(sources, nil))
-	x.parts[i] = append(x.parts[i], columns.table())
-	if x.levels[i] == nil {
-		x.levels[i] = &namedColumns{cols: columns.cols}
-	}
+	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }
 
@@ -268,14 +238,19 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 	return nil
 }
 
-// encoded returns the tables and COLLECTION.json.
-func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
+// counts implements joined.
+func (x *cozips) counts() *Result { return &x.result }
+
+// encoded implements joined: there is one form.
+func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error) {
 	for i, level := range x.names {
 		table, err := tables.Concat(x.parts[i], tables.Strict)
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}
-		data, err := x.levels[i].encoded(ctx, level, table)
+		first := x.parts[i][0].Columns() // whose types have what taco:metadata says
+		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
+		data, err := encodedNamed(ctx, level, table)
 		if err != nil {
 			return out, fault.WithPart(err, level, fault.NoOffset)
 		}
@@ -292,12 +267,6 @@ func (x *cozips) encoded(ctx context.Context) (out indexFiles, err error) {
 	}
 	members = append(members, member{sourcesMember,
 		object{{"samples", x.result.Samples}, {"partitions", x.sources}}})
-	doc, err := object(members).MarshalJSON()
-	if err != nil {
-		return out, err
-	}
-	var b bytes.Buffer
-	err = json.Indent(&b, doc, "", "  ")
-	out.doc = append(b.Bytes(), '\n')
+	out.doc, err = object(members).lines()
 	return out, err
 }

@@ -2,15 +2,12 @@ package build
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"runtime"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/inorder"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not exist. An error or a kill
@@ -98,29 +95,22 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, Cozip: w.cozip, TortillaFile: w.tortilla,
 		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
 	file := forms[w.o.Form]
-	if w.o.Store != nil {
-		return &w.result, fault.WithFile(w.remote(ctx, path, file), path)
-	}
-	if err := Writable(path, w.o.Form); err != nil {
-		return nil, err
+	switch {
+	case w.o.Store != nil && file != nil:
+		return &w.result, fault.WithFile(w.object(ctx, path, w.planned, func(f archiveFile) error {
+			return file(ctx, f)
+		}), path)
+	case w.o.Store == nil:
+		if err := Writable(path, w.o.Form); err != nil {
+			return nil, err
+		}
 	}
 	if file != nil {
 		err := durable.WriteFile(path, func(f *os.File) error { return file(ctx, disk(f)) })
 		return &w.result, err
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
+	if err := w.onto(ctx, path, w.into); err != nil {
 		return nil, err
-	}
-	fill := w.folder
-	if w.o.Form == CozipFolder {
-		fill = w.namedFolder
-	}
-	if err = fill(ctx, folder.Path); err == nil {
-		err = folder.Place(path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, folder.Remove())
 	}
 	return &w.result, nil
 }
@@ -133,47 +123,7 @@ func (w *writer) defaults(path string) func() {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
-	if w.o.Opener != nil {
-		return func() {}
-	}
-	files := &source.Files{}
-	w.o.Opener = files
-	return func() { _ = files.Close() } // they were only read
-}
-
-// remote writes the container to a store.
-func (w *writer) remote(ctx context.Context, path string, file func(context.Context, archiveFile) error) error {
-	if file != nil {
-		size, err := w.planned(ctx)
-		if err != nil {
-			return err
-		}
-		return w.object(ctx, path, size, func(f archiveFile) error { return file(ctx, f) })
-	}
-	put := func(ctx context.Context, o *objects, name string, l *loaded) error {
-		if l.r == nil {
-			return o.put(name, l.keep())
-		}
-		return o.large(w, name, l.size, func(f archiveFile) error {
-			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-			return err
-		})
-	}
-	if w.o.Form == CozipFolder {
-		return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
-			return w.namedInto(ctx, func(name string, l *loaded) error { return put(ctx, o, name, l) })
-		})
-	}
-	return w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
-		err := w.files(ctx, func(p place, l *loaded) error { return put(ctx, o, dataFolder+p.path, l) })
-		if err == nil {
-			err = w.settle(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		return w.folderTables(ctx, o.put)
-	})
+	return w.o.open()
 }
 
 // planned returns about how many bytes the files have. It opens files whose size only their store knows.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -52,20 +51,11 @@ func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 	if filepath.Base(real) == tacocatName { // as a run that appends does
 		locked = filepath.Dir(real)
 	}
-	lock, err := durable.Lock(locked)
-	switch {
-	case errors.Is(err, durable.ErrLocked):
-		return fault.New(fault.Unsupported, "container", fault.NoOffset, "another run edits it, or appends to it")
-	case err == nil:
-		defer func() { err = errors.Join(err, lock.Close()) }()
-	case !errors.Is(err, errors.ErrUnsupported):
+	unlock, err := lockRuns(locked, "another run edits it, or appends to it")
+	if err != nil {
 		return err
 	}
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer func() { _ = files.Close() }()
-		o.Opener = files
-	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	e := &editing{path: real, changes: c, writer: writer{o: o}}
 	defer e.writer.defaults(real)()
 	if err := e.read(ctx); err != nil {
@@ -145,17 +135,9 @@ func (e *editing) read(ctx context.Context) (err error) {
 }
 
 // readLevels reads the columns of a ZIP or folder and changes them.
-func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) error {
-	table, err := d.Level(ctx, 0)
-	if err != nil {
-		return err
-	}
-	rows := make([]int, table.Len())
-	for i := range rows {
-		rows[i] = i
-	}
+func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	writer := &e.writer
-	if writer.levels, err = copied(ctx, d, rows, ZIP); err != nil {
+	if writer.levels, err = wholeLevels(ctx, d); err != nil {
 		return err
 	}
 	for k, l := range writer.levels {
@@ -194,27 +176,18 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		if !e.writer.o.adds() {
 			continue
 		}
-		level := Level{Columns: table.Columns(), Table: table}
 		parents, err := d.Parents(ctx, k)
 		if err != nil {
 			return err
 		}
-		for row := range table.Len() {
-			entry, err := d.EntryAt(ctx, k, row)
-			if err != nil {
-				return err
-			}
-			parent := row
-			if k > 0 {
-				parent = int(parents[row])
-			}
-			c := content{entry: &entry, padding: entry.Padding}
-			if entry.Padding {
-				c.bytes = []byte{}
-			}
-			level.Rows = append(level.Rows, c.row(entry.ID, parent, entry.Kind == taco.Folder))
+		if k == 0 {
+			parents = make([]int32, table.Len())
 		}
-		levels = append(levels, level)
+		level, err := copiedLevel(ctx, d, table, k, upTo[int](table.Len()), parents)
+		if err != nil {
+			return err
+		}
+		levels = append(levels, level.described())
 	}
 	if !e.writer.o.adds() {
 		return nil
@@ -372,5 +345,5 @@ func (e *editing) index(ctx context.Context) error {
 		}
 		files.add(levelName(k)+".parquet", data)
 	}
-	return writeTacocat(e.indexOf, files)
+	return writeTacocat(ctx, e.indexOf, files)
 }

@@ -59,26 +59,19 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	a := newArchive(archive)
 	a.file.n = l.End
 	a.zip.SetOffset(l.End)
-	places := append([][2]int64(nil), l.Places...)
-	last := len(places) - 1
+	places := slices.Clone(l.Places)
 	if e.writer.levels == nil {
 		doc, err := e.document(ctx)
 		if err != nil {
 			return err
 		}
-		place, err := a.addNew(collName, doc)
-		if err != nil {
+		if places[len(places)-1], err = a.addNew(collName, doc); err != nil {
 			return err
 		}
-		places[last] = [2]int64{place.off, place.size}
 	} else {
-		spans, err := e.metadata(ctx, a)
-		if err != nil {
+		var err error
+		if places, err = e.metadata(ctx, a); err != nil {
 			return err
-		}
-		places = places[:0]
-		for _, s := range spans {
-			places = append(places, [2]int64{s.off, s.size})
 		}
 	}
 	if err := a.out.Flush(); err != nil {
@@ -111,7 +104,7 @@ func (e *editing) metadata(ctx context.Context, a *archive) ([]span, error) {
 		level.spans = make([]span, len(level.ids))
 		for i := range level.content {
 			if !level.folders[i] {
-				level.spans[i] = span{level.content[i].entry.Offset, level.content[i].entry.Size}
+				level.spans[i] = span{Off: level.content[i].entry.Offset, Size: level.content[i].entry.Size}
 			}
 		}
 	}
@@ -142,25 +135,13 @@ func (e *editing) folder(ctx context.Context) error {
 		}
 		return replaceFile(pathname.Join(e.path, collName), written(doc))
 	}
-	writer.settled = true
-	writer.files = func(_ context.Context, put putter) error {
-		for _, place := range writer.order() {
-			content := &writer.levels[place.level].content[place.row]
-			l := &loaded{link: pathname.Join(e.path, dataFolder+place.path)}
-			if content.bytes != nil { // padding, which may have no file
-				l = &loaded{bytes: content.bytes}
-			}
-			if err := put(place, l); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	folder, err := durable.NewFolder(e.path)
 	if err != nil {
 		return err
 	}
-	if err = writer.folder(ctx, folder.Path); err == nil {
+	target := &localFolder{dir: folder.Path}
+	err = writer.folderTables(ctx, func(name string, b []byte) error { return target.put(ctx, name, held(b)) })
+	if err == nil {
 		err = e.others(folder.Path)
 	}
 	if err == nil {
@@ -172,8 +153,8 @@ func (e *editing) folder(ctx context.Context) error {
 	return nil
 }
 
-// others copies what the tables do not list: further files of the folder, such as a README or a mask, and its
-// permissions.
+// others links the files that are not written again, also those that the tables do not list, such as a README or a
+// mask. It copies permissions.
 func (e *editing) others(to string) error {
 	type mode struct {
 		path string

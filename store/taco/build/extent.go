@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
 // extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
@@ -75,7 +75,7 @@ func before(a, b string) bool {
 // boxOf returns the bounding box of a column of points in degrees, WKB or structs of lon and lat, or nil.
 func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error) {
 	i := t.Index(name)
-	if i < 0 || t.Columns()[i].Type.Kind != tables.Binary && !isPoint(t.Columns()[i].Type) {
+	if i < 0 {
 		return nil, nil
 	}
 	values, err := t.At(ctx, i)
@@ -84,17 +84,9 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 	}
 	box := []float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for i := range values.Len() {
-		if values.Null(i) {
-			continue
-		}
-		var x, y float64
-		if values.Kind() == tables.Struct {
-			x, y = values.Field(0).Float(i), values.Field(1).Float(i)
-		} else {
-			x, y, err = wkb.Point(values.Bytes(i))
-		}
+		x, y, err := taco.Centroid(values, i)
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
-			continue // a point that is none does not say where the sample is
+			continue // no point, or none on the globe, does not say where the sample is
 		}
 		box[0], box[1] = min(box[0], x), min(box[1], y)
 		box[2], box[3] = max(box[2], x), max(box[3], y)
@@ -103,15 +95,6 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 		return nil, nil
 	}
 	return box, nil
-}
-
-// isPoint reports whether a type is struct<lon, lat>, of numbers.
-func isPoint(t tables.Type) bool {
-	if t.Kind != tables.Struct || len(t.Fields) != 2 {
-		return false
-	}
-	number := func(f tables.Column, name string) bool { return f.Name == name && f.Type.Kind == tables.Float64 }
-	return number(t.Fields[0], "lon") && number(t.Fields[1], "lat")
 }
 
 // timesOf returns the first and the last time of two columns, or nil.

@@ -418,15 +418,15 @@ func TestSizesBeyond32Bits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := int64(157 + 30 + len("DATA/big") + 20); big.off != want || big.size != size {
+	if want := int64(157 + 30 + len("DATA/big") + 20); big.Off != want || big.Size != size {
 		t.Fatalf("it is at %+v, want %d", big, want)
 	}
 	small, err := a.add("DATA/small", []byte("small"), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := big.off + size + int64(30+len("DATA/small")); small.off != want {
-		t.Fatalf("the next is at %d, want %d", small.off, want)
+	if want := big.Off + size + int64(30+len("DATA/small")); small.Off != want {
+		t.Fatalf("the next is at %d, want %d", small.Off, want)
 	}
 	if err := a.close(head, []span{small, small}); err != nil {
 		t.Fatal(err)

@@ -3,57 +3,105 @@ package build
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// folder writes the container into the empty folder dir, which is synced afterwards.
-func (w *writer) folder(ctx context.Context, dir string) error {
-	data := pathname.Join(dir, dataFolder)
-	if err := w.work.makeFolder(data); err != nil {
+// onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
+// complete.
+func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t target) error) error {
+	if w.o.Store != nil {
+		return fault.WithFile(w.inStore(ctx, path, fill), path)
+	}
+	folder, err := durable.NewFolder(path)
+	if err != nil {
 		return err
 	}
-	made := make([]int, taco2.MaxLevels) // by level: how many rows have their folder already
-	err := w.files(ctx, func(p place, l *loaded) error {
-		if err := w.mkdirs(data, made); err != nil {
-			return err
-		}
-		if l.kept {
-			return w.work.keepFile(data, p.path, l.size)
-		}
-		if l.link != "" {
-			return os.Link(l.link, pathname.Join(data, p.path))
-		}
-		w.work.wrote(pathname.Join(data, p.path))
-		return writeNew(pathname.Join(data, p.path), func(f io.Writer) error {
-			if l.r == nil {
-				return written(l.bytes)(f)
-			}
-			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-			return err
-		})
-	})
-	if err == nil && !w.settled {
+	if err = fill(ctx, &localFolder{dir: folder.Path}); err == nil {
+		err = folder.Place(path)
+	}
+	if err != nil {
+		return errors.Join(err, folder.Remove())
+	}
+	return nil
+}
+
+// into writes a container that is a folder.
+func (w *writer) into(ctx context.Context, t target) error {
+	if w.o.Form == CozipFolder {
+		return w.namedInto(ctx, t)
+	}
+	err := w.files(ctx, func(p place, l *loaded) error { return t.put(ctx, dataFolder+p.path, l) })
+	if err == nil {
 		err = w.settle(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(pathname.Join(dir, metadataFolder), 0o777); err != nil {
+	return w.folderTables(ctx, func(name string, b []byte) error { return t.put(ctx, name, held(b)) })
+}
+
+// localFolder is a local folder that is new, or that continues an interrupted run. Its files are synced afterwards.
+type localFolder struct {
+	dir  string
+	made map[string]bool // folders
+	work *work           // of a run that can be continued, else nil
+}
+
+func (t *localFolder) path(name string) string { return pathname.Join(t.dir, name) }
+
+// folder makes a folder and those above it. Ids were checked and cannot lead out of the container, and a new folder
+// holds no links.
+func (t *localFolder) folder(path string) error {
+	if t.made[path] || path == t.dir {
+		return nil
+	}
+	err := t.folder(pathname.Dir(path))
+	if err == nil {
+		err = os.Mkdir(path, 0o777)
+	}
+	if t.work != nil {
+		if t.work.keepFolder(path); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	if t.made == nil {
+		t.made = map[string]bool{}
+	}
+	t.made[path] = err == nil
+	return err
+}
+
+func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
+	path := t.path(name)
+	if err := t.folder(pathname.Dir(path)); err != nil {
 		return err
 	}
-	return w.folderTables(ctx, func(name string, b []byte) error {
-		return writeNew(pathname.Join(dir, name), written(b))
+	if l.kept {
+		return t.work.keepFile(path, name, l.size)
+	}
+	t.work.wrote(path)
+	return writeNew(path, func(f io.Writer) error {
+		if l.r == nil {
+			return written(l.bytes)(f)
+		}
+		_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
+		return err
 	})
 }
 
-// metadataFolder has the tables of levels.
-const metadataFolder = "METADATA/"
+func (t *localFolder) large(_ context.Context, name string, _ func(ctx context.Context) (int64, error),
+	write func(f archiveFile) error) error {
+	return durable.WriteFile(t.path(name), func(f *os.File) error { return write(disk(f)) })
+}
 
 // folderTables calls put with the tables of a container that is a folder, then with COLLECTION.json.
 func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {
@@ -81,21 +129,4 @@ func (w *writer) folderTables(ctx context.Context, put func(name string, b []byt
 		return err
 	}
 	return put(collName, doc)
-}
-
-// mkdirs makes the folders of the rows that were added since it was last called.
-func (w *writer) mkdirs(data string, made []int) error {
-	for k, l := range w.levels {
-		for ; made[k] < len(l.ids); made[k]++ {
-			if !l.folders[made[k]] {
-				continue
-			}
-			// Ids were checked and cannot lead out of the folder. The folder is new, so it holds no
-			// links.
-			if err := w.work.mkdir(data, path(w.levels, k, made[k])); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -33,17 +34,17 @@ func ZIPsIn(folder string) (zips []string, err error) {
 	return zips, err
 }
 
-// lockIndexes keeps other runs from the indexes of a folder until unlock is called. The folder may be a link.
-func lockIndexes(folder string) (unlock func() error, err error) {
-	path, err := realPath(folder)
+// lockRuns keeps other runs from a container, or from the indexes of a folder, until unlock is called. The path may be
+// a link. busy is the error about another run.
+func lockRuns(path, busy string) (unlock func() error, err error) {
+	target, err := realPath(path)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := durable.Lock(path)
+	lock, err := durable.Lock(target)
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-			"another run appends to it, or writes an index"), folder)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "%s", busy), path)
 	case errors.Is(err, errors.ErrUnsupported):
 		return func() error { return nil }, nil
 	case err != nil:
@@ -51,6 +52,9 @@ func lockIndexes(folder string) (unlock func() error, err error) {
 	}
 	return lock.Close, nil
 }
+
+// indexBusy is the error about another run that locks the folder of an index.
+const indexBusy = "another run appends to it, or writes an index"
 
 // zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
 func zipName(folder, zip string, taken []string) (string, error) {
@@ -112,6 +116,16 @@ type indexFiles struct {
 
 func (x *indexFiles) add(name string, table []byte) {
 	x.names, x.tables = append(x.names, name), append(x.tables, table)
+}
+
+// put writes an index that is a folder.
+func (x indexFiles) put(ctx context.Context, t target, folder string) error {
+	for k, b := range x.tables {
+		if err := t.put(ctx, folder+x.names[k], held(b)); err != nil {
+			return err
+		}
+	}
+	return t.put(ctx, folder+collName, held(x.doc))
 }
 
 // joined returns an index that is one file.

@@ -52,6 +52,22 @@ func appendMembers(b []byte, members []member) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// lines returns an object on a line for each member.
+func (o object) lines() ([]byte, error) {
+	doc, err := o.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return indented(doc)
+}
+
+// indented returns JSON with a line for each member.
+func indented(doc []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := json.Indent(&out, doc, "", "  ")
+	return append(out.Bytes(), '\n'), err
+}
+
 // quoted returns text as JSON.
 func quoted(text string) json.RawMessage {
 	data, err := json.Marshal(text)

@@ -23,9 +23,11 @@ type loaded struct {
 	r     source.Reader
 	size  int64
 	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
-	link  string  // a file that a new folder gets a link to: nothing else is set
 	kept  bool    // an interrupted run has written them: only size and crc are set
 }
+
+// held returns a file in memory.
+func held(b []byte) *loaded { return &loaded{bytes: b, size: int64(len(b))} }
 
 // close ends the use of the bytes.
 func (l *loaded) close() error {

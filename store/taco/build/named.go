@@ -221,26 +221,13 @@ func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// number returns the number of a file of a sequence, or -1.
-func number(s taco3.Sequence, name string) int {
-	digits, ok := strings.CutPrefix(name, s.Prefix)
-	if ok {
-		digits, ok = strings.CutSuffix(digits, s.Suffix)
-	}
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || strconv.Itoa(n) != digits {
-		return -1
-	}
-	return n
-}
-
 // counts returns the least and the largest number of files that a sample has of a sequence, and whether they count from
 // 0 in every sample.
 func counts(s taco3.Sequence, c *children) (least, most int, ok bool) {
 	for i, names := range c.names {
 		n, last := 0, -1
 		for _, name := range names {
-			if k := number(s, name); k >= 0 && !c.dirs[name] {
+			if k := s.Number(name); k >= 0 && !c.dirs[name] {
 				n, last = n+1, max(last, k)
 			}
 		}
@@ -262,9 +249,9 @@ func (n *named) fill(w *writer, samples []int32) error {
 		n.levels = append(n.levels, l)
 		switch {
 		case i == 0:
-			l.rows, l.samples = samples, counted32(len(samples))
+			l.rows, l.samples = samples, upTo[int32](len(samples))
 		case n.file != "":
-			l.rows, l.parents, l.samples = samples, counted32(len(samples)), counted32(len(samples))
+			l.rows, l.parents, l.samples = samples, upTo[int32](len(samples)), upTo[int32](len(samples))
 		default:
 			above, name := n.levels[0], ""
 			if level.Folder != "" {
@@ -285,10 +272,11 @@ func (n *named) fill(w *writer, samples []int32) error {
 	return nil
 }
 
-func counted32(n int) []int32 {
-	out := make([]int32, n)
+// upTo returns the numbers from 0 to n-1.
+func upTo[Int int | int32](n int) []Int {
+	out := make([]Int, n)
 	for i := range out {
-		out[i] = int32(i)
+		out[i] = Int(i)
 	}
 	return out
 }

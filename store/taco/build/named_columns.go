@@ -42,36 +42,14 @@ func (c *namedColumns) add(name string, t tables.Type, v *tables.Vector) {
 	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
 }
 
-// with returns these columns and others.
-func (c *namedColumns) with(o *namedColumns) *namedColumns {
-	return &namedColumns{slices.Concat(c.cols, o.cols), slices.Concat(c.vectors, o.vectors)}
+// table returns the columns as a table of n rows.
+func (c *namedColumns) table(n int) *tables.Table {
+	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
 }
 
-// take returns some rows.
-func (c *namedColumns) take(rows []int) (*namedColumns, error) {
-	out := &namedColumns{cols: c.cols}
-	for _, v := range c.vectors {
-		some, err := v.Take(rows)
-		if err != nil {
-			return nil, err
-		}
-		out.vectors = append(out.vectors, some)
-	}
-	return out, nil
-}
-
-// table returns the columns as a table; there must be one.
-func (c *namedColumns) table() *tables.Table {
-	names := make([]string, len(c.cols))
-	for i, column := range c.cols {
-		names[i] = column.Name
-	}
-	return tables.FromVectors(names, c.vectors)
-}
-
-// encoded returns a table of a level as Parquet. t has the columns.
-func (c *namedColumns) encoded(ctx context.Context, level string, t *tables.Table) ([]byte, error) {
-	enc, err := encode.NewWriter(c.cols, map[string]string{"taco:level": level})
+// encodedNamed returns a table of a level as Parquet.
+func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, error) {
+	enc, err := encode.NewWriter(t.Columns(), map[string]string{"taco:level": level})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +60,7 @@ func (c *namedColumns) encoded(ctx context.Context, level string, t *tables.Tabl
 
 // modern returns the columns of a table with the names and types of TACO 3. said returns a column's type with what is
 // known of the column by its old name: its description, and whether it may be null.
-func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*namedColumns,
+func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*tables.Table,
 	error) {
 	out := &namedColumns{}
 	grouped, err := groupsOf(ctx, t)
@@ -120,7 +98,7 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 		}
 		seen[strings.ToLower(column.Name)] = column.Name
 	}
-	return out, nil
+	return out.table(t.Len()), nil
 }
 
 // portable returns a type that taco:metadata can name. Dictionaries, views and extensions are forms of the same values.

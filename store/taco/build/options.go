@@ -37,9 +37,16 @@ type Options struct {
 	Histograms func(ctx context.Context, levels []Level) ([]Histogram, error)
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
+}
 
-	unique bool   // gather refuses a sample of level 0 whose id another has
-	kept   string // the index whose columns of level 0 an append keeps; empty for none
+// open fills in the opener, and returns what ends the use of it.
+func (o *Options) open() (done func()) {
+	if o.Opener != nil {
+		return func() {}
+	}
+	files := &source.Files{}
+	o.Opener = files
+	return func() { _ = files.Close() } // they were only read
 }
 
 // split reports whether the container is to be written in parts.

@@ -2,18 +2,15 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // tortillaPart is the name of part i of a Tortilla. Parts are numbered from 0, as writers do.
@@ -24,10 +21,6 @@ func partName(i int) string { return fmt.Sprintf("part%04d.tacozip", i) }
 
 // parts writes the container in parts into a new folder, with an index of them unless they are Tortillas.
 func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) {
-	if w.o.Store != nil {
-		sum, err := w.remoteParts(ctx, path)
-		return &sum, fault.WithFile(err, path)
-	}
 	groups, err := w.cuts(ctx)
 	if err == nil {
 		err = w.allColumns(ctx)
@@ -35,30 +28,31 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	if err != nil {
 		return nil, err
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
-		return nil, err
-	}
 	var sum Result
-	var zips []string
-	for i := 0; err == nil && i < len(groups); i++ {
-		var part *writer
-		var name string
-		var write func(context.Context, archiveFile) error
-		if part, name, write, err = w.part(ctx, groups, i, filepath.Base(path)); err == nil {
-			zips = append(zips, pathname.Join(folder.Path, name))
-			err = durable.WriteFile(zips[i], func(f *os.File) error { return write(ctx, disk(f)) })
+	err = w.onto(ctx, path, func(ctx context.Context, t target) error {
+		var zips []string
+		for i := range groups {
+			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
+			if err != nil {
+				return err
+			}
+			zips = append(zips, t.path(name))
+			if err := t.large(ctx, name, part.planned, func(f archiveFile) error { return write(ctx, f) }); err != nil {
+				return err
+			}
 			sum.add(&part.result)
 		}
-	}
-	if err == nil && w.o.Form != TortillaFile {
-		_, err = consolidate(ctx, zips, pathname.Join(folder.Path, tacocatName), Options{Form: Tacocat})
-	}
-	if err == nil {
-		err = folder.Place(path)
-	}
+		if w.o.Form == TortillaFile {
+			return nil
+		}
+		files, err := w.partIndex(ctx, zips, t.path(tacocatName))
+		if err != nil {
+			return err
+		}
+		return files.put(ctx, t, tacocatName+"/")
+	})
 	if err != nil {
-		return nil, errors.Join(err, folder.Remove())
+		return nil, err
 	}
 	return &sum, nil
 }
@@ -76,9 +70,7 @@ func (w *writer) part(ctx context.Context, groups [][]int, i int, whole string) 
 	if w.o.Form == TortillaFile {
 		name, write = tortillaPart(whole, i), part.tortilla
 	}
-	if err = w.partOf(part, groups[i]); err != nil {
-		return nil, "", nil, err
-	}
+	w.partOf(part, groups[i])
 	return part, name, write, part.measure(ctx)
 }
 
@@ -90,7 +82,7 @@ func (w *writer) allColumns(ctx context.Context) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}
-	byName := map[string]*namedColumns{}
+	byName := map[string]*tables.Table{}
 	for _, level := range w.named.levels {
 		columns, err := w.columnsOf(ctx, level)
 		if err != nil {
@@ -103,11 +95,11 @@ func (w *writer) allColumns(ctx context.Context) error {
 }
 
 // partOf gives a part of a TACO 3, which has some rows of level 0, its structure and columns.
-func (w *writer) partOf(part *writer, tops []int) error {
+func (w *writer) partOf(part *writer, tops []int) {
 	if w.named == nil {
-		return nil
+		return
 	}
-	part.collection.structure, part.columns = w.named.paths, map[string]*namedColumns{}
+	part.collection.structure, part.columns = w.named.paths, map[string]*tables.Table{}
 	number := make(map[int]int32, len(w.named.levels[0].rows)) // of the sample in a row of level 0
 	for i, row := range w.named.levels[0].rows {
 		number[int(row)] = int32(i)
@@ -122,13 +114,8 @@ func (w *writer) partOf(part *writer, tops []int) error {
 				}
 			}
 		}
-		columns, err := w.columns[level.Name].take(rows)
-		if err != nil {
-			return err
-		}
-		part.columns[level.Name] = columns
+		part.columns[level.Name] = w.columns[level.Name].Take(rows)
 	}
-	return nil
 }
 
 // cuts returns the samples of level 0 of each part.
@@ -179,70 +166,26 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 	return file.Size(), file.Close()
 }
 
-// remoteParts writes the container in parts to a store, with an index of them unless they are Tortillas.
-func (w *writer) remoteParts(ctx context.Context, path string) (sum Result, err error) {
-	groups, err := w.cuts(ctx)
-	if err == nil {
-		err = w.allColumns(ctx)
+// partIndex returns the index of the parts of a container.
+func (w *writer) partIndex(ctx context.Context, zips []string, path string) (indexFiles, error) {
+	var o Options
+	if w.o.Store != nil { // else the opener of the options may see other folders only
+		o.Opener = w.o.Opener
 	}
-	if err != nil {
-		return sum, err
-	}
-	return sum, w.inStore(ctx, path, func(ctx context.Context, o *objects) error {
-		var zips []string
-		for i := range groups {
-			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
-			if err != nil {
-				return err
-			}
-			zips = append(zips, o.prefix+name)
-			size, err := part.planned(ctx)
-			if err != nil {
-				return err
-			}
-			if err := o.large(w, name, size, func(f archiveFile) error { return write(ctx, f) }); err != nil {
-				return err
-			}
-			sum.add(&part.result)
-		}
-		if w.o.Form == TortillaFile {
-			return nil
-		}
-		files, err := w.indexOf(ctx, zips, o.prefix+tacocatName)
-		if err != nil {
-			return err
-		}
-		for k, b := range files.tables {
-			if err := o.put(tacocatName+"/"+files.names[k], b); err != nil {
-				return err
-			}
-		}
-		return o.put(tacocatColl, files.doc)
-	})
-}
-
-// indexOf returns the index of the parts of a container.
-func (w *writer) indexOf(ctx context.Context, zips []string, path string) (indexFiles, error) {
+	form := Tacocat
 	if w.o.Form == Cozip {
-		cozips, err := gatherCozips(ctx, zips, path, Options{Opener: w.o.Opener})
-		if err != nil {
-			return indexFiles{}, err
-		}
-		return cozips.encoded(ctx)
+		form = CozipCatalog
 	}
-	index, err := gather(ctx, zips, path, Options{Opener: w.o.Opener})
-	if err != nil {
+	x := indexOf(form)
+	if err := gather(ctx, zips, path, x, o); err != nil {
 		return indexFiles{}, err
 	}
-	return index.encoded(ctx, Tacocat)
+	return x.encoded(ctx, form)
 }
 
 // picked returns rows of level 0 with all that is below them.
 func picked(levels []*level, rows []int) (out []*level) {
-	parents := make([]int32, len(rows))
-	for i := range parents {
-		parents[i] = int32(i)
-	}
+	parents := upTo[int32](len(rows))
 	for _, l := range levels {
 		p := &level{parents: parents, columns: l.columns.Take(slices.Clone(rows))}
 		out = append(out, p)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -157,10 +156,11 @@ func (w *writer) partFile(ctx context.Context, part string) (err error) {
 // partFolder writes a folder.
 func (w *writer) partFolder(ctx context.Context, part string) error {
 	// The tables and COLLECTION.json are written last, and again.
-	entries, err := os.ReadDir(part)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = os.Mkdir(part, 0o777)
+	data := pathname.Join(part, dataFolder)
+	if err := os.MkdirAll(data, 0o777); err != nil {
+		return err
 	}
+	entries, err := os.ReadDir(part)
 	for _, e := range entries {
 		if err == nil && e.Name()+"/" != dataFolder {
 			err = os.RemoveAll(pathname.Join(part, e.Name()))
@@ -169,6 +169,6 @@ func (w *writer) partFolder(ctx context.Context, part string) error {
 	if err != nil {
 		return err
 	}
-	w.work.folders = []string{pathname.Join(part, dataFolder)}
-	return w.folder(ctx, part)
+	w.work.folders = []string{data}
+	return w.into(ctx, &localFolder{dir: part, work: w.work})
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // A container that is a folder is a prefix of a store. The object unfinishedName is written first and deleted last. The
@@ -85,6 +87,7 @@ func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
 
 // objects are the objects of a container that is a folder.
 type objects struct {
+	w      *writer
 	store  Store
 	prefix string
 	id     []byte // random number of the run, the content of unfinishedName
@@ -100,8 +103,8 @@ const requests = 16
 
 // inStore writes a container that is a folder: what fill puts.
 func (w *writer) inStore(ctx context.Context, path string,
-	fill func(ctx context.Context, o *objects) error) (err error) {
-	o := &objects{store: w.o.Store, prefix: prefixOf(path), id: []byte(rand.Text()),
+	fill func(ctx context.Context, t target) error) (err error) {
+	o := &objects{w: w, store: w.o.Store, prefix: prefixOf(path), id: []byte(rand.Text()),
 		last: lastOf(w.o.Form, w.o.split())}
 	stale, err := interrupted(ctx, o.store, o.prefix)
 	if err != nil {
@@ -193,8 +196,18 @@ func (o *objects) next() error {
 	return o.ctx.Err()
 }
 
-// put writes an object. It keeps the last one in memory until all others are written.
-func (o *objects) put(name string, b []byte) error {
+func (o *objects) path(name string) string { return o.prefix + name }
+
+// put keeps the last object in memory until all others are written.
+func (o *objects) put(ctx context.Context, name string, l *loaded) error {
+	if l.r != nil {
+		size := func(context.Context) (int64, error) { return l.size, nil }
+		return o.large(ctx, name, size, func(f archiveFile) error {
+			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
+			return err
+		})
+	}
+	b := l.keep()
 	if name == o.last {
 		o.doc = b
 		return nil
@@ -206,18 +219,23 @@ func (o *objects) put(name string, b []byte) error {
 	return nil
 }
 
-// large writes an object of about size bytes in pieces. That takes long, so that another run may have begun since the
-// last one.
-func (o *objects) large(w *writer, name string, size int64, write func(f archiveFile) error) error {
+// large writes an object in pieces. That takes long, so that another run may have begun since the last one.
+func (o *objects) large(_ context.Context, name string, size func(ctx context.Context) (int64, error),
+	write func(f archiveFile) error) error {
 	if err := o.own(o.ctx); err != nil {
 		return err
 	}
-	return w.object(o.ctx, o.prefix+name, size, write)
+	return o.w.object(o.ctx, o.prefix+name, size, write)
 }
 
-// object writes an object of about size bytes in pieces.
-func (w *writer) object(ctx context.Context, uri string, size int64, write func(f archiveFile) error) error {
-	object, err := w.o.Store.Create(ctx, uri, size)
+// object writes an object in pieces. size returns about how many bytes it will have.
+func (w *writer) object(ctx context.Context, uri string, size func(ctx context.Context) (int64, error),
+	write func(f archiveFile) error) error {
+	n, err := size(ctx)
+	if err != nil {
+		return err
+	}
+	object, err := w.o.Store.Create(ctx, uri, n)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (w *writer) settle(ctx context.Context) error {
 func (l *level) places() *tables.Table {
 	offs, sizes := make([]int64, len(l.spans)), make([]int64, len(l.spans))
 	for i, s := range l.spans {
-		offs[i], sizes[i] = s.off, s.size
+		offs[i], sizes[i] = s.Off, s.Size
 	}
 	return tables.FromVectors([]string{taco2.ColumnOffset, taco2.ColumnSize},
 		[]*tables.Vector{tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)})

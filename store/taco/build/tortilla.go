@@ -116,7 +116,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 			return err
 		}
 	}
-	s := span{t.at(), l.size}
+	s := span{Off: t.at(), Size: l.size}
 	var src io.Reader = bytes.NewReader(l.bytes)
 	if l.r != nil {
 		src = source.Sequential(ctx, l.r, 0)
@@ -127,7 +127,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 	}
 	t.formats[p.level][p.row] = formatOf(head)
 	if t.w.o.Form == StreamingTaco {
-		if err := t.chunks.add(ctx, t.w.levels, p, l, s.off); err != nil {
+		if err := t.chunks.add(ctx, t.w.levels, p, l, s.Off); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 		return err
 	}
 	n, err := io.Copy(t.out, src)
-	if err == nil && n != s.size-int64(len(head)) {
+	if err == nil && n != s.Size-int64(len(head)) {
 		err = io.ErrUnexpectedEOF
 	}
 	t.w.levels[p.level].spans[p.row] = s
@@ -178,14 +178,14 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	if blob.level < 0 {
 		partitions = max(1, int64(t.w.partitions))
 	}
-	numbers := []int64{footer.off - blob.at, footer.size, partitions}
+	numbers := []int64{footer.Off - blob.at, footer.Size, partitions}
 	if blob.level < 0 && t.w.o.Form.old() {
 		copy(head[:2], tacoMagic)
 		place, err := t.describe()
 		if err != nil {
 			return err
 		}
-		numbers = append(numbers, place.off, place.size)
+		numbers = append(numbers, place.Off, place.Size)
 	}
 	for _, n := range numbers {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))
@@ -194,7 +194,7 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 		return err
 	}
 	if blob.level >= 0 {
-		t.w.levels[blob.level].spans[blob.row] = span{blob.at, t.at() - blob.at}
+		t.w.levels[blob.level].spans[blob.row] = span{Off: blob.at, Size: t.at() - blob.at}
 		t.formats[blob.level][blob.row] = "TORTILLA"
 	}
 	return nil
@@ -210,7 +210,7 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 	rows, spans := make([]int, 0, hi-lo), make([]span, 0, hi-lo)
 	for row := lo; row < hi; row++ {
 		s := t.w.levels[k].spans[row]
-		rows, spans = append(rows, row), append(spans, span{s.off - b.at, s.size})
+		rows, spans = append(rows, row), append(spans, span{Off: s.Off - b.at, Size: s.Size})
 	}
 	table, err := t.table(ctx, k, rows, spans)
 	if err != nil {
@@ -218,7 +218,7 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 	}
 	pos := t.at()
 	err = t.encoders[k].Write(ctx, t.out, table)
-	return span{pos, t.at() - pos}, err
+	return span{Off: pos, Size: t.at() - pos}, err
 }
 
 // encoder returns the encoder of the tables of level k. One schema serves all.
@@ -270,7 +270,7 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 	}
 	for i, row := range rows {
 		ids[i], formats[i] = level.ids[row], t.formats[k][row]
-		offs[i], sizes[i] = spans[i].off, spans[i].size
+		offs[i], sizes[i] = spans[i].Off, spans[i].Size
 		if named != nil && !level.folders[row] && !named.Null(row) && named.Str(row) != "TORTILLA" {
 			formats[i] = named.Str(row)
 		}
@@ -318,8 +318,8 @@ func streamed(ids, roots, formats []string, offs, sizes []int64) *tables.Table {
 // link writes a table of the chain that is followed by the one at next, if that is not empty, and returns its place.
 func (t *tortillaWriter) link(ctx context.Context, table *tables.Table, next span) (span, error) {
 	pointer := "NULL"
-	if next.size > 0 {
-		pointer = fmt.Sprintf("OFFSETLENGTH(%d, %d)", next.off, next.size)
+	if next.Size > 0 {
+		pointer = fmt.Sprintf("OFFSETLENGTH(%d, %d)", next.Off, next.Size)
 	}
 	enc, err := encode.NewWriter(arrow.Fitted(ctx, table), map[string]string{"pointer": pointer})
 	if err != nil {
@@ -327,7 +327,7 @@ func (t *tortillaWriter) link(ctx context.Context, table *tables.Table, next spa
 	}
 	pos := t.at()
 	err = enc.Write(ctx, t.out, table)
-	return span{pos, t.at() - pos}, err
+	return span{Off: pos, Size: t.at() - pos}, err
 }
 
 // describe writes the COLLECTION of a TACO 0.2, and returns its place.
@@ -338,5 +338,5 @@ func (t *tortillaWriter) describe() (span, error) {
 	}
 	pos := t.at()
 	_, err = t.out.Write(doc)
-	return span{pos, t.at() - pos}, err
+	return span{Off: pos, Size: t.at() - pos}, err
 }

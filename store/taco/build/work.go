@@ -2,7 +2,6 @@ package build
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -87,36 +86,22 @@ func (k *work) flush() (int64, error) {
 	return k.kept, k.fresh.Sync()
 }
 
-// makeFolder creates a folder. It may exist only if k continues an earlier run.
-func (k *work) makeFolder(path string) error {
-	err := os.Mkdir(path, 0o777)
-	if k != nil && errors.Is(err, fs.ErrExist) {
-		return nil
+// keepFolder notes a folder of the container.
+func (k *work) keepFolder(path string) {
+	k.known[path] = true
+	k.folders = append(k.folders, path)
+	if k.started {
+		k.fresh.AddFolder(path)
 	}
-	return err
-}
-
-// mkdir creates a folder of the container.
-func (k *work) mkdir(data, path string) error {
-	full := pathname.Join(data, path)
-	if k != nil {
-		k.known[full] = true
-		k.folders = append(k.folders, full)
-		if k.started {
-			k.fresh.AddFolder(full)
-		}
-	}
-	return k.makeFolder(full)
 }
 
 // keepFile checks that a file of the earlier run exists and has size bytes.
-func (k *work) keepFile(data, path string, size int64) error {
-	full := pathname.Join(data, path)
-	st, err := os.Lstat(full)
+func (k *work) keepFile(path, name string, size int64) error {
+	st, err := os.Lstat(path)
 	if err == nil && (!st.Mode().IsRegular() || st.Size() != size) {
-		err = damaged("%s has %d bytes, but its journal says %d", path, st.Size(), size)
+		err = damaged("%s has %d bytes, but its journal says %d", name, st.Size(), size)
 	}
-	k.known[full] = true
+	k.known[path] = true
 	return err
 }
 

@@ -24,12 +24,11 @@ type writer struct {
 	extent func(ctx context.Context) error
 	// files calls put with the bytes of each file, in the order in which they are written. Afterwards levels and
 	// collection are complete.
-	files   func(ctx context.Context, put putter) error
-	settled bool   // settle was called already
-	named   *named // of a form of TACO 3, once its structure is known
+	files func(ctx context.Context, put putter) error
+	named *named // of a form of TACO 3, once its structure is known
 	// columns are those of the tables of a part of a TACO 3, by level. They are made of all parts together: what
 	// columns there are, and of what types, depends on the values.
-	columns map[string]*namedColumns
+	columns map[string]*tables.Table
 	// described is the form that the description is for, if a ZIP is written first; else it is 0.
 	described Form
 	work      *work // of a run that can be continued, else nil
@@ -201,7 +200,9 @@ func (w *writer) folderRows(k int) (rows []int) {
 // Names in a container.
 const (
 	dataFolder = "DATA/"
-	metaSuffix = "/" + taco2.MetaName
+	// metadataFolder has the tables of levels.
+	metadataFolder = "METADATA/"
+	metaSuffix     = "/" + taco2.MetaName
 )
 
 // typed gives the columns the types that the description declares.

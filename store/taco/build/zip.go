@@ -2,7 +2,10 @@ package build
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -17,26 +20,7 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	err = w.files(ctx, func(p place, l *loaded) (err error) {
-		level := w.levels[p.level]
-		for len(level.spans) < len(level.ids) {
-			level.spans = append(level.spans, span{})
-		}
-		target := &level.spans[p.row]
-		if l.kept {
-			*target, err = archive.skip(dataFolder+p.path, l.size, l.crc, l.size > wholeBytes)
-			return err
-		}
-		if l.r == nil {
-			*target, err = archive.add(dataFolder+p.path, l.bytes, l.crc)
-			return err
-		}
-		*target, err = archive.copy(dataFolder+p.path, l.size, source.Sequential(ctx, l.r, 0))
-		return err
-	})
-	for _, l := range w.levels {
-		l.spans = append(l.spans, make([]span, len(l.ids)-len(l.spans))...)
-	}
+	err = w.data(ctx, archive)
 	if err == nil {
 		err = w.settle(ctx)
 	}
@@ -48,6 +32,37 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	return archive.close(head, places)
+}
+
+// data writes the files, and notes their places.
+func (w *writer) data(ctx context.Context, a *archive) error {
+	err := w.files(ctx, func(p place, l *loaded) (err error) {
+		level, name := w.levels[p.level], dataFolder+p.path
+		level.spans = append(level.spans, make([]span, len(level.ids)-len(level.spans))...)
+		switch target := &level.spans[p.row]; {
+		case w.o.Form.Named() && l.size == 0:
+			return w.emptyFile(p)
+		case l.kept:
+			*target, err = a.skip(name, l.size, l.crc, l.size > wholeBytes)
+		case l.r == nil:
+			*target, err = a.add(name, l.bytes, l.crc)
+		default:
+			*target, err = a.copy(name, l.size, source.Sequential(ctx, l.r, 0))
+		}
+		return err
+	})
+	for _, l := range w.levels {
+		l.spans = append(l.spans, make([]span, len(l.ids)-len(l.spans))...)
+	}
+	return err
+}
+
+// emptyFile returns the error about a file without bytes.
+func (w *writer) emptyFile(p place) error {
+	id := w.levels[0].ids[w.topRow(p.level, int32(p.row))]
+	_, file, _ := strings.Cut(p.path, "/")
+	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+		"%s has no bytes: files of TACO 3 have some", file)
 }
 
 // metadata writes the tables of folders and of levels, and COLLECTION.json. It returns the places of the latter.

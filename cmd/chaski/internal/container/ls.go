@@ -15,6 +15,9 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -234,6 +237,30 @@ func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, _ 
 		if _, err := fmt.Fprintf(w, "%s\t%v\t%s\n", console.Printable(e.Path), e.Kind,
 			console.Printable(taco.VSI(e))); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// listZarr lists the arrays of Zarr groups.
+func (f *lsFlags) listZarr(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
+	for _, p := range paths {
+		info, err := survey.InspectZarr(ctx, p, loader.Options{Opener: files})
+		if err != nil {
+			return err
+		}
+		for k := range info.Arrays {
+			zarrArray := &info.Arrays[k]
+			if f.format == "json" {
+				err = json.NewEncoder(w).Encode(zarrArray)
+			} else {
+				_, err = fmt.Fprintf(w, "%s\t%v\t%s%s\n", console.Printable(zarrArray.Path), zarrArray.Shape,
+					zarrArray.DType,
+					console.Printable(zarrArray.Unreadable))
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -31,12 +31,8 @@ type packFlags struct {
 	given                 *build.Collection // the description of append, instead of the source's
 	notes                 []string          // violations in the sources that can be read anyway
 	columns               columnFlags
-	upgrade               bool           // the source must be of generation 1
 	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
 }
-
-// newestID is the column of ids in TACO 2.
-const newestID = "id"
 
 // packHelp describes the command pack.
 const packHelp = `Write a TACO 2 container, as a ZIP (OUT ends in .tacozip or .zip) or as a folder.
@@ -51,9 +47,9 @@ as tile_00/img.tif, and path the file, relative to the table. A row without a pa
 columns become columns of the samples; at a level where all of their values are null they are left out.
 
 Of containers, the samples are copied with all that lies below them and all their columns: from a ZIP to a
-folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2 (see 'chaski taco
-upgrade'), or a subset by --where, --bbox, --datetime and --limit. COLLECTION.json is that of the first
-container, changed by the members of --collection. That of a subset says what it is taken from
+folder and back, of several containers into one, from a Tortilla or a TACO 0.2 to version 2, whose names and
+types their columns get, or a subset by --where, --bbox, --datetime and --limit. COLLECTION.json is that of
+the first container, changed by the members of --collection. That of a subset says what it is taken from
 (taco:subset_of). The containers are checked first, as by 'chaski verify': one that it refuses is not copied,
 and its notes are printed.
 
@@ -103,6 +99,7 @@ func NewPack(env console.Env) *cobra.Command {
   chaski pack -o high.tacozip --where "score >= 0.5" data.tacozip
   chaski pack -o all.tacozip low.tacozip high.tacozip
   chaski pack -o old.taco --form taco-plain --collection about.json all.tacozip
+  chaski pack -o new.tacozip old.taco
   chaski pack -o new.zip --form taco3 all.tacozip
   chaski pack -o parts/ --part-size 4GB all.tacozip
   chaski pack -o parts/.tacocat parts/`,
@@ -217,10 +214,6 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 func (f *packFlags) export(
 	ctx context.Context, d *taco.Dataset, path string, filter *taco.Filter, o build.Options,
 ) (*build.Result, error) {
-	if f.upgrade && d.IDColumn() == newestID && (!o.Form.Named() || d.LevelNames() != nil) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "is a %s already: "+
-			"an upgrade is of a Tortilla or a TACO 0.2 or, with --form taco3, of a TACO 2", d.Format()), path)
-	}
 	// A copy of broken samples would pass all checks, and hide the damage.
 	checked, err := d.Verify(ctx)
 	if err != nil {

@@ -149,10 +149,10 @@ func (c *Common) Chunker() Chunker { return nil }
 // Lazy implements Container.
 func (c *Common) Lazy() Lazy { return nil }
 
-// NoRow returns the error about a row of a level that does not exist, or about the level if row is negative.
+// NoRow returns the error about a row that does not exist, or about its level if the container has fewer levels.
 func (c *Common) NoRow(level, row, levels int) error {
 	part, what := "level"+strconv.Itoa(level), fmt.Sprintf("the levels are 0 to %d", levels-1)
-	if row >= 0 && level >= 0 && level < levels {
+	if level >= 0 && level < levels {
 		part, what = part+" row "+strconv.Itoa(row), "does not exist"
 	}
 	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.Source)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -91,4 +93,49 @@ func CheckDocument(b []byte, part string, off int64) error {
 		return fault.Wrap(fault.Corrupt, part, off, err)
 	}
 	return nil
+}
+
+// Climbs reports whether a relative path could lead out of its folder.
+func Climbs(path string) bool {
+	if path == "" || path[0] == '/' || strings.ContainsAny(path, "\\:\x00") {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), func(part string) bool {
+		return part == "" || part == "." || part == ".."
+	})
+}
+
+// Tail is a reader with the bytes from Off to Off+len(Bytes) in memory.
+type Tail struct {
+	source.Reader
+	Off   int64
+	Bytes []byte
+}
+
+// ReadAt implements source.Reader.
+func (t *Tail) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if i := off - t.Off; i >= 0 && i <= int64(len(t.Bytes)) && int64(len(p)) <= int64(len(t.Bytes))-i {
+		copy(p, t.Bytes[i:])
+		return ctx.Err()
+	}
+	return t.Reader.ReadAt(ctx, p, off)
+}
+
+// Group sorts rows by their n parents, in storage order within each parent. The children of parent
+// p are rows[first[p]:first[p+1]].
+func Group(parents []int32, n int) (first, rows []int32) {
+	first = make([]int32, n+1)
+	for _, p := range parents {
+		first[p+1]++
+	}
+	for p := range n {
+		first[p+1] += first[p]
+	}
+	next := append([]int32(nil), first[:n]...)
+	rows = make([]int32, len(parents))
+	for i, p := range parents {
+		rows[next[p]] = int32(i)
+		next[p]++
+	}
+	return first, rows
 }

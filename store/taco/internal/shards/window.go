@@ -1,7 +1,6 @@
 package shards
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,7 +24,6 @@ type window struct {
 	at   int64 // of Read
 	off  int64 // of held in the shard
 	held []byte
-	err  error // the first of Read
 }
 
 func newWindow(ctx context.Context, uri string, r source.Reader) *window {
@@ -64,7 +62,6 @@ func (w *window) Read(p []byte) (int, error) {
 	}
 	data, err := w.bytes(w.at, int(min(int64(len(p)), left, int64(w.size))))
 	w.at += int64(len(data))
-	w.err = cmp.Or(w.err, err)
 	return copy(p, data), err
 }
 

@@ -74,21 +74,19 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 // person is what providers and curators have.
 var person = []field{may("name", text), may("organization", text), may("url", text), may("email", text)}
 
-// PeopleViolations is Violations for providers or curators: objects with the members of the text of 2.0.0 and of
-// tacotoolbox.
-func PeopleViolations(name string, people []map[string]any) (all []string) {
-	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
-	for i, p := range people {
-		path := fmt.Sprintf("%s[%d]", name, i)
-		object(c, path, p, person)
-		if empty(p["name"]) && empty(p["organization"]) {
-			c.bad("%s has neither name nor organization: it must have one", path)
+// people is the rule of providers and curators: objects with the members of the text of 2.0.0 and of tacotoolbox.
+func people(c checker, at string, v any) {
+	list("", person...)(c, at, v)
+	all, _ := v.([]any)
+	for i := range all {
+		p, ok := all[i].(map[string]any)
+		if ok && empty(p["name"]) && empty(p["organization"]) {
+			c.bad("%s[%d] has neither name nor organization: it must have one", at, i)
 		}
 		if mail, ok := p["email"].(string); ok && !strings.Contains(mail, "@") {
-			c.bad("%s.email is %q: it must be an address with @", path, mail)
+			c.bad("%s[%d].email is %q: it must be an address with @", at, i, mail)
 		}
 	}
-	return all
 }
 
 // decoded decodes a value. Numbers keep their digits.
@@ -130,9 +128,13 @@ func leaf(what string, ok func(v any) bool) rule {
 }
 
 var (
-	text        = leaf("text", isText)
-	number      = leaf("a number", func(v any) bool { _, ok := v.(json.Number); return ok })
-	whole       = leaf("a whole number, at least 0", func(v any) bool { n, ok := isWhole(v); return ok && n >= 0 })
+	text   = leaf("text", isText)
+	number = leaf("a number", func(v any) bool { _, ok := v.(json.Number); return ok })
+	whole  = leaf("a whole number, at least 0", func(v any) bool { n, ok := isWhole(v); return ok && n >= 0 })
+	texts  = leaf("a list of texts", func(v any) bool {
+		list, ok := v.([]any)
+		return ok && !slices.ContainsFunc(list, func(v any) bool { return !isText(v) })
+	})
 	textOrWhole = leaf("text or a whole number", func(v any) bool { _, ok := isWhole(v); return ok || isText(v) })
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // Layout is where the parts of a ZIP are that a change of its tables needs.
@@ -15,7 +16,7 @@ type Layout struct {
 	// Head is the first entry with its data, TACO_HEADER.
 	Head []byte
 	// Places are offset and size of the table of each level, then of COLLECTION.json.
-	Places [][2]int64
+	Places []model.Span
 	// Records are the records of the central directory.
 	Records []Record
 	// End is where the archive ends. Bytes behind it belong to no entry: an interrupted change left them.
@@ -40,7 +41,7 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		return nil, err
 	}
 	for _, s := range append(levels, collection) {
-		layout.Places = append(layout.Places, [2]int64{s.Off, s.Size})
+		layout.Places = append(layout.Places, s)
 		layout.End = max(layout.End, s.End())
 	}
 	sig := make([]byte, 4)
@@ -88,15 +89,20 @@ func (l *Layout) directory(b []byte, base int64, n uint64) error {
 	return nil
 }
 
-// SetPlaces makes Head the TACO_HEADER of other places, and its record too.
-func (l *Layout) SetPlaces(places [][2]int64) {
-	data := l.Head[HeaderAt:]
-	clear(data)
-	data[0] = byte(len(places))
+// PutPlaces writes the content of TACO_HEADER: offset and size of the table of each level, then of COLLECTION.json.
+func PutPlaces(b []byte, places []model.Span) {
+	clear(b)
+	b[0] = byte(len(places))
 	for i, p := range places {
-		binary.LittleEndian.PutUint64(data[4+16*i:], uint64(p[0]))
-		binary.LittleEndian.PutUint64(data[12+16*i:], uint64(p[1]))
+		binary.LittleEndian.PutUint64(b[4+16*i:], uint64(p.Off))
+		binary.LittleEndian.PutUint64(b[12+16*i:], uint64(p.Size))
 	}
+}
+
+// SetPlaces makes Head the TACO_HEADER of other places, and its record too.
+func (l *Layout) SetPlaces(places []model.Span) {
+	data := l.Head[HeaderAt:]
+	PutPlaces(data, places)
 	crc := crc32.ChecksumIEEE(data)
 	binary.LittleEndian.PutUint32(l.Head[14:], crc)
 	for i := range l.Records {

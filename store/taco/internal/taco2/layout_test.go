@@ -61,7 +61,7 @@ func FuzzLayout(f *testing.F) {
 			t.Fatalf("the archive ends at %d of %d", l.End, len(b))
 		}
 		for _, p := range l.Places {
-			if p[0] < 0 || p[1] < 0 || p[0]+p[1] > l.End {
+			if !p.In(0, l.End) {
 				t.Fatalf("place %v behind the end %d", p, l.End)
 			}
 		}
@@ -76,7 +76,7 @@ func FuzzLayout(f *testing.F) {
 		}
 		l.SetPlaces(l.Places)
 		if levels, c, err := parseHeader(l.Head, int64(len(b))); err != nil || len(levels)+1 != len(l.Places) ||
-			c.Off != l.Places[len(levels)][0] {
+			c.Off != l.Places[len(levels)].Off {
 			t.Fatalf("the header: %v", err)
 		}
 	})

@@ -2,6 +2,7 @@ package taco2
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,11 +15,69 @@ import (
 // The rules of TACO 2.0.0 for COLLECTION.json ("TACO-level Fields"). Documents that violate them
 // can be read anyway, so each violation is a note.
 
-// IDForm is the form of the id of a dataset: lower-case letters, digits, "_" and "-".
-var IDForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
+var idForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// MaxTitle is the largest length of a title, in characters.
-const MaxTitle = 250
+// maxTitle is the largest length of a title, in characters.
+const maxTitle = 250
+
+// core are the members of all documents.
+var core = []field{
+	must("id", leaf("text of a-z, 0-9, _ and -", func(v any) bool {
+		s, ok := v.(string)
+		return ok && idForm.MatchString(s)
+	})),
+	must("taco_version", leaf("of version 2, as containers of this form are", func(v any) bool {
+		s, ok := v.(string)
+		return ok && strings.HasPrefix(s, "2.")
+	})),
+	must("dataset_version", text), must("description", text),
+	must("licenses", texts), must("providers", people), must("tasks", texts),
+	may("curators", people), may("keywords", texts),
+	may("title", leaf(fmt.Sprintf("text of at most %d characters", maxTitle), func(v any) bool {
+		s, ok := v.(string)
+		return ok && utf8.RuneCountInString(s) <= maxTitle
+	})),
+	may("extent", func(c checker, at string, v any) {
+		o, ok := v.(map[string]any)
+		if !ok {
+			c.bad("%s is %s: it must be an object", at, shown(v))
+			return
+		}
+		object(c, at, o, []field{
+			may("spatial", leaf("[west, south, east, north] in degrees", func(v any) bool {
+				list, ok := v.([]any)
+				box := make([]float64, len(list))
+				for i := range list {
+					n, isNumber := list[i].(json.Number)
+					box[i], _ = n.Float64() // one out of range is an infinity, which is not on the globe
+					ok = ok && isNumber
+				}
+				return ok && model.OnGlobe(box)
+			})),
+			may("temporal", leaf("[start, end], two texts", func(v any) bool {
+				list, ok := v.([]any)
+				return ok && len(list) == 2 && isText(list[0]) && isText(list[1])
+			})),
+		})
+	}),
+}
+
+// CoreViolations is Violations for the members that all documents have.
+func CoreViolations(doc map[string]json.RawMessage) (all []string) {
+	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
+	for _, f := range core {
+		v := any(nil)
+		if Has(doc[f.name]) {
+			v = decoded(doc[f.name])
+		}
+		if list, ok := v.([]any); f.need && (empty(v) || ok && len(list) == 0) {
+			c.bad("%s is missing or empty", f.name)
+		} else if v != nil {
+			f.is(c, f.name, v)
+		}
+	}
+	return all
+}
 
 // verifyCollection adds a note for each violation of the specification in COLLECTION.json.
 func (c *Container) verifyCollection(r *model.Report) {
@@ -27,76 +86,14 @@ func (c *Container) verifyCollection(r *model.Report) {
 		return // it was parsed when the container was opened
 	}
 	note := func(format string, args ...any) { r.Note("COLLECTION.json: "+format, args...) }
-	if !IDForm.MatchString(c.coll.ID) {
-		note("id %q: only a-z, 0-9, _ and - are allowed", c.coll.ID)
-	}
-	for _, name := range []string{"taco_version", "dataset_version", "description"} {
-		if text, ok := as[string](doc[name]); !ok || text == "" {
-			note("%s is missing, empty or not a string", name)
-		}
-	}
-	if v := c.coll.Version; v != "" && !strings.HasPrefix(v, "2.") {
-		note("taco_version is %q: containers of this form are of version 2", v)
-	}
-	for _, name := range []string{"licenses", "tasks"} {
-		if list, ok := as[[]string](doc[name]); !ok || len(list) == 0 {
-			note("%s is missing, empty or not a list of strings", name)
-		}
-	}
-	people, ok := as[[]map[string]any](doc["providers"])
-	if !ok || len(people) == 0 {
-		note("providers is missing, empty or not a list of objects")
-	}
-	violations := PeopleViolations("providers", people)
-	if Has(doc["curators"]) {
-		if people, ok = as[[]map[string]any](doc["curators"]); !ok {
-			note("curators is not a list of objects")
-		}
-		violations = append(violations, PeopleViolations("curators", people)...)
-	}
-	for _, what := range append(violations, Violations(doc)...) {
+	for _, what := range append(CoreViolations(doc), Violations(doc)...) {
 		note("%s", what)
-	}
-	if Has(doc["keywords"]) {
-		if _, ok := as[[]string](doc["keywords"]); !ok {
-			note("keywords is not a list of strings")
-		}
-	}
-	if Has(doc["title"]) {
-		if text, ok := as[string](doc["title"]); !ok || utf8.RuneCountInString(text) > MaxTitle {
-			note("title is not a string of at most %d characters", MaxTitle)
-		}
-	}
-	if Has(doc["extent"]) {
-		c.verifyExtent(doc["extent"], note)
 	}
 	c.verifyFields(note)
 }
 
-// as decodes a value. ok is false if it is missing, null or of another type.
-func as[T any](b json.RawMessage) (v T, ok bool) { return v, Has(b) && json.Unmarshal(b, &v) == nil }
-
 // Has reports whether a member exists and is not null.
 func Has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
-
-func (c *Container) verifyExtent(b json.RawMessage, note func(format string, args ...any)) {
-	extent, ok := as[map[string]json.RawMessage](b)
-	if !ok {
-		note("extent is not an object")
-		return
-	}
-	if Has(extent["spatial"]) {
-		box, ok := as[[]float64](extent["spatial"])
-		if !ok || !model.OnGlobe(box) {
-			note("extent.spatial %s is not [west, south, east, north] in degrees", extent["spatial"])
-		}
-	}
-	if Has(extent["temporal"]) {
-		if times, ok := as[[]string](extent["temporal"]); !ok || len(times) != 2 {
-			note("extent.temporal %s is not [start, end], two strings", extent["temporal"])
-		}
-	}
-}
 
 // verifyFields compares the names in taco:field_schema with the columns of the tables. It does not
 // compare types, because writers have used several names for them.
@@ -118,7 +115,8 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 		}
 		names := map[string]bool{}
 		for _, raw := range fields {
-			if pair, ok := as[[]string](raw); ok && len(pair) >= 2 {
+			var pair []string
+			if json.Unmarshal(raw, &pair) == nil && len(pair) >= 2 {
 				names[pair[0]] = true
 			} else {
 				note("taco:field_schema has %s for %s, which is not [name, type]", raw, partOf(k))

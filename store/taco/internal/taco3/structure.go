@@ -150,6 +150,51 @@ func (s *structure) sequence(name string) *item {
 	return found
 }
 
+// Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
+// child that is missing or that the structure does not have.
+func (s *structure) Order(folder string, names []string) (order []int, wrong string) {
+	places := make(map[string]int, len(names))
+	for i, name := range names {
+		places[name] = i
+	}
+	take := func(name string) bool {
+		i, ok := places[name]
+		if ok {
+			order = append(order, i)
+			delete(places, name)
+		}
+		return ok
+	}
+	for _, member := range s.members[folder] {
+		if member.item == nil || !member.item.sequence() {
+			name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]
+			if member.item != nil {
+				name = member.item.name
+			}
+			if !take(name) {
+				return nil, name
+			}
+			continue
+		}
+		n := 0
+		for n < member.item.most && take(member.item.file(n)) {
+			n++
+		}
+		if n < member.item.least {
+			return nil, member.item.file(n)
+		}
+	}
+	if len(order) == len(names) {
+		return order, ""
+	}
+	for i, name := range names { // in this order, so that the error is always the same
+		if !slices.Contains(order, i) {
+			return nil, name
+		}
+	}
+	return order, ""
+}
+
 // parse parses a path of taco:structure.
 func (i *item) parse(path string) error {
 	bad := func(why string) error { return structureFault("%.200q %s", path, why) }

@@ -141,23 +141,47 @@ func (p *typeParser) nested(word string, depth int) string {
 	return word + "<" + strings.Join(parts, ", ") + ">"
 }
 
-// storedName returns the type of a stored column in the words of typeName.
-func storedName(t tables.Type) string {
+// typeText returns a type in the words of typeName. inner writes a type that is in another one.
+func typeText(t tables.Type, inner func(t tables.Type) string) string {
 	form := t.Stored()
 	switch {
 	case t.Kind == tables.List && form.Store == tables.Map:
-		return "map<" + storedName(t.Elem.Fields[0].Type) + ", " + storedName(t.Elem.Fields[1].Type) + ">"
+		key, value := t.Elem.Fields[0].Type, t.Elem.Fields[1].Type
+		return "map<" + strings.TrimSuffix(inner(key), "?") + ", " + inner(value) + ">"
 	case t.Kind == tables.List && form.Store == tables.FixedList:
-		return "fixed_size_list<" + storedName(*t.Elem) + ", " + strconv.Itoa(int(form.Size)) + ">"
+		return "fixed_size_list<" + inner(*t.Elem) + ", " + strconv.Itoa(int(form.Size)) + ">"
 	case t.Kind == tables.List:
 		word, _, _ := strings.Cut(t.ArrowName(), "<")
-		return word + "<" + storedName(*t.Elem) + ">"
+		return word + "<" + inner(*t.Elem) + ">"
 	case t.Kind == tables.Struct:
 		fields := make([]string, len(t.Fields))
 		for i, c := range t.Fields {
-			fields[i] = c.Name + ": " + storedName(c.Type)
+			fields[i] = c.Name + ": " + inner(c.Type)
 		}
 		return "struct<" + strings.Join(fields, ", ") + ">"
 	}
 	return t.ArrowName()
+}
+
+// storedName returns the type of a stored column in the words of typeName.
+func storedName(t tables.Type) string { return typeText(t, storedName) }
+
+// DeclaredType returns the type of a column as taco:metadata has it: the names of pyarrow but for dates, float16 and
+// time zones, and inside brackets "?" behind what may be null.
+func DeclaredType(t tables.Type) string {
+	switch name := typeText(t, func(t tables.Type) string {
+		if t.Stored().Required {
+			return DeclaredType(t)
+		}
+		return DeclaredType(t) + "?"
+	}); {
+	case t.Kind == tables.List || t.Kind == tables.Struct:
+		return name
+	case name == "date32[day]":
+		return "date32"
+	case name == "halffloat":
+		return "float16"
+	default:
+		return strings.Replace(name, ", tz=", ", ", 1)
+	}
 }

@@ -1,13 +1,11 @@
 package taco3
 
 import (
-	"archive/zip"
 	"cmp"
 	"context"
 	"errors"
-	"hash/crc32"
-	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -43,7 +42,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	}
 	switch c.Name {
 	case ZIPFormat:
-		return c.verifyArchive(ctx, c.reader, c.object.Size, "", r)
+		return c.verifyArchive(ctx, c.reader, "", r)
 	case FolderFormat:
 		return c.verifyFiles(ctx, r)
 	}
@@ -149,12 +148,11 @@ func (c *Container) verifyRows(ctx context.Context) error {
 		return err
 	}
 	for _, level := range c.levels[1:] {
-		members := c.coll.structure.members[level.folder]
 		for p := range level.above.tbl.Len() {
 			if p%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := c.verifyChildren(level, p, members); err != nil {
+			if err := c.verifyChildren(level, p); err != nil {
 				return err
 			}
 		}
@@ -198,7 +196,7 @@ func (c *Container) verifySamples(ctx context.Context) error {
 }
 
 // verifyChildren checks the rows below row p of the level above l.
-func (c *Container) verifyChildren(l *level, p int, members []member) error {
+func (c *Container) verifyChildren(l *level, p int) error {
 	rows := l.rows[l.first[p]:l.first[p+1]]
 	above := l.above
 	if above.above != nil && !c.folderIs(above, p, l.folder) {
@@ -207,38 +205,19 @@ func (c *Container) verifyChildren(l *level, p int, members []member) error {
 		}
 		return nil
 	}
-	next := 0 // of rows
-	expect := func(name string) bool {
-		if next < len(rows) && l.ids[rows[next]] == name {
-			next++
-			return true
-		}
-		return false
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = l.ids[row]
 	}
-	for _, member := range members {
-		switch {
-		case member.item == nil:
-			if name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]; !expect(name) {
-				return c.inRow(above, p, "lacks the folder %s", member.folder)
-			}
-		case !member.item.sequence():
-			if !expect(member.item.name) {
-				return c.inRow(above, p, "lacks the file %s", member.item.path)
-			}
-		default:
-			n := 0
-			for n < member.item.most && expect(member.item.file(n)) {
-				n++
-			}
-			if n < member.item.least {
-				return c.inRow(above, p, "has %d files of %s in a row: it must have %d", n, member.item.entry,
-					member.item.least)
-			}
+	order, wrong := c.coll.structure.Order(l.folder, names)
+	for i := range names {
+		if wrong == names[i] || wrong == "" && order[i] != i {
+			return c.inRow(l, int(rows[i]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,
+				l.paths.Str(int(rows[i])))
 		}
 	}
-	if next < len(rows) {
-		return c.inRow(l, int(rows[next]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,
-			l.paths.Str(int(rows[next])))
+	if wrong != "" {
+		return c.inRow(above, p, "lacks %s", strings.TrimPrefix(l.folder+"/"+wrong, "/"))
 	}
 	return nil
 }
@@ -371,7 +350,7 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 		if err != nil {
 			return fault.WithFile(err, uri)
 		}
-		if err := errors.Join(c.verifyArchive(ctx, file, file.Size(), name, r), file.Close()); err != nil {
+		if err := errors.Join(c.verifyArchive(ctx, file, name, r), file.Close()); err != nil {
 			return fault.WithFile(err, uri)
 		}
 	}
@@ -379,8 +358,7 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 }
 
 // verifyArchive checks the entries of a ZIP against the rows of a source; "" is the container itself.
-func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int64, from string,
-	rep *model.Report) error {
+func (c *Container) verifyArchive(ctx context.Context, r source.Reader, from string, rep *model.Report) error {
 	rows := map[string]span{} // places by the name of the entry
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
@@ -399,7 +377,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, size int
 	for name, place := range index.spans {
 		rows[name] = place
 	}
-	return fault.WithFile(verifyZIP(ctx, r, size, index, rows, rep), c.Source)
+	return fault.WithFile(verifyZIP(ctx, r, index, rows, rep), c.Source)
 }
 
 // indexOf reads the index of a cozip.
@@ -414,111 +392,69 @@ func indexOf(ctx context.Context, r source.Reader) (*index, error) {
 
 // verifyZIP checks that a ZIP has an entry at each place, with the name and no other, one behind the other, and that
 // their bytes have the CRC-32 of the entries.
-func verifyZIP(ctx context.Context, r source.Reader, size int64, x *index, places map[string]span,
-	rep *model.Report) error {
-	archive, err := zip.NewReader(&readerAt{ctx, r}, size)
+func verifyZIP(ctx context.Context, r source.Reader, x *index, places map[string]span, rep *model.Report) error {
+	where, _, err := zipdir.Find(ctx, r, 0)
 	if err != nil {
-		return corrupt("central directory", "cannot be read: %v", err)
+		return err
 	}
-	if archive.Comment != "" {
+	// Behind the directory are its end, of 22 bytes, and in front of that in a ZIP64 56 and 20 more.
+	if rest := r.Size() - where.Off - where.Size; rest != 22 && rest != 22+56+20 {
 		return corrupt("central directory", "the archive has a comment")
 	}
-	entries := make([]zipEntry, len(archive.File))
-	for i, file := range archive.File {
-		if entries[i].begin, err = file.DataOffset(); err != nil {
-			return corrupt("entry "+file.Name, "has no local header: %v", err)
-		}
-		entries[i].File = file
+	entries, err := zipdir.Read(ctx, r, 0, func([]byte) bool { return true })
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(entries, func(a, b zipEntry) int { return cmp.Compare(a.begin, b.begin) })
-	end, left, listed, buffer := int64(0), len(places), 0, make([]byte, 1<<20)
-	for _, zipEntry := range entries {
-		place, named := places[zipEntry.Name]
-		n, off := int64(zipEntry.CompressedSize64), zipEntry.begin
-		switch {
-		case zipEntry.Method != zip.Store || zipEntry.Flags&(1|8) != 0 ||
-			zipEntry.CompressedSize64 != zipEntry.UncompressedSize64:
-			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "is not stored as it is")
-		case zipEntry.Name == indexName, zipEntry.Name == paddingName:
-		case !named || place.Off != off || place.Size != n:
-			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "has %d bytes: tables and index say otherwise",
-				n)
+	end, left, listed := int64(0), len(places), 0
+	for _, name := range slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		return cmp.Compare(entries[a].Local, entries[b].Local)
+	}) {
+		entry := entries[name]
+		data, err := zipdir.Data(ctx, r, name, entry)
+		if err != nil {
+			return err
+		}
+		bad := func(format string, args ...any) error {
+			return fault.New(fault.Corrupt, "entry "+name, data.Off, format, args...)
+		}
+		_, isTable := x.spans[name]
+		switch place, named := places[name]; {
+		case !entry.Plain || entry.Size != entry.Bytes:
+			return bad("is not stored as it is")
+		case name == indexName, name == paddingName:
+		case !named || place != span(data):
+			return bad("has %d bytes: tables and index say otherwise", data.Size)
+		case isTable:
+			left, listed = left-1, listed+1
+		case listed > 0 && x.profile == profileTACO:
+			return bad("stands behind the tables")
 		default:
 			left--
-			if _, is := x.spans[zipEntry.Name]; is {
-				listed++
-				break
-			}
-			if listed > 0 && x.profile == profileTACO {
-				return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "stands behind the tables")
-			}
 			rep.Files++
-			rep.Bytes += n
+			rep.Bytes += data.Size
 		}
-		if off-int64(30+len(zipEntry.Name)) != end && zipEntry.Name != indexName {
-			return fault.New(fault.Corrupt, "entry "+zipEntry.Name, off, "does not follow the entry before it")
+		if entry.Local != end || data.Off-end != int64(30+len(name)) && name != indexName {
+			return bad("does not follow the entry before it")
 		}
-		end = off + n
-		if err := checkCRC(ctx, zipEntry, buffer); err != nil {
+		end = data.Off + data.Size
+		if entry.CRC == 0 && data.Size > 0 {
+			return bad("has no CRC-32")
+		}
+		if err := zipdir.CheckSum(ctx, r, "entry "+name, data, entry.CRC); err != nil {
 			return err
 		}
 	}
-	if left > 0 {
-		return corrupt("central directory", "lacks %d entries of the tables and the index",
-			left)
+	switch {
+	case left > 0:
+		return corrupt("central directory", "lacks %d entries of the tables and the index", left)
+	case end != where.Off:
+		return corrupt("central directory", "does not follow the last entry")
 	}
 	return nil
 }
 
 // paddingName is the entry that fills small archives up.
 const paddingName = "__cozip_padding__"
-
-// zipEntry is an entry of a ZIP, and where its data begin.
-type zipEntry struct {
-	*zip.File
-	begin int64
-}
-
-// checkCRC compares the bytes of an entry with its CRC-32. It reads them through buffer.
-func checkCRC(ctx context.Context, f zipEntry, buffer []byte) error {
-	raw, err := f.OpenRaw()
-	if err != nil {
-		return fault.New(fault.Corrupt, "entry "+f.Name, f.begin, "cannot be read: %v", err)
-	}
-	sum := crc32.NewIEEE()
-	if _, err := io.CopyBuffer(sum, raw, buffer); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fault.WithPart(err, "entry "+f.Name, 0)
-	}
-	if sum.Sum32() != f.CRC32 {
-		return fault.New(fault.Corrupt, "entry "+f.Name, f.begin,
-			"the CRC-32 of its %d bytes is %08x, the ZIP says %08x", f.CompressedSize64, sum.Sum32(), f.CRC32)
-	}
-	return nil
-}
-
-// readerAt reads an object for package zip.
-type readerAt struct {
-	ctx context.Context
-	r   source.Reader
-}
-
-// ReadAt implements io.ReaderAt.
-func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := a.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n := min(int64(len(p)), max(a.r.Size()-off, 0))
-	if err := a.r.ReadAt(a.ctx, p[:n], off); err != nil {
-		return 0, err
-	}
-	if n < int64(len(p)) {
-		return int(n), io.EOF
-	}
-	return int(n), nil
-}
 
 // Verify implements model.Container.
 func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
@@ -542,5 +478,5 @@ func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
 		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
-	return fault.WithFile(verifyZIP(ctx, f.reader, f.object.Size, index, places, r), f.Source)
+	return fault.WithFile(verifyZIP(ctx, f.reader, index, places, r), f.Source)
 }

@@ -3,10 +3,12 @@ package taco3
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -14,7 +16,7 @@ import (
 const (
 	WrittenVersion = version
 	IndexName      = indexName
-	PaddingName    = "__cozip_padding__"
+	PaddingName    = paddingName
 	CollectionName = collectionName
 	// PaddingByte fills the entry that brings a small archive to MinBytes.
 	PaddingByte = 'Z'
@@ -26,25 +28,19 @@ const (
 )
 
 // Layout is a taco:structure, for a writer.
-type Layout struct{ s *structure }
+type Layout = structure
 
 // NewLayout checks the paths of a taco:structure.
-func NewLayout(paths []string) (*Layout, error) {
-	structure, err := parseStructure(paths)
-	if err != nil {
-		return nil, err
-	}
-	return &Layout{structure}, nil
-}
+func NewLayout(paths []string) (*Layout, error) { return parseStructure(paths) }
 
 // Level is a level of a Layout: its name ("sample", "children", "children/before"), and the folder whose children it
 // has, "" for the root of a sample.
 type Level struct{ Name, Folder string }
 
 // Levels returns the levels in their order. The first one has the samples.
-func (l *Layout) Levels() []Level {
-	out := make([]Level, len(l.s.levels))
-	for i, name := range l.s.levels {
+func (s *structure) Levels() []Level {
+	out := make([]Level, len(s.levels))
+	for i, name := range s.levels {
 		out[i] = Level{name, strings.TrimPrefix(strings.TrimPrefix(name, "children"), "/")}
 	}
 	out[0].Folder = ""
@@ -53,48 +49,6 @@ func (l *Layout) Levels() []Level {
 
 // TableName returns the name of the table of a level in a catalog; elsewhere it is in the folder METADATA.
 func TableName(name string) string { return (&level{name: name}).file() }
-
-// Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
-// child that is missing or that the structure does not have.
-func (l *Layout) Order(folder string, names []string) (order []int, wrong string) {
-	places := make(map[string]int, len(names))
-	for i, name := range names {
-		places[name] = i
-	}
-	take := func(name string) bool {
-		i, ok := places[name]
-		if ok {
-			order = append(order, i)
-			delete(places, name)
-		}
-		return ok
-	}
-	for _, member := range l.s.members[folder] {
-		if member.item == nil || !member.item.sequence() {
-			name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]
-			if member.item != nil {
-				name = member.item.name
-			}
-			if !take(name) {
-				return nil, name
-			}
-			continue
-		}
-		n := 0
-		for n < member.item.most && take(member.item.file(n)) {
-			n++
-		}
-		if n < member.item.least {
-			return nil, member.item.file(n)
-		}
-	}
-	for _, name := range names { // in this order, so that the error is always the same
-		if _, left := places[name]; left {
-			return nil, name
-		}
-	}
-	return order, ""
-}
 
 // Sequence is a sequence of files in a folder: PREFIX*[Least,Most]SUFFIX.
 type Sequence struct {
@@ -108,6 +62,11 @@ func (s Sequence) Entry() string {
 	return strings.TrimPrefix(s.Folder+"/"+name, "/")
 }
 
+// Number returns the number of a file of the sequence, whatever its bounds are, or -1 if a name is not one of them.
+func (s Sequence) Number(name string) int {
+	return (&item{name: s.Prefix, suffix: s.Suffix, most: math.MaxInt}).number(name)
+}
+
 // CheckCollection checks COLLECTION.json by the rules of readers.
 func CheckCollection(doc []byte) error {
 	_, err := parseCollection(doc)
@@ -116,7 +75,7 @@ func CheckCollection(doc []byte) error {
 
 // AppendIndex appends the index of an archive: an entry for each name, with the places of their bytes. Its length
 // depends on the names alone. Numbers are little-endian (cozip 1.0, "Index").
-func AppendIndex(b []byte, names []string, places [][2]int64) []byte {
+func AppendIndex(b []byte, names []string, places []model.Span) []byte {
 	b = append(b, "CZIP"...)
 	b = binary.LittleEndian.AppendUint16(b, 1)
 	b = append(b, profileTACO)
@@ -127,10 +86,11 @@ func AppendIndex(b []byte, names []string, places [][2]int64) []byte {
 	for _, name := range names {
 		b = append(b, name...)
 	}
-	for k := range 2 {
-		for i := range names {
-			b = binary.LittleEndian.AppendUint64(b, uint64(places[i][k]))
-		}
+	for _, place := range places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(place.Off))
+	}
+	for _, place := range places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(place.Size))
 	}
 	return b
 }
@@ -222,41 +182,6 @@ func ColumnName(name string) bool {
 	space, _, _ := strings.Cut(name, ":")
 	return columnPattern.MatchString(name) && !strings.Contains(name, "__") &&
 		!slices.Contains(reservedSpaces, space)
-}
-
-// DeclaredType returns the type of a column as taco:metadata has it: the names of pyarrow but for dates, float16 and
-// time zones, and inside brackets "?" behind what may be null.
-func DeclaredType(t tables.Type) string {
-	form := t.Stored()
-	below := func(t tables.Type) string {
-		if t.Stored().Required {
-			return DeclaredType(t)
-		}
-		return DeclaredType(t) + "?"
-	}
-	switch {
-	case t.Kind == tables.List && form.Store == tables.Map:
-		return "map<" + DeclaredType(t.Elem.Fields[0].Type) + ", " + below(t.Elem.Fields[1].Type) + ">"
-	case t.Kind == tables.List && form.Store == tables.FixedList:
-		return "fixed_size_list<" + below(*t.Elem) + ", " + strconv.Itoa(int(form.Size)) + ">"
-	case t.Kind == tables.List:
-		word, _, _ := strings.Cut(t.ArrowName(), "<")
-		return word + "<" + below(*t.Elem) + ">"
-	case t.Kind == tables.Struct:
-		fields := make([]string, len(t.Fields))
-		for i, c := range t.Fields {
-			fields[i] = c.Name + ": " + below(c.Type)
-		}
-		return "struct<" + strings.Join(fields, ", ") + ">"
-	}
-	name := t.ArrowName()
-	switch name {
-	case "date32[day]":
-		return "date32"
-	case "halffloat":
-		return "float16"
-	}
-	return strings.Replace(name, ", tz=", ", ", 1)
 }
 
 // Form returns a type with what a declaration says of it: whether it and what is in it may be null, and its
