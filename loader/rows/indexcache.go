@@ -39,7 +39,7 @@ const (
 	maxIndexBlob = 16 << 20 // at most the size of one write, pendingBytes
 
 	// indexFileBytes bounds one file, which is read once when it is opened: 128 MiB hold the indexes of 130,000 rasters
-	// of 1 KiB each, and their places take about 10 MiB of memory. indexStoreBytes bounds the directory: 8 files of full
+	// of 1 KiB each, whose places take about 10 MiB of memory. indexStoreBytes bounds the directory: 8 files of full
 	// size. trim removes the files that were not used for the longest time.
 	indexFileBytes  = 128 << 20
 	indexStoreBytes = 1 << 30

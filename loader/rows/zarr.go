@@ -25,8 +25,8 @@ func OpenZarrAt(ctx context.Context, path string, o resources.Options) (*zarr.No
 	return zarr.Open(ctx, o.Opener, path, zarr.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes})
 }
 
-// openZarr opens a Zarr array or group as a dataset. Its rows are the images along the axis n, its fields are arrays, or
-// groups of arrays as bands. The fingerprint covers the metadata of the arrays, not their chunks.
+// openZarr opens a Zarr array or group as a dataset. Its rows are the images along the axis n, its fields are arrays,
+// or groups of arrays as bands. The fingerprint covers the metadata of the arrays, not their chunks.
 func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (Table, error) {
 	if src.Timestamp != nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
@@ -39,7 +39,8 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	rasters, places := make([]zarr.Raster, len(fields)), make([]*catalog.Place, len(fields))
 	hasher := xxh3.New()
 	for i := range fields {
-		if rasters[i], err = rasterOf(ctx, node, &fields[i], src.Dims); err == nil && rasters[i].Len() != rasters[0].Len() {
+		rasters[i], err = rasterOf(ctx, node, &fields[i], src.Dims)
+		if err == nil && rasters[i].Len() != rasters[0].Len() {
 			err = fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d images, %d of the first field",
 				rasters[i].Len(), rasters[0].Len())
 		}
