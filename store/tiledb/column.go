@@ -19,9 +19,9 @@ type part struct {
 // values is the part of an attribute with the values of its cells.
 func (a *Attr) values(attr int) part {
 	if a.Var() {
-		return part{attr, tileOffsets, 0, a.fill()}
+		return part{attr, tileOffsets, 0, a.FillValue()}
 	}
-	return part{attr, tileOffsets, a.CellSize(), a.fill()}
+	return part{attr, tileOffsets, a.CellSize(), a.FillValue()}
 }
 
 // validity is the part of an attribute that says which cells have a value: one byte each, 0 or 1.

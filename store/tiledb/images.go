@@ -324,7 +324,7 @@ func (t Datatype) Sample() chunk.DType {
 // noData returns the fill value as a chunk index has it: as float64, and as bits if that may be
 // inexact.
 func (a *Attr) noData() (*float64, *uint64) {
-	typ, fill := a.Type, a.fill()
+	typ, fill := a.Type, a.FillValue()
 	var v float64
 	switch {
 	case typ == Float32:
@@ -338,9 +338,9 @@ func (a *Attr) noData() (*float64, *uint64) {
 		}
 		return &v, &bits
 	case typ.unsigned():
-		v = float64(typ.load(fill))
+		v = float64(typ.Coord(fill))
 	default:
-		v = float64(int64(uint64(typ.load(fill)) ^ signBit))
+		v = float64(int64(uint64(typ.Coord(fill)) ^ signBit))
 	}
 	return &v, nil
 }
