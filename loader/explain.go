@@ -25,8 +25,7 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 		if rows[k].Position < 0 {
 			continue
 		}
-		draw := e.plan.At(t.Epoch, rows[k].Position)
-		row, err := e.ExplainDraw(ctx, draw)
+		row, err := e.ExplainDraw(ctx, e.plan.Draw(t, k))
 		if err != nil {
 			return nil, err
 		}

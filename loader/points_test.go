@@ -73,10 +73,7 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 			}
 			values = binary.LittleEndian.AppendUint16(values, uint16(l.v))
 		}
-		if err := openWritten(t, path).WriteSparse(context.Background(), coords,
-			[]tiledb.Values{{Data: values}}); err != nil {
-			t.Fatal(err)
-		}
+		writeSparse(t, path, coords, values)
 	}
 }
 
@@ -263,10 +260,7 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 					coords = binary.LittleEndian.AppendUint64(coords, uint64(v))
 				}
 			}
-			if err := openWritten(t, points).WriteSparse(t.Context(), coords,
-				[]tiledb.Values{{Data: []byte{byte(k)}}}); err != nil {
-				t.Fatal(err)
-			}
+			writeSparse(t, points, coords, []byte{byte(k)})
 		}
 		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images,
 			Fields: []Field{{Name: "a"}, {Name: "p", Points: &spec.Points{Array: points, Most: 5}}}}, Options{})

@@ -96,6 +96,8 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 // check returns an error if a ticket asks for positions or rows that do not exist.
 func (e *Engine) check(t shuffle.Ticket) error {
 	switch {
+	case len(t.Positions)+len(t.Corners) > 0:
+		return e.checkNamed(t)
 	case t.First < 0 || t.First > e.samples:
 		return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First, e.samples)
 	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
@@ -104,6 +106,27 @@ func (e *Engine) check(t shuffle.Ticket) error {
 	case t.Count > e.spec.BatchSize:
 		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d", t.Count,
 			e.spec.BatchSize)
+	}
+	return nil
+}
+
+// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds those of a
+// run.
+func (e *Engine) checkNamed(t shuffle.Ticket) error {
+	switch {
+	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, and a run of %d from %d",
+			len(t.Positions), t.Count, t.First)
+	case len(t.Corners) > 0 && len(t.Corners) != 2*len(t.Positions):
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d numbers of corners, for %d positions",
+			len(t.Corners), len(t.Positions))
+	case len(t.Corners) > 0 && slices.ContainsFunc(e.sets, (*dataset).drawsNoCorner):
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "corners are for random windows")
+	}
+	for _, p := range t.Positions {
+		if p < 0 || p >= e.samples {
+			return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", p, e.samples)
+		}
 	}
 	return nil
 }
@@ -203,7 +226,7 @@ func (p *Pending) prepare() error {
 	for k := range rows {
 		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, engine.samples), -1
 		if pos := p.batch.Positions[k]; pos >= 0 {
-			p.draws[k] = engine.plan.At(p.ticket.Epoch, pos)
+			p.draws[k] = engine.plan.Draw(p.ticket, k)
 			p.batch.Samples[k], p.batch.Valid[k] = p.draws[k].Sample, true
 		}
 	}

@@ -90,8 +90,6 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return strconv.AppendInt(dst, v.ints[i], 10)
 	case Uint64:
 		return strconv.AppendUint(dst, uint64(v.ints[i]), 10)
-	case Huge:
-		return v.Big(i).Append(dst, 10)
 	case Decimal: // a number of JSON has as many digits as it needs
 		return append(dst, v.formatValue(i)...)
 	case Float64:

@@ -365,7 +365,7 @@ func (s *slow) sparseCell(f *Fragment, attr int, at []Coord) []byte {
 		for row := range cells {
 			same := true
 			for d := range at {
-				same = same && sc.DimType.load(coords[(d*cells+row)*cs:]) == at[d]
+				same = same && sc.DimType.Coord(coords[(d*cells+row)*cs:]) == at[d]
 			}
 			if same {
 				size := a.CellSize()
@@ -677,7 +677,7 @@ func TestSparseBoxes(t *testing.T) {
 			continue
 		}
 		size, dims := s.DimType.Size(), len(s.Dims)
-		at := func(n, d int) Coord { return s.DimType.load(all.Coords[(n*dims+d)*size:]) }
+		at := func(n, d int) Coord { return s.DimType.Coord(all.Coords[(n*dims+d)*size:]) }
 		for range 30 {
 			box := s.Domain()
 			for d := range box {

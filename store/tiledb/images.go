@@ -239,41 +239,25 @@ func (m *Images) allCells(i int64, boxes []chunk.Box) (list []Box, err error) {
 func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
 
 // Plan implements chunk.BlockPlanner.
-func (m *Images) Plan() chunk.BlockPlan { return &imagePlan{m, m.a.NewDryRun()} }
-
-// imagePlan is the dry run of an imageReader.
-type imagePlan struct {
-	m *Images
-	f *DryRun
+func (m *Images) Plan() chunk.BlockPlan {
+	p := m.a.NewDryRun()
+	return &imagePlan{&imageReader{m, p.r}, p}
 }
 
-// Ahead implements chunk.Prefetcher.
-func (p *imagePlan) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	list, err := p.m.allCells(image, boxes)
-	if err != nil {
-		return err
-	}
-	p.f.h.whole = p.m.whole(image)
-	err = p.f.Ahead(ctx, p.m.attr, list)
-	p.f.h.whole = nil
-	return fault.WithFile(err, p.m.a.uri)
+// imagePlan is the dry run of an imageReader. It implements chunk.Prefetcher.
+type imagePlan struct {
+	*imageReader
+	p *DryRun
 }
 
 // PlanBox implements chunk.BlockPlan.
 func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box,
 	read func(file string, off, n int64)) (exact bool, err error) {
-	box, err := p.m.cells(image, b)
-	if err != nil {
-		return false, err
-	}
-	p.f.h.whole = p.m.whole(image)
-	exact, err = p.f.Dense(ctx, p.m.attr, box, p.m.axes, read)
-	p.f.h.whole = nil
-	return exact, err
+	return p.p.run(read, func() error { return p.ReadBox(ctx, nil, image, b) })
 }
 
 // Held implements chunk.BlockPlan.
-func (p *imagePlan) Held() int64 { return p.f.Held() }
+func (p *imagePlan) Held() int64 { return p.p.Held() }
 
 // Array returns the array of the images.
 func (m *Images) Array() *Array { return m.a }
@@ -340,7 +324,7 @@ func (t Datatype) Sample() chunk.DType {
 // noData returns the fill value as a chunk index has it: as float64, and as bits if that may be
 // inexact.
 func (a *Attr) noData() (*float64, *uint64) {
-	typ, fill := a.Type, a.fill()
+	typ, fill := a.Type, a.FillValue()
 	var v float64
 	switch {
 	case typ == Float32:
@@ -354,9 +338,9 @@ func (a *Attr) noData() (*float64, *uint64) {
 		}
 		return &v, &bits
 	case typ.unsigned():
-		v = float64(typ.load(fill))
+		v = float64(typ.Coord(fill))
 	default:
-		v = float64(int64(uint64(typ.load(fill)) ^ signBit))
+		v = float64(int64(uint64(typ.Coord(fill)) ^ signBit))
 	}
 	return &v, nil
 }

@@ -115,7 +115,7 @@ func TestNoDataIsTheFillValue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.Size() != typ.Size() || fmt.Sprintf("%x", got) != fmt.Sprintf("%x", typ.fill()) {
-			if typ.real() && x.NoData != nil && *x.NoData != *x.NoData &&
+			if typ.Real() && x.NoData != nil && *x.NoData != *x.NoData &&
 				got[d.Size()-1]&0x7f == typ.fill()[d.Size()-1] {
 				continue // a NaN of other bits
 			}

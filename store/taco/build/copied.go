@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -71,7 +70,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 			pads = 0
 		}
 		if row < 0 {
-			l.add(k, int32(i), parents[i], taco2.PadPrefix+strconv.Itoa(pads), false, placeholder)
+			l.add(k, int32(i), parents[i], model.PadPrefix+strconv.Itoa(pads), false, placeholder)
 			pads++
 			continue
 		}
@@ -191,7 +190,7 @@ func checkCopied(levels []*level, form Form) error {
 				name := strconv.Quote(path(levels, k, i))
 				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
 			}
-			if what := form.badID(k, id); what != "" && !level.padding(i) {
+			if what := badIDFor(form, k, id); what != "" && !level.padding(i) {
 				return bad("its id " + what)
 			}
 			if seen[id] {

@@ -38,7 +38,7 @@ func (w *writer) check(ctx context.Context, path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
-	if w.o.Form.old() && w.o.split() {
+	if w.o.Form.Old() && w.o.split() {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a TACO 0.2 is written as one file, not in parts")
 	}
@@ -62,7 +62,7 @@ func (c *Collection) CheckFor(form Form) error {
 		return nil
 	case form.Named():
 		return c.checkNamed()
-	case form.old() && len(c.Curators) == 0:
+	case form.Old() && len(c.Curators) == 0:
 		return fault.New(fault.Unsupported, collName, fault.NoOffset,
 			"curators is missing: a TACO 0.2 must have at least one")
 	}
@@ -78,7 +78,7 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 			return nil, err
 		}
 	}
-	if w.o.Form.old() {
+	if w.o.Form.Old() {
 		if err := w.age(ctx); err != nil {
 			return nil, err
 		}

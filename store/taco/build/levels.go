@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -61,7 +62,7 @@ func levelOf(k int, form Form, tortillas []*Tortilla, parents []int32, names []s
 		for j := range tortilla.Samples {
 			sample := &tortilla.Samples[j]
 			path := join(names[i], sample.ID)
-			if err := checkSample(sample, form.badID(k, sample.ID), path, seen); err != nil {
+			if err := checkSample(sample, badIDFor(form, k, sample.ID), path, seen); err != nil {
 				return nil, nil, err
 			}
 			seen[sample.ID] = true
@@ -78,7 +79,7 @@ func levelOf(k int, form Form, tortillas []*Tortilla, parents []int32, names []s
 		}
 		for n := range tortilla.padding() {
 			l.first = append(l.first, children)
-			l.add(k, int32(len(l.ids)), parents[i], taco2.PadPrefix+strconv.Itoa(n), false, placeholder)
+			l.add(k, int32(len(l.ids)), parents[i], model.PadPrefix+strconv.Itoa(n), false, placeholder)
 		}
 	}
 	l.first = append(l.first, children)

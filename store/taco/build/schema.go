@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -82,9 +83,9 @@ func badColumn(name string) string {
 	return ""
 }
 
-// badID returns the reason why a sample of level k may not have this id, or "". No path has the ids of the samples of
-// TACO 3, whose folders are numbered.
-func (f Form) badID(k int, id string) string {
+// badIDFor returns the reason why a sample of level k may not have this id, or "". No path has the ids of the samples
+// of TACO 3, whose folders are numbered.
+func badIDFor(f Form, k int, id string) string {
 	switch {
 	case !f.Named() || k > 0:
 		return badID(id)
@@ -101,8 +102,8 @@ func badID(id string) string {
 	if what := taco2.BadID(id); what != "" {
 		return what
 	}
-	if strings.HasPrefix(id, taco2.PadPrefix) {
-		return `begins with "` + taco2.PadPrefix + `", which is reserved`
+	if strings.HasPrefix(id, model.PadPrefix) {
+		return `begins with "` + model.PadPrefix + `", which is reserved`
 	}
 	if strings.ContainsFunc(id, unicode.IsControl) {
 		return "holds a control character"

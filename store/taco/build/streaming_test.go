@@ -149,8 +149,8 @@ func TestStreamingTacos(t *testing.T) {
 		if err != nil || len(r.Notes) > 0 {
 			t.Errorf("%d: %v, %+v", i, err, r)
 		}
-		if got := strings.Contains(d.Format(), "streaming"); got != (form == build.Auto) {
-			t.Errorf("%d: it is a %s", i, d.Format())
+		if got := strings.Contains(d.Form().String(), "streaming"); got != (form == build.Auto) {
+			t.Errorf("%d: it is a %s", i, d.Form())
 		}
 		if err := d.Close(); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func (t *tortillaWriter) enter(level, row int) error {
 
 // headBytes returns how much of the header of a Tortilla is set: its magic, and the numbers of leave.
 func (t *tortillaWriter) headBytes(level int) int64 {
-	if level < 0 && t.w.o.Form.old() {
+	if level < 0 && t.w.o.Form.Old() {
 		return 2 + 5*8
 	}
 	return 2 + 3*8
@@ -179,7 +179,7 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 		partitions = max(1, int64(t.w.partitions))
 	}
 	numbers := []int64{footer.Off - blob.at, footer.Size, partitions}
-	if blob.level < 0 && t.w.o.Form.old() {
+	if blob.level < 0 && t.w.o.Form.Old() {
 		copy(head[:2], tacoMagic)
 		place, err := t.describe()
 		if err != nil {

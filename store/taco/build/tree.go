@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // sameTrees checks that all samples of level 0 have the same tree (PIT-1): kinds, and below level 0 ids. Padding
@@ -63,8 +63,8 @@ func (l *level) named(row, rows int) string {
 }
 
 // pit returns taco:pit_schema: the tree that all samples of level 0 have.
-func pit(levels []*level) *taco2.PIT {
-	p := &taco2.PIT{Hierarchy: map[string][]taco2.PITFolder{}}
+func pit(levels []*level) *model.Tree {
+	p := &model.Tree{Hierarchy: map[string][]model.TreeFolder{}}
 	top := levels[0]
 	p.Root.N, p.Root.Type = int64(len(top.ids)), kindName(top.folders[0])
 	// All folders at one place of the tree have the same children, so that a level has the rows of the first
@@ -83,7 +83,7 @@ func pit(levels []*level) *taco2.PIT {
 			if !up.folders[row] {
 				continue
 			}
-			pitFolder := taco2.PITFolder{N: times * int64(up.first[row+1]-up.first[row])}
+			pitFolder := model.TreeFolder{N: times * int64(up.first[row+1]-up.first[row])}
 			for c := up.first[row]; c < up.first[row+1]; c++ {
 				pitFolder.Type = append(pitFolder.Type, kindName(level.folders[c]))
 				pitFolder.ID = append(pitFolder.ID, level.named(int(c), len(level.ids)/int(times)))
