@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -439,70 +438,6 @@ func (v *Vector) takeLists(from *Vector, rows []int) error {
 	child, err := from.children[0].Take(elems)
 	v.children = []*Vector{child}
 	return err
-}
-
-// Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, float64, string,
-// map[string]string{"hex": …} for binary, []any, and map[string]any for structs and for maps whose keys are text; other
-// maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals json.Number with all
-// digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
-func (v *Vector) Any(i int) any {
-	if v.Null(i) {
-		return nil
-	}
-	switch v.typ.Kind {
-	case Bool:
-		return v.ints[i] != 0
-	case Int64:
-		return v.ints[i]
-	case Uint64:
-		return uint64(v.ints[i])
-	case Float64:
-		if f := v.floats[i]; !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return f
-		}
-		return floatName(v.floats[i])
-	case String:
-		return v.Str(i)
-	case Binary:
-		return map[string]string{"hex": fmt.Sprintf("%x", v.Bytes(i))}
-	case List:
-		child, lo, hi := v.List(i)
-		if v.typ.Stored().Store == Map {
-			return child.anyMap(lo, hi)
-		}
-		out := make([]any, 0, hi-lo)
-		for k := lo; k < hi; k++ {
-			out = append(out, child.Any(k))
-		}
-		return out
-	case Struct:
-		out := map[string]any{}
-		for k, c := range v.children {
-			out[v.typ.Fields[k].Name] = c.Any(i)
-		}
-		return out
-	}
-	if v.typ.Kind == Decimal {
-		return json.Number(v.formatValue(i))
-	}
-	return v.formatValue(i)
-}
-
-// anyMap is Any for a map, whose keys and values v has in rows lo to hi.
-func (v *Vector) anyMap(lo, hi int) any {
-	keys, values := v.children[0], v.children[1]
-	object, pairs := map[string]any{}, make([]any, 0, hi-lo)
-	for k := lo; k < hi; k++ {
-		if keys.Kind() == String {
-			object[keys.Str(k)] = values.Any(k)
-		} else {
-			pairs = append(pairs, []any{keys.Any(k), values.Any(k)})
-		}
-	}
-	if keys.Kind() == String {
-		return object
-	}
-	return pairs
 }
 
 // NewStruct returns values of kind Struct. All fields have as many rows.

@@ -61,7 +61,7 @@ func TestListed(t *testing.T) {
 		}
 		for i, x := range want {
 			if v.Null(i) != (x < 0) || x >= 0 && v.Int(i) != x {
-				t.Errorf("level %d, row %d: %v, want %d", k, i, v.Any(i), x)
+				t.Errorf("level %d, row %d: %s, want %d", k, i, v.AppendJSON(nil, i), x)
 			}
 		}
 	}
