@@ -98,7 +98,8 @@ func TestGroup4(t *testing.T) {
 			t.Fatalf("%v: %x, want %x, %v", rows, dst, want, err)
 		}
 		cut := src[:r.IntN(max(len(src)-3, 1))]
-		if err := decoder.Decode(dst, cut, Group4, width, height, height); err != nil && !errors.Is(err, fault.Corrupt) {
+		err := decoder.Decode(dst, cut, Group4, width, height, height)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
 			t.Fatalf("cut to %d bytes: %v", len(cut), err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/draw/markup"
 )
 
-// Style is the style sheet. Pages about other things, such as jobs, take it and their numbers from here, so that all
+// Style is the style sheet. Pages about other things take it and their numbers from here, so that all
 // pages of chaski look alike.
 //
 //go:embed style.css

@@ -34,23 +34,6 @@ type Extent struct {
 	Version string `json:"version"` // of the program: another one may write other bytes
 }
 
-// Counts says what became of the windows of a part.
-type Counts struct {
-	Chips      int64 `json:"chips"`
-	Bad        int64 `json:"bad"`
-	Misplaced  int64 `json:"misplaced"`
-	Empty      int64 `json:"empty"`
-	Unlabelled int64 `json:"unlabelled"`
-}
-
-// Left returns how many windows have no chip.
-func (c *Counts) Left() int64 { return c.Bad + c.Misplaced + c.Empty + c.Unlabelled }
-
-func (c *Counts) add(left int) {
-	*[]*int64{kept: &c.Chips, bad: &c.Bad, misplaced: &c.Misplaced, empty: &c.Empty,
-		unlabelled: &c.Unlabelled}[left]++
-}
-
 // Part is a part that was written.
 type Part struct {
 	First, Count int64 // its windows
@@ -89,24 +72,22 @@ func (m *maker) check(e *Extent) error {
 
 // WritePart makes the chips of count windows from first on. The same part has the same bytes, for any number of
 // workers. Options.Form and Options.Resume do not apply.
-func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, count int64, o Options) (n Counts,
-	err error) {
+func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, count int64, o Options) error {
 	maker, done, err := opened(ctx, r, o)
 	if err != nil {
-		return n, err
+		return err
 	}
 	defer done()
 	if err := maker.check(&e); err != nil {
-		return n, err
+		return err
 	}
 	if first < 0 || count < 1 || count > e.Windows-first {
-		return n, fmt.Errorf("windows %d to %d, of %d", first, first+count, e.Windows)
+		return fmt.Errorf("windows %d to %d, of %d", first, first+count, e.Windows)
 	}
 	maker.apart = true
 	out := bufio.NewWriterSize(w, 1<<20)
 	told := false
 	err = maker.windows(ctx, first, first+count, func(i int64, c *chip) error {
-		n.add(c.left)
 		line := c.line()
 		if c.why != nil && !told {
 			line.Why, told = []byte(fault.Line(c.why)), true
@@ -125,26 +106,26 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 		return nil
 	})
 	if err != nil {
-		return n, err
+		return err
 	}
 	end := partEnd{Statistics: [][]byte{}}
 	if *r.Statistics {
 		total, err := maker.merged()
 		if err != nil {
-			return n, err
+			return err
 		}
 		for _, f := range total {
 			end.Statistics = append(end.Statistics, f.AppendState(nil))
 		}
 		// Merge would refuse it only after all other parts were made: one with too many bands, for example.
 		if _, err := stats.ParseStates(end.Statistics); err != nil {
-			return n, err
+			return err
 		}
 	}
 	if err := json.NewEncoder(out).Encode(end); err != nil {
-		return n, err
+		return err
 	}
-	return n, out.Flush()
+	return out.Flush()
 }
 
 // Merge writes one container from parts that together have all windows, in order. The bytes are those that Make writes.

@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// TestCommon: the common type of two is the same in both orders, is one of them or can hold both, and a type with itself
-// is itself.
+// TestCommon: the common type of two is the same in both orders and can hold both, and that of a type with itself is
+// itself.
 func TestCommon(t *testing.T) {
 	for a, typeA := range ByName {
 		if got, ok := Common(typeA, typeA); !ok || Name(got) != Name(typeA) {

@@ -1,64 +1,16 @@
-package kinds
+package rows_test
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/survey"
 )
-
-// TestAnySplitIsOneWeights: any number of shards, in any order, some of them twice, gives the file of one pass, in
-// which rows that cannot be read have no weight.
-func TestAnySplitIsOneWeights(t *testing.T) {
-	sp := dataset(t, 11)
-	sp.Fields = sp.Fields[:1] // the rasters of both fields share no grid
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, classes := range [][]float64{nil, {0, 300}} {
-		var want bytes.Buffer
-		c := survey.WeightOptions{Field: "image", Classes: classes, Cell: 16}
-		if err := survey.Weights(t.Context(), &want, sp, options(), c, nil); err != nil {
-			t.Fatal(err)
-		}
-		one, err := rows.ParseWeights(want.Bytes())
-		if err != nil || one.Rows != 11 {
-			t.Fatalf("%d rows, %v", one.Rows, err)
-		}
-		for _, shards := range []int{1, 3, 99} {
-			j := plan(t, &Weights{Dataset: Dataset{Spec: sp}, Field: "image", Classes: classes, Cell: 16}, shards)
-			anyOrder(t, r, j)
-			got, _, err := merge(t, j, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want.Bytes()) {
-				t.Errorf("%d shards: %d bytes, want %d, and the same", shards, len(got), want.Len())
-			}
-			if s, err := j.Status(t.Context(), false); err != nil || s.Skipped != 2 {
-				t.Errorf("status %+v, %v", s, err)
-			}
-		}
-	}
-}
-
-// TestWeightsRefusals: what one pass refuses is refused before there is a job.
-func TestWeightsRefusals(t *testing.T) {
-	sp := dataset(t, 3)
-	for _, k := range []*Weights{
-		{Dataset: Dataset{Spec: sp}, Field: "nothing"}, {Dataset: Dataset{Spec: sp}, Field: "image", Cell: -1},
-	} {
-		if _, err := job.Plan(t.Context(), t.TempDir(), k, job.PlanOptions{}, options()); err == nil {
-			t.Errorf("%+v is a job", k)
-		}
-	}
-}
 
 // weightsOf is a file of weights with one cell of each row's number of pixels.
 func weightsOf(t testing.TB, h rows.WeightsHeader, counts ...rows.CellCounts) []byte {
