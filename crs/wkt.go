@@ -247,7 +247,11 @@ func (d *Definition) Match() (*CRS, bool) {
 		if !ok {
 			base = 4326
 		}
-		if d.Base != 0 && int(base) != d.Base || d.Base == 0 && want.rf != 0 && !hasDatum(find(int(base)), datum) {
+		sameBase := want.rf == 0 || hasDatum(find(int(base)), datum)
+		if d.Base != 0 {
+			sameBase = int(base) == d.Base
+		}
+		if !sameBase {
 			continue
 		}
 		if parameters.kind == "webmerc" { // its other codes come before it, and are old

@@ -99,7 +99,8 @@ func TestWireIsChecked(t *testing.T) {
 		{Type: list, N: 1, Offsets: []uint32{0, 1}},
 		{Type: tables.Type{Kind: tables.Struct, Fields: []tables.Column{{Name: "a", Type: num}}}, N: 1,
 			Children: []*wireVector{ints}},
-		{Type: tables.Type{Kind: tables.Huge}, N: 1, Ints: []int64{1}}, {Type: tables.Type{Kind: 200}},
+		{Type: tables.Type{Kind: tables.Decimal, Precision: 38}, N: 1, Ints: []int64{1}},
+		{Type: tables.Type{Kind: 200}},
 	} {
 		if v, err := w.value(maxNested); err == nil {
 			t.Errorf("case %d is taken: %s", i, fmt.Sprint(v.Len()))

@@ -110,7 +110,6 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 }
 
 var plainTypes = map[tables.Kind]duck.Type{tables.Null: duck.TYPE_INTEGER, tables.Bool: duck.TYPE_BOOLEAN,
-	tables.Huge:   duck.TYPE_HUGEINT,
 	tables.String: duck.TYPE_VARCHAR, tables.Binary: duck.TYPE_BLOB, tables.Timestamp: duck.TYPE_TIMESTAMP,
 	tables.Date: duck.TYPE_DATE,
 	tables.Time: duck.TYPE_TIME}
@@ -191,8 +190,6 @@ func zero(t tables.Type) any {
 			out[f.Name] = zero(f.Type)
 		}
 		return out
-	case tables.Huge:
-		return new(big.Int)
 	case tables.Decimal:
 		return duck.Decimal{Width: t.Precision, Scale: t.Scale, Value: new(big.Int)}
 	case tables.Float64:
@@ -213,8 +210,6 @@ func value(v *tables.Vector, i int) any {
 		return v.Int(i) != 0
 	case tables.Uint64:
 		return uint64(v.Int(i))
-	case tables.Huge:
-		return v.Big(i)
 	case tables.Decimal:
 		return duck.Decimal{Width: t.Precision, Scale: t.Scale, Value: v.Big(i)}
 	case tables.Float64:
@@ -357,7 +352,7 @@ func floorDiv(a, b int64) int64 {
 
 func bigVector(cells []any, nulls []bool) (*tables.Vector, error) {
 	lo, hi := make([]int64, len(cells)), make([]int64, len(cells))
-	t := tables.Type{Kind: tables.Huge}
+	t := tables.Type{Kind: tables.Decimal, Precision: 38} // a HUGEINT
 	for i, c := range cells {
 		var x *big.Int
 		switch y := c.(type) {

@@ -71,7 +71,7 @@ type wireVector struct {
 	Type     tables.Type
 	N        int
 	Nulls    []bool
-	Ints     []int64 // also the low halves of Huge and Decimal
+	Ints     []int64 // also the low halves of Decimal
 	High     []int64 // high halves, or nanoseconds of timestamps
 	Floats   []float64
 	Data     []byte
@@ -95,17 +95,8 @@ func wireOf(v *tables.Vector) *wireVector {
 		for k := range w.Type.Fields {
 			w.Children = append(w.Children, wireOf(v.Field(k)))
 		}
-	case tables.Huge, tables.Decimal:
-		w.Ints = v.Ints()
-		for i := range v.Len() { // High may be nil, for the sign of Ints
-			hi := int64(0)
-			if h := v.High(); h != nil {
-				hi = h[i]
-			} else if w.Ints[i] < 0 {
-				hi = -1
-			}
-			w.High = append(w.High, hi)
-		}
+	case tables.Decimal:
+		w.Ints, w.High = v.Ints(), v.High()
 	default:
 		w.Ints, w.High = v.Ints(), v.Nanos()
 	}
@@ -144,7 +135,7 @@ func (w *wireVector) value(depth int) (*tables.Vector, error) {
 		return tables.NewList(child, w.Offsets, w.Nulls), nil
 	case tables.Struct:
 		return w.structure(depth)
-	case tables.Huge, tables.Decimal:
+	case tables.Decimal:
 		if len(w.Ints) != w.N || len(w.High) != w.N {
 			return nil, errWire
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -80,7 +79,7 @@ func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...til
 
 func openWritten(t testing.TB, path string) *tiledb.Array {
 	t.Helper()
-	files := &tiledb.Files{}
+	files := &source.Files{}
 	t.Cleanup(func() { files.Close() })
 	a, err := tiledb.Open(context.Background(), files, path, tiledb.Options{})
 	if err != nil {
@@ -281,7 +280,11 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *dryrun.Ro
 	if bands != k.size[1] {
 		t.Fatalf("%d bands, want %d", bands, k.size[1])
 	}
-	g := e.sets[0].table.(*rows.Array).Images[attr].Index(e.sets[0].table.(*rows.Array).Lo + p.Draw.Row)
+	asset, err := e.sets[0].table.Asset(t.Context(), attr, p.Draw.Row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := asset.Index
 	for band := range bands {
 		for y := range h {
 			for x := range w {
@@ -797,8 +800,6 @@ func TestDamagedArray(t *testing.T) {
 		t.Errorf("%+v", b.Bad)
 	}
 }
-
-var _ rows.Table = (*rows.Array)(nil)
 
 // TestArraysAtATime: an array at a timestamp yields the samples and the fingerprint of an array
 // with only the fragments written by then, and so do points. The timestamp is also part of the spec

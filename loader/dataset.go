@@ -787,6 +787,9 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
 			window.W)
 	}
+	if draw.Corner != nil {
+		return d.asked(draw.Corner, window, height, width, pad)
+	}
 	switch s.Kind {
 	case spec.WholeChip:
 		if height > window.H || width > window.W {
@@ -815,6 +818,26 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	}
 	b, _ := p.Window(draw, height, width, weights)
 	return b, nil
+}
+
+// drawsNoCorner reports whether the windows of the dataset are not random ones of one size.
+func (d *dataset) drawsNoCorner() bool { return d.sampler.Kind != spec.RandomWindow }
+
+// asked returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
+func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
+	window.Y, window.X = corner[0], corner[1]
+	if window.Y%d.alignY != 0 || window.X%d.alignX != 0 {
+		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"its corner is at row %d and column %d: with fields of other resolutions, they must be multiples of %d "+
+				"and %d", window.Y, window.X, d.alignY, d.alignX)
+	}
+	past := window.Y > height-window.H || window.X > width-window.W
+	if window.Y >= height || window.X >= width || past && !pad {
+		return window, fault.New(fault.NotFound, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, and the window %d by %d at row %d and column %d", height, width, window.H,
+			window.W, window.Y, window.X)
+	}
+	return window, nil
 }
 
 // raster returns the raster field with a name, which must exist.

@@ -296,13 +296,6 @@ func (e *Engine) Lend(n int64) bool { return e.memory.lend(n, e.BatchBytes()) }
 // Returned says that a client holds n bytes of Lend no more.
 func (e *Engine) Returned(n int64) { e.memory.returned(n, e.BatchBytes()) }
 
-// hasMetadataUnit reports whether each row has a unit with field -1, which reads the metadata
-// columns, the points, the shapes and the window of the row.
-func (e *Engine) hasMetadataUnit() bool {
-	set := e.sets[0]
-	return len(e.values)+len(set.points)+len(set.vectors) > 0 || e.spec.Windows || e.spec.Geo
-}
-
 // unitsAhead is how many units wait for workers. With fewer, a worker that takes a unit would often
 // have to wake the dispatcher.
 const unitsAhead = 256
@@ -569,6 +562,15 @@ func (e *Engine) BatchBytes() int64 {
 
 // describe fills infos with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(one *layout) {
+	padding := &Pending{engine: e, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
+		batch: &Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
+	parts := e.columns(padding)
+	add := func(c column) {
+		for _, m := range c.members() {
+			info := FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
+			e.infos = append(e.infos, info)
+		}
+	}
 	e.inOrder(func(i int) {
 		field, plan := e.rasters[i], one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
@@ -579,38 +581,9 @@ func (e *Engine) describe(one *layout) {
 			info.Name, info.Kind, info.DType, info.Bands = field.Validity, "mask", chunk.Uint8, nil
 			e.infos = append(e.infos, info)
 		}
-	}, func(i int) {
-		v := e.values[i]
-		shape, axes := e.valueShape(1)
-		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.to, Shape: shape, Axes: axes})
-	})
-	e.infos = append(append(e.infos, e.pointInfos()...), e.vectorInfos()...)
-	if len(e.spec.Sources) > 0 {
-		e.infos = append(e.infos, FieldInfo{Name: spec.SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64,
-			Shape: []int64{1}, Axes: []string{"n"}})
-	}
-	if e.spec.Windows {
-		e.infos = append(e.infos, FieldInfo{Name: spec.WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64,
-			Shape: []int64{1, 4}, Axes: windowAxes})
-	}
-	if e.spec.Geo {
-		for i := range geoTensors {
-			tensor, kind := geoInfo(i, 1), catalog.Float
-			if tensor.DType == chunk.Int64 {
-				kind = catalog.Int
-			}
-			e.infos = append(e.infos, FieldInfo{Name: tensor.Name, Kind: kind.String(), DType: tensor.DType,
-				Shape: tensor.Shape,
-				Axes:  tensor.Axes})
-		}
-		shape, axes := e.valueShape(1)
-		t := timeTensor(shape, axes, nil)
-		e.infos = append(e.infos, FieldInfo{Name: t.Name, Kind: catalog.Int.String(), DType: t.DType, Shape: t.Shape,
-			Axes: t.Axes})
-	}
-	if name, steps := e.validity(); steps > 0 {
-		shape, axes := stepShape(1, steps)
-		e.infos = append(e.infos, FieldInfo{Name: name, Kind: "mask", DType: chunk.Uint8, Shape: shape, Axes: axes})
+	}, func(i int) { add(parts[i]) })
+	for _, c := range parts[len(e.values):] {
+		add(c)
 	}
 }
 

@@ -92,6 +92,9 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 				})
 				y0, x0 = box.Y, box.X
 			}
+			if len(tk.Corners) > 0 {
+				y0, x0 = int(tk.Corners[2*k]), int(tk.Corners[2*k+1])
+			}
 		}
 		for c := range 3 {
 			for y := range s.Height {
@@ -250,6 +253,53 @@ func TestSameSamplesForAnyWorldSize(t *testing.T) {
 				b.Release()
 			}
 		}
+	}
+}
+
+// TestNamedPositions: a ticket may name positions in any order, again and again, also with the corners of windows.
+// Positions and windows that do not exist are errors of a kind, and end the ticket only.
+func TestNamedPositions(t *testing.T) {
+	tab := chips(3, 13)
+	e := openFake(t, windowSpec(), tab, 2)
+	n := e.Len()
+	named := []int64{5, 0, 5, n - 1, 12, 7, 0}
+	corners := make([]uint32, 2*len(named))
+	for k, p := range named {
+		row := e.Plan().At(1, p).Row
+		a := tab.assets[[2]int64{0, row}]
+		corners[2*k], corners[2*k+1] = uint32(a.h-8)/2*2, uint32(a.w-6)/4*2
+	}
+	for _, tk := range []shuffle.Ticket{
+		{Epoch: 1, Positions: named}, {Epoch: 1, Positions: named, Corners: corners}, {Positions: []int64{3}},
+	} {
+		b := wait(t, e.Start(t.Context(), tk, false))
+		checkBatch(t, e, tab, tk, b)
+		b.Release()
+	}
+	for _, c := range []struct {
+		ticket shuffle.Ticket
+		kind   fault.Kind
+	}{
+		{shuffle.Ticket{Positions: []int64{0, n}}, fault.NotFound},
+		{shuffle.Ticket{Positions: []int64{-1}}, fault.NotFound},
+		{shuffle.Ticket{Positions: []int64{1}, Count: 1, RowStride: 1}, fault.Unsupported},
+		{shuffle.Ticket{Corners: []uint32{0, 0}}, fault.Unsupported},
+		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{0}}, fault.Unsupported},
+		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{1, 0}}, fault.Unsupported}, // a coarser field has none
+		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{1 << 20, 0}}, fault.NotFound},
+		{shuffle.Ticket{Positions: []int64{1}, Corners: []uint32{0, math.MaxUint32 - 1}}, fault.NotFound},
+		{shuffle.Ticket{Positions: make([]int64, 1<<24)}, fault.Limit},
+	} {
+		if _, err := e.Start(t.Context(), c.ticket, false).Wait(t.Context()); fault.KindOf(err) != c.kind {
+			t.Errorf("%d positions, corners %v: %v", len(c.ticket.Positions), c.ticket.Corners, err)
+		}
+	}
+	whole := windowSpec()
+	whole.Sampler = Sampler{}
+	e = openFake(t, whole, chips(3, 1), 1)
+	tk := shuffle.Ticket{Positions: []int64{0}, Corners: []uint32{0, 0}}
+	if _, err := e.Start(t.Context(), tk, false).Wait(t.Context()); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("the corner of a whole chip: %v", err)
 	}
 }
 

@@ -25,8 +25,7 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 		if rows[k].Position < 0 {
 			continue
 		}
-		draw := e.plan.At(t.Epoch, rows[k].Position)
-		row, err := e.ExplainDraw(ctx, draw)
+		row, err := e.ExplainDraw(ctx, e.plan.Draw(t, k))
 		if err != nil {
 			return nil, err
 		}
@@ -51,20 +50,29 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 	if stop, err := e.explainRasters(ctx, set, &draw, &row); stop {
 		return row, err
 	}
-	if stop, err := e.explainValues(ctx, set, &draw, &row); stop {
-		return row, err
-	}
-	if len(set.points) > 0 {
-		if row.Points, err = e.explainPoints(ctx, set, &draw); err != nil {
-			_, err = row.Note(err)
-		}
-	}
-	if len(set.vectors) > 0 && err == nil {
-		if err = e.explainVectors(ctx, set, &draw); err != nil {
-			_, err = row.Note(err)
-		}
+	if err = e.explainColumns(ctx, set, &draw, &row); err != nil {
+		_, err = row.Note(err)
 	}
 	return row, err
+}
+
+// explainColumns checks the columns of a draw, in the order of a run, and adds the reads of its points.
+func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw, r *dryrun.Row) (err error) {
+	one := &Pending{engine: e, ctx: ctx, batch: &Batch{Rows: 1}}
+	for i := range e.values {
+		if err := e.valueColumn(one, i).fill(nil, d, draw, 0); err != nil {
+			return err
+		}
+	}
+	if len(d.points) > 0 {
+		if r.Points, err = e.explainPoints(ctx, d, draw); err != nil {
+			return err
+		}
+	}
+	if len(d.vectors) > 0 {
+		return e.explainVectors(ctx, d, draw)
+	}
+	return nil
 }
 
 // explainVectors finds out whether shapes can be drawn into the window of a draw. Their reads are not counted: the
@@ -113,27 +121,6 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 				}
 			}
 			r.Assets = append(r.Assets, read...)
-		}
-	}
-	return false, nil
-}
-
-// explainValues checks the metadata columns of a draw.
-func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Draw,
-	r *dryrun.Row) (stop bool, _ error) {
-	for _, field := range d.values {
-		for step := range max(d.steps, 1) {
-			pos := e.rowOf(draw, step)
-			if pos < 0 {
-				continue
-			}
-			_, err := field.read(ctx, d.table, pos)
-			if err == nil {
-				continue
-			}
-			if stop, err := r.Note(err); stop {
-				return true, err
-			}
 		}
 	}
 	return false, nil

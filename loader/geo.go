@@ -47,24 +47,17 @@ func nowhere() (g rowPlace) {
 	return rowPlace{[6]float64{n, n, n, n, n, n}, 0, [4]float64{n, n, n, n}, [2]float64{n, n}, n}
 }
 
-// geoInfo returns a tensor of Spec.Geo without its data.
-func geoInfo(i, rowCount int) Tensor {
-	g := &geoTensors[i]
-	tensor := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
-		Shape: []int64{int64(rowCount)}}
-	if g.axis != "" {
-		tensor.Axes, tensor.Shape = append(tensor.Axes, g.axis), append(tensor.Shape, g.length)
-	}
-	if g.of == nil {
-		tensor.DType = chunk.Int64
-	}
-	return tensor
-}
-
 // geoMembers returns the tensors of the places of all rows.
 func geoMembers(places []rowPlace) (out []Tensor) {
 	for i, g := range geoTensors {
-		tensor := geoInfo(i, len(places))
+		tensor := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
+			Shape: []int64{int64(len(places))}}
+		if g.axis != "" {
+			tensor.Axes, tensor.Shape = append(tensor.Axes, g.axis), append(tensor.Shape, g.length)
+		}
+		if g.of == nil {
+			tensor.DType = chunk.Int64
+		}
 		for k := range places {
 			if g.of == nil {
 				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(places[k].epsg))

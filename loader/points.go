@@ -428,58 +428,49 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 	return nil
 }
 
-// points reads the points of a row, of all fields.
-func (u unit) points(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	p, engine := u.p, u.p.engine
-	return engine.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
-		left, err := f.read(p.ctx, r.PointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height,
-			d.sampler.Width, draw.Transform)
-		if err != nil {
-			return fault.WithFile(rows.InField(f.name, err), f.array.URI())
-		}
-		// Only the first loss is logged, because a warning for each row would flood the log.
-		if left > 0 && engine.sets[0].points[i].leftOut.Add(left) == left {
-			engine.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field",
-				f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
-		}
-		return nil
-	})
-}
-
-// pointTensors returns the tensors of the fields of points: coordinates, values and counts.
-func (p *Pending) pointTensors() (out []Tensor) {
-	n := int64(p.batch.Rows)
-	for i, field := range p.engine.sets[0].points {
-		k, pointRows := int64(field.maxPoints), p.points[i]
-		out = append(out,
-			Tensor{Name: field.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2},
-				Data: pointRows.coords},
-			Tensor{Name: field.name + spec.PointValues, DType: field.dtype, Axes: []string{"n", "k"}, Shape: []int64{n,
-				k},
-				Data: pointRows.values},
-			Tensor{Name: field.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n},
-				Data: pointRows.counts})
+// pointsColumn returns the points of all fields: coordinates, values and counts.
+func (e *Engine) pointsColumn(p *Pending) column {
+	fields := e.sets[0].points
+	tables := make([]pointRows, len(fields))
+	for i, f := range fields {
+		tables[i] = f.make(p.batch.Rows)
 	}
-	return out
-}
-
-// clearPoints makes padding of the points of a row.
-func (p *Pending) clearPoints(k int) {
-	for i, f := range p.engine.sets[0].points {
-		f.clear(&p.points[i], k)
+	return column{
+		fill: func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
+			return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
+				left, err := f.read(p.ctx, r.PointReader(f.array), &tables[i], k, at.win, at.t, at.n, d.sampler.Height,
+					d.sampler.Width, draw.Transform)
+				if err != nil {
+					return fault.WithFile(rows.InField(f.name, err), f.array.URI())
+				}
+				// Only the first loss is logged, because a warning for each row would flood the log.
+				if left > 0 && fields[i].leftOut.Add(left) == left {
+					e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them",
+						"field", f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
+				}
+				return nil
+			})
+		},
+		clear: func(k int) {
+			for i, f := range fields {
+				f.clear(&tables[i], k)
+			}
+		},
+		members: func() (out []member) {
+			n := int64(p.batch.Rows)
+			for i, field := range fields {
+				k, table := int64(field.maxPoints), tables[i]
+				out = append(out,
+					member{Tensor{Name: field.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"},
+						Shape: []int64{n, k, 2}, Data: table.coords}, "points"},
+					member{Tensor{Name: field.name + spec.PointValues, DType: field.dtype, Axes: []string{"n", "k"},
+						Shape: []int64{n, k}, Data: table.values}, "points"},
+					member{Tensor{Name: field.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"},
+						Shape: []int64{n}, Data: table.counts}, catalog.Int.String()})
+			}
+			return out
+		},
 	}
-}
-
-// pointInfos describes the tensors of pointTensors, for a batch of one row.
-func (e *Engine) pointInfos() (out []FieldInfo) {
-	for _, field := range e.sets[0].points {
-		k := int64(field.maxPoints)
-		out = append(out,
-			FieldInfo{field.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}, nil},
-			FieldInfo{field.name + spec.PointValues, "points", field.dtype, []int64{1, k}, []string{"n", "k"}, nil},
-			FieldInfo{field.name + spec.PointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}, nil})
-	}
-	return out
 }
 
 // LeftOut returns how many points of a field had no room in their rows (Points.Most) since the

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tiff"
@@ -73,10 +74,7 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 			}
 			values = binary.LittleEndian.AppendUint16(values, uint16(l.v))
 		}
-		if err := openWritten(t, path).WriteSparse(context.Background(), coords,
-			[]tiledb.Values{{Data: values}}); err != nil {
-			t.Fatal(err)
-		}
+		writeSparse(t, path, coords, values)
 	}
 }
 
@@ -263,10 +261,7 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 					coords = binary.LittleEndian.AppendUint64(coords, uint64(v))
 				}
 			}
-			if err := openWritten(t, points).WriteSparse(t.Context(), coords,
-				[]tiledb.Values{{Data: []byte{byte(k)}}}); err != nil {
-				t.Fatal(err)
-			}
+			writeSparse(t, points, coords, []byte{byte(k)})
 		}
 		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images,
 			Fields: []Field{{Name: "a"}, {Name: "p", Points: &spec.Points{Array: points, Most: 5}}}}, Options{})
@@ -606,7 +601,7 @@ func TestEncryptedArray(t *testing.T) {
 	if err := tiledb.Create(path, s, key); err != nil {
 		t.Fatal(err)
 	}
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	a, err := tiledb.Open(t.Context(), &files, path, tiledb.Options{Key: key})
 	if err != nil {

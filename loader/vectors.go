@@ -29,34 +29,78 @@ func (e *Engine) shown(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	return asset, win, asset.Fault(err)
 }
 
-// vectors draws the shapes of a row, of all fields.
-func (u unit) vectors(d *dataset, draw *shuffle.Draw) error {
-	if len(d.vectors) == 0 {
-		return nil
+// vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
+func (e *Engine) vectorsColumn(p *Pending) column {
+	set := e.sets[0]
+	cuts := make([][]shapes.Cut, len(set.vectors)) // for each field of boxes or polygons by row
+	for i := range cuts {
+		cuts[i] = make([]shapes.Cut, p.batch.Rows)
 	}
-	pending, engine := u.p, u.p.engine
-	asset, win, err := engine.shown(pending.ctx, d, draw)
-	if err != nil {
-		return err
-	}
-	for i, field := range d.vectors {
-		pic, err := field.Picture(&asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
-		if err != nil {
-			return asset.Fault(err)
+	// memory returns the bytes of n rows of a field that is drawn. To describe a batch, it has none.
+	memory := func(i, row, n int) []byte {
+		size := set.vectorBytes(i)
+		pos := p.layout.vectors[i] + row*size
+		if p.buf == nil {
+			return nil
 		}
-		if field.Ragged() {
-			if pending.cut[i][u.row], err = field.Cut(pending.ctx, pic, engine.options.MemoryBytes); err != nil {
-				return asset.Fault(rows.InField(field.Name, err))
+		return p.buf[pos:][: n*size : n*size]
+	}
+	clearRow := func(k int) {
+		for i, v := range set.vectors {
+			if v.Ragged() {
+				cuts[i][k] = shapes.Cut{}
+				continue
 			}
-			continue
-		}
-		dst := pending.vector(i, u.row)
-		clear(dst) // a bad sample that this one replaces may have been drawn here
-		if err := field.Draw(pending.ctx, pic, dst); err != nil {
-			return asset.Fault(rows.InField(field.Name, err))
+			clear(memory(i, k, 1))
 		}
 	}
-	return nil
+	return column{
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
+			clearRow(k) // a bad sample that this one replaces may have been drawn here
+			asset, win, err := e.shown(p.ctx, d, draw)
+			if err != nil {
+				return err
+			}
+			for i, field := range d.vectors {
+				pic, err := field.Picture(&asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
+				if err != nil {
+					return asset.Fault(err)
+				}
+				if field.Ragged() {
+					cuts[i][k], err = field.Cut(p.ctx, pic, e.options.MemoryBytes)
+				} else {
+					err = field.Draw(p.ctx, pic, memory(i, k, 1))
+				}
+				if err != nil {
+					return asset.Fault(rows.InField(field.Name, err))
+				}
+			}
+			return nil
+		},
+		clear: clearRow,
+		size: func() (n int64) {
+			for _, list := range cuts {
+				for i := range list {
+					n += list[i].Bytes()
+				}
+			}
+			return n
+		},
+		members: func() (out []member) {
+			for i, field := range set.vectors {
+				if field.Ragged() {
+					for _, t := range cutTensors(field, cuts[i]) {
+						out = append(out, member{t, field.Vector.Kind})
+					}
+					continue
+				}
+				n, lead := p.batch.Rows, set.rasters[0]
+				out = append(out, member{Tensor{Name: field.Name, DType: field.To, Axes: []string{"n", "y", "x"},
+					Data: memory(i, 0, n), Shape: []int64{int64(n), int64(lead.H), int64(lead.W)}}, "vector"})
+			}
+			return out
+		},
+	}
 }
 
 // checkVectors reads all shapes on an asset of the first raster field.
@@ -69,66 +113,10 @@ func (d *dataset) checkVectors(ctx context.Context, a *catalog.Asset) error {
 	return nil
 }
 
-// vector returns the memory of a row of a field of shapes.
-func (p *Pending) vector(i, row int) []byte {
-	pos := p.layout.vectors[i]
-	n := p.engine.sets[0].vectorBytes(i)
-	return p.buf[pos+row*n:][:n:n]
-}
-
 // vectorBytes returns the bytes of a row of a field of shapes.
 func (d *dataset) vectorBytes(i int) int {
 	return d.rasters[0].H * d.rasters[0].W * d.vectors[i].To.Size()
 }
-
-// clearVectors makes background of the shapes of a row.
-func (p *Pending) clearVectors(k int) {
-	for i, v := range p.engine.sets[0].vectors {
-		if v.Ragged() {
-			p.cut[i][k] = shapes.Cut{}
-			continue
-		}
-		clear(p.vector(i, k))
-	}
-}
-
-// vectorAxes are the axes of the tensor of a field of shapes.
-var vectorAxes = []string{"n", "y", "x"}
-
-// vectorTensors returns the tensors of the fields of shapes.
-func (p *Pending) vectorTensors() (out []Tensor) {
-	set, n := p.engine.sets[0], p.batch.Rows
-	for i, field := range set.vectors {
-		if field.Ragged() {
-			out = append(out, cutTensors(field, p.cut[i])...)
-			continue
-		}
-		pos := p.layout.vectors[i]
-		end := pos + n*set.vectorBytes(i)
-		out = append(out, Tensor{Name: field.Name, DType: field.To, Axes: vectorAxes, Data: p.buf[pos:end:end],
-			Shape: []int64{int64(n), int64(set.rasters[0].H), int64(set.rasters[0].W)}})
-	}
-	return out
-}
-
-// vectorInfos describes the tensors of vectorTensors, for a batch of one row.
-func (e *Engine) vectorInfos() (out []FieldInfo) {
-	set := e.sets[0]
-	for _, field := range set.vectors {
-		if field.Ragged() {
-			for _, t := range cutTensors(field, make([]shapes.Cut, 1)) {
-				out = append(out, FieldInfo{t.Name, field.Vector.Kind, t.DType, t.Shape, t.Axes, nil})
-			}
-			continue
-		}
-		shape := []int64{1, int64(set.rasters[0].H), int64(set.rasters[0].W)}
-		out = append(out, FieldInfo{field.Name, vectorKind, field.To, shape, vectorAxes, nil})
-	}
-	return out
-}
-
-// vectorKind is FieldInfo.Kind of a field of shapes.
-const vectorKind = "vector"
 
 // addVectors places the tensors of shapes.
 func (l *layout) addVectors(d *dataset, rows int, bound int64) error {

@@ -1,9 +1,7 @@
 package loader
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,13 +9,12 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
-	rowspkg "github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -42,17 +39,12 @@ type Pending struct {
 	memory Buffer
 	buf    []byte // bytes of memory
 	batch  *Batch
-	draws  []shuffle.Draw    // for each row, the sample that stands there
-	values [][]catalog.Value // for each metadata column, by row and then step
-	points []pointRows       // for each field of points
-	cut    [][]shapes.Cut    // for each field of shapes the boxes or polygons by row
-	window []byte            // the tensor WindowMember; nil without Spec.Windows
-	geo    []rowPlace        // for each row; nil without Spec.Geo
-	times  []int64           // with geo, by row and then step
-	masks  []sync.Once       // for each raster field: sets the mask to ones
-	masked []atomic.Bool     // for each raster field: the mask is in use
-	errs   []rowErrors       // for each row
-	left   atomic.Int64      // units that are not done
+	draws  []shuffle.Draw // for each row, the sample that stands there
+	parts  []column       // all of the batch that is not a raster field
+	masks  []sync.Once    // for each raster field: sets the mask to ones
+	masked []atomic.Bool  // for each raster field: the mask is in use
+	errs   []rowErrors    // for each row
+	left   atomic.Int64   // units that are not done
 	done   chan struct{}
 	err    error
 
@@ -104,6 +96,8 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 // check returns an error if a ticket asks for positions or rows that do not exist.
 func (e *Engine) check(t shuffle.Ticket) error {
 	switch {
+	case len(t.Positions)+len(t.Corners) > 0:
+		return e.checkNamed(t)
 	case t.First < 0 || t.First > e.samples:
 		return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First, e.samples)
 	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
@@ -112,6 +106,27 @@ func (e *Engine) check(t shuffle.Ticket) error {
 	case t.Count > e.spec.BatchSize:
 		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d", t.Count,
 			e.spec.BatchSize)
+	}
+	return nil
+}
+
+// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds those of a
+// run.
+func (e *Engine) checkNamed(t shuffle.Ticket) error {
+	switch {
+	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, and a run of %d from %d",
+			len(t.Positions), t.Count, t.First)
+	case len(t.Corners) > 0 && len(t.Corners) != 2*len(t.Positions):
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d numbers of corners, for %d positions",
+			len(t.Corners), len(t.Positions))
+	case len(t.Corners) > 0 && slices.ContainsFunc(e.sets, (*dataset).drawsNoCorner):
+		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "corners are for random windows")
+	}
+	for _, p := range t.Positions {
+		if p < 0 || p >= e.samples {
+			return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", p, e.samples)
+		}
 	}
 	return nil
 }
@@ -211,29 +226,13 @@ func (p *Pending) prepare() error {
 	for k := range rows {
 		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, engine.samples), -1
 		if pos := p.batch.Positions[k]; pos >= 0 {
-			p.draws[k] = engine.plan.At(p.ticket.Epoch, pos)
+			p.draws[k] = engine.plan.Draw(p.ticket, k)
 			p.batch.Samples[k], p.batch.Valid[k] = p.draws[k].Sample, true
 		}
 	}
 	p.errs = make([]rowErrors, rows)
 	p.masks, p.masked = make([]sync.Once, len(engine.rasters)), make([]atomic.Bool, len(engine.rasters))
-	for _, f := range engine.sets[0].points {
-		p.points = append(p.points, f.make(rows))
-	}
-	for range engine.sets[0].vectors {
-		p.cut = append(p.cut, make([]shapes.Cut, rows))
-	}
-	if engine.spec.Windows {
-		p.window = bytes.Repeat([]byte{0xff}, rows*windowBytes) // -1
-	}
-	if engine.spec.Geo {
-		p.geo = slices.Repeat([]rowPlace{nowhere()}, rows)
-		p.times = slices.Repeat([]int64{rowspkg.NoTime}, rows*max(engine.sets[0].steps, 1))
-	}
-	p.values = make([][]catalog.Value, len(engine.values))
-	for i := range p.values {
-		p.values[i] = make([]catalog.Value, rows*max(engine.sets[0].steps, 1))
-	}
+	p.parts = engine.columns(p)
 	return nil
 }
 
@@ -246,7 +245,7 @@ func (p *Pending) hand() {
 	p.left.Store(1) // keeps the batch unfinished until all units are sent
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
-			if err := crash.Call(func() error { p.clearRow(k); p.clearVectors(k); return nil }); err != nil {
+			if err := crash.Call(func() error { p.clearRow(k); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
 				p.fail(unit{p, k, -1, 0}, err)
 			}
@@ -460,9 +459,6 @@ func (p *Pending) settle(r *pixels.Reader) error {
 		p.errs[k].all = err // now of all steps, so that extras marks them as missing
 		p.batch.Valid[k] = policy == spec.BadFill
 		p.clearRow(k)
-		p.clearValues(k)
-		p.clearPoints(k)
-		p.clearVectors(k)
 	}
 	return nil
 }
@@ -485,8 +481,10 @@ func (p *Pending) fillSteps(k int) {
 		if p.set(k).steps == 0 { // values are of the row, not of the step
 			continue
 		}
-		for _, v := range p.values {
-			v[k*len(steps)+step] = catalog.Value{Null: true}
+		for _, c := range p.parts {
+			if c.clearStep != nil {
+				c.clearStep(k, step)
+			}
 		}
 	}
 }
@@ -567,19 +565,15 @@ func (u unit) do(r *pixels.Reader) error {
 	draw := &u.p.draws[u.row]
 	set := u.p.engine.leaves[draw.Dataset]
 	if u.field < 0 {
-		if err := u.values(set, draw); err != nil {
-			return err
+		for _, c := range u.p.parts {
+			if c.fill == nil {
+				continue
+			}
+			if err := c.fill(r, set, draw, u.row); err != nil {
+				return err
+			}
 		}
-		if err := u.window(set, draw); err != nil {
-			return err
-		}
-		if err := u.geo(set, draw); err != nil {
-			return err
-		}
-		if err := u.points(r, set, draw); err != nil {
-			return err
-		}
-		return u.vectors(set, draw)
+		return nil
 	}
 	if err := u.pixels(r, set, draw); err != nil || !set.rasters[u.field].Checked() {
 		return err
@@ -653,6 +647,96 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
 	return r.Read(pending.ctx, asset, in, target.Bands.Picked, target, target.Masked(pending.converters(u.row, u.field),
 		in))
+}
+
+// eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
+func eachPart(f *pixels.Raster, a *catalog.Asset,
+	do func(k int, part *pixels.Raster, l *pixels.Lay) error) error {
+	for k, part := range f.Parts {
+		if part == nil {
+			continue
+		}
+		if err := part.Fits(&a.Parts[k]); err != nil {
+			return a.Parts[k].Fault(err)
+		}
+		lay, err := part.NewLay(a, k)
+		if err != nil {
+			return err
+		}
+		if err := do(k, part, &lay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stack decodes window win of a stack, part by part, into its place in the batch.
+func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.Asset, win shuffle.Box) error {
+	engine, pending := u.p.engine, u.p
+	share := r.Share
+	return eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		asset := a.Parts[k]
+		convs := &part.Final
+		if pending.layout.rasters[u.field].native {
+			convs = &part.Wire
+		}
+		cv, err := convs.Get(asset.Index)
+		if err != nil {
+			return asset.Fault(err)
+		}
+		target := pending.sink(u.field, u.row, u.step, cv, win, true)
+		target.Field = part
+		r.Share = share
+		r.Share.Key.Part = k
+		switch {
+		case !d.resamples(u.field) && l.Same:
+			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
+		case l.Whole():
+			target.Win = shuffle.Box{H: part.H, W: part.W}
+			return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
+		}
+		asset, l, mapping, err := engine.coarserPart(pending.ctx, d, part, a, k, l, win)
+		if err != nil {
+			return err
+		}
+		if asset.Raster != nil {
+			r.Share.Key.Level = 1 + asset.Overview
+		}
+		target.Win = shuffle.Box{H: part.H, W: part.W}
+		return r.Warped(pending.ctx, asset, l, mapping, win, target, engine.options.MaxChunkBytes)
+	})
+}
+
+// coarserPart returns the raster that window win of a stack reads for part k, which lies on another grid as l
+// describes: the part itself or, if the stack is coarser, the overview of that resolution. It also returns how that
+// raster lies, and the mapping to it.
+func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raster, a *catalog.Asset, k int,
+	l *pixels.Lay, win shuffle.Box) (catalog.Asset, *pixels.Lay, *warp.Mapping, error) {
+	asset := a.Parts[k]
+	mapping, err := l.Warp(win, part.H, part.W)
+	if err != nil {
+		return asset, l, mapping, asset.Fault(err)
+	}
+	if !part.WantsOverview(spec.AutoOverviews, mapping) {
+		return asset, l, mapping, nil
+	}
+	levels, err := d.overviews.of(ctx, e.options, asset)
+	if err != nil {
+		return asset, l, mapping, err
+	}
+	level := pixels.Coarsest(levels.Indexes, mapping)
+	if level < 0 {
+		return asset, l, mapping, nil
+	}
+	stack := *a
+	stack.Parts = slices.Clone(a.Parts)
+	stack.Parts[k] = pixels.AtOverview(asset, levels, level)
+	lay, err := part.NewLay(&stack, k)
+	if err != nil {
+		return asset, l, mapping, err
+	}
+	mapping, err = lay.Warp(win, part.H, part.W)
+	return stack.Parts[k], &lay, mapping, stack.Parts[k].Fault(err)
 }
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
@@ -794,11 +878,16 @@ func (p *Pending) mask(field int) []byte {
 	return m
 }
 
-// clearRow fills all rasters of a row of padding or of a bad sample.
+// clearRow fills a row of padding or of a bad sample.
 func (p *Pending) clearRow(k int) {
 	for i, r := range p.engine.rasters {
 		for step := range max(r.Steps, 1) {
 			p.clearStep(i, k, step)
+		}
+	}
+	for _, c := range p.parts {
+		if c.clear != nil {
+			c.clear(k)
 		}
 	}
 }
@@ -812,143 +901,31 @@ func (p *Pending) clearStep(field, k, step int) {
 	p.sink(field, k, step, cv, shuffle.Box{}, true).Clear()
 }
 
-// clearValues sets the metadata columns of a row to null, its window to -1, and its place to none.
-func (p *Pending) clearValues(k int) {
-	if p.window != nil {
-		copy(p.window[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes))
-	}
-	steps := max(p.engine.sets[0].steps, 1)
-	if p.geo != nil {
-		p.geo[k] = nowhere()
-		for i := range steps {
-			p.times[k*steps+i] = rowspkg.NoTime
-		}
-	}
-	for _, v := range p.values {
-		for i := range steps {
-			v[k*steps+i] = catalog.Value{Null: true}
-		}
-	}
-}
-
-// values reads the metadata columns of a row, for all its steps.
-func (u unit) values(d *dataset, draw *shuffle.Draw) error {
-	pending, steps := u.p, max(d.steps, 1)
-	for i, field := range d.values {
-		for step := range steps {
-			pos := pending.engine.rowOf(draw, step)
-			val := catalog.Value{Null: true}
-			if pos >= 0 {
-				var err error
-				if val, err = field.read(pending.ctx, d.table, pos); err != nil {
-					return err
-				}
-			}
-			pending.values[i][u.row*steps+step] = val
-		}
-	}
-	return nil
-}
-
-// window writes the window of the row's asset: y, x, height, width.
-func (u unit) window(d *dataset, draw *shuffle.Draw) error {
-	pending := u.p
-	if pending.window == nil {
-		return nil
-	}
-	asset, err := pending.engine.begin(pending.ctx, d, draw)
-	if err != nil {
-		return err
-	}
-	window, err := d.window(pending.engine.plan, draw, asset.Index.Height, asset.Index.Width, d.rasters[0].Pad)
-	if err != nil {
-		return asset.Fault(err)
-	}
-	for i, v := range [...]int{window.Y, window.X, window.H, window.W} {
-		binary.LittleEndian.PutUint64(pending.window[u.row*windowBytes+8*i:], uint64(v))
-	}
-	return nil
-}
-
-// windowAxes are the axes of the tensor WindowMember.
-var windowAxes = []string{"n", "yxhw"}
-
 // tensors adds the tensors to the filled batch, in the order of the spec's fields. It fails with
-// kind limit if the strings are over the batch memory.
+// kind limit if what the layout cannot count is over the batch memory.
 func (p *Pending) tensors() error {
 	engine, batch := p.engine, p.batch
-	text := int64(0)
-	engine.inOrder(func(i int) {
-		batch.Tensors = append(batch.Tensors, p.raster(i)...)
-	}, func(i int) {
-		tensor := engine.values[i].tensor(p.values[i], batch.Valid)
-		tensor.Shape, tensor.Axes = engine.valueShape(batch.Rows)
-		text += int64(len(tensor.Data))
-		batch.Tensors = append(batch.Tensors, tensor)
-	})
-	for _, list := range p.cut {
-		for i := range list {
-			text += list[i].Bytes()
+	size := int64(0)
+	for _, c := range p.parts {
+		if c.size != nil {
+			size += c.size()
 		}
 	}
-	// Strings, boxes and polygons have no length before they are read, so the layout cannot count them.
-	if text > engine.options.MemoryBytes {
+	if size > engine.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
-			text, engine.options.MemoryBytes)
+			size, engine.options.MemoryBytes)
 	}
-	batch.Tensors = slices.Concat(batch.Tensors, p.pointTensors(), p.vectorTensors(), p.extras())
+	add := func(c column) {
+		for _, m := range c.members() {
+			batch.Tensors = append(batch.Tensors, m.Tensor)
+		}
+	}
+	engine.inOrder(func(i int) { batch.Tensors = append(batch.Tensors, p.raster(i)...) },
+		func(i int) { add(p.parts[i]) })
+	for _, c := range p.parts[len(engine.values):] {
+		add(c)
+	}
 	return nil
-}
-
-// extras returns the tensors that are not fields: the source of each row, its window, and the validity of its steps.
-func (p *Pending) extras() (out []Tensor) {
-	engine, batch := p.engine, p.batch
-	if len(engine.spec.Sources) > 0 {
-		tensor := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"},
-			Shape: []int64{int64(batch.Rows)},
-			Data:  make([]byte, 0, 8*batch.Rows)}
-		for k, pos := range batch.Positions {
-			source := int64(-1) // padding has no source
-			if pos >= 0 {
-				source = int64(p.set(k).number)
-			}
-			tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(source))
-		}
-		out = append(out, tensor)
-	}
-	if p.window != nil {
-		out = append(out, Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: windowAxes,
-			Shape: []int64{int64(batch.Rows), 4}, Data: p.window})
-	}
-	if p.geo != nil {
-		shape, axes := engine.valueShape(batch.Rows)
-		out = append(append(out, geoMembers(p.geo)...), timeTensor(shape, axes, p.times))
-	}
-	if name, steps := engine.validity(); steps > 0 {
-		out = append(out, p.stepTensor(name, steps))
-	}
-	return out
-}
-
-// stepTensor returns the tensor of validity, uint8 (n t): 1 for a step that exists and could be read.
-func (p *Pending) stepTensor(name string, steps int) Tensor {
-	engine, batch := p.engine, p.batch
-	tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, batch.Rows*steps)}
-	tensor.Shape, tensor.Axes = stepShape(batch.Rows, steps)
-	for k, pos := range batch.Positions {
-		files := p.set(k).files
-		for step := range steps {
-			cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0
-			if pos < 0 || cleared {
-				continue
-			}
-			row := engine.rowOf(&p.draws[k], step)
-			if row >= 0 && (!files.some() || files.present(step, row)) {
-				tensor.Data[k*steps+step] = 1
-			}
-		}
-	}
-	return tensor
 }
 
 // raster returns the tensor of a raster field, and its validity if it has one.
@@ -982,34 +959,4 @@ func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 		convert.BandAxis = p.BandAxis()
 	}
 	return convert
-}
-
-// geo writes the place of the row's window, as it lies in the tensor.
-func (u unit) geo(d *dataset, draw *shuffle.Draw) error {
-	pending := u.p
-	if pending.geo == nil {
-		return nil
-	}
-	pending.geo[u.row] = nowhere() // a bad sample before this substitute may have had a place
-	steps := max(d.steps, 1)
-	for step := range steps {
-		pending.times[u.row*steps+step] = d.clock.at(pending.engine.rowOf(draw, step))
-	}
-	if d.ground != nil {
-		a := d.windowAsset(pending.engine.plan, draw)
-		h, w := a.Index.Height, a.Index.Width
-		pending.geo[u.row] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
-		return nil
-	}
-	asset, err := pending.engine.begin(pending.ctx, d, draw)
-	if err != nil || asset.Place == nil {
-		return err
-	}
-	lead := d.rasters[0]
-	window, err := d.window(pending.engine.plan, draw, asset.Index.Height, asset.Index.Width, lead.Pad)
-	if err != nil {
-		return asset.Fault(err)
-	}
-	pending.geo[u.row] = placeOf(&asset, window, lead.H, lead.W, draw.Transform)
-	return nil
 }

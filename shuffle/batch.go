@@ -51,6 +51,11 @@ type Ticket struct {
 	Count     int    `json:"count"`
 	RowStart  int    `json:"row_start"`
 	RowStride int    `json:"row_stride"`
+	// Positions, if there are any, are those of the rows, in this order, in place of a run: First, Count, RowStart and
+	// RowStride are then 0.
+	Positions []int64 `json:"positions,omitempty"`
+	// Corners, if there are any, are y and x of the random window at each of Positions, in place of a drawn one.
+	Corners []uint32 `json:"corners,omitempty"`
 }
 
 // StepTicket returns the ticket of rank of world for step s of an epoch of n positions.
@@ -59,11 +64,19 @@ func StepTicket(epoch uint64, s int64, g, rank, world int) Ticket {
 }
 
 // Rows returns the number of rows of the ticket's batch, padding included.
-func (t Ticket) Rows() int { return LocalRows(t.Count, t.RowStride) }
+func (t Ticket) Rows() int {
+	if len(t.Positions) > 0 {
+		return len(t.Positions)
+	}
+	return LocalRows(t.Count, t.RowStride)
+}
 
 // Position returns the position of the batch's row k in an epoch of n positions, or -1 for padding: a
 // row past the global batch or past the end of the epoch.
 func (t Ticket) Position(k int, n int64) int64 {
+	if len(t.Positions) > 0 {
+		return t.Positions[k]
+	}
 	i := t.RowStart + k*t.RowStride
 	p := t.First + int64(i)
 	if i >= t.Count || p >= n {

@@ -111,6 +111,8 @@ type Draw struct {
 	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit. With
 	// GroundWindow it is 0, and Item and Row are the row of the window's first scene.
 	Sub int64 `json:"sub"`
+	// Corner is y and x of a window that was asked for, in place of the drawn one (Ticket.Corners), or nil.
+	Corner *[2]int `json:"corner,omitempty"`
 	// Transform is applied to every field after its window is read.
 	Transform Element `json:"transform"`
 	// Attempt is 0, or how many samples before this one were bad. See Plan.Substitute.
@@ -337,6 +339,15 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 		draw.Sample = o.At(draw.Position)
 	}
 	lf.fill(&draw)
+	return draw
+}
+
+// Draw returns what stands in row k of a ticket's batch. It panics where At does, also for rows of padding.
+func (pl *Plan) Draw(t Ticket, k int) Draw {
+	draw := pl.At(t.Epoch, t.Position(k, pl.Len()))
+	if len(t.Corners) > 0 {
+		draw.Corner = &[2]int{int(t.Corners[2*k]), int(t.Corners[2*k+1])}
+	}
 	return draw
 }
 

@@ -290,7 +290,8 @@ func (a *floats) parseState(p *stateParser) {
 	var ends [2]uint64
 	p.words(ends[:])
 	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
-	if p.Err == nil && !(a.min <= a.max && a.max-a.max == 0 && a.min-a.min == 0) ||
+	finite := !math.IsInf(a.min, 0) && !math.IsInf(a.max, 0)
+	if p.Err == nil && !(a.min <= a.max && finite) || // NaN is not in order
 		a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max) {
 		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}

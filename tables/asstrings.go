@@ -10,7 +10,7 @@ import (
 // strings.
 func (t Type) isScalar() bool {
 	switch t.Kind {
-	case Bool, Int64, Uint64, Huge, Float64, Decimal, Timestamp, Date, Time:
+	case Bool, Int64, Uint64, Float64, Decimal, Timestamp, Date, Time:
 		return true
 	}
 	return false

@@ -19,7 +19,6 @@ type builder struct {
 	v     Vector
 	nulls bool
 	codes *coder // codes of strings while there are at most 255 distinct ones, else nil
-	held  int    // rows of the column that are decoded already
 
 	copying sync.WaitGroup
 	slots   chan struct{} // a token for each copy that runs on another goroutine
@@ -33,9 +32,6 @@ func newBuilder(p *parquetTable, leaf int) *builder {
 	b.slots = make(chan struct{}, min(runtime.GOMAXPROCS(0), maxAhead)-1)
 	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
 		b.unit = column.Note.Unit
-	}
-	if p.keep == nil {
-		b.held = p.held.rows(leaf)
 	}
 	switch b.v.typ.Kind {
 	case String:
@@ -180,7 +176,7 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	if need > cap(values) {
 		room := max(need, 2*len(values))
 		if whole := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= whole {
-			room = max(need, min(4*max(need, b.held), whole))
+			room = max(need, min(4*need, whole))
 		}
 		b.copying.Wait()
 		values = append(make([]T, 0, room), values...)

@@ -15,10 +15,7 @@ func (t *Table) Bytes() int64 {
 		lazy.mu.Unlock()
 	}
 	if t.pages != nil {
-		held := t.pages.held
-		held.mu.Lock()
-		n += held.bytes
-		held.mu.Unlock()
+		n += t.pages.held.Used()
 	}
 	return n
 }

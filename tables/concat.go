@@ -302,7 +302,7 @@ func (v *Vector) bytes() int {
 // append adds p's own values, and a zero for each of its nulls.
 func (v *Vector) append(p *Vector) error {
 	switch v.typ.Kind {
-	case Bool, Int64, Uint64, Timestamp, Date, Time, Huge, Decimal:
+	case Bool, Int64, Uint64, Timestamp, Date, Time, Decimal:
 		if p.typ.Kind == Null {
 			v.ints = append(v.ints, make([]int64, p.n)...)
 		} else {
@@ -311,14 +311,11 @@ func (v *Vector) append(p *Vector) error {
 		if v.typ.Kind == Timestamp || v.typ.Kind == Time {
 			v.appendNanos(p)
 		}
-		if v.typ.Kind == Huge || v.typ.Kind == Decimal {
-			for i := range p.n {
-				h := v.ints[len(v.ints)-p.n+i] >> 63
-				if p.high != nil {
-					h = p.high[i]
-				}
-				v.high = append(v.high, h)
-			}
+		switch {
+		case v.typ.Kind == Decimal && p.typ.Kind == Null:
+			v.high = append(v.high, make([]int64, p.n)...)
+		case v.typ.Kind == Decimal:
+			v.high = append(v.high, p.high...)
 		}
 	case Float64:
 		switch p.typ.Kind {

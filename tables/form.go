@@ -186,8 +186,6 @@ func (t Type) ArrowName() string {
 			return "time32[ms]"
 		}
 		return "time64[" + t.unitName() + "]"
-	case Huge:
-		return "decimal128(38, 0)"
 	case Decimal:
 		return decimalName(form.Size, int(t.Precision), int(t.Scale))
 	case List:

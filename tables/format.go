@@ -78,7 +78,9 @@ func formatDecimal(x *big.Int, scale int) string {
 	return s
 }
 
-// AppendJSON appends value i as JSON, in the form that Any describes.
+// AppendJSON appends value i as JSON: {"hex": …} for binary, objects for structs and for maps whose keys are text;
+// other maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals numbers with all
+// digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
 func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 	if v.Null(i) {
 		return append(dst, "null"...)
@@ -90,8 +92,6 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 		return strconv.AppendInt(dst, v.ints[i], 10)
 	case Uint64:
 		return strconv.AppendUint(dst, uint64(v.ints[i]), 10)
-	case Huge:
-		return v.Big(i).Append(dst, 10)
 	case Decimal: // a number of JSON has as many digits as it needs
 		return append(dst, v.formatValue(i)...)
 	case Float64:

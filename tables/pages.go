@@ -6,99 +6,39 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
 // held keeps decoded pages of columns when only some of their rows were requested, because the next request is often
-// for rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied. It is safe for
-// concurrent use.
-type held struct {
-	mu     sync.Mutex
-	chunks map[place]*columnChunk
-	gone   map[int]bool // leaves that were dropped: a reader that still decodes their pages must not add them again
-	bytes  int64
+// for rows nearby. To keep such columns as vectors, all their rows would have to be decoded and copied.
+type held = lru.Cache[part, heldPart]
+
+// part names one page of one column of one row group, or what it needs beside its pages, where page is chunkPart.
+type part struct{ group, leaf, page int }
+
+const chunkPart = -1
+
+// heldPart is a page, or a columnChunk.
+type heldPart struct {
+	chunk  *columnChunk
+	values *parquet.Values
 }
-
-func newHeld() *held { return &held{chunks: map[place]*columnChunk{}, gone: map[int]bool{}} }
-
-// place names one column of one row group.
-type place struct{ group, leaf int }
 
 // columnChunk is a column of a row group after its page locations were read.
 type columnChunk struct {
-	pages  *parquet.Pages
-	dict   *parquet.Values
-	values []*parquet.Values // by the number of the page; nil: not held
+	pages *parquet.Pages
+	dict  *parquet.Values
 }
 
-func (h *held) chunk(at place) *columnChunk {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.chunks[at]
-}
-
-func (h *held) page(c *columnChunk, i int) *parquet.Values {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return c.values[i]
-}
-
-// add keeps page i of a chunk, unless all kept pages would then take more than limit bytes.
-func (h *held) add(at place, c *columnChunk, i int, v *parquet.Values, limit int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	cost := int64(v.Cost())
-	if first := h.chunks[at]; first == nil {
-		if c.dict != nil {
-			cost += int64(c.dict.Cost())
-		}
-	} else if c = first; c.values[i] != nil {
-		return
-	}
-	if h.bytes+cost > limit || h.gone[at.leaf] {
-		return
-	}
-	h.bytes += cost
-	h.chunks[at], c.values[i] = c, v
-}
-
-// rows returns how many rows of a column are kept.
-func (h *held) rows(leaf int) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := 0
-	for place, columnChunk := range h.chunks {
-		if place.leaf != leaf {
-			continue
-		}
-		for _, v := range columnChunk.values {
-			if v != nil {
-				n += v.Len()
-			}
-		}
+// cost is about how many bytes of memory it takes.
+func (c *columnChunk) cost() int64 {
+	const location = 24
+	n := int64(location * len(c.pages.Pages))
+	if c.dict != nil {
+		n += int64(c.dict.Cost())
 	}
 	return n
-}
-
-// drop forgets the pages of a column that is now in memory as a vector.
-func (h *held) drop(leaf int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.gone[leaf] = true
-	for place, columnChunk := range h.chunks {
-		if place.leaf != leaf {
-			continue
-		}
-		if columnChunk.dict != nil {
-			h.bytes -= int64(columnChunk.dict.Cost())
-		}
-		for _, v := range columnChunk.values {
-			if v != nil {
-				h.bytes -= int64(v.Cost())
-			}
-		}
-		delete(h.chunks, place)
-	}
 }
 
 // page is a page on its way from decoding to use.
@@ -169,13 +109,12 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 	var next *opening
 	defer func() { next.wait() }()
 	for k, g := range groups {
-		group, key := &p.f.Groups[g], place{g, leaf}
-		now := next
+		group, now := &p.f.Groups[g], next
 		if k == 0 {
-			now = p.opening(ctx, key)
+			now = p.opening(ctx, g, leaf)
 		}
 		if next = nil; k+1 < len(groups) {
-			next = p.opening(ctx, place{groups[k+1], leaf})
+			next = p.opening(ctx, groups[k+1], leaf)
 		}
 		now.wait()
 		if now.err != nil {
@@ -188,13 +127,13 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 				continue
 			}
 			err := f(first, func() (*parquet.Values, error) {
-				values := p.held.page(columnChunk, i)
-				if values != nil {
-					return values, nil
+				key := part{g, leaf, i}
+				if held, ok := p.held.Get(key); ok {
+					return held.values, nil
 				}
 				values, err := file.Read(ctx, g, leaf, columnChunk.pages, i, columnChunk.dict)
 				if err == nil && p.hold {
-					p.held.add(key, columnChunk, i, values, p.o.MaxBytes)
+					p.held.Add(key, heldPart{values: values}, int64(values.Cost()))
 				}
 				return values, err
 			})
@@ -216,17 +155,18 @@ type opening struct {
 	err   error
 }
 
-// opening starts to open a column of a row group, unless its pages are held.
-func (p *parquetTable) opening(ctx context.Context, at place) *opening {
-	o := &opening{file: p.f, chunk: p.held.chunk(at)}
-	if o.chunk != nil {
+// opening starts to open a column of a row group, unless it is held.
+func (p *parquetTable) opening(ctx context.Context, group, leaf int) *opening {
+	o := &opening{file: p.f}
+	if held, ok := p.held.Get(part{group, leaf, chunkPart}); ok {
+		o.chunk = held.chunk
 		return o
 	}
 	o.done = make(chan struct{})
 	go func() {
 		defer close(o.done)
 		o.err = crash.Call(func() (err error) {
-			o.file, o.chunk, err = p.open(ctx, at)
+			o.file, o.chunk, err = p.open(ctx, group, leaf)
 			return err
 		})
 	}()
@@ -242,18 +182,22 @@ func (o *opening) wait() {
 
 // open locates the pages of a column in a row group and reads its dictionary. The returned file has the column's bytes
 // in memory if they are at most Options.Whole.
-func (p *parquetTable) open(ctx context.Context, at place) (*parquet.File, *columnChunk, error) {
-	file, err := p.f.Buffered(ctx, at.group, at.leaf, p.o.Whole)
+func (p *parquetTable) open(ctx context.Context, group, leaf int) (*parquet.File, *columnChunk, error) {
+	file, err := p.f.Buffered(ctx, group, leaf, p.o.Whole)
 	if err != nil {
 		return nil, nil, err
 	}
-	pages, err := file.Pages(ctx, at.group, at.leaf)
+	pages, err := file.Pages(ctx, group, leaf)
 	if err != nil {
 		return nil, nil, err
 	}
-	dict, err := file.Dictionary(ctx, at.group, at.leaf, pages)
+	dict, err := file.Dictionary(ctx, group, leaf, pages)
 	if err != nil {
 		return nil, nil, err
 	}
-	return file, &columnChunk{pages, dict, make([]*parquet.Values, len(pages.Pages))}, nil
+	chunk := &columnChunk{pages, dict}
+	if p.hold {
+		p.held.Add(part{group, leaf, chunkPart}, heldPart{chunk: chunk}, chunk.cost())
+	}
+	return file, chunk, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
@@ -91,7 +92,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	if file.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
-	p := &parquetTable{f: file, o: o, base: off, held: newHeld()}
+	p := &parquetTable{f: file, o: o, base: off, held: lru.New[part, heldPart](o.MaxBytes)}
 	cols, inArrow := make([]Column, len(file.Fields)), arrowFields(file.Meta[ArrowKey], len(file.Fields))
 	for i := range file.Fields {
 		cols[i] = Column{Name: file.Fields[i].Name, Type: p.typeOf(&file.Fields[i])}
@@ -160,7 +161,7 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 		return nil, err
 	}
 	if p.keep == nil { // the vector has all rows, so that the pages are not needed
-		p.held.drop(leaf)
+		p.held.Forget(func(part part) bool { return part.leaf == leaf })
 	}
 	return values, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	pqgo "github.com/parquet-go/parquet-go"
 
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -113,8 +114,14 @@ func TestFewRowsAreTheColumns(t *testing.T) {
 		running.Wait()
 		got, err := fresh.At(t.Context(), i)
 		same("all of it", slices.Collect(seq(n)), got, err)
-		if h := fresh.pages.held; len(h.chunks) != 0 || h.bytes != 0 {
-			t.Errorf("%s: %d bytes are held though the column is in memory", c.Name, h.bytes)
+		fresh = opened(t, b)
+		for _, rows := range [][]int{{1, 5}, slices.Collect(seq(n))} {
+			if _, err := fresh.Take(rows).At(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := fresh.pages.held.Used(); n != 0 {
+			t.Errorf("%s: %d bytes are held though the column is in memory", c.Name, n)
 		}
 	}
 }
@@ -147,9 +154,9 @@ func TestHeldPagesAreReadOnce(t *testing.T) {
 	if take(); file.reads.Load() != before {
 		t.Errorf("%d reads for pages that are held", file.reads.Load()-before)
 	}
-	tab.pages.held, tab.pages.o.MaxBytes = newHeld(), 1000
-	if take(); tab.pages.held.bytes > 1000 {
-		t.Errorf("%d bytes are held, 1000 may be", tab.pages.held.bytes)
+	tab.pages.held = lru.New[part, heldPart](1000)
+	if take(); tab.pages.held.Used() > 1000 {
+		t.Errorf("%d bytes are held, 1000 may be", tab.pages.held.Used())
 	}
 }
 

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -41,7 +40,6 @@ const (
 	Bool                  // Int: 0 or 1
 	Int64                 // Int; Type.Bits is the width in the file
 	Uint64                // Int, the bits of a uint64
-	Huge                  // Big: an integer of 128 bits
 	Float64               // Float; Type.Bits is the width in the file
 	Decimal               // Big, in units of 10^-Scale
 	String                // Bytes, Str
@@ -53,7 +51,7 @@ const (
 	Struct                // Field
 )
 
-var kindNames = [...]string{"null", "bool", "int", "uint", "hugeint", "float", "decimal", "text", "binary",
+var kindNames = [...]string{"null", "bool", "int", "uint", "float", "decimal", "text", "binary",
 	"timestamp", "date",
 	"time", "list", "struct"}
 
@@ -120,8 +118,8 @@ type Vector struct {
 	n     int
 	nulls []bool // nil: no value is null
 
-	ints     []int64 // also the low 64 bits of Huge and Decimal
-	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints. Of Time and Timestamp see Nanos
+	ints     []int64 // also the low 64 bits of Decimal
+	high     []int64 // the high 64 bits of Decimal; of Time and Timestamp see Nanos
 	floats   []float64
 	coded    *coded   // String, instead of data and offs
 	data     []byte   // String, Binary
@@ -136,8 +134,10 @@ func NewNulls(t Type, n int) *Vector {
 		values.nulls[i] = true
 	}
 	switch t.Kind {
-	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
+	case Bool, Int64, Uint64, Timestamp, Date, Time:
 		values.ints = make([]int64, n)
+	case Decimal:
+		values.ints, values.high = make([]int64, n), make([]int64, n)
 	case Float64:
 		values.floats = make([]float64, n)
 	case String, Binary:
@@ -159,7 +159,7 @@ func NewInts(t Type, ints []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(ints), nulls: nulls, ints: ints}
 }
 
-// NewBigs returns values of kind Huge or Decimal from their low and high 64 bits.
+// NewBigs returns values of kind Decimal from their low and high 64 bits, neither nil.
 func NewBigs(t Type, low, high []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(low), nulls: nulls, ints: low, high: high}
 }
@@ -275,14 +275,10 @@ func (v *Vector) FieldOf(k int) *Vector {
 	return &out
 }
 
-// Big returns value i of the kinds Huge and Decimal.
+// Big returns value i of kind Decimal.
 func (v *Vector) Big(i int) *big.Int {
-	number := big.NewInt(v.ints[i])
-	if v.high != nil {
-		number.SetUint64(uint64(v.ints[i]))
-		number.Add(number, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
-	}
-	return number
+	low := new(big.Int).SetUint64(uint64(v.ints[i]))
+	return low.Add(low, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
 }
 
 // Nulls returns which values are null. It returns nil if none is, or if all are because the kind is Null. The caller
@@ -292,8 +288,7 @@ func (v *Vector) Nulls() []bool { return v.nulls }
 // Ints returns the values that Int gives one of.
 func (v *Vector) Ints() []int64 { return v.ints }
 
-// High returns the high 64 bits of the kinds Huge and Decimal; Ints has the low ones. It returns nil if the high ones
-// repeat the sign of the low ones.
+// High returns the high 64 bits of kind Decimal; Ints has the low ones.
 func (v *Vector) High() []int64 { return v.high }
 
 // Floats returns the values of kind Float64.
@@ -367,9 +362,9 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	}
 	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
 	switch v.typ.Kind {
-	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
+	case Bool, Int64, Uint64, Decimal, Timestamp, Date, Time:
 		if v.ints == nil { // v has no rows: all that was taken is null
-			out.ints = make([]int64, len(rows))
+			return NewNulls(v.typ, len(rows)), nil
 		}
 	case Float64:
 		if v.floats == nil {
@@ -443,72 +438,6 @@ func (v *Vector) takeLists(from *Vector, rows []int) error {
 	child, err := from.children[0].Take(elems)
 	v.children = []*Vector{child}
 	return err
-}
-
-// Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge), float64, string,
-// map[string]string{"hex": …} for binary, []any, and map[string]any for structs and for maps whose keys are text; other
-// maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals json.Number with all
-// digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
-func (v *Vector) Any(i int) any {
-	if v.Null(i) {
-		return nil
-	}
-	switch v.typ.Kind {
-	case Bool:
-		return v.ints[i] != 0
-	case Int64:
-		return v.ints[i]
-	case Uint64:
-		return uint64(v.ints[i])
-	case Huge:
-		return v.Big(i)
-	case Float64:
-		if f := v.floats[i]; !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return f
-		}
-		return floatName(v.floats[i])
-	case String:
-		return v.Str(i)
-	case Binary:
-		return map[string]string{"hex": fmt.Sprintf("%x", v.Bytes(i))}
-	case List:
-		child, lo, hi := v.List(i)
-		if v.typ.Stored().Store == Map {
-			return child.anyMap(lo, hi)
-		}
-		out := make([]any, 0, hi-lo)
-		for k := lo; k < hi; k++ {
-			out = append(out, child.Any(k))
-		}
-		return out
-	case Struct:
-		out := map[string]any{}
-		for k, c := range v.children {
-			out[v.typ.Fields[k].Name] = c.Any(i)
-		}
-		return out
-	}
-	if v.typ.Kind == Decimal {
-		return json.Number(v.formatValue(i))
-	}
-	return v.formatValue(i)
-}
-
-// anyMap is Any for a map, whose keys and values v has in rows lo to hi.
-func (v *Vector) anyMap(lo, hi int) any {
-	keys, values := v.children[0], v.children[1]
-	object, pairs := map[string]any{}, make([]any, 0, hi-lo)
-	for k := lo; k < hi; k++ {
-		if keys.Kind() == String {
-			object[keys.Str(k)] = values.Any(k)
-		} else {
-			pairs = append(pairs, []any{keys.Any(k), values.Any(k)})
-		}
-	}
-	if keys.Kind() == String {
-		return object
-	}
-	return pairs
 }
 
 // NewStruct returns values of kind Struct. All fields have as many rows.

@@ -304,9 +304,9 @@ def of_arrays(d: Data) -> list[Writer]:
     subprocess.run(["go", "build", "-o", tool, "./tools/soakwrite"], cwd=ROOT, check=True)
     gaps = ROOT / "testdata" / "tiledb" / "arrays" / "dense_1d_gaps"
 
-    def fragment(name: str, create: str, form: str) -> Writer:
+    def fragment(name: str, form: str) -> Writer:
         def old(to: Path) -> None:
-            run([tool], create, to)
+            run([tool], "create", to)
             run([tool], form, "1", to)
 
         return Writer(name, old, lambda to: [form, "2", to], cells, program=[tool])
@@ -319,9 +319,8 @@ def of_arrays(d: Data) -> list[Writer]:
 
     return [
         Writer("new array", nothing, lambda to: ["create", to], cells, program=[tool]),
-        fragment("dense fragment", "create", "dense"),
-        fragment("fragment in slabs", "create", "slabs"),
-        fragment("sparse fragment", "create-sparse", "sparse"),
+        fragment("dense fragment", "dense"),
+        fragment("fragment in slabs", "slabs"),
         consolidate("consolidate"),
         consolidate("consolidate --remove", "--remove"),
     ]

@@ -184,7 +184,8 @@ func (e *Encoder) keep(b []byte) []byte {
 // numbers builds the graph for the output.
 func (e *Encoder) numbers(samples []byte, width, row int) error {
 	g := &e.graph
-	if g.predict == predictPlanar && g.zigzag && !g.transpose && (g.end == "pfor" || g.end == "pivco") {
+	packs := g.end == "pfor" || g.end == "pivco"
+	if packs && g.predict == predictPlanar && g.zigzag && !g.transpose {
 		e.planarZigzag(samples, width, row)
 		return nil
 	}

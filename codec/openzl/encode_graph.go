@@ -46,7 +46,7 @@ func parseGraph(name string) (graphSpec, error) {
 	g.end = parts[0]
 	switch {
 	case len(parts) > 1, !slices.Contains(ends, g.end),
-		g.transpose && (g.end == "bitpack" || g.end == "constant" || g.end == "store" || g.end == "pfor"),
+		g.transpose && slices.Contains([]string{"bitpack", "constant", "store", "pfor"}, g.end),
 		g.end == "constant" && (g.zigzag || g.predict != predictNone):
 		return g, fault.New(fault.Unsupported, "graph", fault.NoOffset, "%q at %q", name, strings.Join(parts, ">"))
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	g "maragu.dev/gomponents"
@@ -94,7 +95,7 @@ func Clean(s string) string {
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r < ' ' || r >= 0x7F && r < 0xA0 || r == 0x2028 || r == 0x2029:
+		case unicode.IsControl(r) || r == 0x2028 || r == 0x2029:
 			return ' '
 		case r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
 			return -1

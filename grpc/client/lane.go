@@ -233,7 +233,7 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
 		Id: r.id, Handle: l.place.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
 		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
-		Native: r.native,
+		Native: r.native, Positions: r.ticket.Positions, Corners: r.ticket.Corners,
 	}}}
 }
 
@@ -337,7 +337,9 @@ func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) e
 // finish checks that a batch answers want, and passes it to the session. On an error it releases the batch.
 func (l *lane) finish(b *loader.Batch, want *request) error {
 	ticket := want.ticket
-	if b.Epoch != ticket.Epoch || b.First != ticket.First || b.Rows != ticket.Rows() {
+	named := len(ticket.Positions) > 0
+	if b.Epoch != ticket.Epoch || b.First != ticket.First || b.Rows != ticket.Rows() ||
+		named && !slices.Equal(b.Positions, ticket.Positions) {
 		b.Release()
 		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
 			ErrProtocol, b.Epoch, b.First, b.Rows, ticket.Epoch, ticket.First, ticket.Rows())

@@ -349,10 +349,13 @@ func (s *session) hedgeNow() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slow := s.slow()
-	if !s.wanted || slow == 0 || len(s.open) == 0 || s.open[0].done || s.open[0].lanes != 1 {
+	if !s.wanted || slow == 0 || len(s.open) == 0 {
 		return time.Hour // Next pokes
 	}
 	request := s.open[0]
+	if request.done || request.lanes != 1 {
+		return time.Hour
+	}
 	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.asked, request) })
 	if left := slow - time.Since(s.lanes[i].begun()); left > 0 {
 		return left

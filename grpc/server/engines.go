@@ -294,7 +294,8 @@ func (s *engines) longestIdle(may func(*entry) bool) *entry {
 	var idle *entry
 	for _, entry := range s.byHandle {
 		switch {
-		case entry.users > 0 || !may(entry) || idle != nil && idle.kept == 0 && entry.kept > 0:
+		case entry.users > 0 || !may(entry):
+		case idle != nil && idle.kept == 0 && entry.kept > 0:
 		case idle == nil || idle.kept > 0 && entry.kept == 0 || entry.used < idle.used:
 			idle = entry
 		}

@@ -491,6 +491,26 @@ func TestHostileTickets(t *testing.T) {
 	h.check(t)
 }
 
+// TestTooManyNamedPositions: the positions and corners that tickets name are kept until they are answered, so a stream
+// that names more than it may ends.
+func TestTooManyNamedPositions(t *testing.T) {
+	h := &house{samples: 100, elems: 4}
+	l, target, dial := listenBuf(t)
+	s := start(t, l, Options{Open: h.Open})
+	for _, c := range []struct{ positions, corners int }{{1 << 15, 1 << 16}, {1 << 15, 0}, {0, 1 << 16}} {
+		r := newRaw(t, 4, target, dial...)
+		for i := range 3 {
+			r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, Positions: make([]int64, c.positions),
+				Corners: make([]uint32, c.corners)})
+		}
+		if _, err := r.stream.Recv(); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("3 tickets of %d positions and %d corners: %v", c.positions, c.corners, err)
+		}
+	}
+	s.stop(t)
+	h.check(t)
+}
+
 func TestTooManyTickets(t *testing.T) {
 	h := &house{samples: 100, elems: 4}
 	l, target, dial := listenBuf(t)

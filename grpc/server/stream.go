@@ -163,10 +163,26 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 	return err
 }
 
+// maxPositions bounds the positions that unanswered tickets of a stream name: 1 MiB with their corners. Otherwise a
+// client could have 4 GiB of them kept.
+const maxPositions = 1 << 16
+
+// namedBy returns the positions that a ticket names, or the corners if these are more.
+func namedBy(t *chaskiv1.Ticket) int { return max(len(t.GetPositions()), len(t.GetCorners())/2) }
+
 // take queues a ticket. The caller holds the lock.
 func (s *stream) take(t *chaskiv1.Ticket) error {
 	if len(s.queue) >= s.server.options.MaxTickets {
 		return status.Errorf(codes.ResourceExhausted, "%d tickets are unanswered, no more are taken", len(s.queue))
+	}
+	if named := namedBy(t); named > 0 {
+		for _, o := range s.queue {
+			named += namedBy(o.ticket)
+		}
+		if named > maxPositions {
+			return status.Errorf(codes.ResourceExhausted, "unanswered tickets name %d positions, at most %d are taken",
+				named, maxPositions)
+		}
 	}
 	if s.over {
 		return nil
@@ -227,7 +243,8 @@ func (passedOn) Cancel() {}
 func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
 	return shuffle.Ticket{
 		Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
-		RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()),
+		RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()), Positions: t.GetPositions(),
+		Corners: t.GetCorners(),
 	}
 }
 

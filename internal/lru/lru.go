@@ -81,6 +81,17 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	}
 }
 
+// Forget drops the values whose keys match.
+func (c *Cache[K, V]) Forget(match func(K) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, e := range c.at {
+		if match(k) {
+			c.drop(e)
+		}
+	}
+}
+
 func (c *Cache[K, V]) drop(e *list.Element) {
 	x := c.order.Remove(e).(*entry[K, V])
 	delete(c.at, x.key)

@@ -34,7 +34,7 @@ type About struct {
 
 // Describe describes the containers of a dataset.
 func Describe(d *taco.Dataset) About {
-	return About{d.Format(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()}
+	return About{d.Form().String(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()}
 }
 
 // Tables returns the tables that queries about the samples that meet some conditions can name: data has these

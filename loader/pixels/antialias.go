@@ -195,19 +195,18 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 	return sum, weight
 }
 
-// Antialias fills Out and OutValid from In and InValid, with antialiasing. from has the size of the
-// window, to the size of the tensor. Smooth must be prepared for these sizes.
-func (s *Resampler) Antialias(from, to *Raster) {
-	bands, plane, result := len(from.Picked), from.H*from.W, to.H*to.W
-	s.Out, s.OutValid = Grown(s.Out, 4*bands*result), Grown(s.OutValid, bands*result)
+// Antialias is Resample with antialiasing. Smooth must be prepared for these sizes.
+func (s *Resampler) Antialias(planes, height, width int, to *Raster) {
+	plane, result := height*width, to.H*to.W
+	s.Out, s.OutValid = Grown(s.Out, 4*planes*result), Grown(s.OutValid, planes*result)
 	in, seen := cast.Of[float32](s.In)
 	out, _ := cast.Of[float32](s.Out)
 	if !seen { // without package unsafe: see internal/cast
 		in, out = floatsOf(s.In), make([]float32, len(s.Out)/4)
 	}
-	for b := range bands {
-		i, o := b*plane, b*result
-		s.Smooth.plane(in[i:][:plane], s.InValid[i:][:plane], from.W, out[o:][:result], s.OutValid[o:][:result])
+	for p := range planes {
+		i, o := p*plane, p*result
+		s.Smooth.plane(in[i:][:plane], s.InValid[i:][:plane], width, out[o:][:result], s.OutValid[o:][:result])
 	}
 	if !seen {
 		for i, v := range out {

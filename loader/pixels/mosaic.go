@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/crs/warp"
-	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -101,10 +100,6 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
 	}
-	cv, err := field.raw.Get(a.Index)
-	if err != nil {
-		return a.Fault(err)
-	}
 	resampler, n := &m.r.Resample, field.H*field.W
 	if !field.Blends && !copied {
 		if err := resampler.pickAll(at, in, n); err != nil {
@@ -116,7 +111,7 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 			len(field.Picked)*n)
 	}
 	for b := 0; b < len(bands); b += k {
-		if err := m.bands(ctx, a, bands[b:min(b+k, len(bands))], b, in, cv, at); err != nil {
+		if err := m.bands(ctx, a, bands[b:min(b+k, len(bands))], b, source, at); err != nil {
 			return err
 		}
 	}
@@ -170,24 +165,15 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 	return m.r.Read(ctx, a, in, bands, &target, target.Masked(&field.Final, in))
 }
 
-// bands adds some bands of box in of a scene, from band first of the field on.
-func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first int, in chunk.Box,
-	cv *einops.Converter, at *warp.Mapping) error {
-	field, reader := m.to.Field, m.r
-	resampler, n, size := &reader.Resample, field.H*field.W, m.size
-	sub := &Raster{H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	sub.Picked = bands
-	sub.PlaceBands()
-	plan, err := Planes.Plan(sub.Axes(1), nil)
-	if err != nil {
+// bands adds some bands of window win of a scene, from band first of the field on.
+func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first int, win shuffle.Box,
+	at *warp.Mapping) error {
+	field := m.to.Field
+	resampler, n, size := &m.r.Resample, field.H*field.W, m.size
+	if err := m.r.Planes(ctx, a, bands, win, &field.raw, size); err != nil {
 		return err
 	}
-	resampler.In, resampler.InValid = Grown(resampler.In, plan.Len()*size), Grown(resampler.InValid, plan.Len())
-	sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
-		Win: shuffle.Box{Y: in.Y0, X: in.X0, H: sub.H, W: sub.W}}
-	if err := reader.Read(ctx, a, in, bands, sink, sink.Masked(&field.raw, in)); err != nil {
-		return err
-	}
+	in := chunk.Box{Y0: win.Y, X0: win.X, Y1: win.Y + win.H, X1: win.X + win.W}
 	for p := range bands {
 		out, valid := resampler.Out[(first+p)*n*size:][:n*size], resampler.OutValid[(first+p)*n:][:n]
 		if m.all != nil {

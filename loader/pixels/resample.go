@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Planes is the layout of samples that are resampled: one plane of rows and columns for each band.
-var Planes = func() *einops.Pattern {
+// planes is the layout of samples that are resampled: one plane of rows and columns for each band.
+var planes = func() *einops.Pattern {
 	p, err := einops.Parse("n b y x")
 	if err != nil {
 		panic(err)
@@ -99,48 +99,55 @@ func (r *Raster) setResample() error {
 // tensor. It holds as many bands at a time as fit into limit bytes, and fails with kind limit if one
 // does not. Its errors name the asset's file, except for errors of a plan.
 func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box, to *Row, limit int) error {
-	field, index, bands := to.Field, a.Index, to.picked().Picked
+	field, bands := to.Field, to.picked().Picked
 	size, k := field.resampledAtOnce(win, limit)
 	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
-	}
-	cv, err := field.raw.Get(index)
-	if err != nil {
-		return a.Fault(err)
 	}
 	if field.smooths {
 		if err := r.Resample.Smooth.Prepare(win.H, win.W, field.H, field.W, int64(limit)); err != nil {
 			return a.Fault(err)
 		}
 	}
-	for b := 0; b < len(field.Picked); b += k {
-		sub := &Raster{H: win.H, W: win.W}
-		sub.Picked, sub.StepBands = bands[b:min(b+k, len(bands))], to.picked().StepBands
-		sub.PlaceBands()
-		plan, err := Planes.Plan(sub.Axes(1), nil)
-		if err != nil {
-			return err
-		}
-		resampler := &r.Resample
-		resampler.In, resampler.InValid = Grown(resampler.In, plan.Len()*size), Grown(resampler.InValid, plan.Len())
-		source := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
-			Win: win}
-		// Padding comes before the samples: resampler.In still holds an earlier window, and the chunks write
-		// only pixels in the image.
-		source.Pad(index.Height, index.Width)
-		in := Inside(win, index.Height, index.Width)
-		if err := r.Read(ctx, a, in, sub.Picked, source, source.Masked(&field.raw, in)); err != nil {
+	for b := 0; b < len(bands); b += k {
+		some := bands[b:min(b+k, len(bands))]
+		if err := r.Planes(ctx, a, some, win, &field.raw, size); err != nil {
 			return err
 		}
 		if field.smooths {
-			resampler.Antialias(sub, field)
+			r.Resample.Antialias(len(some), win.H, win.W, field)
 		} else {
-			resampler.Resample(sub, field, size)
+			r.Resample.Resample(len(some), win.H, win.W, field, size)
 		}
-		to.whole(b, len(sub.Picked), resampler, size)
+		to.whole(b, len(some), &r.Resample, size)
 	}
 	return nil
+}
+
+// Planes reads window win of some bands of asset a into In and InValid of r.Resample, one plane of rows and columns
+// after the other, as samples of size bytes that c casts.
+func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, c *Converters,
+	size int) error {
+	cv, err := c.Get(a.Index)
+	if err != nil {
+		return a.Fault(err)
+	}
+	field := &Raster{H: win.H, W: win.W}
+	field.Picked = bands
+	field.PlaceBands()
+	plan, err := planes.Plan(field.Axes(1), nil)
+	if err != nil {
+		return err
+	}
+	s := &r.Resample
+	s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
+	row := &Row{Field: field, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
+	// Padding comes before the samples: s.In still holds an earlier window, and the chunks write only pixels in the
+	// image.
+	row.Pad(a.Index.Height, a.Index.Width)
+	in := Inside(win, a.Index.Height, a.Index.Width)
+	return r.Read(ctx, a, in, bands, row, row.Masked(c, in))
 }
 
 // resampledAtOnce returns the size in bytes of a sample that is resampled, and how many bands of window
@@ -177,30 +184,30 @@ func Grown(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// Resample fills Out and OutValid from In and InValid: bilinear if to.Blends, otherwise with the nearest
-// samples. from has the size of the window, to the size of the tensor. size is the size of a sample, in bytes.
-func (s *Resampler) Resample(from, to *Raster, size int) {
-	s.y, s.x = taps(s.y, from.H, to.H), taps(s.x, from.W, to.W)
-	n := len(from.Picked) * to.H * to.W
+// Resample fills Out and OutValid from In and InValid, which have some planes of height by width samples: bilinear if
+// to.Blends, otherwise with the nearest samples. to has the size of the tensor. size is the size of a sample, in bytes.
+func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
+	s.y, s.x = taps(s.y, height, to.H), taps(s.x, width, to.W)
+	n := planes * to.H * to.W
 	s.Out, s.OutValid = Grown(s.Out, n*size), Grown(s.OutValid, n)
 	pos := 0
 	samples, seen := cast.Of[float32](s.In)
 	out, _ := cast.Of[float32](s.Out)
-	for b := range from.Picked {
-		plane := b * from.H * from.W
+	for p := range planes {
+		plane := p * height * width
 		for _, tap := range s.y {
 			// blendRow is the fast way, for samples in memory that Go can view as float32. Without
 			// package unsafe it cannot (see internal/cast), and the loop below does the same.
 			if seen && to.Blends {
-				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, plane, from.W, &tap)
+				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, plane, width, &tap)
 				pos += to.W
 				continue
 			}
 			for _, x := range s.x {
-				near := plane + tap.near*from.W + x.near
+				near := plane + tap.near*width + x.near
 				s.OutValid[pos] = s.InValid[near]
 				if to.Blends {
-					binary.LittleEndian.PutUint32(s.Out[4*pos:], math.Float32bits(s.blend(plane, from.W, near, &tap,
+					binary.LittleEndian.PutUint32(s.Out[4*pos:], math.Float32bits(s.blend(plane, width, near, &tap,
 						&x)))
 				} else {
 					copy(s.Out[pos*size:(pos+1)*size], s.In[near*size:])

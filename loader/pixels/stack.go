@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/crs/warp"
-	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -234,10 +233,6 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		return part.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
 	}
-	cv, err := field.raw.Get(part.Index)
-	if err != nil {
-		return part.Fault(err)
-	}
 	resampler, n := &r.Resample, field.H*field.W
 	if !field.Blends {
 		if err := resampler.pickAll(m, in, n); err != nil {
@@ -245,29 +240,20 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		}
 	}
 	for b := 0; b < len(field.Picked); b += k {
-		sub := &Raster{H: source.H, W: source.W}
-		sub.Picked = field.Picked[b:min(b+k, len(field.Picked))]
-		sub.PlaceBands()
-		plan, err := Planes.Plan(sub.Axes(1), nil)
-		if err != nil {
+		some := field.Picked[b:min(b+k, len(field.Picked))]
+		if err := r.Planes(ctx, part, some, source, &field.raw, size); err != nil {
 			return err
 		}
-		resampler.In, resampler.InValid = Grown(resampler.In, plan.Len()*size), Grown(resampler.InValid, plan.Len())
-		sink := &Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid}, Cv: cv,
-			Win: source}
-		if err := r.Read(ctx, part, in, sub.Picked, sink, sink.Masked(&field.raw, in)); err != nil {
-			return err
-		}
-		resampler.Out, resampler.OutValid = Grown(resampler.Out, len(sub.Picked)*n*size), Grown(resampler.OutValid,
-			len(sub.Picked)*n)
-		for p := range sub.Picked {
+		resampler.Out, resampler.OutValid = Grown(resampler.Out, len(some)*n*size), Grown(resampler.OutValid,
+			len(some)*n)
+		for p := range some {
 			if err := resampler.warp(field, m, in, p, size, resampler.Out[p*n*size:][:n*size],
 				resampler.OutValid[p*n:][:n]); err != nil {
 				return err
 			}
 			resampler.crop(field, p, size, win, l.stack.Height, l.stack.Width)
 		}
-		to.whole(b, len(sub.Picked), resampler, size)
+		to.whole(b, len(some), resampler, size)
 	}
 	return nil
 }

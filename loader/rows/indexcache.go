@@ -1,13 +1,14 @@
 package rows
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,40 +18,34 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// An index file holds the chunk indexes of the rasters in one container file, so that the next run
-// need not read their headers. It belongs to one version of that file, which its key names, and is
-// never changed: new indexes are merged into a new file that replaces it. All numbers are
-// little-endian.
+// An index file holds the chunk indexes of the rasters in one container file, so that the next run need not read their
+// headers. It belongs to one version of that file, which its key names. It is a log: processes append records and
+// change none. All numbers of a record are little-endian:
 //
-//	8 bytes   magic "CHKIDX3\n"
-//	u32       length of the key, and the key
-//	u64       number of entries
-//	entries   u64 offset and u64 length of the raster in the container; u64 offset of the blob in
-//	          this file, u32 length of the blob; u32 CRC-32C over these 28 bytes and the blob.
-//	          Entries ascend by offset and length.
-//	blobs     the names of bands and the place of the raster (catalog.Asset.AppendHeader), then its chunk index
+//	u64 offset and u64 length of the raster in the container
+//	u32 length of the blob
+//	u32 CRC-32C of the key, the 20 bytes before and the blob
+//	blob: the names of bands and the place of the raster (catalog.Asset.AppendHeader), then its chunk index
 //
-// The file may be damaged or forged. Offsets are checked against its size, blobs against their
-// checksums, and a parsed index against the raster like any other.
+// The file may be damaged or forged. Lengths are checked against its size, blobs against their checksums, and a parsed
+// index against the raster like any other. A damaged file is removed, because a record behind the damage would never
+// be found.
 const (
-	indexMagic   = "CHKIDX3\n"
-	indexEntry   = 32       // 8 + 8 + 8 + 4 + 4 bytes
+	indexHead    = 8 + 8 + 4 + 4
 	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
 	maxIndexBlob = 16 << 20 // at most the size of one write, pendingBytes
 
-	// indexFileBytes bounds one file, indexStoreBytes the directory: 4 files of full size.
-	// trim removes the files that were not used for the longest time.
-	indexFileBytes  = 256 << 20
+	// indexFileBytes bounds one file, which is read once when it is opened: 128 MiB hold the indexes of 130,000 rasters
+	// of 1 KiB each, whose places take about 10 MiB of memory. indexStoreBytes bounds the directory: 8 files of full
+	// size. trim removes the files that were not used for the longest time.
+	indexFileBytes  = 128 << 20
 	indexStoreBytes = 1 << 30
 
-	// New indexes are written when there are this many, or this many bytes, and on close. Both are
-	// reached together by indexes of 1 KiB: 16,384 × 1 KiB = 16 MiB. Each write copies the whole
-	// file, so that smaller limits would cost more copies, and larger ones more memory for each
-	// container.
+	// New indexes are written when there are this many, or this many bytes, and on close. Both are reached together by
+	// indexes of 1 KiB: 16,384 × 1 KiB = 16 MiB. Larger limits would take more memory for each container.
 	pendingIndexes = 1 << 14
 	pendingBytes   = 16 << 20
 )
@@ -87,24 +82,25 @@ func (s *indexStore) open(key string) *indexFile {
 	if s == nil || len(key) > maxIndexKey {
 		return nil
 	}
-	sum := xxh3.HashString128(key).Bytes()
-	// The name is a hash, because a key has characters that file names must not have. The file
-	// holds the key itself, so that two keys with one hash are not confused.
-	path := filepath.Join(s.dir, hex.EncodeToString(sum[:])+".idx")
-	x := &indexFile{store: s, key: key, path: path, fresh: map[extent][]byte{}}
-	if x.stored = readIndexFile(x.path, key); x.stored != nil {
-		now := time.Now()
-		_ = os.Chtimes(x.path, now, now) // trim goes by the modification time
+	// The name is a hash, because a key has characters that file names must not have. The number is the version of the
+	// format: files of other versions have other names, and are removed by trim.
+	sum := xxh3.HashString128("4\n" + key).Bytes()
+	x := &indexFile{
+		store: s, key: key, path: filepath.Join(s.dir, hex.EncodeToString(sum[:])+".idx"),
+		stored: map[extent]indexBlob{}, fresh: map[extent][]byte{},
 	}
+	x.load()
 	return x
 }
 
 // extent is the byte range of a raster in its container.
 type extent struct{ off, length int64 }
 
-// compare orders extents by offset, then by length.
-func (e extent) compare(o extent) int {
-	return cmp.Or(cmp.Compare(e.off, o.off), cmp.Compare(e.length, o.length))
+// indexBlob says where a blob lies in an index file.
+type indexBlob struct {
+	off      int64
+	size     uint32
+	checksum uint32
 }
 
 // indexFile holds the indexes of one container file. It is safe for concurrent use.
@@ -113,17 +109,72 @@ type indexFile struct {
 	key   string
 	path  string
 
-	// mu protects the fields up to full. It is not held during a write, so that get and put go on
-	// meanwhile. An index leaves fresh only after the write, so that get finds it until then.
-	mu     sync.RWMutex
-	stored *storedIndexes    // the open file; nil without one
+	mu     sync.RWMutex // guards the fields below it
+	file   *os.File     // nil until there is one
+	size   int64        // of the file, as far as it is known here
+	stored map[extent]indexBlob
 	fresh  map[extent][]byte // indexes that are not written yet
-	bytes  int               // the bytes of fresh in a file
+	bytes  int               // that fresh takes in a file
 	full   bool              // put takes no more
+}
 
-	// writing is held during a flush, so that one flush does not drop what another has added. It is
-	// taken before mu.
-	writing sync.Mutex
+// load opens the file and reads its records. Without a file, or with a damaged one, there are none.
+func (x *indexFile) load() {
+	file, err := os.OpenFile(x.path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && x.scan(file, info.Size()) {
+		now := time.Now()
+		_ = os.Chtimes(x.path, now, now) // trim goes by the modification time
+		x.file, x.size = file, info.Size()
+		return
+	}
+	clear(x.stored)
+	_ = file.Close()
+	_ = os.Remove(x.path)
+}
+
+// scan reads the records of a file of size bytes. It reports false for a file that is damaged or has another key.
+func (x *indexFile) scan(r io.Reader, size int64) bool {
+	if size > indexFileBytes {
+		return false
+	}
+	in := bufio.NewReaderSize(r, 1<<20)
+	var head [indexHead]byte
+	var blob []byte
+	for pos := int64(0); pos < size; {
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return false
+		}
+		pos += indexHead
+		n, checksum := binary.LittleEndian.Uint32(head[16:]), binary.LittleEndian.Uint32(head[20:])
+		if n > maxIndexBlob || int64(n) > size-pos {
+			return false
+		}
+		blob = slices.Grow(blob[:0], int(n))[:n]
+		raster := extent{int64(binary.LittleEndian.Uint64(head[:])), int64(binary.LittleEndian.Uint64(head[8:]))}
+		if _, err := io.ReadFull(in, blob); err != nil || checksum != x.checksum(raster, blob) {
+			return false
+		}
+		x.stored[raster] = indexBlob{pos, n, checksum}
+		pos += int64(n)
+	}
+	return true
+}
+
+// appendHead appends a record up to its checksum.
+func appendHead(b []byte, raster extent, blob []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(raster.off))
+	b = binary.LittleEndian.AppendUint64(b, uint64(raster.length))
+	return binary.LittleEndian.AppendUint32(b, uint32(len(blob)))
+}
+
+// checksum returns the checksum of a record.
+func (x *indexFile) checksum(raster extent, blob []byte) uint32 {
+	sum := crc32.Checksum([]byte(x.key), castagnoli)
+	sum = crc32.Update(sum, castagnoli, appendHead(nil, raster, blob))
+	return crc32.Update(sum, castagnoli, blob)
 }
 
 // get returns the index of a raster as a blob, or nil.
@@ -133,14 +184,19 @@ func (x *indexFile) get(off, length int64) []byte {
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	e := extent{off, length}
-	if blob, ok := x.fresh[e]; ok {
+	raster := extent{off, length}
+	if blob, ok := x.fresh[raster]; ok {
 		return blob
 	}
-	if x.stored == nil {
+	place, ok := x.stored[raster]
+	if !ok || x.file == nil {
 		return nil
 	}
-	return x.stored.find(e)
+	blob := make([]byte, place.size)
+	if _, err := x.file.ReadAt(blob, place.off); err != nil || x.checksum(raster, blob) != place.checksum {
+		return nil
+	}
+	return blob
 }
 
 // put adds the index of a raster. It may write the new indexes; after an error it takes no more, so
@@ -150,15 +206,13 @@ func (x *indexFile) put(off, length int64, blob []byte) error {
 		return nil
 	}
 	x.mu.Lock()
-	if x.full {
-		x.mu.Unlock()
+	defer x.mu.Unlock()
+	if x.full || x.size+int64(x.bytes+indexHead+len(blob)) > indexFileBytes {
 		return nil
 	}
 	x.fresh[extent{off, length}] = blob
-	x.bytes += len(blob) + indexEntry
-	write := len(x.fresh) >= pendingIndexes || x.bytes >= pendingBytes
-	x.mu.Unlock()
-	if write {
+	x.bytes += indexHead + len(blob)
+	if len(x.fresh) >= pendingIndexes || x.bytes >= pendingBytes {
 		return x.flush()
 	}
 	return nil
@@ -166,177 +220,61 @@ func (x *indexFile) put(off, length int64, blob []byte) error {
 
 // close writes the new indexes and closes the file.
 func (x *indexFile) close() error {
-	err := x.flush()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.stored != nil {
-		err = errors.Join(err, x.stored.close())
-		x.stored = nil
+	err := x.flush()
+	if x.file != nil {
+		err = errors.Join(err, x.file.Close())
+		x.file = nil
 	}
 	x.full = true
 	return err
 }
 
-// flush writes a file that has the stored and the new indexes.
+// flush appends the new indexes to the file. It needs the lock.
 func (x *indexFile) flush() error {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.mu.RLock()
-	fresh := make([]extent, 0, len(x.fresh))
-	blobs := make(map[extent][]byte, len(x.fresh))
-	for e, b := range x.fresh {
-		fresh, blobs[e] = append(fresh, e), b
-	}
-	x.mu.RUnlock()
-	if len(fresh) == 0 {
+	if len(x.fresh) == 0 {
 		return nil
 	}
-	slices.SortFunc(fresh, extent.compare)
-	// The file is opened again, because another process may have replaced it since x.stored was
-	// opened.
-	old := readIndexFile(x.path, x.key)
-	full, err := x.write(old, fresh, blobs)
-	if old != nil {
-		err = errors.Join(err, old.close())
+	written := make(map[extent]indexBlob, len(x.fresh))
+	records := make([]byte, 0, x.bytes)
+	for raster, blob := range x.fresh {
+		sum := x.checksum(raster, blob)
+		records = binary.LittleEndian.AppendUint32(appendHead(records, raster, blob), sum)
+		written[raster] = indexBlob{int64(len(records)), uint32(len(blob)), sum}
+		records = append(records, blob...)
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, e := range fresh {
-		delete(x.fresh, e)
-	}
-	// Entries that other calls of put added during the write stay.
+	clear(x.fresh)
 	x.bytes = 0
-	for _, b := range x.fresh {
-		x.bytes += len(b) + indexEntry
+	end, err := x.append(records)
+	if err != nil {
+		x.full = true
+		return err
 	}
-	if x.stored != nil {
-		err = errors.Join(err, x.stored.close())
+	for raster, place := range written {
+		place.off += end - int64(len(records))
+		x.stored[raster] = place
 	}
-	x.stored = readIndexFile(x.path, x.key)
-	x.full = x.full || full || err != nil
-	return err
+	x.size = end
+	x.store.trim(x.path)
+	return nil
 }
 
-// indexItem is an entry of a file that is being written.
-type indexItem struct {
-	extent
-	at  int64 // the offset of its blob in the old file; -1 for a new index
-	len uint32
-}
-
-// write merges the stored and the new indexes into a file that replaces the old one. full reports
-// whether there is no room for more.
-func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][]byte) (full bool, err error) {
-	if err := os.MkdirAll(x.store.dir, 0o700); err != nil {
-		return true, err
-	}
-	items, full := x.merge(old, fresh, blobs)
-	err = durable.WriteFile(x.path, func(f *os.File) error { return x.writeItems(f, old, items, blobs) })
-	if err == nil {
-		x.store.trim(x.path)
-	}
-	return full, err
-}
-
-// merge returns the entries that fit into a file, in order, and whether it left out new ones.
-func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][]byte) (items []indexItem, full bool) {
-	size := int64(len(indexMagic)+4+len(x.key)) + 8 // the head: magic, length of the key, key, count
-	add := func(e extent, at int64, n uint32) bool {
-		if size+indexEntry+int64(n) > indexFileBytes {
-			return false
+// append writes records at the end of the file in one write, so that processes do not mix theirs, and returns where
+// they end.
+func (x *indexFile) append(records []byte) (end int64, err error) {
+	if x.file == nil {
+		if err := os.MkdirAll(x.store.dir, 0o700); err != nil {
+			return 0, err
 		}
-		size += indexEntry + int64(n)
-		items = append(items, indexItem{e, at, n})
-		return true
-	}
-	// Stored entries come first: a full file keeps them, and full makes put take no more.
-	if old != nil {
-		for i := range old.n {
-			slot, ok := old.slot(i)
-			if _, again := blobs[slot.extent]; !ok || again {
-				continue
-			}
-			if !add(slot.extent, slot.at, slot.len) {
-				break
-			}
+		if x.file, err = os.OpenFile(x.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
+			return 0, err
 		}
 	}
-	for _, e := range fresh {
-		if !add(e, -1, uint32(len(blobs[e]))) {
-			full = true
-			break
-		}
+	if _, err := x.file.Write(records); err != nil {
+		return 0, err
 	}
-	slices.SortFunc(items, func(a, b indexItem) int { return a.compare(b.extent) })
-	return items, full
-}
-
-// writeItems writes the head, the entries and the blobs of a file.
-func (x *indexFile) writeItems(f *os.File, old *storedIndexes, items []indexItem, blobs map[extent][]byte) error {
-	var head bytes.Buffer
-	head.WriteString(indexMagic)
-	head.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(x.key))))
-	head.WriteString(x.key)
-	head.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(items))))
-	pos := int64(head.Len()) + int64(len(items))*indexEntry
-	body := newBodyWriter(f, pos)
-	for _, it := range items {
-		blob := blobs[it.extent]
-		if it.at >= 0 {
-			if blob = old.read(it.at, it.len); blob == nil {
-				// The offsets of all blobs follow from the number of entries, so an entry that
-				// cannot be read keeps its place, with an empty blob that find takes for none.
-				blob = []byte{}
-			}
-		}
-		head.Write(slotBytes(it.extent, body.at, blob))
-		body.write(blob)
-	}
-	return errors.Join(body.flush(), writeAt(f, head.Bytes()))
-}
-
-// writeAt writes b at the start of f.
-func writeAt(f *os.File, b []byte) error {
-	_, err := f.WriteAt(b, 0)
-	return err
-}
-
-// bodyWriter writes blobs one after the other, in writes of about 1 MiB. It keeps the first error.
-type bodyWriter struct {
-	f   *os.File
-	at  int64 // the offset of the next blob
-	buf []byte
-	err error
-}
-
-// newBodyWriter returns a writer whose first blob lies at offset at.
-func newBodyWriter(f *os.File, at int64) *bodyWriter { return &bodyWriter{f: f, at: at} }
-
-// write appends a blob.
-func (w *bodyWriter) write(b []byte) {
-	w.buf = append(w.buf, b...)
-	w.at += int64(len(b))
-	if len(w.buf) >= 1<<20 {
-		w.err = w.flush()
-	}
-}
-
-// flush writes the buffer and returns the first error of all writes.
-func (w *bodyWriter) flush() error {
-	if w.err == nil && len(w.buf) > 0 {
-		_, w.err = w.f.WriteAt(w.buf, w.at-int64(len(w.buf)))
-		w.buf = w.buf[:0]
-	}
-	return w.err
-}
-
-// slotBytes returns the 32 bytes of an entry.
-func slotBytes(e extent, at int64, blob []byte) []byte {
-	buf := binary.LittleEndian.AppendUint64(nil, uint64(e.off))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(e.length))
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(at))
-	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(blob)))
-	return binary.LittleEndian.AppendUint32(buf, crc32.Update(crc32.Checksum(buf, castagnoli), castagnoli, blob))
+	return x.file.Seek(0, io.SeekCurrent)
 }
 
 // trim removes the index files that were not used for the longest time until the others are within
@@ -346,139 +284,24 @@ func (s *indexStore) trim(keep string) {
 	if err != nil {
 		return
 	}
-	type file struct {
-		path string
-		size int64
-		used time.Time
-	}
-	var files []file
+	var files []fs.FileInfo
 	total := int64(0)
 	for _, entry := range list {
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		f := file{filepath.Join(s.dir, entry.Name()), info.Size(), info.ModTime()}
-		if strings.HasSuffix(entry.Name(), ".idx") {
-			total += f.size
-			files = append(files, f)
+		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(entry.Name(), ".idx") {
+			total += info.Size()
+			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
 	for _, f := range files {
 		if total <= s.bound {
 			return
 		}
-		if f.path != keep && os.Remove(f.path) == nil {
-			total -= f.size
+		if path := filepath.Join(s.dir, f.Name()); path != keep && os.Remove(path) == nil {
+			total -= f.Size()
 		}
 	}
-}
-
-// storedIndexes is an open index file. Entries and blobs are read on demand: twenty reads find one
-// of a million entries, from pages that the operating system keeps in memory.
-type storedIndexes struct {
-	f     io.ReaderAt
-	c     io.Closer
-	first int64 // the offset of the first entry
-	n     int64 // the number of entries
-	size  int64 // the bytes of the file
-}
-
-// readIndexFile opens the index file at path. It returns nil if the file is missing, damaged or of
-// another key, because a run can do without it.
-func readIndexFile(path, key string) *storedIndexes {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	info, err := file.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		if s := parseIndexFile(file, info.Size(), key); s != nil {
-			s.c = file
-			return s
-		}
-	}
-	_ = file.Close()
-	return nil
-}
-
-// parseIndexFile reads the head of an index file of size bytes. It returns nil if the head is
-// damaged or has another key.
-func parseIndexFile(f io.ReaderAt, size int64, key string) *storedIndexes {
-	head := make([]byte, len(indexMagic)+4+len(key)+8)
-	if size < int64(len(head)) || size > indexFileBytes {
-		return nil
-	}
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil
-	}
-	rest, ok := bytes.CutPrefix(head, []byte(indexMagic))
-	if !ok || binary.LittleEndian.Uint32(rest) != uint32(len(key)) || string(rest[4:4+len(key)]) != key {
-		return nil
-	}
-	// Dividing the size, instead of multiplying n, cannot overflow for a forged count.
-	n := binary.LittleEndian.Uint64(rest[4+len(key):])
-	if n > uint64(size-int64(len(head)))/indexEntry {
-		return nil
-	}
-	return &storedIndexes{f: f, first: int64(len(head)), n: int64(n), size: size}
-}
-
-// close closes the file.
-func (s *storedIndexes) close() error { return s.c.Close() }
-
-// slot is an entry of an index file.
-type slot struct {
-	extent
-	at  int64  // the offset of the blob
-	len uint32 // the bytes of the blob
-	raw [indexEntry]byte
-}
-
-// slot reads entry i. ok is false if it cannot be read, or if its blob does not lie in the file.
-func (s *storedIndexes) slot(i int64) (e slot, ok bool) {
-	if _, err := s.f.ReadAt(e.raw[:], s.first+i*indexEntry); err != nil {
-		return e, false
-	}
-	n := func(at int) int64 { return int64(binary.LittleEndian.Uint64(e.raw[at:])) }
-	e.off, e.length, e.at, e.len = n(0), n(8), n(16), binary.LittleEndian.Uint32(e.raw[24:])
-	inside := e.at >= 0 && e.at <= s.size && int64(e.len) <= s.size-e.at
-	return e, inside && e.off >= 0 && e.length >= 0 && e.len <= maxIndexBlob
-}
-
-// read returns n bytes of the file from offset at, or nil if they cannot be read.
-func (s *storedIndexes) read(at int64, n uint32) []byte {
-	data := make([]byte, n)
-	if _, err := s.f.ReadAt(data, at); err != nil {
-		return nil
-	}
-	return data
-}
-
-// find returns the blob of a raster, by binary search. It returns nil if the file lacks it or its
-// checksum is wrong.
-func (s *storedIndexes) find(want extent) []byte {
-	lo, hi := int64(0), s.n
-	for lo < hi {
-		mid := lo + (hi-lo)/2
-		slot, ok := s.slot(mid)
-		if !ok {
-			return nil
-		}
-		switch c := slot.compare(want); {
-		case c < 0:
-			lo = mid + 1
-		case c > 0:
-			hi = mid
-		default:
-			blob := s.read(slot.at, slot.len)
-			sum := crc32.Update(crc32.Checksum(slot.raw[:28], castagnoli), castagnoli, blob)
-			if len(blob) == 0 || sum != binary.LittleEndian.Uint32(slot.raw[28:]) {
-				return nil
-			}
-			return blob
-		}
-	}
-	return nil
 }

@@ -58,7 +58,7 @@ func TestIndexFilesKeepWhatTheyGet(t *testing.T) {
 	}
 	wrong := s.open("another key")
 	defer wrong.close()
-	if wrong.stored != nil {
+	if len(wrong.stored) > 0 {
 		t.Error("a file of another key is taken")
 	}
 }
@@ -96,8 +96,8 @@ func TestIndexStoreIsBounded(t *testing.T) {
 	first, last := s.open("container 0"), s.open("container 9")
 	defer first.close()
 	defer last.close()
-	if total > s.bound+6000 || first.stored != nil || last.stored == nil {
-		t.Errorf("%d bytes, the first is there: %t, the last: %t", total, first.stored != nil, last.stored != nil)
+	if total > s.bound+6000 || len(first.stored) > 0 || len(last.stored) == 0 {
+		t.Errorf("%d bytes, the first has %d indexes, the last %d", total, len(first.stored), len(last.stored))
 	}
 }
 
@@ -120,17 +120,53 @@ func FuzzIndexFile(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:40])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := parseIndexFile(bytes.NewReader(b), int64(len(b)), "k")
-		if s == nil {
-			return
-		}
-		if s.n > int64(len(b)) {
-			t.Fatalf("%d entries in %d bytes", s.n, len(b))
-		}
-		for i := range int64(4) {
-			if blob := s.find(extent{i * 100, 90}); len(blob) > len(b) {
-				t.Fatalf("a blob of %d bytes in %d", len(blob), len(b))
+		x := &indexFile{key: "k", stored: map[extent]indexBlob{}}
+		x.scan(bytes.NewReader(b), int64(len(b)))
+		for _, place := range x.stored {
+			if place.off < indexHead || place.off+int64(place.size) > int64(len(b)) {
+				t.Fatalf("a blob of %d bytes at %d in %d", place.size, place.off, len(b))
 			}
 		}
 	})
+}
+
+// TestDamagedIndexFilesAreRemoved: a file with a damaged record has no indexes, and the next process begins a new one.
+func TestDamagedIndexFilesAreRemoved(t *testing.T) {
+	s := newIndexStore(t.TempDir())
+	fill := func() string {
+		x := s.open("key")
+		if got := x.get(0, 9); got != nil {
+			t.Fatalf("%q is there", got)
+		}
+		for i := range int64(3) {
+			if err := x.put(i*10, 9, []byte("an index")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.close(); err != nil {
+			t.Fatal(err)
+		}
+		return x.path
+	}
+	path := fill()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range [][]byte{b[:len(b)-1], append([]byte{b[0] ^ 1}, b[1:]...), append(b, 0)} {
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fill()
+		again := s.open("key")
+		if got := again.get(20, 9); string(got) != "an index" {
+			t.Errorf("%q", got)
+		}
+		if err := again.close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

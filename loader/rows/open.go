@@ -138,11 +138,15 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	}
 	switch kind {
 	case store.Container:
-		return table(openContainer(ctx, &src, from, o))
+		container, err := openContainer(ctx, &src, from, o)
+		if err != nil {
+			return nil, err // not a nil *Container, which would be a Table that is not nil
+		}
+		return container, nil
 	case store.Zarr:
-		return table(openZarr(ctx, &src, from, o))
+		return openZarr(ctx, &src, from, o)
 	case store.TileDB:
-		return table(openCube(ctx, &src, from, o))
+		return openCube(ctx, &src, from, o)
 	}
 	return openCatalog(ctx, src, from, o)
 }
@@ -166,15 +170,6 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (store.
 		return store.TileDB, nil // opening it says what is missing
 	}
 	return kind, nil
-}
-
-// table returns an opened dataset as a Table, which is nil after an error. A nil pointer would be a Table that is not
-// nil.
-func table[T Table](t T, err error) (Table, error) {
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
 }
 
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.

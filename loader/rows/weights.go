@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // WeightsMagic begins a file of weights. All numbers of the file are little-endian uint32:
@@ -156,7 +155,9 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 	if file.Size() > maxWeights {
 		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", file.Size(), maxWeights)
 	}
-	if err := checkWeights(ctx, file); err != nil {
+	// Otherwise any file below the roots would be read whole.
+	read := func(p []byte, off int64) error { return file.ReadAt(ctx, p, off) }
+	if _, _, err := readWeightsHeader(read, file.Size()); err != nil {
 		return nil, err
 	}
 	// The file, and as much at most for the ends of its rows, which have 8 bytes each in both.
@@ -178,31 +179,6 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 // weightsPiece is how much of a file of weights is read at a time, so that a cancelled opening ends soon.
 const weightsPiece = 16 << 20
 
-// checkWeights checks the begin of a file of weights before the rest is read: the magic, and a header that is JSON of
-// this version. Otherwise any file below the roots would be read whole.
-func checkWeights(ctx context.Context, f source.Reader) error {
-	head := make([]byte, min(f.Size(), weightsStart))
-	if err := f.ReadAt(ctx, head, 0); err != nil {
-		return err
-	}
-	if len(head) < weightsStart || string(head[:8]) != WeightsMagic {
-		return errNotWeights
-	}
-	n := int64(binary.LittleEndian.Uint32(head[8:]))
-	if n > min(maxWeightsHeader, f.Size()-weightsStart) {
-		return fault.New(fault.Corrupt, "weights", 8, "a header of %d bytes in %d", n, f.Size()-weightsStart)
-	}
-	head = make([]byte, n)
-	if err := f.ReadAt(ctx, head, weightsStart); err != nil {
-		return err
-	}
-	var h WeightsHeader
-	if err := json.Unmarshal(head, &h); err != nil {
-		return fault.New(fault.Corrupt, "weights", weightsStart, "header: %v", err)
-	}
-	return nil
-}
-
 // A file of weights begins with the magic and the length of the header.
 const weightsStart = 12
 
@@ -211,53 +187,88 @@ const maxWeightsHeader = 1 << 20
 
 var errNotWeights = fault.New(fault.Corrupt, "weights", 0, "not a file of 'chaski stats --sampling'")
 
+// readWeightsHeader reads and checks the header of a file of weights of size bytes. It returns where the sizes of the
+// rows begin. A damaged header is fault.Corrupt, another version fault.Unsupported.
+func readWeightsHeader(read func(p []byte, off int64) error, size int64) (h WeightsHeader, sizes int64, err error) {
+	start := make([]byte, weightsStart)
+	if size < weightsStart {
+		return h, 0, errNotWeights
+	}
+	if err := read(start, 0); err != nil {
+		return h, 0, err
+	}
+	n := int64(binary.LittleEndian.Uint32(start[8:]))
+	switch {
+	case string(start[:8]) != WeightsMagic:
+		return h, 0, errNotWeights
+	case n == 0 || n > min(maxWeightsHeader, size-weightsStart):
+		return h, 0, fault.New(fault.Corrupt, "weights", 8, "a header of %d bytes in %d", n, size-weightsStart)
+	}
+	text := make([]byte, n)
+	if err := read(text, weightsStart); err != nil {
+		return h, 0, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return h, 0, badWeights(weightsStart, "header: %v", err)
+	}
+	sizes = weightsStart + n
+	switch {
+	case h.Version != 1:
+		return h, 0, fault.New(fault.Unsupported, "weights", weightsStart, "version %d; this is version 1", h.Version)
+	case h.CellHeight < 1 || h.CellWidth < 1 || h.CellHeight > spec.MaxWindow || h.CellWidth > spec.MaxWindow:
+		return h, 0, badWeights(weightsStart, "cells of %d by %d pixels", h.CellHeight, h.CellWidth)
+	case h.Rows < 0 || h.Rows > (size-sizes)/8:
+		return h, 0, badWeights(weightsStart, "%d rows in %d bytes", h.Rows, size-sizes)
+	}
+	return h, sizes, nil
+}
+
+// badWeights returns the error about damage at an offset of a file of weights.
+func badWeights(off int64, format string, args ...any) error {
+	return fault.New(fault.Corrupt, "weights", off, format, args...)
+}
+
+// cellsOf returns how many cells a row has whose size is the 8 bytes b. off is where they lie in the file, and left the
+// number of cells that are left there.
+func (h *WeightsHeader) cellsOf(row int64, b []byte, off, left int64) (int64, error) {
+	height, width := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+	if height > math.MaxInt32 || width > math.MaxInt32 {
+		return 0, badWeights(off, "row %d has %d by %d pixels", row, height, width)
+	}
+	down := int64(RoundUp(int(height), h.CellHeight) / h.CellHeight)
+	across := int64(RoundUp(int(width), h.CellWidth) / h.CellWidth)
+	if n := down * across; n <= left { // of two numbers below 2^31
+		return n, nil
+	}
+	return 0, badWeights(off, "row %d has cells past the end of the file", row)
+}
+
 // ParseWeights parses the bytes of a file of weights, which it keeps. A damaged file is
 // fault.Corrupt, another version fault.Unsupported.
 func ParseWeights(b []byte) (*Weights, error) {
-	bad := func(off int64, format string, args ...any) error {
-		return fault.New(fault.Corrupt, "weights", off, format, args...)
+	read := func(p []byte, off int64) error {
+		copy(p, b[off:])
+		return nil
 	}
-	if len(b) < weightsStart || string(b[:8]) != WeightsMagic {
-		return nil, errNotWeights
+	h, start, err := readWeightsHeader(read, int64(len(b)))
+	if err != nil {
+		return nil, err
 	}
-	n := int64(binary.LittleEndian.Uint32(b[8:]))
-	rest := b[12:]
-	if n > int64(len(rest)) {
-		return nil, bad(8, "a header of %d bytes in %d", n, len(rest))
-	}
-	weights := &Weights{Hash: xxh3.Hash128(b).Bytes()}
-	if err := json.Unmarshal(rest[:n], &weights.WeightsHeader); err != nil {
-		return nil, bad(12, "header: %v", err)
-	}
-	rest = rest[n:]
-	switch {
-	case weights.Version != 1:
-		return nil, fault.New(fault.Unsupported, "weights", 12, "version %d; this is version 1", weights.Version)
-	case weights.CellHeight < 1 || weights.CellWidth < 1 || weights.CellHeight > spec.MaxWindow ||
-		weights.CellWidth > spec.MaxWindow:
-		return nil, bad(12, "cells of %d by %d pixels", weights.CellHeight, weights.CellWidth)
-	case weights.Rows < 0 || weights.Rows > int64(len(rest))/8:
-		return nil, bad(12, "%d rows in %d bytes", weights.Rows, len(rest))
-	}
-	// A row has 8 bytes of sizes, so the check above bounds the memory of ends by the size of the file.
-	weights.sizes, weights.cells = rest[:8*weights.Rows], rest[8*weights.Rows:]
-	end := int64(0)
-	weights.ends = make([]int64, weights.Rows)
-	for i := range weights.ends {
-		h, x := weights.Size(int64(i))
-		if h > math.MaxInt32 || x > math.MaxInt32 {
-			return nil, bad(12+n+8*int64(i), "row %d has %d by %d pixels", i, h, x)
+	weights := &Weights{WeightsHeader: h, Hash: xxh3.Hash128(b).Bytes()}
+	// A row has 8 bytes of sizes, so the check of the header bounds the memory of ends by the size of the file.
+	weights.sizes, weights.cells = b[start:start+8*h.Rows], b[start+8*h.Rows:]
+	end, total := int64(0), int64(len(weights.cells))/4
+	weights.ends = make([]int64, h.Rows)
+	for row := range h.Rows {
+		n, err := h.cellsOf(row, weights.sizes[8*row:], start+8*row, total-end)
+		if err != nil {
+			return nil, err
 		}
-		cells := int64(RoundUp(h, weights.CellHeight)/weights.CellHeight) * int64(RoundUp(x,
-			weights.CellWidth)/weights.CellWidth)
-		if cells > int64(len(weights.cells))/4-end {
-			return nil, bad(12+n+8*int64(i), "row %d has cells past the end of the file", i)
-		}
-		end += cells
-		weights.ends[i] = end
+		end += n
+		weights.ends[row] = end
 	}
 	if 4*end != int64(len(weights.cells)) {
-		return nil, bad(fault.NoOffset, "%d bytes of cells, where there should be %d", len(weights.cells), 4*end)
+		return nil, badWeights(fault.NoOffset, "%d bytes of cells, where there should be %d", len(weights.cells), 4*end)
 	}
 	return weights, nil
 }

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
-	"math"
 	"reflect"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // WeightsPart is a file of weights of a run of rows.
@@ -43,7 +41,7 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 			return err
 		}
 		if weightsPart.Rows != part.Rows {
-			return badPart("%d rows, where there should be %d", weightsPart.Rows, part.Rows)
+			return badWeights(fault.NoOffset, "%d rows, where there should be %d", weightsPart.Rows, part.Rows)
 		}
 		if total == nil {
 			h := weightsPart.WeightsHeader
@@ -52,12 +50,12 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		}
 		weightsPart.Rows = total.Rows
 		if !reflect.DeepEqual(weightsPart.WeightsHeader, *total) {
-			return badPart("of other fields, cells or samples than the part before it")
+			return badWeights(fault.NoOffset, "of other fields, cells or samples than the part before it")
 		}
 		total.Rows += part.Rows
 	}
 	if total == nil {
-		return badPart("no part")
+		return badWeights(fault.NoOffset, "no part")
 	}
 	head, err := json.Marshal(total)
 	if err != nil {
@@ -87,45 +85,18 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 	return nil
 }
 
-func badPart(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "weights", fault.NoOffset, format, args...)
-}
-
 // openWeightsPart parses the header of a file of weights.
 func openWeightsPart(r *io.SectionReader) (*weightsPart, error) {
-	start := make([]byte, weightsStart)
-	if r.Size() < weightsStart {
-		return nil, errNotWeights
+	read := func(p []byte, off int64) error {
+		_, err := r.ReadAt(p, off)
+		return err
 	}
-	if _, err := r.ReadAt(start, 0); err != nil {
+	h, start, err := readWeightsHeader(read, r.Size())
+	if err != nil {
 		return nil, err
 	}
-	n := int64(binary.LittleEndian.Uint32(start[8:]))
-	// No header is empty, and a read of nothing at the end of a file says that it has ended.
-	if string(start[:8]) != WeightsMagic || n == 0 || n > min(maxWeightsHeader, r.Size()-weightsStart) {
-		return nil, errNotWeights
-	}
-	head := make([]byte, n)
-	if _, err := r.ReadAt(head, weightsStart); err != nil {
-		return nil, err
-	}
-	p := &weightsPart{}
-	if err := json.Unmarshal(head, &p.WeightsHeader); err != nil {
-		return nil, fault.New(fault.Corrupt, "weights", weightsStart, "header: %v", err)
-	}
-	pos := weightsStart + n
-	rest := r.Size() - pos
-	switch {
-	case p.Version != 1:
-		return nil, badPart("version %d; this is version 1", p.Version)
-	case p.CellHeight < 1 || p.CellWidth < 1 || p.CellHeight > spec.MaxWindow || p.CellWidth > spec.MaxWindow:
-		return nil, badPart("cells of %d by %d pixels", p.CellHeight, p.CellWidth)
-	case p.Rows < 0 || p.Rows > rest/8:
-		return nil, badPart("%d rows in %d bytes", p.Rows, rest)
-	}
-	p.sizes = io.NewSectionReader(r, pos, 8*p.Rows)
-	p.cells = io.NewSectionReader(r, pos+8*p.Rows, rest-8*p.Rows)
-	return p, nil
+	end := start + 8*h.Rows
+	return &weightsPart{h, io.NewSectionReader(r, start, 8*h.Rows), io.NewSectionReader(r, end, r.Size()-end)}, nil
 }
 
 // check checks that the cells are those which the sizes say.
@@ -137,18 +108,14 @@ func (p *weightsPart) check() error {
 		if _, err := io.ReadFull(sizes, b[:]); err != nil {
 			return err
 		}
-		h, x := int64(binary.LittleEndian.Uint32(b[:])), int64(binary.LittleEndian.Uint32(b[4:]))
-		if h > math.MaxInt32 || x > math.MaxInt32 {
-			return badPart("row %d has %d by %d pixels", row, h, x)
+		n, err := p.cellsOf(row, b[:], fault.NoOffset, left)
+		if err != nil {
+			return err
 		}
-		down, across := (h+int64(p.CellHeight)-1)/int64(p.CellHeight), (x+int64(p.CellWidth)-1)/int64(p.CellWidth)
-		if across > 0 && down > left/across {
-			return badPart("row %d has cells past the end of the file", row)
-		}
-		left -= down * across
+		left -= n
 	}
 	if left != 0 || p.cells.Size()%4 != 0 {
-		return badPart("%d bytes of cells, which are not those of the sizes", p.cells.Size())
+		return badWeights(fault.NoOffset, "%d bytes of cells, which are not those of the sizes", p.cells.Size())
 	}
 	return nil
 }

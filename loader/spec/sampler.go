@@ -183,11 +183,16 @@ func (k *samplerKind) checkNumbers(s *Sampler) error {
 
 // each yields the members of s that only this kind has, with their names in JSON.
 func (k *samplerKind) each(s *Sampler) iter.Seq2[string, reflect.Value] {
+	if k.members == nil {
+		return func(func(string, reflect.Value) bool) {}
+	}
+	return eachMember(k.members(s))
+}
+
+// eachMember yields the members of the struct that a pointer leads to, with their names in JSON.
+func eachMember(pointer any) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
-		if k.members == nil {
-			return
-		}
-		members := reflect.ValueOf(k.members(s)).Elem()
+		members := reflect.ValueOf(pointer).Elem()
 		for i := range members.NumField() {
 			name, _, _ := strings.Cut(members.Type().Field(i).Tag.Get("json"), ",")
 			if !yield(name, members.Field(i)) {
@@ -195,4 +200,14 @@ func (k *samplerKind) each(s *Sampler) iter.Seq2[string, reflect.Value] {
 			}
 		}
 	}
+}
+
+// given returns the first member of the struct that a pointer leads to that is set and for which counts is true, or "".
+func given(pointer any, counts func(name string) bool) string {
+	for name, value := range eachMember(pointer) {
+		if !value.IsZero() && counts(name) {
+			return name
+		}
+	}
+	return ""
 }

@@ -2,12 +2,8 @@ package spec
 
 import (
 	"cmp"
-	//DEL
 	"fmt"
 	"slices"
-	// DEL
-	// DEL
-	// DEL
 )
 
 // Values of Field.Match.

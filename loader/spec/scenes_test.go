@@ -25,9 +25,9 @@ func TestScenesThatAreRefused(t *testing.T) {
 		{spec.Spec{Source: "a/", Fields: []spec.Field{image, {Name: "labels", Scenes: []string{}}}},
 			`field "labels": scenes is empty`},
 		{mixed(spec.Field{Name: "labels", Scenes: []string{"other/"}}),
-			`field "labels": scenes, match and match_days are`},
-		{mixed(spec.Field{Name: "labels", Match: "nearest"}), `field "labels": scenes, match and match_days are`},
-		{mixed(spec.Field{Name: "labels", MatchDays: 2}), `field "labels": scenes, match and match_days are`},
+			`field "labels": scenes, match, match_days,`},
+		{mixed(spec.Field{Name: "labels", Match: "nearest"}), `field "labels": scenes, match, match_days,`},
+		{mixed(spec.Field{Name: "labels", MatchDays: 2}), `field "labels": scenes, match, match_days,`},
 	} {
 		c.s.BatchSize, c.s.Sampler = 1, ground
 		if err := c.s.WithDefaults().Validate(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -669,17 +670,18 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	return s.Subset.Validate()
 }
 
+// ofSpec lists the members of a field that sources do not override, since all have one tensor.
+var ofSpec = []string{"scenes", "match", "match_days", "kind", "layout", "sizes", "dtype", "validity"}
+
 // validateFields checks the overrides of a source. names holds the names of the fields of the spec.
 func (s *Source) validateFields(names map[string]bool) error {
 	for _, field := range s.Fields {
 		if !names[field.Name] {
 			return fmt.Errorf("field %q: the spec has no field of this name", field.Name)
 		}
-		if field.Kind+field.Layout+field.DType+field.Validity != "" || field.Sizes != nil {
-			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", field.Name)
-		}
-		if field.Scenes != nil || field.Match != "" || field.MatchDays != 0 {
-			return fmt.Errorf("field %q: scenes, match and match_days are the spec's", field.Name)
+		if given(&field, func(name string) bool { return slices.Contains(ofSpec, name) }) != "" {
+			return fmt.Errorf("field %q: scenes, match, match_days, kind, layout, sizes, dtype and validity are the "+
+				"spec's", field.Name)
 		}
 		if !field.Beside() {
 			// An override has no dtype, and Validate needs one. float32 allows every other member;
@@ -1018,52 +1020,42 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	return nil
 }
 
+// kept lists members of overrides that have no effect, beside those of ofSpec, which are refused.
+var kept = []string{"name", "times", "columns", "patterns", "grid", "classes"}
+
+// replaced lists members of a field that name one thing together, so that one of an override replaces all: a column of
+// the spec must not meet a pattern of the source.
+var replaced = [][]string{{"column", "pattern", "blob"}, {"bands", "band_names", "by_position"}}
+
 // FieldsOf returns the fields of the spec with the overrides of a source.
 func (s *Spec) FieldsOf(src *Source) []Field {
 	out := slices.Clone(s.Fields)
 	for i := range out {
-		field := &out[i]
 		for _, o := range src.Fields {
-			if o.Name != field.Name {
-				continue
-			}
-			// One of the three replaces all, because they name one place together: a column of the
-			// spec must not meet a pattern of the source.
-			if o.Column != "" || o.Pattern != "" || o.Blob != "" {
-				field.Column, field.Pattern, field.Blob = o.Column, o.Pattern, o.Blob
-			}
-			if o.Bands != nil {
-				field.Bands, field.BandNames, field.ByPosition = o.Bands, nil, false
-			}
-			if o.BandNames != nil {
-				field.Bands, field.BandNames, field.ByPosition = nil, o.BandNames, false
-			}
-			if o.ByPosition {
-				field.Bands, field.BandNames, field.ByPosition = nil, nil, true
-			}
-			if o.Normalize != nil {
-				field.Normalize = o.Normalize
-			}
-			if o.Fill != nil {
-				field.Fill = o.Fill
-			}
-			if o.Points != nil {
-				field.Points = o.Points
-			}
-			if o.Vector != nil {
-				field.Vector = o.Vector
-			}
-			field.Pad = field.Pad || o.Pad
-			field.Clip = field.Clip || o.Clip
-			if o.Resample != "" {
-				field.Resample = o.Resample
-			}
-			if o.Ground != "" {
-				field.Ground = o.Ground
+			if o.Name == out[i].Name {
+				out[i].override(&o)
 			}
 		}
 	}
 	return out
+}
+
+// override sets the members that an override has.
+func (f *Field) override(o *Field) {
+	members := maps.Collect(eachMember(f))
+	for _, names := range replaced {
+		if given(o, func(name string) bool { return slices.Contains(names, name) }) == "" {
+			continue
+		}
+		for _, name := range names {
+			members[name].SetZero()
+		}
+	}
+	for name, value := range eachMember(o) {
+		if !value.IsZero() && !slices.Contains(kept, name) && !slices.Contains(ofSpec, name) {
+			members[name].Set(value)
+		}
+	}
 }
 
 // Queries reports whether a condition is more than a comparison. Columns does not list the columns

@@ -548,33 +548,16 @@ func (f *Field) validateClasses() error {
 // rasterMember returns the name of the first member that is set and that only rasters have, or "".
 // It skips dtype, because numbers have one, too.
 func (f *Field) rasterMember() string {
-	for _, m := range []struct {
-		given bool
-		name  string
-	}{
-		{f.Bands != nil || f.BandNames != nil || f.ByPosition, "bands"},
-		{f.Times != nil, "times"},
-		{f.Validity != "", "validity"},
-		{f.Resample != "", "resample"},
-		{f.Ground != "", "ground"},
-		{f.Scenes != nil, "scenes"},
-		{f.Match != "", "match"},
-		{f.MatchDays != 0, "match_days"},
-		{f.Blob != "", "blob"},
-		{f.Columns != nil, "columns"},
-		{f.Patterns != nil, "patterns"},
-		{f.Layout != "", "layout"},
-		{f.Sizes != nil, "sizes"},
-		{f.Normalize != nil, "normalize"},
-		{f.Fill != nil, "fill"},
-		{f.Pad, "pad"},
-		{f.Clip, "clip"},
-	} {
-		if m.given {
-			return m.name
-		}
+	others := []string{"name", "kind", "column", "pattern", "classes", "dtype"}
+	return bandsOr(given(f, func(name string) bool { return !slices.Contains(others, name) }))
+}
+
+// bandsOr returns "bands", which JSON may have for all members that pick bands, in place of one of these.
+func bandsOr(name string) string {
+	if name == "band_names" || name == "by_position" {
+		return "bands"
 	}
-	return ""
+	return name
 }
 
 // sayRaster is the hint of errors about columns of strings that are paths of rasters.
@@ -599,12 +582,9 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case raster && !slices.Contains(RasterDTypes, f.DType):
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
 	case !raster && f.Kind == "":
-		// Layout, normalize, fill and pad must pass here, because they may come from settings for
-		// all fields.
-		allowed := Field{Bands: f.Bands, BandNames: f.BandNames, Times: f.Times, Validity: f.Validity,
-			Resample: f.Resample,
-			Ground:   f.Ground}
-		if m := allowed.rasterMember(); m != "" {
+		// Layout, normalize, fill and pad pass here, because they may come from settings for all fields.
+		own := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground"}
+		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(own, name) })); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}
 	}

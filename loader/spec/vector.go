@@ -114,11 +114,8 @@ func (v *Vector) validate(f *Field) error {
 
 // onlyNamed reports whether a field has members beside its name that only fields of the dataset have.
 func (f *Field) onlyNamed() bool {
-	return f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" || f.Columns != nil ||
-		f.Patterns != nil || f.Grid != 0 || f.Bands != nil || f.BandNames != nil || f.ByPosition ||
-		f.Times != nil ||
-		f.Normalize != nil || f.Fill != nil || f.Pad || f.Clip || f.Validity != "" || f.Resample != "" ||
-		f.Ground != "" || f.Sizes != nil || f.Layout != "" || f.DType != ""
+	others := []string{"name", "points", "vector", "scenes", "match", "match_days", "classes"}
+	return given(f, func(name string) bool { return !slices.Contains(others, name) }) != ""
 }
 
 // Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: points and

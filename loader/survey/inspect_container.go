@@ -63,7 +63,7 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 		return nil, err
 	}
 	defer dataset.Close()
-	i := &ContainerInfo{Path: path, Kind: dataset.Format()}
+	i := &ContainerInfo{Path: path, Kind: dataset.Form().String()}
 	if parts := dataset.Parts(); len(parts) > 1 {
 		i.Files = parts
 	}

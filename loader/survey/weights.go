@@ -214,29 +214,14 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it
 	// takes 5 bytes (float32 and validity), and MaxChunkBytes bounds the strip.
 	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(5*index.Width)))
-	sub := &pixels.Raster{PickedBands: pixels.PickedBands{Picked: []int{0}}, H: strip, W: index.Width}
-	sub.PlaceBands()
-	plan, err := pixels.Planes.Plan(sub.Axes(1), nil)
-	if err != nil {
-		return w, err
-	}
 	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true}
-	cv, err := convs.Get(index)
-	if err != nil {
-		return w, asset.Fault(err)
-	}
 	resampler := &r.Resample
-	resampler.In, resampler.InValid = pixels.Grown(resampler.In, 4*plan.Len()), pixels.Grown(resampler.InValid,
-		plan.Len())
 	for y := 0; y < index.Height; y += strip {
-		row := &pixels.Row{Field: sub, Plan: plan, Dst: einops.Target{Data: resampler.In, Mask: resampler.InValid},
-			Cv:  cv,
-			Win: shuffle.Box{Y: y, H: strip, W: index.Width}}
-		box := pixels.Inside(row.Win, index.Height, index.Width)
-		if err := r.Read(ctx, asset, box, sub.Picked, row, row.Masked(convs, box)); err != nil {
+		win := shuffle.Box{Y: y, H: min(strip, index.Height-y), W: index.Width}
+		if err := r.Planes(ctx, asset, []int{0}, win, convs, 4); err != nil {
 			return w, err
 		}
-		for i := range (box.Y1 - y) * index.Width {
+		for i := range win.H * win.W {
 			if resampler.InValid[i] != 0 && p.counts(resampler.Float(i)) {
 				w.Cells[(y+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
 			}

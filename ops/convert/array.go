@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -109,7 +110,7 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
 		return fault.WithFile(err, dir)
 	}
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	array, err := tiledb.Open(ctx, &files, path, tiledb.Options{Key: a.Key, MaxTile: o.MaxBytes, MaxResult: o.MaxBytes})
 	if err != nil {
@@ -155,16 +156,8 @@ func (c *toArray) measure(ctx context.Context) error {
 	return nil
 }
 
-// datatypes maps dtypes to the types of TileDB.
-var datatypes = map[chunk.DType]tiledb.Datatype{
-	chunk.Int8: tiledb.Int8, chunk.Uint8: tiledb.Uint8, chunk.Int16: tiledb.Int16, chunk.Uint16: tiledb.Uint16,
-	chunk.Int32:  tiledb.Int32,
-	chunk.Uint32: tiledb.Uint32, chunk.Int64: tiledb.Int64, chunk.Uint64: tiledb.Uint64,
-	chunk.Float32: tiledb.Float32, chunk.Float64: tiledb.Float64,
-}
-
 func (c *toArray) makeSchema() error {
-	typ, ok := datatypes[c.dtype]
+	typ, ok := tiledb.TypeOf(c.dtype)
 	if !ok {
 		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset,
 			"a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
@@ -34,7 +35,7 @@ func marked(t *testing.T, path string) string {
 	if !tiledb.IsArray(path) {
 		return ""
 	}
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	a, err := tiledb.Open(t.Context(), &files, path, tiledb.Options{})
 	if err != nil {

@@ -25,13 +25,13 @@ func (w *worker) container(ctx context.Context, i int, path string) error {
 	}
 	switch {
 	case err != nil || len(r.Absent) == 0:
-	case r.Files == 0 && dataset.Format() == taco.IndexFormat: // it may be kept alone, for queries
+	case r.Files == 0 && dataset.Form() == taco.TacocatFile: // it may be kept alone, for queries
 		w.sum.Notes = append(w.sum.Notes, path+": none of its source files is there: only the tables are checked")
 	default:
 		err = fault.WithFile(fault.New(fault.NotFound, "source file", fault.NoOffset,
 			"is not there: the catalog lacks %d of its files", len(r.Absent)), r.Absent[0])
 	}
-	if err != nil || !w.v.o.Pixels && !dataset.Unchecked() {
+	if err != nil || !w.v.o.Pixels && !dataset.Form().Unchecked() {
 		return err
 	}
 	return w.samples(ctx, i, dataset)

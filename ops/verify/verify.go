@@ -114,7 +114,7 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 
 // files checks files, in their order.
 func files(ctx context.Context, files []File, o Options) (*Part, error) {
-	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
+	v := &verifier{o: o, files: o.Opener}
 	v.total = len(files)
 	work := func(ctx context.Context, _ int, numbers iter.Seq[int64]) error {
 		w := newWorker(v)
@@ -144,8 +144,7 @@ type verifier struct {
 	files source.Opener
 	// arrays is a store of its own, so that the many files of arrays do not push others out of those that are
 	// kept open.
-	arrays tiledb.Store
-	total  int
+	total int
 
 	// zarr is held by the worker that checks a Zarr store, because it uses all workers for its chunks.
 	zarr sync.Mutex
@@ -376,7 +375,7 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 // array decodes every tile of every fragment of a TileDB array.
 func (w *worker) array(ctx context.Context, path string) error {
 	w.sum.Arrays++
-	array, err := tiledb.Open(ctx, w.v.arrays, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
+	array, err := tiledb.Open(ctx, w.v.files, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
 	if err != nil {
 		return err
 	}

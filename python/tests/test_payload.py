@@ -10,7 +10,7 @@ import pytest
 from helpers import T, parts, payload
 
 from chaski import LimitError, PayloadError, Ragged
-from chaski._assemble import Assembler, Batch, Part, Pool, only_row
+from chaski._assemble import Assembler, Batch, Part, Pool, row_of
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import parse_reply
 
@@ -53,7 +53,7 @@ def test_text_in_time():
     to_tensors = pytest.importorskip("chaski.torch").to_tensors
     assert to_tensors(b)["id"] == [list(TEXT), list(TEXT)]
     b = assemble(in_time(1, 6, rows=1))
-    assert only_row(b, b)["id"].tolist() == only_row(b, to_tensors(b))["id"] == [*TEXT, *TEXT]
+    assert row_of(b, b)["id"].tolist() == row_of(b, to_tensors(b))["id"] == [*TEXT, *TEXT]
     for wrong in (in_time(3, 2), in_time(2, 2), in_time(2, 3, 1), in_time(2, 3, axes=("n",))):
         with pytest.raises(PayloadError, match="offsets"):
             assemble(wrong)

@@ -94,7 +94,7 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 // verifyChunks compares the rows of the chunks with the samples' own indexes. It skips samples that
 // are not TIFFs that this program reads.
 func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
-	if !slices.ContainsFunc(d.parts, func(p model.Container) bool { return p.Chunker() != nil }) {
+	if !slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunker != nil }) {
 		return nil
 	}
 	missing := 0
@@ -102,7 +102,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		if err != nil {
 			return err
 		}
-		chunker := d.parts[e.Part].Chunker()
+		chunker := d.parts[e.Part].Chunker
 		if chunker == nil || e.Padding {
 			continue
 		}

@@ -43,7 +43,7 @@ func (d *Dataset) Partitions() int {
 	if len(d.parts) == 0 {
 		return 0
 	}
-	return d.parts[0].Partitions()
+	return d.parts[0].Partitions
 }
 
 // chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
@@ -52,7 +52,7 @@ func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error
 	tables := make([]*tables.Table, len(d.parts))
 	for i, p := range d.parts {
 		var err error
-		if tables[i], err = p.Chunker().Chunks(ctx, stored); err != nil {
+		if tables[i], err = p.Chunker.Chunks(ctx, stored); err != nil {
 			return nil, err
 		}
 	}
@@ -64,6 +64,6 @@ func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error
 
 // hasChunks reports whether all containers have named chunks.
 func (d *Dataset) hasChunks() bool {
-	without := func(p model.Container) bool { return p.Chunker() == nil }
+	without := func(p *model.Container) bool { return p.Chunker == nil }
 	return len(d.parts) > 0 && !slices.ContainsFunc(d.parts, without)
 }

@@ -14,9 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -24,13 +22,10 @@ import (
 // SourceColumn is the column with the file that a row of several containers comes from.
 const SourceColumn = "internal:source_file"
 
-// IndexFormat is the format of a file __TACOCAT__.
-const IndexFormat = taco2.IndexFormat
-
 // Dataset is one container, or several one after the other. It is safe for concurrent use.
 type Dataset struct {
 	opener     *pooledOpener
-	parts      []model.Container
+	parts      []*model.Container
 	ends       []int // the end of the parts of each opened path, with a leading 0
 	mode       tables.Mode
 	chosen     bool
@@ -140,42 +135,32 @@ func (d *Dataset) joined() int64 {
 // entry.
 const indexCost = 48
 
-// hierarchy is a container that describes its tree.
-type hierarchy interface{ PIT() *taco2.PIT }
-
 // sameHierarchy refuses containers with different trees, since the rows of a level would mean
 // different things. The trees of Tortillas may differ even within one file, so that some of several
 // may have nested samples and others none.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
-		if first.Lazy() != nil && container.Lazy() != nil {
+		if first.Lazy != nil && container.Lazy != nil {
 			continue
 		}
 		if err := d.deepen(ctx, max(first.Levels(), container.Levels())-1, first, container); err != nil {
 			return err
 		}
-		same := container.Levels() == first.Levels() && container.IDColumn() == first.IDColumn()
-		a, isA := first.(hierarchy)
-		b, isB := container.(hierarchy)
-		if same && isA && isB {
-			same = a.PIT().Same(b.PIT())
-		}
-		if same {
-			same = slices.Equal(namesOf(first), namesOf(container))
-		}
+		same := container.Levels() == first.Levels() && container.IDColumn == first.IDColumn &&
+			container.Tree.Same(first.Tree) && slices.Equal(namesOf(first), namesOf(container))
 		if i > 0 && !same {
 			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
-				"its hierarchy is another than that of %s: they cannot be joined", first.URI()), container.URI())
+				"its hierarchy is another than that of %s: they cannot be joined", first.URI), container.URI)
 		}
 	}
 	return nil
 }
 
 // namesOf returns the names of the tables of a container, or nil if they have none.
-func namesOf(c model.Container) []string {
-	if named := c.Named(); named != nil {
-		return named.Names()
+func namesOf(c *model.Container) []string {
+	if c.Named != nil {
+		return c.Named.Names()
 	}
 	return nil
 }
@@ -184,34 +169,17 @@ func namesOf(c model.Container) []string {
 func (d *Dataset) Parts() []string {
 	uris := make([]string, len(d.parts))
 	for i, p := range d.parts {
-		uris[i] = p.URI()
+		uris[i] = p.URI
 	}
 	return uris
 }
 
-// Format returns a short name of the format: "TACO 2 (ZIP)".
-func (d *Dataset) Format() string {
+// Form returns the form of the first container, Tacollection if there is none.
+func (d *Dataset) Form() Form {
 	if len(d.parts) == 0 {
-		return "TACO 2 (TACOLLECTION)"
+		return Tacollection
 	}
-	return d.parts[0].Format()
-}
-
-// InShards reports whether the dataset is one of MDS or WebDataset, whose ids below the samples are names of columns or
-// extensions.
-func (d *Dataset) InShards() bool {
-	if len(d.parts) == 0 {
-		return false
-	}
-	_, is := d.parts[0].(*shards.Container)
-	return is
-}
-
-// Unchecked reports whether the format has no checksums of samples, so that Verify finds no changed bit in them.
-func (d *Dataset) Unchecked() bool {
-	format := d.Format()
-	return format == taco2.FolderFormat || format == taco3.FolderFormat || strings.HasPrefix(format, "Tortilla") ||
-		strings.HasPrefix(format, "TACO 0.2")
+	return d.parts[0].Form
 }
 
 // Collection returns the JSON document about the dataset: a TACOLLECTION.json, otherwise the document
@@ -221,7 +189,7 @@ func (d *Dataset) Collection() json.RawMessage {
 	case d.collection != nil:
 		return d.collection.Raw
 	case len(d.parts) > 0:
-		return d.parts[0].Collection()
+		return d.parts[0].Document
 	}
 	return nil
 }
@@ -231,7 +199,7 @@ func (d *Dataset) IDColumn() string {
 	if len(d.parts) == 0 {
 		return "id"
 	}
-	return d.parts[0].IDColumn()
+	return d.parts[0].IDColumn
 }
 
 // IDs returns the ids of the rows of a level.
@@ -265,7 +233,7 @@ func (d *Dataset) name() string {
 	if len(d.parts) == 0 {
 		return ""
 	}
-	return d.parts[0].URI()
+	return d.parts[0].URI
 }
 
 // Level returns the rows of a level, padding included, with the stored columns. With several
@@ -300,10 +268,10 @@ func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error
 }
 
 // deepen finds out whether containers have a level, if that is not known yet.
-func (d *Dataset) deepen(ctx context.Context, k int, parts ...model.Container) error {
+func (d *Dataset) deepen(ctx context.Context, k int, parts ...*model.Container) error {
 	for _, p := range parts {
-		if lazy := p.Lazy(); lazy != nil && k >= p.Levels() {
-			if err := lazy.Deepen(ctx); err != nil {
+		if k >= p.Levels() {
+			if err := p.Deepen(ctx); err != nil {
 				return err
 			}
 		}
@@ -374,7 +342,7 @@ func (d *Dataset) sourceColumn(bases []int) *tables.Table {
 	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
 		names := make([]string, 0, bases[len(d.parts)])
 		for i, p := range d.parts {
-			name := source.Name(strings.TrimRight(p.URI(), "/"))
+			name := source.Name(strings.TrimRight(p.URI, "/"))
 			names = append(names, slices.Repeat([]string{name}, bases[i+1]-bases[i])...)
 		}
 		return tables.NewStrings(names, nil), nil
@@ -426,7 +394,7 @@ func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 		return true, nil
 	}
 	for i, container := range d.parts {
-		if container.HistogramRow() >= 0 {
+		if container.Histograms >= 0 {
 			return false, nil
 		}
 		for row := range bases[i+1] - bases[i] {
@@ -501,12 +469,11 @@ func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
 
 // histograms returns the rows of a level of a container that have histograms of its samples, in
 // order.
-func histograms(ctx context.Context, p model.Container, k int) ([]int32, error) {
-	top := p.HistogramRow()
-	if top < 0 {
+func histograms(ctx context.Context, p *model.Container, k int) ([]int32, error) {
+	if p.Histograms < 0 {
 		return nil, nil
 	}
-	rows := []int32{int32(top)}
+	rows := []int32{int32(p.Histograms)}
 	for above := range k {
 		var below []int32
 		for _, row := range rows {
@@ -528,13 +495,8 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	row := e.Row
-	if lazy := d.parts[e.Part].Lazy(); lazy != nil {
-		if row, err = lazy.FinalRow(ctx, e.Level, row); err != nil {
-			return 0, err
-		}
-	}
-	return bases[e.Part] + row, nil
+	row, err := d.parts[e.Part].FinalRow(ctx, e.Level, e.Row)
+	return bases[e.Part] + row, err
 }
 
 // Entry returns the sample of a row of a level, with its path.

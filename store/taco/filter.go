@@ -184,21 +184,16 @@ func intersection(a, b []int) []int {
 // Match returns the rows of a table that match, in order. Level is ignored. An unknown column is
 // fault.NotFound.
 func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
-	return f.rows(ctx, unnamed{}, t)
+	return f.rows(ctx, "", t)
 }
 
-// unnamed stands for the container of a table that has none.
-type unnamed struct{ model.Container }
-
-func (unnamed) URI() string { return "" }
-
 // part returns the visible rows of a container that match, and the rows above them.
-func (f *Filter) part(ctx context.Context, p model.Container) (Selection, error) {
+func (f *Filter) part(ctx context.Context, p *model.Container) (Selection, error) {
 	table, err := p.Table(ctx, f.Level)
 	if err != nil {
 		return nil, err
 	}
-	match, err := f.rows(ctx, p, table)
+	match, err := f.rows(ctx, p.URI, table)
 	if err != nil {
 		return nil, err
 	}
@@ -216,23 +211,23 @@ func (f *Filter) part(ctx context.Context, p model.Container) (Selection, error)
 }
 
 // hidePadding drops the rows of a level that are placeholders or, at level 0, histograms.
-func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]int, error) {
+func hidePadding(ctx context.Context, p *model.Container, k int, rows []int) ([]int, error) {
 	var err error
 	rows = slices.DeleteFunc(rows, func(row int) bool {
 		pad, perr := p.Padding(ctx, k, row)
 		if perr != nil {
 			err = perr
 		}
-		return pad || k == 0 && row == p.HistogramRow()
+		return pad || k == 0 && row == p.Histograms
 	})
 	return rows, err
 }
 
-// rows returns the rows of a table that match.
-func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) ([]int, error) {
+// rows returns the rows of a table that match. uri is the container of the table.
+func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) ([]int, error) {
 	var match []int
 	if f.Times != nil {
-		i, err := f.column(p, t, f.Time, timeColumns, "time")
+		i, err := f.column(uri, t, f.Time, timeColumns, "time")
 		if err != nil {
 			return nil, err
 		}
@@ -244,13 +239,13 @@ func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) (
 			return f.timeRows(rows, values)
 		})
 		if err != nil {
-			return nil, f.named(err, p)
+			return nil, f.named(err, uri)
 		}
 	}
 	if f.Box == nil {
 		return match, nil
 	}
-	i, err := f.column(p, t, f.Geometry, geometryColumns, "geometry")
+	i, err := f.column(uri, t, f.Geometry, geometryColumns, "geometry")
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +256,7 @@ func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) (
 		return f.boxRows(ctx, rows, t, i)
 	})
 	if err != nil {
-		return nil, f.named(err, p)
+		return nil, f.named(err, uri)
 	}
 	return match, nil
 }
@@ -305,16 +300,16 @@ func allRows(n int) []int {
 	return rows
 }
 
-func (f *Filter) named(err error, p model.Container) error {
-	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), p.URI())
+func (f *Filter) named(err error, uri string) error {
+	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), uri)
 }
 
 // column returns the index of the column with a name, or of the first existing one of several.
-func (f *Filter) column(p model.Container, t *tables.Table, name string, auto []string, what string) (int, error) {
+func (f *Filter) column(uri string, t *tables.Table, name string, auto []string, what string) (int, error) {
 	if name != "" && name != "auto" {
 		i := t.Index(name)
 		if i < 0 {
-			return 0, f.named(t.NoColumn(name), p)
+			return 0, f.named(t.NoColumn(name), uri)
 		}
 		return i, nil
 	}
@@ -324,7 +319,7 @@ func (f *Filter) column(p model.Container, t *tables.Table, name string, auto []
 		}
 	}
 	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s",
-		what, strings.Join(auto, ", "), tables.Names(t.Columns())), p)
+		what, strings.Join(auto, ", "), tables.Names(t.Columns())), uri)
 }
 
 // timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC.

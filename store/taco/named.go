@@ -29,7 +29,7 @@ func (d *Dataset) FileNamed(name string) string {
 	if d.LevelNames() == nil {
 		return name
 	}
-	files := d.parts[0].Named().Files()
+	files := d.parts[0].Named.Files()
 	if len(files) == 1 && name == "image" {
 		return files[0]
 	}
@@ -59,7 +59,7 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 	}
 	var joined *Sequence
 	for i, p := range d.parts {
-		sequence, err := p.Named().Sequence(ctx, name)
+		sequence, err := p.Named.Sequence(ctx, name)
 		if err != nil || sequence == nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
 	}
 	for i, p := range d.parts {
-		table, k, first, err := p.Named().NamedRows(ctx, name)
+		table, k, first, err := p.Named.NamedRows(ctx, name)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -124,7 +124,7 @@ func (d *Dataset) joinNamed(ctx context.Context, name string,
 	get func(c model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
 	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
 	for i, p := range d.parts {
-		table, err := get(p.Named(), bases[i])
+		table, err := get(p.Named, bases[i])
 		if err != nil {
 			return nil, err
 		}

@@ -37,15 +37,10 @@ type Options struct {
 	// TACOLLECTION.json are not opened if their extents prove that none of their rows matches one
 	// of the filters. Open does not apply the filters to rows.
 	Filters []Filter
-	// Limits limit the resources of each container.
-	Limits Limits
 	// Warn, if it is not nil, is called with a message for columns that were left out or filled
 	// because containers differ.
 	Warn func(message string)
 }
-
-// Limits limit the resources of one container.
-type Limits = model.Limits
 
 // Kind says whether a sample holds bytes or other samples.
 type Kind = model.Kind
@@ -65,40 +60,31 @@ type Entry = model.Entry
 // Report counts what Dataset.Verify checked.
 type Report = model.Report
 
-// format is the format of a path, according to its first bytes or to the entries of its directory.
-type format uint8
+// Form is the form of a container.
+type Form = model.Form
 
+// Tacollection is the form of a TACOLLECTION.json, and TacocatFile that of __TACOCAT__.
 const (
-	none format = iota
-	zipFormat
-	cozipFormat
-	folder3Format
-	catalog3Format
-	tacocatFile
-	tacocatFolder
-	folderFormat
-	tacollection
-	tortillaFormat
-	tarFormat
-	mdsFormat
+	Tacollection = model.Tacollection
+	TacocatFile  = model.TacocatFile
 )
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
 // fit into it, except a tar file's.
 const headBytes = 256
 
-// identify returns the format of a path. If it is a file, it also returns an open reader and its
-// first bytes.
-func identify(ctx context.Context, o source.Opener, uri string) (f format, r source.Reader, head []byte, err error) {
+// identify returns the form of a path, according to its first bytes or to the entries of its directory, or Auto. If it
+// is a file, it also returns an open reader and its first bytes. A file of TACO 0.2 counts as a Tortilla.
+func identify(ctx context.Context, o source.Opener, uri string) (f Form, r source.Reader, head []byte, err error) {
 	r, err = o.Open(ctx, uri)
 	if err == nil {
 		head = make([]byte, min(headBytes, r.Size()))
 		if err := r.ReadAt(ctx, head, 0); err != nil {
-			return none, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
+			return model.Auto, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
 		}
 		if !isHTMLPage(uri, head) {
-			if f = tellBytes(head); f == none && isTar(ctx, uri, r) {
-				f = tarFormat
+			if f = tellBytes(head); f == model.Auto && isTar(ctx, uri, r) {
+				f = model.WebDataset
 			}
 			return f, r, head, nil
 		}
@@ -107,14 +93,14 @@ func identify(ctx context.Context, o source.Opener, uri string) (f format, r sou
 	}
 	// A server that does not answer would let every further name wait as long.
 	if source.Unreachable(err) {
-		return none, nil, nil, err
+		return model.Auto, nil, nil, err
 	}
 	if isTars(ctx, o, uri) {
-		return tarFormat, nil, nil, nil
+		return model.WebDataset, nil, nil, nil
 	}
 	f, ferr := identifyDirectory(ctx, o, uri)
-	if f == none {
-		return none, nil, nil, errors.Join(ferr, err)
+	if f == model.Auto {
+		return model.Auto, nil, nil, errors.Join(ferr, err)
 	}
 	return f, nil, nil, nil
 }
@@ -133,20 +119,20 @@ func readsHTMLPage(ctx context.Context, uri string, r source.Reader) bool {
 	return isHTMLPage(uri, []byte("<")) && r.ReadAt(ctx, head, 0) == nil && isHTMLPage(uri, head)
 }
 
-func tellBytes(head []byte) format {
+func tellBytes(head []byte) Form {
 	switch {
 	case taco3.IsCozip(head):
-		return cozipFormat
+		return model.Cozip
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return zipFormat
+		return model.ZIP
 	case bytes.HasPrefix(head, []byte("TACOCAT\x00")):
-		return tacocatFile
+		return TacocatFile
 	case bytes.HasPrefix(head, []byte("#y")), bytes.HasPrefix(head, []byte("WX")):
-		return tortillaFormat
+		return model.TortillaFile
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		return tacollection
+		return Tacollection
 	}
-	return none
+	return model.Auto
 }
 
 // isTar reports whether an open file is a tar file. Only one with that extension is looked at, because its header is
@@ -157,29 +143,29 @@ func isTar(ctx context.Context, uri string, r source.Reader) bool {
 }
 
 // identifyDirectory looks for the files that containers have in their directory.
-func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format, error) {
+func identifyDirectory(ctx context.Context, o source.Opener, uri string) (Form, error) {
 	for _, c := range [...]struct {
 		name string
-		f    format
-	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder},
-		{"METADATA/sample.parquet", folder3Format}, {"sample.parquet", catalog3Format},
-		{"COLLECTION.json", folderFormat}, {shards.IndexName, mdsFormat}} {
+		f    Form
+	}{{"METADATA/level0.parquet", model.Folder2}, {"level0.parquet", model.Tacocat},
+		{"METADATA/sample.parquet", model.CozipFolder}, {"sample.parquet", model.CozipCatalog},
+		{"COLLECTION.json", model.Folder2}, {shards.IndexName, model.MDS}} {
 		file, err := o.Open(ctx, taco2.Join(uri, c.name))
 		if err == nil && readsHTMLPage(ctx, uri, file) {
 			err = file.Close()
-		} else if err == nil && c.f == mdsFormat && !shards.IsMDS(ctx, file) { // others have files of this name, too
+		} else if err == nil && c.f == model.MDS && !shards.IsMDS(ctx, file) { // others have files of this name, too
 			err = file.Close()
 		} else if err == nil {
 			return c.f, file.Close()
 		}
 		if ctx.Err() != nil {
-			return none, ctx.Err()
+			return model.Auto, ctx.Err()
 		}
 		if source.Unreachable(err) {
-			return none, err
+			return model.Auto, err
 		}
 	}
-	return none, nil
+	return model.Auto, nil
 }
 
 // Named reports whether a path is a container by its name alone.
@@ -197,16 +183,16 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if Named(uri) {
 		return true
 	}
-	format, file, _, err := identify(ctx, o, uri)
+	form, file, _, err := identify(ctx, o, uri)
 	if file != nil {
 		isMDS := path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file)
-		is := format != none && (format != tacollection || isMDS)
+		is := form != model.Auto && (form != Tacollection || isMDS)
 		return errors.Join(err, file.Close()) == nil && is
 	}
 	if err != nil {
 		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, uri) != ""
 	}
-	return format != none
+	return form != model.Auto
 }
 
 // Open opens containers as one dataset, whose rows are theirs one after the other. If a directory
@@ -261,8 +247,8 @@ const openAtOnce = 8
 
 // open opens paths and returns the containers of each. Files that a TACOLLECTION.json lists
 // (listed) cannot be TACOLLECTION.json files themselves: they could list each other without end.
-func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([][]model.Container, error) {
-	parts := make([][]model.Container, len(paths))
+func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([][]*model.Container, error) {
+	parts := make([][]*model.Container, len(paths))
 	err := each.Of(ctx, int64(len(paths)), openAtOnce, func(ctx context.Context, i int64) (err error) {
 		parts[i], err = d.openOne(ctx, paths[i], o, listed)
 		return err
@@ -277,13 +263,13 @@ func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bo
 }
 
 // flat joins the containers of several paths.
-func flat(parts [][]model.Container, err error) ([]model.Container, error) {
+func flat(parts [][]*model.Container, err error) ([]*model.Container, error) {
 	return slices.Concat(parts...), err
 }
 
 // openOne opens one path, which may stand for several containers.
-func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
-	format, file, head, err := identify(ctx, d.opener, uri)
+func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]*model.Container, error) {
+	form, file, head, err := identify(ctx, d.opener, uri)
 	if source.Unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -309,26 +295,26 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	if base == "" {
 		base = parent(uri)
 	}
-	var c model.Container
-	switch format {
-	case zipFormat:
-		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, file, head, o.Limits))
-	case cozipFormat:
-		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, file, head, o.Limits)
-	case folder3Format:
-		c, err = taco3.OpenFolder(ctx, d.opener, taco2.Join, uri, o.Limits)
-	case catalog3Format:
-		c, err = taco3.OpenCatalog(ctx, d.opener, taco2.Join, uri, base, o.Limits)
-	case tacocatFile:
-		c, err = orNil(taco2.OpenTacocat(ctx, d.opener, uri, base, file, head, o.Limits))
-	case folderFormat:
-		c, err = orNil(taco2.OpenFolder(ctx, d.opener, uri, o.Limits))
-	case tacocatFolder:
-		c, err = orNil(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
-	case tacollection:
+	var c *model.Container
+	switch form {
+	case model.ZIP:
+		c, err = taco2.OpenZIP(ctx, d.opener, uri, file, head)
+	case model.Cozip:
+		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, file, head)
+	case model.CozipFolder:
+		c, err = taco3.OpenFolder(ctx, d.opener, taco2.Join, uri)
+	case model.CozipCatalog:
+		c, err = taco3.OpenCatalog(ctx, d.opener, taco2.Join, uri, base)
+	case TacocatFile:
+		c, err = taco2.OpenTacocat(ctx, d.opener, uri, base, file, head)
+	case model.Folder2:
+		c, err = taco2.OpenFolder(ctx, d.opener, uri)
+	case model.Tacocat:
+		c, err = taco2.OpenTacocatFolder(ctx, d.opener, uri, base)
+	case Tacollection:
 		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file) {
 			if err = file.Close(); err == nil {
-				c, err = orNil(shards.OpenMDS(ctx, d.opener, base, taco2.Join))
+				c, err = shards.OpenMDS(ctx, d.opener, base, taco2.Join)
 			}
 			break
 		}
@@ -337,12 +323,12 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
 		err = errors.Join(fault.WithFile(err, uri), file.Close())
-	case tarFormat:
-		c, err = orNil(openTars(ctx, d.opener, uri, file))
-	case mdsFormat:
-		c, err = orNil(shards.OpenMDS(ctx, d.opener, uri, taco2.Join))
-	case tortillaFormat:
-		c, err = tortilla.Open(ctx, uri, file, head, o.Limits)
+	case model.WebDataset:
+		c, err = openTars(ctx, d.opener, uri, file)
+	case model.MDS:
+		c, err = shards.OpenMDS(ctx, d.opener, uri, taco2.Join)
+	case model.TortillaFile:
+		c, err = tortilla.Open(ctx, uri, file, head)
 	default:
 		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
 			"is not a container: its first bytes are of no known format"), uri), file.Close())
@@ -350,7 +336,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	if err != nil {
 		return nil, err
 	}
-	return []model.Container{c}, nil
+	return []*model.Container{c}, nil
 }
 
 // catalogIn returns the catalog in a directory, or "".
@@ -366,14 +352,6 @@ func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 		}
 	}
 	return ""
-}
-
-// orNil returns a nil interface for a nil pointer.
-func orNil[C model.Container](c C, err error) (model.Container, error) {
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // notFound gives an error of the system its kind if the file does not exist.
@@ -402,7 +380,7 @@ func parent(uri string) string {
 // openCollection opens the files of a TACOLLECTION.json, except those that Options.Filters rule
 // out.
 func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader,
-	o Options) ([]model.Container, error) {
+	o Options) ([]*model.Container, error) {
 	collection, err := taco2.ReadTacollection(ctx, r)
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, fault.WithFile(err, uri)

@@ -90,8 +90,8 @@ func (d *Dataset) wholeSets() error {
 	}
 	sets := map[string]*set{}
 	for i, container := range d.parts {
-		whole, number, ok := cutPart(container.URI())
-		if !ok || container.Partitions() < 2 {
+		whole, number, ok := cutPart(container.URI)
+		if !ok || container.Partitions < 2 {
 			continue
 		}
 		s := sets[whole]
@@ -100,15 +100,15 @@ func (d *Dataset) wholeSets() error {
 			sets[whole] = s
 		}
 		first := d.parts[s.first]
-		if n := first.Partitions(); n != container.Partitions() {
+		if n := first.Partitions; n != container.Partitions {
 			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s",
-				container.Partitions(), n, first.URI()), container.URI())
+				container.Partitions, n, first.URI), container.URI)
 		}
 		s.have[number] = true
 		s.least = min(s.least, number)
 	}
 	for whole, s := range sets {
-		n := d.parts[s.first].Partitions()
+		n := d.parts[s.first].Partitions
 		if len(s.have) == 1 || len(s.have) == n {
 			continue
 		}
@@ -116,7 +116,7 @@ func (d *Dataset) wholeSets() error {
 		for missing = min(s.least, 1); s.have[missing]; missing++ {
 		}
 		return fault.WithFile(fault.New(fault.NotFound, "part "+strconv.Itoa(missing), fault.NoOffset,
-			"%d of %d parts of %s are opened", len(s.have), n, whole), d.parts[s.first].URI())
+			"%d of %d parts of %s are opened", len(s.have), n, whole), d.parts[s.first].URI)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
-	row := d.parts[0].HistogramRow()
+	row := d.parts[0].Histograms
 	if row < 0 {
 		return nil, 0, 0, none
 	}

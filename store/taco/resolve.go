@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // node is a row of a part.
@@ -102,7 +100,7 @@ func (d *Dataset) hidden(s *siblings) int {
 	if s.of.level >= 0 { // the siblings of level 0 are all its rows
 		return -1
 	}
-	return d.parts[s.of.part].HistogramRow()
+	return d.parts[s.of.part].Histograms
 }
 
 // Leaves iterates over all samples with bytes, depth first in the order of the rows. padding
@@ -251,20 +249,12 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	if s.n == 0 {
 		return node{}, false, nil
 	}
-	if lazy := container.Lazy(); lazy != nil && s.rows != nil {
-		return d.findLazy(ctx, s, lazy, id)
+	if container.Lazy != nil && s.rows != nil {
+		return d.findLazy(ctx, s, id)
 	}
-	table, err := container.Table(ctx, s.of.level+1)
+	ids, err := container.IDs(ctx, s.of.level+1)
 	if err != nil {
 		return node{}, false, err
-	}
-	ids, err := table.Column(ctx, container.IDColumn())
-	if err != nil {
-		return node{}, false, err
-	}
-	if ids.Kind() != tables.String {
-		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+container.IDColumn(), fault.NoOffset,
-			"has type %v, want strings", ids.Type()), container.URI())
 	}
 	part := -1
 	if index := d.indexOf(s, func(i int) string { return ids.Str(s.node(i).row) }); index != nil {
@@ -287,14 +277,14 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 }
 
 // findLazy is find for a level whose table may not be read yet.
-func (d *Dataset) findLazy(ctx context.Context, s *siblings, l model.Lazy, id string) (node, bool, error) {
+func (d *Dataset) findLazy(ctx context.Context, s *siblings, id string) (node, bool, error) {
 	for i := range s.n {
 		n := s.node(i)
-		have, err := l.ID(ctx, n.level, n.row)
+		have, err := d.parts[n.part].ID(ctx, n.level, n.row)
 		if err != nil {
 			return node{}, false, err
 		}
-		if string(have) == id {
+		if have == id {
 			return n, true, nil
 		}
 	}
@@ -386,7 +376,7 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	if err == nil && rest == "" {
 		part = n.part
 	}
-	chunker := d.parts[part].Chunker()
+	chunker := d.parts[part].Chunker
 	if chunker == nil {
 		return e, false, nil
 	}

@@ -49,8 +49,8 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	}
 	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
-	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool {
-		return p.HistogramRow() >= 0
+	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p *model.Container) bool {
+		return p.Histograms >= 0
 	}) {
 		return table, err
 	}

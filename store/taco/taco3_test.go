@@ -64,7 +64,7 @@ func TestTACO3(t *testing.T) {
 			for i, id := range want.IDs {
 				if ids.Str(i) != id || cloud.Null(i) != (want.Cloud[i] == nil) ||
 					!cloud.Null(i) && cloud.Float(i) != *want.Cloud[i] {
-					t.Errorf("sample %d: got %q, cloud %v, want %q", i, ids.Str(i), cloud.Any(i), id)
+					t.Errorf("sample %d: got %q, cloud %s, want %q", i, ids.Str(i), cloud.AppendJSON(nil, i), id)
 				}
 			}
 			var files []string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
@@ -53,7 +54,7 @@ func bare(o source.Opener) source.Opener {
 }
 
 // openTars opens the tar files that a name stands for. r is the file itself, or nil.
-func openTars(ctx context.Context, o source.Opener, uri string, r source.Reader) (*shards.Container, error) {
+func openTars(ctx context.Context, o source.Opener, uri string, r source.Reader) (*model.Container, error) {
 	uris := []string{uri}
 	var err error
 	if r != nil {

@@ -334,8 +334,8 @@ func TestNestedFooters(t *testing.T) {
 		want[i] = strings.ReplaceAll(strings.ReplaceAll(want[i], "t0-", ""), "t1-", "")
 	}
 	d := mustOpen(t, path)
-	if d.Format() != "TACO 0.2" {
-		t.Error(d.Format())
+	if d.Form().String() != "TACO 0.2" {
+		t.Error(d.Form())
 	}
 	if got := list(d); !slices.Equal(got, want) || len(got) != 4 {
 		t.Errorf("%q, want %q", got, want)

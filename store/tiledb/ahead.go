@@ -18,9 +18,7 @@ const (
 	maxKept  = 8 << 20 // decoded bytes of sparse fragments
 )
 
-// readAhead knows the boxes that will be read next: which tiles they need, and in which fragments. A
-// Reader and a DryRun share this code, so that the dry run counts exactly the reads that the reader
-// makes.
+// readAhead knows the boxes that will be read next: which tiles they need, and in which fragments.
 type readAhead struct {
 	on    bool // Ahead announced the boxes; otherwise it knows one box only
 	whole Box  // the box whose parts the boxes are; nil if each is read on its own
@@ -106,7 +104,7 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 		neededTiles.tiles = slices.Compact(neededTiles.tiles)
 		n := each
 		if !neededTiles.f.Dense {
-			n += neededTiles.f.coordFiles()
+			n += len(neededTiles.f.coordParts(a.Schema))
 		}
 		if h.files += n; !h.on { // without an announcement, fragments are read one after the other
 			h.files = max(h.files-n, n)
@@ -117,18 +115,6 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	}
 	h.share(h.files)
 	return nil
-}
-
-// coordFiles returns the number of files with coordinates of a sparse fragment.
-func (f *Fragment) coordFiles() int {
-	if !f.x.dimTypes {
-		return 1
-	}
-	n := len(f.schema.Dims)
-	if f.foot.times {
-		n++
-	}
-	return n
 }
 
 // expectOne is expect for a single box, unless Ahead announced it.

@@ -5,8 +5,6 @@ import "slices"
 // Interval is a range of coordinates, both ends included.
 type Interval struct{ Lo, Hi Coord }
 
-func (i Interval) has(c Coord) bool { return i.Lo <= c && c <= i.Hi }
-
 func (i Interval) covers(j Interval) bool { return i.Lo <= j.Lo && j.Hi <= i.Hi }
 
 func (i Interval) intersects(j Interval) bool { return i.Lo <= j.Hi && j.Lo <= i.Hi }
@@ -54,20 +52,6 @@ func (b Box) shape(limit int64) (shape []int, cells int64) {
 		cells *= int64(n + 1)
 	}
 	return shape, cells
-}
-
-// bound returns the bounding box of some cells.
-func bound(coords []Coord, dims int, cells []int) Box {
-	box := make(Box, dims)
-	for k, c := range cells {
-		for d, coord := range coords[c*dims : (c+1)*dims] {
-			if k == 0 {
-				box[d] = Interval{coord, coord}
-			}
-			box[d] = Interval{min(box[d].Lo, coord), max(box[d].Hi, coord)}
-		}
-	}
-	return box
 }
 
 // union returns the bounding box of some boxes.

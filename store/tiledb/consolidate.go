@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 
@@ -11,16 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
-
-// Consolidate is Merge with Remove for arrays with more than one fragment. Other arrays stay as
-// they are.
-func (a *Array) Consolidate(ctx context.Context) error {
-	if len(a.Fragments) < 2 {
-		return nil
-	}
-	_, err := a.Merge(ctx, MergeOptions{Remove: true})
-	return err
-}
 
 // MergeOptions configure Merge.
 type MergeOptions struct {
@@ -83,7 +74,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 			return bad("its fragments were all written in the same millisecond, so that a merged one does not " +
 				"hide them: they must be removed")
 		}
-		if err := a.merge(ctx, merged, start, end, &progress{report: o.Progress}); err != nil {
+		if err := a.merge(ctx, merged, start, end, o.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +101,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 }
 
 // merge writes the new fragment.
-func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *progress) (err error) {
+func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, report func(done, total int64)) (err error) {
 	for _, fragment := range a.Fragments {
 		n, err := folderBytes(fragment.path())
 		if err != nil {
@@ -119,12 +110,56 @@ func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *pro
 		m.From, m.Before = append(m.From, fragment.Name), m.Before+n
 	}
 	name := newName(from, to)
-	if err := a.consolidateDense(ctx, name, done); err != nil {
+	err = a.writeFragment(name, a.NonEmpty(), func(w *writer) error { return w.join(ctx, report) })
+	if err != nil {
 		return err
 	}
 	m.Fragment = name
 	m.Bytes, err = folderBytes(pathname.Join(source.LocalPath(a.uri), name))
 	return err
+}
+
+// join writes the visible cells of all fragments, tile by tile.
+func (w *writer) join(ctx context.Context, report func(done, total int64)) error {
+	done, total := int64(0), w.f.Tiles*int64(len(w.s.Attrs))
+	boxes := func(yield func(Box) bool) {
+		for box := range w.regions() {
+			if !yield(box) {
+				return
+			}
+			if done++; report != nil {
+				report(done, total)
+			}
+		}
+	}
+	for i := range w.s.Attrs {
+		reader := w.a.NewReader()
+		reader.ahead.whole = w.f.NonEmpty
+		err := w.dense(ctx, []int{i}, boxes, func(b Box) ([]Values, error) {
+			values, err := reader.Dense(ctx, i, b)
+			return []Values{values}, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// regions returns the part of each tile of a dense fragment that lies in its box, in the order of the tiles.
+func (w *writer) regions() iter.Seq[Box] {
+	alone := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
+	// The walk over all tiles copies no cells, so its strides do not matter.
+	noStrides := layout{axes: w.a.axes, stride: make([]int, len(w.s.Dims))}
+	return func(yield func(Box) bool) {
+		walk := newDenseWalk(alone, 0, w.f.NonEmpty, noStrides)
+		for goesOn := true; goesOn; goesOn = walk.next() {
+			walk.place()
+			if !yield(slices.Clone(walk.region)) {
+				return
+			}
+		}
+	}
 }
 
 // folderBytes returns the size of the files in a directory, or 0 if it does not exist.
@@ -139,16 +174,4 @@ func folderBytes(path string) (n int64, err error) {
 		}
 	}
 	return n, err
-}
-
-// listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata:
-// three numbers.
-const listBytes = 24
-
-// checkTileCount returns an error if the lists of a fragment with so many tiles exceed the limit.
-func (a *Array) checkTileCount(tiles int64) error {
-	if limit := a.o.MaxResult / int64(listBytes*(len(a.Schema.Attrs)+1)+16*len(a.Schema.Dims)); tiles > limit {
-		return fault.New(fault.Limit, "fragment", fault.NoOffset, "%d tiles, at most %d", tiles, limit)
-	}
-	return nil
 }

@@ -14,142 +14,64 @@ type tileCells struct {
 	tile   int64
 	box    Box
 	cells  int
-	planes []coordPlane // as stored, of each dimension
-	coords []Coord      // the same, decoded: all of the first dimension, then all of the second, …
-	times  []byte       // when each cell was written, or nil
-	rows   []int        // cells in the box that is read
-}
-
-// coordPlane has the coordinates of a tile along one dimension, as they are stored.
-type coordPlane struct {
-	size int // bytes of a coordinate; 0 for strings
-	data []byte
-	offs []byte // of strings
-}
-
-// at returns the coordinate of a cell as it is stored.
-func (p *coordPlane) at(row int) []byte {
-	if p.size > 0 {
-		return p.data[row*p.size : (row+1)*p.size]
-	}
-	lo, hi := u64(p.offs, row), cellEnd(p.offs, row, uint64(len(p.data)))
-	if lo == hi { // the data of a tile of empty strings is not decoded
-		return nil
-	}
-	return p.data[lo:hi]
+	planes []tileData // of each dimension
+	coords []Coord    // the same, decoded: all of the first dimension, then all of the second, …
+	times  []byte     // when each cell was written, or nil
+	rows   []int      // cells in the box that is read
 }
 
 // coordFiles are the open files of coordinates of a fragment.
 type coordFiles struct {
-	r     *Reader
-	f     *Fragment
-	first int        // of the files: see which
-	sizes [][]uint64 // of the tiles of strings, by dimension
-	open  int        // number of open columns
+	r       *Reader
+	f       *Fragment
+	columns []*column // see Fragment.coordParts
 }
 
-// openCoords opens the files of coordinates of a fragment: one, or one for each dimension, and that
-// of the times of cells if they matter.
+// openCoords opens the files of coordinates of a fragment.
 func (r *Reader) openCoords(ctx context.Context, f *Fragment) (*coordFiles, error) {
 	c := &coordFiles{r: r, f: f}
-	if !f.x.dimTypes {
-		_, err := r.open(ctx, 0, f, len(r.a.Schema.Attrs), tileOffsets)
-		return c, err
-	}
-	dims := len(r.a.Schema.Dims)
-	c.first, c.sizes = which(0), make([][]uint64, dims)
-	columns := dims
-	if f.foot.times {
-		columns++
-	}
-	for d := range columns {
-		var err error
-		if d < dims && r.a.Schema.Type(d) == StringASCII {
-			c.sizes[d], err = r.openVar(ctx, which(d), f, r.a.column(d))
-		} else {
-			_, err = r.open(ctx, which(d), f, r.a.column(d), tileOffsets)
-			r.file[which(d)+1] = tileFile{}
-		}
+	for _, p := range f.coordParts(r.a.Schema) {
+		column, err := r.column(ctx, f, p)
 		if err != nil {
 			return nil, errors.Join(err, c.close())
 		}
-		c.open++
+		c.columns = append(c.columns, column)
 	}
 	return c, nil
 }
 
 func (c *coordFiles) close() (err error) {
-	if !c.f.x.dimTypes {
-		return c.r.file[0].close()
-	}
-	for d := range c.open {
-		err = errors.Join(err, c.r.closeVar(which(d)))
+	for _, column := range c.columns {
+		err = errors.Join(err, column.close())
 	}
 	return err
 }
 
 // fault adds the tile and the file of a dimension to an error.
 func (c *coordFiles) fault(d int, tile int64, err error) error {
-	if !c.f.x.dimTypes {
-		d = 0
-		return c.r.file[0].fault(tile, err)
-	}
-	return c.r.file[which(d)].fault(tile, err)
+	return c.columns[min(d, len(c.columns)-1)].fault(tile, err)
 }
 
-// tile decodes a tile of coordinates into t. Formats 3 and 4 have one file for all of them: all of
-// the first dimension, then all of the second, ….
+// tile decodes a tile of coordinates into t. In a dry run the first and the last cell stand for all.
 func (c *coordFiles) tile(ctx context.Context, t *tileCells, tile int64, next nextTiles) error {
-	if c.f.x.dimTypes {
-		return c.tileByDim(ctx, t, tile, next)
-	}
-	reader := c.r
-	s, dims := reader.a.Schema, len(reader.a.Schema.Dims)
-	elem := s.DimType.elem(dims)
-	elem.Alt = elem.Size
-	size, err := reader.fixedSize(0, c.f, tile, elem.Cell)
-	if err != nil {
-		return err
-	}
-	data, err := reader.decodeKept(ctx, 0, tile, next, size, c.f.schema.Coords, elem)
-	if err != nil {
-		return err
-	}
-	t.cells, t.planes = int(size)/elem.Cell, t.planes[:0]
-	for d := range dims {
-		n := t.cells * elem.Size
-		t.planes = append(t.planes, coordPlane{size: elem.Size, data: data[d*n : (d+1)*n]})
-	}
-	return nil
-}
-
-func (c *coordFiles) tileByDim(ctx context.Context, t *tileCells, tile int64, next nextTiles) error {
-	reader := c.r
-	dims := len(reader.a.Schema.Dims)
-	t.cells, t.planes, t.times = int(c.f.cells(reader.a.Schema, tile)), t.planes[:0], nil
-	for d := range c.open {
-		how := c.f.codec(reader.a, reader.a.column(d))
-		if d < dims && how.t == StringASCII {
-			offs, data, err := reader.varTile(ctx, which(d), c.f, reader.a.column(d), c.sizes[d], tile, next, 0,
-				t.cells-1)
-			if err != nil {
-				return err
+	schema := c.r.a.Schema
+	t.cells, t.planes, t.times = int(c.f.cells(schema, tile)), t.planes[:0], nil
+	for d, column := range c.columns {
+		data, err := column.tile(ctx, tile, next, 0, t.cells-1)
+		switch {
+		case err != nil:
+			return err
+		case c.r.dry != nil:
+			t.rows = append(t.rows[:0], 0, t.cells-1)
+		case !c.f.x.dimTypes: // one file has all of the first dimension, then all of the second, …
+			size := schema.DimType.Size()
+			for plane := range slices.Chunk(data.data, t.cells*size) {
+				t.planes = append(t.planes, tileData{size: size, data: plane})
 			}
-			t.planes = append(t.planes, coordPlane{data: data, offs: offs})
-			continue
-		}
-		size, err := reader.fixedSize(which(d), c.f, tile, how.t.Size())
-		if err != nil {
-			return err
-		}
-		b, err := reader.decodeKept(ctx, which(d), tile, next, size, how.p, how.e)
-		if err != nil {
-			return err
-		}
-		if d == dims {
-			t.times = b
-		} else {
-			t.planes = append(t.planes, coordPlane{size: how.t.Size(), data: b})
+		case d == len(schema.Dims):
+			t.times = data.data
+		default:
+			t.planes = append(t.planes, data)
 		}
 	}
 	return nil
@@ -160,13 +82,13 @@ func (c *tileCells) load(s *Schema) {
 	n := c.cells * len(s.Dims)
 	c.coords = slices.Grow(c.coords[:0], n)[:n]
 	for d := range c.planes {
-		coordPlane, dst := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
-		if coordPlane.size > 0 {
-			s.Type(d).loadAll(dst, coordPlane.data)
+		plane, dst := &c.planes[d], c.coords[d*c.cells:(d+1)*c.cells]
+		if plane.size > 0 {
+			s.Type(d).loadAll(dst, plane.data)
 			continue
 		}
 		for row := range dst {
-			dst[row] = textCoord(coordPlane.at(row))
+			dst[row] = textCoord(plane.at(row))
 		}
 	}
 }
@@ -197,6 +119,13 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 			return err
 		}
 		c.tile, c.box = tile, boxes[tile]
+		if r.dry != nil {
+			r.dry.exact = r.dry.exact && b.covers(c.box) && !schema.hasText()
+			if err := f(c); err != nil {
+				return err
+			}
+			continue
+		}
 		c.load(schema)
 		for d, i := range boxes[tile] {
 			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {

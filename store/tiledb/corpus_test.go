@@ -365,7 +365,7 @@ func (s *slow) sparseCell(f *Fragment, attr int, at []Coord) []byte {
 		for row := range cells {
 			same := true
 			for d := range at {
-				same = same && sc.DimType.load(coords[(d*cells+row)*cs:]) == at[d]
+				same = same && sc.DimType.Coord(coords[(d*cells+row)*cs:]) == at[d]
 			}
 			if same {
 				size := a.CellSize()
@@ -456,7 +456,7 @@ func TestOriginalBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _, err := openGeneric(ctx, r, a.key, schemaPart, 0, r.Size(), 1<<20)
+		want, err := openGeneric(ctx, r, a.key, schemaPart, 0, r.Size(), 1<<20)
 		r.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -469,7 +469,7 @@ func TestOriginalBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, 1<<20)
+			want, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, 1<<20)
 			r.Close()
 			if err != nil {
 				t.Fatal(err)
@@ -677,7 +677,7 @@ func TestSparseBoxes(t *testing.T) {
 			continue
 		}
 		size, dims := s.DimType.Size(), len(s.Dims)
-		at := func(n, d int) Coord { return s.DimType.load(all.Coords[(n*dims+d)*size:]) }
+		at := func(n, d int) Coord { return s.DimType.Coord(all.Coords[(n*dims+d)*size:]) }
 		for range 30 {
 			box := s.Domain()
 			for d := range box {

@@ -130,7 +130,7 @@ func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
 		if typ == StringASCII {
 			box[d] = c.textInterval(what)
 		} else if p := c.take(2*uint64(typ.Size()), what); p != nil {
-			box[d] = Interval{typ.load(p), typ.load(p[typ.Size():])}
+			box[d] = Interval{typ.Coord(p), typ.Coord(p[typ.Size():])}
 		}
 		if c.bad != nil {
 			return nil
@@ -166,7 +166,7 @@ func (t Datatype) unbounded(i Interval) bool {
 	return t.kind() == filter.Time && i == Interval{0, t.largest()}
 }
 
-func nan(t Datatype, c Coord) bool { return t.real() && c.float() != c.float() }
+func nan(t Datatype, c Coord) bool { return t.Real() && c.float() != c.float() }
 
 // end returns the first error, or one if bytes are left.
 func (c *cursor) end() error {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
@@ -114,6 +115,24 @@ func (t Datatype) String() string {
 	return datatypes[t].name
 }
 
+// samples are the dtypes of numbers.
+var samples = [numDatatypes]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16,
+	Int32: chunk.Int32, Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32,
+	Float64: chunk.Float64, Bool: chunk.Uint8}
+
+// Sample returns the dtype of numbers of a type, or chunk.Invalid.
+func (t Datatype) Sample() chunk.DType { return samples[t] }
+
+// TypeOf returns the type of numbers with a dtype, if there is one.
+func TypeOf(d chunk.DType) (Datatype, bool) {
+	for t := range numDatatypes {
+		if d != chunk.Invalid && t.Sample() == d {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // MarshalText writes the name (JSON).
 func (t Datatype) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
@@ -127,9 +146,7 @@ func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char
 func (t Datatype) text() bool { return t == StringASCII || t == StringUTF8 }
 
 // Real reports whether values are floating-point numbers.
-func (t Datatype) Real() bool { return t.real() }
-
-func (t Datatype) real() bool { return t.Valid() && t.kind() == filter.Float }
+func (t Datatype) Real() bool { return t.Valid() && t.kind() == filter.Float }
 
 func (t Datatype) unsigned() bool { return t.kind() == filter.Unsigned }
 
@@ -190,7 +207,7 @@ func (t Datatype) Int(c Coord) int64 {
 // Float returns the value of a coordinate of any type.
 func (t Datatype) Float(c Coord) float64 {
 	switch {
-	case t.real():
+	case t.Real():
 		return c.float()
 	case t.unsigned():
 		return float64(uint64(c))
@@ -227,10 +244,7 @@ func (c Coord) float() float64 {
 }
 
 // Coord decodes the little-endian coordinate at the front of b.
-func (t Datatype) Coord(b []byte) Coord { return t.load(b) }
-
-// load decodes the coordinate at the front of b.
-func (t Datatype) load(b []byte) Coord {
+func (t Datatype) Coord(b []byte) Coord {
 	switch t {
 	case Float32:
 		return floatCoord(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
@@ -287,7 +301,7 @@ func (t Datatype) largest() Coord {
 	switch {
 	case t == StringASCII:
 		return math.MaxUint64
-	case t.real():
+	case t.Real():
 		return floatCoord(math.Inf(1))
 	case t.unsigned():
 		return Coord(math.MaxUint64 >> (64 - 8*t.Size()))
@@ -302,7 +316,7 @@ func (t Datatype) ParseCoord(s string) (Coord, error) {
 		return parseTextCoord(s)
 	case !t.dimension():
 		return 0, fmt.Errorf("no dimension has the type %v", t)
-	case t.real():
+	case t.Real():
 		v, err := strconv.ParseFloat(s, 8*t.Size())
 		if err != nil || v != v {
 			return 0, fmt.Errorf("%q is not a number of type %v", s, t)
@@ -327,7 +341,7 @@ func (t Datatype) FormatCoord(c Coord) string {
 	switch {
 	case t == StringASCII:
 		return formatTextCoord(c)
-	case t.real():
+	case t.Real():
 		return strconv.FormatFloat(c.float(), 'g', -1, 8*t.Size())
 	case t.unsigned():
 		return strconv.FormatUint(uint64(c), 10)

@@ -3,7 +3,6 @@ package tiledb
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func (m *Images) measure() error {
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
 	}
-	m.grid.NoData, m.grid.NoDataBits = schema.Attrs[m.attr].noData()
+	m.grid.NoData, m.grid.NoDataBits = m.grid.DType.NoData(schema.Attrs[m.attr].FillValue())
 	return nil
 }
 
@@ -239,41 +238,25 @@ func (m *Images) allCells(i int64, boxes []chunk.Box) (list []Box, err error) {
 func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
 
 // Plan implements chunk.BlockPlanner.
-func (m *Images) Plan() chunk.BlockPlan { return &imagePlan{m, m.a.NewDryRun()} }
-
-// imagePlan is the dry run of an imageReader.
-type imagePlan struct {
-	m *Images
-	f *DryRun
+func (m *Images) Plan() chunk.BlockPlan {
+	p := m.a.NewDryRun()
+	return &imagePlan{&imageReader{m, p.r}, p}
 }
 
-// Ahead implements chunk.Prefetcher.
-func (p *imagePlan) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	list, err := p.m.allCells(image, boxes)
-	if err != nil {
-		return err
-	}
-	p.f.h.whole = p.m.whole(image)
-	err = p.f.Ahead(ctx, p.m.attr, list)
-	p.f.h.whole = nil
-	return fault.WithFile(err, p.m.a.uri)
+// imagePlan is the dry run of an imageReader. It implements chunk.Prefetcher.
+type imagePlan struct {
+	*imageReader
+	p *DryRun
 }
 
 // PlanBox implements chunk.BlockPlan.
 func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box,
 	read func(file string, off, n int64)) (exact bool, err error) {
-	box, err := p.m.cells(image, b)
-	if err != nil {
-		return false, err
-	}
-	p.f.h.whole = p.m.whole(image)
-	exact, err = p.f.Dense(ctx, p.m.attr, box, p.m.axes, read)
-	p.f.h.whole = nil
-	return exact, err
+	return p.p.run(read, func() error { return p.ReadBox(ctx, nil, image, b) })
 }
 
 // Held implements chunk.BlockPlan.
-func (p *imagePlan) Held() int64 { return p.f.Held() }
+func (p *imagePlan) Held() int64 { return p.p.Held() }
 
 // Array returns the array of the images.
 func (m *Images) Array() *Array { return m.a }
@@ -327,36 +310,3 @@ func (m *Images) Axis(name string) int {
 
 // imageAxes are the names of the axes of images.
 var imageAxes = []string{"n", "b", "y", "x"}
-
-// Sample returns the dtype of numbers of a type, or chunk.Invalid.
-func (t Datatype) Sample() chunk.DType {
-	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16,
-		Uint16: chunk.Uint16, Int32: chunk.Int32,
-		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64,
-		Bool: chunk.Uint8}
-	return types[t]
-}
-
-// noData returns the fill value as a chunk index has it: as float64, and as bits if that may be
-// inexact.
-func (a *Attr) noData() (*float64, *uint64) {
-	typ, fill := a.Type, a.fill()
-	var v float64
-	switch {
-	case typ == Float32:
-		v = float64(math.Float32frombits(binary.LittleEndian.Uint32(fill)))
-	case typ == Float64:
-		v = math.Float64frombits(binary.LittleEndian.Uint64(fill))
-	case len(fill) == 8:
-		bits := binary.LittleEndian.Uint64(fill)
-		if v = float64(bits); !typ.unsigned() {
-			v = float64(int64(bits))
-		}
-		return &v, &bits
-	case typ.unsigned():
-		v = float64(typ.load(fill))
-	default:
-		v = float64(int64(uint64(typ.load(fill)) ^ signBit))
-	}
-	return &v, nil
-}

@@ -83,7 +83,7 @@ func interopSchema(dense bool, n int, ids []filter.ID) *Schema {
 		s.Coords, s.Offsets = p, p
 	}
 	for t := range numOfFormat3 {
-		if t.real() && p.Has(filter.DoubleDelta) {
+		if t.Real() && p.Has(filter.DoubleDelta) {
 			continue
 		}
 		for _, values := range []uint32{1, 3, VarLen} {

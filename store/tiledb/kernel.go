@@ -66,9 +66,9 @@ func (t Datatype) loadAll(dst []Coord, b []byte) {
 	flip := Coord(signBit) // moves the sign bit of signed integers from their own width to 64 bits
 	size := t.Size()
 	switch {
-	case t.real():
+	case t.Real():
 		for i := range dst {
-			dst[i] = t.load(b[i*size:])
+			dst[i] = t.Coord(b[i*size:])
 		}
 		return
 	case t.unsigned():
@@ -89,7 +89,7 @@ func (t Datatype) loadAll(dst []Coord, b []byte) {
 		}
 	default:
 		for i := range dst {
-			dst[i] = t.load(b[i*size:])
+			dst[i] = t.Coord(b[i*size:])
 		}
 	}
 }

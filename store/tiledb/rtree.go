@@ -1,9 +1,6 @@
 package tiledb
 
 import (
-	"encoding/binary"
-	"slices"
-
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -149,33 +146,4 @@ func (r *rtree) walk(level, from, to int, b Box, f func(tile int64)) {
 			r.walk(level+1, i*r.fanout, (i+1)*r.fanout, b, f)
 		}
 	}
-}
-
-// appendTree appends the R-tree over the boxes of tiles.
-func appendTree(b []byte, s *Schema, boxes []Box) []byte {
-	const fanout = 10 // as in TileDB
-	var levels [][]Box
-	for len(boxes) > 0 {
-		levels = append(levels, boxes)
-		if len(boxes) == 1 {
-			break
-		}
-		var up []Box
-		for group := range slices.Chunk(boxes, fanout) {
-			up = append(up, union(group))
-		}
-		boxes = up
-	}
-	slices.Reverse(levels)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Dims)))
-	b = binary.LittleEndian.AppendUint32(b, fanout)
-	b = append(b, byte(s.DimType))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(levels)))
-	for _, l := range levels {
-		b = binary.LittleEndian.AppendUint64(b, uint64(len(l)))
-		for _, box := range l {
-			b = s.appendBox(b, box)
-		}
-	}
-	return b
 }

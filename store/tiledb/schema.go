@@ -78,9 +78,7 @@ type Attr struct {
 }
 
 // FillValue returns the value of a cell that was never written, which must not be changed.
-func (a *Attr) FillValue() []byte { return a.fill() }
-
-func (a *Attr) fill() []byte {
+func (a *Attr) FillValue() []byte {
 	if a.Fill != nil {
 		return a.Fill
 	}
@@ -321,7 +319,7 @@ func (s *Schema) checkDimType(c *cursor, at int, t Datatype) {
 	switch {
 	case !t.dimension():
 		c.fail(at, "dimension type %d", t)
-	case s.Dense && t.real():
+	case s.Dense && t.Real():
 		c.fail(at, "a dense array with dimensions of type %v", t)
 	}
 }
@@ -381,15 +379,15 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 		return
 	}
 	lo, hi := d.Domain.Lo, d.Domain.Hi
-	if t.real() {
-		e := t.load(data).float()
+	if t.Real() {
+		e := t.Coord(data).float()
 		if !(e > 0) || e > hi.float()-lo.float()+1 {
 			c.fail(start+1, "tile extent %v of dimension %q", e, d.Name)
 		}
 		d.Extent = math.Float64bits(e)
 		return
 	}
-	coord := t.load(data)
+	coord := t.Coord(data)
 	zero := t.CoordOf(0)
 	if coord <= zero || uint64(coord-zero)-1 > uint64(hi-lo) {
 		c.fail(start+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]",
@@ -512,16 +510,4 @@ func (s *Schema) check(b Box) error {
 		}
 	}
 	return nil
-}
-
-// tile returns the index of the space tile of a coordinate along the dimension, or 0 if the
-// dimension has no tiles.
-func (d *Dim) tile(t Datatype, c Coord) uint64 {
-	switch {
-	case d.Extent == 0:
-		return 0
-	case t.real():
-		return uint64((c.float() - d.Domain.Lo.float()) / math.Float64frombits(d.Extent))
-	}
-	return uint64(c-d.Domain.Lo) / d.Extent
 }

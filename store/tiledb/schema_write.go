@@ -114,7 +114,7 @@ func (s *Schema) appendDim(b []byte, d *Dim) []byte {
 	switch {
 	case d.Extent == 0:
 		return append(b, 1)
-	case s.DimType.real():
+	case s.DimType.Real():
 		return s.DimType.store(append(b, 0), s.DimType.CoordOfFloat(math.Float64frombits(d.Extent)))
 	}
 	return s.DimType.store(append(b, 0), s.DimType.CoordOf(0)+Coord(d.Extent))

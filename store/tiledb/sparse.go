@@ -66,12 +66,20 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 			hits.isText = append(hits.isText, schema.Type(d) == StringASCII)
 		}
 	}
+	met := 0
 	for i, f := range r.a.Fragments {
 		if f.NonEmpty.intersects(b) {
+			met++
 			if err := r.find(ctx, hits, i, b); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if r.dry != nil {
+		// Where fragments overlap, later cells may hide a whole tile of an earlier fragment, whose
+		// values would not be read.
+		r.dry.exact = r.dry.exact && met < 2
+		return &Cells{}, r.collectAll(ctx, hits, attrs, &Cells{})
 	}
 	order := hits.sort()
 	out := &Cells{N: hits.n}
@@ -81,14 +89,19 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 		out.Dims = hits.columns(order, schema)
 	}
 	hits.raw, hits.texts = nil, nil
+	return out, r.collectAll(ctx, hits, attrs, out)
+}
+
+// collectAll appends the values of some attributes.
+func (r *Reader) collectAll(ctx context.Context, hits *matches, attrs []int, out *Cells) error {
 	for _, attr := range attrs {
-		values, err := r.collect(ctx, hits, attr)
+		values, err := r.read(attr, hits.n, func(p part, to sink) error { return r.collect(ctx, to, hits, p) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 		out.Values = append(out.Values, values)
 	}
-	return out, nil
+	return nil
 }
 
 // find adds the cells of fragment i that lie in a box.
@@ -99,7 +112,7 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 	}
 	fragment := r.a.Fragments[i]
 	return r.eachTile(ctx, fragment, tiles, b, func(c *tileCells) error {
-		if err := all.add(i, c); err != nil {
+		if err := all.add(i, c); err != nil || r.dry != nil {
 			return err
 		}
 		for _, row := range c.rows {
@@ -306,23 +319,17 @@ func (f *matches) fragments() func(hit int) int {
 	}
 }
 
-// needed calls do for each tile from which a hit is in the result, with its hits and the tiles that
-// come next. It calls open before the tiles of each fragment and closeFile after them.
-func (f *matches) needed(open func(fragment int) error, do func(tile int64, next nextTiles, hits []int,
-	place []int) error, closeFile func() error) error {
-	for v := 0; v < len(f.visits); {
-		fragment, end := f.visits[v].fragment, v
-		for end < len(f.visits) && f.visits[end].fragment == fragment {
+// collect gives a part of an attribute of the hits in the result to a sink. In a dry run all hits are.
+func (r *Reader) collect(ctx context.Context, to sink, all *matches, p part) error {
+	if r.dry != nil {
+		all.place = make([]int, len(all.hits))
+	}
+	for v := 0; v < len(all.visits); {
+		fragment, end := all.visits[v].fragment, v
+		for end < len(all.visits) && all.visits[end].fragment == fragment {
 			end++
 		}
-		if err := open(fragment); err != nil {
-			return err
-		}
-		err := f.ofFragment(v, end, do)
-		if cerr := closeFile(); err == nil {
-			err = cerr
-		}
-		if err != nil {
+		if err := r.collectFrom(ctx, to, all, r.a.Fragments[fragment], v, end, p); err != nil {
 			return err
 		}
 		v = end
@@ -330,17 +337,41 @@ func (f *matches) needed(open func(fragment int) error, do func(tile int64, next
 	return nil
 }
 
-func (f *matches) ofFragment(v, end int, do func(tile int64, next nextTiles, hits []int, place []int) error) error {
+// collectFrom is collect for a fragment, whose tiles are visits v to end-1.
+func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Fragment, v, end int, p part) (err error) {
+	var column *column // nil if the fragment lacks the attribute
+	if f.has(p.column) {
+		if column, err = r.column(ctx, f, p); err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, column.close()) }()
+	}
 	var tiles []int64
 	var list []int
+	var data tileData // of all tiles, since it is moved to the heap
 	for ; v < end; v++ {
-		if lo, hi := f.hitsOf(v); slices.Max(f.place[lo:hi]) >= 0 {
-			tiles, list = append(tiles, f.visits[v].tile), append(list, v)
+		if lo, hi := all.hitsOf(v); slices.Max(all.place[lo:hi]) >= 0 {
+			tiles, list = append(tiles, all.visits[v].tile), append(list, v)
 		}
 	}
 	for k, tile := range tiles {
-		lo, hi := f.hitsOf(list[k])
-		if err := do(tile, nextTiles{list: tiles[k+1:]}, f.hits[lo:hi], f.place[lo:hi]); err != nil {
+		lo, hi := all.hitsOf(list[k])
+		rows, places := all.hits[lo:hi], all.place[lo:hi]
+		if column == nil {
+			for _, place := range places {
+				if place >= 0 && r.dry == nil {
+					to.fill(place, 1)
+				}
+			}
+			continue
+		}
+		if data, err = column.tile(ctx, tile, nextTiles{list: tiles[k+1:]}, rows[0], rows[len(rows)-1]); err != nil {
+			return err
+		}
+		if r.dry != nil {
+			continue
+		}
+		if err := to.scatter(&data, rows, places); err != nil {
 			return err
 		}
 	}
@@ -353,114 +384,4 @@ func (f *matches) hitsOf(v int) (lo, hi int) {
 		return f.visits[v].first, f.visits[v+1].first
 	}
 	return f.visits[v].first, len(f.hits)
-}
-
-// collect reads the values of one attribute.
-func (r *Reader) collect(ctx context.Context, all *matches, attr int) (v Values, err error) {
-	a := &r.a.Schema.Attrs[attr]
-	if a.Var() {
-		v, err = r.collectVar(ctx, all, attr)
-	} else {
-		v.Data, err = r.collectFixed(ctx, all, a.values(attr))
-	}
-	if err == nil && a.Nullable {
-		v.Valid, err = r.collectFixed(ctx, all, a.validity(attr))
-	}
-	return v, err
-}
-
-// collectFixed reads a part of one attribute with cells of one size.
-func (r *Reader) collectFixed(ctx context.Context, all *matches, p part) ([]byte, error) {
-	size, w := p.size, p.which()
-	if int64(all.n) > r.a.o.MaxResult/int64(size) {
-		return nil, fault.New(fault.Limit, "sub-array", fault.NoOffset,
-			"%d cells of %d bytes, at most %d bytes", all.n, size, r.a.o.MaxResult)
-	}
-	out := make([]byte, all.n*size)
-	var f *Fragment
-	open := func(i int) (err error) {
-		if f = r.a.Fragments[i]; f.has(p.attr) {
-			_, err = r.open(ctx, w, f, p.attr, p.kind)
-		}
-		return err
-	}
-	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		if !f.has(p.attr) {
-			for _, stop := range place {
-				if stop >= 0 {
-					fillCells(out[stop*size:(stop+1)*size], p.fill)
-				}
-			}
-			return nil
-		}
-		n, err := r.fixedSize(w, f, tile, size)
-		if err != nil {
-			return err
-		}
-		first, end, c := hits[0], hits[len(hits)-1], p.codec(r.a, f)
-		src, err := r.decode(ctx, w, tile, next, n, c.p, c.e, first*size, (end+1)*size)
-		if err != nil {
-			return err
-		}
-		for i, h := range hits {
-			if p := place[i]; p >= 0 {
-				copy(out[p*size:(p+1)*size], src[h*size:])
-			}
-		}
-		return nil
-	}, func() error { return r.closeIf(f.has(p.attr), w) })
-	return out, err
-}
-
-// closeIf closes a file if it was opened.
-func (r *Reader) closeIf(open bool, which int) error {
-	if !open {
-		return nil
-	}
-	return r.file[which].close()
-}
-
-func (r *Reader) collectVar(ctx context.Context, all *matches, attr int) (Values, error) {
-	fill := r.a.Schema.Attrs[attr].fill()
-	v := &varCells{spans: make([]span, all.n), arena: slices.Clone(fill), limit: r.a.o.MaxResult}
-	var f *Fragment
-	var sizes []uint64
-	open := func(i int) (err error) {
-		if f = r.a.Fragments[i]; f.has(attr) {
-			sizes, err = r.openVar(ctx, 0, f, attr)
-		}
-		return err
-	}
-	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
-		if !f.has(attr) {
-			for _, end := range place {
-				if end >= 0 {
-					v.spans[end] = span{0, len(fill)}
-				}
-			}
-			return nil
-		}
-		offs, data, err := r.varTile(ctx, 0, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
-		if err != nil {
-			return err
-		}
-		for i, h := range hits {
-			if place[i] < 0 {
-				continue
-			}
-			if v.spans[place[i]], err = v.cell(offs, data, h, sizes[tile]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, func() error {
-		if !f.has(attr) {
-			return nil
-		}
-		return r.closeVar(0)
-	})
-	if err != nil {
-		return Values{}, err
-	}
-	return v.values(r.a.o.MaxResult)
 }

@@ -54,7 +54,7 @@ func timed(t *testing.T, path string, dense bool) {
 	}
 	a.o.Since, a.o.Until = 0, 0 // it may write
 	if dense {
-		err = a.consolidateDense(ctx, newName(15, 30), &progress{})
+		err = a.merge(ctx, &Merged{}, 15, 30, nil)
 	} else {
 		err = joinSparse(ctx, a, 15, 30)
 	}

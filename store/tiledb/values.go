@@ -1,6 +1,7 @@
 package tiledb
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -17,14 +18,105 @@ type Values struct {
 	Valid []byte
 }
 
+// sink takes cells of a part of an attribute, each at its place in a result.
+type sink interface {
+	// put takes n cells of a tile, stride cells apart from row on, to the places from to on.
+	put(t *tileData, to, row, n, stride int) error
+	// scatter takes some cells of a tile. Those with a place below 0 are left out.
+	scatter(t *tileData, rows, places []int) error
+	// fill gives n places the value of cells that were never written.
+	fill(to, n int)
+}
+
+// fixedCells is the sink of cells of one size.
+type fixedCells struct {
+	dst   []byte
+	size  int
+	value []byte // of cells that were never written
+}
+
+func (s *fixedCells) put(t *tileData, to, row, n, stride int) error {
+	dst, src := s.dst[to*s.size:(to+n)*s.size], t.data[row*s.size:]
+	if stride == 1 {
+		copy(dst, src)
+	} else {
+		gather(dst, src, n, stride*s.size, s.size)
+	}
+	return nil
+}
+
+func (s *fixedCells) scatter(t *tileData, rows, places []int) error {
+	size := s.size
+	for i, row := range rows {
+		if to := places[i]; to >= 0 {
+			copy(s.dst[to*size:(to+1)*size], t.data[row*size:])
+		}
+	}
+	return nil
+}
+
+func (s *fixedCells) fill(to, n int) { fillCells(s.dst[to*s.size:(to+n)*s.size], s.value) }
+
 // span is the place of a variable-length cell in the arena.
 type span struct{ off, n int }
 
-// varCells collects cells of variable length.
+// varCells is the sink of cells of variable length. They all share one copy of the fill value, which is at the front of
+// the arena.
 type varCells struct {
-	spans []span
-	arena []byte
-	limit int64
+	spans  []span
+	arena  []byte
+	filled int // bytes of the fill value
+	limit  int64
+}
+
+// put implements sink.
+func (v *varCells) put(t *tileData, to, row, n, stride int) error {
+	if stride > 1 {
+		for k := range n {
+			if err := v.cell(t, to+k, row+k*stride); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	base := u64(t.offs, row) // one copy for the whole run
+	pos, err := v.add(t.data, base, cellEnd(t.offs, row+n-1, t.end))
+	if err != nil {
+		return err
+	}
+	for k := range n {
+		lo, hi := t.span(row + k)
+		v.spans[to+k] = span{pos + int(lo-base), int(hi - lo)}
+	}
+	return nil
+}
+
+// scatter implements sink.
+func (v *varCells) scatter(t *tileData, rows, places []int) error {
+	for i, row := range rows {
+		if places[i] < 0 {
+			continue
+		}
+		if err := v.cell(t, places[i], row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill implements sink.
+func (v *varCells) fill(to, n int) {
+	for i := range n {
+		v.spans[to+i] = span{0, v.filled}
+	}
+}
+
+// cell takes one cell of a tile.
+func (v *varCells) cell(t *tileData, to, row int) error {
+	lo, hi := t.span(row)
+	pos, err := v.add(t.data, lo, hi)
+	v.spans[to] = span{pos, int(hi - lo)}
+	return err
 }
 
 // add copies data[lo:hi] to the arena and returns its offset there. data may be nil if the range is
@@ -60,11 +152,33 @@ func (v *varCells) values(limit int64) (Values, error) {
 	return out, nil
 }
 
-// cell adds one cell of a tile.
-func (v *varCells) cell(offs, data []byte, row int, all uint64) (span, error) {
-	lo, hi := u64(offs, row), cellEnd(offs, row, all)
-	pos, err := v.add(data, lo, hi)
-	return span{pos, int(hi - lo)}, err
+// read reads the n cells of an attribute that part reads piece by piece into a sink.
+func (r *Reader) read(attr, n int, part func(p part, to sink) error) (v Values, err error) {
+	a, limit := &r.a.Schema.Attrs[attr], r.a.o.MaxResult
+	p := a.values(attr)
+	size := p.size
+	if a.Var() {
+		size = 24 // bytes of bookkeeping for each cell: a span and an offset
+	}
+	if int64(n) > limit/int64(size) {
+		return v, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", n, size,
+			limit)
+	}
+	if a.Var() {
+		to := &varCells{spans: make([]span, n), arena: slices.Clone(p.fill), filled: len(p.fill), limit: limit}
+		if err = part(p, to); err == nil {
+			v, err = to.values(limit)
+		}
+	} else {
+		v.Data = make([]byte, n*size)
+		err = part(p, &fixedCells{v.Data, size, p.fill})
+	}
+	if err == nil && a.Nullable {
+		p = a.validity(attr)
+		v.Valid = make([]byte, n)
+		err = part(p, &fixedCells{v.Valid, 1, p.fill})
+	}
+	return v, err
 }
 
 // checkOffsets checks the offsets of cells first to last, and of the cell after them: the first

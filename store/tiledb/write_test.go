@@ -67,7 +67,7 @@ func drawSchema(t *rapid.T) *Schema {
 		if a.Type == Any {
 			a.Values = VarLen
 		}
-		a.Pipeline = drawPipeline(t, "attr", a.Type.real())
+		a.Pipeline = drawPipeline(t, "attr", a.Type.Real())
 		s.Attrs = append(s.Attrs, a)
 	}
 	return s
@@ -350,13 +350,13 @@ func TestCoordOrder(t *testing.T) {
 			Float64, DatetimeNanosecond}).Draw(t, "type")
 		draw := func(name string) (Coord, float64, []byte) {
 			b := rapid.SliceOfN(rapid.Byte(), typ.Size(), typ.Size()).Draw(t, name)
-			c := typ.load(b)
+			c := typ.Coord(b)
 			if nan(typ, c) {
 				t.Skip("NaN")
 			}
 			v := float64(int64(uint64(c) ^ signBit))
 			switch {
-			case typ.real():
+			case typ.Real():
 				v = c.float()
 			case typ.unsigned():
 				v = float64(c)

@@ -22,17 +22,15 @@ import (
 
 // writer writes one fragment to a directory that gets its final name when it is complete.
 type writer struct {
-	a        *Array
-	s        *Schema
-	x        *sealer
-	folder   *durable.Folder
-	f        *Fragment
-	tree     []byte
-	lists    [3][][]uint64 // by list and attribute, the coordinates last
-	varEnd   []uint64
-	end      []uint64
-	tile     []byte    // buffer for a dense tile
-	progress *progress // of a consolidation
+	a      *Array
+	s      *Schema
+	x      *sealer
+	folder *durable.Folder
+	f      *Fragment
+	tree   []byte
+	lists  [3][][]uint64 // by list and attribute, the coordinates last
+	varEnd []uint64
+	end    []uint64
 }
 
 // writable returns an error if fragments of the array cannot be written: see Schema.writable.
@@ -71,7 +69,10 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	}
 	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
 	if a.Schema.Dense {
-		w.tree = appendTree(nil, a.Schema, nil) // without levels: dense tiles are found by their coordinates
+		// Without levels, since dense tiles are found by their coordinates; the fanout is TileDB's.
+		w.tree = binary.LittleEndian.AppendUint32(nil, uint32(len(a.Schema.Dims)))
+		w.tree = append(binary.LittleEndian.AppendUint32(w.tree, 10), byte(a.Schema.DimType))
+		w.tree = binary.LittleEndian.AppendUint32(w.tree, 0)
 	}
 	return w, nil
 }
@@ -137,7 +138,7 @@ var place = (*durable.Folder).Place
 // beginning, a fragment that was consolidated meanwhile would hide it. A consolidated fragment must
 // not hide a fragment whose cells it does not have.
 func (a *Array) finalName(name string) (string, error) {
-	names, err := a.store.Names(context.Background(), a.uri)
+	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
 		return "", err
 	}
@@ -217,16 +218,16 @@ func (a *Array) now() uint64 {
 	return t
 }
 
-// checkValues checks that there are n cells of every attribute.
-func (s *Schema) checkValues(n int, values []Values) error {
+// checkValues checks that values has n cells of each of some attributes.
+func (s *Schema) checkValues(attrs []int, n int, values []Values) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Corrupt, "values", fault.NoOffset, format, args...)
 	}
-	if len(values) != len(s.Attrs) {
-		return bad("there are values of %d attributes, but the array has %d", len(values), len(s.Attrs))
+	if len(values) != len(attrs) {
+		return bad("there are values of %d attributes, but the array has %d", len(values), len(attrs))
 	}
-	for i := range s.Attrs {
-		attr, v := &s.Attrs[i], values[i]
+	for i, attr := range attrs {
+		attr, v := &s.Attrs[attr], values[i]
 		if !attr.Var() {
 			if len(v.Data)/attr.CellSize() != n || len(v.Data)%attr.CellSize() != 0 {
 				return bad("attribute %s has %d bytes for %d cells of %d", attr.Name, len(v.Data), n, attr.CellSize())
@@ -248,56 +249,68 @@ func (s *Schema) checkValues(n int, values []Values) error {
 	return nil
 }
 
-// varFiles are the two files of a variable-length attribute that is being written.
-type varFiles struct {
-	w          *writer
-	attr       int
-	offs, data *tiles
-	ob, db     []byte
-	cells      []int
+// attrFiles are the files of an attribute that are being written: of its values, or of offsets and of variable-length
+// data.
+type attrFiles struct {
+	w            *writer
+	attr         int
+	first, data  *tiles // data is nil for cells of one size
+	offsets, buf []byte
+	cells        []int
 }
 
-func (w *writer) createVar(attr int) (*varFiles, error) {
-	files := &varFiles{w: w, attr: attr}
+// attribute creates the files of an attribute.
+func (w *writer) attribute(attr int) (*attrFiles, error) {
+	files := &attrFiles{w: w, attr: attr}
 	var err error
-	if files.offs, err = w.create(attr, false); err != nil {
-		return nil, err
+	if files.first, err = w.create(attr, false); err != nil || !w.s.Attrs[attr].Var() {
+		return files, err
 	}
 	if files.data, err = w.create(attr, true); err != nil {
-		return nil, errors.Join(err, files.offs.close())
+		return nil, errors.Join(err, files.first.close())
 	}
 	return files, nil
 }
 
-func (t *varFiles) close() error { return errors.Join(t.offs.close(), t.data.close()) }
+func (f *attrFiles) close() error {
+	if f.data == nil {
+		return f.first.close()
+	}
+	return errors.Join(f.first.close(), f.data.close())
+}
 
-// add appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
-func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
-	writer := t.w
-	attr := &writer.s.Attrs[t.attr]
+// addFixed appends tile n, which has cells of one size.
+func (f *attrFiles) addFixed(n int64, tile []byte) (err error) {
+	w, attr := f.w, &f.w.s.Attrs[f.attr]
+	w.lists[tileOffsets][f.attr][n], err = f.first.add(tile, attr.Pipeline, attr.Type.elem(int(attr.Values)), 0)
+	w.end[f.attr] = f.first.at
+	return err
+}
+
+// addVar appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
+func (f *attrFiles) addVar(n int64, cells []int, v Values) (err error) {
+	w, attr := f.w, &f.w.s.Attrs[f.attr]
 	fill := attr.Type.fill()
-	t.ob, t.db = t.ob[:0], t.db[:0]
+	f.offsets, f.buf = f.offsets[:0], f.buf[:0]
 	for _, c := range cells {
-		t.ob = binary.LittleEndian.AppendUint64(t.ob, uint64(len(t.db)))
+		f.offsets = binary.LittleEndian.AppendUint64(f.offsets, uint64(len(f.buf)))
 		if c < 0 {
-			t.db = append(t.db, fill...)
+			f.buf = append(f.buf, fill...)
 			continue
 		}
 		end := uint64(len(v.Data))
 		if c+1 < len(v.Offsets) {
 			end = v.Offsets[c+1]
 		}
-		t.db = append(t.db, v.Data[v.Offsets[c]:end]...)
+		f.buf = append(f.buf, v.Data[v.Offsets[c]:end]...)
 	}
-	if writer.lists[tileOffsets][t.attr][n], err = t.offs.add(t.ob, writer.s.Offsets, Uint64.elem(1), 0); err != nil {
+	if w.lists[tileOffsets][f.attr][n], err = f.first.add(f.offsets, w.s.Offsets, Uint64.elem(1), 0); err != nil {
 		return err
 	}
-	if writer.lists[varOffsets][t.attr][n], err = t.data.add(t.db, attr.Pipeline, attr.Type.elem(1), 0); err != nil {
-		return err
-	}
-	writer.lists[varTileSizes][t.attr][n] = uint64(len(t.db))
-	writer.end[t.attr], writer.varEnd[t.attr] = t.offs.at, t.data.at
-	return nil
+	w.lists[varOffsets][f.attr][n], err = f.data.add(f.buf, attr.Pipeline, attr.Type.elem(1), 0)
+	w.lists[varTileSizes][f.attr][n] = uint64(len(f.buf))
+	w.end[f.attr], w.varEnd[f.attr] = f.first.at, f.data.at
+	return err
 }
 
 // removeFragment removes the metadata first, because the directory stops being a fragment with it:
@@ -307,20 +320,4 @@ func removeFragment(dir string) error {
 		return err
 	}
 	return os.RemoveAll(dir)
-}
-
-// progress counts tiles.
-type progress struct {
-	done, total int64
-	report      func(done, total int64)
-}
-
-// of sets the number of tiles.
-func (t *progress) of(n int64) { t.done, t.total = 0, n }
-
-// step counts one tile.
-func (t *progress) step() {
-	if t.done++; t.report != nil {
-		t.report(t.done, t.total)
-	}
 }

@@ -2,15 +2,12 @@ package zarr
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"math"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/chaski-eo/chaski/chunk"
 )
 
 // Place is where an array lies on the ground.
@@ -263,7 +260,7 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 	if a.NewReader().ReadInto(ctx, data, []int64{0}, []int64{n}, []int64{size}) != nil {
 		return 0, 0, false
 	}
-	number := func(i int64) float64 { return value(data[i*size:(i+1)*size], a.DType) }
+	number := func(i int64) float64 { return a.DType.Number(data[i*size : (i+1)*size]) }
 	first = number(0)
 	step = (number(n-1) - first) / float64(n-1)
 	if step == 0 || math.IsNaN(step) || math.IsInf(step, 0) {
@@ -275,15 +272,4 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 		}
 	}
 	return first, step, true
-}
-
-// value returns a sample as a number.
-func value(b []byte, t chunk.DType) float64 {
-	switch t {
-	case chunk.Float64:
-		return math.Float64frombits(binary.LittleEndian.Uint64(b))
-	default:
-		v, _ := noData(b, t)
-		return *v
-	}
 }

@@ -2,14 +2,12 @@ package zarr
 
 import (
 	"context"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -88,18 +86,13 @@ func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	roots, place := source.RootsOf(a.open), source.LocalPath(Join(a.URI, dir))
-	list, err := roots.ReadDir(place)
+	list, err := source.Names(ctx, a.open, Join(a.URI, dir))
 	if err != nil {
-		return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), place)
+		return err
 	}
-	for _, entry := range list {
-		name, below := path.Join(dir, entry.Name()), entry.IsDir()
-		if entry.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(pathname.Join(place, entry.Name()))
-			below = err == nil && st.IsDir()
-		}
-		if below && levels > 1 {
+	for _, name := range list {
+		name, below := strings.CutSuffix(name, "/")
+		if name = path.Join(dir, name); below && levels > 1 {
 			err = a.localObjects(ctx, name, levels-1, visit)
 		} else {
 			err = visit(name)

@@ -2,9 +2,8 @@
 // (https://arrow.apache.org/docs/format/Columnar.html), which pyarrow, polars and DuckDB read without a copy.
 // It does not read streams, and does not compress.
 //
-// A column has the type that it has in its file, also where only the Arrow schema of the file says it. Integers of 128
-// bits, which queries make, are decimals of 38 digits. Times that 64 bits of nanoseconds do not hold are in
-// microseconds.
+// A column has the type that it has in its file, also where only the Arrow schema of the file says it. Times that 64
+// bits of nanoseconds do not hold are in microseconds.
 package arrow
 
 import (
@@ -233,14 +232,10 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 	case tables.Float64:
 		p := map[int]int16{32: precisionSingle, 64: precisionDouble}[bits(t)] // HALF is 0
 		return object(typeFloat, 1, func() { b.PrependInt16Slot(0, p, 0) })
-	case tables.Huge, tables.Decimal:
+	case tables.Decimal:
 		return object(typeDecimal, 3, func() {
-			precision, scale := int32(38), int32(0)
-			if t.Kind == tables.Decimal {
-				precision, scale = int32(t.Precision), int32(t.Scale)
-			}
-			b.PrependInt32Slot(0, precision, 0)
-			b.PrependInt32Slot(1, scale, 0)
+			b.PrependInt32Slot(0, int32(t.Precision), 0)
+			b.PrependInt32Slot(1, int32(t.Scale), 0)
 			b.PrependInt32Slot(2, 128, 128)
 		})
 	case tables.String:

@@ -166,7 +166,7 @@ func (b *batch) add(t tables.Type, v *tables.Vector, lo, hi int) error {
 		}
 	case tables.Float64:
 		b.buffer(floats(v.Floats()[lo:hi], bits(t)))
-	case tables.Huge, tables.Decimal:
+	case tables.Decimal:
 		b.buffer(decimals(v, lo, hi, decimalBits(t)))
 	case tables.String, tables.Binary:
 		return b.texts(t.Stored(), v, lo, hi)
@@ -244,14 +244,10 @@ func decimals(v *tables.Vector, lo, hi, width int) []byte {
 	low, high := v.Ints(), v.High()
 	out := make([]byte, 0, (hi-lo)*width/8)
 	for i := lo; i < hi; i++ {
-		up := low[i] >> 63
-		if high != nil {
-			up = high[i]
-		}
 		out = binary.LittleEndian.AppendUint64(out, uint64(low[i]))
-		out = binary.LittleEndian.AppendUint64(out, uint64(up))
+		out = binary.LittleEndian.AppendUint64(out, uint64(high[i]))
 		for k := 128; k < width; k += 64 {
-			out = binary.LittleEndian.AppendUint64(out, uint64(up>>63))
+			out = binary.LittleEndian.AppendUint64(out, uint64(high[i]>>63))
 		}
 	}
 	return out

@@ -157,9 +157,9 @@ func checkDecimals(t tables.Type, v *tables.Vector) error {
 	high := v.High()
 	for i, low := range v.Ints() {
 		sign := low >> (8*width - 1)
-		wide := sign != 0 && sign != -1 || high != nil && high[i] != sign
+		wide := sign != 0 && sign != -1 || high[i] != sign
 		if wide && !v.Null(i) {
-			return misfit(t, "%v of row %d", v.Any(i), i)
+			return misfit(t, "%s of row %d", v.AppendJSON(nil, i), i)
 		}
 	}
 	return nil

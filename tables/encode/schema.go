@@ -84,9 +84,6 @@ func decimalWidth(t tables.Type) int {
 	return decimalBytes
 }
 
-// hugeDigits are the digits of a decimal for integers of 128 bits, as package arrow writes them.
-const hugeDigits = 38
-
 // binaryNode returns the node of a form of Binary.
 func binaryNode(f tables.Form) parquet.Node {
 	switch {
@@ -144,8 +141,6 @@ func nodeOf(t tables.Type) (parquet.Node, error) {
 		return parquet.Int(int(t.Bits)), nil
 	case tables.Uint64:
 		return parquet.Uint(int(t.Bits)), nil
-	case tables.Huge:
-		return parquet.Decimal(0, hugeDigits, parquet.FixedLenByteArrayType(decimalBytes)), nil
 	case tables.Decimal:
 		return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(decimalWidth(t))), nil
 	case tables.Float64:

@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"encoding/binary"
+
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/internal/kernel"
@@ -138,7 +140,7 @@ func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
 			}
 			return parquet.Int64Value(ns)
 		}
-	case tables.Huge, tables.Decimal:
+	case tables.Decimal:
 		return parquet.FixedLenByteArrayValue(l.decimal(v, i)[decimalBytes-decimalWidth(t):])
 	}
 	return parquet.Int64Value(v.Int(i))
@@ -146,13 +148,6 @@ func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
 
 // decimal returns value i as big-endian two's complement.
 func (l *leaf) decimal(v *tables.Vector, i int) []byte {
-	low, high := uint64(v.Ints()[i]), uint64(v.Ints()[i]>>63)
-	if h := v.High(); h != nil {
-		high = uint64(h[i])
-	}
-	data := make([]byte, decimalBytes)
-	for k := range 8 {
-		data[k], data[8+k] = byte(high>>(56-8*k)), byte(low>>(56-8*k))
-	}
-	return data
+	data := binary.BigEndian.AppendUint64(make([]byte, 0, decimalBytes), uint64(v.High()[i]))
+	return binary.BigEndian.AppendUint64(data, uint64(v.Ints()[i]))
 }

@@ -329,7 +329,7 @@ func (r *run) ordered(e *ast.Expr) (*plan.Node, error) {
 }
 
 func (r *run) addOrder(n *plan.Node, o ast.OrderTerm) error {
-	if sqltype.RepOf(n.Type) == sqltype.RepOther {
+	if !vec.Ordered(n.Type) {
 		return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
 	}
 	if r.s.Distinct && !slices.Contains(r.items, n) {

@@ -50,7 +50,8 @@ func emptyLoops(file *ast.File) (loops []*ast.RangeStmt) {
 			}
 			value, _ := loop.Value.(*ast.Ident)
 			_, call := loop.X.(*ast.CallExpr)
-			if call && value != nil && value.Name == "err" && checksValues(loop) && !counted(fn, loop) {
+			errs := call && value != nil && value.Name == "err"
+			if errs && checksValues(loop) && !counted(fn, loop) {
 				loops = append(loops, loop)
 			}
 			return true

@@ -1,8 +1,8 @@
 // Command soakwrite writes to a TileDB array by package tiledb, while soak_disk.py cuts the power. No
 // command of chaski writes so.
 //
-//	soakwrite create|create-sparse ARRAY             makes an array without cells
-//	soakwrite dense|slabs|sparse NUMBER ARRAY        adds a fragment, whose cells follow from the number
+//	soakwrite create ARRAY                makes an array without cells
+//	soakwrite dense|slabs NUMBER ARRAY    adds a fragment, whose cells follow from the number
 package main
 
 import (
@@ -14,14 +14,13 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-const (
-	side  = 512    // cells of a dense array in each of two dimensions
-	cells = 20_000 // cells of a sparse fragment
-)
+// side is the number of cells of an array in each of two dimensions.
+const side = 512
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -33,9 +32,7 @@ func main() {
 func run(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "create":
-		return tiledb.Create(args[1], schema(true), nil)
-	case len(args) == 2 && args[0] == "create-sparse":
-		return tiledb.Create(args[1], schema(false), nil)
+		return tiledb.Create(args[1], schema(), nil)
 	case len(args) == 3:
 		number, err := strconv.ParseUint(args[1], 10, 32)
 		if err != nil {
@@ -43,13 +40,13 @@ func run(args []string) error {
 		}
 		return write(args[0], number, args[2])
 	}
-	return errors.New("usage: soakwrite create|create-sparse ARRAY | dense|slabs|sparse NUMBER ARRAY")
+	return errors.New("usage: soakwrite create ARRAY | dense|slabs NUMBER ARRAY")
 }
 
 // schema returns the schema of an array of int16 with two dimensions of int32, y and x.
-func schema(dense bool) *tiledb.Schema {
+func schema() *tiledb.Schema {
 	typ := tiledb.Int32
-	s := &tiledb.Schema{Dense: dense, Capacity: 1000, DimType: typ, Coords: tiledb.DefaultFilters(),
+	s := &tiledb.Schema{Dense: true, Capacity: 1000, DimType: typ, Coords: tiledb.DefaultFilters(),
 		Offsets: tiledb.DefaultFilters(),
 		Attrs:   []tiledb.Attr{{Name: "dn", Type: tiledb.Int16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 4096}}}}
 	for _, name := range []string{"y", "x"} {
@@ -61,7 +58,7 @@ func schema(dense bool) *tiledb.Schema {
 
 func write(form string, number uint64, path string) error {
 	ctx := context.Background()
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	array, err := tiledb.Open(ctx, &files, path, tiledb.Options{})
 	if err != nil {
@@ -86,13 +83,6 @@ func write(form string, number uint64, path string) error {
 			}
 			return noise(n), nil
 		})
-	case "sparse":
-		coords := make([]byte, 0, cells*8)
-		for _, i := range rnd.Perm(side * side)[:cells] {
-			coords = binary.LittleEndian.AppendUint32(coords, uint32(i/side))
-			coords = binary.LittleEndian.AppendUint32(coords, uint32(i%side))
-		}
-		return array.WriteSparse(ctx, coords, noise(cells))
 	}
-	return fmt.Errorf("%q is not dense, slabs or sparse", form)
+	return fmt.Errorf("%q is not dense or slabs", form)
 }

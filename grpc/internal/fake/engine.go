@@ -146,7 +146,8 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 		}
 	}
 	switch {
-	case ticket.First < 0 || ticket.First > engine.samples || ticket.Count < 1 || ticket.RowStride < 1:
+	case len(ticket.Positions) == 0 &&
+		(ticket.First < 0 || ticket.First > engine.samples || ticket.Count < 1 || ticket.RowStride < 1):
 		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%+v", ticket)
 	case ticket.Rows() > 1<<12:
 		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", ticket.Rows())

@@ -851,7 +851,12 @@ type Ticket struct {
 	RowStart  uint32 `protobuf:"varint,6,opt,name=row_start,json=rowStart,proto3" json:"row_start,omitempty"`
 	RowStride uint32 `protobuf:"varint,7,opt,name=row_stride,json=rowStride,proto3" json:"row_stride,omitempty"`
 	// The client converts: tensors may come in their native dtype, with the arithmetic to apply.
-	Native        bool `protobuf:"varint,8,opt,name=native,proto3" json:"native,omitempty"`
+	Native bool `protobuf:"varint,8,opt,name=native,proto3" json:"native,omitempty"`
+	// In place of first to row_stride, which are then 0: the positions of the rows, at most 65,536, in this order.
+	Positions []int64 `protobuf:"varint,9,rep,packed,name=positions,proto3" json:"positions,omitempty"`
+	// Of random windows, beside positions: y and x of the corner of each window, in place of the drawn one, in pixels of
+	// the first raster field.
+	Corners       []uint32 `protobuf:"varint,10,rep,packed,name=corners,proto3" json:"corners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -940,6 +945,20 @@ func (x *Ticket) GetNative() bool {
 		return x.Native
 	}
 	return false
+}
+
+func (x *Ticket) GetPositions() []int64 {
+	if x != nil {
+		return x.Positions
+	}
+	return nil
+}
+
+func (x *Ticket) GetCorners() []uint32 {
+	if x != nil {
+		return x.Corners
+	}
+	return nil
 }
 
 type Credit struct {
@@ -3348,7 +3367,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04kind\"8\n" +
 	"\x06Attach\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x16\n" +
-	"\x06stream\x18\x02 \x01(\x04R\x06stream\"\xc6\x01\n" +
+	"\x06stream\x18\x02 \x01(\x04R\x06stream\"\xfe\x01\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +
@@ -3358,7 +3377,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\trow_start\x18\x06 \x01(\rR\browStart\x12\x1d\n" +
 	"\n" +
 	"row_stride\x18\a \x01(\rR\trowStride\x12\x16\n" +
-	"\x06native\x18\b \x01(\bR\x06native\"\"\n" +
+	"\x06native\x18\b \x01(\bR\x06native\x12\x1c\n" +
+	"\tpositions\x18\t \x03(\x03R\tpositions\x12\x18\n" +
+	"\acorners\x18\n" +
+	" \x03(\rR\acorners\"\"\n" +
 	"\x06Credit\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\rR\abatches\"\xbd\x01\n" +
 	"\vStreamReply\x12%\n" +

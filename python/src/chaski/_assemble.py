@@ -245,15 +245,16 @@ class Batch(Members):
         return _show.table(self._about(), rows)
 
 
-def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of a batch of one row without the axis n.
+def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
+    """Returns the values of a row of a batch, without the axis n.
 
-    Where n is merged with other axes, a value keeps its shape. A ragged field gives its elements,
-    a string field a str.
+    Where n is merged with other axes, a value keeps its shape: the batch has one row then. A ragged
+    field gives its elements, a string field a str.
 
     Args:
         batch: what the values are of.
         values: the batch itself, or its values as tensors.
+        k: the row.
     """
     out = Members()
     out._like(batch)
@@ -261,11 +262,11 @@ def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
     for name, v in values.items():
         axes = batch.axes.get(name, ("n",))
         if isinstance(v, tuple):  # ragged
-            out[name] = v[1]
+            out[name] = v[1][int(v[0][k]) : int(v[0][k + 1])]
         elif isinstance(v, list):  # text
-            out[name] = v[0]
+            out[name] = v[k]
         elif "n" in axes:
-            out[name] = v[(slice(None),) * axes.index("n") + (0,)]
+            out[name] = v[(slice(None),) * axes.index("n") + (k,)]
         else:
             out[name] = v
     return out

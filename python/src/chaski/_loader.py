@@ -11,16 +11,17 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
-from chaski._assemble import Batch, Pool, only_row
+from chaski._assemble import Batch, Pool, row_of
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, Transport, Wire
 from chaski._quarantine import Quarantine
+from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still
 from chaski._run import Job, Run
 from chaski._spec import (
@@ -49,6 +50,7 @@ _LONGEST_PAUSE = 2.0
 _MAX_WORKERS = 4096  # of an engine
 _MAY_BE_0 = ("retries", "prefetch_bytes")
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
+_MAX_FETCHED = 1 << 16  # as many positions may a ticket name
 
 
 class BadRows:
@@ -176,8 +178,11 @@ class Loader:
         except BaseException:
             self._close()
             raise
-        # Of samples one by one (at ""), and of the ids of fields, once they are asked for.
-        self._singles: dict[str, Description] = {}
+        # Of samples one by one (at "", or with a size of windows) and of the ids of fields.
+        self._singles: dict[tuple[str, tuple[int, int] | None], Description] = {}
+        # The stream of fetch, with the size of its windows.
+        self._fetching: tuple[tuple[int, int] | None, Run] | None = None
+        self._end_fetching: Callable[[], object] = lambda: None
         self._start_state = State(d.reply.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
         self.bad = BadRows()
@@ -283,20 +288,83 @@ class Loader:
             Error: it cannot be read; of the kind that fits. With bad_samples="skip", its "valid" is
                 False instead.
         """
-        batch = self._sample(i)
-        return only_row(batch, batch)
+        one = self._named([i])
+        batch = self._outlive(lambda: self._alone(one))
+        self._tell(batch)
+        return row_of(batch, batch)
 
-    def _sample(self, i: int) -> Batch:
-        """Returns sample i as a batch of one row."""
-        self._check_usable()
-        k, n = operator.index(i), self._all_samples()
-        if k < 0:
-            k += n
-        if not 0 <= k < n:
-            raise IndexError(f"sample {i} of {n}")
-        (batch,) = self._outlive(lambda: list(self._rows([k])))
+    def fetch(
+        self, samples: Sequence[int], windows: Sequence[Sequence[int]] | None = None
+    ) -> Batch:
+        """Returns samples as one batch, in their order: all workers of the engine read them.
+
+        For samplers of one's own: what a sample is, `sample` says; "position" of the batch has the
+        indices, too. A sample may come several times. A running iteration over the loader is not
+        disturbed. The first call opens the samples one by one beside the shuffled ones, and the
+        engine keeps them open until the loader is closed.
+
+        Args:
+            samples: indices in [0, `samples`), or without `take` if that is given; negative ones
+                count from the end. At most 65,536.
+            windows: (row, column, height, width) of the window of each, all of one size, in pixels
+                of the first raster field. `samples` are then indices of the rasters, whatever
+                `window` of this loader is. "window" of batches has this form.
+
+        Raises:
+            IndexError: there is no such sample.
+            SpecError: there are none, or too many; or windows are not one each, or of a `Mixture`.
+            Error: a sample cannot be read, or has no such window; of the kind that fits. With
+                bad_samples="skip", its row is not "valid" instead.
+        """
+        named = self._named(samples, windows)
+        batch = self._outlive(lambda: self._fetched(named))
         self._tell(batch)
         return batch
+
+    def _named(
+        self, samples: Sequence[int], windows: Sequence[Sequence[int]] | None = None
+    ) -> _Named:
+        """Returns samples to be asked for, from 0."""
+        self._check_usable()
+        size, corners = None, list[int]()
+        if windows is not None:
+            height, width, corners = sizes_and_corners(windows, len(samples))
+            size = height, width
+            if "sources" in self._asked:
+                raise SpecError("windows are for one dataset: of a Mixture, name samples alone")
+        n = self._outlive(lambda: self._all_samples(size))
+        picked = [operator.index(i) for i in samples]
+        if not 0 < len(picked) <= _MAX_FETCHED:
+            raise SpecError(f"{len(picked)} samples: it must be 1 to {_MAX_FETCHED} at a time")
+        for i in picked:
+            if not -n <= i < n:
+                raise IndexError(f"sample {i} of {n}")
+        return _Named(tuple(i % n for i in picked), "", size, tuple(corners))
+
+    def _alone(self, named: _Named) -> Batch:
+        """Returns samples as one batch, by a stream of their own."""
+        with contextlib.closing(self._single_run(named)) as run:
+            return run.one(named.job())
+
+    def _fetched(self, named: _Named) -> Batch:
+        """Returns samples as one batch, by a stream that stays open for more."""
+        kept, self._fetching = self._fetching, None  # an error closes it
+        batch = None
+        if kept is not None and kept[0] == named.size:
+            with contextlib.suppress(UnavailableError):  # an engine may have ended an idle stream
+                batch = kept[1].one(named.job())
+        if kept is None or batch is None:
+            self._end_fetching()
+            kept = named.size, self._single_run(named)
+            self._end_fetching = weakref.finalize(self, kept[1].close)
+            batch = kept[1].one(named.job())
+        self._fetching = kept
+        return batch
+
+    def _single_run(self, named: _Named) -> Run:
+        """Opens a stream of samples that are asked for one by one."""
+        description = self._describe_single(named.field, named.size)
+        return Run(self._connection, description, iter(()), self._options, self._pool)
 
     @property
     def ids(self) -> Ids:
@@ -323,12 +391,15 @@ class Loader:
             raise SpecError("ids: no field is a raster")
         return Ids(self, raster)
 
-    def _all_samples(self) -> int:
-        """Returns the samples that `sample` knows: those of an epoch without `take`."""
-        if "take" not in self._asked:
+    def _all_samples(self, size: tuple[int, int] | None = None) -> int:
+        """Returns the samples that `sample` knows: those of an epoch without `take`.
+
+        With the size of windows, it returns the rasters.
+        """
+        if "take" not in self._asked and size is None:
             return self.samples
         self._check_usable()  # a closed loader must not start an engine
-        return self._outlive(self._describe_single).reply.samples
+        return self._outlive(lambda: self._describe_single(size=size)).reply.samples
 
     def _describe(self, spec: dict[str, Any], rows: int) -> Description:
         """Has the engine describe a spec, for tickets of so many rows."""
@@ -339,17 +410,24 @@ class Loader:
             connection.side(d.reply.shared)
         return d
 
-    def _describe_single(self, field: str = "") -> Description:
-        """Returns the description of samples one by one; with a field, of its ids alone."""
-        if (d := self._singles.get(field)) is None:
+    def _describe_single(self, field: str = "", size: tuple[int, int] | None = None) -> Description:
+        """Returns the description of samples one by one.
+
+        Args:
+            field: describes the ids of a field alone.
+            size: describes windows of this size, one for each raster.
+        """
+        if (d := self._singles.get((field, size))) is None:
             # The batch size stays: with per_batch, it says what the shares are of. take goes: it
             # leaves samples out of an epoch, not of the dataset.
             spec, gone = {**self._asked, "shuffle": False, "drop_last": False}, {"take"}
             if field:
                 spec["fields"] = self._id_fields(field)
                 gone |= {"defaults", "stats", "windows", "geo"}
+            if size:
+                spec["sampler"] = list(size)
             d = self._describe({k: v for k, v in spec.items() if k not in gone}, 1)
-            self._singles[field] = d
+            self._singles[field, size] = d
         return d
 
     def _id_fields(self, field: str) -> list[dict[str, Any]]:
@@ -367,14 +445,6 @@ class Loader:
                 if name == field or "pattern" in place:
                     out.append({"name": name, **place, "kind": "text"})
         return out
-
-    def _rows(self, samples: Sequence[int], field: str = "") -> Iterator[Batch]:
-        """Yields samples as batches of one row; with a field, their ids alone."""
-        jobs = (Job(i, k, Ticket.of_step(0, k, 1, 0, 1)) for i, k in enumerate(samples, 1))
-        description = self._describe_single(field)
-        run = Run(self._connection, description, jobs, self._options, self._pool)
-        with contextlib.closing(run):
-            yield from iter(run.next, None)
 
     def _start(self) -> Run:
         """Asks for the rest of the epoch."""
@@ -440,6 +510,7 @@ class Loader:
     def _describe_again(self) -> None:
         """Has the engine describe the specs anew."""
         self._singles.clear()
+        self._fetching = None
         d = self._describe(self._asked, self.local_batch_size)
         if d.reply.spec_hash != self.spec_hash:
             raise StateError(
@@ -569,6 +640,7 @@ class Loader:
         A loop that is going on raises RuntimeError.
         """
         self._end_loop("it was closed")
+        self._end_fetching()
         if self._list is not None:
             self._close_list()
         self._close()
@@ -621,7 +693,25 @@ class Ids(Sequence[str]):
         named, n = self._loader._describe_single(self._field).reply.samples, len(self)
         if named != n:
             raise SpecError(f"ids: {named} of {n} samples have one")
-        return [b[self._field][0] for b in self._loader._rows(samples, self._field)]
+        out: list[str] = []
+        for first in range(0, len(samples), _MAX_FETCHED):
+            some = _Named(tuple(samples[first : first + _MAX_FETCHED]), self._field)
+            out.extend(self._loader._alone(some)[self._field])
+        return out
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Samples that are asked for by their indices; with a field, their ids alone."""
+
+    samples: tuple[int, ...]
+    field: str = ""
+    size: tuple[int, int] | None = None  # of windows, whose corners follow
+    corners: tuple[int, ...] = ()
+
+    def job(self) -> Job:
+        """Returns the job of the samples: positions of epoch 0 without shuffling."""
+        return Job(1, 0, Ticket(0, named=self.samples, corners=self.corners))
 
 
 class _Loop(Iterator[Batch]):

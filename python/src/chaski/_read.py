@@ -148,14 +148,15 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
     return blobs
 
 
-def _windows(windows: Sequence[Sequence[int]], paths: int) -> tuple[Slice, Slice, list[int]]:
-    """Returns the size of windows as selections, and their corners."""
+def sizes_and_corners(windows: Sequence[Sequence[int]], n: int) -> tuple[int, int, list[int]]:
+    """Returns height and width of n windows of one size, and row and column of each."""
     all_ = [[count("windows", v, 0) for v in w] for w in windows]
-    if len(all_) != paths or any(len(w) != 4 or w[2:] != all_[0][2:] for w in all_):
+    if not n or len(all_) != n or any(len(w) != 4 or w[2:] != all_[0][2:] for w in all_):
         raise SpecError(
-            "windows must be (row, column, height, width), one a path and all of one size"
+            f"windows are {len(all_)}: they must be {n} of one size, each (row, column, height, "
+            "width)"
         )
-    return (0, all_[0][2]), (0, all_[0][3]), [v for w in all_ for v in w[:2]]
+    return all_[0][2], all_[0][3], [v for w in all_ for v in w[:2]]
 
 
 def read(
@@ -214,7 +215,8 @@ def read(
     paths = listed("path", path)
     corners: list[int] = []
     if windows is not None:
-        y, x, corners = _windows(windows, len(paths))
+        height, width, corners = sizes_and_corners(windows, len(paths))
+        y, x = (0, height), (0, width)
     request = pb.ReadRequest(
         paths=[words(server, p) for p in paths],
         layout=layout or "",

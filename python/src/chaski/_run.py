@@ -184,20 +184,25 @@ class Run:
     def _take(self) -> None:
         """Asks for jobs until so many are open as the engine is to know of."""
         while len(self._open) < self._known and (job := next(self._jobs, None)):
-            self._open.append(job)
-            self._expected.append(job)
-            t = job.ticket
-            ticket = pb.Ticket(
-                id=job.id,
-                handle=self._description.reply.handle,
-                epoch=t.epoch,
-                first=t.first,
-                count=t.count,
-                row_start=t.row_start,
-                row_stride=t.row_stride,
-                native=self._options.wire == "native",
-            )
-            self._requests.put(pb.StreamRequest(ticket=ticket))
+            self._ask(job)
+
+    def _ask(self, job: Job) -> None:
+        self._open.append(job)
+        self._expected.append(job)
+        t = job.ticket
+        ticket = pb.Ticket(
+            id=job.id,
+            handle=self._description.reply.handle,
+            epoch=t.epoch,
+            first=t.first,
+            count=t.count,
+            row_start=t.row_start,
+            row_stride=t.row_stride,
+            positions=t.named,
+            corners=t.corners,
+            native=self._options.wire == "native",
+        )
+        self._requests.put(pb.StreamRequest(ticket=ticket))
 
     def _credit(self, batches: int) -> None:
         """Says that so many more batches are welcome: the engine begins with that many tickets."""
@@ -211,15 +216,29 @@ class Run:
         if not self._open:
             self.close()
             return None
+        batch = self._received()
+        self._take()
+        if self._open:
+            self._credit(1)
+        return batch
+
+    def one(self, job: Job) -> Batch:
+        """Returns the batch of one more ticket, in a run without jobs of its own, which stays open.
+
+        An error closes the run.
+        """
+        self._ask(job)
+        self._credit(1)
+        return self._received()
+
+    def _received(self) -> Batch:
+        """Waits for the batch of the first open job."""
         try:
             batch = self._batch_of(self._answer())
         except BaseException:
             self.close()
             raise
         self._open.popleft()
-        self._take()
-        if self._open:
-            self._credit(1)
         return batch
 
     def _answer(self) -> Answer:

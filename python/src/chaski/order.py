@@ -225,13 +225,19 @@ def local_rows(g: int, world_size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Asks for rows row_start, row_start + row_stride, ... of the count positions from first."""
+    """Asks for rows row_start, row_start + row_stride, ... of the count positions from first.
+
+    One that names positions asks for these, in their order, and may have y and x of the random
+    window at each; its other members but the epoch are 0.
+    """
 
     epoch: int
-    first: int
-    count: int
-    row_start: int
-    row_stride: int
+    first: int = 0
+    count: int = 0
+    row_start: int = 0
+    row_stride: int = 0
+    named: tuple[int, ...] = ()
+    corners: tuple[int, ...] = ()
 
     @classmethod
     def of_step(cls, epoch: int, step: int, g: int, rank: int = 0, world_size: int = 1) -> Ticket:
@@ -240,10 +246,12 @@ class Ticket:
 
     def rows(self) -> int:
         """Returns the rows of the ticket's batch, existing or not."""
-        return local_rows(self.count, self.row_stride)
+        return len(self.named) or local_rows(self.count, self.row_stride)
 
     def positions(self, n: int) -> npt.NDArray[np.int64]:
         """Returns the position of every row in an epoch of n (int64), -1 where it is padding."""
+        if self.named:
+            return np.array(self.named, np.int64)
         i = self.row_start + np.arange(self.rows(), dtype=np.int64) * self.row_stride
         p = self.first + i
         p[(i >= self.count) | (p >= n)] = -1

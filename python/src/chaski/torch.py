@@ -18,7 +18,7 @@ import torch.distributed
 import torch.utils.data
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
-from chaski._assemble import Batch, Members, Ragged, only_row
+from chaski._assemble import Batch, Members, Ragged, row_of
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
 from chaski._proto.arguments import Engine, SourceLike
 from chaski._spec import BatchOptions, SampleOptions, init_takes
@@ -332,14 +332,15 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
 
 class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
-    """Samples as dicts of tensors, by their index in the dataset: to look at, not to train on.
+    """Samples as dicts of tensors, by their index in the dataset, for samplers of one's own.
 
         dataset = chaski.torch.MapDataset("chips/", normalize="mean_std", stats="stats.json")
         dataset[7]["image"]  # (bands, height, width)
 
-    See `chaski.Loader.sample` for what an item is. Every item is a question to the engine, with its
-    answer awaited: `IterableDataset` is several times as fast. There are no ranks; a sampler
-    (DistributedSampler) may share the indices out. In a DataLoader, use `num_workers=0`.
+    See `chaski.Loader.sample` for what an item is. In a DataLoader, which asks for all samples of a
+    batch at once, the engine reads them by all workers, and the loop waits for it:
+    `IterableDataset` reads ahead. There are no ranks; a sampler (DistributedSampler) may share the
+    indices out. Use `num_workers=0`.
     """
 
     @init_takes(MapOptions)
@@ -370,8 +371,24 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
             RuntimeError: in a DataLoader worker; the message says what to do.
             Error: the sample cannot be read; of the kind that fits.
         """
-        batch = self.loader._sample(i)
-        return only_row(batch, to_tensors(batch))
+        return self.__getitems__([i])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
+        """Returns several samples, read by all workers at once: a DataLoader asks so for a batch.
+
+        Raises:
+            IndexError: there is no such sample.
+            RuntimeError: in a DataLoader worker; the message says what to do.
+            Error: a sample cannot be read; of the kind that fits.
+        """
+        merged = any(
+            a != "n" and "n" in a.strip("()").split() for f in self.loader.fields for a in f.axes
+        )
+        if merged and len(indices) > 1:  # rows of a batch cannot be told apart
+            return [self[i] for i in indices]
+        batch = self.loader.fetch(indices)
+        values = to_tensors(batch)
+        return [row_of(batch, values, k) for k in range(len(indices))]
 
     def __len__(self) -> int:
         return self.loader._all_samples()

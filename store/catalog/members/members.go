@@ -65,7 +65,7 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 // isRaster reports whether a sample is a raster: by its id, or in shards, whose ids are names of columns or extensions,
 // by its first bytes.
 func isRaster(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (bool, error) {
-	if !d.InShards() {
+	if !d.Form().InShards() {
 		switch strings.ToLower(filepath.Ext(e.ID)) {
 		case "", ".tif", ".tiff", ".rumi":
 			return true, nil

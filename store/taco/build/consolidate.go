@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -151,7 +152,7 @@ type index struct {
 	kept   string            // the index that says which columns level 0 has; empty if the first ZIP says it
 
 	collection Collection // of the first
-	pit        *taco2.PIT
+	pit        *model.Tree
 	fields     []member
 	sources    sources
 	levels     [][]*tables.Table // by level, those of each ZIP
@@ -167,8 +168,8 @@ type sources struct {
 
 // add implements joined.
 func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
-	if parts := dataset.Parts(); len(parts) != 1 || dataset.Format() != taco2.ZIPFormat {
-		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Format())
+	if parts := dataset.Parts(); len(parts) != 1 || dataset.Form() != ZIP {
+		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Form())
 	}
 	collection, err := CollectionOf(dataset)
 	if err != nil {
@@ -192,15 +193,15 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 			len(w.levels), x.sources.Files[0], len(x.levels))
 	}
 	for k, level := range w.levels {
-		level.spans = make([]span, len(level.ids))
-		for i := range level.content {
-			level.spans[i] = span{Off: level.content[i].entry.Offset, Size: level.content[i].entry.Size}
-			if !level.folders[i] {
+		level.spans = make([]span, len(level.Rows))
+		for i := range level.Rows {
+			level.spans[i] = span{Off: level.Rows[i].entry.Offset, Size: level.Rows[i].entry.Size}
+			if !level.Rows[i].Folder {
 				x.result.Files++
 				x.result.Bytes += level.spans[i].Size
 			}
 		}
-		sources := make([]string, len(level.ids))
+		sources := make([]string, len(level.Rows))
 		for i := range sources {
 			sources[i] = name
 		}
@@ -218,9 +219,10 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 	if err := x.count(tree); err != nil {
 		return err
 	}
-	x.tops = append(x.tops, w.levels[0].ids...)
-	for row, id := range w.levels[0].ids {
-		if w.levels[0].padding(row) {
+	x.tops = append(x.tops, w.levels[0].ids()...)
+	for i := range w.levels[0].Rows {
+		id := w.levels[0].Rows[i].ID
+		if w.levels[0].Rows[i].Padding {
 			continue
 		}
 		x.result.Samples++
@@ -271,7 +273,7 @@ func (x *index) sameColumns(k int, t *tables.Table) error {
 }
 
 // count adds the numbers of samples of a tree, which must equal the tree of the first ZIP.
-func (x *index) count(tree *taco2.PIT) error {
+func (x *index) count(tree *model.Tree) error {
 	if x.pit == nil {
 		x.pit = tree
 		return nil

@@ -43,14 +43,14 @@ func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err er
 	if err != nil {
 		return false, err
 	}
-	return dataset.Format() == taco3.ZIPFormat, dataset.Close()
+	return dataset.Form() == Cozip, dataset.Close()
 }
 
 // add implements joined.
 func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
-	if dataset.Format() != taco3.ZIPFormat || len(dataset.Parts()) != 1 {
+	if dataset.Form() != Cozip || len(dataset.Parts()) != 1 {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index of TACO 3 is of ZIPs of TACO 3",
-			dataset.Format())
+			dataset.Form())
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {

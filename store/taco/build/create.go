@@ -26,6 +26,15 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
 	}
+	if t.Columns != nil {
+		added, err := t.Columns(ctx, shown(w.levels))
+		if err == nil {
+			err = w.add(added)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err
 	}
@@ -38,7 +47,7 @@ func (w *writer) check(ctx context.Context, path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
 	}
-	if w.o.Form.old() && w.o.split() {
+	if w.o.Form.Old() && w.o.split() {
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a TACO 0.2 is written as one file, not in parts")
 	}
@@ -62,7 +71,7 @@ func (c *Collection) CheckFor(form Form) error {
 		return nil
 	case form.Named():
 		return c.checkNamed()
-	case form.old() && len(c.Curators) == 0:
+	case form.Old() && len(c.Curators) == 0:
 		return fault.New(fault.Unsupported, collName, fault.NoOffset,
 			"curators is missing: a TACO 0.2 must have at least one")
 	}
@@ -78,7 +87,7 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 			return nil, err
 		}
 	}
-	if w.o.Form.old() {
+	if w.o.Form.Old() {
 		if err := w.age(ctx); err != nil {
 			return nil, err
 		}
@@ -131,7 +140,7 @@ func (w *writer) planned(ctx context.Context) (size int64, err error) {
 	if len(w.levels) == 0 {
 		return w.o.Bytes, nil
 	}
-	err = inorder.Do(ctx, len(w.levels[0].ids), w.o.Workers,
+	err = inorder.Do(ctx, len(w.levels[0].Rows), w.o.Workers,
 		func(ctx context.Context, row int) (int64, error) { return w.bytesOf(ctx, 0, row) },
 		func(_ int, n int64) error {
 			size += n

@@ -162,7 +162,7 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 		}
 		if !ok {
 			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %s, which is no %v", i,
-				shortened(fmt.Sprint(v.Any(i))), to)
+				shortened(string(v.AppendJSON(nil, i))), to)
 		}
 	}
 	switch to.Kind {

@@ -45,7 +45,7 @@ func TestDeclaredColumns(t *testing.T) {
 		"columns: 3":                  "columns is 3: it must be an object",
 		"columns: {a: [x]}":           "columns.a is",
 		"columns: {none: Not there}":  `columns has "none", and the samples have c, a, l1:b`,
-		"columns: {a: {type: int64}}": "row 0 is x, which is no int64",
+		"columns: {a: {type: int64}}": "row 0 is \"x\", which is no int64",
 	} {
 		d, err := described(t, doc)
 		if err == nil {
@@ -97,7 +97,7 @@ func TestCast(t *testing.T) {
 			got = v.Int(0)
 		}
 		if got != c.want {
-			t.Errorf("%v as %s: %v, %v, want %v", c.v.Any(0), c.to, got, err, c.want)
+			t.Errorf("%s as %s: %v, %v, want %v", c.v.AppendJSON(nil, 0), c.to, got, err, c.want)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -69,7 +68,7 @@ type editing struct {
 	path    string
 	changes Changes
 	writer  writer
-	format  string
+	form    Form
 	doc     json.RawMessage // COLLECTION.json as it was
 	tables  []*tables.Table // of an index, its levels with all columns
 	indexOf string          // of an index, the folder .tacocat
@@ -88,12 +87,12 @@ func (e *editing) read(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dataset.Close()) }()
-	e.format, e.doc = dataset.Format(), dataset.Collection()
+	e.form, e.doc = dataset.Form(), dataset.Collection()
 	parts := dataset.Parts()
-	known := []string{taco2.ZIPFormat, taco2.FolderFormat, taco2.TacocatFormat}
-	if len(parts) != 1 || !slices.Contains(known, e.format) {
+	known := []Form{ZIP, Folder, Tacocat}
+	if len(parts) != 1 || !slices.Contains(known, e.form) {
 		return fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"is a %s: a ZIP, a folder or an index of TACO 2 can be edited", e.format)
+			"is a %s: a ZIP, a folder or an index of TACO 2 can be edited", e.form)
 	}
 	if e.indexOf = e.path; filepath.Base(e.path) != tacocatName {
 		e.indexOf = pathname.Join(e.path, tacocatName)
@@ -120,7 +119,7 @@ func (e *editing) read(ctx context.Context) (err error) {
 		}
 	}
 	if e.columns() {
-		if e.format == taco2.TacocatFormat {
+		if e.form == Tacocat {
 			if err = e.readIndex(ctx, dataset); err == nil {
 				err = e.typeIndex(ctx)
 			}
@@ -141,7 +140,7 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 		return err
 	}
 	for k, l := range writer.levels {
-		if l.columns, err = e.changes.apply(l.columns, k, len(writer.levels)); err != nil {
+		if l.Table, err = e.changes.apply(l.Table, k, len(writer.levels)); err != nil {
 			return err
 		}
 	}
@@ -187,12 +186,12 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		if err != nil {
 			return err
 		}
-		levels = append(levels, level.described())
+		levels = append(levels, *level)
 	}
 	if !e.writer.o.adds() {
 		return nil
 	}
-	added, err := e.writer.o.further(ctx, levels)
+	added, err := e.writer.o.further(ctx, levels, false)
 	for k, table := range added {
 		if err != nil || table == nil {
 			continue
@@ -294,10 +293,10 @@ func (c *Changes) find(t *tables.Table, text string, k, n int) (level int, name 
 
 // write writes the changed parts.
 func (e *editing) write(ctx context.Context) error {
-	switch e.format {
-	case taco2.ZIPFormat:
+	switch e.form {
+	case ZIP:
 		return e.zip(ctx)
-	case taco2.FolderFormat:
+	case Folder:
 		return e.folder(ctx)
 	}
 	return e.index(ctx)

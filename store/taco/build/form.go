@@ -9,53 +9,27 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // Form is the form of a container.
-type Form uint8
+type Form = model.Form
 
-// Forms.
+// Forms that are written.
 const (
-	// Auto derives the form from the name: see FormOf.
-	Auto Form = iota
-	ZIP
-	Folder
-	// TortillaFile is a Tortilla 0.5: one file, whose folders are Tortillas in it. It has no description.
-	TortillaFile
-	// StreamingTaco is a TACO 0.2 whose tables of all levels, and of the tiles of its rasters, lie at its end. Its
-	// files are TOGs.
-	StreamingTaco
-	// PlainTaco is a TACO 0.2 of any files: a Tortilla with a description.
-	PlainTaco
-	// Tacocat is the folder .tacocat: the tables of several ZIPs, which lie beside it.
-	Tacocat
-	// TacocatFile is the same as one file, __TACOCAT__, as the specification has it.
-	TacocatFile
-	// Tacollection is TACOLLECTION.json: the description of several ZIPs, without their tables.
-	Tacollection
-	// Cozip is a ZIP of TACO 3, CozipFolder a folder of TACO 3, and CozipCatalog the folder .tacocat of the tables of
-	// several ZIPs of TACO 3, which lie beside it.
-	Cozip
-	CozipFolder
-	CozipCatalog
+	Auto          = model.Auto
+	ZIP           = model.ZIP
+	Folder        = model.Folder2
+	TortillaFile  = model.TortillaFile
+	StreamingTaco = model.StreamingTaco
+	PlainTaco     = model.PlainTaco
+	Tacocat       = model.Tacocat
+	TacocatFile   = model.TacocatFile
+	Tacollection  = model.Tacollection
+	Cozip         = model.Cozip
+	CozipFolder   = model.CozipFolder
+	CozipCatalog  = model.CozipCatalog
 )
-
-// Indexes reports whether a form is an index of ZIPs, which Consolidate writes.
-func (f Form) Indexes() bool {
-	return f == Tacocat || f == TacocatFile || f == Tacollection || f == CozipCatalog
-}
-
-// Named reports whether a form is a TACO 3, whose tables have names.
-func (f Form) Named() bool { return f == Cozip || f == CozipFolder }
-
-// Described reports whether a form has a description, COLLECTION.json.
-func (f Form) Described() bool { return f != TortillaFile }
-
-// old reports whether a form is a TACO 0.2.
-func (f Form) old() bool { return f == StreamingTaco || f == PlainTaco }
-
-// Older reports whether a form is of generation 1: a Tortilla or a TACO 0.2, whose columns have other names and types.
-func (f Form) Older() bool { return f == TortillaFile || f.old() }
 
 // Names of indexes. Readers look for them in a folder.
 const (
@@ -92,9 +66,6 @@ func FormOf(path string) Form {
 	}
 	return Folder
 }
-
-// OneFile reports whether a container of a form is one file.
-func (f Form) OneFile() bool { return f == ZIP || f == Cozip || f.Older() }
 
 // Writable returns an error if an existing file or folder at path prevents writing a container of this form there. A
 // program can call it before a long run.

@@ -46,11 +46,7 @@ func TestListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := make([]Level, len(levels))
-	for k := range levels {
-		described[k] = levels[k].described()
-	}
-	columns, err := l.Columns(t.Context(), described)
+	columns, err := l.Columns(t.Context(), shown(levels))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +57,7 @@ func TestListed(t *testing.T) {
 		}
 		for i, x := range want {
 			if v.Null(i) != (x < 0) || x >= 0 && v.Int(i) != x {
-				t.Errorf("level %d, row %d: %v, want %d", k, i, v.Any(i), x)
+				t.Errorf("level %d, row %d: %s, want %d", k, i, v.AppendJSON(nil, i), x)
 			}
 		}
 	}

@@ -36,22 +36,23 @@ type namedLevel struct {
 // of them have it; else it is derived from them.
 func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error) {
 	top := w.levels[0]
-	samples := make([]int32, 0, len(top.ids))
-	for i, id := range top.ids {
-		if top.padding(i) {
+	samples := make([]int32, 0, len(top.Rows))
+	for i := range top.Rows {
+		row := &top.Rows[i]
+		if row.Padding {
 			continue
 		}
 		samples = append(samples, int32(i))
-		if top.folders[i] != top.folders[samples[0]] {
-			return nil, fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
-				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(top.folders[i]),
-				top.ids[samples[0]], kindName(top.folders[samples[0]]))
+		if first := &top.Rows[samples[0]]; row.Folder != first.Folder {
+			return nil, fault.New(fault.Unsupported, "sample "+strconv.Quote(row.ID), fault.NoOffset,
+				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(row.Folder), first.ID,
+				kindName(first.Folder))
 		}
 	}
 	if len(samples) == 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
-	if !top.folders[samples[0]] {
+	if !top.Rows[samples[0]].Folder {
 		file, err := w.fileName(ctx, samples)
 		if err != nil {
 			return nil, err
@@ -83,13 +84,10 @@ func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, 
 func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) {
 	level := w.levels[0]
 	extension := func(row int32) string {
-		content := level.content[row]
-		name := cmp.Or(filepath.Ext(content.file), filepath.Ext(level.ids[row]))
-		if content.entry != nil {
-			name = filepath.Ext(level.ids[row])
-			if content.entry.Offset == taco.Whole { // else it is a range of a container
-				name = cmp.Or(name, filepath.Ext(content.entry.URI))
-			}
+		r := &level.Rows[row]
+		name := cmp.Or(filepath.Ext(r.file), filepath.Ext(r.ID))
+		if r.entry != nil && r.entry.Offset == taco.Whole { // else it is a range of a container
+			name = cmp.Or(name, filepath.Ext(r.entry.URI))
 		}
 		return strings.ToLower(name)
 	}
@@ -99,7 +97,7 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 			ext = ""
 		}
 	}
-	first, err := load(ctx, w.o.Opener, &level.content[samples[0]])
+	first, err := load(ctx, w.o.Opener, &level.Rows[samples[0]])
 	if err != nil {
 		return "", err
 	}
@@ -174,14 +172,14 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 		var in []int32
 		var names []string
 		for i := level.first[row]; i < level.first[row+1]; i++ {
-			if below.padding(int(i)) {
+			if below.Rows[int(i)].Padding {
 				continue
 			}
-			name := below.ids[i]
+			name := below.Rows[i].ID
 			if c.count[name] == 0 {
 				c.all = append(c.all, name)
-				c.dirs[name] = below.folders[i]
-			} else if c.dirs[name] != below.folders[i] {
+				c.dirs[name] = below.Rows[i].Folder
+			} else if c.dirs[name] != below.Rows[i].Folder {
 				return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 					"%q is a file in some samples and a folder in others", join(folder, name))
 			}
@@ -285,19 +283,19 @@ func upTo[Int int | int32](n int) []Int {
 func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, name string) error {
 	up, level := w.levels[above.depth], w.levels[l.depth]
 	for i, row := range above.rows {
-		if name != "" && up.ids[row] != name {
+		if name != "" && up.Rows[row].ID != name {
 			continue
 		}
 		var names []string
 		var rows []int32
 		for c := up.first[row]; c < up.first[row+1]; c++ {
-			if !level.padding(int(c)) {
-				names, rows = append(names, level.ids[c]), append(rows, c)
+			if !level.Rows[int(c)].Padding {
+				names, rows = append(names, level.Rows[c].ID), append(rows, c)
 			}
 		}
 		order, wrong := layout.Order(l.Folder, names)
 		if wrong != "" {
-			id := w.levels[0].ids[w.topRow(above.depth, row)]
+			id := w.levels[0].Rows[w.topRow(above.depth, row)].ID
 			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
 				"does not have the files of the others: %q", join(l.Folder, wrong))
 		}
@@ -312,7 +310,7 @@ func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, na
 // topRow returns the row of level 0 that a row of level k is below.
 func (w *writer) topRow(k int, row int32) int32 {
 	for ; k > 0; k-- {
-		row = w.levels[k].parents[row]
+		row = w.levels[k].Rows[row].Parent
 	}
 	return row
 }
@@ -325,7 +323,7 @@ func (n *named) path(w *writer, l *namedLevel, i int) string {
 	}
 	name := n.file
 	if name == "" {
-		name = w.levels[l.depth].ids[l.rows[i]]
+		name = w.levels[l.depth].Rows[l.rows[i]].ID
 	}
 	return number + "/" + join(l.Folder, name)
 }
@@ -337,7 +335,7 @@ func (n *named) order(w *writer) (all []place) {
 		for k, level := range n.levels[1:] {
 			for ; next[k] < len(level.rows) && int(level.samples[next[k]]) == s; next[k]++ {
 				i := next[k]
-				if !w.levels[level.depth].folders[level.rows[i]] {
+				if !w.levels[level.depth].Rows[level.rows[i]].Folder {
 					all = append(all, place{level.depth, int(level.rows[i]), n.path(w, level, i)})
 				}
 			}

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
 
 // schema is the columns of the samples of a level so far.
 type schema struct {
-	fill  bool
 	names []string
 	types map[string]tables.Type
 	first string // path of the first sample, or of its folder
@@ -46,7 +46,7 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 		seen[column.Name] = true
 		was, known := s.types[column.Name]
 		switch {
-		case !known && s.begun && !s.fill:
+		case !known && s.begun:
 			return bad("has a column %q, which %q has not", column.Name, s.first)
 		case known && was.Kind != tables.Null && column.Type.Kind != tables.Null && !was.Equal(column.Type):
 			return bad("column %q has type %v, and %v in %q", column.Name, column.Type, was, s.first)
@@ -59,7 +59,7 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 		}
 	}
 	for _, name := range s.names {
-		if !seen[name] && !s.fill {
+		if !seen[name] {
 			return bad("has no column %q, which %q has", name, s.first)
 		}
 	}
@@ -82,9 +82,9 @@ func badColumn(name string) string {
 	return ""
 }
 
-// badID returns the reason why a sample of level k may not have this id, or "". No path has the ids of the samples of
-// TACO 3, whose folders are numbered.
-func (f Form) badID(k int, id string) string {
+// badIDFor returns the reason why a sample of level k may not have this id, or "". No path has the ids of the samples
+// of TACO 3, whose folders are numbered.
+func badIDFor(f Form, k int, id string) string {
 	switch {
 	case !f.Named() || k > 0:
 		return badID(id)
@@ -101,8 +101,8 @@ func badID(id string) string {
 	if what := taco2.BadID(id); what != "" {
 		return what
 	}
-	if strings.HasPrefix(id, taco2.PadPrefix) {
-		return `begins with "` + taco2.PadPrefix + `", which is reserved`
+	if strings.HasPrefix(id, model.PadPrefix) {
+		return `begins with "` + model.PadPrefix + `", which is reserved`
 	}
 	if strings.ContainsFunc(id, unicode.IsControl) {
 		return "holds a control character"

@@ -106,7 +106,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if notNumber != nil {
 		if dataset.LevelNames() == nil {
 			return console.Usagef("--level is %q: the levels of a %s have numbers from 0", f.levelName,
-				dataset.Format())
+				dataset.Form())
 		}
 		if f.level, f.named, err = dataset.LevelRows(ctx, f.levelName); err != nil {
 			return err

@@ -268,7 +268,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, "+
 			"rumi, rumi2 or rumi3", path)
 	}
-	array, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
+	array, err := open.Array(ctx, files, path,
 		f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
 		return nil, err

@@ -18,7 +18,11 @@ func decodeBitSplit(c *Call) error {
 		sum += int(n)
 	}
 	left := 8*width - sum
-	if left < 0 || len(c.In) == 0 || len(c.In) != len(counts) && (len(c.In) != len(counts)+1 || left == 0) {
+	most := len(counts)
+	if left > 0 {
+		most++ // the bits that are left are one more stream, which may be left out
+	}
+	if n := len(c.In); left < 0 || n == 0 || n < len(counts) || n > most {
 		return c.Corrupt("%d streams, %d bit counts that come to %d", len(c.In), len(counts), sum)
 	}
 	count := c.In[0].Count

@@ -12,7 +12,7 @@ func decodeConstant(c *Call) error {
 	in := c.In[0]
 	h := wire.Cursor{B: c.Header}
 	n := h.Varint()
-	if in.Count != 1 || h.Bad || h.Left() > 0 || n == 0 || n > math.MaxInt {
+	if whole := !h.Bad && h.Left() == 0; !whole || in.Count != 1 || n == 0 || n > math.MaxInt {
 		return c.Corrupt("%d elements to repeat %d times", in.Count, n)
 	}
 	dst, err := c.Make(0, in.Width, int(n))

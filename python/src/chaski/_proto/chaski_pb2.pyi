@@ -145,7 +145,7 @@ class Attach(_message.Message):
     def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native")
+    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners")
     ID_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -154,6 +154,8 @@ class Ticket(_message.Message):
     ROW_START_FIELD_NUMBER: _ClassVar[int]
     ROW_STRIDE_FIELD_NUMBER: _ClassVar[int]
     NATIVE_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    CORNERS_FIELD_NUMBER: _ClassVar[int]
     id: int
     handle: str
     epoch: int
@@ -162,7 +164,9 @@ class Ticket(_message.Message):
     row_start: int
     row_stride: int
     native: bool
-    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ...) -> None: ...
+    positions: _containers.RepeatedScalarFieldContainer[int]
+    corners: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ..., positions: _Optional[_Iterable[int]] = ..., corners: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("batches",)

@@ -1,15 +1,12 @@
 // Package model has what all containers share: levels of rows, a tree of samples over them, and the
-// place of each sample's bytes. Every format implements Container; package taco builds paths,
-// filters and datasets of several containers on it.
+// place of each sample's bytes. A format fills in a Container and reads its levels; package taco
+// builds paths, filters and datasets of several containers on it.
 package model
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strconv"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -69,97 +66,8 @@ func Subfile(e Entry, path string) string {
 	return source.SubfileName(path, e.Offset, e.Size)
 }
 
-// Container is one open container. Rows of a level are counted from 0 in the order in which they
-// are stored, padding included. It is safe for concurrent use. Tables are read when they are first
-// needed.
-type Container interface {
-	// URI is the path or URI that the container was opened by.
-	URI() string
-	// Format is a short name of the format and its kind, such as "TACO 2 (ZIP)".
-	Format() string
-	// Collection is the JSON document about the whole dataset, or nil.
-	Collection() json.RawMessage
-	// Levels is the number of levels, at least 1.
-	Levels() int
-	// Table returns the rows of a level with the stored columns.
-	Table(ctx context.Context, level int) (*tables.Table, error)
-	// IDColumn returns the name of the column of ids.
-	IDColumn() string
-	// Parents returns for each row of a level its parent row in the level above, or nil at level 0.
-	Parents(ctx context.Context, level int) ([]int32, error)
-	// Children returns the children of a row in the next level, in order. It is empty for a file.
-	Children(ctx context.Context, level, row int) ([]int32, error)
-	// Entry returns a sample without its path, which only the caller knows that walked down the
-	// levels.
-	Entry(ctx context.Context, level, row int) (Entry, error)
-	// Padding reports whether a row is a placeholder.
-	Padding(ctx context.Context, level, row int) (bool, error)
-	// HistogramRow returns the row of level 0 with histograms of the other samples, or -1. That row and everything
-	// below it can be found by path, but are not samples.
-	HistogramRow() int
-	// Partitions returns the number of files that the container is split into, or 0 if its format has no such number.
-	Partitions() int
-	// Named, Chunker and Lazy return what only some containers are able to do, or nil.
-	Named() Named
-	Chunker() Chunker
-	Lazy() Lazy
-	// Bytes estimates the memory of the tables that were loaded.
-	Bytes() int64
-	// Verify checks everything and adds its results to r.
-	Verify(ctx context.Context, r *Report) error
-	// Close closes all files.
-	Close() error
-}
-
-// Common answers what most containers answer alike. A container embeds it, and has methods for what it knows better.
-type Common struct {
-	Source   string          // see Container.URI
-	Name     string          // see Container.Format
-	Document json.RawMessage // see Container.Collection
-	Key      string          // see Container.IDColumn
-}
-
-// URI implements Container.
-func (c *Common) URI() string { return c.Source }
-
-// Format implements Container.
-func (c *Common) Format() string { return c.Name }
-
-// Collection implements Container.
-func (c *Common) Collection() json.RawMessage { return c.Document }
-
-// IDColumn implements Container.
-func (c *Common) IDColumn() string { return c.Key }
-
-// Padding implements Container: most formats have no placeholders.
-func (c *Common) Padding(context.Context, int, int) (bool, error) { return false, nil }
-
-// HistogramRow implements Container.
-func (c *Common) HistogramRow() int { return -1 }
-
-// Partitions implements Container.
-func (c *Common) Partitions() int { return 0 }
-
-// Named implements Container.
-func (c *Common) Named() Named { return nil }
-
-// Chunker implements Container.
-func (c *Common) Chunker() Chunker { return nil }
-
-// Lazy implements Container.
-func (c *Common) Lazy() Lazy { return nil }
-
-// NoRow returns the error about a row that does not exist, or about its level if the container has fewer levels.
-func (c *Common) NoRow(level, row, levels int) error {
-	part, what := "level"+strconv.Itoa(level), fmt.Sprintf("the levels are 0 to %d", levels-1)
-	if level >= 0 && level < levels {
-		part, what = part+" row "+strconv.Itoa(row), "does not exist"
-	}
-	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.Source)
-}
-
-// Named is a container whose tables have names, such as "children/before". A level of the model joins the tables of a
-// depth.
+// Named reads a container whose tables have names, such as "children/before". A level of the model joins the tables of
+// a depth.
 type Named interface {
 	// Names are the names of the tables, those above first.
 	Names() []string
@@ -185,7 +93,7 @@ type Sequence struct {
 	Rows [][]int
 }
 
-// Chunker is a container whose samples have named chunks.
+// Chunker reads a container whose samples have named chunks.
 type Chunker interface {
 	// Chunk returns a chunk by its name below a sample ("10" of "roi_0::10"), or fault.NotFound.
 	// The bytes of the entry are the compressed chunk.
@@ -195,23 +103,6 @@ type Chunker interface {
 	NamedChunk(ctx context.Context, root, id string) (Entry, error)
 	// Chunks returns the table of chunks. The chunks of histograms are included if stored is set.
 	Chunks(ctx context.Context, stored bool) (*tables.Table, error)
-}
-
-// Lazy is a container that reads the children of one sample alone. The rows
-// that its Children returns may be provisional: they are valid for calls of this container only.
-type Lazy interface {
-	// ID returns the id of a row, provisional or not.
-	ID(ctx context.Context, level, row int) ([]byte, error)
-	// FinalRow returns the row in the table of the level for a provisional row.
-	FinalRow(ctx context.Context, level, row int) (int, error)
-	// Deepen finds out the number of levels if it is not known yet. Levels may grow.
-	Deepen(ctx context.Context) error
-}
-
-// Limits limit the resources of one container.
-type Limits struct {
-	// Table limits the resources of tables.
-	Table tables.Options
 }
 
 // Report has the counts of Verify.

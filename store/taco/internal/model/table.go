@@ -36,9 +36,9 @@ const (
 // RowLimit returns how many rows the tables in size bytes may have.
 func RowLimit(size int64) int64 { return min(MaxRows, fewRows+rowsPerByte*size) }
 
-// ReadTable reads a table at a place of an object.
-func ReadTable(ctx context.Context, r source.Reader, s Span, l Limits) (*tables.Table, error) {
-	table, err := tables.Read(ctx, r, s.Off, s.Size, l.Table)
+// ReadTable reads a table at a place of an object. maxBytes bounds the memory of a column; 0 is the default.
+func ReadTable(ctx context.Context, r source.Reader, s Span, maxBytes int64) (*tables.Table, error) {
+	table, err := tables.Read(ctx, r, s.Off, s.Size, tables.Options{MaxBytes: maxBytes})
 	if err == nil && int64(table.Len()) > RowLimit(s.Size) {
 		err = fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", table.Len(),
 			RowLimit(s.Size), s.Size)

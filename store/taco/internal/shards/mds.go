@@ -26,8 +26,7 @@ const maxIndexShard = 1 << 20
 
 // index is index.json. Unknown members are ignored.
 type index struct {
-	Version int         `json:"version"`
-	Shards  indexShards `json:"shards"`
+	Shards indexShards `json:"shards"`
 }
 
 // indexShards are decoded and checked one after the other. The first that is wrong ends the decoding, because a shard
@@ -141,7 +140,8 @@ func (s *indexShard) check(i int, first *indexShard) error {
 // OpenMDS opens a directory of MDS shards. It reads the index and, of each shard, the places and values of its samples.
 // Shards that are compressed as a whole are refused, because a sample in one has no byte range: all bytes before it
 // would be decompressed for each.
-func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, name string) string) (*Container, error) {
+func OpenMDS(ctx context.Context, o source.Opener, dir string,
+	join func(dir, name string) string) (*model.Container, error) {
 	name := join(dir, IndexName)
 	reader, err := o.Open(ctx, name)
 	if err != nil {
@@ -162,8 +162,7 @@ func OpenMDS(ctx context.Context, o source.Opener, dir string, join func(dir, na
 	for i, s := range index.Shards {
 		uris[i] = join(dir, s.Raw.Name)
 	}
-	c := &Container{Common: model.Common{Source: dir, Name: "MDS", Key: columnID}}
-	err = c.read(ctx, o, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
+	c, err := open(ctx, o, dir, model.MDS, uris, func(ctx context.Context, i int, p *part, r source.Reader) error {
 		return layout.read(ctx, p, r, index.Shards[i])
 	})
 	for i, s := range index.Shards {

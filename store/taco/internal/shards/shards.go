@@ -47,95 +47,53 @@ type shard struct {
 	object source.Known
 }
 
-// Container is a dataset of shards, all of which is read when it is opened. It implements model.Container.
-type Container struct {
-	model.Common
+// reader is a model.Reader of shards, all of which is read when they are opened.
+type reader struct {
+	of      *model.Container
 	shards  []shard
-	first   []int32 // the files of sample i are files[first[i]:first[i+1]]
 	files   []file
-	levels  [2]*tables.Table
+	levels  [2]*model.Level
 	parents []int32
 }
 
-// Levels implements model.Container.
-func (c *Container) Levels() int { return len(c.levels) }
+// Close implements model.Reader. Shards are opened by those who read their files.
+func (c *reader) Close() error { return nil }
 
-// Close implements model.Container. Shards are opened by those who read their files.
-func (c *Container) Close() error { return nil }
+// Bytes implements model.Reader.
+func (c *reader) Bytes() int64 { return fileBytes * int64(len(c.files)) }
 
-// Bytes implements model.Container.
-func (c *Container) Bytes() int64 {
-	return c.levels[0].Bytes() + c.levels[1].Bytes() + 4*int64(len(c.first)) + fileBytes*int64(len(c.files))
-}
-
-// Table implements model.Container.
-func (c *Container) Table(_ context.Context, level int) (*tables.Table, error) {
-	if level < 0 || level >= len(c.levels) {
-		return nil, c.NoRow(level, -1, len(c.levels))
-	}
+// Level implements model.Reader.
+func (c *reader) Level(_ context.Context, level int) (*model.Level, error) {
 	return c.levels[level], nil
 }
 
-// Parents implements model.Container.
-func (c *Container) Parents(_ context.Context, level int) ([]int32, error) {
-	if level == 0 {
-		return nil, nil
-	}
-	return c.parents, nil
-}
+// Parents implements model.Reader.
+func (c *reader) Parents(context.Context, int) ([]int32, error) { return c.parents, nil }
 
-// Children implements model.Container.
-func (c *Container) Children(_ context.Context, level, row int) ([]int32, error) {
-	if level != 0 {
-		return nil, nil
+// Place implements model.Reader.
+func (c *reader) Place(_ context.Context, e *model.Entry) error {
+	if e.Level == 0 {
+		e.Kind = model.Folder
+		return nil
 	}
-	if row < 0 || row+1 >= len(c.first) {
-		return nil, c.NoRow(level, row, len(c.levels))
-	}
-	var rows []int32
-	for k := c.first[row]; k < c.first[row+1]; k++ {
-		rows = append(rows, k)
-	}
-	return rows, nil
-}
-
-// Entry implements model.Container.
-func (c *Container) Entry(ctx context.Context, level, row int) (model.Entry, error) {
-	table, err := c.Table(ctx, level)
-	if err == nil && (row < 0 || row >= table.Len()) {
-		err = c.NoRow(level, row, len(c.levels))
-	}
-	if err != nil {
-		return model.Entry{}, err
-	}
-	if level == 0 {
-		ids, err := table.At(ctx, 0)
-		if err != nil {
-			return model.Entry{}, err
-		}
-		return model.Entry{ID: ids.Str(row), Kind: model.Folder, Row: row}, nil
-	}
-	file := &c.files[row]
+	file := &c.files[e.Row]
 	s := &c.shards[file.shard]
-	return model.Entry{ID: file.name.Value(), URI: s.uri, Offset: file.off, Size: file.size, Head: file.head.Value(),
-		Object: s.object, Level: 1, Row: row}, nil
+	e.URI, e.Offset, e.Size, e.Head, e.Object = s.uri, file.off, file.size, file.head.Value(), s.object
+	return nil
 }
 
-// Verify implements model.Container. The places of all files were checked when the shards were opened.
-func (c *Container) Verify(ctx context.Context, r *model.Report) error {
-	r.Rows += int64(len(c.first) - 1 + len(c.files))
+// Verify implements model.Reader. The places of all files were checked when the shards were opened.
+func (c *reader) Verify(_ context.Context, r *model.Report) error {
+	ids := c.levels[0].IDs
+	r.Rows += int64(ids.Len() + len(c.files))
 	r.Files += int64(len(c.files))
 	for _, f := range c.files {
 		r.Bytes += f.size
 	}
-	ids, err := c.levels[0].At(ctx, 0)
-	if err != nil {
-		return err
-	}
 	seen := make(map[string]bool, ids.Len())
 	for i := range ids.Len() {
 		if id := ids.Str(i); seen[id] {
-			r.Note("%s: two samples have the id %q: only the first is found by it", c.Source, id)
+			r.Note("%s: two samples have the id %q: only the first is found by it", c.of.URI, id)
 		} else {
 			seen[id] = true
 		}
@@ -155,10 +113,10 @@ type part struct {
 // openAtOnce limits the shards that are read at a time.
 const openAtOnce = 8
 
-// read reads all shards and joins their samples. After an error it begins no further shard: a pattern may name a
+// open reads all shards and joins their samples. After an error it begins no further shard: a pattern may name a
 // million that do not exist.
-func (c *Container) read(ctx context.Context, o source.Opener, uris []string,
-	one func(ctx context.Context, i int, p *part, r source.Reader) error) error {
+func open(ctx context.Context, o source.Opener, name string, form model.Form, uris []string,
+	one func(ctx context.Context, i int, p *part, r source.Reader) error) (*model.Container, error) {
 	parts := make([]*part, len(uris))
 	err := each.Of(ctx, int64(len(uris)), openAtOnce, func(ctx context.Context, i int64) error {
 		reader, err := o.Open(ctx, uris[i])
@@ -174,17 +132,20 @@ func (c *Container) read(ctx context.Context, o source.Opener, uris []string,
 		return fault.WithFile(err, uris[i])
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return fault.WithFile(c.join(parts), c.Source)
+	c := &reader{of: &model.Container{URI: name, Form: form, IDColumn: columnID, Histograms: -1}}
+	if err := c.join(parts); err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	return c.of.Open(c, len(c.levels)), nil
 }
 
 // join makes the levels of the parts.
-func (c *Container) join(parts []*part) error {
+func (c *reader) join(parts []*part) error {
 	var ids []string
 	var cols columns
 	var size int64
-	c.first = []int32{0}
 	for i, part := range parts {
 		if len(ids)+len(part.ids) > maxRows || len(c.files)+len(part.files) > maxRows {
 			return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
@@ -194,7 +155,6 @@ func (c *Container) join(parts []*part) error {
 			for range n {
 				c.parents = append(c.parents, int32(len(ids)+k))
 			}
-			c.first = append(c.first, int32(len(c.parents)))
 		}
 		ids = append(ids, part.ids...)
 		size += part.shard.object.Size
@@ -226,8 +186,9 @@ func (c *Container) join(parts []*part) error {
 	for i, f := range c.files {
 		names[i] = f.name.Value()
 	}
-	c.levels = [2]*tables.Table{tables.FromVectors(header, vectors), tables.FromVectors(header[:2],
-		described(names, model.File))}
+	below := described(names, model.File)
+	c.levels = [2]*model.Level{{Table: tables.FromVectors(header, vectors), IDs: vectors[0]},
+		{Table: tables.FromVectors(header[:2], below), IDs: below[0]}}
 	return nil
 }
 

@@ -43,9 +43,8 @@ func IsTar(head []byte) bool {
 
 // OpenTars opens tar files of WebDataset as one dataset. It reads the headers of all members, and the contents of
 // numbers, strings and JSON.
-func OpenTars(ctx context.Context, o source.Opener, name string, uris []string) (*Container, error) {
-	c := &Container{Common: model.Common{Source: name, Name: "WebDataset", Key: columnID}}
-	return c, c.read(ctx, o, uris, func(ctx context.Context, _ int, p *part, r source.Reader) error {
+func OpenTars(ctx context.Context, o source.Opener, name string, uris []string) (*model.Container, error) {
+	return open(ctx, o, name, model.WebDataset, uris, func(ctx context.Context, _ int, p *part, r source.Reader) error {
 		return readTar(ctx, p, r)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,32 +16,11 @@ import (
 
 // Collection is COLLECTION.json: the members that this package needs, and the whole document.
 type Collection struct {
-	Raw     json.RawMessage // the document as stored
-	ID      string
-	Version string          // taco_version
-	PIT     *PIT            // may be nil
-	Fields  json.RawMessage // taco:field_schema: pairs of name and type by "level0", …, or nil
+	Raw    json.RawMessage // the document as stored
+	Tree   *model.Tree     // taco:pit_schema, or nil
+	Fields json.RawMessage // taco:field_schema: pairs of name and type by "level0", …, or nil
 	// Sources is taco:sources of a TACOLLECTION.json, or nil.
 	Sources *Sources
-}
-
-// PIT is taco:pit_schema: the tree that all samples of level 0 have.
-type PIT struct {
-	Root struct {
-		N    int64  `json:"n"`
-		Type string `json:"type"`
-	} `json:"root"`
-	// Hierarchy has for each level ("1", "2", …) the folders of the level above, each with its
-	// children.
-	Hierarchy map[string][]PITFolder `json:"hierarchy"`
-}
-
-// PITFolder describes the children of the folders at one place of the tree. N counts the rows of
-// all of them.
-type PITFolder struct {
-	N    int64    `json:"n"`
-	Type []string `json:"type"`
-	ID   []string `json:"id"`
 }
 
 // Sources lists the files of a TACOLLECTION.json.
@@ -58,33 +36,6 @@ type Extent struct {
 	ID       string    `json:"id,omitempty"`
 	Spatial  []float64 `json:"spatial"`
 	Temporal []string  `json:"temporal"`
-}
-
-// Levels returns the number of levels of the tree, from the hierarchy.
-func (p *PIT) Levels() int {
-	n := 1
-	for p.Hierarchy[strconv.Itoa(n)] != nil {
-		n++
-	}
-	return n
-}
-
-// Same reports whether two trees have the same types and ids everywhere, but for placeholders. Counts may differ.
-func (p *PIT) Same(o *PIT) bool {
-	if p == nil || o == nil {
-		return p == o
-	}
-	if p.Root.Type != o.Root.Type || len(p.Hierarchy) != len(o.Hierarchy) {
-		return false
-	}
-	for level, folders := range p.Hierarchy {
-		if !slices.EqualFunc(folders, o.Hierarchy[level], func(a, b PITFolder) bool {
-			return slices.Equal(a.Type, b.Type) && slices.EqualFunc(a.ID, b.ID, sameID)
-		}) {
-			return false
-		}
-	}
-	return true
 }
 
 // parseCollection parses a COLLECTION.json at offset off of a file.
@@ -109,10 +60,9 @@ func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 	if doc.ID == nil || *doc.ID == "" {
 		return nil, fault.New(fault.Corrupt, part, off, "has no id")
 	}
-	collection := &Collection{Raw: b, ID: *doc.ID, Version: doc.Version, Fields: doc.Fields, Sources: doc.Sources}
-	if len(doc.PIT) > 0 && string(doc.PIT) != "null" {
-		collection.PIT = new(PIT)
-		if err := json.Unmarshal(doc.PIT, collection.PIT); err != nil {
+	collection := &Collection{Raw: b, Fields: doc.Fields, Sources: doc.Sources}
+	if Has(doc.PIT) {
+		if err := json.Unmarshal(doc.PIT, &collection.Tree); err != nil {
 			return nil, fault.Wrap(fault.Corrupt, part+" taco:pit_schema", off, err)
 		}
 	}
@@ -177,7 +127,7 @@ func (c *Collection) Columns(level int) []string {
 		return nil
 	}
 	var names []string
-	for _, f := range levels[partOf(level)] {
+	for _, f := range levels[model.LevelName(level)] {
 		if len(f) > 0 {
 			names = append(names, f[0])
 		}

@@ -9,13 +9,11 @@ package taco2
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -38,167 +36,126 @@ const (
 // MetaName is the name of a folder's own table of children.
 const MetaName = "__meta__"
 
-// kind is the storage form of a container.
-type kind uint8
-
-const (
-	zipFile kind = iota
-	folder
-	catFile
-	catFolder
-)
-
-// ZIPFormat is the name of the format of a ZIP.
-const (
-	ZIPFormat     = "TACO 2 (ZIP)"
-	IndexFormat   = "TACO 2 (TACOCAT)"
-	FolderFormat  = "TACO 2 (FOLDER)"
-	TacocatFormat = "TACO 2 (TACOCAT folder)"
-)
-
-var kindNames = [...]string{ZIPFormat, FolderFormat, IndexFormat, TacocatFormat}
-
 // place is the place of a table: a range of an object, or the whole object.
 type place struct {
 	uri  string
 	span span // size 0: the whole object
 }
 
-// Container is a TACO 2 container. It implements model.Container.
-type Container struct {
-	model.Common
+// reader is a model.Reader of TACO 2.
+type reader struct {
+	of     *model.Container
 	opener source.Opener
-	kind   kind
 	base   string // directory of the source files of a catalog; of a FOLDER its own directory
 	coll   *Collection
-	limits model.Limits
 	places []place
-	// collAt is the place of COLLECTION.json in a ZIP.
-	collAt span
-	// object has the size and tag of a ZIP, to open it again without a request.
-	object source.Known
-
-	mu      sync.Mutex
-	levels  []*level
-	readers map[string]source.Reader // open readers by URI
-	absent  map[string]error         // URIs that could not be opened
+	collAt span         // the place of COLLECTION.json in a ZIP
+	object source.Known // size and tag of a ZIP, to open it again without a request
+	levels []*level
+	files  map[string]source.Reader // open ones by URI
+	absent map[string]error         // URIs that could not be opened
 }
 
-// level is the table of a level and the values derived from it. Container.mu guards each field until it is set;
-// afterwards the field is read-only.
+// level is a level with the values derived from its table.
 type level struct {
-	tbl     *tables.Table
-	ids     *tables.Vector
+	model.Level
 	types   *tables.Vector
 	offsets *tables.Vector
 	sizes   *tables.Vector
 	sources *tables.Vector
-	// parents has the parent of each row in the level above; nil at level 0.
-	parents []int32
-	// first and rows are the children in this level: the children of row i are rows[first[i]:first[i+1]].
-	first, rows []int32
 	// spans replace offsets and sizes that turned out to be misplaced.
 	spans   []span
 	trusted bool // the offsets and sizes, or spans, were checked
 }
 
 // OpenZIP opens a ZIP. head has its first bytes, at least zipDataAt if there are as many.
-func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte,
-	l model.Limits) (*Container, error) {
-	container := newContainer(o, zipFile, uri, l)
-	container.readers[uri], container.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
+func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte) (*model.Container, error) {
+	c := newReader(o, model.ZIP, uri, "")
+	c.files[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
 	levels, coll, err := parseHeader(head, r.Size())
 	if err == nil {
-		container.coll, container.readers[uri], err = readCollectionAhead(ctx, r, coll)
+		c.coll, c.files[uri], err = readCollectionAhead(ctx, r, coll)
 	}
-	if err != nil {
-		return nil, container.fail(err)
-	}
-	container.collAt = coll
-	return container.located(levels)
+	c.collAt = coll
+	return c.located(levels, err)
 }
 
 // OpenTacocat opens a __TACOCAT__ file with source files in base. head has its first bytes.
-func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader, head []byte,
-	l model.Limits) (*Container, error) {
-	container := newContainer(o, catFile, uri, l)
-	container.readers[uri], container.base = r, base
+func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader,
+	head []byte) (*model.Container, error) {
+	c := newReader(o, model.TacocatFile, uri, base)
+	c.files[uri] = r
 	levels, coll, err := parseTacocat(head, r.Size())
 	if err == nil {
-		container.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
 	}
-	if err != nil {
-		return nil, container.fail(err)
-	}
-	return container.located(levels)
+	return c.located(levels, err)
 }
 
 // located finishes a container whose levels are ranges of one file.
-func (c *Container) located(levels []span) (*Container, error) {
+func (c *reader) located(levels []span, err error) (*model.Container, error) {
 	for _, s := range levels {
-		c.places = append(c.places, place{c.Source, s})
+		c.places = append(c.places, place{c.of.URI, s})
 	}
-	c.levels = make([]*level, len(levels))
-	return c, nil
+	return c.opened(err)
+}
+
+// opened finishes a container, or closes its files after an error.
+func (c *reader) opened(err error) (*model.Container, error) {
+	if err != nil {
+		return nil, errors.Join(fault.WithFile(err, c.of.URI), c.Close())
+	}
+	c.levels = make([]*level, len(c.places))
+	c.of.Document, c.of.Tree = c.coll.Raw, c.coll.Tree
+	return c.of.Open(c, len(c.places)), nil
 }
 
 // OpenFolder opens a FOLDER.
-func OpenFolder(ctx context.Context, o source.Opener, uri string, l model.Limits) (*Container, error) {
-	c := newContainer(o, folder, uri, l)
-	c.base = uri
-	return c.openFolder(ctx, Join(uri, "METADATA"))
+func OpenFolder(ctx context.Context, o source.Opener, uri string) (*model.Container, error) {
+	return newReader(o, model.Folder2, uri, uri).openFolder(ctx, Join(uri, "METADATA"))
 }
 
 // OpenTacocatFolder opens a .tacocat directory with source files in base.
-func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string, l model.Limits) (*Container, error) {
-	c := newContainer(o, catFolder, uri, l)
-	c.base = base
-	return c.openFolder(ctx, uri)
+func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string) (*model.Container, error) {
+	return newReader(o, model.Tacocat, uri, base).openFolder(ctx, uri)
 }
 
 // MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
 // for.
 const MaxLevels = catLevels
 
-func (c *Container) openFolder(ctx context.Context, tables string) (*Container, error) {
-	coll := Join(c.Source, "COLLECTION.json")
-	r, err := c.reader(ctx, coll)
+func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
+	r, err := c.open(ctx, Join(c.of.URI, "COLLECTION.json"))
 	if err == nil {
 		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
 	if err != nil {
-		return nil, c.fail(err)
+		return c.opened(err)
 	}
 	known := 0 // the number of levels, if the collection has it
-	if c.coll.PIT != nil {
-		known = c.coll.PIT.Levels()
+	if c.coll.Tree != nil {
+		known = c.coll.Tree.Levels()
 	}
 	if known > MaxLevels {
-		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
+		return c.opened(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
 			"it has %d levels, at most %d are supported", known, MaxLevels))
 	}
-	for k := 0; k < MaxLevels; k++ {
-		uri := Join(tables, "level"+strconv.Itoa(k)+".parquet")
-		if _, err := c.reader(ctx, uri); err != nil {
+	for k := range MaxLevels {
+		uri := Join(tables, model.LevelName(k)+".parquet")
+		if _, err := c.open(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break
 			}
-			return nil, c.fail(err)
+			return c.opened(err)
 		}
 		c.places = append(c.places, place{uri: uri})
 	}
-	c.levels = make([]*level, len(c.places))
-	return c, nil
+	return c.opened(nil)
 }
 
-func newContainer(o source.Opener, k kind, uri string, l model.Limits) *Container {
-	return &Container{Common: model.Common{Source: uri, Name: kindNames[k], Key: ColumnID}, opener: o, kind: k,
-		limits: l, readers: map[string]source.Reader{}, absent: map[string]error{}}
-}
-
-// fail adds the container to an error and closes its files.
-func (c *Container) fail(err error) error {
-	return errors.Join(fault.WithFile(err, c.Source), c.Close())
+func newReader(o source.Opener, f model.Form, uri, base string) *reader {
+	return &reader{of: &model.Container{URI: uri, Form: f, IDColumn: ColumnID, Histograms: -1}, opener: o, base: base,
+		files: map[string]source.Reader{}, absent: map[string]error{}}
 }
 
 // Join appends a relative path to a directory, which is a path or a URI. In a file:// URI and an HTTP
@@ -222,17 +179,10 @@ func Join(folder, path string) string {
 	return strings.TrimRight(folder, "/") + "/" + path + query
 }
 
-// reader returns an open reader of an object. The container closes it.
-func (c *Container) reader(ctx context.Context, uri string) (source.Reader, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.readerLocked(ctx, uri)
-}
-
-func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader, error) {
-	// Readers stay open until Close, because each level of a directory is read from the same few
-	// files.
-	if r := c.readers[uri]; r != nil {
+// open returns an open reader of an object. It stays open until Close, because each level of a directory is read from
+// the same few files.
+func (c *reader) open(ctx context.Context, uri string) (source.Reader, error) {
+	if r := c.files[uri]; r != nil {
 		return r, nil
 	}
 	if err := c.absent[uri]; err != nil {
@@ -247,102 +197,75 @@ func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader
 		}
 		return nil, err
 	}
-	c.readers[uri] = file
+	c.files[uri] = file
 	return file, nil
 }
 
-// Close implements model.Container.
-func (c *Container) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Close implements model.Reader.
+func (c *reader) Close() error {
 	var errs []error
-	for _, r := range c.readers {
+	for _, r := range c.files {
 		errs = append(errs, r.Close())
 	}
-	c.readers = map[string]source.Reader{}
+	c.files = map[string]source.Reader{}
 	return errors.Join(errs...)
 }
 
-// Bytes implements model.Container.
-func (c *Container) Bytes() int64 {
-	if !c.mu.TryLock() {
-		return 0
-	}
-	defer c.mu.Unlock()
-	n := int64(0)
+// Bytes implements model.Reader.
+func (c *reader) Bytes() (n int64) {
 	for _, l := range c.levels {
 		if l != nil {
-			n += l.tbl.Bytes() + 4*int64(cap(l.parents)+cap(l.first)+cap(l.rows)) + 16*int64(cap(l.spans))
+			n += 16 * int64(cap(l.spans))
 		}
 	}
 	return n
 }
 
-// Collection implements model.Container.
-func (c *Container) Collection() json.RawMessage { return c.coll.Raw }
-
-// PIT returns taco:pit_schema, or nil.
-func (c *Container) PIT() *PIT { return c.coll.PIT }
-
-// Levels implements model.Container.
-func (c *Container) Levels() int { return len(c.places) }
-
-// Table implements model.Container.
-func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	level, err := c.level(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	return level.tbl, nil
-}
-
-func partOf(k int) string { return "level" + strconv.Itoa(k) }
-
 // inLevel adds the level and the file to an error.
-func (c *Container) inLevel(err error, k int) error {
-	return fault.WithFile(fault.WithPart(err, partOf(k), 0), c.Source)
+func (c *reader) inLevel(err error, k int) error {
+	return fault.WithFile(fault.WithPart(err, model.LevelName(k), 0), c.of.URI)
 }
 
-// level returns a level with its table. c.mu is held.
-func (c *Container) level(ctx context.Context, k int) (*level, error) {
-	if k < 0 || k >= len(c.levels) {
-		return nil, c.NoRow(k, -1, len(c.levels))
-	}
-	if c.levels[k] != nil {
-		return c.levels[k], nil
-	}
+// Level implements model.Reader.
+func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	place := c.places[k]
-	file, err := c.readerLocked(ctx, place.uri)
+	file, err := c.open(ctx, place.uri)
 	if err != nil {
 		return nil, err
 	}
 	if place.span.Size == 0 {
 		place.span.Size = file.Size()
 	}
-	table, err := model.ReadTable(ctx, file, place.span, c.limits)
+	table, err := model.ReadTable(ctx, file, place.span, 0)
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	l := &level{tbl: table}
-	if l.ids, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {
+	l := &level{Level: model.Level{Table: table}}
+	if l.IDs, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {
 		return nil, err
 	}
 	if l.types, err = c.column(ctx, table, k, ColumnType, tables.String); err != nil {
 		return nil, err
 	}
-	if c.kind == catFile || c.kind == catFolder {
+	if c.of.Form.Indexes() {
 		if l.sources, err = c.column(ctx, table, k, ColumnSource, tables.String); err != nil {
 			return nil, err
 		}
 	}
 	c.levels[k] = l
-	return l, nil
+	return &l.Level, nil
+}
+
+// level returns a level that may not be read yet.
+func (c *reader) level(ctx context.Context, k int) (*level, error) {
+	if _, err := c.of.Level(ctx, k); err != nil {
+		return nil, err
+	}
+	return c.levels[k], nil
 }
 
 // column returns a mandatory column of a given type.
-func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string,
+func (c *reader) column(ctx context.Context, t *tables.Table, k int, name string,
 	want tables.Kind) (*tables.Vector, error) {
 	values, err := model.Column(ctx, t, name, want)
 	if err != nil {
@@ -352,7 +275,7 @@ func (c *Container) column(ctx context.Context, t *tables.Table, k int, name str
 }
 
 // row returns an error for a value in a row.
-func (c *Container) row(kind fault.Kind, k, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(kind, partOf(k)+" row "+strconv.Itoa(row), fault.NoOffset, format, args...),
-		c.Source)
+func (c *reader) row(kind fault.Kind, k, row int, format string, args ...any) error {
+	return fault.WithFile(fault.New(kind, model.LevelName(k)+" row "+strconv.Itoa(row), fault.NoOffset, format,
+		args...), c.of.URI)
 }

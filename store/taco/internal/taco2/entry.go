@@ -14,57 +14,33 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Padding implements model.Container.
-func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	level, err := c.level(ctx, k)
-	if err != nil {
-		return false, err
-	}
-	return isPadding(level.ids.Str(row)), nil
-}
-
-// Entry implements model.Container.
-func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	level, err := c.level(ctx, k)
-	if err != nil {
-		return model.Entry{}, err
-	}
-	if row < 0 || row >= level.tbl.Len() {
-		return model.Entry{}, c.row(fault.NotFound, k, row, "rows 0 to %d are there", level.tbl.Len()-1)
-	}
-	entry := model.Entry{ID: level.ids.Str(row), Level: k, Row: row}
-	if level.ids.Null(row) {
-		return entry, c.row(fault.Corrupt, k, row, "id is null")
+// Place implements model.Reader.
+func (c *reader) Place(ctx context.Context, e *model.Entry) error {
+	level := c.levels[e.Level]
+	if level.IDs.Null(e.Row) {
+		return c.row(fault.Corrupt, e.Level, e.Row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
 	// it.
-	if model.Climbs(entry.ID) {
-		return entry, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", entry.ID)
+	if model.Climbs(e.ID) {
+		return c.row(fault.Corrupt, e.Level, e.Row, "id %q could lead out of its folder", e.ID)
 	}
-	switch t := level.types.Bytes(row); string(t) {
+	switch t := level.types.Bytes(e.Row); string(t) {
 	case "FILE":
-		entry.Kind = model.File
+		e.Kind = model.File
 	case "FOLDER":
-		entry.Kind = model.Folder
+		e.Kind = model.Folder
 	default:
-		return entry, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
+		return c.row(fault.Corrupt, e.Level, e.Row, "type %q is neither FILE nor FOLDER", t)
 	}
-	entry.Padding = isPadding(entry.ID)
-	switch c.kind {
-	case folder:
-		err = c.folderEntry(ctx, &entry)
-	default:
-		err = c.zipEntry(ctx, level, &entry)
+	if c.of.Form == model.Folder2 {
+		return c.folderEntry(ctx, e)
 	}
-	return entry, err
+	return c.zipEntry(ctx, level, e)
 }
 
 // folderEntry sets the place of a sample of a FOLDER.
-func (c *Container) folderEntry(ctx context.Context, e *model.Entry) error {
+func (c *reader) folderEntry(ctx context.Context, e *model.Entry) error {
 	path, err := c.path(ctx, e.Level, e.Row)
 	if err != nil {
 		return err
@@ -77,7 +53,7 @@ func (c *Container) folderEntry(ctx context.Context, e *model.Entry) error {
 }
 
 // zipEntry sets the place of a sample in a ZIP, or in one of a catalog's ZIPs.
-func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) error {
+func (c *reader) zipEntry(ctx context.Context, l *level, e *model.Entry) error {
 	if err := c.settle(ctx, e.Level); err != nil {
 		return err
 	}
@@ -89,7 +65,7 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 	if err != nil {
 		return err
 	}
-	if c.kind == zipFile {
+	if c.of.Form == model.ZIP {
 		if size := c.object.Size; span.Off < int64(zipDataAt) || !span.In(0, size) {
 			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off,
 				size)
@@ -100,7 +76,7 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 }
 
 // span returns the place of the bytes that a row states.
-func (c *Container) span(l *level, k, row int) (span, error) {
+func (c *reader) span(l *level, k, row int) (span, error) {
 	if l.spans != nil && l.spans[row].In(0, math.MaxInt64) {
 		return l.spans[row], nil
 	}
@@ -115,9 +91,9 @@ func (c *Container) span(l *level, k, row int) (span, error) {
 }
 
 // sourceOf returns the URI of the ZIP with a row's bytes.
-func (c *Container) sourceOf(l *level, k, row int) (string, error) {
+func (c *reader) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources == nil {
-		return c.Source, nil
+		return c.of.URI, nil
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
@@ -127,15 +103,15 @@ func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
-// out of a directory. c.mu is held.
-func (c *Container) path(ctx context.Context, k, row int) (string, error) {
+// out of a directory.
+func (c *reader) path(ctx context.Context, k, row int) (string, error) {
 	var ids []string
 	for {
 		level, err := c.level(ctx, k)
 		if err != nil {
 			return "", err
 		}
-		id := level.ids.Str(row)
+		id := level.IDs.Str(row)
 		if what := BadID(id); what != "" {
 			return "", c.row(fault.Corrupt, k, row, "id %q %s", id, what)
 		}
@@ -144,26 +120,25 @@ func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 			slices.Reverse(ids)
 			return strings.Join(ids, "/"), nil
 		}
-		if level, err = c.linked(ctx, k); err != nil {
+		if _, err := c.of.Linked(ctx, k); err != nil {
 			return "", err
 		}
-		row = int(level.parents[row])
+		row = int(level.Parents[row])
 		k--
 	}
 }
 
 // settle decides whether the offsets of a level can be trusted, and replaces those that cannot.
-// c.mu is held.
-func (c *Container) settle(ctx context.Context, k int) error {
+func (c *reader) settle(ctx context.Context, k int) error {
 	level := c.levels[k]
 	if level.trusted {
 		return nil
 	}
 	var err error
-	if level.offsets, err = c.column(ctx, level.tbl, k, ColumnOffset, tables.Int64); err != nil {
+	if level.offsets, err = c.column(ctx, level.Table, k, ColumnOffset, tables.Int64); err != nil {
 		return err
 	}
-	if level.sizes, err = c.column(ctx, level.tbl, k, ColumnSize, tables.Int64); err != nil {
+	if level.sizes, err = c.column(ctx, level.Table, k, ColumnSize, tables.Int64); err != nil {
 		return err
 	}
 	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
@@ -185,8 +160,8 @@ func (c *Container) settle(ctx context.Context, k int) error {
 
 // doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the
 // folders above are not in byte order, or the offsets of the files are not in storage order.
-func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]bool, error) {
-	if _, err := c.linked(ctx, k); err != nil {
+func (c *reader) doubtful(ctx context.Context, l *level, k int) (map[string]bool, error) {
+	if _, err := c.of.Linked(ctx, k); err != nil {
 		return nil, err
 	}
 	doubtful := map[string]bool{}
@@ -194,7 +169,7 @@ func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]b
 		return nil, err
 	}
 	last, source := int64(-1), ""
-	for i := range l.tbl.Len() {
+	for i := range l.Table.Len() {
 		if !l.sameSource(i, source) {
 			source, last = l.source(i), -1
 		}
@@ -212,10 +187,10 @@ func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]b
 
 // doubtNames adds the source files whose folders of a level are not in byte order, with or without
 // a separator at the end.
-func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
+func (c *reader) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
 	level := c.levels[k]
 	last, source := "", ""
-	for i := range level.tbl.Len() {
+	for i := range level.Table.Len() {
 		if string(level.types.Bytes(i)) != "FOLDER" {
 			continue
 		}
@@ -225,7 +200,7 @@ func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]b
 		if doubtful[source] {
 			continue
 		}
-		path := level.ids.Str(i)
+		path := level.IDs.Str(i)
 		if k > 0 {
 			var err error
 			if path, err = c.path(ctx, k, i); err != nil {
@@ -255,9 +230,9 @@ func (l *level) sameSource(row int, name string) bool {
 
 // replace gives the rows of doubtful source files the places in the directories of the ZIPs. The
 // rows of missing source files keep theirs, because nothing of them can be read anyway.
-func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[string]bool) error {
-	stored := make(map[span]bool, l.tbl.Len())
-	spans := make([]span, l.tbl.Len())
+func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[string]bool) error {
+	stored := make(map[span]bool, l.Table.Len())
+	spans := make([]span, l.Table.Len())
 	for i := range spans {
 		if l.offsets.Null(i) || l.sizes.Null(i) {
 			return c.row(fault.Corrupt, k, i, "%s or %s is null", ColumnOffset, ColumnSize)
@@ -293,8 +268,8 @@ type zipDirectory struct {
 }
 
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
-func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
-	uri, after := c.Source, c.collAt.End()
+func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
+	uri, after := c.of.URI, c.collAt.End()
 	if l.sources != nil {
 		if badSource(name) {
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+ColumnSource, fault.NoOffset,
@@ -302,7 +277,7 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 		}
 		uri = Join(c.base, name)
 	}
-	file, err := c.readerLocked(ctx, uri)
+	file, err := c.open(ctx, uri)
 	if err != nil {
 		if l.sources != nil && fault.KindOf(err) == fault.NotFound {
 			return nil, nil
@@ -320,7 +295,7 @@ func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
 
 // find returns the place of the data of a row's own ZIP entry. stored are the places that the rows
 // of the level state, in any order.
-func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row int,
+func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int,
 	stored map[span]bool) (span, error) {
 	path, err := c.path(ctx, k, row)
 	if err != nil {

@@ -80,7 +80,7 @@ func CoreViolations(doc map[string]json.RawMessage) (all []string) {
 }
 
 // verifyCollection adds a note for each violation of the specification in COLLECTION.json.
-func (c *Container) verifyCollection(r *model.Report) {
+func (c *reader) verifyCollection(r *model.Report) {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal(c.coll.Raw, &doc) != nil {
 		return // it was parsed when the container was opened
@@ -97,7 +97,7 @@ func Has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
 
 // verifyFields compares the names in taco:field_schema with the columns of the tables. It does not
 // compare types, because writers have used several names for them.
-func (c *Container) verifyFields(note func(format string, args ...any)) {
+func (c *reader) verifyFields(note func(format string, args ...any)) {
 	if c.coll.Fields == nil {
 		note("has no taco:field_schema")
 		return
@@ -108,9 +108,9 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 		return
 	}
 	for k := range c.places {
-		fields, ok := schema[partOf(k)]
+		fields, ok := schema[model.LevelName(k)]
 		if !ok {
-			note("taco:field_schema has no %s", partOf(k))
+			note("taco:field_schema has no %s", model.LevelName(k))
 			continue
 		}
 		names := map[string]bool{}
@@ -119,11 +119,11 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 			if json.Unmarshal(raw, &pair) == nil && len(pair) >= 2 {
 				names[pair[0]] = true
 			} else {
-				note("taco:field_schema has %s for %s, which is not [name, type]", raw, partOf(k))
+				note("taco:field_schema has %s for %s, which is not [name, type]", raw, model.LevelName(k))
 			}
 		}
 		var violations []string
-		for _, col := range c.levels[k].tbl.Columns() {
+		for _, col := range c.levels[k].Table.Columns() {
 			if !names[col.Name] && !strings.HasPrefix(col.Name, "internal:") {
 				violations = append(violations, col.Name)
 			}
@@ -137,39 +137,39 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 		}
 		slices.Sort(missing)
 		if len(missing) > 0 {
-			note("taco:field_schema has %q, which the table of %s has not", missing, partOf(k))
+			note("taco:field_schema has %q, which the table of %s has not", missing, model.LevelName(k))
 		}
 		if len(violations) > 0 {
-			note("taco:field_schema has not %q, which the table of %s has", violations, partOf(k))
+			note("taco:field_schema has not %q, which the table of %s has", violations, model.LevelName(k))
 		}
 	}
 }
 
 // verifyHierarchy compares the types and ids of taco:pit_schema with the tree below the first
 // sample, which all others share.
-func (c *Container) verifyHierarchy(r *model.Report) {
-	if c.coll.PIT == nil || len(c.levels) == 0 || c.levels[0].tbl.Len() == 0 {
+func (c *reader) verifyHierarchy(r *model.Report) {
+	if c.coll.Tree == nil || c.levels[0].Table.Len() == 0 {
 		return
 	}
 	folders := []int32{0} // at level k-1, below the first sample
 	for k := 1; k < len(c.places); k++ {
-		declared := c.coll.PIT.Hierarchy[strconv.Itoa(k)]
+		declared := c.coll.Tree.Hierarchy[strconv.Itoa(k)]
 		if len(declared) != len(folders) {
 			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d",
 				len(declared), k, len(folders))
 			return
 		}
-		up, level := c.levels[k-1], c.levels[k]
+		level := c.levels[k]
 		var below []int32
 		for i, folder := range folders {
 			var types, ids []string
-			for _, row := range up.rows[up.first[folder]:up.first[folder+1]] {
-				types, ids = append(types, string(level.types.Bytes(int(row)))), append(ids, level.ids.Str(int(row)))
+			for _, row := range level.Below(int(folder)) {
+				types, ids = append(types, string(level.types.Bytes(int(row)))), append(ids, level.IDs.Str(int(row)))
 				if string(level.types.Bytes(int(row))) == "FOLDER" {
 					below = append(below, row)
 				}
 			}
-			if !slices.Equal(types, declared[i].Type) || !slices.EqualFunc(ids, declared[i].ID, sameID) {
+			if !slices.Equal(types, declared[i].Type) || !slices.EqualFunc(ids, declared[i].ID, model.SameID) {
 				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", declared[i].ID,
 					declared[i].Type, k, ids, types)
 			}

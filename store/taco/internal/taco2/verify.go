@@ -2,6 +2,7 @@ package taco2
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -14,14 +15,14 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Verify implements model.Container. It checks ids, types, parents and relative paths of every row;
+// Verify implements model.Reader. It checks ids, types, parents and relative paths of every row;
 // that all samples of level 0 have the same tree (PIT-1); that the tables of children agree with
 // the consolidated tables, and have one schema for each level (PIT-2); and that the bytes of every
 // sample exist, in a ZIP under its own name and with the CRC-32 of its entry. It notes
 // contradictions that do not matter for reading: counts of taco:pit_schema, violations of the
 // specification in COLLECTION.json, and misplaced offsets of METADATA; and lists missing source
 // files of a catalog.
-func (c *Container) Verify(ctx context.Context, r *model.Report) error {
+func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
 		if err := c.verifyLevel(ctx, k, r); err != nil {
 			return err
@@ -30,7 +31,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	if err := c.verifyTrees(ctx); err != nil {
 		return err
 	}
-	c.compareSchemas(r)
+	c.compareTree(r)
 	c.verifyHierarchy(r)
 	c.verifyCollection(r)
 	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]tables.Type, len(c.places)+1)}
@@ -60,26 +61,20 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 }
 
 // verifyLevel checks the rows of a level by themselves and against their parents.
-func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	level, err := c.level(ctx, k)
-	if err != nil {
+func (c *reader) verifyLevel(ctx context.Context, k int, r *model.Report) error {
+	if _, err := c.of.Linked(ctx, k); err != nil {
 		return err
 	}
-	if k > 0 {
-		if _, err := c.linked(ctx, k); err != nil {
-			return err
-		}
-	}
-	r.Rows += int64(level.tbl.Len())
+	level := c.levels[k]
+	r.Rows += int64(level.Table.Len())
 	var relative *tables.Vector
-	if level.tbl.Index(ColumnRelative) >= 0 {
-		if relative, err = c.column(ctx, level.tbl, k, ColumnRelative, tables.String); err != nil {
+	if level.Table.Index(ColumnRelative) >= 0 {
+		var err error
+		if relative, err = c.column(ctx, level.Table, k, ColumnRelative, tables.String); err != nil {
 			return err
 		}
 	}
-	for i := range level.tbl.Len() {
+	for i := range level.Table.Len() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -92,25 +87,25 @@ func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) err
 			}
 		}
 	}
-	if err := level.tbl.Check(ctx); err != nil {
+	if err := level.Table.Check(ctx); err != nil {
 		return c.inLevel(err, k)
 	}
 	return c.verifySiblings(level, k)
 }
 
-func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
-	if l.ids.Null(i) {
+func (c *reader) verifyRow(ctx context.Context, l *level, k, i int) error {
+	if l.IDs.Null(i) {
 		return c.row(fault.Corrupt, k, i, "id is null")
 	}
-	if what := BadID(l.ids.Str(i)); what != "" {
-		return c.row(fault.Corrupt, k, i, "id %q %s", l.ids.Str(i), what)
+	if what := BadID(l.IDs.Str(i)); what != "" {
+		return c.row(fault.Corrupt, k, i, "id %q %s", l.IDs.Str(i), what)
 	}
 	if t := string(l.types.Bytes(i)); t != "FILE" && t != "FOLDER" {
 		return c.row(fault.Corrupt, k, i, "type %q is neither FILE nor FOLDER", t)
 	}
 	if k > 0 {
-		if up := c.levels[k-1]; string(up.types.Bytes(int(l.parents[i]))) == "FILE" {
-			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.ids.Str(int(l.parents[i])))
+		if up := c.levels[k-1]; string(up.types.Bytes(int(l.Parents[i]))) == "FILE" {
+			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.IDs.Str(int(l.Parents[i])))
 		}
 	}
 	_, err := c.sourceOf(l, k, i)
@@ -118,7 +113,7 @@ func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
 }
 
 // verifyPath checks that the relative path of a row has the ids from level 0 down.
-func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) error {
+func (c *reader) verifyPath(ctx context.Context, k, i int, relative string) error {
 	if model.Climbs(relative) {
 		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", ColumnRelative, relative)
 	}
@@ -134,12 +129,12 @@ func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) e
 
 // verifySiblings checks that ids are unique among siblings, at level 0 among the rows of a source
 // file.
-func (c *Container) verifySiblings(l *level, k int) error {
+func (c *reader) verifySiblings(l *level, k int) error {
 	seen := map[string]bool{}
 	check := func(rows []int32) error {
 		clear(seen)
 		for _, i := range rows {
-			id := l.ids.Str(int(i))
+			id := l.IDs.Str(int(i))
 			if seen[id] {
 				return c.row(fault.Corrupt, k, int(i), "a sibling has the same id %q", id)
 			}
@@ -155,9 +150,8 @@ func (c *Container) verifySiblings(l *level, k int) error {
 		}
 		return nil
 	}
-	up := c.levels[k-1]
-	for p := range up.tbl.Len() {
-		if err := check(up.rows[up.first[p]:up.first[p+1]]); err != nil {
+	for p := range c.levels[k-1].Table.Len() {
+		if err := check(l.Below(p)); err != nil {
 			return err
 		}
 	}
@@ -165,23 +159,18 @@ func (c *Container) verifySiblings(l *level, k int) error {
 }
 
 // verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
-func (c *Container) verifyTrees(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *reader) verifyTrees(ctx context.Context) error {
 	level := c.levels[0]
-	model := -1
-	for i := range level.tbl.Len() {
-		if isPadding(level.ids.Str(i)) {
+	first := -1
+	for i := range level.Table.Len() {
+		if model.IsPadding(level.IDs.Str(i)) {
 			continue
 		}
-		if model < 0 {
-			model = i
+		if first < 0 {
+			first = i
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.sameTree(0, model, i, true); err != nil {
+		if err := cmp.Or(ctx.Err(), c.sameTree(0, first, i, true)); err != nil {
 			return err
 		}
 	}
@@ -189,21 +178,21 @@ func (c *Container) verifyTrees(ctx context.Context) error {
 }
 
 // sameTree compares the trees below two rows of a level.
-func (c *Container) sameTree(k, a, b int, top bool) error {
+func (c *reader) sameTree(k, a, b int, top bool) error {
 	level := c.levels[k]
 	if !top {
-		ida, idb := level.ids.Str(a), level.ids.Str(b)
-		if !sameID(ida, idb) {
+		ida, idb := level.IDs.Str(a), level.IDs.Str(b)
+		if !model.SameID(ida, idb) {
 			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
 		}
 	}
 	if ta, tb := level.types.Str(a), level.types.Str(b); ta != tb {
 		return c.row(fault.Corrupt, k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
 	}
-	if level.first == nil {
+	if k+1 == len(c.levels) {
 		return nil
 	}
-	ca, cb := level.rows[level.first[a]:level.first[a+1]], level.rows[level.first[b]:level.first[b+1]]
+	ca, cb := c.levels[k+1].Below(a), c.levels[k+1].Below(b)
 	if len(ca) != len(cb) {
 		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb),
 			len(ca))
@@ -216,17 +205,17 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 	return nil
 }
 
-// compareSchemas notes where COLLECTION.json disagrees with the tables.
-func (c *Container) compareSchemas(r *model.Report) {
-	pit := c.coll.PIT
+// compareTree notes where COLLECTION.json disagrees with the tables.
+func (c *reader) compareTree(r *model.Report) {
+	pit := c.coll.Tree
 	if pit == nil {
 		r.Note("COLLECTION.json has no taco:pit_schema")
 		return
 	}
 	level := c.levels[0]
-	if int64(level.tbl.Len()) != pit.Root.N || level.tbl.Len() > 0 && level.types.Str(0) != pit.Root.Type {
+	if int64(level.Table.Len()) != pit.Root.N || level.Table.Len() > 0 && level.types.Str(0) != pit.Root.Type {
 		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", pit.Root.N,
-			pit.Root.Type, level.tbl.Len())
+			pit.Root.Type, level.Table.Len())
 	}
 	if n := pit.Levels(); n != len(c.places) {
 		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
@@ -236,15 +225,15 @@ func (c *Container) compareSchemas(r *model.Report) {
 		for _, f := range pit.Hierarchy[strconv.Itoa(k)] {
 			n += f.N
 		}
-		if n != int64(c.levels[k].tbl.Len()) {
-			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, c.levels[k].tbl.Len())
+		if n != int64(c.levels[k].Table.Len()) {
+			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, c.levels[k].Table.Len())
 		}
 	}
 }
 
 // verifier checks the samples of a container.
 type verifier struct {
-	c      *Container
+	c      *reader
 	r      *model.Report
 	absent map[string]bool
 	// directory is the central directory of a ZIP, or nil if it cannot be read. unlisted counts the samples without
@@ -261,20 +250,19 @@ type verifier struct {
 
 // readDirectory reads the directory of a ZIP. The container can be read without it.
 func (v *verifier) readDirectory(ctx context.Context) error {
-	container := v.c
-	if container.kind != zipFile {
+	if v.c.of.Form != model.ZIP {
 		return nil
 	}
-	file, err := container.reader(ctx, container.Source)
+	file, err := v.c.open(ctx, v.c.of.URI)
 	if err != nil {
 		return err
 	}
-	v.directory, err = zipdir.Read(ctx, file, container.collAt.End(), isVerified)
+	v.directory, err = zipdir.Read(ctx, file, v.c.collAt.End(), isVerified)
 	if fault.KindOf(err) == fault.Corrupt {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
 	}
-	return fault.WithFile(err, container.Source)
+	return fault.WithFile(err, v.c.of.URI)
 }
 
 // isVerified selects the entries whose bytes are checked.
@@ -284,15 +272,11 @@ func isVerified(name []byte) bool {
 
 // samples checks the bytes of the samples of a level, and the tables of its folders.
 func (v *verifier) samples(ctx context.Context, k int) error {
-	table, err := v.c.Table(ctx, k)
-	if err != nil {
-		return err
-	}
-	for i := range table.Len() {
+	for i := range v.c.levels[k].Table.Len() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		entry, err := v.c.Entry(ctx, k, i)
+		entry, err := v.c.of.EntryOf(ctx, k, i)
 		if err != nil {
 			return err
 		}
@@ -304,7 +288,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 			continue
 		}
 		err = v.sample(ctx, entry, file)
-		if v.c.kind == folder {
+		if v.c.of.Form == model.Folder2 {
 			err = errors.Join(err, file.Close())
 		}
 		if err != nil {
@@ -316,7 +300,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 
 // open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
-	if v.c.kind == folder {
+	if v.c.of.Form == model.Folder2 {
 		file, err := v.c.opener.Open(ctx, e.URI)
 		if err != nil {
 			return nil, fault.WithFile(err, e.URI)
@@ -326,8 +310,8 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 	if v.absent[e.URI] {
 		return nil, nil
 	}
-	reader, err := v.c.reader(ctx, e.URI)
-	if err != nil && v.c.kind != zipFile && fault.KindOf(err) == fault.NotFound {
+	reader, err := v.c.open(ctx, e.URI)
+	if err != nil && v.c.of.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
 		v.absent[e.URI] = true
 		v.r.Absent = append(v.r.Absent, e.URI)
 		return nil, nil
@@ -358,13 +342,11 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 
 // header checks that the bytes of a sample lie in the ZIP entry with its name.
 func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
-	v.c.mu.Lock()
 	path, err := v.c.path(ctx, e.Level, e.Row)
 	l := v.c.levels[e.Level]
 	if l.spans != nil && (l.offsets.Int(e.Row) != s.Off || l.sizes.Int(e.Row) != s.Size) {
 		v.misplaced++
 	}
-	v.c.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -396,14 +378,14 @@ func (v *verifier) tables(ctx context.Context) error {
 	}
 	entries := []entry{{"COLLECTION.json", container.collAt}}
 	for k, p := range container.places {
-		entries = append(entries, entry{"METADATA/" + partOf(k) + ".parquet", p.span})
+		entries = append(entries, entry{"METADATA/" + model.LevelName(k) + ".parquet", p.span})
 	}
 	for _, e := range entries {
 		z, ok := v.directory[e.name]
 		if !ok || z.Size != e.span.Size {
 			continue
 		}
-		file, err := container.reader(ctx, container.Source)
+		file, err := container.open(ctx, container.of.URI)
 		if err != nil {
 			return err
 		}
@@ -414,7 +396,7 @@ func (v *verifier) tables(ctx context.Context) error {
 			err = nil
 		}
 		if err != nil {
-			return fault.WithFile(err, container.Source)
+			return fault.WithFile(err, container.of.URI)
 		}
 	}
 	return nil
@@ -424,15 +406,16 @@ func (v *verifier) tables(ctx context.Context) error {
 func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	container := v.c
 	bad := func(err error) error {
-		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+MetaName, 0), e.URI)
+		part := model.LevelName(e.Level) + " row " + strconv.Itoa(e.Row) + " " + MetaName
+		return fault.WithFile(fault.WithPart(err, part, 0), e.URI)
 	}
-	table, err := model.ReadTable(ctx, r, s, container.limits)
+	table, err := model.ReadTable(ctx, r, s, 0)
 	if err != nil {
 		return bad(err)
 	}
-	rows, err := container.Children(ctx, e.Level, e.Row)
-	if err != nil {
-		return err
+	var rows []int32
+	if e.Level+1 < len(container.levels) {
+		rows = container.levels[e.Level+1].Below(e.Row)
 	}
 	if table.Len() != len(rows) {
 		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
@@ -470,10 +453,10 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 				"has type %v, but %v in another folder of the level (PIT-2)", col.Type, seen)
 		}
 	}
-	table, err := v.c.Table(ctx, k)
-	if err != nil {
-		return err
+	if k == len(v.c.levels) {
+		return v.c.of.NoRow(k, -1)
 	}
+	table := v.c.levels[k].Table
 	uneven := false
 	for i, col := range table.Columns() {
 		if strings.HasPrefix(col.Name, "internal:") || col.Name == "path" || t.Index(col.Name) >= 0 {
@@ -521,7 +504,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return err
 	}
 	var offsets, sizes *tables.Vector
-	if container.kind != folder {
+	if container.of.Form != model.Folder2 {
 		if offsets, err = model.Column(ctx, t, ColumnOffset, tables.Int64); err != nil {
 			return err
 		}
@@ -530,7 +513,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		}
 	}
 	for i, row := range rows {
-		entry, err := container.Entry(ctx, k, int(row))
+		entry, err := container.of.EntryOf(ctx, k, int(row))
 		if err != nil {
 			return err
 		}

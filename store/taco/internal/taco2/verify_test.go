@@ -85,7 +85,7 @@ func TestColumnsOfFolders(t *testing.T) {
 			"d/DATA/a/__meta__": c.tables[0], "d/DATA/b/__meta__": c.tables[1],
 			"d/DATA/a/x": {1}, "d/DATA/b/x": {2},
 		}
-		d, err := OpenFolder(t.Context(), m, "d", model.Limits{})
+		d, err := OpenFolder(t.Context(), m, "d")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := OpenZIP(t.Context(), m, "a.tacozip", r, b[:zipDataAt], model.Limits{})
+		d, err := OpenZIP(t.Context(), m, "a.tacozip", r, b[:zipDataAt])
 		if err != nil {
 			return err
 		}

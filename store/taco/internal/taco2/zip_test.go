@@ -144,16 +144,17 @@ func TestCollection(t *testing.T) {
 	c, err := parseCollection(
 		[]byte(` {"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":4,"type":["FILE","FILE"],"id":["x","y"]}]}},
 		"taco:field_schema":{"level0":[["id","string"],["q","int64"]]}}`), "COLLECTION.json", 0)
-	if err != nil || c.ID != "a" || c.PIT.Levels() != 2 || fmt.Sprint(c.Columns(0), c.Columns(1)) != "[id q] []" {
+	if err != nil || c.Tree.Levels() != 2 || fmt.Sprint(c.Columns(0), c.Columns(1)) != "[id q] []" {
 		t.Fatal(c, err)
 	}
-	other := *c.PIT
+	other := *c.Tree
 	other.Root.N = 99
-	if !c.PIT.Same(&other) {
+	if !c.Tree.Same(&other) {
 		t.Error("counts make trees differ")
 	}
-	other.Hierarchy = map[string][]PITFolder{"1": {{N: 4, Type: []string{"FILE", "FILE"}, ID: []string{"y", "x"}}}}
-	if c.PIT.Same(&other) {
+	other.Hierarchy = map[string][]model.TreeFolder{"1": {
+		{N: 4, Type: []string{"FILE", "FILE"}, ID: []string{"y", "x"}}}}
+	if c.Tree.Same(&other) {
 		t.Error("trees of other ids are the same")
 	}
 	for name, text := range map[string]string{
@@ -187,7 +188,7 @@ func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
 }
 
 // openBytes opens a container in memory. The magic number selects its kind.
-func openBytes(ctx context.Context, b []byte) (*Container, error) {
+func openBytes(ctx context.Context, b []byte) (*model.Container, error) {
 	m := memory{"x": b}
 	r, err := m.Open(ctx, "x")
 	if err != nil {
@@ -195,9 +196,9 @@ func openBytes(ctx context.Context, b []byte) (*Container, error) {
 	}
 	head := b[:min(len(b), 256)]
 	if strings.HasPrefix(string(head), catMagic) {
-		return OpenTacocat(ctx, m, "x", "", r, head, model.Limits{})
+		return OpenTacocat(ctx, m, "x", "", r, head)
 	}
-	return OpenZIP(ctx, m, "x", r, head, model.Limits{})
+	return OpenZIP(ctx, m, "x", r, head)
 }
 
 // walk verifies a container and reads everything of every row. Every entry must be inside its file.
@@ -292,23 +293,24 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	of := c.Reader.(*reader)
 	var body []byte
 	var pairs []uint64
 	for k := range c.Levels() {
-		l, err := c.level(t.Context(), k)
+		l, err := of.level(t.Context(), k)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var v [3]*tables.Vector
 		for i, name := range []string{ColumnParent, ColumnOffset, ColumnSize} {
-			if v[i], err = l.tbl.Column(t.Context(), name); err != nil {
+			if v[i], err = l.Table.Column(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var rows []catRow
 		for _, name := range names {
-			for i := range l.tbl.Len() {
-				rows = append(rows, catRow{l.ids.Str(i), l.types.Str(i), v[0].Int(i), v[1].Int(i), v[2].Int(i), name})
+			for i := range l.Table.Len() {
+				rows = append(rows, catRow{l.IDs.Str(i), l.types.Str(i), v[0].Int(i), v[1].Int(i), v[2].Int(i), name})
 			}
 		}
 		var out bytes.Buffer
@@ -325,8 +327,8 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 	for len(pairs) < 2*catLevels {
 		pairs = append(pairs, 0)
 	}
-	pairs = append(pairs, uint64(catDataAt+len(body)), uint64(len(c.coll.Raw)))
-	return append(append(catHeader(uint32(c.Levels()-1), pairs...), body...), c.coll.Raw...)
+	pairs = append(pairs, uint64(catDataAt+len(body)), uint64(len(c.Document)))
+	return append(append(catHeader(uint32(c.Levels()-1), pairs...), body...), c.Document...)
 }
 
 // TestMisplacedOffsets: where the writer gave rows the places of others, each sample is found under its
@@ -338,15 +340,15 @@ func TestMisplacedOffsets(t *testing.T) {
 		b := containers(t)[name]
 		cat := catalogOf(t, b, "a.tacozip", "absent.tacozip", "b.tacozip")
 		m := memory{"z.tacozip": b, "dir/a.tacozip": b, "dir/b.tacozip": b}
-		zip, err := OpenZIP(t.Context(), m, "z.tacozip", &corpus.Mem{B: b}, b[:256], model.Limits{})
+		zip, err := OpenZIP(t.Context(), m, "z.tacozip", &corpus.Mem{B: b}, b[:256])
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := OpenTacocat(t.Context(), m, "x", "dir/", &corpus.Mem{B: cat}, cat[:256], model.Limits{})
+		all, err := OpenTacocat(t.Context(), m, "x", "dir/", &corpus.Mem{B: cat}, cat[:256])
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []*Container{zip, all} {
+		for _, c := range []*model.Container{zip, all} {
 			if wrong := misplaced(t, c, m); wrong == 0 {
 				t.Errorf("%s: no offset of METADATA is wrong", name)
 			}
@@ -389,7 +391,7 @@ func TestManyRowsInFewBytes(t *testing.T) {
 }
 
 // misplaced checks that every sample lies under its own name, and counts those whose row says other.
-func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
+func misplaced(t *testing.T, c *model.Container, m memory) (wrong int) {
 	t.Helper()
 	for k := range c.Levels() {
 		tab, err := c.Table(t.Context(), k)
@@ -401,7 +403,7 @@ func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path, err := c.path(t.Context(), k, row)
+			path, err := c.Reader.(*reader).path(t.Context(), k, row)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -417,7 +419,7 @@ func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
 				int64(binary.LittleEndian.Uint32(b[at-8:])) != e.Size {
 				t.Errorf("%s: %s is not at %d, or has not %d bytes", e.URI, path, e.Offset, e.Size)
 			}
-			if c.levels[k].offsets.Int(row) != e.Offset {
+			if c.Reader.(*reader).levels[k].offsets.Int(row) != e.Offset {
 				wrong++
 			}
 		}
@@ -459,8 +461,8 @@ func FuzzCollection(f *testing.F) {
 			}
 			return
 		}
-		if c.PIT != nil && (!c.PIT.Same(c.PIT) || c.PIT.Levels() > len(b)) {
-			t.Fatal(c.PIT)
+		if c.Tree != nil && (!c.Tree.Same(c.Tree) || c.Tree.Levels() > len(b)) {
+			t.Fatal(c.Tree)
 		}
 		c.Columns(0)
 	})

@@ -9,13 +9,12 @@ package taco3
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -35,38 +34,26 @@ const (
 	columnSource   = "internal:source_file"
 )
 
-// FolderFormat is the format of a directory, which has no checksums, and ZIPFormat of an archive.
-const (
-	FolderFormat = "TACO 3 (FOLDER)"
-	ZIPFormat    = "TACO 3 (ZIP)"
-)
-
-const catFormat = "TACO 3 (TACOCAT)"
-
 // joinURI appends a relative path to a directory.
 type joinURI func(folder, path string) string
 
-// Container is a TACO 3 container. It implements model.Container.
-type Container struct {
-	model.Common
+// reader is a model.Reader of TACO 3.
+type reader struct {
+	of      *model.Container
 	opener  source.Opener
 	join    joinURI
 	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
 	index   *index       // of a ZIP
 	object  source.Known // a ZIP, to open it again without a request
-	reader  source.Reader
-	limits  model.Limits
+	file    source.Reader
 	levels  []*level
 	byDepth [][]*level
-
-	mu     sync.Mutex
-	joined []*tables.Table // of each depth
 	// locations are the columns PATH::location of the wide table, each a table of its own.
 	locations map[string]*tables.Table
 }
 
-// level is the table of a folder. Container.mu guards what is read later.
+// level is the table of a folder.
 type level struct {
 	name   string // as taco:metadata has it
 	folder string // below a sample; "" for its root, and for the level of samples
@@ -75,47 +62,44 @@ type level struct {
 
 	tbl   *tables.Table // nil until it is read
 	base  int           // the number of rows in front of it in its depth
-	ids   []string      // nil at the level of samples, whose table has them
+	ids   []string      // nil at the level of samples, which has names
+	names *tables.Vector
 	paths *tables.Vector
 	// offsets and sizes are nil in a FOLDER and at the level of samples, sources elsewhere than in a catalog.
 	offsets, sizes, sources *tables.Vector
 	parents                 []int32 // rows of the level above
-	first, rows             []int32 // the children in this level of row i above are rows[first[i]:first[i+1]]
 }
 
 // OpenZIP opens a cozip, of profile TACO or Flat. head has its first bytes. It closes r if it fails.
 func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string, r source.Reader,
-	head []byte, l model.Limits) (model.Container, error) {
+	head []byte) (*model.Container, error) {
 	object := source.Known{Size: r.Size(), ETag: source.ETag(r)}
 	index, tail, err := readIndex(ctx, r, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
 	if index.profile == profileFlat {
-		return openFlat(ctx, uri, tail, object, index, l)
+		return openFlat(ctx, uri, tail, object, index)
 	}
-	container := &Container{Common: common(uri, ZIPFormat), opener: o, join: join, index: index, object: object,
-		reader: tail, limits: l}
+	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object, file: tail}
 	place, ok := index.spans[collectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
 	} else {
-		container.coll, err = readCollection(ctx, container.reader, place)
+		c.coll, err = readCollection(ctx, tail, place)
 	}
 	if err == nil {
-		err = container.layOut()
-	}
-	if err == nil {
-		err = container.listed()
+		c.layOut()
+		err = c.listed()
 	}
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), container.Close())
+		return nil, errors.Join(fault.WithFile(err, uri), c.Close())
 	}
-	return container, nil
+	return c.of, nil
 }
 
 // listed checks that the index lists the table of every level, and no other.
-func (c *Container) listed() error {
+func (c *reader) listed() error {
 	for _, l := range c.levels {
 		if _, ok := c.index.spans[l.entry()]; !ok {
 			return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", l.entry())
@@ -129,39 +113,36 @@ func (c *Container) listed() error {
 }
 
 // OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
-func OpenFolder(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string,
-	l model.Limits) (model.Container, error) {
-	return openDirectory(ctx, &Container{Common: common(uri, FolderFormat), opener: o, join: join, base: uri,
-		limits: l})
+func OpenFolder(ctx context.Context, o source.Opener, join func(folder, path string) string,
+	uri string) (*model.Container, error) {
+	return openDirectory(ctx, &reader{of: container(uri, model.CozipFolder), opener: o, join: join, base: uri})
 }
 
 // OpenCatalog opens a directory with the tables of many ZIPs, which are in base.
-func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path string) string, uri, base string,
-	l model.Limits) (model.Container, error) {
-	return openDirectory(ctx, &Container{Common: common(uri, catFormat), opener: o, join: join, base: base, limits: l})
+func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path string) string,
+	uri, base string) (*model.Container, error) {
+	return openDirectory(ctx, &reader{of: container(uri, model.CozipCatalog), opener: o, join: join, base: base})
 }
 
-func openDirectory(ctx context.Context, c *Container) (model.Container, error) {
-	file, err := c.opener.Open(ctx, c.join(c.Source, collectionName))
+func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
+	file, err := c.opener.Open(ctx, c.join(c.of.URI, collectionName))
 	if err != nil {
-		return nil, fault.WithFile(err, c.Source)
+		return nil, fault.WithFile(err, c.of.URI)
 	}
 	c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = c.layOut()
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fault.WithFile(err, c.of.URI)
 	}
-	if err != nil {
-		return nil, fault.WithFile(err, c.Source)
-	}
-	return c, nil
+	c.layOut()
+	return c.of, nil
 }
 
-func common(uri, format string) model.Common {
-	return model.Common{Source: uri, Name: format, Key: columnID}
+func container(uri string, form model.Form) *model.Container {
+	return &model.Container{URI: uri, Form: form, IDColumn: columnID, Histograms: -1}
 }
 
 // layOut makes the levels of taco:structure.
-func (c *Container) layOut() error {
+func (c *reader) layOut() {
 	byFolder := map[string]*level{}
 	for _, name := range c.coll.structure.levels {
 		l := &level{name: name}
@@ -179,8 +160,8 @@ func (c *Container) layOut() error {
 		}
 		c.levels, c.byDepth[l.depth] = append(c.levels, l), append(c.byDepth[l.depth], l)
 	}
-	c.joined = make([]*tables.Table, len(c.byDepth))
-	return nil
+	c.of.Document, c.of.Named = c.coll.raw, c
+	c.of.Open(c, len(c.byDepth))
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
@@ -189,64 +170,39 @@ func (l *level) entry() string { return "METADATA/" + l.file() }
 // file returns the name of the table in a catalog.
 func (l *level) file() string { return strings.ReplaceAll(l.name, "/", "__") + ".parquet" }
 
-// Collection implements model.Container.
-func (c *Container) Collection() json.RawMessage { return c.coll.raw }
-
-// Named implements model.Container.
-func (c *Container) Named() model.Named { return c }
-
-// Levels implements model.Container.
-func (c *Container) Levels() int { return len(c.byDepth) }
-
-// Close implements model.Container. Directories are opened for each read.
-func (c *Container) Close() error {
-	if c.reader == nil {
+// Close implements model.Reader.
+func (c *reader) Close() error {
+	if c.file == nil {
 		return nil
 	}
-	return c.reader.Close()
+	return c.file.Close()
 }
 
-// Bytes implements model.Container.
-func (c *Container) Bytes() int64 {
+// Bytes implements model.Reader.
+func (c *reader) Bytes() int64 {
 	n := int64(len(c.coll.raw))
-	if t, ok := c.reader.(*model.Tail); ok {
+	if t, ok := c.file.(*model.Tail); ok {
 		n += int64(len(t.Bytes))
 	}
-	if !c.mu.TryLock() {
-		return n
-	}
-	defer c.mu.Unlock()
 	for _, t := range c.locations {
 		n += t.Bytes()
 	}
-	for _, l := range c.levels {
+	for _, l := range c.levels[1:] {
 		if l.tbl != nil {
-			n += l.tbl.Bytes() + 4*int64(cap(l.parents)+cap(l.first)+cap(l.rows)) + 16*int64(cap(l.ids))
+			n += l.tbl.Bytes() + 4*int64(cap(l.parents)) + 16*int64(cap(l.ids))
 		}
 	}
 	return n
 }
 
-// Table implements model.Container: the table of samples, or the tables of a depth with the columns id and type.
-func (c *Container) Table(ctx context.Context, depth int) (*tables.Table, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Level implements model.Reader: the table of samples, or the tables of a depth with the columns id and type.
+func (c *reader) Level(ctx context.Context, depth int) (*model.Level, error) {
 	if err := c.read(ctx, depth); err != nil {
 		return nil, err
 	}
 	if depth == 0 {
-		return c.levels[0].tbl, nil
+		return &model.Level{Table: c.levels[0].tbl, IDs: c.levels[0].names}, nil
 	}
-	if c.joined[depth] == nil {
-		if err := c.joinDepth(depth); err != nil {
-			return nil, fault.WithFile(err, c.Source)
-		}
-	}
-	return c.joined[depth], nil
-}
-
-// joinDepth joins the tables of a depth. c.mu is held.
-func (c *Container) joinDepth(depth int) error {
 	var tbls []*tables.Table
 	var ids, types []string
 	apart := c.apart(depth)
@@ -266,12 +222,12 @@ func (c *Container) joinDepth(depth int) error {
 	if len(tbls) > 1 {
 		var err error
 		if stored, err = tables.Concat(tbls, tables.Mixed); err != nil {
-			return err
+			return nil, fault.WithFile(err, c.of.URI)
 		}
 	}
-	c.joined[depth] = tables.Join(tables.FromVectors([]string{columnID, columnType},
-		[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(types, nil)}), stored)
-	return nil
+	names := tables.NewStrings(ids, nil)
+	return &model.Level{IDs: names, Table: tables.Join(tables.FromVectors([]string{columnID, columnType},
+		[]*tables.Vector{names, tables.NewStrings(types, nil)}), stored)}, nil
 }
 
 // LevelColumn returns the name that a column of a level has in the table of its depth, if another level of that depth
@@ -279,7 +235,7 @@ func (c *Container) joinDepth(depth int) error {
 func LevelColumn(level, name string) string { return level + "/" + name }
 
 // apart returns the columns that tables of a depth have with values of different kinds, which no column holds together.
-func (c *Container) apart(depth int) map[string]bool {
+func (c *reader) apart(depth int) map[string]bool {
 	types, apart := map[string]tables.Type{}, map[string]bool{}
 	for _, l := range c.byDepth[depth] {
 		for _, column := range l.tbl.Columns() {
@@ -298,36 +254,15 @@ func (c *Container) apart(depth int) map[string]bool {
 }
 
 // kind returns what a row of a level below the samples is: the folders of the structure are folders.
-func (c *Container) kind(l *level, row int) model.Kind {
+func (c *reader) kind(l *level, row int) model.Kind {
 	if _, is := c.coll.structure.members[strings.TrimPrefix(l.folder+"/"+l.ids[row], "/")]; is {
 		return model.Folder
 	}
 	return model.File
 }
 
-// at returns the level of a row of a depth, and the row there. c.mu is held.
-func (c *Container) at(ctx context.Context, depth, row int) (*level, int, error) {
-	if err := c.read(ctx, depth); err != nil {
-		return nil, 0, err
-	}
-	for _, l := range c.byDepth[depth] {
-		if row >= l.base && row < l.base+l.tbl.Len() {
-			return l, row - l.base, nil
-		}
-	}
-	return nil, 0, c.NoRow(depth, row, len(c.byDepth))
-}
-
-// Parents implements model.Container.
-func (c *Container) Parents(ctx context.Context, depth int) ([]int32, error) {
-	if depth == 0 {
-		return nil, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.read(ctx, depth); err != nil {
-		return nil, err
-	}
+// Parents implements model.Reader.
+func (c *reader) Parents(_ context.Context, depth int) ([]int32, error) {
 	var parents []int32
 	for _, l := range c.byDepth[depth] {
 		for _, p := range l.parents {
@@ -337,57 +272,25 @@ func (c *Container) Parents(ctx context.Context, depth int) ([]int32, error) {
 	return parents, nil
 }
 
-// Children implements model.Container.
-func (c *Container) Children(ctx context.Context, depth, row int) ([]int32, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	above, i, err := c.at(ctx, depth, row)
-	if err != nil || depth+1 == len(c.byDepth) {
-		return nil, err
-	}
-	if err := c.read(ctx, depth+1); err != nil {
-		return nil, err
-	}
-	var rows []int32
-	for _, level := range c.byDepth[depth+1] {
-		if level.above != above {
-			continue
+// Place implements model.Reader.
+func (c *reader) Place(_ context.Context, e *model.Entry) error {
+	if e.Level == 0 {
+		if e.Kind = model.Folder; c.levels[0].names.Null(e.Row) {
+			return c.inRow(c.levels[0], e.Row, "id is null")
 		}
-		for _, k := range level.rows[level.first[i]:level.first[i+1]] {
-			rows = append(rows, int32(level.base)+k)
-		}
+		return nil
 	}
-	return rows, nil
-}
-
-// Entry implements model.Container.
-func (c *Container) Entry(ctx context.Context, depth, row int) (model.Entry, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	level, i, err := c.at(ctx, depth, row)
-	if err != nil {
-		return model.Entry{}, err
+	in := func(l *level) bool { return e.Row >= l.base && e.Row < l.base+l.tbl.Len() }
+	l := c.byDepth[e.Level][slices.IndexFunc(c.byDepth[e.Level], in)]
+	if e.Kind = c.kind(l, e.Row-l.base); e.Kind == model.Folder {
+		return nil
 	}
-	if depth == 0 {
-		ids, err := model.Column(ctx, level.tbl, columnID, tables.String)
-		if err != nil {
-			return model.Entry{}, err
-		}
-		if ids.Null(i) {
-			return model.Entry{}, c.inRow(level, i, "id is null")
-		}
-		return model.Entry{ID: ids.Str(i), Kind: model.Folder, Row: row}, nil
-	}
-	entry := model.Entry{ID: level.ids[i], Kind: c.kind(level, i), Level: depth, Row: row}
-	if entry.Kind == model.Folder {
-		return entry, nil
-	}
-	return entry, c.place(level, i, &entry)
+	return c.place(l, e.Row-l.base, e)
 }
 
 // place sets where the bytes of a file are.
-func (c *Container) place(l *level, i int, e *model.Entry) error {
-	if c.Name == FolderFormat {
+func (c *reader) place(l *level, i int, e *model.Entry) error {
+	if c.of.Form == model.CozipFolder {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
 		if model.Climbs(p) {
@@ -396,7 +299,7 @@ func (c *Container) place(l *level, i int, e *model.Entry) error {
 		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
-	e.URI, e.Object = c.Source, c.object
+	e.URI, e.Object = c.of.URI, c.object
 	if l.sources != nil {
 		name := l.sources.Str(i)
 		if l.sources.Null(i) || model.Climbs(name) {
@@ -416,9 +319,9 @@ func (c *Container) place(l *level, i int, e *model.Entry) error {
 }
 
 // inRow returns an error for a value in a row.
-func (c *Container) inRow(l *level, row int, format string, args ...any) error {
+func (c *reader) inRow(l *level, row int, format string, args ...any) error {
 	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
-		c.Source)
+		c.of.URI)
 }
 
 // missing reports whether an error says that a file does not exist.

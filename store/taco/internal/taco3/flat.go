@@ -14,32 +14,33 @@ import (
 // metadataName is the one entry that the index of a Flat archive lists: a Parquet table with a row for each file.
 const metadataName = "__metadata__"
 
-// Flat is a cozip of profile Flat: files with a table of their names, places and metadata. It implements
-// model.Container with one level, whose rows are the files.
-type Flat struct {
-	model.Common
+// flat is a model.Reader of a cozip of profile Flat: files with a table of their names, places and metadata. It has one
+// level, whose rows are the files.
+type flat struct {
+	of                    *model.Container
 	object                source.Known
-	reader                source.Reader
+	file                  source.Reader
 	tbl                   *tables.Table
 	names, offsets, sizes *tables.Vector
 }
 
 // openFlat reads the table of a Flat archive. It closes r if it fails.
-func openFlat(ctx context.Context, uri string, r source.Reader, object source.Known, x *index,
-	l model.Limits) (model.Container, error) {
-	flat := &Flat{Common: model.Common{Source: uri, Name: "cozip (Flat)", Key: "name"}, object: object, reader: r}
-	if err := flat.read(ctx, x, l); err != nil {
+func openFlat(ctx context.Context, uri string, r source.Reader, object source.Known, x *index) (*model.Container,
+	error) {
+	f := &flat{of: container(uri, model.Flat), object: object, file: r}
+	if err := f.read(ctx, x); err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
 	}
-	return flat, nil
+	f.of.IDColumn, f.of.Named = "name", f
+	return f.of.Open(f, 1), nil
 }
 
-func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
+func (f *flat) read(ctx context.Context, x *index) error {
 	place, ok := x.spans[metadataName]
 	if !ok || len(x.names) != 1 {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
 	}
-	table, err := model.ReadTable(ctx, f.reader, place, l)
+	table, err := model.ReadTable(ctx, f.file, place, 0)
 	if err != nil {
 		return fault.WithPart(err, metadataName, 0)
 	}
@@ -56,68 +57,52 @@ func (f *Flat) read(ctx context.Context, x *index, l model.Limits) error {
 	return nil
 }
 
-// Levels implements model.Container.
-func (f *Flat) Levels() int { return 1 }
+// Close implements model.Reader.
+func (f *flat) Close() error { return f.file.Close() }
 
-// Close implements model.Container.
-func (f *Flat) Close() error { return f.reader.Close() }
+// Bytes implements model.Reader.
+func (f *flat) Bytes() int64 { return 0 }
 
-// Bytes implements model.Container.
-func (f *Flat) Bytes() int64 { return f.tbl.Bytes() }
+// Parents implements model.Reader: there is no level below 0.
+func (f *flat) Parents(context.Context, int) ([]int32, error) { return nil, nil }
 
-// Named implements model.Container.
-func (f *Flat) Named() model.Named { return f }
-
-// Parents implements model.Container.
-func (f *Flat) Parents(context.Context, int) ([]int32, error) { return nil, nil }
-
-// Children implements model.Container.
-func (f *Flat) Children(context.Context, int, int) ([]int32, error) { return nil, nil }
-
-// Table implements model.Container.
-func (f *Flat) Table(_ context.Context, level int) (*tables.Table, error) {
-	if level != 0 {
-		return nil, f.NoRow(level, -1, 1)
-	}
-	return f.tbl, nil
+// Level implements model.Reader.
+func (f *flat) Level(context.Context, int) (*model.Level, error) {
+	return &model.Level{Table: f.tbl, IDs: f.names}, nil
 }
 
-// Entry implements model.Container.
-func (f *Flat) Entry(_ context.Context, level, row int) (model.Entry, error) {
-	if level != 0 || row < 0 || row >= f.tbl.Len() {
-		return model.Entry{}, f.NoRow(level, row, 1)
+// Place implements model.Reader.
+func (f *flat) Place(_ context.Context, e *model.Entry) error {
+	e.URI, e.Object, e.Offset, e.Size = f.of.URI, f.object, f.offsets.Int(e.Row), f.sizes.Int(e.Row)
+	null := f.names.Null(e.Row) || f.offsets.Null(e.Row) || f.sizes.Null(e.Row)
+	past := e.Offset > f.object.Size || e.Size > f.object.Size-e.Offset
+	if null || past || e.Offset < indexAt || e.Size < 0 {
+		return fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(e.Row),
+			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.object.Size),
+			f.of.URI)
 	}
-	entry := model.Entry{ID: f.names.Str(row), URI: f.Source, Object: f.object, Offset: f.offsets.Int(row),
-		Size: f.sizes.Int(row), Row: row}
-	null := f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row)
-	past := entry.Offset > f.object.Size || entry.Size > f.object.Size-entry.Offset
-	if null || past || entry.Offset < indexAt || entry.Size < 0 {
-		return entry, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
-			"%.80q has %d bytes at %d: the file has %d", entry.ID, uint64(entry.Size), uint64(entry.Offset),
-			f.object.Size), f.Source)
-	}
-	return entry, nil
+	return nil
 }
 
 // Names implements model.Named.
-func (f *Flat) Names() []string { return []string{"sample"} }
+func (f *flat) Names() []string { return []string{"sample"} }
 
 // Files implements model.Named: a sample is a file.
-func (f *Flat) Files() []string { return nil }
+func (f *flat) Files() []string { return nil }
 
 // Sequence implements model.Named: there is none.
-func (f *Flat) Sequence(context.Context, string) (*model.Sequence, error) { return nil, nil }
+func (f *flat) Sequence(context.Context, string) (*model.Sequence, error) { return nil, nil }
 
 // NamedRows implements model.Named.
-func (f *Flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
+func (f *flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
 		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
-			name), f.Source)
+			name), f.of.URI)
 	}
 	return f.tbl, 0, 0, err
 }
 
 // Wide implements model.Named: the table has the places already.
-func (f *Flat) Wide(context.Context, int, func(string) string) (*tables.Table, error) {
+func (f *flat) Wide(context.Context, int, func(string) string) (*tables.Table, error) {
 	return f.tbl, nil
 }

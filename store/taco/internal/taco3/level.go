@@ -13,17 +13,14 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// read reads the tables of the depths down to one. c.mu is held.
-func (c *Container) read(ctx context.Context, depth int) error {
-	if depth < 0 || depth >= len(c.byDepth) {
-		return c.NoRow(depth, -1, len(c.byDepth))
-	}
+// read reads the tables of the depths down to one.
+func (c *reader) read(ctx context.Context, depth int) error {
 	for _, levels := range c.byDepth[:depth+1] {
 		rows := 0
 		for _, level := range levels {
 			if level.tbl == nil {
 				if err := c.readLevel(ctx, level); err != nil {
-					return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
+					return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 				}
 			}
 			level.base = rows
@@ -31,14 +28,14 @@ func (c *Container) read(ctx context.Context, depth int) error {
 		}
 		if rows > math.MaxInt32 {
 			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
-				math.MaxInt32), c.Source)
+				math.MaxInt32), c.of.URI)
 		}
 	}
 	return nil
 }
 
-// readLevel reads the table of a level and what its rows have to do with those above. c.mu is held.
-func (c *Container) readLevel(ctx context.Context, l *level) error {
+// readLevel reads the table of a level and what its rows have to do with those above.
+func (c *reader) readLevel(ctx context.Context, l *level) error {
 	table, err := c.readTable(ctx, l)
 	if err != nil {
 		return err
@@ -51,14 +48,14 @@ func (c *Container) readLevel(ctx context.Context, l *level) error {
 	return nil
 }
 
-func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	file, place := c.reader, span{}
+func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
+	file, place := c.file, span{}
 	if c.index != nil {
 		place = c.index.spans[l.entry()]
 	} else {
-		uri := c.join(c.Source, l.entry())
-		if c.Name == catFormat {
-			uri = c.join(c.Source, l.file())
+		uri := c.join(c.of.URI, l.entry())
+		if c.of.Form == model.CozipCatalog {
+			uri = c.join(c.of.URI, l.file())
 		}
 		var err error
 		if file, err = c.opener.Open(ctx, uri); err != nil {
@@ -66,26 +63,26 @@ func (c *Container) readTable(ctx context.Context, l *level) (*tables.Table, err
 		}
 		place.Size = file.Size()
 		// The table is read when its columns are asked for, so the reader must stay.
-		c.reader = both{file, c.reader}
+		c.file = both{file, c.file}
 	}
-	return model.ReadTable(ctx, file, place, c.limits)
+	return model.ReadTable(ctx, file, place, 0)
 }
 
-// columns reads the columns of places, and checks what other rows are found by. c.mu is held.
-func (c *Container) columns(ctx context.Context, l *level) (err error) {
-	if c.Name == catFormat {
+// columns reads the columns of places, and checks what other rows are found by.
+func (c *reader) columns(ctx context.Context, l *level) (err error) {
+	if c.of.Form == model.CozipCatalog {
 		if l.sources, err = model.Column(ctx, l.tbl, columnSource, tables.String); err != nil {
 			return err
 		}
 	}
 	if l.above == nil {
-		_, err = model.Column(ctx, l.tbl, columnID, tables.String)
+		l.names, err = model.Column(ctx, l.tbl, columnID, tables.String)
 		return err
 	}
 	if l.paths, err = model.Column(ctx, l.tbl, columnRelative, tables.String); err != nil {
 		return err
 	}
-	if c.Name != FolderFormat {
+	if c.of.Form != model.CozipFolder {
 		if l.offsets, err = model.Column(ctx, l.tbl, columnOffset, tables.Uint64); err != nil {
 			return err
 		}
@@ -121,7 +118,6 @@ func (c *Container) columns(ctx context.Context, l *level) (err error) {
 		}
 		l.parents[i] = int32(p)
 	}
-	l.first, l.rows = model.Group(l.parents, int(above))
 	return nil
 }
 
@@ -140,13 +136,13 @@ func (b both) Close() error {
 }
 
 // Names implements model.Named.
-func (c *Container) Names() []string { return slices.Clone(c.coll.structure.levels) }
+func (c *reader) Names() []string { return slices.Clone(c.coll.structure.levels) }
 
 // maxNamed bounds the files of a sequence that can be named without their extension.
 const maxNamed = 1 << 10
 
 // Files implements model.Named. A file of a sequence counts if its number is below the minimum.
-func (c *Container) Files() (paths []string) {
+func (c *reader) Files() (paths []string) {
 	for i := range c.coll.structure.items {
 		it := &c.coll.structure.items[i]
 		for n := range min(max(it.least, 1), maxNamed) {
@@ -162,13 +158,13 @@ func (c *Container) Files() (paths []string) {
 // Sequence implements model.Named. A name is an entry of taco:structure, as it is or without the bounds
 // ("before/t*.tif"), or what stands in front of the number ("before/t"), if no file is called so. "image", the name of
 // a field that nobody named, means the only entry, too.
-func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence, error) {
+func (c *reader) Sequence(ctx context.Context, name string) (*model.Sequence, error) {
 	it := c.coll.structure.sequence(name)
 	if it == nil {
 		return nil, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.of.Mu.Lock()
+	defer c.of.Mu.Unlock()
 	level := c.itemLevel(it)
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
@@ -188,9 +184,9 @@ func (c *Container) Sequence(ctx context.Context, name string) (*model.Sequence,
 }
 
 // NamedRows implements model.Named.
-func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *reader) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
+	c.of.Mu.Lock()
+	defer c.of.Mu.Unlock()
 	for _, level := range c.levels {
 		if level.name == name {
 			err = c.read(ctx, level.depth)
@@ -198,5 +194,5 @@ func (c *Container) NamedRows(ctx context.Context, name string) (t *tables.Table
 		}
 	}
 	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
-		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.Source)
+		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.of.URI)
 }

@@ -54,10 +54,10 @@ func seal(b []byte, n int) []byte {
 	return b
 }
 
-func open(t testing.TB, b []byte) (model.Container, error) {
+func open(t testing.TB, b []byte) (*model.Container, error) {
 	t.Helper()
 	return OpenZIP(t.Context(), memory{"a.zip": b}, join, "a.zip", &corpus.Mem{B: b},
-		b[:min(len(b), 256)], model.Limits{})
+		b[:min(len(b), 256)])
 }
 
 // TestIndex promises that an archive with a wrong header, index or checksum is refused where it is opened, by its kind.
@@ -177,7 +177,7 @@ func TestLargeStructures(t *testing.T) {
 			t.Errorf("%s: got %v, want kind %v", name, err, c.kind)
 		}
 		if err == nil {
-			if n := len((&Container{coll: &collection{structure: s}}).Files()); n > maxItems {
+			if n := len((&reader{coll: &collection{structure: s}}).Files()); n > maxItems {
 				t.Errorf("%s: got %d files, want at most %d", name, n, maxItems)
 			}
 		}
@@ -207,7 +207,7 @@ func TestTypes(t *testing.T) {
 }
 
 // readAll reads all that a container says, and verifies it. Errors have kinds, and places lie in the archive.
-func readAll(t *testing.T, size int64, c model.Container) {
+func readAll(t *testing.T, size int64, c *model.Container) {
 	t.Helper()
 	kinded := func(err error) bool {
 		if err != nil && fault.KindOf(err) == 0 {
@@ -233,7 +233,7 @@ func readAll(t *testing.T, size int64, c model.Container) {
 			kinded(err)
 		}
 	}
-	wide, err := c.(model.Named).Wide(t.Context(), 0, func(uri string) string { return uri })
+	wide, err := c.Named.Wide(t.Context(), 0, func(uri string) string { return uri })
 	if kinded(err) {
 		for i := range wide.Columns() {
 			_, err := wide.At(t.Context(), i)

@@ -18,39 +18,36 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Verify implements model.Container. It checks all that taco-eo's validate does: the rows of each level against
+// Verify implements model.Reader. It checks all that taco-eo's validate does: the rows of each level against
 // taco:structure, their columns against taco:metadata, the entries of the ZIP against the rows, the files of a
 // directory; and the CRC-32 of every entry.
-func (c *Container) Verify(ctx context.Context, r *model.Report) error {
-	c.mu.Lock()
-	err := c.read(ctx, len(c.byDepth)-1)
-	c.mu.Unlock()
-	if err != nil {
+func (c *reader) Verify(ctx context.Context, r *model.Report) error {
+	if err := c.read(ctx, len(c.byDepth)-1); err != nil {
 		return err
 	}
 	for _, level := range c.levels {
 		if err := cmp.Or(ctx.Err(), c.verifySchema(level), level.tbl.Check(ctx)); err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 		}
 		r.Rows += int64(level.tbl.Len())
 	}
 	if err := c.verifySources(ctx); err != nil {
-		return fault.WithFile(err, c.Source)
+		return fault.WithFile(err, c.of.URI)
 	}
 	if err := c.verifyRows(ctx); err != nil {
 		return err
 	}
-	switch c.Name {
-	case ZIPFormat:
-		return c.verifyArchive(ctx, c.reader, "", r)
-	case FolderFormat:
+	switch c.of.Form {
+	case model.Cozip:
+		return c.verifyArchive(ctx, c.file, "", r)
+	case model.CozipFolder:
 		return c.verifyFiles(ctx, r)
 	}
 	return c.verifyParts(ctx, r)
 }
 
 // verifySchema compares the columns of a level with taco:metadata.
-func (c *Container) verifySchema(l *level) error {
+func (c *reader) verifySchema(l *level) error {
 	if name, _ := l.tbl.Meta("taco:level"); name != l.name {
 		return corrupt("taco:level", "is %.80q", name)
 	}
@@ -58,12 +55,12 @@ func (c *Container) verifySchema(l *level) error {
 	switch {
 	case l.above == nil:
 		want[columnID] = "string"
-	case c.Name == FolderFormat:
+	case c.of.Form == model.CozipFolder:
 		want[columnParent] = "uint64"
 	default:
 		want[columnParent], want[columnOffset], want[columnSize] = "uint64", "uint64", "uint64"
 	}
-	if c.Name == catFormat {
+	if c.of.Form == model.CozipCatalog {
 		want[columnSource] = "string"
 	}
 	for name, d := range c.coll.metadata[l.name] {
@@ -93,9 +90,9 @@ type sourceRows struct {
 }
 
 // verifySources compares taco:sources with the rows of a catalog.
-func (c *Container) verifySources(ctx context.Context) error {
+func (c *reader) verifySources(ctx context.Context) error {
 	declared := c.coll.sources
-	if c.Name != catFormat {
+	if c.of.Form != model.CozipCatalog {
 		if declared != nil {
 			return collectionFault("has taco:sources, which only a catalog has")
 		}
@@ -127,11 +124,11 @@ func (c *Container) verifySources(ctx context.Context) error {
 }
 
 // verifyRows compares the rows of all levels with taco:structure.
-func (c *Container) verifyRows(ctx context.Context) error {
+func (c *reader) verifyRows(ctx context.Context) error {
 	for _, level := range c.levels {
 		current, err := model.Column(ctx, level.tbl, columnCurrent, tables.Uint64)
 		if err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 		}
 		for i := range level.tbl.Len() {
 			if current.Null(i) || current.Int(i) != int64(i) {
@@ -148,11 +145,12 @@ func (c *Container) verifyRows(ctx context.Context) error {
 		return err
 	}
 	for _, level := range c.levels[1:] {
+		first, rows := model.Group(level.parents, level.above.tbl.Len())
 		for p := range level.above.tbl.Len() {
 			if p%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := c.verifyChildren(level, p); err != nil {
+			if err := c.verifyChildren(level, p, rows[first[p]:first[p+1]]); err != nil {
 				return err
 			}
 		}
@@ -161,18 +159,15 @@ func (c *Container) verifyRows(ctx context.Context) error {
 }
 
 // verifySamples checks the rows of the level of samples.
-func (c *Container) verifySamples(ctx context.Context) error {
+func (c *reader) verifySamples(ctx context.Context) error {
 	level := c.levels[0]
 	paths, err := model.Column(ctx, level.tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
+		return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 	}
-	ids, err := model.Column(ctx, level.tbl, columnID, tables.String)
-	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.Source)
-	}
+	ids := level.names
 	if level.tbl.Len() == 0 {
-		return fault.WithFile(corrupt(level.name, "there are no samples"), c.Source)
+		return fault.WithFile(corrupt(level.name, "there are no samples"), c.of.URI)
 	}
 	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
@@ -196,8 +191,7 @@ func (c *Container) verifySamples(ctx context.Context) error {
 }
 
 // verifyChildren checks the rows below row p of the level above l.
-func (c *Container) verifyChildren(l *level, p int) error {
-	rows := l.rows[l.first[p]:l.first[p+1]]
+func (c *reader) verifyChildren(l *level, p int, rows []int32) error {
 	above := l.above
 	if above.above != nil && !c.folderIs(above, p, l.folder) {
 		if len(rows) > 0 {
@@ -223,15 +217,15 @@ func (c *Container) verifyChildren(l *level, p int) error {
 }
 
 // folderIs reports whether a row is a folder.
-func (c *Container) folderIs(l *level, row int, folder string) bool {
+func (c *reader) folderIs(l *level, row int, folder string) bool {
 	return strings.TrimPrefix(l.folder+"/"+l.ids[row], "/") == folder
 }
 
 // verifyValues checks paths and places of all rows below the samples.
-func (c *Container) verifyValues(ctx context.Context) error {
+func (c *reader) verifyValues(ctx context.Context) error {
 	top, err := model.Column(ctx, c.levels[0].tbl, columnRelative, tables.String)
 	if err != nil {
-		return fault.WithFile(err, c.Source)
+		return fault.WithFile(err, c.of.URI)
 	}
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
@@ -260,7 +254,7 @@ func (c *Container) verifyValues(ctx context.Context) error {
 }
 
 // verifyFiles checks that DATA of a directory has the files of the rows, and no others.
-func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
+func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 	named := map[string]bool{}
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
@@ -288,8 +282,8 @@ func (c *Container) verifyFiles(ctx context.Context, r *model.Report) error {
 }
 
 // verifyListing looks for files that no row names, where the directory can be listed.
-func (c *Container) verifyListing(ctx context.Context, named map[string]bool) error {
-	if source.IsRemote(c.Source) {
+func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error {
+	if source.IsRemote(c.of.URI) {
 		return nil
 	}
 	tablesOf := map[string]bool{}
@@ -310,7 +304,7 @@ func (c *Container) verifyListing(ctx context.Context, named map[string]bool) er
 			return nil
 		})
 	}
-	return fault.WithFile(err, c.Source)
+	return fault.WithFile(err, c.of.URI)
 }
 
 // walk calls each for every file below a local directory, with its path there.
@@ -329,7 +323,7 @@ func walk(ctx context.Context, dir string, each func(path string) error) error {
 }
 
 // verifyParts checks the rows of a catalog against its ZIPs. Missing ones are listed.
-func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
+func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 	var done []string
 	samples := c.levels[0]
 	for i := range samples.tbl.Len() {
@@ -358,7 +352,7 @@ func (c *Container) verifyParts(ctx context.Context, r *model.Report) error {
 }
 
 // verifyArchive checks the entries of a ZIP against the rows of a source; "" is the container itself.
-func (c *Container) verifyArchive(ctx context.Context, r source.Reader, from string, rep *model.Report) error {
+func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string, rep *model.Report) error {
 	rows := map[string]span{} // places by the name of the entry
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
@@ -377,7 +371,7 @@ func (c *Container) verifyArchive(ctx context.Context, r source.Reader, from str
 	for name, place := range index.spans {
 		rows[name] = place
 	}
-	return fault.WithFile(verifyZIP(ctx, r, index, rows, rep), c.Source)
+	return fault.WithFile(verifyZIP(ctx, r, index, rows, rep), c.of.URI)
 }
 
 // indexOf reads the index of a cozip.
@@ -456,27 +450,27 @@ func verifyZIP(ctx context.Context, r source.Reader, x *index, places map[string
 // paddingName is the entry that fills small archives up.
 const paddingName = "__cozip_padding__"
 
-// Verify implements model.Container.
-func (f *Flat) Verify(ctx context.Context, r *model.Report) error {
-	index, err := indexOf(ctx, f.reader)
+// Verify implements model.Reader.
+func (f *flat) Verify(ctx context.Context, r *model.Report) error {
+	index, err := indexOf(ctx, f.file)
 	if err != nil {
-		return fault.WithFile(err, f.Source)
+		return fault.WithFile(err, f.of.URI)
 	}
 	if err := f.tbl.Check(ctx); err != nil {
-		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.Source)
+		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.of.URI)
 	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
-		entry, err := f.Entry(ctx, 0, i)
+		entry, err := f.of.EntryOf(ctx, 0, i)
 		if err != nil {
 			return err
 		}
 		if _, twice := places[entry.ID]; twice {
 			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
-				f.Source)
+				f.of.URI)
 		}
 		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
 	r.Rows += int64(f.tbl.Len())
-	return fault.WithFile(verifyZIP(ctx, f.reader, index, places, r), f.Source)
+	return fault.WithFile(verifyZIP(ctx, f.file, index, places, r), f.of.URI)
 }

@@ -11,7 +11,7 @@ import (
 
 // wideTable makes the table with a row for each sample, as taco-eo's reader shows it.
 type wideTable struct {
-	c     *Container
+	c     *reader
 	path  func(uri string) string
 	cols  []tables.Column
 	loads []func(context.Context) (*tables.Vector, error)
@@ -20,9 +20,9 @@ type wideTable struct {
 // Wide implements model.Named. The columns are taco:sample_index, the columns of the level of samples, and for each
 // entry of taco:structure where its file is (PATH::location; of a sequence a list, in the order of the numbers) and its
 // columns of rumi (PATH::header). The table of a catalog begins with source_file.
-func (c *Container) Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *reader) Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error) {
+	c.of.Mu.Lock()
+	defer c.of.Mu.Unlock()
 	if err := c.read(ctx, len(c.byDepth)-1); err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
 }
 
 // kept returns what loads a column of the wide table once for all queries: the texts of places take longer to make than
-// a condition to decide. c.mu is held.
-func (c *Container) kept(name string, t tables.Type,
+// a condition to decide.
+func (c *reader) kept(name string, t tables.Type,
 	load func(context.Context) (*tables.Vector, error)) func(context.Context) (*tables.Vector, error) {
 	kept := c.locations[name]
 	if kept == nil {
@@ -154,12 +154,12 @@ func single(v *tables.Vector, rows [][]int) (*tables.Vector, error) {
 }
 
 // itemLevel returns the level that holds the files of an item.
-func (c *Container) itemLevel(it *item) *level {
+func (c *reader) itemLevel(it *item) *level {
 	return c.levels[slices.Index(c.coll.structure.levels, levelOf(it.folder))]
 }
 
 // rowsOf returns for each sample its rows of an item, in the order of their numbers.
-func (c *Container) rowsOf(l *level, it *item) [][]int {
+func (c *reader) rowsOf(l *level, it *item) [][]int {
 	rows := make([][]int, c.levels[0].tbl.Len())
 	for i, name := range l.ids {
 		if it.sequence() && it.number(name) < 0 || !it.sequence() && name != it.name {

@@ -23,55 +23,53 @@ import (
 
 // file is an open container of either kind.
 type file struct {
-	model.Common
+	of       *model.Container
 	r        source.Reader
 	object   source.Known // size and entity tag of r
 	header   Header
-	limits   model.Limits
 	requests source.Reader // r, with bytes read ahead served from memory
 }
 
-// Close implements model.Container.
+// Close implements model.Reader.
 func (f *file) Close() error { return f.r.Close() }
-
-// Partitions returns the number of files that the container is split into. This is one of them.
-func (f *file) Partitions() int { return int(min(f.header.Partitions, model.MaxRows)) }
 
 // Open opens a container whose first bytes (the whole header, if there are as many) are in head. It
 // reads the footer, the collection of a TACO, and the first nested sample of each level. These are
 // mostly one request, because they are at the end of the file. It closes r if it fails.
-func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
-	f := &file{Common: model.Common{Source: uri, Key: colID}, r: r,
-		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
-	container, err := f.open(ctx, head)
-	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+func Open(ctx context.Context, uri string, r source.Reader, head []byte) (*model.Container, error) {
+	f := &file{of: &model.Container{URI: uri, IDColumn: colID, Histograms: -1}, r: r,
+		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
+	if err := f.open(ctx, head); err != nil {
+		return nil, errors.Join(f.fail(err), r.Close())
 	}
-	return container, nil
+	return f.of, nil
 }
 
-func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
-	var err error
+func (f *file) open(ctx context.Context, head []byte) (err error) {
 	if f.header, err = ParseHeader(head, f.r.Size()); err != nil {
-		return nil, err
+		return err
 	}
+	f.of.Partitions = int(min(f.header.Partitions, model.MaxRows))
 	if f.requests, err = readTail(ctx, f.r, f.header.Footer.Off); err != nil {
-		return nil, err
+		return err
 	}
 	if f.header.TACO {
-		if f.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION"); err != nil {
-			return nil, err
+		if f.of.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION"); err != nil {
+			return err
 		}
 	}
-	top, err := readRows(ctx, f.requests, f.header.Footer, f.limits, "footer")
+	top, err := readRows(ctx, f.requests, f.header.Footer, "footer")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if pointer, ok := top.tbl.Meta(pointerKey); ok {
 		return openStream(ctx, f, top, pointer)
 	}
 	return openPlain(ctx, f, top)
 }
+
+// fail adds the file to an error.
+func (f *file) fail(err error) error { return fault.WithFile(err, f.of.URI) }
 
 // maxTail limits the bytes that are read ahead at the end of a file.
 const maxTail = 4 << 20

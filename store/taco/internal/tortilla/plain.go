@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
@@ -23,15 +22,12 @@ import (
 type plain struct {
 	*file
 
-	mu      sync.Mutex
-	root    *blob
-	depth   int       // levels known so far
-	total   int64     // rows of all footers read so far
-	lazy    [][]*blob // by level, in the order in which they were read
-	next    []int32   // by level, the next provisional row
-	levels  [][]*blob // by level, in the order of their rows; nil until all are read
-	tables  []*tables.Table
-	parents [][]int32
+	root   *blob
+	depth  int       // levels known so far
+	total  int64     // rows of all footers read so far
+	lazy   [][]*blob // by level, in the order in which they were read
+	next   []int32   // by level, the next provisional row
+	levels [][]*blob // by level, in the order of their rows; nil until all are read
 }
 
 // blob is a Tortilla: the container itself or a nested one.
@@ -55,14 +51,16 @@ const (
 	readAtOnce = 8
 )
 
-func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
+func openPlain(ctx context.Context, f *file, top *rows) error {
 	c := &plain{file: f, root: &blob{rows: top, at: span{Off: 0, Size: f.r.Size()}}, depth: 1, total: int64(top.len())}
 	c.root.kids = map[int]*blob{}
-	if c.Name = "Tortilla 0.5"; c.header.TACO {
-		c.Name = "TACO 0.2"
+	if f.of.Form = model.TortillaFile; f.header.TACO {
+		f.of.Form = model.PlainTaco
 	}
+	f.of.Lazy = c
+	f.of.Open(c, 1)
 	if err := c.root.check(); err != nil {
-		return nil, err
+		return err
 	}
 	// Samples mostly have the same structure, so that the first nested ones tell the depth.
 	for blob := c.root; blob != nil; {
@@ -72,11 +70,11 @@ func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
 		}
 		kid, err := c.kid(ctx, blob, i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		blob = kid
 	}
-	return c, nil
+	return nil
 }
 
 // nextFolder returns the first row from i on with nested samples, or -1.
@@ -125,7 +123,7 @@ func (b *blob) check() error {
 	return nil
 }
 
-// read reads a nested Tortilla. It needs no lock.
+// read reads a nested Tortilla.
 func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 	span, err := b.span(i)
 	if err != nil {
@@ -142,7 +140,7 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 	}
 	h, err := ParseHeader(head, span.Size)
 	if err == nil {
-		kid.rows, err = readRows(ctx, r, h.Footer, c.limits, "")
+		kid.rows, err = readRows(ctx, r, h.Footer, "")
 	}
 	if err == nil {
 		err = kid.check()
@@ -168,7 +166,7 @@ func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return w.Reader.ReadAt(ctx, p, w.at.Off+off)
 }
 
-// kid returns a nested Tortilla, which it reads if necessary. c.mu is held, except by openPlain.
+// kid returns a nested Tortilla, which it reads if necessary.
 func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
 	if k := b.kids[i]; k != nil {
 		return k, nil
@@ -197,7 +195,7 @@ func (c *plain) take(k *blob) error {
 	return nil
 }
 
-// walk reads all footers and numbers the rows of all levels. c.mu is held.
+// walk reads all footers and numbers the rows of all levels.
 func (c *plain) walk(ctx context.Context) error {
 	if c.levels != nil {
 		return nil
@@ -218,7 +216,7 @@ func (c *plain) walk(ctx context.Context) error {
 		}
 		levels = append(levels, below)
 	}
-	c.levels, c.tables, c.parents = levels, make([]*tables.Table, len(levels)), make([][]int32, len(levels))
+	c.levels = levels
 	return nil
 }
 
@@ -256,10 +254,10 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 	return kids, nil
 }
 
-// at returns the table of a row, and its row there. c.mu is held.
+// at returns the table of a row, and its row there.
 func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 	missing := func() (*blob, int, error) {
-		return nil, 0, fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row),
+		return nil, 0, fault.New(fault.NotFound, model.LevelName(level)+" row "+strconv.Itoa(row),
 			fault.NoOffset, "does not exist")
 	}
 	var list []*blob
@@ -289,114 +287,56 @@ func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 	return list[n], row - first(list[n]), nil
 }
 
-func partOf(level int) string { return "level" + strconv.Itoa(level) }
-
-// fail adds the file to an error.
-func (f *file) fail(err error) error { return fault.WithFile(err, f.Source) }
-
-// Bytes implements model.Container.
-func (c *plain) Bytes() int64 {
-	if !c.mu.TryLock() {
-		return 0
-	}
-	defer c.mu.Unlock()
-	n := c.root.tbl.Bytes()
+// Bytes implements model.Reader.
+func (c *plain) Bytes() (n int64) {
 	for _, level := range c.lazy {
 		for _, b := range level {
 			n += b.tbl.Bytes()
 		}
 	}
-	for _, t := range c.tables {
-		if t != nil {
-			n += t.Bytes()
-		}
-	}
-	for _, p := range c.parents {
-		n += 4 * int64(cap(p))
-	}
 	return n
 }
 
-// Lazy implements model.Container.
-func (c *plain) Lazy() model.Lazy { return c }
-
-// Levels implements model.Container. Until all footers are read, it is the number of levels seen so
-// far.
-func (c *plain) Levels() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.depth
-}
+// Known implements model.Lazy.
+func (c *plain) Known() int { return c.depth }
 
 // Deepen implements model.Lazy.
-func (c *plain) Deepen(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.fail(c.walk(ctx))
+func (c *plain) Deepen(ctx context.Context) (int, error) {
+	err := c.walk(ctx)
+	return c.depth, c.fail(err)
 }
 
-// Table implements model.Container. Offsets are as stored, from the start of the enclosing
-// Tortilla.
-func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
+// Level implements model.Reader. Offsets are as stored, from the start of the enclosing Tortilla.
+func (c *plain) Level(ctx context.Context, level int) (*model.Level, error) {
 	if level == 0 {
-		return c.root.tbl, nil
+		return c.root.asLevel(), nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	blobs, err := c.blobs(ctx, level)
+	list := make([]*tables.Table, len(c.levels[level]))
+	for i, b := range c.levels[level] {
+		list[i] = b.tbl
+	}
+	table, err := tables.Concat(list, tables.Mixed)
+	var ids *tables.Vector
+	if err == nil {
+		ids, err = table.Column(ctx, colID)
+	}
 	if err != nil {
-		return nil, err
+		return nil, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
 	}
-	if c.tables[level] == nil {
-		list := make([]*tables.Table, len(blobs))
-		for i, b := range blobs {
-			list[i] = b.tbl
-		}
-		table, err := tables.Concat(list, tables.Mixed)
-		if err != nil {
-			return nil, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
-		}
-		c.tables[level] = table
-	}
-	return c.tables[level], nil
+	return &model.Level{Table: table, IDs: ids}, nil
 }
 
-// blobs returns the Tortillas of a level, after reading all footers. c.mu is held.
-func (c *plain) blobs(ctx context.Context, level int) ([]*blob, error) {
-	if err := c.walk(ctx); err != nil {
-		return nil, c.fail(err)
+// Parents implements model.Reader.
+func (c *plain) Parents(_ context.Context, level int) ([]int32, error) {
+	rows := []int32{}
+	for _, b := range c.levels[level] {
+		rows = append(rows, slices.Repeat([]int32{b.parent.first + int32(b.row)}, b.len())...)
 	}
-	if level < 0 || level >= len(c.levels) {
-		return nil, c.NoRow(level, -1, len(c.levels))
-	}
-	return c.levels[level], nil
+	return rows, nil
 }
 
-// Parents implements model.Container.
-func (c *plain) Parents(ctx context.Context, level int) ([]int32, error) {
-	if level == 0 {
-		return nil, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	blobs, err := c.blobs(ctx, level)
-	if err != nil {
-		return nil, err
-	}
-	if c.parents[level] == nil {
-		rows := []int32{}
-		for _, b := range blobs {
-			rows = append(rows, slices.Repeat([]int32{b.parent.first + int32(b.row)}, b.len())...)
-		}
-		c.parents[level] = rows
-	}
-	return c.parents[level], nil
-}
-
-// Children implements model.Container.
+// Children implements model.Lazy.
 func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	blob, i, err := c.at(ctx, level, row)
 	if err != nil || !blob.folder(i) {
 		return nil, c.fail(err)
@@ -416,44 +356,32 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 	return children, nil
 }
 
-// Entry implements model.Container.
-func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	entry := model.Entry{URI: c.Source, Object: c.object, Level: level, Row: row}
-	blob, i, err := c.at(ctx, level, row)
-	if err == nil {
-		err = blob.fill(&entry, i)
+// Place implements model.Reader.
+func (c *plain) Place(ctx context.Context, e *model.Entry) error {
+	blob, i, err := c.at(ctx, e.Level, e.Row)
+	if err != nil {
+		return c.fail(err)
 	}
+	err = blob.fill(e, i)
 	var s span
 	if err == nil {
 		s, err = blob.span(i)
 	}
-	if err != nil {
-		if blob != nil {
-			err = fault.WithPart(err, blob.part(), fault.NoOffset)
-		}
-		return model.Entry{}, c.fail(err)
-	}
-	entry.Offset, entry.Size = s.Off, s.Size
-	return entry, nil
+	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
+	return c.fail(fault.WithPart(err, blob.part(), fault.NoOffset))
 }
 
 // ID implements model.Lazy.
-func (c *plain) ID(ctx context.Context, level, row int) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *plain) ID(ctx context.Context, level, row int) (string, error) {
 	blob, i, err := c.at(ctx, level, row)
 	if err != nil {
-		return nil, c.fail(err)
+		return "", c.fail(err)
 	}
-	return blob.ids.Bytes(i), nil
+	return blob.ids.Str(i), nil
 }
 
 // FinalRow implements model.Lazy.
 func (c *plain) FinalRow(ctx context.Context, level, row int) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if level == 0 || row < provisional {
 		return row, nil
 	}
@@ -467,11 +395,9 @@ func (c *plain) FinalRow(ctx context.Context, level, row int) (int, error) {
 	return int(blob.first) + i, nil
 }
 
-// Verify implements model.Container. It checks the header, and of every level the ids (unique among
+// Verify implements model.Reader. It checks the header, and of every level the ids (unique among
 // siblings), formats and places of all samples, which must lie inside their Tortilla.
 func (c *plain) Verify(ctx context.Context, r *model.Report) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err := c.walk(ctx); err != nil {
 		return c.fail(err)
 	}

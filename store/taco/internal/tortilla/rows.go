@@ -1,7 +1,6 @@
 package tortilla
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 
@@ -40,10 +39,12 @@ type rows struct {
 
 func (t *rows) len() int { return t.tbl.Len() }
 
+// asLevel returns the rows as a level.
+func (t *rows) asLevel() *model.Level { return &model.Level{Table: t.tbl, IDs: t.ids} }
+
 // readRows reads the table at a place of a file. part names it in errors.
-func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, part string) (*rows, error) {
-	l.Table.MaxBytes = cmp.Or(l.Table.MaxBytes, fewBytes+bytesPerByte*at.Size)
-	tbl, err := model.ReadTable(ctx, r, at, l)
+func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows, error) {
+	tbl, err := model.ReadTable(ctx, r, at, fewBytes+bytesPerByte*at.Size)
 	if err != nil {
 		return nil, fault.WithPart(err, part, 0)
 	}
@@ -95,8 +96,7 @@ func (t *rows) fill(e *model.Entry, i int) error {
 	case t.formats.Null(i):
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null", colFormat)
 	}
-	e.ID = t.ids.Str(i)
-	if t.folder(i) {
+	if e.ID = t.ids.Str(i); t.folder(i) {
 		e.Kind = model.Folder
 	}
 	return nil

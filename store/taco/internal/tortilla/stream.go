@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -25,35 +24,24 @@ type stream struct {
 	chunks *rows
 	chain  []span // the places of the tables, that of the chunks last
 
-	histogram int // the row of level 0 with histograms of the samples, or -1
-
-	mu    sync.Mutex
-	links []*links // by level; nil at level 0 and where not made yet
 	index map[string]int32
 	same  []int32 // the next chunk with the same root and id, or -1; made with index
 	asked int     // chunks searched for without an index
 	owned *owners
 }
 
-// links are the rows of a level, joined with their parents.
-type links struct {
-	parents []int32
-	first   []int32 // the children of row i of the level above are rows[first[i]:first[i+1]]
-	rows    []int32
-}
-
 // maxTables limits the chain: one table for each level, and one for the chunks.
 const maxTables = maxDepth + 1
 
 // openStream follows the chain of tables from the first one on, with its pointer.
-func openStream(ctx context.Context, f *file, top *rows, pointer string) (*stream, error) {
+func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 	c := &stream{file: f, chain: []span{f.header.Footer}}
 	tables := []*rows{top}
 	for {
 		part := "footer table " + strconv.Itoa(len(tables)-1)
 		next, ok, err := parsePointer(pointer)
 		if err != nil {
-			return nil, fault.WithPart(err, part, fault.NoOffset)
+			return fault.WithPart(err, part, fault.NoOffset)
 		}
 		if !ok {
 			break
@@ -61,30 +49,31 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 		// This needs to come before the table is read: a pointer of a hostile file may lead back to
 		// an earlier table.
 		if err := c.fits(next); err != nil {
-			return nil, fault.WithPart(err, part+" pointer", fault.NoOffset)
+			return fault.WithPart(err, part+" pointer", fault.NoOffset)
 		}
 		part = "footer table " + strconv.Itoa(len(tables))
-		rows, err := readRows(ctx, f.requests, next, f.limits, part)
+		rows, err := readRows(ctx, f.requests, next, part)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if rows.roots == nil {
-			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.Off,
+			return fault.New(fault.Corrupt, part+" column "+colRoot, next.Off,
 				"is missing or does not have strings")
 		}
 		if pointer, ok = rows.tbl.Meta(pointerKey); !ok {
-			return nil, fault.New(fault.Corrupt, part+" pointer", next.Off, "is missing: a chain ends with NULL")
+			return fault.New(fault.Corrupt, part+" pointer", next.Off, "is missing: a chain ends with NULL")
 		}
 		tables, c.chain = append(tables, rows), append(c.chain, next)
 	}
 	n := len(tables) - 1
 	if n < 1 {
-		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.Off,
+		return fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.Off,
 			"ends the chain before the table of the chunks")
 	}
-	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
-	c.histogram, c.Name = c.findHistogram(), "TACO 0.2 (streaming)"
-	return c, nil
+	c.levels, c.chunks = tables[:n], tables[n]
+	f.of.Form, f.of.Histograms, f.of.Chunker = model.StreamingTaco, c.findHistogram(), c
+	f.of.Open(c, n)
+	return nil
 }
 
 // histogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0,
@@ -101,9 +90,6 @@ func (c *stream) findHistogram() int {
 	}
 	return -1
 }
-
-// HistogramRow implements model.Container.
-func (c *stream) HistogramRow() int { return c.histogram }
 
 // fits checks the place of the next table of the chain. It must lie in the file and must not
 // overlap another table, because a chain could otherwise be endless.
@@ -123,131 +109,62 @@ func (c *stream) fits(s span) error {
 	return nil
 }
 
-// Chunker implements model.Container.
-func (c *stream) Chunker() model.Chunker { return c }
-
 // indexCost estimates the memory of a chunk in the index.
 const indexCost = 64
 
-// Bytes implements model.Container.
+// Bytes implements model.Reader.
 func (c *stream) Bytes() int64 {
-	if !c.mu.TryLock() {
-		return 0
-	}
-	defer c.mu.Unlock()
-	n := c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) + 4*int64(cap(c.same))
-	for _, l := range c.levels {
-		n += l.tbl.Bytes()
-	}
-	return n
+	return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) + 4*int64(cap(c.same))
 }
 
-// Levels implements model.Container.
-func (c *stream) Levels() int { return len(c.levels) }
-
-// Table implements model.Container.
-func (c *stream) Table(_ context.Context, level int) (*tables.Table, error) {
-	if level < 0 || level >= len(c.levels) {
-		return nil, c.NoRow(level, -1, len(c.levels))
-	}
-	return c.levels[level].tbl, nil
+// Level implements model.Reader.
+func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
+	return c.levels[level].asLevel(), nil
 }
 
 // Chunks implements model.Chunker. A chunk of the histograms is one whose bytes lie in theirs.
 func (c *stream) Chunks(_ context.Context, stored bool) (*tables.Table, error) {
-	if stored || c.histogram < 0 {
+	if stored || c.of.Histograms < 0 {
 		return c.chunks.tbl, nil
 	}
 	rows := make([]int, 0, c.chunks.len())
 	for i := range c.chunks.len() {
-		if !c.encloses(c.levels[0], c.histogram, c.chunks, i) {
+		if !c.encloses(c.levels[0], c.of.Histograms, c.chunks, i) {
 			rows = append(rows, i)
 		}
 	}
 	return c.chunks.tbl.Take(rows), nil
 }
 
-// Parents implements model.Container.
-func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
-	if level == 0 {
-		return nil, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	links, err := c.linked(ctx, level)
-	if err != nil {
-		return nil, c.fail(err)
-	}
-	return links.parents, nil
-}
-
-// Children implements model.Container.
-func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) {
-	if level+1 >= len(c.levels) {
-		return nil, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	links, err := c.linked(ctx, level+1)
-	if err != nil {
-		return nil, c.fail(err)
-	}
-	if row < 0 || row+1 >= len(links.first) {
-		return nil, c.NoRow(level, row, len(c.levels))
-	}
-	return links.rows[links.first[row]:links.first[row+1]], nil
-}
-
-// Entry implements model.Container.
-func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
-	if level < 0 || level >= len(c.levels) {
-		return model.Entry{}, c.NoRow(level, -1, len(c.levels))
-	}
-	rows := c.levels[level]
-	if row < 0 || row >= rows.len() {
-		return model.Entry{}, c.NoRow(level, row, len(c.levels))
-	}
-	entry := model.Entry{URI: c.Source, Object: c.object, Level: level, Row: row}
-	err := rows.fill(&entry, row)
+// Place implements model.Reader.
+func (c *stream) Place(_ context.Context, e *model.Entry) error {
+	rows := c.levels[e.Level]
+	err := rows.fill(e, e.Row)
 	var s span
 	if err == nil {
-		s, err = c.span(rows, row)
+		s, err = c.span(rows, e.Row)
 	}
-	if err != nil {
-		return model.Entry{}, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
-	}
-	entry.Offset, entry.Size = s.Off, s.Size
-	return entry, nil
+	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
+	return c.fail(fault.WithPart(err, model.LevelName(e.Level), fault.NoOffset))
 }
 
 // span returns the place of a row's bytes.
 func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, headerSize, c.r.Size()) }
 
-// linked joins the rows of a level below level 0 with their parents. c.mu is held.
-func (c *stream) linked(ctx context.Context, level int) (*links, error) {
-	if level < 1 || level >= len(c.levels) {
-		return nil, c.NoRow(level, -1, len(c.levels))
-	}
-	if c.links[level] != nil {
-		return c.links[level], nil
-	}
+// Parents implements model.Reader.
+func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
 	joiner, err := c.joiner(ctx, level)
 	if err != nil {
-		return nil, err
+		return nil, c.fail(err)
 	}
-	rows, up := c.levels[level], c.levels[level-1]
+	rows := c.levels[level]
 	parents := make([]int32, rows.len())
 	for i := range parents {
-		p, err := joiner.parent(rows, i)
-		if err != nil {
-			return nil, fault.WithPart(err, partOf(level)+" row "+strconv.Itoa(i), fault.NoOffset)
+		if parents[i], err = joiner.parent(rows, i); err != nil {
+			return nil, c.fail(fault.WithPart(err, model.LevelName(level)+" row "+strconv.Itoa(i), fault.NoOffset))
 		}
-		parents[i] = p
 	}
-	l := &links{parents: parents}
-	l.first, l.rows = model.Group(parents, up.len())
-	c.links[level] = l
-	return l, nil
+	return parents, nil
 }
 
 // joiner finds the parents of the rows of a level.
@@ -303,8 +220,8 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 func (c *stream) pathBudget() int64 { return fewBytes + c.r.Size() }
 
 func (c *stream) longPaths(level int) error {
-	return fault.New(fault.Limit, partOf(level), fault.NoOffset, "the paths of its samples take more than %d bytes",
-		c.pathBudget())
+	return fault.New(fault.Limit, model.LevelName(level), fault.NoOffset,
+		"the paths of its samples take more than %d bytes", c.pathBudget())
 }
 
 // parent returns the parent of row i.
@@ -341,8 +258,7 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 	return err == nil && inner.In(outer.Off, outer.End())
 }
 
-// path returns the ids from level 0 down to a row, joined by "/", and the first of them. c.mu is
-// held.
+// path returns the ids from level 0 down to a row, joined by "/", and the first of them.
 func (c *stream) path(ctx context.Context, level, row int) (path, top string, err error) {
 	var ids []string
 	for {
@@ -350,11 +266,11 @@ func (c *stream) path(ctx context.Context, level, row int) (path, top string, er
 		if level == 0 {
 			break
 		}
-		links, err := c.linked(ctx, level)
+		linked, err := c.of.Linked(ctx, level)
 		if err != nil {
 			return "", "", err
 		}
-		row, level = int(links.parents[row]), level-1
+		row, level = int(linked.Parents[row]), level-1
 	}
 	slices.Reverse(ids)
 	return strings.Join(ids, "/"), ids[0], nil
@@ -362,12 +278,12 @@ func (c *stream) path(ctx context.Context, level, row int) (path, top string, er
 
 // Chunk implements model.Chunker.
 func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.Entry, error) {
-	entry, err := c.Entry(ctx, level, row)
+	c.of.Mu.Lock()
+	defer c.of.Mu.Unlock()
+	entry, err := c.of.EntryOf(ctx, level, row)
 	if err != nil {
-		return entry, err
+		return model.Entry{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	roots, err := c.rootsOf(ctx, level, row)
 	if err != nil {
 		return model.Entry{}, c.fail(err)
@@ -399,13 +315,13 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 			"%s %q does not end in a number", colID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Str(row), URI: c.Source, Object: c.object, Offset: s.Off, Size: s.Size,
+		ID: c.chunks.ids.Str(row), URI: c.of.URI, Object: c.object, Offset: s.Off, Size: s.Size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }
 
 // rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise
-// the path above it or its id at level 0. c.mu is held.
+// the path above it or its id at level 0.
 func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) {
 	path, top, err := c.path(ctx, level, row)
 	if err != nil || level == 0 {
@@ -420,8 +336,8 @@ func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) 
 
 // NamedChunk implements model.Chunker.
 func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.of.Mu.Lock()
+	defer c.of.Mu.Unlock()
 	rows, err := c.find(ctx, root, id)
 	if err == nil && len(rows) == 0 {
 		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "does not exist")
@@ -456,7 +372,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 // as long as several searches.
 const fewLookups = 3
 
-// find returns the chunks with a root and an id. c.mu is held.
+// find returns the chunks with a root and an id.
 func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	rows := c.chunks
 	if c.asked++; c.asked <= fewLookups {
@@ -496,7 +412,7 @@ type owners struct {
 	samples map[[2]string][]model.Entry
 }
 
-// owners makes the map of samples by the names of their chunks. c.mu is held.
+// owners makes the map of samples by the names of their chunks.
 func (c *stream) owners(ctx context.Context) (*owners, error) {
 	if c.owned != nil {
 		return c.owned, nil
@@ -508,7 +424,7 @@ func (c *stream) owners(ctx context.Context) (*owners, error) {
 			if t.folder(i) {
 				continue
 			}
-			entry, err := c.Entry(ctx, k, i)
+			entry, err := c.of.EntryOf(ctx, k, i)
 			if err != nil {
 				return nil, err
 			}
@@ -559,28 +475,26 @@ func (o *owners) of(row int) (model.Entry, error) {
 		rows.roots.Str(row), id)
 }
 
-// Verify implements model.Container. It checks the header, the chain, and of every level the ids
+// Verify implements model.Reader. It checks the header, the chain, and of every level the ids
 // (unique among siblings), formats, parents and places of all samples; also that every chunk
 // belongs to a sample, lies in its bytes, and exists once.
 func (c *stream) Verify(ctx context.Context, r *model.Report) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	splits := 0
 	for k, rows := range c.levels {
 		var siblings func(int) int32
 		if k > 0 {
-			links, err := c.linked(ctx, k)
+			linked, err := c.of.Linked(ctx, k)
 			if err != nil {
-				return c.fail(err)
+				return err
 			}
-			siblings = func(i int) int32 { return links.parents[i] }
+			siblings = func(i int) int32 { return linked.Parents[i] }
 		}
 		n, err := rows.verify(ctx, siblings)
 		if err == nil {
 			err = c.places(k, r)
 		}
 		if err != nil {
-			return c.fail(fault.WithPart(err, partOf(k), fault.NoOffset))
+			return c.fail(fault.WithPart(err, model.LevelName(k), fault.NoOffset))
 		}
 		splits += n
 	}

@@ -79,14 +79,14 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-func openBytes(ctx context.Context, b []byte) (model.Container, *corpus.Mem, error) {
+func openBytes(ctx context.Context, b []byte) (*model.Container, *corpus.Mem, error) {
 	r := &corpus.Mem{B: b}
-	c, err := Open(ctx, "x", r, b[:min(len(b), 256)], model.Limits{})
+	c, err := Open(ctx, "x", r, b[:min(len(b), 256)])
 	return c, r, err
 }
 
 // paths returns the paths of all samples with bytes and their places, depth first.
-func paths(ctx context.Context, c model.Container) (list []string, err error) {
+func paths(ctx context.Context, c *model.Container) (list []string, err error) {
 	var walk func(level int, rows []int32, above string) error
 	walk = func(level int, rows []int32, above string) error {
 		for _, row := range rows {
@@ -140,7 +140,7 @@ func TestUnevenDepth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.(model.Lazy).Deepen(t.Context()); err != nil || c.Levels() != 4 {
+	if err := c.Deepen(t.Context()); err != nil || c.Levels() != 4 {
 		t.Errorf("%d levels, %v", c.Levels(), err)
 	}
 	after, err := paths(t.Context(), c)
@@ -180,7 +180,7 @@ func TestProvisionalRows(t *testing.T) {
 	if err != nil || e.ID != "y" || e.Size != 5 {
 		t.Fatal(e, err)
 	}
-	row, err := c.(model.Lazy).FinalRow(t.Context(), 1, int(kids[1]))
+	row, err := c.FinalRow(t.Context(), 1, int(kids[1]))
 	if err != nil || row != 4 {
 		t.Errorf("row %d, %v", row, err)
 	}
@@ -232,7 +232,7 @@ func TestRoots(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("form %d, byTop %t: %q", i, byTop, got)
 			}
-			s := c.(*stream)
+			s := c.Reader.(*stream)
 			for row, size := range []int64{10, 4, 20, 6, 30, 8, 40, 2} {
 				for k := range 2 {
 					e, err := s.Chunk(t.Context(), 2, row, fmt.Sprint(k))
@@ -335,7 +335,7 @@ func TestEndlessChains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain := c.(*stream).chain
+		chain := c.Reader.(*stream).chain
 		for from := back; from < 3; from++ {
 			bad := []byte(strings.Replace(string(b), form(int(chain[from+1].Off), int(chain[from+1].Size)),
 				form(int(chain[back].Off), int(chain[back].Size)), 1))
@@ -439,7 +439,7 @@ func walk(t testing.TB, b []byte) error {
 			check(e)
 			_, err = c.Children(ctx, k, row)
 			errs = append(errs, err)
-			if s, ok := c.(model.Chunker); ok {
+			if s := c.Chunker; s != nil {
 				if e, err := s.Chunk(ctx, k, row, "1"); err == nil {
 					check(e)
 				}
@@ -600,7 +600,7 @@ func FuzzChain(f *testing.F) {
 			return
 		}
 		defer container.Close()
-		s, ok := container.(*stream)
+		s, ok := container.Reader.(*stream)
 		if !ok {
 			t.Fatalf("a %T", container)
 		}

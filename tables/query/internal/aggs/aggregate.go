@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/big"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
@@ -118,11 +119,9 @@ func bindSum(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	}
 	switch typ := node.Type; {
 	case typ.Kind == tables.Bool, sqltype.IsInteger(typ), typ.Kind == tables.Null:
-		return sqltype.Huge, nil
+		return sqltype.Int64, nil
 	case typ.Kind == tables.Float64:
 		return sqltype.Double, nil
-	case typ.Kind == tables.Decimal:
-		return tables.Type{Kind: tables.Decimal, Precision: sqltype.MaxDigits, Scale: typ.Scale}, nil
 	case sqltype.IsDay(typ), typ.Kind == tables.Time:
 		return typ, sqlerr.Unsupported("sum of type %s", plan.TypeName(node))
 	default:
@@ -136,7 +135,7 @@ func bindAvg(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 		return tables.Type{}, err
 	}
 	switch {
-	case sqltype.IsNumeric(node.Type), node.Type.Kind == tables.Null:
+	case sqltype.IsNumber(node.Type), node.Type.Kind == tables.Null:
 		return sqltype.Double, nil
 	case sqltype.IsDay(node.Type), node.Type.Kind == tables.Time:
 		return node.Type, sqlerr.Unsupported("avg of type %s", plan.TypeName(node))
@@ -155,7 +154,7 @@ func bindNumbers(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 // doubles converts all arguments to DOUBLE.
 func doubles(a *bind.Aggregate, b *bind.Binder) (err error) {
 	for i, node := range a.Args {
-		if !sqltype.IsNumeric(node.Type) && node.Type.Kind != tables.Null {
+		if !sqltype.IsNumber(node.Type) && node.Type.Kind != tables.Null {
 			return a.WrongArgument(node)
 		}
 		if a.Args[i], err = b.Convert(node, sqltype.Double); err != nil {
@@ -219,25 +218,40 @@ func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		return tables.NewFloats(a.Type, in.Sums(), nulls), nil
 	}
 	lo, hi := vec.SumInts(in.Groups, in.Args[0], in.Rows, in.Len())
-	return tables.NewBigs(a.Type, lo, hi, nulls), nil
+	for id := range lo {
+		if hi[id] != lo[id]>>63 {
+			return nil, sqlerr.Unsupported("a sum that 64 bits do not hold")
+		}
+	}
+	return tables.NewInts(a.Type, lo, nulls), nil
 }
 
 func avgOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	counts, nulls := in.Counts()
 	var mean []float64
-	if typ := in.Args[0].Type(); sqltype.RepOf(typ) == sqltype.RepFloat {
+	if sqltype.RepOf(in.Args[0].Type()) == sqltype.RepFloat {
 		mean = in.Sums()
 	} else {
 		mean = make([]float64, len(counts))
 		lo, hi := vec.SumInts(in.Groups, in.Args[0], in.Rows, len(counts))
 		for id := range mean {
-			mean[id] = sqltype.DecimalFloat(hi[id], lo[id], int(typ.Scale))
+			mean[id] = float(hi[id], lo[id])
 		}
 	}
 	for id, c := range counts {
 		mean[id] /= float64(max(c, 1))
 	}
 	return tables.NewFloats(sqltype.Double, mean, nulls), nil
+}
+
+// float converts an integer of 128 bits to the nearest float.
+func float(high, low int64) float64 {
+	if high == low>>63 {
+		return float64(low)
+	}
+	x := new(big.Int).Lsh(big.NewInt(high), 64)
+	f, _ := new(big.Float).SetInt(x.Add(x, new(big.Int).SetUint64(uint64(low)))).Float64()
+	return f
 }
 
 // extreme returns the least (sign 1) or the greatest (sign -1) value of each group.

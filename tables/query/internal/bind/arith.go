@@ -14,14 +14,13 @@ import (
 
 func (b *Binder) minus(n *plan.Node) (*plan.Node, error) {
 	switch {
-	case n.Literal != nil && n.Literal.Rat != nil && n.Type.Kind == tables.Decimal:
-		return b.Literal(n.Type, plan.Literal{Rat: new(big.Rat).Neg(n.Literal.Rat)})
+	case n.Literal != nil && n.Literal.Rat != nil && n.Type.Kind == tables.Float64:
+		return b.point(new(big.Rat).Neg(n.Literal.Rat))
 	case n.Literal != nil && n.Literal.Rat != nil:
-		return b.number(new(big.Rat).Neg(n.Literal.Rat)), nil
+		return b.number(new(big.Rat).Neg(n.Literal.Rat))
 	case n.Type.Kind == tables.Int64:
 		return b.Intern(&plan.Node{Op: ast.OpMinus, Type: sqltype.Int64, Args: []*plan.Node{n}})
-	case n.Type.Kind == tables.Float64, n.Type.Kind == tables.Null, n.Type.Kind == tables.Huge,
-		n.Type.Kind == tables.Decimal:
+	case n.Type.Kind == tables.Float64, n.Type.Kind == tables.Null:
 		return b.Intern(&plan.Node{Op: ast.OpMinus, Type: n.Type, Args: []*plan.Node{n}})
 	}
 	return nil, sqlerr.Unsupported("- of type %s", plan.TypeName(n))
@@ -37,25 +36,19 @@ func (b *Binder) Arith(name string, l, r *plan.Node) (*plan.Node, error) {
 		return b.dayArith(name, l, r)
 	}
 	for _, n := range [...]*plan.Node{l, r} {
-		if !sqltype.IsNumeric(n.Type) && n.Type.Kind != tables.Null || n.Type.Kind == tables.Null &&
+		if !sqltype.IsNumber(n.Type) && n.Type.Kind != tables.Null || n.Type.Kind == tables.Null &&
 			l.Type.Kind == r.Type.Kind {
 			return nil, sqlerr.Unsupported("%s of type %s and type %s", name, plan.TypeName(l), plan.TypeName(r))
 		}
 	}
 	float, isFloat := floatOf(l, r)
-	decimal := l.Type.Kind == tables.Decimal || r.Type.Kind == tables.Decimal
-	huge := l.Type.Kind == tables.Huge || r.Type.Kind == tables.Huge
 	switch {
-	case (isFloat || decimal) && name == "//":
+	case isFloat && name == "//":
 		return nil, sqlerr.Unsupported("// of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
 	case isFloat:
 		return b.arithAs(name, l, r, float)
 	case name == "/":
 		return b.arithAs(name, l, r, sqltype.Double)
-	case decimal:
-		return b.decimals(name, l, r)
-	case huge:
-		return b.arithAs(name, l, r, sqltype.Huge)
 	}
 	typ, ok := b.integerType(l, r)
 	if !ok {
@@ -80,40 +73,6 @@ func (b *Binder) arithAs(name string, l, r *plan.Node, t tables.Type) (*plan.Nod
 	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
 }
 
-// decimals binds arithmetic of decimals, and of decimals with integers. The result has the precision that DuckDB gives
-// it: at most 18 digits if 64 bits hold both operands, because it then computes in 64 bits, otherwise at most 38.
-func (b *Binder) decimals(name string, l, r *plan.Node) (*plan.Node, error) {
-	typ, y := sqltype.AsDecimal(l.Type), sqltype.AsDecimal(r.Type)
-	limit := uint8(sqltype.MaxDigits)
-	if max(typ.Precision, y.Precision) <= 18 {
-		limit = 18
-	}
-	if name == "*" {
-		t := tables.Type{Kind: tables.Decimal, Scale: typ.Scale + y.Scale}
-		if t.Scale > sqltype.MaxDigits {
-			return nil, sqlerr.Bind("a product has %d digits after the point: at most %d are possible",
-				t.Scale, sqltype.MaxDigits)
-		}
-		if limit == 18 && t.Scale >= 18 {
-			limit = sqltype.MaxDigits
-		}
-		t.Precision = max(min(typ.Precision+y.Precision, limit), t.Scale)
-		node, err := b.Convert(l, typ)
-		if err != nil {
-			return nil, err
-		}
-		if r, err = b.Convert(r, y); err != nil {
-			return nil, err
-		}
-		return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{node, r}})
-	}
-	t := sqltype.CommonNumber(typ, y)
-	if name != "%" && (t.Precision < limit || t.Precision < sqltype.MaxDigits && limit > 18) {
-		t.Precision++
-	}
-	return b.arithAs(name, l, r, t)
-}
-
 // integerType returns the type of a sum or product of integers, or false if DuckDB must compute it. Everything that
 // fits is computed in signed 64 bits. DuckDB uses narrower types, whose overflow is an error only if no rule rewrote
 // the expression first; here the result is right instead.
@@ -129,7 +88,7 @@ func (b *Binder) integerType(l, r *plan.Node) (tables.Type, bool) {
 	if l.Type.Equal(wide) || r.Type.Equal(wide) {
 		return wide, fits(l) && fits(r)
 	}
-	return sqltype.Int64, l.Type.Kind != tables.Huge && r.Type.Kind != tables.Huge
+	return sqltype.Int64, true
 }
 
 // integer gives an integer literal the type t. Other integers stay, because they have the same form in memory.
@@ -137,7 +96,7 @@ func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
 	if n.Literal == nil || n.Literal.Null {
 		return n, nil
 	}
-	return b.Literal(t, plan.Literal{Rat: n.Literal.Rat, Int: int64(sqltype.LowBits(n.Literal.Rat.Num()))})
+	return b.Literal(t, plan.Literal{Rat: n.Literal.Rat, Int: sqltype.Word(n.Literal.Rat.Num())})
 }
 
 // dayArith binds what DuckDB computes with dates: a date plus or minus a number of days, and the days between two
@@ -152,7 +111,7 @@ func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
 		return nil, refused
 	case r.Type.Kind == tables.Date && name == "-":
 		return b.Call(daysBetween, sqltype.Int64, l, r)
-	case !sqltype.IsInteger(r.Type) || r.Type.Kind == tables.Huge:
+	case !sqltype.IsInteger(r.Type):
 		return nil, refused
 	}
 	days, err := b.Convert(r, sqltype.Int64)
@@ -160,8 +119,7 @@ func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
 		days, err = b.minus(days)
 	}
 	if err == nil && days.Literal != nil {
-		days, err = b.Literal(sqltype.Int64,
-			plan.Literal{Rat: days.Literal.Rat, Int: int64(sqltype.LowBits(days.Literal.Rat.Num()))})
+		days, err = b.integer(days, sqltype.Int64)
 	}
 	if err != nil {
 		return nil, err

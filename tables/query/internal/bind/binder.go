@@ -24,30 +24,54 @@ func (b *Binder) Literal(t tables.Type, l plan.Literal) (*plan.Node, error) {
 	return b.Intern(&plan.Node{Op: plan.OpLiteral, Type: t, Literal: &l})
 }
 
-// number returns a whole number as a literal of the narrowest type: INTEGER, BIGINT or HUGEINT.
-func (b *Binder) number(r *big.Rat) *plan.Node {
-	typ := sqltype.Huge
-	if x := r.Num(); x.IsInt64() {
-		typ = sqltype.Int64
+// number returns a whole number as a literal of the narrowest type: INTEGER, BIGINT or UBIGINT.
+func (b *Binder) number(r *big.Rat) (*plan.Node, error) {
+	typ := sqltype.Int64
+	switch x := r.Num(); {
+	case x.IsInt64():
 		if v := x.Int64(); v == int64(int32(v)) {
 			typ.Bits = 32
 		}
+	case x.IsUint64():
+		typ.Kind = tables.Uint64
+	default:
+		return nil, sqlerr.Unsupported("the number %s", x)
 	}
-	// a single node is never above MaxWeight
-	n, _ := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: typ, Literal: &plan.Literal{Rat: r}})
-	return n
+	return b.Literal(typ, plan.Literal{Rat: r})
 }
 
-// bindAll binds several expressions.
+// point returns a number that is written with a point. It is a DOUBLE unless it meets a FLOAT.
+func (b *Binder) point(r *big.Rat) (*plan.Node, error) {
+	f, _ := r.Float64()
+	return b.Literal(sqltype.Double, plan.Literal{Rat: r, Float: f})
+}
+
+// bindAll binds the operands of an expression.
 func (b *Binder) bindAll(es []*ast.Expr) ([]*plan.Node, error) {
 	out := make([]*plan.Node, len(es))
 	for i, e := range es {
 		var err error
-		if out[i], err = b.Bind(e); err != nil {
+		if out[i], err = b.Bind(e); err == nil && out[i].Type.Kind == tables.Decimal {
+			out[i], err = b.asDouble(out[i])
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// exactDigits is how many digits of a decimal a DOUBLE always tells apart.
+const exactDigits = 15
+
+// asDouble returns a column of decimals whose values are read as DOUBLE.
+func (b *Binder) asDouble(n *plan.Node) (*plan.Node, error) {
+	if n.Op != ast.OpColumn || n.Type.Precision > exactDigits {
+		return nil, sqlerr.Unsupported("a computation with type %s", plan.TypeName(n))
+	}
+	column := *n
+	column.Type = sqltype.Double
+	return b.Intern(&column)
 }
 
 // column finds a column with a name or, failing that, an alias of the select list.
@@ -197,7 +221,7 @@ type nodeKey struct {
 	call                     any // the function
 	literal                  literalKey
 	kind                     tables.Kind
-	bits, precision, scale   uint8
+	bits                     uint8
 	args                     string // the IDs of the arguments
 }
 
@@ -217,8 +241,6 @@ func keyOf(n *plan.Node) nodeKey {
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:
 		k.bits = n.Type.Bits
-	case tables.Decimal:
-		k.precision, k.scale = n.Type.Precision, n.Type.Scale
 	case tables.List, tables.Struct:
 		k.nested = n.Type.String()
 	}

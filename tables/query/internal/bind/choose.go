@@ -35,7 +35,7 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 	out := make([]*plan.Node, len(args))
 	for i, node := range args {
 		switch {
-		case node.Literal != nil && node.Literal.Rat != nil && sqltype.IsInteger(t) && t.Kind != tables.Huge:
+		case node.Literal != nil && node.Literal.Rat != nil && sqltype.IsInteger(t) && sqltype.IsInteger(node.Type):
 			out[i], err = b.integer(node, t)
 		default:
 			out[i], err = b.Convert(node, t)
@@ -50,10 +50,13 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 // meet returns the common type of t and a node. A whole number takes the type of an integer column that can hold it.
 func (b *Binder) meet(what string, t tables.Type, a *plan.Node) (tables.Type, error) {
 	number := a.Literal != nil && a.Literal.Rat != nil
-	if number && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) && t.Kind != tables.Huge {
+	if number && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) {
 		if lo, hi := sqltype.Limits(t); sqltype.Within(a.Literal.Rat.Num(), lo, hi) {
 			return t, nil
 		}
+	}
+	if number && t.Kind == tables.Float64 {
+		return t, nil
 	}
 	out, ok := sqltype.Common(t, a.Type)
 	if !ok {

@@ -98,15 +98,13 @@ func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Nod
 	}
 	lo, hi := sqltype.Limits(l.Type)
 	switch {
-	case l.Type.Kind == tables.Huge && floor.BitLen() > 126:
-		return nil, sqlerr.Unsupported("the number %s", r)
-	case l.Type.Kind != tables.Huge && floor.Cmp(lo) < 0:
+	case floor.Cmp(lo) < 0:
 		return always(name == "<>" || name == ">" || name == ">=")
-	case l.Type.Kind != tables.Huge && floor.Cmp(hi) > 0:
+	case floor.Cmp(hi) > 0:
 		return always(name == "<>" || name == "<" || name == "<=")
 	}
 	c, err := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: l.Type,
-		Literal: &plan.Literal{Rat: new(big.Rat).SetInt(floor), Int: int64(sqltype.LowBits(floor))}})
+		Literal: &plan.Literal{Rat: new(big.Rat).SetInt(floor), Int: sqltype.Word(floor)}})
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +143,7 @@ func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 		return b.both(l, r, tables.Type{Kind: tables.Timestamp})
 	case lt.Kind == tables.Bool && sqltype.IsInteger(rt) || sqltype.IsInteger(lt) && rt.Kind == tables.Bool:
 		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
-	case !sqltype.IsNumber(lt) && lt.Kind != tables.Decimal || !sqltype.IsNumber(rt) && rt.Kind != tables.Decimal:
+	case !sqltype.IsNumber(lt) || !sqltype.IsNumber(rt):
 		return nil, nil, cannotCompare(l, r)
 	}
 	return b.unifyNumbers(l, r)
@@ -179,26 +177,36 @@ func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 		zero, err := b.Literal(sqltype.Int64, plan.Literal{Rat: new(big.Rat)})
 		return node, zero, err
 	}
-	switch {
-	case l.Type.Equal(r.Type) || sqltype.RepOf(l.Type) == sqltype.RepInt && sqltype.RepOf(r.Type) == sqltype.RepInt:
+	if sqltype.RepOf(l.Type) == sqltype.RepInt && sqltype.RepOf(r.Type) == sqltype.RepInt {
 		return l, r, nil
-	case l.Type.Kind == tables.Decimal || r.Type.Kind == tables.Decimal:
-		return b.both(l, r, sqltype.CommonNumber(l.Type, r.Type))
 	}
-	return b.both(l, r, sqltype.Huge)
+	typ, ok := sqltype.Common(l.Type, r.Type)
+	if !ok {
+		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+	}
+	return b.both(l, r, typ)
 }
 
-// floatOf returns the common type of two numbers if one of them is a float.
-func floatOf(l, r *plan.Node) (tables.Type, bool) {
-	if l.Type.Kind != tables.Float64 && r.Type.Kind != tables.Float64 {
-		return tables.Type{}, false
+// floatOf returns the common type of two numbers if one of them is a float. A number with a point, which DuckDB takes
+// for a DECIMAL, does not widen a FLOAT.
+func floatOf(l, r *plan.Node) (t tables.Type, ok bool) {
+	single := false
+	for _, n := range [...]*plan.Node{l, r} {
+		if n.Type.Kind != tables.Float64 {
+			continue
+		}
+		ok = true
+		switch {
+		case n.Type.Bits < 64:
+			single = true
+		case n.Literal == nil || n.Literal.Rat == nil:
+			return sqltype.Double, true
+		}
 	}
-	typ := sqltype.Double
-	single := func(n *plan.Node) bool { return n.Type.Kind != tables.Float64 || n.Type.Bits < 64 }
-	if single(l) && single(r) {
-		typ.Bits = 32
+	if single {
+		return sqltype.Float, true
 	}
-	return typ, true
+	return sqltype.Double, ok
 }
 
 // equal compares for IN, in which DuckDB casts strings and numbers to each other.

@@ -81,7 +81,7 @@ func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 		if !ratio.IsInt() || ratio.Num().Cmp(lo) < 0 || ratio.Num().Cmp(hi) > 0 {
 			return bad()
 		}
-		return b.Literal(t, plan.Literal{Rat: ratio, Int: int64(sqltype.LowBits(ratio.Num()))})
+		return b.Literal(t, plan.Literal{Rat: ratio, Int: sqltype.Word(ratio.Num())})
 	case tables.Bool:
 		switch strings.ToLower(s) {
 		case "true", "t":
@@ -133,7 +133,7 @@ func (b *Binder) AsString(n *plan.Node) (*plan.Node, error) {
 // Castable reports whether this package casts values of one kind to another.
 func Castable(from, to tables.Kind) bool {
 	number := func(k tables.Kind) bool {
-		return sqltype.IsInteger(tables.Type{Kind: k}) || k == tables.Float64 || k == tables.Decimal
+		return sqltype.IsNumber(tables.Type{Kind: k})
 	}
 	switch {
 	case from == tables.Null:

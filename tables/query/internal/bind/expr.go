@@ -28,7 +28,11 @@ func (b *Binder) Truth(n *plan.Node) (*plan.Node, error) {
 	case n.Type.Kind == tables.Bool || n.Type.Kind == tables.Null:
 		return n, nil
 	case sqltype.IsInteger(n.Type) && n.Literal == nil:
-		return b.Compare("<>", n, b.number(big.NewRat(0, 1)))
+		zero, err := b.number(new(big.Rat))
+		if err != nil {
+			return nil, err
+		}
+		return b.Compare("<>", n, zero)
 	case sqltype.IsInteger(n.Type):
 		return b.Literal(sqltype.Bool, plan.Literal{Int: sqltype.Bit(n.Literal.Rat.Sign() != 0)})
 	}
@@ -131,19 +135,10 @@ func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
 	if !ok {
 		return nil, sqlerr.Bind("%q is not a number", e.Name)
 	}
-	if digits := strings.TrimPrefix(e.Name, "-"); strings.Contains(digits, ".") {
-		_, fraction, _ := strings.Cut(digits, ".")
-		if len(digits)-1 > sqltype.MaxDigits {
-			f, _ := ratio.Float64()
-			return b.Literal(sqltype.Double, plan.Literal{Float: f})
-		}
-		return b.Literal(tables.Type{Kind: tables.Decimal, Precision: uint8(len(digits) - 1),
-			Scale: uint8(len(fraction))}, plan.Literal{Rat: ratio})
+	if strings.Contains(e.Name, ".") {
+		return b.point(ratio)
 	}
-	if ratio.Num().BitLen() > 126 {
-		return nil, sqlerr.Unsupported("the number %s", e.Name)
-	}
-	return b.number(ratio), nil
+	return b.number(ratio)
 }
 
 // in binds x IN (a, b, …): as a set if all are literals of x's own type, else as equality with each.
@@ -202,9 +197,9 @@ func (b *Binder) index(x, i *plan.Node) (*plan.Node, error) {
 		return nil, sqlerr.Unsupported("[ ] of type %s", plan.TypeName(x))
 	}
 	if sqltype.RepOf(*x.Type.Elem) == sqltype.RepOther {
-		return nil, sqlerr.Unsupported("[ ] of a list of lists")
+		return nil, sqlerr.Unsupported("[ ] of type %s", plan.TypeName(x))
 	}
-	if !sqltype.IsInteger(i.Type) || i.Type.Kind == tables.Huge {
+	if !sqltype.IsInteger(i.Type) {
 		return nil, sqlerr.Unsupported("[ ] with an index of type %s", plan.TypeName(i))
 	}
 	i, err := b.integer(i, sqltype.Int64)

@@ -170,7 +170,7 @@ func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
 	case p == IntParam:
 		return sqltype.Int64, sqltype.IsInteger(typ)
 	case p == FloatParam:
-		return sqltype.Double, sqltype.IsNumeric(typ)
+		return sqltype.Double, sqltype.IsNumber(typ)
 	case p == DateParam:
 		return typ, sqltype.IsDay(typ)
 	case typ.Kind == tables.Date:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -39,9 +38,6 @@ func (ev *Evaluator) cast(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 		}
 		c.v.Ints = make([]int64, x.N)
 		return c.v, c.toInt()
-	case tables.Huge, tables.Decimal:
-		c.v.Ints, c.v.High = make([]int64, x.N), make([]int64, x.N)
-		return c.v, c.toBig()
 	case tables.Float64:
 		c.v.Floats = make([]float64, x.N)
 		return c.v, c.toFloat()
@@ -108,8 +104,6 @@ func (c *caster) toBool() error {
 		})
 	case sqltype.RepFloat:
 		return c.each(func(k int) bool { c.v.Bools[k] = c.x.Floats[k] != 0; return true })
-	case sqltype.RepBig:
-		return c.each(func(k int) bool { c.v.Bools[k] = c.x.Ints[k] != 0 || c.x.High[k] != 0; return true })
 	}
 	return c.each(func(k int) bool { c.v.Bools[k] = c.x.Ints[k] != 0; return true })
 }
@@ -124,8 +118,7 @@ func parseBool(s []byte) (value, ok bool) {
 	return false, false
 }
 
-// toInt casts to integers of 64 bits or less. Floats round to the nearest, halves to even; strings and decimals round
-// halves away from 0, as in DuckDB.
+// toInt casts to integers. Floats round to the nearest, halves to even; strings round halves away from 0, as in DuckDB.
 func (c *caster) toInt() error {
 	lo, hi := sqltype.Limits(c.to)
 	least, _ := new(big.Float).SetInt(lo).Float64()
@@ -133,7 +126,7 @@ func (c *caster) toInt() error {
 		if x == nil || !sqltype.Within(x, lo, hi) {
 			return false
 		}
-		c.v.Ints[k] = int64(sqltype.LowBits(x))
+		c.v.Ints[k] = sqltype.Word(x)
 		return true
 	}
 	switch {
@@ -162,28 +155,20 @@ func (c *caster) toInt() error {
 			return c.x.Ints[k] >= l && c.x.Ints[k] <= h
 		})
 	}
-	return c.each(func(k int) bool { return put(k, sqltype.DivideRounded(c.big(k), int(c.from.Scale))) })
-}
-
-// big returns an integer, or the digits of a decimal.
-func (c *caster) big(k int) *big.Int {
-	switch sqltype.RepOf(c.from) {
-	case sqltype.RepBig:
-		return sqltype.ToBig(c.x.High[k], c.x.Ints[k])
-	case sqltype.RepUint:
-		return new(big.Int).SetUint64(uint64(c.x.Ints[k]))
-	}
-	if c.from.Kind == tables.Bool {
-		return big.NewInt(sqltype.Bit(c.x.Bools[k]))
-	}
-	return big.NewInt(c.x.Ints[k])
+	return c.each(func(k int) bool {
+		x := big.NewInt(c.x.Ints[k])
+		if sqltype.RepOf(c.from) == sqltype.RepUint {
+			x.SetUint64(uint64(c.x.Ints[k]))
+		}
+		return put(k, x)
+	})
 }
 
 // parseNumber parses a decimal number with an optional exponent, and blanks around it.
 func parseNumber(s []byte) *big.Rat {
 	s = bytes.TrimSpace(s)
 	// limit bounds the length in bytes and the exponent. A larger exponent is out of the range of
-	// 38 digits or makes 0, and would make big.Rat allocate as many digits.
+	// integers or makes 0, and would make big.Rat allocate as many digits.
 	const limit = 64
 	if len(s) == 0 || len(s) > limit || bytes.ContainsAny(s, "/xXoObBpP_") {
 		return nil
@@ -200,91 +185,23 @@ func parseNumber(s []byte) *big.Rat {
 	return ratio
 }
 
-// parseWhole parses a number and rounds it.
+// parseWhole parses a number and rounds it, halves away from 0.
 func parseWhole(s []byte) *big.Int {
 	if len(s) < 19 {
 		if x, err := strconv.ParseInt(string(s), 10, 64); err == nil {
 			return big.NewInt(x)
 		}
 	}
-	if r := parseNumber(s); r != nil {
-		return sqltype.RoundRat(r, 0)
+	r := parseNumber(s)
+	if r == nil {
+		return nil
 	}
-	return nil
-}
-
-// toBig casts to HUGEINT or to a decimal.
-func (c *caster) toBig() error {
-	scale := int(c.to.Scale)
-	lo, hi := sqltype.Limits(sqltype.Huge)
-	if c.to.Kind == tables.Decimal {
-		hi = new(big.Int).Sub(sqltype.BigPowersOf10[c.to.Precision], big.NewInt(1))
-		lo = new(big.Int).Neg(hi)
+	half := new(big.Int).Rsh(r.Denom(), 1)
+	if r.Sign() < 0 {
+		half.Neg(half)
 	}
-	put := func(k int, x *big.Int) bool {
-		if x == nil || !sqltype.Within(x, lo, hi) {
-			return false
-		}
-		c.v.Ints[k], c.v.High[k] = int64(sqltype.LowBits(x)), int64(sqltype.LowBits(sqltype.HighBits(x)))
-		return true
-	}
-	switch {
-	case c.from.Kind == tables.String:
-		return c.each(func(k int) bool {
-			r := parseNumber(c.x.Bytes(k))
-			return r != nil && put(k, sqltype.RoundRat(r, scale))
-		})
-	case c.from.Kind == tables.Float64:
-		return c.each(func(k int) bool {
-			f := c.x.Floats[k]
-			if c.to.Kind == tables.Decimal {
-				// DuckDB adds 1e-9 before it rounds, so that 1.15, which is less in binary, becomes 1.2.
-				f = f * math.Pow10(scale)
-				f = math.Round(f + math.Copysign(1e-9, f))
-			} else {
-				f = math.RoundToEven(f)
-			}
-			if math.IsNaN(f) || math.IsInf(f, 0) {
-				return false
-			}
-			x, _ := big.NewFloat(f).Int(nil)
-			return put(k, x)
-		})
-	case c.from.Kind != tables.Bool && sqltype.RepOf(c.from) == sqltype.RepInt:
-		return c.each(func(k int) bool {
-			return c.scaled(k, scale) || put(k, new(big.Int).Mul(big.NewInt(c.x.Ints[k]), sqltype.BigPowersOf10[scale]))
-		})
-	}
-	zeros := scale - int(c.from.Scale)
-	return c.each(func(k int) bool {
-		number := c.big(k)
-		if zeros >= 0 {
-			return put(k, new(big.Int).Mul(number, sqltype.BigPowersOf10[zeros]))
-		}
-		return put(k, sqltype.DivideRounded(number, -zeros))
-	})
-}
-
-// scaled sets a 64-bit value times a power of ten. It reports false if the product needs more than 18 digits; then the
-// caller computes it with big.Int.
-func (c *caster) scaled(k, scale int) bool {
-	if c.to.Kind == tables.Huge {
-		c.v.Ints[k], c.v.High[k] = c.x.Ints[k], c.x.Ints[k]>>63
-		return true
-	}
-	if scale > 18 || c.x.Ints[k] == math.MinInt64 {
-		return false
-	}
-	high, low := bits.Mul64(sqltype.Abs(c.x.Ints[k]), sqltype.PowersOf10[scale])
-	if high != 0 || low >= sqltype.PowersOf10[min(int(c.to.Precision), 18)] {
-		return false
-	}
-	z := int64(low)
-	if c.x.Ints[k] < 0 {
-		z = -z
-	}
-	c.v.Ints[k], c.v.High[k] = z, z>>63
-	return true
+	whole := half.Add(half, r.Num())
+	return whole.Quo(whole, r.Denom())
 }
 
 func (c *caster) toFloat() error {
@@ -301,8 +218,6 @@ func (c *caster) toFloat() error {
 			if c.v.Floats[k] = float64(uint64(c.x.Ints[k])); single {
 				c.v.Floats[k] = float64(float32(uint64(c.x.Ints[k])))
 			}
-		case sqltype.RepBig:
-			c.v.Floats[k] = sqltype.DecimalFloat(c.x.High[k], c.x.Ints[k], int(c.from.Scale))
 		default:
 			if c.from.Kind == tables.Bool {
 				c.v.Floats[k] = float64(sqltype.Bit(c.x.Bools[k]))
@@ -363,7 +278,7 @@ func (c *caster) toTime() error {
 	case c.to.Kind == tables.Timestamp:
 		c.v.Ints = c.x.Ints
 		if c.to.Nano || c.from.Nano == c.to.Nano {
-			c.v.High = c.x.High
+			c.v.After = c.x.After
 		}
 		return nil
 	case c.to.Kind == tables.Date && c.from.Kind == tables.Timestamp:
@@ -374,7 +289,7 @@ func (c *caster) toTime() error {
 			return true
 		})
 	}
-	c.v.Ints, c.v.High = c.x.Ints, c.x.High
+	c.v.Ints, c.v.After = c.x.Ints, c.x.After
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -73,10 +74,34 @@ func (ev *Evaluator) done() {
 // columnOf returns the column of a node, or the field of it that the node names.
 func columnOf(ctx context.Context, t *tables.Table, n *plan.Node) (*tables.Vector, error) {
 	values, err := t.At(ctx, n.Column)
-	if err != nil || n.Field == 0 {
-		return values, err
+	if err != nil {
+		return nil, err
 	}
-	return values.FieldOf(n.Field - 1), nil
+	if n.Field > 0 {
+		values = values.FieldOf(n.Field - 1)
+	}
+	if values.Kind() == tables.Decimal && n.Type.Kind == tables.Float64 {
+		return doubles(values, n)
+	}
+	return values, nil
+}
+
+// doubles returns the decimals of a column as the nearest floats.
+func doubles(v *tables.Vector, n *plan.Node) (*tables.Vector, error) {
+	out := make([]float64, v.Len())
+	power := float64(sqltype.PowersOf10[v.Type().Scale]) // the binder has seen to it that there is one
+	for i := range out {
+		if v.Null(i) {
+			continue
+		}
+		x := v.Big(i)
+		if x.BitLen() > 53 {
+			return nil, fault.New(fault.Corrupt, "column "+n.Name, fault.NoOffset, "more digits than %s has",
+				sqltype.Name(v.Type()))
+		}
+		out[i] = float64(x.Int64()) / power // both are exact: the quotient is the nearest
+	}
+	return tables.NewFloats(n.Type, out, v.Nulls()), nil
 }
 
 // load loads the columns of expressions.
@@ -408,7 +433,7 @@ func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
 		}
 		return s[:size]
 	}
-	v.Ints, v.High = cut(v.Ints), cut(v.High)
+	v.Ints, v.After = cut(v.Ints), cut(v.After)
 	if v.Nulls != nil {
 		v.Nulls = v.Nulls[:size]
 	}
@@ -433,7 +458,7 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 	case sqltype.RepInt, sqltype.RepUint:
 		x := n.Literal.Int
 		if n.Literal.Rat != nil {
-			x = int64(sqltype.LowBits(n.Literal.Rat.Num()))
+			x = sqltype.Word(n.Literal.Rat.Num())
 		}
 		if n.Type.Kind == tables.Bool {
 			values.Bools = vec.Fill(make([]bool, size), x != 0)
@@ -441,12 +466,8 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 			values.Ints = vec.Fill(make([]int64, size), x)
 		}
 		if n.Literal.Nanos != 0 {
-			values.High = vec.Fill(make([]int64, size), n.Literal.Nanos)
+			values.After = vec.Fill(make([]int64, size), n.Literal.Nanos)
 		}
-	case sqltype.RepBig:
-		x := sqltype.RoundRat(n.Literal.Rat, int(n.Type.Scale))
-		values.Ints = vec.Fill(make([]int64, size), int64(sqltype.LowBits(x)))
-		values.High = vec.Fill(make([]int64, size), int64(sqltype.LowBits(sqltype.HighBits(x))))
 	case sqltype.RepFloat:
 		values.Floats = vec.Fill(make([]float64, size), n.Literal.Float)
 	case sqltype.RepBytes:
@@ -482,20 +503,10 @@ func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 		}
 	case sqltype.RepFloat:
 		vector.Floats = vec.Part(values.Floats(), l, b)
-	case sqltype.RepBig:
-		vector.Ints = vec.Part(values.Ints(), l, b)
-		if h := values.High(); h != nil {
-			vector.High = vec.Part(h, l, b)
-		} else {
-			vector.High = make([]int64, b.N)
-			for k, x := range vector.Ints {
-				vector.High[k] = x >> 63
-			}
-		}
 	default:
 		vector.Ints = vec.Part(values.Ints(), l, b)
 		if ns := values.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
-			vector.High = vec.Part(ns, l, b)
+			vector.After = vec.Part(ns, l, b)
 		}
 		if n.Type.Kind == tables.Bool {
 			vector.Bools = make([]bool, b.N)

@@ -3,7 +3,6 @@ package eval
 import (
 	"errors"
 	"math"
-	"math/big"
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/tables"
@@ -91,11 +90,9 @@ func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
 		compareFloats(name, values.Floats, vector.Floats, v.Bools)
 	case sqltype.RepOf(typ) == sqltype.RepBytes:
 		compareBytes(name, values, vector, v.Bools)
-	case sqltype.RepOf(typ) == sqltype.RepBig:
-		compareBigs(name, values, vector, v.Bools)
 	case sqltype.RepOf(typ) == sqltype.RepUint:
 		compareUints(name, values.Ints, vector.Ints, v.Bools)
-	case values.High != nil || vector.High != nil:
+	case values.After != nil || vector.After != nil:
 		compareTimes(name, values, vector, v.Bools)
 	default:
 		compareInts(name, values.Ints, vector.Ints, v.Bools)
@@ -212,12 +209,6 @@ func compareBytes(name string, a, b *vec.Vec, out []bool) {
 	}
 }
 
-func compareBigs(name string, a, b *vec.Vec, out []bool) {
-	for k := range out {
-		out[k] = holds(name, vec.OrderBig(a.High[k], a.Ints[k], b.High[k], b.Ints[k]))
-	}
-}
-
 // compareTimes compares timestamps with nanoseconds.
 func compareTimes(name string, a, b *vec.Vec, out []bool) {
 	for k := range out {
@@ -263,8 +254,6 @@ func evalArith(n *plan.Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 			}
 		}
 		return values, nil
-	case sqltype.RepBig:
-		return values, arithBigs(n, a, b, values)
 	case sqltype.RepUint:
 		return values, arithInts(n.Name, a.Ints, b.Ints, values, uintOp)
 	}
@@ -286,46 +275,6 @@ func arithFloats(name string, a, b, out []float64) {
 			out[k] = math.Mod(a[k], b[k])
 		}
 	}
-}
-
-// arithBigs computes with integers of 128 bits, or with decimals of one scale.
-func arithBigs(n *plan.Node, a, b, v *vec.Vec) error {
-	v.Ints, v.High = make([]int64, v.N), make([]int64, v.N)
-	lo, hi := sqltype.Limits(sqltype.Huge)
-	if n.Type.Kind == tables.Decimal {
-		hi = new(big.Int).Sub(sqltype.BigPowersOf10[n.Type.Precision], big.NewInt(1))
-		lo = new(big.Int).Neg(hi)
-	}
-	owned := false
-	for k := range v.N {
-		if v.IsNull(k) {
-			continue
-		}
-		number, y := sqltype.ToBig(a.High[k], a.Ints[k]), sqltype.ToBig(b.High[k], b.Ints[k])
-		switch {
-		case n.Name == "+":
-			number.Add(number, y)
-		case n.Name == "-":
-			number.Sub(number, y)
-		case n.Name == "*":
-			number.Mul(number, y)
-		case y.Sign() == 0: // a division by 0 is null
-			if !owned {
-				v.Nulls, owned = append(make([]bool, 0, v.N), v.Nulls...)[:v.N], true
-			}
-			v.Nulls[k] = true
-			continue
-		case n.Name == "//":
-			number.Quo(number, y)
-		default:
-			number.Rem(number, y)
-		}
-		if !sqltype.Within(number, lo, hi) {
-			return sqltype.ErrWide
-		}
-		v.Ints[k], v.High[k] = int64(sqltype.LowBits(number)), int64(sqltype.LowBits(sqltype.HighBits(number)))
-	}
-	return nil
 }
 
 // arithInts computes with 64-bit integers. Division by 0 gives null.
@@ -408,15 +357,6 @@ func evalMinus(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
 		values.Floats = make([]float64, x.N)
 		for k, f := range x.Floats {
 			values.Floats[k] = -f
-		}
-		return values, nil
-	case sqltype.RepBig:
-		values.Ints, values.High = make([]int64, x.N), make([]int64, x.N)
-		for k := range x.N {
-			values.Ints[k], values.High[k] = sqltype.Negate(x.Ints[k], x.High[k])
-			if values.High[k] == math.MinInt64 && x.High[k] == math.MinInt64 && !x.IsNull(k) {
-				return nil, sqltype.ErrWide
-			}
 		}
 		return values, nil
 	}

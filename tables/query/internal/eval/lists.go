@@ -57,12 +57,6 @@ func (ev *Evaluator) index(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 			vector.Data, _ = child.Raw()
 			_, offs := child.Raw()
 			vector.Lo[k], vector.Hi[k] = offs[e], offs[e+1]
-		case sqltype.RepBig:
-			vector.Ints[k] = child.Ints()[e]
-			vector.High[k] = vector.Ints[k] >> 63
-			if h := child.High(); h != nil {
-				vector.High[k] = h[e]
-			}
 		default:
 			if n.Type.Kind == tables.Bool {
 				vector.Bools[k] = child.Int(e) != 0

@@ -64,7 +64,7 @@ func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
 	case sqltype.RepOf(node.Type) == sqltype.RepInt && node.Type.Kind != tables.Bool:
 		v := literal.Int
 		if literal.Rat != nil {
-			v = int64(sqltype.LowBits(literal.Rat.Num()))
+			v = sqltype.Word(literal.Rat.Num())
 		}
 		x = v
 	default:

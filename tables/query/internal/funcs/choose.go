@@ -169,7 +169,7 @@ func evalListContains(ev plan.Evaluator, n *plan.Node, _ []*vec.Vec, b *vec.Batc
 			lo, hi = sqltype.Limits(*node.Type.Elem)
 		}
 		whole = x.Literal.Rat.IsInt() && sqltype.Within(x.Literal.Rat.Num(), lo, hi)
-		i = int64(sqltype.LowBits(x.Literal.Rat.Num()))
+		i = sqltype.Word(x.Literal.Rat.Num())
 	}
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	eval.EachList(ev, node, b, values, func(k int, child *tables.Vector, lo, hi int) bool {

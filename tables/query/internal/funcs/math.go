@@ -127,9 +127,9 @@ func positive(x float64) error {
 // digits is how many digits ROUND keeps after the point.
 type digits int
 
-// bindRound binds ROUND. Its number of digits must be a literal, because the type of a rounded decimal depends on it.
+// bindRound binds ROUND, whose number of digits must be a literal.
 func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) == 0 || len(args) > 2 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
+	if len(args) == 0 || len(args) > 2 || !sqltype.IsNumber(args[0].Type) && args[0].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
 	}
 	digit := digits(0)
@@ -146,8 +146,6 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 	}
 	node, typ := args[0], args[0].Type
 	switch {
-	case typ.Kind == tables.Decimal:
-		typ.Scale = uint8(min(max(int(digit), 0), int(typ.Scale)))
 	case sqltype.IsInteger(typ) && (sqltype.RepOf(typ) != sqltype.RepInt || node.Literal != nil && digit < 0):
 		return nil, sqlerr.Unsupported("round of type %s", plan.TypeName(node))
 	case sqltype.IsInteger(typ) && digit >= 0:
@@ -174,8 +172,6 @@ func evalRound(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*
 			}
 		}
 		return vector, nil
-	case sqltype.RepBig:
-		return vector, roundDecimals(vector, values, int(n.Args[0].Type.Scale), places)
 	case sqltype.RepInt:
 		vector.Ints = make([]int64, b.N)
 		for k, i := range values.Ints {
@@ -222,83 +218,32 @@ func roundInt(x int64, zeros int) int64 {
 	return q * p
 }
 
-func roundDecimals(v, x *vec.Vec, scale, by int) error {
-	v.Ints, v.High = make([]int64, x.N), make([]int64, x.N)
-	if by >= scale {
-		copy(v.Ints, x.Ints)
-		copy(v.High, x.High)
-		return nil
-	}
-	zeros := max(0, -by)
-	for k := range x.N {
-		if x.IsNull(k) || scale+zeros >= len(sqltype.BigPowersOf10) {
-			continue
-		}
-		y := sqltype.DivideRounded(sqltype.ToBig(x.High[k], x.Ints[k]), scale-max(by, 0)+zeros)
-		y.Mul(y, sqltype.BigPowersOf10[min(zeros, sqltype.MaxDigits)])
-		v.Ints[k], v.High[k] = int64(sqltype.LowBits(y)), int64(sqltype.LowBits(sqltype.HighBits(y)))
-	}
-	return nil
-}
-
 // bindWhole binds FLOOR, CEIL and TRUNC. For integers FLOOR and CEIL return DOUBLE.
 func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) != 1 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
+	if len(args) != 1 || !sqltype.IsNumber(args[0].Type) && args[0].Type.Kind != tables.Null {
 		if len(args) == 2 {
 			return nil, sqlerr.Unsupported("%s with a number of digits", f.Names[0])
 		}
 		return nil, bind.WrongArguments(f, args)
 	}
-	node, typ := args[0], args[0].Type
-	switch {
-	case typ.Kind == tables.Decimal:
-		typ.Scale = 0
-	case sqltype.IsInteger(typ) && f.Names[0] == "trunc":
-		return node, nil
-	case sqltype.IsInteger(typ):
-		var err error
+	if sqltype.IsInteger(args[0].Type) && f.Names[0] == "trunc" {
+		return args[0], nil
+	}
+	node, err := args[0], error(nil)
+	if sqltype.IsInteger(node.Type) {
 		if node, err = b.Convert(node, sqltype.Double); err != nil {
 			return nil, err
 		}
-		typ = sqltype.Double
 	}
-	return b.Call(f, typ, node)
+	return b.Call(f, node.Type, node)
 }
 
 func evalWhole(f func(x float64) float64) plan.Evaluation {
-	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		values := args[0]
-		vector := &vec.Vec{N: b.N, Nulls: values.Nulls}
-		switch sqltype.RepOf(n.Type) {
-		case sqltype.RepFloat:
-			vector.Floats = make([]float64, b.N)
-			for k, y := range values.Floats {
-				vector.Floats[k] = f(y)
-			}
-			return vector, nil
-		case sqltype.RepBig:
-			vector.Ints, vector.High = make([]int64, b.N), make([]int64, b.N)
-			factor := sqltype.BigPowersOf10[n.Args[0].Type.Scale]
-			up, down := f(0.5) > 0.5, f(-0.5) < -0.5
-			for k := range b.N {
-				number, rest := new(big.Int).QuoRem(sqltype.ToBig(values.High[k], values.Ints[k]), factor, new(big.Int))
-				switch {
-				case rest.Sign() > 0 && up:
-					number.Add(number, big.NewInt(1))
-				case rest.Sign() < 0 && down:
-					number.Sub(number, big.NewInt(1))
-				}
-				vector.Ints[k], vector.High[k] = int64(sqltype.LowBits(number)),
-					int64(sqltype.LowBits(sqltype.HighBits(number)))
-			}
-			return vector, nil
-		}
-		return vec.AllNull(n.Type, b.N), nil
-	}
+	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })
 }
 
 func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) != 1 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
+	if len(args) != 1 || !sqltype.IsNumber(args[0].Type) && args[0].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
 	}
 	typ := args[0].Type
@@ -319,14 +264,6 @@ func evalAbs(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*ve
 		vector.Floats = make([]float64, values.N)
 		for k, y := range values.Floats {
 			vector.Floats[k] = math.Abs(y)
-		}
-		return vector, nil
-	case sqltype.RepBig:
-		vector.Ints, vector.High = make([]int64, values.N), make([]int64, values.N)
-		for k := range values.N {
-			if vector.Ints[k], vector.High[k] = values.Ints[k], values.High[k]; values.High[k] < 0 {
-				vector.Ints[k], vector.High[k] = sqltype.Negate(values.Ints[k], values.High[k])
-			}
 		}
 		return vector, nil
 	case sqltype.RepInt:

@@ -75,7 +75,7 @@ type Evaluation = func(ev Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*v
 // Literal is a constant. A number keeps its digits until the type that it is compared with is known.
 type Literal struct {
 	Null   bool
-	Rat    *big.Rat // of integers and decimals
+	Rat    *big.Rat // of integers, and of numbers that are written with a point
 	Int    int64
 	Nanos  int64 // of timestamps: nanoseconds to add to the microseconds in Int
 	Float  float64
@@ -87,8 +87,6 @@ func TypeName(n *Node) string {
 	typ := n.Type
 	if n.Literal != nil && !n.Literal.Null {
 		switch {
-		case typ.Kind == tables.Decimal:
-			return "DECIMAL"
 		case typ.Kind == tables.String:
 			return "STRING_LITERAL"
 		case sqltype.IsInteger(typ):
@@ -108,7 +106,7 @@ type set struct {
 // NewSet returns the set of the literals args if all are of x's own type, else nil.
 func NewSet(x *Node, args []*Node) *set {
 	s := &set{}
-	integers := sqltype.IsInteger(x.Type) && x.Type.Kind != tables.Huge
+	integers := sqltype.IsInteger(x.Type)
 	switch {
 	case integers:
 		s.Ints = map[int64]bool{}
@@ -126,7 +124,7 @@ func NewSet(x *Node, args []*Node) *set {
 		case integers && node.Literal.Rat != nil:
 			lo, hi := sqltype.Limits(x.Type)
 			if r := node.Literal.Rat; r.IsInt() && sqltype.Within(r.Num(), lo, hi) { // others are never equal
-				s.Ints[int64(sqltype.LowBits(r.Num()))] = true
+				s.Ints[sqltype.Word(r.Num())] = true
 			}
 		case s.Strings != nil && node.Type.Kind == tables.String:
 			s.Strings[node.Literal.String] = true

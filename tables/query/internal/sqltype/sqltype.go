@@ -1,5 +1,5 @@
 // Package sqltype describes the SQL types: their names, the form of their values in memory and the
-// common type of two. It also has the arithmetic of 128-bit integers and decimals.
+// common type of two.
 package sqltype
 
 import (
@@ -16,19 +16,12 @@ func Limits(t tables.Type) (lo, hi *big.Int) {
 	if t.Kind == tables.Uint64 {
 		return new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(unit, uint(t.Bits)), unit)
 	}
-	bits := uint(t.Bits)
-	if t.Kind == tables.Huge {
-		bits = 128
-	}
-	hi = new(big.Int).Lsh(unit, bits-1)
+	hi = new(big.Int).Lsh(unit, uint(t.Bits)-1)
 	return new(big.Int).Neg(hi), hi.Sub(hi, unit)
 }
 
 // IsDay reports whether values of a type have a date.
 func IsDay(t tables.Type) bool { return t.Kind == tables.Date || t.Kind == tables.Timestamp }
-
-// IsNumeric reports whether a type is a number, decimals included.
-func IsNumeric(t tables.Type) bool { return IsNumber(t) || t.Kind == tables.Decimal }
 
 // rep is the form of the values of a type in memory.
 type rep uint8
@@ -37,10 +30,9 @@ const (
 	RepNone rep = iota // all values are null
 	RepInt             // bool, integers, dates, times
 	RepUint            // unsigned integers of 64 bits
-	RepBig             // integers of 128 bits, decimals
 	RepFloat
 	RepBytes
-	RepOther // lists and structs, which expressions can read but not make
+	RepOther // lists, structs and decimals, which expressions do not make
 )
 
 // RepOf returns the form of the values of a type.
@@ -53,22 +45,18 @@ func RepOf(t tables.Type) rep {
 			return RepUint
 		}
 		return RepInt
-	case tables.Huge, tables.Decimal:
-		return RepBig
 	case tables.Float64:
 		return RepFloat
 	case tables.String, tables.Binary:
 		return RepBytes
-	case tables.List, tables.Struct:
+	case tables.List, tables.Struct, tables.Decimal:
 		return RepOther
 	}
 	return RepInt
 }
 
 // IsInteger reports whether a type is an integer of any width.
-func IsInteger(t tables.Type) bool {
-	return t.Kind == tables.Int64 || t.Kind == tables.Uint64 || t.Kind == tables.Huge
-}
+func IsInteger(t tables.Type) bool { return t.Kind == tables.Int64 || t.Kind == tables.Uint64 }
 
 // IsNumber reports whether a type is an integer or a float.
 func IsNumber(t tables.Type) bool { return IsInteger(t) || t.Kind == tables.Float64 }
@@ -78,7 +66,6 @@ var (
 	Bool   = tables.Type{Kind: tables.Bool}
 	Int64  = tables.Type{Kind: tables.Int64, Bits: 64}
 	Double = tables.Type{Kind: tables.Float64, Bits: 64}
-	Huge   = tables.Type{Kind: tables.Huge}
 	String = tables.Type{Kind: tables.String}
 	Float  = tables.Type{Kind: tables.Float64, Bits: 32}
 	Date   = tables.Type{Kind: tables.Date}
@@ -98,7 +85,6 @@ var ByName = func() map[string]tables.Type {
 		{"SMALLINT INT2 INT16 SHORT", tables.Type{Kind: tables.Int64, Bits: 16}},
 		{"INTEGER INT INT4 INT32 SIGNED", tables.Type{Kind: tables.Int64, Bits: 32}},
 		{"BIGINT INT8 INT64 LONG OID", Int64},
-		{"HUGEINT INT128", Huge},
 		{"UTINYINT UINT8", tables.Type{Kind: tables.Uint64, Bits: 8}},
 		{"USMALLINT UINT16", tables.Type{Kind: tables.Uint64, Bits: 16}},
 		{"UINTEGER UINT32", tables.Type{Kind: tables.Uint64, Bits: 32}},
@@ -109,7 +95,6 @@ var ByName = func() map[string]tables.Type {
 		{"DATE", Date},
 		{"TIME", tables.Type{Kind: tables.Time}},
 		{"TIMESTAMP DATETIME TIMESTAMP_US", Timestamp},
-		{"DECIMAL NUMERIC DEC", tables.Type{Kind: tables.Decimal, Precision: 18, Scale: 3}},
 	} {
 		for name := range strings.FieldsSeq(t.names) {
 			m[name] = t.t
@@ -131,8 +116,6 @@ func Name(t tables.Type) string {
 			name = "U" + name
 		}
 		return name
-	case tables.Huge:
-		return "HUGEINT"
 	case tables.Float64:
 		if t.Bits < 64 {
 			return "FLOAT"
@@ -162,31 +145,8 @@ func Name(t tables.Type) string {
 	return t.String()
 }
 
-// MaxDigits is the largest precision of a decimal: 38 digits fit in 128 bits.
-const MaxDigits = 38
-
-// digitsOf returns how many digits DuckDB gives an integer type when it becomes a decimal.
-func digitsOf(t tables.Type) int {
-	if t.Kind == tables.Huge {
-		return MaxDigits
-	}
-	digits := map[uint8]int{8: 3, 16: 5, 32: 10, 64: 19}[t.Bits]
-	if t.Kind == tables.Uint64 && t.Bits == 64 {
-		digits = 20
-	}
-	return digits
-}
-
-// AsDecimal returns the decimal type that holds the numbers of an integer or decimal type.
-func AsDecimal(t tables.Type) tables.Type {
-	if t.Kind == tables.Decimal {
-		return t
-	}
-	return tables.Type{Kind: tables.Decimal, Precision: uint8(digitsOf(t))}
-}
-
-// Common returns the common type of two, for CASE, COALESCE, UNION and comparisons of decimals. ok is false if DuckDB
-// has none, or one that this package does not make.
+// Common returns the common type of two, for CASE, COALESCE and their like. ok is false if DuckDB has none, or one that
+// this package does not make.
 func Common(a, b tables.Type) (t tables.Type, ok bool) {
 	switch {
 	case a.Kind == tables.Null:
@@ -198,9 +158,8 @@ func Common(a, b tables.Type) (t tables.Type, ok bool) {
 		return a, true
 	case a.Equal(b):
 		return a, true
-	case IsNumber(a) && IsNumber(b), a.Kind == tables.Decimal && (IsNumber(b) || b.Kind == tables.Decimal),
-		b.Kind == tables.Decimal && IsNumber(a):
-		return CommonNumber(a, b), true
+	case IsNumber(a) && IsNumber(b):
+		return commonNumber(a, b)
 	case a.Kind == tables.Date && b.Kind == tables.Timestamp:
 		return b, true
 	case a.Kind == tables.Timestamp && b.Kind == tables.Date:
@@ -209,32 +168,22 @@ func Common(a, b tables.Type) (t tables.Type, ok bool) {
 	return t, false
 }
 
-// CommonNumber returns the common type of two numbers.
-func CommonNumber(a, b tables.Type) tables.Type {
+// commonNumber returns the common type of two numbers. Signed and unsigned numbers of 64 bits have none.
+func commonNumber(a, b tables.Type) (tables.Type, bool) {
 	switch {
 	case a.Kind == tables.Float64 || b.Kind == tables.Float64:
 		typ := Float
 		if a.Kind == tables.Float64 && a.Bits == 64 || b.Kind == tables.Float64 && b.Bits == 64 {
 			typ = Double
 		}
-		return typ
-	case a.Kind == tables.Decimal || b.Kind == tables.Decimal:
-		x, y := AsDecimal(a), AsDecimal(b)
-		scale := max(x.Scale, y.Scale)
-		whole := max(x.Precision-x.Scale, y.Precision-y.Scale)
-		return tables.Type{Kind: tables.Decimal, Precision: min(whole+scale, MaxDigits), Scale: scale}
-	case a.Kind == tables.Huge || b.Kind == tables.Huge:
-		return Huge
+		return typ, true
 	case a.Kind == b.Kind:
 		a.Bits = max(a.Bits, b.Bits)
-		return a
+		return a, true
 	case a.Kind == tables.Uint64:
 		a, b = b, a
 	}
 	// a is signed and b is not: a type for both has more bits than b.
-	if b.Bits == 64 {
-		return Huge
-	}
 	a.Bits = max(a.Bits, 2*b.Bits)
-	return a
+	return a, b.Bits < 64
 }

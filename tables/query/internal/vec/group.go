@@ -37,12 +37,8 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 			dst = AppendKey(dst, v.Field(k), i)
 		}
 		return dst
-	case tables.Huge, tables.Decimal:
-		h := v.Int(i) >> 63
-		if high := v.High(); high != nil {
-			h = high[i]
-		}
-		dst = le.AppendUint64(dst, uint64(h))
+	case tables.Decimal:
+		dst = le.AppendUint64(dst, uint64(v.High()[i]))
 	case tables.Timestamp:
 		ns := int64(0)
 		if n := v.Nanos(); n != nil {

@@ -97,21 +97,17 @@ func (in *Grouped) ByGroup() [][]int32 {
 	return out
 }
 
-// SumInts returns the exact sums of integers of up to 128 bits, by group.
+// SumInts returns the exact sums of integers of up to 64 bits by group, as numbers of 128 bits.
 func SumInts(g *Groups, arg *tables.Vector, use []int32, n int) (lo, hi []int64) {
 	lo, hi = make([]int64, n), make([]int64, n)
 	x := arg.Ints()
 	if x == nil { // all null
 		return lo, hi
 	}
-	high := arg.High()
 	unsigned := sqltype.RepOf(arg.Type()) == sqltype.RepUint
 	for _, r := range use {
 		h := x[r] >> 63
-		switch {
-		case high != nil:
-			h = high[r]
-		case unsigned:
+		if unsigned {
 			h = 0
 		}
 		id := g.Of[r]

@@ -5,6 +5,11 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
+// Ordered reports whether the values of a column of a type have an order.
+func Ordered(t tables.Type) bool {
+	return sqltype.RepOf(t) != sqltype.RepOther || t.Kind == tables.Decimal
+}
+
 // OrderAt compares two values of a type: -1, 0 or 1.
 func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
 	switch sqltype.RepOf(t) {
@@ -15,8 +20,6 @@ func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
 		return int(sqltype.Bit(string(s) > string(t)) - sqltype.Bit(string(s) < string(t)))
 	case sqltype.RepUint:
 		return Order(uint64(a.Ints[i]), uint64(b.Ints[k]))
-	case sqltype.RepBig:
-		return OrderBig(a.High[i], a.Ints[i], b.High[k], b.Ints[k])
 	}
 	if t.Kind == tables.Bool {
 		return Order(sqltype.Bit(a.Bools[i]), sqltype.Bit(b.Bools[k]))
@@ -29,6 +32,9 @@ func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
 
 // comparator compares two rows of a vector by their values. Nulls compare as some value; the caller handles them.
 func comparator(v *tables.Vector) func(a, b int) int {
+	if v.Kind() == tables.Decimal {
+		return func(a, b int) int { return v.Big(a).Cmp(v.Big(b)) }
+	}
 	switch sqltype.RepOf(v.Type()) {
 	case sqltype.RepNone, sqltype.RepOther:
 		return func(int, int) int { return 0 }
@@ -50,12 +56,6 @@ func comparator(v *tables.Vector) func(a, b int) int {
 	case sqltype.RepUint:
 		x := v.Ints()
 		return func(a, b int) int { return Order(uint64(x[a]), uint64(x[b])) }
-	case sqltype.RepBig:
-		l, h := v.Ints(), v.High()
-		if h == nil {
-			return func(a, b int) int { return Order(l[a], l[b]) }
-		}
-		return func(a, b int) int { return OrderBig(h[a], l[a], h[b], l[b]) }
 	}
 	x := v.Ints()
 	if ns := v.Nanos(); ns != nil {
@@ -67,14 +67,6 @@ func comparator(v *tables.Vector) func(a, b int) int {
 		}
 	}
 	return func(a, b int) int { return Order(x[a], x[b]) }
-}
-
-// OrderBig compares integers of 128 bits, given by their high and low halves.
-func OrderBig(ah, al, bh, bl int64) int {
-	if ah != bh {
-		return Order(ah, bh)
-	}
-	return Order(uint64(al), uint64(bl))
 }
 
 // Order compares two integers.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
 // SortKey is one term of ORDER BY.
@@ -16,7 +15,7 @@ type SortKey struct {
 
 // Check refuses values that have no order.
 func (k *SortKey) Check() error {
-	if sqltype.RepOf(k.Values.Type()) == sqltype.RepOther {
+	if !Ordered(k.Values.Type()) {
 		return sqlerr.Unsupported("ORDER BY of type %s", k.Values.Type())
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 // At returns value k as a vec of one value.
 func (v *Vec) At(k int) *Vec {
-	out := &Vec{N: 1, Nulls: one(v.Nulls, k), Bools: one(v.Bools, k), Ints: one(v.Ints, k), High: one(v.High, k),
+	out := &Vec{N: 1, Nulls: one(v.Nulls, k), Bools: one(v.Bools, k), Ints: one(v.Ints, k), After: one(v.After, k),
 		Floats: one(v.Floats, k), Lo: one(v.Lo, k), Hi: one(v.Hi, k)}
 	if v.Lo != nil {
 		out.Data = v.Data
@@ -31,17 +31,15 @@ func (v *Vec) set(k int, from *Vec, i int, t tables.Type) {
 	switch {
 	case sqltype.RepOf(t) == sqltype.RepFloat:
 		v.Floats[k] = from.Floats[i]
-	case sqltype.RepOf(t) == sqltype.RepBig:
-		v.Ints[k], v.High[k] = from.Ints[i], from.High[i]
 	case t.Kind == tables.Bool:
 		v.Bools[k] = from.Bools[i]
 	default:
 		v.Ints[k] = from.Ints[i]
-		if from.High != nil {
-			if v.High == nil {
-				v.High = make([]int64, v.N)
+		if from.After != nil {
+			if v.After == nil {
+				v.After = make([]int64, v.N)
 			}
-			v.High[k] = from.High[i]
+			v.After[k] = from.After[i]
 		}
 	}
 }
@@ -57,7 +55,7 @@ type Vec struct {
 	Nulls  []bool // nil: no value is null
 	Bools  []bool // truth values
 	Ints   []int64
-	High   []int64 // the high halves of 128-bit integers; for timestamps the nanoseconds after Ints, nil: all 0
+	After  []int64 // of timestamps the nanoseconds after Ints, nil: all 0
 	Floats []float64
 	Data   []byte // value k is Data[Lo[k]:Hi[k]]
 	Lo     []uint32
@@ -135,15 +133,15 @@ func (c *Collector) Add(v *Vec) error {
 	for _, t := range v.Bools {
 		c.all.Ints = append(c.all.Ints, sqltype.Bit(t))
 	}
-	h := v.High
-	if c.Type.Kind == tables.Timestamp && (h != nil) != (c.all.High != nil) { // only some batches have nanoseconds
-		if h == nil {
-			h = make([]int64, v.N)
+	after := v.After
+	if (after != nil) != (c.all.After != nil) { // only some batches have nanoseconds
+		if after == nil {
+			after = make([]int64, v.N)
 		} else {
-			c.all.High = make([]int64, c.n-v.N)
+			c.all.After = make([]int64, c.n-v.N)
 		}
 	}
-	c.all.Ints, c.all.High, c.all.Floats = append(c.all.Ints, v.Ints...), append(c.all.High, h...),
+	c.all.Ints, c.all.After, c.all.Floats = append(c.all.Ints, v.Ints...), append(c.all.After, after...),
 		append(c.all.Floats, v.Floats...)
 	if sqltype.RepOf(c.Type) == sqltype.RepBytes {
 		if c.offs == nil {
@@ -165,7 +163,7 @@ func (c *Collector) Add(v *Vec) error {
 // Size returns how many bytes the values take in a Collector.
 func (v *Vec) Size() int64 {
 	n := int64(v.N) // Nulls
-	n += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.High)+len(v.Floats))
+	n += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.After)+len(v.Floats))
 	for k := range v.Lo {
 		n += 4 + int64(v.Hi[k]-v.Lo[k])
 	}
@@ -181,8 +179,6 @@ func (c *Collector) Vector() *tables.Vector {
 	switch sqltype.RepOf(c.Type) {
 	case sqltype.RepNone:
 		return tables.NewNulls(tables.Type{}, c.n)
-	case sqltype.RepBig:
-		return tables.NewBigs(c.Type, c.all.Ints, c.all.High, nulls)
 	case sqltype.RepFloat:
 		return tables.NewFloats(c.Type, c.all.Floats, nulls)
 	case sqltype.RepBytes:
@@ -191,8 +187,8 @@ func (c *Collector) Vector() *tables.Vector {
 		}
 		return tables.NewBytes(c.Type, c.all.Data, c.offs, nulls)
 	}
-	if c.all.High != nil {
-		return tables.NewTimes(c.Type, c.all.Ints, c.all.High, nulls)
+	if c.all.After != nil {
+		return tables.NewTimes(c.Type, c.all.Ints, c.all.After, nulls)
 	}
 	return tables.NewInts(c.Type, c.all.Ints, nulls)
 }
@@ -210,8 +206,6 @@ func AllNull(t tables.Type, n int) *Vec {
 		} else {
 			values.Ints = make([]int64, n)
 		}
-	case sqltype.RepBig:
-		values.Ints, values.High = make([]int64, n), make([]int64, n)
 	case sqltype.RepFloat:
 		values.Floats = make([]float64, n)
 	case sqltype.RepBytes:
@@ -265,10 +259,10 @@ func EitherNull(a, b *Vec) []bool {
 
 // Nanos returns the nanoseconds to add to timestamp k.
 func (v *Vec) Nanos(k int) int64 {
-	if v.High == nil {
+	if v.After == nil {
 		return 0
 	}
-	return v.High[k]
+	return v.After[k]
 }
 
 // ToInts converts row numbers.

@@ -3,12 +3,23 @@ package tiledb
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 )
+
+// Consolidate is Merge with Remove for arrays with more than one fragment. Other arrays stay as
+// they are.
+func (a *Array) Consolidate(ctx context.Context) error {
+	if len(a.Fragments) < 2 {
+		return nil
+	}
+	_, err := a.Merge(ctx, MergeOptions{Remove: true})
+	return err
+}
 
 // WriteSparse writes cells of a sparse array, or some cells of a dense one, as a new fragment.
 // coords has the coordinates cell by cell, little-endian, in any order. Two cells with the same
@@ -26,12 +37,12 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset,
 			"%d bytes are not a whole number of cells of %d dimensions", len(raw), dims)
 	}
-	if err := schema.checkValues(n, values); err != nil {
+	if err := schema.checkValues(sequence(len(schema.Attrs)), n, values); err != nil {
 		return err
 	}
 	coords := make([]Coord, n*dims)
 	for i := range coords {
-		coords[i] = schema.DimType.load(raw[i*size:])
+		coords[i] = schema.DimType.Coord(raw[i*size:])
 		if !schema.Dims[i%dims].Domain.has(coords[i]) {
 			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside dimension %q",
 				schema.DimType.FormatCoord(coords[i]), i/dims, schema.Dims[i%dims].Name)
@@ -62,12 +73,7 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 		return err
 	}
 	for i := range schema.Attrs {
-		if schema.Attrs[i].Var() {
-			err = writer.sparseVar(ctx, i, values[i], order, capacity)
-		} else {
-			err = writer.sparseFixed(ctx, i, values[i].Data, order, capacity)
-		}
-		if err != nil {
+		if err := writer.sparse(ctx, i, values[i], order, capacity); err != nil {
 			return err
 		}
 	}
@@ -139,47 +145,87 @@ func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity i
 	return nil
 }
 
-func (w *writer) sparseFixed(ctx context.Context, attr int, data []byte, order []int, capacity int) (err error) {
-	a := &w.s.Attrs[attr]
-	tiles, err := w.create(attr, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tiles.close()) }()
-	size, i := a.CellSize(), 0
-	var tile []byte
-	for cells := range slices.Chunk(order, capacity) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		tile = tile[:0]
-		for _, c := range cells {
-			tile = append(tile, data[c*size:(c+1)*size]...)
-		}
-		if w.lists[tileOffsets][attr][i], err = tiles.add(tile, a.Pipeline, a.Type.elem(int(a.Values)), 0); err != nil {
-			return err
-		}
-		i++
-	}
-	w.end[attr] = tiles.at
-	return nil
-}
-
-func (w *writer) sparseVar(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
-	files, err := w.createVar(attr)
+func (w *writer) sparse(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
+	files, err := w.attribute(attr)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	i := int64(0)
+	size, i := w.s.Attrs[attr].CellSize(), int64(0)
 	for cells := range slices.Chunk(order, capacity) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := files.add(i, cells, v); err != nil {
+		if files.data != nil {
+			err = files.addVar(i, cells, v)
+		} else {
+			var tile []byte
+			for _, c := range cells {
+				tile = append(tile, v.Data[c*size:(c+1)*size]...)
+			}
+			err = files.addFixed(i, tile)
+		}
+		if err != nil {
 			return err
 		}
 		i++
 	}
 	return nil
+}
+
+// tile returns the index of the space tile of a coordinate along the dimension, or 0 if the
+// dimension has no tiles.
+func (d *Dim) tile(t Datatype, c Coord) uint64 {
+	switch {
+	case d.Extent == 0:
+		return 0
+	case t.Real():
+		return uint64((c.float() - d.Domain.Lo.float()) / math.Float64frombits(d.Extent))
+	}
+	return uint64(c-d.Domain.Lo) / d.Extent
+}
+
+// bound returns the bounding box of some cells.
+func bound(coords []Coord, dims int, cells []int) Box {
+	box := make(Box, dims)
+	for k, c := range cells {
+		for d, coord := range coords[c*dims : (c+1)*dims] {
+			if k == 0 {
+				box[d] = Interval{coord, coord}
+			}
+			box[d] = Interval{min(box[d].Lo, coord), max(box[d].Hi, coord)}
+		}
+	}
+	return box
+}
+
+func (i Interval) has(c Coord) bool { return i.Lo <= c && c <= i.Hi }
+
+// appendTree appends the R-tree over the boxes of tiles.
+func appendTree(b []byte, s *Schema, boxes []Box) []byte {
+	const fanout = 10 // as in TileDB
+	var levels [][]Box
+	for len(boxes) > 0 {
+		levels = append(levels, boxes)
+		if len(boxes) == 1 {
+			break
+		}
+		var up []Box
+		for group := range slices.Chunk(boxes, fanout) {
+			up = append(up, union(group))
+		}
+		boxes = up
+	}
+	slices.Reverse(levels)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Dims)))
+	b = binary.LittleEndian.AppendUint32(b, fanout)
+	b = append(b, byte(s.DimType))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(levels)))
+	for _, l := range levels {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(l)))
+		for _, box := range l {
+			b = s.appendBox(b, box)
+		}
+	}
+	return b
 }

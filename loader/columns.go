@@ -1,0 +1,227 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// column is a part of one batch that is not a raster field: a metadata column, points, shapes, or what Spec adds to
+// batches. Functions that a column does not need are nil. A new kind of column is a function that returns one, and an
+// entry in Engine.columns.
+type column struct {
+	// fill reads row k, which is a draw from d.
+	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error
+	// clear makes row k padding: its sample is missing.
+	clear func(k int)
+	// clearStep makes one step of row k missing.
+	clearStep func(k, step int)
+	// size returns the bytes of the column that the layout cannot count, because they have no length before they are
+	// read.
+	size func() int64
+	// members returns the tensors of all rows.
+	members func() []member
+}
+
+// member is a tensor of a batch, with FieldInfo.Kind.
+type member struct {
+	Tensor
+	kind string
+}
+
+// columns returns the columns of a batch: first the metadata columns, in the order of the spec, then the others in the
+// order of batches.
+func (e *Engine) columns(p *Pending) (list []column) {
+	for i := range e.values {
+		list = append(list, e.valueColumn(p, i))
+	}
+	if len(e.sets[0].points) > 0 {
+		list = append(list, e.pointsColumn(p))
+	}
+	if len(e.sets[0].vectors) > 0 {
+		list = append(list, e.vectorsColumn(p))
+	}
+	if len(e.spec.Sources) > 0 {
+		list = append(list, sourceColumn(p))
+	}
+	if e.spec.Windows {
+		list = append(list, e.windowColumn(p))
+	}
+	if e.spec.Geo {
+		list = append(list, e.geoColumn(p))
+	}
+	if name, steps := e.validity(); steps > 0 {
+		list = append(list, e.stepsColumn(p, name, steps))
+	}
+	return list
+}
+
+// hasMetadataUnit reports whether each row has a unit with field -1, which reads the columns that are not made of
+// other ones.
+func (e *Engine) hasMetadataUnit() bool {
+	set := e.sets[0]
+	return len(e.values)+len(set.points)+len(set.vectors) > 0 || e.spec.Windows || e.spec.Geo
+}
+
+// valueColumn returns metadata column i.
+func (e *Engine) valueColumn(p *Pending, i int) column {
+	field, steps := e.values[i], max(e.sets[0].steps, 1)
+	values := make([]catalog.Value, p.batch.Rows*steps) // by row and then step
+	clearStep := func(k, step int) { values[k*steps+step] = catalog.Value{Null: true} }
+	return column{
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) (err error) {
+			for step := range steps {
+				clearStep(k, step)
+				row := e.rowOf(draw, step)
+				if row < 0 {
+					continue
+				}
+				if values[k*steps+step], err = d.values[i].read(p.ctx, d.table, row); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		clear: func(k int) {
+			for step := range steps {
+				clearStep(k, step)
+			}
+		},
+		clearStep: clearStep,
+		size: func() int64 {
+			if field.kind != catalog.Text {
+				return int64(len(values) * field.to.Size())
+			}
+			n := int64(0)
+			for _, v := range values {
+				n += int64(len(v.Text))
+			}
+			return n
+		},
+		members: func() []member {
+			tensor := field.tensor(values, p.batch.Valid)
+			tensor.Shape, tensor.Axes = e.valueShape(p.batch.Rows)
+			return []member{{tensor, field.kind.String()}}
+		},
+	}
+}
+
+// sourceColumn returns the number of the source of each row of a mixture, -1 for padding.
+func sourceColumn(p *Pending) column {
+	return column{members: func() []member {
+		tensor := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"},
+			Shape: []int64{int64(p.batch.Rows)}, Data: make([]byte, 0, 8*p.batch.Rows)}
+		for k, pos := range p.batch.Positions {
+			source := int64(-1)
+			if pos >= 0 {
+				source = int64(p.set(k).number)
+			}
+			tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(source))
+		}
+		return []member{{tensor, catalog.Int.String()}}
+	}}
+}
+
+// windowColumn returns the windows of the rows' assets: y, x, height, width. Those of padding are -1.
+func (e *Engine) windowColumn(p *Pending) column {
+	data := bytes.Repeat([]byte{0xff}, p.batch.Rows*windowBytes)
+	return column{
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
+			asset, err := e.begin(p.ctx, d, draw)
+			if err != nil {
+				return err
+			}
+			window, err := d.window(e.plan, draw, asset.Index.Height, asset.Index.Width, d.rasters[0].Pad)
+			if err != nil {
+				return asset.Fault(err)
+			}
+			for i, v := range [...]int{window.Y, window.X, window.H, window.W} {
+				binary.LittleEndian.PutUint64(data[k*windowBytes+8*i:], uint64(v))
+			}
+			return nil
+		},
+		clear: func(k int) { copy(data[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes)) },
+		members: func() []member {
+			return []member{{Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: []string{"n", "yxhw"},
+				Shape: []int64{int64(p.batch.Rows), 4}, Data: data}, catalog.Int.String()}}
+		},
+	}
+}
+
+// geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
+func (e *Engine) geoColumn(p *Pending) column {
+	steps := max(e.sets[0].steps, 1)
+	places := slices.Repeat([]rowPlace{nowhere()}, p.batch.Rows)
+	times := slices.Repeat([]int64{rows.NoTime}, p.batch.Rows*steps) // by row and then step
+	clear := func(k int) {
+		places[k] = nowhere()
+		for step := range steps {
+			times[k*steps+step] = rows.NoTime
+		}
+	}
+	return column{
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
+			clear(k) // a bad sample before this substitute may have had a place
+			for step := range steps {
+				times[k*steps+step] = d.clock.at(e.rowOf(draw, step))
+			}
+			if d.ground != nil {
+				a := d.windowAsset(e.plan, draw)
+				h, w := a.Index.Height, a.Index.Width
+				places[k] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
+				return nil
+			}
+			asset, err := e.begin(p.ctx, d, draw)
+			if err != nil || asset.Place == nil {
+				return err
+			}
+			lead := d.rasters[0]
+			window, err := d.window(e.plan, draw, asset.Index.Height, asset.Index.Width, lead.Pad)
+			if err != nil {
+				return asset.Fault(err)
+			}
+			places[k] = placeOf(&asset, window, lead.H, lead.W, draw.Transform)
+			return nil
+		},
+		clear: clear,
+		members: func() (out []member) {
+			shape, axes := e.valueShape(p.batch.Rows)
+			for _, tensor := range append(geoMembers(places), timeTensor(shape, axes, times)) {
+				kind := catalog.Float
+				if tensor.DType == chunk.Int64 {
+					kind = catalog.Int
+				}
+				out = append(out, member{tensor, kind.String()})
+			}
+			return out
+		},
+	}
+}
+
+// stepsColumn returns the validity of steps, uint8 (n t): 1 for a step that exists and could be read.
+func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
+	return column{members: func() []member {
+		tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, p.batch.Rows*steps)}
+		tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, steps)
+		for k, pos := range p.batch.Positions {
+			files := p.set(k).files
+			for step := range steps {
+				if pos < 0 || p.errs[k].step(step) != nil && p.draws[k].Attempt == 0 {
+					continue
+				}
+				row := e.rowOf(&p.draws[k], step)
+				if row >= 0 && (!files.some() || files.present(step, row)) {
+					tensor.Data[k*steps+step] = 1
+				}
+			}
+		}
+		return []member{{tensor, "mask"}}
+	}}
+}

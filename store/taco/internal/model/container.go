@@ -1,0 +1,305 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Container is one open container. Rows of a level are counted from 0 in the order in which they are stored, padding
+// included. It is safe for concurrent use. Levels are read when they are first needed.
+type Container struct {
+	URI      string // the path or URI that it was opened by
+	Form     Form
+	Document json.RawMessage // about the whole dataset, or nil
+	IDColumn string
+	Tree     *Tree // the tree that the document declares, or nil
+	// Histograms is the row of level 0 with histograms of the other samples, or -1. That row and everything below it
+	// can be found by path, but are not samples.
+	Histograms int
+	// Partitions is the number of files that the container is split into, or 0 if its format has no such number.
+	Partitions int
+	// Named, Chunker and Lazy are what only some formats have, or nil.
+	Named   Named
+	Chunker Chunker
+	Lazy    Lazy
+
+	// Mu guards the levels and what the reader keeps. Methods of Named and Chunker lock it themselves.
+	Mu     sync.Mutex
+	Reader Reader
+	levels []*Level
+}
+
+// Level is the rows of a level.
+type Level struct {
+	Table   *tables.Table  // the stored columns
+	IDs     *tables.Vector // strings
+	Parents []int32        // rows of the level above; nil at level 0, and until they are asked for
+	// The children in this level of row i of the level above are Rows[First[i]:First[i+1]].
+	First, Rows []int32
+}
+
+// Below returns the children in this level of a row of the level above.
+func (l *Level) Below(row int) []int32 { return l.Rows[l.First[row]:l.First[row+1]] }
+
+// Reader reads what a Container needs of one format. The container is locked while its methods are called.
+type Reader interface {
+	// Level reads a level that exists, but for its parents.
+	Level(ctx context.Context, k int) (*Level, error)
+	// Parents returns for each row of a level below 0 its parent row in the level above.
+	Parents(ctx context.Context, k int) ([]int32, error)
+	// Place sets kind and place of a sample whose id, level and row are set.
+	Place(ctx context.Context, e *Entry) error
+	// Verify checks everything and adds its results to r.
+	Verify(ctx context.Context, r *Report) error
+	// Bytes estimates the memory of what it keeps beside the levels.
+	Bytes() int64
+	Close() error
+}
+
+// Lazy is a Reader that reads the children of one sample alone. The rows that its Children returns may be provisional:
+// they are valid for calls of this container only.
+type Lazy interface {
+	Children(ctx context.Context, level, row int) ([]int32, error)
+	// ID returns the id of a row, provisional or not.
+	ID(ctx context.Context, level, row int) (string, error)
+	// FinalRow returns the row in the table of the level for a provisional row.
+	FinalRow(ctx context.Context, level, row int) (int, error)
+	// Known returns the number of levels seen so far, and Deepen finds out the number of all levels.
+	Known() int
+	Deepen(ctx context.Context) (int, error)
+}
+
+// Open makes r the reader of a container of some levels.
+func (c *Container) Open(r Reader, levels int) *Container {
+	c.Reader, c.levels = r, make([]*Level, levels)
+	return c
+}
+
+// Levels returns the number of levels, at least 1. It may be larger after Deepen.
+func (c *Container) Levels() int {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if c.Lazy != nil {
+		return max(c.Lazy.Known(), len(c.levels))
+	}
+	return len(c.levels)
+}
+
+// Deepen finds out the number of levels if it is not known yet.
+func (c *Container) Deepen(ctx context.Context) error {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.deepen(ctx)
+}
+
+func (c *Container) deepen(ctx context.Context) error {
+	if c.Lazy == nil {
+		return nil
+	}
+	n, err := c.Lazy.Deepen(ctx)
+	if err == nil {
+		c.levels = append(c.levels, make([]*Level, n-len(c.levels))...)
+	}
+	return err
+}
+
+// Table returns the rows of a level with the stored columns.
+func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	level, err := c.Level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return level.Table, nil
+}
+
+// IDs returns the ids of a level.
+func (c *Container) IDs(ctx context.Context, k int) (*tables.Vector, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	level, err := c.Level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return level.IDs, nil
+}
+
+// Parents returns for each row of a level its parent row in the level above, or nil at level 0.
+func (c *Container) Parents(ctx context.Context, k int) ([]int32, error) {
+	if k == 0 {
+		return nil, nil
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	level, err := c.Linked(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return level.Parents, nil
+}
+
+// Children returns the children of a row in the next level, in order. It is empty for a file.
+func (c *Container) Children(ctx context.Context, k, row int) ([]int32, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	switch {
+	case c.Lazy != nil:
+		return c.Lazy.Children(ctx, k, row)
+	case k+1 >= len(c.levels):
+		return nil, nil
+	}
+	level, err := c.Linked(ctx, k+1)
+	if err != nil {
+		return nil, err
+	}
+	if row < 0 || row+1 >= len(level.First) {
+		return nil, c.NoRow(k, row)
+	}
+	return level.Below(row), nil
+}
+
+// Entry returns a sample without its path, which only the caller knows that walked down the levels.
+func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.EntryOf(ctx, k, row)
+}
+
+// ID returns the id of a row, which may be provisional.
+func (c *Container) ID(ctx context.Context, k, row int) (string, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.id(ctx, k, row)
+}
+
+func (c *Container) id(ctx context.Context, k, row int) (string, error) {
+	if c.Lazy != nil {
+		return c.Lazy.ID(ctx, k, row)
+	}
+	level, err := c.Level(ctx, k)
+	if err == nil && (row < 0 || row >= level.Table.Len()) {
+		err = c.NoRow(k, row)
+	}
+	if err != nil {
+		return "", err
+	}
+	return level.IDs.Str(row), nil
+}
+
+// FinalRow returns the row in the table of a level for a row that may be provisional.
+func (c *Container) FinalRow(ctx context.Context, k, row int) (int, error) {
+	if c.Lazy == nil {
+		return row, nil
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Lazy.FinalRow(ctx, k, row)
+}
+
+// Padding reports whether a row is a placeholder.
+func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
+	if !c.Form.Pads() {
+		return false, nil
+	}
+	id, err := c.ID(ctx, k, row)
+	return IsPadding(id), err
+}
+
+// Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.
+func (c *Container) Bytes() int64 {
+	if !c.Mu.TryLock() {
+		return 0
+	}
+	defer c.Mu.Unlock()
+	n := c.Reader.Bytes()
+	for _, l := range c.levels {
+		if l != nil {
+			n += l.Table.Bytes() + 4*int64(cap(l.Parents)+cap(l.First)+cap(l.Rows))
+		}
+	}
+	return n
+}
+
+// Verify checks everything and adds its results to r.
+func (c *Container) Verify(ctx context.Context, r *Report) error {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Reader.Verify(ctx, r)
+}
+
+// Close closes all files.
+func (c *Container) Close() error {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Reader.Close()
+}
+
+// The methods below are for readers: the container is locked.
+
+// Level returns a level, whose parents may be missing.
+func (c *Container) Level(ctx context.Context, k int) (*Level, error) {
+	if k >= len(c.levels) {
+		if err := c.deepen(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if k < 0 || k >= len(c.levels) {
+		return nil, c.NoRow(k, -1)
+	}
+	if c.levels[k] == nil {
+		level, err := c.Reader.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		c.levels[k] = level
+	}
+	return c.levels[k], nil
+}
+
+// Linked returns a level with its parents.
+func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
+	level, err := c.Level(ctx, k)
+	if err != nil || k == 0 || level.First != nil {
+		return level, err
+	}
+	up, err := c.Level(ctx, k-1)
+	if err != nil {
+		return nil, err
+	}
+	parents, err := c.Reader.Parents(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	level.Parents = parents
+	level.First, level.Rows = Group(parents, up.Table.Len())
+	return level, nil
+}
+
+// EntryOf is Entry.
+func (c *Container) EntryOf(ctx context.Context, k, row int) (Entry, error) {
+	id, err := c.id(ctx, k, row)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{ID: id, Padding: c.Form.Pads() && IsPadding(id), Level: k, Row: row}
+	return e, c.Reader.Place(ctx, &e)
+}
+
+// NoRow returns the error about a row that does not exist, or about its level if the container has fewer levels.
+func (c *Container) NoRow(k, row int) error {
+	part, what := LevelName(k), fmt.Sprintf("the levels are 0 to %d", len(c.levels)-1)
+	if k >= 0 && k < len(c.levels) {
+		part, what = part+" row "+strconv.Itoa(row), "does not exist"
+	}
+	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.URI)
+}
+
+// LevelName returns the name of a level in errors and tables: "level0".
+func LevelName(k int) string { return "level" + strconv.Itoa(k) }

@@ -1,0 +1,274 @@
+package tiledb
+
+import (
+	"context"
+	"errors"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// part is what is read of a column: its values or, of an attribute, whether cells have one (nullOffsets).
+type part struct {
+	column int // see Fragment.at
+	kind   list
+	size   int    // bytes of a cell, 0 if cells differ in size
+	fill   []byte // of cells that were never written
+}
+
+// values is the part of an attribute with the values of its cells.
+func (a *Attr) values(attr int) part {
+	if a.Var() {
+		return part{attr, tileOffsets, 0, a.FillValue()}
+	}
+	return part{attr, tileOffsets, a.CellSize(), a.FillValue()}
+}
+
+// validity is the part of an attribute that says which cells have a value: one byte each, 0 or 1.
+func (a *Attr) validity(attr int) part {
+	fill := []byte{0}
+	if a.FillValid {
+		fill[0] = 1
+	}
+	return part{attr, nullOffsets, 1, fill}
+}
+
+// coordParts are the parts of the coordinates of a sparse fragment: formats 3 and 4 have one file for all of them,
+// later ones have one for each dimension, and one for the times of cells if these matter.
+func (f *Fragment) coordParts(s *Schema) (parts []part) {
+	if !f.x.dimTypes {
+		return []part{{column: len(s.Attrs), size: len(s.Dims) * s.DimType.Size()}}
+	}
+	for d, t := range s.types() {
+		p := part{column: len(s.Attrs) + 1 + d, size: t.Size()}
+		if t == StringASCII {
+			p.size = 0
+		}
+		parts = append(parts, p)
+	}
+	if f.foot.times {
+		parts = append(parts, part{column: len(s.Attrs) + 1 + len(s.Dims), size: Uint64.Size()})
+	}
+	return parts
+}
+
+// which returns the first of the files of a reader that have a part. They differ, so that images that share a tile
+// decode it once: values and their variable-length data, or validity instead of these, then two of each dimension.
+func (p *part) which(s *Schema) int {
+	switch {
+	case p.kind == nullOffsets:
+		return 1
+	case p.column <= len(s.Attrs):
+		return 0
+	}
+	return which(p.column - len(s.Attrs) - 1)
+}
+
+// codec says how the values of a column are stored in a fragment.
+type codec struct {
+	t        Datatype
+	p        filter.Pipeline
+	e        filter.Elem
+	together bool // variable-length values have the offsets of their cells in the same tiles
+}
+
+// codec returns how a part of a column is stored in a fragment.
+func (f *Fragment) codec(s *Schema, p *part) codec {
+	if p.kind == nullOffsets {
+		return codec{t: Uint8, p: f.schema.Validity, e: Uint8.elem(1)}
+	}
+	if p.column < len(f.attrs) {
+		attribute := f.attr(p.column)
+		c := codec{t: attribute.Type, p: attribute.Pipeline, e: f.elem(attribute.Type, int(attribute.Values))}
+		if attribute.Var() {
+			c.e = f.elem(attribute.Type, 1)
+			c.together = attribute.Type.text() &&
+				attribute.Pipeline.HoldsOffsets(f.Version, attribute.Type == StringASCII)
+		}
+		return c
+	}
+	d := p.column - len(f.attrs) - 1
+	switch d {
+	case -1:
+		c := codec{t: s.DimType, p: f.schema.Coords, e: s.DimType.elem(len(s.Dims))}
+		c.e.Alt = c.e.Size
+		return c
+	case len(f.schema.Dims):
+		return codec{t: Uint64, p: f.schema.Coords, e: f.elem(Uint64, 1)}
+	}
+	typ := s.Type(d)
+	c := codec{t: typ, p: f.schema.Dims[d].Pipeline, e: f.elem(typ, 1)}
+	if form, _ := formatOf(f.schema.version()); len(c.p.Filters) == 0 && form.dimTypes {
+		c.p = f.schema.Coords
+	}
+	c.together = typ == StringASCII && c.p.HoldsOffsets(f.Version, true)
+	return c
+}
+
+// column is an open column of a fragment.
+type column struct {
+	r     *Reader
+	f     *Fragment
+	which int // its first file
+	size  int // bytes of a cell, 0 if cells differ in size
+	codec codec
+	sizes []uint64 // decoded bytes of each tile of variable-length data
+	whole bool     // tiles are decoded whole, and kept for other boxes
+}
+
+// tileData is a decoded tile of a column.
+type tileData struct {
+	size int // bytes of a cell; 0 if cells differ in size
+	data []byte
+	offs []byte // of the cells of variable length
+	end  uint64 // of the data
+}
+
+// span returns where the data of a cell of variable length lies.
+func (t *tileData) span(row int) (lo, hi uint64) {
+	return u64(t.offs, row), cellEnd(t.offs, row, t.end)
+}
+
+// at returns a cell.
+func (t *tileData) at(row int) []byte {
+	if t.size > 0 {
+		return t.data[row*t.size : (row+1)*t.size]
+	}
+	lo, hi := t.span(row)
+	if lo == hi { // the data of a tile of empty strings is not decoded
+		return nil
+	}
+	return t.data[lo:hi]
+}
+
+// column opens a part of a column in a fragment, which must have it.
+func (r *Reader) column(ctx context.Context, f *Fragment, p part) (*column, error) {
+	schema := r.a.Schema
+	c := &column{r: r, f: f, which: p.which(schema), size: p.size, codec: f.codec(schema, &p),
+		whole: schema.Dense && !f.Dense}
+	if p.size > 0 {
+		return c, r.open(ctx, c.which, f, p.column, p.kind)
+	}
+	var err error
+	if c.sizes, err = r.a.list(ctx, f, varTileSizes, p.column); err != nil {
+		return nil, err
+	}
+	if c.codec.together {
+		r.file[c.which] = tileFile{uri: f.file(schema, p.column, varOffsets)}
+		r.file[c.which].offsets, err = r.a.list(ctx, f, varOffsets, p.column)
+	} else {
+		err = r.open(ctx, c.which, f, p.column, tileOffsets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.open(ctx, c.which+1, f, p.column, varOffsets); err != nil {
+		return nil, errors.Join(err, r.file[c.which].close())
+	}
+	return c, nil
+}
+
+func (c *column) close() error {
+	err := c.r.file[c.which].close()
+	if c.size == 0 {
+		err = errors.Join(err, c.r.file[c.which+1].close())
+	}
+	return err
+}
+
+// fault adds the tile and the file to an error.
+func (c *column) fault(tile int64, err error) error { return c.r.file[c.which].fault(tile, err) }
+
+// tile decodes cells first to last of a tile. In a dry run the result is empty.
+func (c *column) tile(ctx context.Context, tile int64, next nextTiles, first, last int) (tileData, error) {
+	if c.size == 0 {
+		return c.varTile(ctx, tile, next, first, last)
+	}
+	r := c.r
+	n := c.f.cells(r.a.Schema, tile)
+	if n > uint64(r.a.o.MaxTile)/uint64(c.size) {
+		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", n,
+			c.size, r.a.o.MaxTile))
+	}
+	n *= uint64(c.size)
+	t := tileData{size: c.size, end: n}
+	var err error
+	if c.whole {
+		t.data, err = r.decodeKept(ctx, c.which, tile, next, n, &c.codec)
+	} else {
+		t.data, err = r.decode(ctx, c.which, tile, next, n, &c.codec, first*c.size, (last+1)*c.size)
+	}
+	return t, err
+}
+
+// varTile decodes the offsets of cells [first, last] of a tile, and their data, which is in the second file.
+func (c *column) varTile(ctx context.Context, tile int64, next nextTiles, first, last int) (tileData, error) {
+	r := c.r
+	n := c.f.cells(r.a.Schema, tile)
+	if n > uint64(r.a.o.MaxTile)/8 {
+		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells", n))
+	}
+	t := tileData{end: c.sizes[tile]}
+	if c.codec.together {
+		err := c.stringTile(ctx, &t, tile, next, n)
+		if err == nil && r.dry == nil {
+			err = c.checkOffsets(&t, tile, first, last)
+		}
+		return t, err
+	}
+	offsets := codec{p: c.f.schema.Offsets, e: Uint64.elem(1)}
+	var err error
+	if t.offs, err = r.decode(ctx, c.which, tile, next, 8*n, &offsets, 8*first, min(8*(last+2), int(8*n))); err != nil {
+		return t, err
+	}
+	lo, hi := uint64(0), t.end
+	if r.dry == nil {
+		if err := c.checkOffsets(&t, tile, first, last); err != nil {
+			return t, err
+		}
+		lo = u64(t.offs, first)
+		_, hi = t.span(last)
+	}
+	if lo < hi { // otherwise the cells are empty
+		t.data, err = r.decode(ctx, c.which+1, tile, next, t.end, &c.codec, int(lo), int(hi))
+	}
+	return t, err
+}
+
+func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
+	if err := checkOffsets(t.offs, first, last, c.codec.t.Size(), t.end); err != nil {
+		return c.fault(tile, err)
+	}
+	return nil
+}
+
+// stringTile decodes a tile of n strings that has their offsets too.
+func (c *column) stringTile(ctx context.Context, t *tileData, tile int64, next nextTiles, n uint64) error {
+	r, second := c.r, c.which+1
+	if r.holds(c.which, tile, 0, int(8*n)) && r.holds(second, tile, 0, int(t.end)) {
+		t.offs, t.data = r.tile[c.which], r.tile[second]
+		return nil
+	}
+	file := &r.file[second]
+	src, err := r.stored(ctx, second, tile, next)
+	if err != nil {
+		return err
+	}
+	if r.dry == nil {
+		// The number of cells follows from the schema, but a run may stand for many cells.
+		if err := r.checkSize(src, t.end); err != nil {
+			return file.fault(tile, err)
+		}
+		t.offs, t.data = r.room(c.which, int(8*n)), r.room(second, int(t.end))
+		if r.Turn != nil {
+			defer r.Turn()()
+		}
+		if err := r.dec.Strings(t.data, t.offs, src, c.codec.p, c.codec.e); err != nil {
+			return file.fault(tile, err)
+		}
+	}
+	r.decoded[c.which] = decodedRange{file.uri, tile, 0, int(8 * n)}
+	r.decoded[second] = decodedRange{file.uri, tile, 0, int(t.end)}
+	r.dry.decoded(t.end, &r.ahead)
+	return nil
+}
