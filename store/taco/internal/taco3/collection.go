@@ -16,15 +16,15 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/rules"
 )
 
-// version is taco:version of all collections that are read.
-const version = "3.0.0"
+// Current is taco:version of all collections that are read and written.
+const Current = "3.0.0"
 
-const collectionName = "COLLECTION.json"
+const CollectionName = "COLLECTION.json"
 
 // collection is the document about a container.
 type collection struct {
 	raw       json.RawMessage
-	structure *structure
+	structure *Layout
 	metadata  map[string]map[string]Declared // by level and column
 	sources   *sources                       // nil without taco:sources
 }
@@ -60,7 +60,7 @@ func Version(doc []byte) string {
 
 // readCollection reads the document at a place of an object.
 func readCollection(ctx context.Context, r source.Reader, place span) (*collection, error) {
-	data, err := model.ReadDocument(ctx, r, place, collectionName)
+	data, err := model.ReadDocument(ctx, r, place, CollectionName)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func readCollection(ctx context.Context, r source.Reader, place span) (*collecti
 }
 
 func collectionFault(format string, args ...any) error {
-	return corrupt(collectionName, format, args...)
+	return corrupt(CollectionName, format, args...)
 }
 
 // parseCollection checks a document by the rules of taco-eo, which refuses what breaks one.
@@ -81,16 +81,16 @@ func parseCollection(b []byte) (*collection, error) {
 		return nil, collectionFault("is not a JSON object: %v", err)
 	}
 	c := &collection{raw: b}
-	if have := doc["taco:version"]; string(have) != `"`+version+`"` {
-		return nil, fault.New(fault.Unsupported, collectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
-			orMissing(have), version)
+	if have := doc["taco:version"]; string(have) != `"`+Current+`"` {
+		return nil, fault.New(fault.Unsupported, CollectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
+			orMissing(have), Current)
 	}
 	var paths []string
 	if json.Unmarshal(doc["taco:structure"], &paths) != nil {
 		return nil, structureFault("is %.80s: it must be a list of paths", orMissing(doc["taco:structure"]))
 	}
 	var err error
-	if c.structure, err = parseStructure(paths); err != nil {
+	if c.structure, err = NewLayout(paths); err != nil {
 		return nil, err
 	}
 	if err := c.parseMetadata(doc["taco:metadata"]); err != nil {
@@ -124,13 +124,13 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 	if json.Unmarshal(b, &c.metadata) != nil || c.metadata == nil {
 		return collectionFault("taco:metadata is %.80s: it must have an object for every level", orMissing(b))
 	}
-	for _, level := range c.structure.levels {
+	for _, level := range c.structure.Levels {
 		if c.metadata[level] == nil {
 			return collectionFault("taco:metadata has nothing about the level %q", level)
 		}
 	}
 	for level, columns := range c.metadata {
-		if !slices.Contains(c.structure.levels, level) {
+		if !slices.Contains(c.structure.Levels, level) {
 			return collectionFault("taco:metadata has the level %.80q, which is not in taco:structure", level)
 		}
 		seen := map[string]bool{}
@@ -148,7 +148,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			case declared.Nullable == nil || declared.Description == nil:
 				return collectionFault("taco:metadata: %.80q in the level %q lacks a member", name, level)
 			case typeName(declared.Type) == "":
-				return fault.New(fault.Unsupported, collectionName, fault.NoOffset,
+				return fault.New(fault.Unsupported, CollectionName, fault.NoOffset,
 					"taco:metadata: %.80q in the level %q has the type %.80q", name, level, declared.Type)
 			}
 			seen[low] = true
