@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,7 +26,8 @@ type named struct {
 
 // namedLevel has the rows of a table.
 type namedLevel struct {
-	taco3.Level
+	Name    string  // "sample", "children", "children/before"
+	Folder  string  // whose children it has, "" for the root of a sample
 	depth   int     // the level of the writer that has the rows
 	rows    []int32 // of that level
 	parents []int32 // rows of the level above
@@ -135,7 +137,7 @@ func (d *deriver) folder(folder string, k int, rows []int32) error {
 	if err != nil {
 		return err
 	}
-	done := map[taco3.Sequence]bool{}
+	done := map[taco3.Item]bool{}
 	for _, name := range children.all {
 		path := join(folder, name)
 		if sequence, ok := sequenceOf(folder, name, children); ok {
@@ -193,9 +195,9 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 
 // sequenceOf returns the sequence that a file belongs to: one of files that some samples lack, whose names differ in a
 // number that counts from 0 in each sample.
-func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
+func sequenceOf(folder, name string, c *children) (sequence taco3.Item, ok bool) {
 	if c.dirs[name] {
-		return taco3.Sequence{}, false
+		return sequence, false
 	}
 	// The last number of a name is tried first: the number of a step of time stands behind that of a band.
 	for end := len(name); end > 0; {
@@ -207,21 +209,21 @@ func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
 		for begin > 0 && isDigit(name[begin-1]) {
 			begin--
 		}
-		sequence := taco3.Sequence{Folder: folder, Prefix: name[:begin], Suffix: name[end:]}
-		if least, largest, ok := counts(sequence, c); ok && begin > 0 && least < largest && least > 0 {
+		sequence = taco3.Item{Folder: folder, Name: name[:begin], Suffix: name[end:], Most: math.MaxInt}
+		if least, largest, ok := counts(&sequence, c); ok && begin > 0 && least < largest && least > 0 {
 			sequence.Least, sequence.Most = least, largest
 			return sequence, true
 		}
 		end = begin
 	}
-	return taco3.Sequence{}, false
+	return sequence, false
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // counts returns the least and the largest number of files that a sample has of a sequence, and whether they count from
 // 0 in every sample.
-func counts(s taco3.Sequence, c *children) (least, most int, ok bool) {
+func counts(s *taco3.Item, c *children) (least, most int, ok bool) {
 	for i, names := range c.names {
 		n, last := 0, -1
 		for _, name := range names {
@@ -242,8 +244,8 @@ func counts(s taco3.Sequence, c *children) (least, most int, ok bool) {
 // fill lists the rows of the tables.
 func (n *named) fill(w *writer, samples []int32) error {
 	byFolder := map[string]*namedLevel{}
-	for i, level := range n.layout.Levels() {
-		l := &namedLevel{Level: level}
+	for i, level := range n.layout.Levels {
+		l := &namedLevel{Name: level, Folder: taco3.FolderOf(level)}
 		n.levels = append(n.levels, l)
 		switch {
 		case i == 0:
@@ -252,19 +254,19 @@ func (n *named) fill(w *writer, samples []int32) error {
 			l.rows, l.parents, l.samples = samples, upTo[int32](len(samples)), upTo[int32](len(samples))
 		default:
 			above, name := n.levels[0], ""
-			if level.Folder != "" {
+			if l.Folder != "" {
 				folder := ""
-				if cut := strings.LastIndexByte(level.Folder, '/'); cut >= 0 {
-					folder = level.Folder[:cut]
+				if cut := strings.LastIndexByte(l.Folder, '/'); cut >= 0 {
+					folder = l.Folder[:cut]
 				}
-				above, name = byFolder[folder], level.Folder[len(folder):]
+				above, name = byFolder[folder], l.Folder[len(folder):]
 				name = strings.TrimPrefix(name, "/")
 			}
 			l.depth = above.depth + 1
 			if err := l.fill(w, n.layout, above, name); err != nil {
 				return err
 			}
-			byFolder[level.Folder] = l
+			byFolder[l.Folder] = l
 		}
 	}
 	return nil
