@@ -26,7 +26,7 @@ import (
 // never changed: new indexes are merged into a new file that replaces it. All numbers are
 // little-endian.
 //
-//	8 bytes   magic "CHKIDX3\n"
+//	8 bytes   magic "CHKIDX4\n"
 //	u32       length of the key, and the key
 //	u64       number of entries
 //	entries   u64 offset and u64 length of the raster in the container; u64 offset of the blob in
@@ -37,7 +37,7 @@ import (
 // The file may be damaged or forged. Offsets are checked against its size, blobs against their
 // checksums, and a parsed index against the raster like any other.
 const (
-	indexMagic   = "CHKIDX3\n"
+	indexMagic   = "CHKIDX4\n"
 	indexEntry   = 32       // 8 + 8 + 8 + 4 + 4 bytes
 	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
 	maxIndexBlob = 16 << 20 // at most the size of one write, pendingBytes
