@@ -106,6 +106,11 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	return t, nil
 }
 
+// Parse opens a Parquet object that is in memory, as Read does.
+func Parse(ctx context.Context, data []byte, o Options) (*Table, error) {
+	return Read(ctx, memory(data), 0, int64(len(data)), o)
+}
+
 type memory []byte
 
 func (m memory) Size() int64 { return int64(len(m)) }
