@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -36,43 +36,79 @@ func (s *selector) times(ctx context.Context, column string, o *spec.Operand) er
 	return nil
 }
 
-// selector narrows down the rows of a dataset, one condition after the other.
+// selector narrows down the samples of a dataset, one condition after the other.
 type selector struct {
 	table   Table
 	options resources.Options // runs queries
-	keep    []bool            // the rows that are left; nil for all
-	data    *tables.Table     // the table that queries see; nil before the first query
+	levels  *Container        // table, if it is a container: its samples are the rows of level 0
+	keep    []bool            // the samples that are left; nil for all
+	all     *tables.Table     // what queries see: a row for each sample; nil before the first query
+	data    *tables.Table     // what queries see in place of all: the result of the last SELECT or concat; nil without
+	samples []int32           // the sample of each row of data
 }
 
 // init allocates keep with all rows. Without conditions it stays nil, so that a run over all rows
 // needs no list of them.
 func (s *selector) init() {
 	if s.keep == nil {
-		s.keep = make([]bool, s.table.Len())
-		for i := range s.keep {
-			s.keep[i] = true
+		s.keep = slices.Repeat([]bool{true}, int(s.table.Len()))
+	}
+}
+
+// meet keeps the samples that are among some, which may repeat and have any order, such as an ORDER BY gives.
+func (s *selector) meet(samples iter.Seq[int32]) {
+	s.init()
+	met := make([]bool, len(s.keep))
+	for i := range samples {
+		met[i] = true
+	}
+	for i := range s.keep {
+		s.keep[i] = s.keep[i] && met[i]
+	}
+}
+
+// apply keeps the samples that meet the conditions and the split of a subset. Each condition sees what those before it
+// left, and the split comes last.
+func (s *selector) apply(ctx context.Context, subset *spec.Subset) error {
+	for i := range subset.Where {
+		if err := s.where(ctx, &subset.Where[i]); err != nil {
+			return inPart(err, subset.Where[i].Called())
 		}
 	}
+	if subset.Split.OfRows() {
+		if err := s.split(ctx, subset.Split, subset.Use); err != nil {
+			return inPart(err, "split")
+		}
+	}
+	return ctx.Err()
+}
+
+// where keeps the samples that meet a condition.
+func (s *selector) where(ctx context.Context, w *spec.Condition) error {
+	switch {
+	case w.Compares():
+		return s.compare(ctx, w)
+	case w.SQL != "":
+		return s.sql(ctx, w.SQL)
+	case w.Select != "":
+		return s.selects(ctx, w.Select)
+	case w.Concat == nil:
+		return s.near(ctx, w)
+	case s.levels == nil:
+		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
+	}
+	return s.concat(ctx, w.Concat)
 }
 
 // scan visits the values of a column, with the kind of the column.
 func (s *selector) scan(
 	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
 ) error {
-	// Scan returns the kind only at its end, so a first scan that stops at row 0 asks for it.
-	kind, err := s.table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	_, err = s.table.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, kind, v) })
-	return err
+	return scan(ctx, s.table, column, visit)
 }
 
-// errEnough stops a scan whose result is known.
-var errEnough = errors.New("loader: enough")
-
-// where keeps the rows that meet a comparison of a column with values.
-func (s *selector) where(ctx context.Context, c spec.Condition) error {
+// compare keeps the rows that meet a comparison of a column with values.
+func (s *selector) compare(ctx context.Context, c *spec.Condition) error {
 	operands, err := c.Operands()
 	if err != nil {
 		return err
@@ -205,14 +241,11 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 		parts, found := parts{}, false
 		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
 			part := textOf(k, v)
-			if v.Null || part != use {
-				s.keep[row] = false
-			} else {
-				found = true
-			}
-			if !v.Null {
+			if s.keep[row] && !v.Null {
 				parts.add(part)
 			}
+			s.keep[row] = s.keep[row] && !v.Null && part == use
+			found = found || s.keep[row]
 			return nil
 		})
 		if err == nil && s.table.Len() > 0 && !found {
@@ -334,19 +367,8 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 		return nil, nil
 	}
 	sel := selector{table: t, options: o}
-	for _, condition := range s.Where {
-		keep := sel.where
-		if !condition.Compares() {
-			keep = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
-		}
-		if err := keep(ctx, condition); err != nil {
-			return nil, inPart(err, condition.Called())
-		}
-	}
-	if s.Split.OfRows() {
-		if err := sel.split(ctx, s.Split, s.Use); err != nil {
-			return nil, inPart(err, "split")
-		}
+	if err := sel.apply(ctx, s); err != nil {
+		return nil, err
 	}
 	return sel.rows()
 }
@@ -417,11 +439,10 @@ func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shu
 // keysOf returns the values of a column as strings, and which rows are not null. ints reports
 // whether the column holds integers.
 func keysOf(ctx context.Context, t Table, column string) (keys []string, present []bool, ints bool, err error) {
-	sel := selector{table: t}
 	keys, present = make([]string, t.Len()), make([]bool, t.Len())
 	// A column of keys has few distinct values in many rows, so equal strings share their memory.
 	seen := map[string]string{}
-	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
+	err = scan(ctx, t, column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		ints = k == catalog.Int
 		text := textOf(k, v)
 		if s, ok := seen[text]; ok {
@@ -543,10 +564,9 @@ func Ranks(ctx context.Context, t Table, column string) (ranks []int64, present 
 // which rows have a value.
 func ranksOf(ctx context.Context, t Table, column string, ofStrings func([]string, []bool) []int64) (
 	ranks []int64, present []bool, err error) {
-	sel := selector{table: t}
 	ranks, present = make([]int64, t.Len()), make([]bool, t.Len())
 	var strs []string
-	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
+	err = scan(ctx, t, column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		present[row] = !v.Null
 		switch k {
 		case catalog.Int:

@@ -3,6 +3,7 @@ package rows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,6 +92,22 @@ type Datasets interface {
 	// Selected returns the rows that a subset selects of the first dataset, and all of the others; nil for all.
 	Selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error)
 }
+
+// scan visits the values of a column of a table, with the kind of the column.
+func scan(
+	ctx context.Context, t Table, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
+) error {
+	// Scan returns the kind only at its end, so a first scan that stops at row 0 asks for it.
+	kind, err := t.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	_, err = t.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, kind, v) })
+	return err
+}
+
+// errEnough stops a scan whose result is known.
+var errEnough = errors.New("loader: enough")
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad
 // would otherwise be read to its end before the run says so.

@@ -42,8 +42,7 @@ func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
 		unit = time.Second
 	}
 	out, some := make([]int64, t.Len()), false
-	sel := selector{table: t}
-	err := sel.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
+	err := scan(ctx, t, name, func(row int64, k catalog.Kind, v catalog.Value) error {
 		out[row] = NoTime
 		switch {
 		case v.Null:
