@@ -205,7 +205,7 @@ func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Extras implements Table.
 func (c *Container) Extras() Extras {
-	return Extras{TimeUnit: c.timeUnit, Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
+	return Extras{Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
 		Steps: c.steps}
 }
 
@@ -311,30 +311,32 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	return catalog.Value{Int: v.Int(i)}
 }
 
-// Scan implements Table. column is a column of level 0, or "PATH@COLUMN" for the column of the
+// Column implements Table. name is a column of level 0, or "PATH@COLUMN" for the column of the
 // rows that a path leads to. Samples without such a row have null.
-func (c *Container) Scan(
-	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
-) (catalog.Kind, error) {
-	member, err := c.valueMember(ctx, column)
+func (c *Container) Column(ctx context.Context, name string) (Column, error) {
+	member, err := c.valueMember(ctx, name)
 	if err != nil {
-		return 0, fault.WithFile(err, c.src.Source)
+		return Column{}, fault.WithFile(err, c.src.Source)
 	}
-	for row, place := range member.rows {
-		v := catalog.Value{Null: true}
-		if place >= 0 {
-			v = valueOf(member.value, int(place))
-		}
-		if err := visit(int64(row), v); err != nil {
-			return member.kind, err
-		}
-		// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
-		// check for each row.
-		if row%4096 == 0 && ctx.Err() != nil {
-			return member.kind, ctx.Err()
-		}
-	}
-	return member.kind, nil
+	unit := map[tables.Kind]time.Duration{tables.Date: 24 * time.Hour, tables.Timestamp: time.Microsecond}
+	return Column{member.kind, unit[member.value.Kind()],
+		func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			for row, place := range member.rows {
+				v := catalog.Value{Null: true}
+				if place >= 0 {
+					v = valueOf(member.value, int(place))
+				}
+				if err := visit(int64(row), v); err != nil {
+					return err
+				}
+				// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
+				// check for each row.
+				if row%4096 == 0 && ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+			return nil
+		}}, nil
 }
 
 // centroids reads a column of centroids of level 0: points in well-known
@@ -367,22 +369,6 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centroid"}
-
-// timeUnit returns the unit in which valueOf counts, or 0 if the column has no
-// dates or timestamps.
-func (c *Container) timeUnit(ctx context.Context, column string) time.Duration {
-	member, err := c.valueMember(ctx, column)
-	if err != nil || member.value == nil {
-		return 0
-	}
-	switch member.value.Kind() {
-	case tables.Date:
-		return 24 * time.Hour
-	case tables.Timestamp:
-		return time.Microsecond
-	}
-	return 0
-}
 
 // ScanIDs implements Table.
 func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {

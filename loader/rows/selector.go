@@ -21,17 +21,13 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// times converts a string that is compared with a column of dates or timestamps to a number in the
-// unit of that column.
-func (s *selector) times(ctx context.Context, column string, o *spec.Operand) error {
-	unitOf := s.table.Extras().TimeUnit
-	if unitOf == nil || !o.IsText {
+// count converts a string that is compared with a column of dates or timestamps to a number in the unit of that column.
+func (c *Column) count(name string, o *spec.Operand) error {
+	if !o.IsText || c.Unit == 0 {
 		return nil
 	}
-	if unit := unitOf(ctx, column); unit > 0 {
-		if err := o.Count(unit); err != nil {
-			return fmt.Errorf("column %q: %w", column, err)
-		}
+	if err := o.Count(c.Unit); err != nil {
+		return fmt.Errorf("column %q: %w", name, err)
 	}
 	return nil
 }
@@ -104,31 +100,32 @@ func (s *selector) where(ctx context.Context, w *spec.Condition) error {
 func (s *selector) scan(
 	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
 ) error {
-	return scan(ctx, s.table, column, visit)
+	return scan(ctx, s.table, column, func(row int64, c *Column, v catalog.Value) error {
+		return visit(row, c.Kind, v)
+	})
 }
 
 // compare keeps the rows that meet a comparison of a column with values.
-func (s *selector) compare(ctx context.Context, c *spec.Condition) error {
-	operands, err := c.Operands()
+func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
+	operands, err := w.Operands()
 	if err != nil {
 		return err
 	}
+	column, err := s.table.Column(ctx, w.Column)
 	for i := range operands {
-		if err := s.times(ctx, c.Column, &operands[i]); err != nil {
-			return err
+		if err == nil {
+			err = column.count(w.Column, &operands[i])
+		}
+		if err == nil && s.table.Len() > 0 {
+			err = operands[i].Suits(column.Kind, w.Column)
 		}
 	}
+	if err != nil {
+		return err
+	}
 	s.init()
-	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
-		// The kind is the same in all rows, so the first row shows whether the values suit it.
-		if row == 0 {
-			for i := range operands {
-				if err := operands[i].Suits(k, c.Column); err != nil {
-					return err
-				}
-			}
-		}
-		s.keep[row] = s.keep[row] && c.Meets(k, v, operands)
+	return column.Scan(ctx, func(row int64, v catalog.Value) error {
+		s.keep[row] = s.keep[row] && w.Meets(column.Kind, v, operands)
 		return nil
 	})
 }
@@ -314,40 +311,39 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
 // but not its end; the first range that contains a value counts.
 func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error {
-	type bounds struct{ from, to *spec.Operand }
-	parts := make([]bounds, len(p.Ranges))
+	column, err := s.table.Column(ctx, p.Column)
+	if err != nil {
+		return err
+	}
+	parts := make([][2]*spec.Operand, len(p.Ranges)) // from, to
 	for i, r := range p.Ranges {
-		for j, raw := range []json.RawMessage{r.From, r.To} {
+		for k, raw := range []json.RawMessage{r.From, r.To} {
 			if len(raw) == 0 {
 				continue
 			}
 			operand, err := spec.OperandOf(raw)
 			if err == nil {
-				err = s.times(ctx, p.Column, &operand)
+				err = column.count(p.Column, &operand)
+			}
+			if err == nil && s.table.Len() > 0 {
+				err = operand.Suits(column.Kind, p.Column)
 			}
 			if err != nil {
 				return err
 			}
-			if j == 0 {
-				parts[i].from = &operand
-			} else {
-				parts[i].to = &operand
-			}
+			parts[i][k] = &operand
 		}
 	}
-	return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
+	return column.Scan(ctx, func(row int64, v catalog.Value) error {
 		part := ""
-		for i, b := range parts {
+		for i, bounds := range parts {
 			in := !v.Null
-			for j, operand := range []*spec.Operand{b.from, b.to} {
+			for k, operand := range bounds {
 				if operand == nil {
 					continue
 				}
-				if err := operand.Suits(k, p.Column); err != nil {
-					return err
-				}
-				c, ordered := operand.Compare(k, v)
-				in = in && ordered && (c >= 0) == (j == 0)
+				c, ordered := operand.Compare(column.Kind, v)
+				in = in && ordered && (c >= 0) == (k == 0)
 			}
 			if in {
 				part = p.Ranges[i].Name
@@ -442,9 +438,9 @@ func keysOf(ctx context.Context, t Table, column string) (keys []string, present
 	keys, present = make([]string, t.Len()), make([]bool, t.Len())
 	// A column of keys has few distinct values in many rows, so equal strings share their memory.
 	seen := map[string]string{}
-	err = scan(ctx, t, column, func(row int64, k catalog.Kind, v catalog.Value) error {
-		ints = k == catalog.Int
-		text := textOf(k, v)
+	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
+		ints = c.Kind == catalog.Int
+		text := textOf(c.Kind, v)
 		if s, ok := seen[text]; ok {
 			text = s
 		} else {
@@ -566,9 +562,9 @@ func ranksOf(ctx context.Context, t Table, column string, ofStrings func([]strin
 	ranks []int64, present []bool, err error) {
 	ranks, present = make([]int64, t.Len()), make([]bool, t.Len())
 	var strs []string
-	err = scan(ctx, t, column, func(row int64, k catalog.Kind, v catalog.Value) error {
+	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
 		present[row] = !v.Null
-		switch k {
+		switch c.Kind {
 		case catalog.Int:
 			ranks[row] = v.Int
 		case catalog.Float:
