@@ -460,11 +460,11 @@ func TestInvalidContainerConditions(t *testing.T) {
 		t.Errorf("a part that no column names: %v", err)
 	}
 	for want, c := range map[string]loader.Condition{
-		"sql: syntax error":      {Select: "SELEC id FROM data"},
-		"where: syntax error":    {SQL: "rank <"},
-		"bbox: ":                 {BBox: &[4]float64{0, 0, 1, 1}, Column: "nothing"},
-		"datetime: ":             {Datetime: "2020-01-01/2020-02-01", Column: "nothing"},
-		"where: column \"cloud_": {Column: "cloud_cover", Op: "<", Value: json.RawMessage(`"a"`)},
+		"sql: syntax error":       {Select: "SELEC id FROM data"},
+		"where: syntax error":     {SQL: "rank <"},
+		"bbox level0 table: ":     {BBox: &[4]float64{0, 0, 1, 1}, Column: "nothing"},
+		"datetime level0 table: ": {Datetime: "2020-01-01/2020-02-01", Column: "nothing"},
+		"where: column \"cloud_":  {Column: "cloud_cover", Op: "<", Value: json.RawMessage(`"a"`)},
 	} {
 		spec := loader.Spec{
 			Source: coast(t, "coast.tacozip"), BatchSize: 2,

@@ -277,7 +277,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 				key.Level = 1 + *asset.Overview
 			}
 			mine := p.cache.Asset(asset, key, &w)
-			p.out.Evicted = p.cache.Evicted
+			p.out.Evicted = p.cache.Evicted()
 			if err := p.arrayReads(ctx, asset, mine, &w); err != nil {
 				return w, err
 			}

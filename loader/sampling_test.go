@@ -32,23 +32,24 @@ type fakeColumn struct {
 	unit   time.Duration
 }
 
-func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catalog.Value) error) (catalog.Kind, error) {
+func (t *fakeTable) Column(_ context.Context, name string) (rows.Column, error) {
 	c, ok := t.columns[name]
 	if !ok {
-		return 0, fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q", name)
+		return rows.Column{}, fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q", name)
 	}
-	for i, v := range c.values {
-		if err := visit(int64(i), v); err != nil {
-			return c.kind, err
-		}
-	}
-	return c.kind, nil
+	return rows.Column{Kind: c.kind, Unit: c.unit,
+		Scan: func(_ context.Context, visit func(int64, catalog.Value) error) error {
+			for i, v := range c.values {
+				if err := visit(int64(i), v); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, nil
 }
 
 // Extras implements rows.Table.
-func (t *fakeTable) Extras() rows.Extras {
-	return rows.Extras{TimeUnit: func(_ context.Context, name string) time.Duration { return t.columns[name].unit }}
-}
+func (t *fakeTable) Extras() rows.Extras { return rows.Extras{} }
 
 func (t *fakeTable) ScanIDs(ctx context.Context, visit func(int64, string) error) error {
 	for row := range t.rows {

@@ -1,33 +1,18 @@
 package dryrun
 
 import (
-	"container/list"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// Tiles does what pixels.TileCache does for one worker, without the tiles.
-type Tiles struct {
-	// Evicted counts the tiles that made room for others, and those for which there was no room.
-	Evicted     int64
-	bound, held int64 // bytes
-	by          map[pixels.TileKey]*plannedTile
-	used        list.List // of *plannedTile
-}
-
-// plannedTile is a tile that a run would hold.
-type plannedTile struct {
-	key     pixels.TileKey
-	bytes   int64
-	holders int
-	place   *list.Element
-}
+// Tiles shares the tiles of a run with one worker, in a cache that only counts them.
+type Tiles struct{ cache *pixels.TileCache }
 
 // NewTiles returns an empty cache of at most bound bytes.
-func NewTiles(bound int64) *Tiles {
-	return &Tiles{bound: bound, by: map[pixels.TileKey]*plannedTile{}}
-}
+func NewTiles(bound int64) *Tiles { return &Tiles{pixels.NewTileCounter(bound)} }
+
+// Evicted returns how many tiles made room for others, or had no room.
+func (c *Tiles) Evicted() int64 { return c.cache.Evicted }
 
 // Asset counts the reads of an asset, and then of its mask, by a pixels.Reader that shares tiles.
 // It returns the chunks that are decoded. It leaves out the reads of chunks that are decoded in pieces, which
@@ -49,8 +34,8 @@ func (c *Tiles) Asset(a *Asset, key pixels.TileKey, w *Work) (mine []Chunk) {
 // plane counts the reads of the chunks of an asset or of its mask, and returns the chunks that are
 // decoded.
 func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []Chunk {
-	var got []*plannedTile
 	var mine []Chunk
+	var puts []func() // in the order of the chunks, which decides what is evicted
 	for _, one := range chunks {
 		if one.sparse || one.held > 0 { // no tile; Range.Count counts the reads
 			w.Chunks++
@@ -58,20 +43,21 @@ func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []
 			continue
 		}
 		key.Chunk = one.Chunk
-		t, found := c.get(key, int64(one.Decoded))
-		if t != nil {
-			got = append(got, t)
-		}
-		if !found {
+		t, own := c.cache.Get(key, one.Decoded)
+		if t == nil || own {
 			mine = append(mine, one)
 			w.Chunks++
 			w.Decoded += int64(one.Decoded)
 		}
-	}
-	for _, t := range got {
-		if t.holders--; t.holders == 0 {
-			t.place = c.used.PushFront(t)
+		if own {
+			c.cache.Finish(t, false)
 		}
+		if t != nil {
+			puts = append(puts, func() { c.cache.Put(t) })
+		}
+	}
+	for _, put := range puts {
+		put()
 	}
 	for i := 0; i < len(mine); {
 		if mine[i].Len == 0 { // a chunk of an array, whose reads Arrays.Blocks counts
@@ -86,30 +72,4 @@ func (c *Tiles) plane(chunks []Chunk, key pixels.TileKey, gap int64, w *Work) []
 		w.Bytes += join.Span.Len
 	}
 	return mine
-}
-
-// get is TileCache's get: it returns nil if there is no room.
-func (c *Tiles) get(key pixels.TileKey, n int64) (t *plannedTile, there bool) {
-	if t = c.by[key]; t != nil {
-		if t.holders++; t.place != nil {
-			c.used.Remove(t.place)
-			t.place = nil
-		}
-		return t, true
-	}
-	for c.held+n > c.bound {
-		last := c.used.Back()
-		if last == nil {
-			c.Evicted++
-			return nil, false
-		}
-		old := c.used.Remove(last).(*plannedTile)
-		delete(c.by, old.key)
-		c.held -= old.bytes
-		c.Evicted++
-	}
-	t = &plannedTile{key: key, bytes: n, holders: 1}
-	c.by[key] = t
-	c.held += n
-	return t, false
 }

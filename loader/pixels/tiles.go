@@ -21,9 +21,13 @@ type TileCache struct {
 	Bound int64             // most bytes of chunks, in use or not
 	Held  int64             // bytes of all tiles that occupy memory; at most Bound
 	By    map[TileKey]*tile // all tiles that have not failed
+	// Evicted counts the tiles that made room for others, and those for which there was no room.
+	Evicted int64
 	// Used holds the *tile that no reader holds, the last used one first. Only these can be evicted,
 	// because a reader may still copy from the others.
 	Used list.List
+
+	counts bool // tiles have no memory
 }
 
 // TileKey names a chunk of an asset, or of the asset's mask.
@@ -40,6 +44,7 @@ type TileKey struct {
 // Failed before it closes Ready; other readers look at them only after Ready is closed.
 type tile struct {
 	key     TileKey
+	bytes   int64 // of Samples
 	Samples []byte
 	Ready   chan struct{} // closed once the chunk is decoded or has failed
 	Failed  bool
@@ -49,6 +54,11 @@ type tile struct {
 
 // NewTileCache returns an empty cache for at most bound bytes of decoded chunks.
 func NewTileCache(bound int64) *TileCache { return &TileCache{Bound: bound, By: map[TileKey]*tile{}} }
+
+// NewTileCounter returns an empty cache whose tiles have no memory, for dry runs: it only counts them.
+func NewTileCounter(bound int64) *TileCache {
+	return &TileCache{Bound: bound, By: map[TileKey]*tile{}, counts: true}
+}
 
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If mine
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
@@ -65,6 +75,7 @@ func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 	}
 	var memory []byte
 	for c.Held+int64(n) > c.Bound {
+		c.Evicted++
 		last := c.Used.Back()
 		if last == nil {
 			return nil, false
@@ -75,10 +86,10 @@ func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 			memory = old.Samples
 		}
 	}
-	if memory == nil {
+	if memory == nil && !c.counts {
 		memory = cast.Aligned(n + chunk.Spare)[:n]
 	}
-	t = &tile{key: key, Samples: memory, Ready: make(chan struct{}), holders: 1}
+	t = &tile{key: key, bytes: int64(n), Samples: memory, Ready: make(chan struct{}), holders: 1}
 	c.By[key] = t
 	c.Held += int64(n)
 	return t, true
@@ -93,7 +104,7 @@ func (c *TileCache) drop(t *tile) {
 	if c.By[t.key] == t {
 		delete(c.By, t.key)
 	}
-	c.Held -= int64(len(t.Samples))
+	c.Held -= t.bytes
 }
 
 // Finish wakes the readers that wait for t. failed says that the caller could not decode the chunk. The
@@ -117,7 +128,7 @@ func (c *TileCache) Put(t *tile) {
 		return
 	}
 	if t.Failed { // By lost it in Finish, so that only its memory is left to give back
-		c.Held -= int64(len(t.Samples))
+		c.Held -= t.bytes
 		return
 	}
 	t.place = c.Used.PushFront(t)

@@ -37,8 +37,6 @@ type Container struct {
 	opener   source.Opener // refuses paths outside of the roots
 	level0   *tables.Table
 	rows     []int32        // the row of level 0 of each sample, ascending
-	data     *tables.Table  // the result of the last SELECT among the conditions, or nil
-	at       []int32        // the row of level 0 of each row of data
 	left     taco.Selection // the rows of each level that meet bbox and datetime; nil for all
 	base     taco.Selection // the rows of each level that the groups of concat left; nil without
 	selected bool           // the conditions and the split are applied
@@ -131,11 +129,9 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 }
 
 func (c *Container) open(ctx context.Context, fields []spec.Field) error {
-	if err := c.selectSamples(ctx); err != nil {
+	if err := c.selectRows(ctx); err != nil {
 		return err
 	}
-	// Only conditions need the result of a SELECT. Dropping it here frees its memory for the run.
-	c.data, c.at = nil, nil
 	if len(c.rows) == 0 && c.level0 != nil {
 		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
 			"none of its %d samples is selected", c.level0.Len())
@@ -209,8 +205,24 @@ func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Extras implements Table.
 func (c *Container) Extras() Extras {
-	return Extras{TimeUnit: c.timeUnit, Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
+	return Extras{Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
 		Steps: c.steps}
+}
+
+// bandNames returns the names that the collection gives the bands of its rasters, or their common
+// names. It returns nil if the collection describes no sensor.
+func (c *Container) bandNames() []string {
+	// A collection that cannot be read here has no names. Names only label bands, so that it must
+	// not fail the run.
+	sensor, ok, err := c.set.Sensor()
+	if err != nil || !ok {
+		return nil
+	}
+	var out []string
+	for _, b := range sensor.Bands {
+		out = append(out, cmp.Or(b.Name, b.CommonName))
+	}
+	return out
 }
 
 // Columns returns the columns of level 0 of the samples.
@@ -299,30 +311,32 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	return catalog.Value{Int: v.Int(i)}
 }
 
-// Scan implements Table. column is a column of level 0, or "PATH@COLUMN" for the column of the
+// Column implements Table. name is a column of level 0, or "PATH@COLUMN" for the column of the
 // rows that a path leads to. Samples without such a row have null.
-func (c *Container) Scan(
-	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
-) (catalog.Kind, error) {
-	member, err := c.valueMember(ctx, column)
+func (c *Container) Column(ctx context.Context, name string) (Column, error) {
+	member, err := c.valueMember(ctx, name)
 	if err != nil {
-		return 0, fault.WithFile(err, c.src.Source)
+		return Column{}, fault.WithFile(err, c.src.Source)
 	}
-	for row, place := range member.rows {
-		v := catalog.Value{Null: true}
-		if place >= 0 {
-			v = valueOf(member.value, int(place))
-		}
-		if err := visit(int64(row), v); err != nil {
-			return member.kind, err
-		}
-		// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
-		// check for each row.
-		if row%4096 == 0 && ctx.Err() != nil {
-			return member.kind, ctx.Err()
-		}
-	}
-	return member.kind, nil
+	unit := map[tables.Kind]time.Duration{tables.Date: 24 * time.Hour, tables.Timestamp: time.Microsecond}
+	return Column{member.kind, unit[member.value.Kind()],
+		func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			for row, place := range member.rows {
+				v := catalog.Value{Null: true}
+				if place >= 0 {
+					v = valueOf(member.value, int(place))
+				}
+				if err := visit(int64(row), v); err != nil {
+					return err
+				}
+				// One check in 4,096 rows, so that a scan of a million rows can be cancelled without a
+				// check for each row.
+				if row%4096 == 0 && ctx.Err() != nil {
+					return ctx.Err()
+				}
+			}
+			return nil
+		}}, nil
 }
 
 // centroids reads a column of centroids of level 0: points in well-known
@@ -355,22 +369,6 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centroid"}
-
-// timeUnit returns the unit in which valueOf counts, or 0 if the column has no
-// dates or timestamps.
-func (c *Container) timeUnit(ctx context.Context, column string) time.Duration {
-	member, err := c.valueMember(ctx, column)
-	if err != nil || member.value == nil {
-		return 0
-	}
-	switch member.value.Kind() {
-	case tables.Date:
-		return 24 * time.Hour
-	case tables.Timestamp:
-		return time.Microsecond
-	}
-	return 0
-}
 
 // ScanIDs implements Table.
 func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
@@ -785,91 +783,57 @@ func (d *digester) sum() string {
 	return hex.EncodeToString(b[:])
 }
 
-// selectSamples sets rows to the samples that meet the conditions and the split, in the order of
-// level 0.
-func (c *Container) selectSamples(ctx context.Context) error {
-	visible, err := c.set.Visible(ctx, 0)
+// selectSamples is selectRows that also returns the rows of level 0 that remain or, after a condition with a SELECT,
+// its result, and the row of level 0 for each. Without samples the table has columns too, because callers show them and
+// queries name them.
+func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, error) {
+	sel, err := c.selector(ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
+	}
+	if sel == nil {
+		table, err := c.columnsAlone(ctx)
+		return table, nil, err
+	}
+	return sel.left(ctx)
+}
+
+// selectRows sets rows to the samples that meet the conditions and the split, in the order of level 0.
+func (c *Container) selectRows(ctx context.Context) error {
+	_, err := c.selector(ctx)
+	return err
+}
+
+// selector applies the conditions and the split, and sets rows. It returns nil for a container without samples.
+func (c *Container) selector(ctx context.Context) (*selector, error) {
+	defer func() { c.selected = true }()
+	visible, err := c.set.Visible(ctx, 0)
+	if err != nil || len(visible) == 0 {
+		return nil, err
+	}
+	if c.level0, err = c.set.Level(ctx, 0); err != nil {
+		return nil, err
 	}
 	// Rows are int32, because a run keeps one per sample and field; int would take twice the
 	// memory.
-	if len(visible) > math.MaxInt32 {
-		return fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", len(visible))
+	n := c.level0.Len()
+	if n > math.MaxInt32 {
+		return nil, fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", n)
 	}
-	c.rows = make([]int32, len(visible))
-	for i, row := range visible {
-		c.rows[i] = int32(row)
+	// While conditions are applied, the samples are all rows of level 0, padding too.
+	c.rows = make([]int32, n)
+	for row := range c.rows {
+		c.rows[row] = int32(row)
 	}
-	if len(c.rows) == 0 {
-		c.selected = true
-		return nil
+	sel := &selector{table: c, options: c.options, levels: c}
+	if len(visible) < n {
+		sel.meet(int32s(visible))
 	}
-	if c.level0, err = c.set.Level(ctx, 0); err != nil {
-		return err
+	if err := sel.apply(ctx, &c.src.Subset); err != nil {
+		return nil, err
 	}
-	subset := &c.src.Subset
-	// Each condition sees what those before it left, and the split comes last.
-	for i := range subset.Where {
-		if err := c.where(ctx, &subset.Where[i]); err != nil {
-			return fmt.Errorf("%s: %w", subset.Where[i].Called(), err)
-		}
+	if sel.keep != nil {
+		c.rows = slices.DeleteFunc(c.rows, func(row int32) bool { return !sel.keep[row] })
 	}
-	if subset.Split.OfRows() {
-		if err := c.narrow(ctx, func(sel *selector) error {
-			return sel.split(ctx, subset.Split,
-				subset.Use)
-		}); err != nil {
-			return fmt.Errorf("split: %w", err)
-		}
-	}
-	c.selected = true
-	return nil
-}
-
-// narrow keeps the samples that a selector keeps.
-func (c *Container) narrow(ctx context.Context, by func(*selector) error) error {
-	sel := selector{table: c}
-	if err := by(&sel); err != nil {
-		return err
-	}
-	keep, err := sel.rows()
-	if err != nil || keep == nil {
-		return err
-	}
-	rows := make([]int32, len(keep))
-	for i, k := range keep {
-		rows[i] = c.rows[k]
-	}
-	c.rows = rows
-	c.follow()
-	return ctx.Err()
-}
-
-// follow drops the rows of data whose samples are no longer among rows.
-func (c *Container) follow() {
-	if c.data == nil {
-		return
-	}
-	var keep []int
-	var places []int32
-	for i, row := range c.at {
-		if _, ok := slices.BinarySearch(c.rows, row); ok {
-			keep, places = append(keep, i), append(places, row)
-		}
-	}
-	c.data, c.at = c.data.Take(keep), places
-}
-
-// intersect keeps the samples whose rows of level 0 are in rows, which must ascend.
-func (c *Container) intersect(rows []int) {
-	// c.rows ascends too, so one pass over both suffices.
-	next := 0
-	c.rows = slices.DeleteFunc(c.rows, func(row int32) bool {
-		for next < len(rows) && rows[next] < int(row) {
-			next++
-		}
-		return next == len(rows) || rows[next] != int(row)
-	})
-	c.follow()
+	return sel, nil
 }

@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -13,7 +14,8 @@ import (
 // concat applies the conditions of each group to the containers of that group and joins the samples
 // that remain, in the order of the groups. Queries then see the joined tables of the groups as
 // data; the column mode of the dataset says what happens to columns that a group lacks.
-func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
+func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
+	c := s.levels
 	have, used := c.set.Paths(), 0
 	for _, g := range groups {
 		used += g.Paths
@@ -25,7 +27,7 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 	// The groups divide the paths of the dataset in order, so a row of a group is its number in the
 	// group plus the first row of the group.
 	data, subs := make([]*tables.Table, len(groups)), make([]*Container, len(groups))
-	c.rows, c.at = nil, nil
+	var samples []int32
 	start := 0
 	for i := range groups {
 		first, sub, err := c.group(ctx, start, &groups[i])
@@ -34,35 +36,37 @@ func (c *Container) concat(ctx context.Context, groups []spec.Group) error {
 		}
 		start += groups[i].Paths
 		subs[i] = sub
-		table, places := sub.table()
-		// A group without samples still has columns, which count in the join.
-		if sub.level0 == nil {
-			if table, err = sub.columnsAlone(ctx); err != nil {
-				return err
-			}
+		table, places, err := sub.selectSamples(ctx)
+		if err != nil {
+			return err
 		}
 		// withSources adds this column again, with the names that the whole dataset has for its
 		// files.
 		data[i] = table.Without(taco.SourceColumn)
 		for _, row := range places {
-			c.at = append(c.at, int32(first)+row)
-		}
-		for _, row := range sub.rows {
-			c.rows = append(c.rows, int32(first)+row)
+			samples = append(samples, int32(first)+row)
 		}
 	}
-	tbl, err := tables.Concat(data, c.set.Mode())
+	joined, err := tables.Concat(data, c.set.Mode())
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
-	c.tellColumns(tbl, data)
-	if c.data, err = c.withSources(tbl); err != nil {
+	c.tellColumns(joined, data)
+	if s.data, err = c.withSources(joined, samples); err != nil {
 		return err
 	}
+	s.samples = samples
+	s.meet(slices.Values(samples))
 	if c.left, err = leftOf(ctx, subs); err != nil {
 		return err
 	}
-	c.base = append(taco.Selection{ints(c.rows)}, c.left[min(1, len(c.left)):]...)
+	level0 := []int{}
+	for row, kept := range s.keep {
+		if kept {
+			level0 = append(level0, row)
+		}
+	}
+	c.base = append(taco.Selection{level0}, c.left[min(1, len(c.left)):]...)
 	return nil
 }
 
@@ -100,7 +104,7 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 	return left, nil
 }
 
-// group applies the conditions of a group to its containers. from is the number of their first path
+// group returns the containers of a group, whose conditions are not applied yet. from is the number of their first path
 // in the dataset; first is the row of level 0 of the dataset at which the rows of the group begin.
 func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first int, sub *Container, err error) {
 	mode, err := g.Mode()
@@ -113,8 +117,7 @@ func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first i
 	}
 	// The set belongs to c.set, so that sub must not be closed.
 	src := &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}
-	sub = &Container{set: set, src: src, options: c.options, keep: c.keep}
-	return first, sub, sub.selectSamples(ctx)
+	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, nil
 }
 
 // columnsAlone returns the columns of level 0 as a table without rows.
@@ -145,23 +148,19 @@ func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	}
 }
 
-// withSources adds the column with the file of each row to a table with the rows of c.at. It
+// withSources adds the column with the file of each row to a table with these rows of level 0. It
 // returns t itself if the dataset has no such column.
-func (c *Container) withSources(t *tables.Table) (*tables.Table, error) {
+func (c *Container) withSources(t *tables.Table, rows []int32) (*tables.Table, error) {
 	i := c.level0.Index(taco.SourceColumn)
 	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
 		return t, nil
 	}
-	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(c.at))), nil
+	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(rows))), nil
 }
 
-// sqlTable returns the table that queries know by name: data itself for "data" and "level0", else
-// the table of taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below
-// the joined samples.
-func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Table) (*tables.Table, error) {
-	if isData(name) {
-		return data, nil
-	}
+// sqlTable returns a table that queries know by name, but not data: the table of taco.Dataset.SQLTable. After a concat
+// the tables of lower levels have only the rows below the joined samples.
+func (c *Container) sqlTable(ctx context.Context, name string) (*tables.Table, error) {
 	level, ok := taco.LevelOf(name)
 	if c.base == nil || !ok {
 		return c.set.SQLTable(ctx, name)
@@ -175,13 +174,4 @@ func (c *Container) sqlTable(ctx context.Context, name string, data *tables.Tabl
 		return nil, err
 	}
 	return table.Take(rows), nil
-}
-
-// ints converts row numbers to int.
-func ints(rows []int32) []int {
-	out := make([]int, len(rows))
-	for i, row := range rows {
-		out[i] = int(row)
-	}
-	return out
 }

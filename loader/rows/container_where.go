@@ -13,77 +13,25 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// where keeps the samples that meet a condition.
-func (c *Container) where(ctx context.Context, w *spec.Condition) error {
-	switch {
-	case w.Compares():
-		return c.narrow(ctx, func(s *selector) error { return s.where(ctx, *w) })
-	case w.SQL != "":
-		return c.sql(ctx, w.SQL)
-	case w.Select != "":
-		return c.query(ctx, w.Select)
-	case w.Concat != nil:
-		return c.concat(ctx, w.Concat)
-	}
-	filter, err := w.Filter()
-	if err != nil {
-		return err
-	}
-	left, err := c.filter(ctx, filter)
+// near returns the rows of level 0 that match a condition on place or time, or that all do. It keeps those rows of the
+// levels below 0 that the condition leaves.
+func (c *Container) near(ctx context.Context, f taco.Filter) (rows []int, all bool, err error) {
+	left, err := c.filter(ctx, f)
 	if err != nil || left == nil {
-		return err
+		return nil, true, err
 	}
-	c.intersect(left[0])
-	return c.narrowBelow(ctx, left)
-}
-
-// narrowBelow keeps those rows of the levels below 0 that a condition on place or time left.
-func (c *Container) narrowBelow(ctx context.Context, left taco.Selection) (err error) {
-	if len(left) < 2 { // the condition looked at level 0 only
-		return nil
-	}
-	if c.left == nil {
+	switch {
+	case len(left) < 2: // the condition looked at level 0 only
+	case c.left == nil:
 		c.left = left
-		return nil
-	}
-	c.left, err = c.set.And(ctx, c.left, left)
-	return err
-}
-
-// sql keeps the samples that meet a condition on the columns of data. It keeps a sample with
-// several rows in data if one of them meets the condition.
-func (c *Container) sql(ctx context.Context, condition string) error {
-	// Without a SELECT before it, the condition runs over all of level 0 and the result is
-	// intersected. That needs no copy of the rows that are left.
-	if c.data == nil {
-		rows, err := rowsWhere(ctx, &c.options, c.level0, condition)
-		if err == nil {
-			c.intersect(rows)
+	default:
+		if c.left, err = c.set.And(ctx, c.left, left); err != nil {
+			return nil, false, err
 		}
-		return err
 	}
-	rows, err := rowsWhere(ctx, &c.options, c.data, condition)
-	if err != nil {
-		return err
-	}
-	c.data = c.data.Take(rows)
-	places := make([]int32, len(rows))
-	for i, row := range rows {
-		places[i] = c.at[row]
-	}
-	c.at = places
-	c.rows = distinct(places)
-	return nil
-}
-
-// distinct returns the rows ascending and each once.
-func distinct(rows []int32) []int32 {
-	out := slices.Clone(rows)
-	slices.Sort(out)
-	return slices.Compact(out)
+	return left[0], false, nil
 }
 
 // filter returns the rows that match a condition on place or time. If the condition names neither a
@@ -108,101 +56,6 @@ func (c *Container) filter(ctx context.Context, f taco.Filter) (taco.Selection, 
 	}
 }
 
-// table returns the table that queries see as data, and the row of level 0 of each of its rows.
-func (c *Container) table() (*tables.Table, []int32) {
-	switch {
-	case c.data != nil:
-		return c.data, c.at
-	case c.level0 == nil:
-		return tables.FromVectors(nil, nil), nil
-	case len(c.rows) == c.level0.Len(): // no row is dropped, so level 0 needs no copy
-		return c.level0, c.rows
-	}
-	rows := ints(c.rows)
-	return c.level0.Take(rows), c.rows
-}
-
-// query keeps the samples that the result of a SELECT names, by the column chaski:row or else by
-// their ids. Later conditions see the result as data.
-func (c *Container) query(ctx context.Context, sql string) error {
-	data, places := c.table()
-	numbers := make([]int64, len(places))
-	for i, row := range places {
-		numbers[i] = int64(row)
-	}
-	data = withRows(data, numbers)
-	tableOf := func(ctx context.Context, name string) (*tables.Table, error) {
-		return c.sqlTable(ctx, name, data)
-	}
-	table, err := query.RunOr(ctx, sql, c.set.SQLTables(), tableOf, c.options.SQL, c.options.SQLLimits)
-	if err != nil {
-		return err
-	}
-	if c.at, err = c.rowsOf(ctx, table); err != nil {
-		return err
-	}
-	c.data, c.rows = table.Without(rowColumn), distinct(c.at)
-	return nil
-}
-
-// rowsOf returns the row of level 0 for each row of a query's result. A row that is not among the
-// samples so far, or an id that several of them have, is fault.Unsupported.
-func (c *Container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
-	places := make([]int32, t.Len())
-	if t.Index(rowColumn) >= 0 {
-		// The numbers come from a query, which may compute anything: a number beyond int32 must not
-		// wrap around to another sample's.
-		rows, err := rowNumbers(ctx, t, func(row int64) bool {
-			_, ok := slices.BinarySearch(c.rows, int32(row))
-			return ok && row == int64(int32(row))
-		})
-		for i, row := range rows {
-			places[i] = int32(row)
-		}
-		return places, err
-	}
-	name := c.set.IDColumn()
-	if t.Index(name) < 0 {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-			"its result has no column %q to tell samples by", name)
-	}
-	values, err := t.Column(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if values.Kind() != tables.String {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-			"the column %q of its result has type %v, not text", name, values.Type())
-	}
-	ids, err := c.ids(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows := make(map[string]int32, len(c.rows))
-	for _, row := range c.rows {
-		id := ids.Str(int(row))
-		// Ids may repeat, for example in several joined files. That is an error only if the result
-		// has such an id.
-		if _, twice := rows[id]; twice {
-			row = -1
-		}
-		rows[id] = row
-	}
-	for i := range places {
-		row, ok := rows[values.Str(i)]
-		if !ok || values.Null(i) {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-				"row %d of its result has no id of a sample", i)
-		}
-		if row < 0 {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
-				"several samples have the id %q: select the column %q too", values.Str(i), rowColumn)
-		}
-		places[i] = row
-	}
-	return places, nil
-}
-
 // Samples are the samples of a container that meet the conditions and the split of a subset.
 type Samples struct {
 	// Data has the rows of level 0 that remain or, after a condition with a SELECT, its result.
@@ -217,7 +70,10 @@ type Samples struct {
 // taco.Dataset.SQLTable. After a concat the tables of lower levels have only the rows below the
 // joined samples.
 func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
-	return s.c.sqlTable(ctx, name, s.Data)
+	if isData(name) {
+		return s.Data, nil
+	}
+	return s.c.sqlTable(ctx, name)
 }
 
 // Below returns the rows of a level that lie below the samples, ascending and without padding. On
@@ -254,17 +110,12 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s spec.Subset, o reso
 		src.Source = parts[0]
 	}
 	container := &Container{set: set, src: src, options: o, keep: true}
-	if err := container.selectSamples(ctx); err != nil {
+	out := &Samples{c: container}
+	var err error
+	if out.Data, out.Rows, err = container.selectSamples(ctx); err != nil {
 		return nil, fault.WithFile(err, src.Source)
 	}
-	out := &Samples{c: container}
-	out.Data, out.Rows = container.table()
-	var err error
-	// An empty result has columns too, because callers show them and queries name them.
-	if container.level0 == nil {
-		out.Data, err = container.columnsAlone(ctx)
-	}
-	return out, err
+	return out, nil
 }
 
 // member finds the values or rasters of a field: a column of level 0 first, then a path below the

@@ -65,17 +65,15 @@ func (t *images) ScanIDs(ctx context.Context, visit func(row int64, id string) e
 	return t.each(ctx, func(row int64) error { return visit(row, t.id(row)) })
 }
 
-// Scan implements Table.
-func (t *images) Scan(
-	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
-) (catalog.Kind, error) {
-	if !t.isN(column) {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset,
+// Column implements Table.
+func (t *images) Column(_ context.Context, name string) (Column, error) {
+	if !t.isN(name) {
+		return Column{}, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
 			"%s has only the coordinate along n", t.kind), t.uri)
 	}
-	return catalog.Int, t.each(ctx, func(row int64) error {
-		return visit(row, catalog.Value{Int: t.coordinate(row)})
-	})
+	return Column{catalog.Int, 0, func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+		return t.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: t.coordinate(row)}) })
+	}}, nil
 }
 
 // each visits all rows until an error.

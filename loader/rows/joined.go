@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -185,39 +184,44 @@ func (j *joined) Fingerprint() string {
 	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
 }
 
-// Scan implements Table. A dataset without the column has nulls; those that have it with other kinds or units are
+// Column implements Table. A dataset without the column has nulls; those that have it with other kinds or units are
 // fault.Unsupported.
-func (j *joined) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (
-	kind catalog.Kind, err error) {
-	has, unit, known := make([]bool, len(j.tables)), time.Duration(0), false
+func (j *joined) Column(ctx context.Context, name string) (column Column, err error) {
+	parts := make([]Column, len(j.tables))
+	known := false
+	var missing error
 	for k, table := range j.tables {
-		got, serr := table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
+		part, err := table.Column(ctx, name)
 		switch {
-		case fault.KindOf(serr) == fault.NotFound:
-			err = serr
+		case fault.KindOf(err) == fault.NotFound:
+			missing = err
 			continue
-		case serr != nil && !errors.Is(serr, errEnough):
-			return got, serr
-		case known && (got != kind || unitOf(ctx, table, column) != unit):
-			return kind, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
+		case err != nil:
+			return part, err
+		case known && (part.Kind != column.Kind || part.Unit != column.Unit):
+			return part, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
 				"it has another type in another dataset of scenes")
 		}
-		has[k], kind, unit, known = true, got, unitOf(ctx, table, column), true
+		parts[k], column, known = part, part, true
 	}
 	if !known {
-		return kind, err
+		return column, missing
 	}
-	for k, t := range j.tables {
-		if has[k] {
-			_, err = t.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(j.first[k]+row, v) })
-		} else {
-			err = eachRow(j.first[k], j.first[k+1], visit)
+	column.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+		for k, part := range parts {
+			err := error(nil)
+			if part.Scan == nil {
+				err = eachRow(j.first[k], j.first[k+1], visit)
+			} else {
+				err = part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(j.first[k]+row, v) })
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return kind, err
-		}
+		return nil
 	}
-	return kind, nil
+	return column, nil
 }
 
 // eachRow visits rows with null.
@@ -228,14 +232,6 @@ func eachRow(first, end int64, visit func(row int64, v catalog.Value) error) err
 		}
 	}
 	return nil
-}
-
-// unitOf returns Extras.TimeUnit of a column.
-func unitOf(ctx context.Context, t Table, column string) time.Duration {
-	if unit := t.Extras().TimeUnit; unit != nil {
-		return unit(ctx, column)
-	}
-	return 0
 }
 
 // ScanIDs implements Table.
@@ -250,16 +246,7 @@ func (j *joined) ScanIDs(ctx context.Context, visit func(row int64, id string) e
 }
 
 // Extras implements Table.
-func (j *joined) Extras() Extras {
-	return Extras{Joined: j, TimeUnit: func(ctx context.Context, column string) time.Duration {
-		for _, t := range j.tables {
-			if unit := unitOf(ctx, t, column); unit != 0 {
-				return unit // Scan refuses a column of several
-			}
-		}
-		return 0
-	}}
-}
+func (j *joined) Extras() Extras { return Extras{Joined: j} }
 
 // Close implements Table.
 func (j *joined) Close() error {

@@ -23,7 +23,24 @@ type catalogTable struct{ *catalog.Table }
 
 // Extras implements Table.
 func (t catalogTable) Extras() Extras {
-	return Extras{TimeUnit: t.TimeUnit, Data: t.Data, Sizes: t.Sizes, Misplaced: t.Misplaced}
+	return Extras{Data: t.Data, Sizes: t.Sizes, Misplaced: t.Misplaced}
+}
+
+// errEnough stops a scan whose result is known.
+var errEnough = errors.New("loader: enough")
+
+// Column implements Table.
+func (t catalogTable) Column(ctx context.Context, name string) (Column, error) {
+	// Scan returns the kind at its end, so a scan that stops at row 0 asks for it.
+	kind, err := t.Scan(ctx, name, func(int64, catalog.Value) error { return errEnough })
+	if err != nil && !errors.Is(err, errEnough) {
+		return Column{}, err
+	}
+	return Column{kind, t.TimeUnit(ctx, name),
+		func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			_, err := t.Scan(ctx, name, visit)
+			return err
+		}}, nil
 }
 
 // OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array,

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -21,78 +21,111 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// times converts a string that is compared with a column of dates or timestamps to a number in the
-// unit of that column.
-func (s *selector) times(ctx context.Context, column string, o *spec.Operand) error {
-	unitOf := s.table.Extras().TimeUnit
-	if unitOf == nil || !o.IsText {
+// count converts a string that is compared with a column of dates or timestamps to a number in the unit of that column.
+func (c *Column) count(name string, o *spec.Operand) error {
+	if !o.IsText || c.Unit == 0 {
 		return nil
 	}
-	if unit := unitOf(ctx, column); unit > 0 {
-		if err := o.Count(unit); err != nil {
-			return fmt.Errorf("column %q: %w", column, err)
-		}
+	if err := o.Count(c.Unit); err != nil {
+		return fmt.Errorf("column %q: %w", name, err)
 	}
 	return nil
 }
 
-// selector narrows down the rows of a dataset, one condition after the other.
+// selector narrows down the samples of a dataset, one condition after the other.
 type selector struct {
 	table   Table
 	options resources.Options // runs queries
-	keep    []bool            // the rows that are left; nil for all
-	data    *tables.Table     // the table that queries see; nil before the first query
+	levels  *Container        // table, if it is a container: its samples are the rows of level 0
+	keep    []bool            // the samples that are left; nil for all
+	all     *tables.Table     // what queries see: a row for each sample; nil before the first query
+	data    *tables.Table     // what queries see in place of all: the result of the last SELECT or concat; nil without
+	samples []int32           // the sample of each row of data
 }
 
 // init allocates keep with all rows. Without conditions it stays nil, so that a run over all rows
 // needs no list of them.
 func (s *selector) init() {
 	if s.keep == nil {
-		s.keep = make([]bool, s.table.Len())
-		for i := range s.keep {
-			s.keep[i] = true
+		s.keep = slices.Repeat([]bool{true}, int(s.table.Len()))
+	}
+}
+
+// meet keeps the samples that are among some, which may repeat and have any order, such as an ORDER BY gives.
+func (s *selector) meet(samples iter.Seq[int32]) {
+	s.init()
+	met := make([]bool, len(s.keep))
+	for i := range samples {
+		met[i] = true
+	}
+	for i := range s.keep {
+		s.keep[i] = s.keep[i] && met[i]
+	}
+}
+
+// apply keeps the samples that meet the conditions and the split of a subset. Each condition sees what those before it
+// left, and the split comes last.
+func (s *selector) apply(ctx context.Context, subset *spec.Subset) error {
+	for i := range subset.Where {
+		if err := s.where(ctx, &subset.Where[i]); err != nil {
+			return inPart(err, subset.Where[i].Called())
 		}
 	}
+	if subset.Split.OfRows() {
+		if err := s.split(ctx, subset.Split, subset.Use); err != nil {
+			return inPart(err, "split")
+		}
+	}
+	return ctx.Err()
+}
+
+// where keeps the samples that meet a condition.
+func (s *selector) where(ctx context.Context, w *spec.Condition) error {
+	switch {
+	case w.Compares():
+		return s.compare(ctx, w)
+	case w.SQL != "":
+		return s.sql(ctx, w.SQL)
+	case w.Select != "":
+		return s.selects(ctx, w.Select)
+	case w.Concat == nil:
+		return s.near(ctx, w)
+	case s.levels == nil:
+		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
+	}
+	return s.concat(ctx, w.Concat)
 }
 
 // scan visits the values of a column, with the kind of the column.
 func (s *selector) scan(
 	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
 ) error {
-	// Scan returns the kind only at its end, so a first scan that stops at row 0 asks for it.
-	kind, err := s.table.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	_, err = s.table.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, kind, v) })
-	return err
+	return scan(ctx, s.table, column, func(row int64, c *Column, v catalog.Value) error {
+		return visit(row, c.Kind, v)
+	})
 }
 
-// errEnough stops a scan whose result is known.
-var errEnough = errors.New("loader: enough")
-
-// where keeps the rows that meet a comparison of a column with values.
-func (s *selector) where(ctx context.Context, c spec.Condition) error {
-	operands, err := c.Operands()
+// compare keeps the rows that meet a comparison of a column with values.
+func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
+	operands, err := w.Operands()
 	if err != nil {
 		return err
 	}
+	column, err := s.table.Column(ctx, w.Column)
 	for i := range operands {
-		if err := s.times(ctx, c.Column, &operands[i]); err != nil {
-			return err
+		if err == nil {
+			err = column.count(w.Column, &operands[i])
+		}
+		if err == nil && s.table.Len() > 0 {
+			err = operands[i].Suits(column.Kind, w.Column)
 		}
 	}
+	if err != nil {
+		return err
+	}
 	s.init()
-	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
-		// The kind is the same in all rows, so the first row shows whether the values suit it.
-		if row == 0 {
-			for i := range operands {
-				if err := operands[i].Suits(k, c.Column); err != nil {
-					return err
-				}
-			}
-		}
-		s.keep[row] = s.keep[row] && c.Meets(k, v, operands)
+	return column.Scan(ctx, func(row int64, v catalog.Value) error {
+		s.keep[row] = s.keep[row] && w.Meets(column.Kind, v, operands)
 		return nil
 	})
 }
@@ -205,14 +238,11 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 		parts, found := parts{}, false
 		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
 			part := textOf(k, v)
-			if v.Null || part != use {
-				s.keep[row] = false
-			} else {
-				found = true
-			}
-			if !v.Null {
+			if s.keep[row] && !v.Null {
 				parts.add(part)
 			}
+			s.keep[row] = s.keep[row] && !v.Null && part == use
+			found = found || s.keep[row]
 			return nil
 		})
 		if err == nil && s.table.Len() > 0 && !found {
@@ -281,40 +311,39 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
 // but not its end; the first range that contains a value counts.
 func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error {
-	type bounds struct{ from, to *spec.Operand }
-	parts := make([]bounds, len(p.Ranges))
+	column, err := s.table.Column(ctx, p.Column)
+	if err != nil {
+		return err
+	}
+	parts := make([][2]*spec.Operand, len(p.Ranges)) // from, to
 	for i, r := range p.Ranges {
-		for j, raw := range []json.RawMessage{r.From, r.To} {
+		for k, raw := range []json.RawMessage{r.From, r.To} {
 			if len(raw) == 0 {
 				continue
 			}
 			operand, err := spec.OperandOf(raw)
 			if err == nil {
-				err = s.times(ctx, p.Column, &operand)
+				err = column.count(p.Column, &operand)
+			}
+			if err == nil && s.table.Len() > 0 {
+				err = operand.Suits(column.Kind, p.Column)
 			}
 			if err != nil {
 				return err
 			}
-			if j == 0 {
-				parts[i].from = &operand
-			} else {
-				parts[i].to = &operand
-			}
+			parts[i][k] = &operand
 		}
 	}
-	return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
+	return column.Scan(ctx, func(row int64, v catalog.Value) error {
 		part := ""
-		for i, b := range parts {
+		for i, bounds := range parts {
 			in := !v.Null
-			for j, operand := range []*spec.Operand{b.from, b.to} {
+			for k, operand := range bounds {
 				if operand == nil {
 					continue
 				}
-				if err := operand.Suits(k, p.Column); err != nil {
-					return err
-				}
-				c, ordered := operand.Compare(k, v)
-				in = in && ordered && (c >= 0) == (j == 0)
+				c, ordered := operand.Compare(column.Kind, v)
+				in = in && ordered && (c >= 0) == (k == 0)
 			}
 			if in {
 				part = p.Ranges[i].Name
@@ -334,19 +363,8 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 		return nil, nil
 	}
 	sel := selector{table: t, options: o}
-	for _, condition := range s.Where {
-		keep := sel.where
-		if !condition.Compares() {
-			keep = func(ctx context.Context, c spec.Condition) error { return sel.query(ctx, &c) }
-		}
-		if err := keep(ctx, condition); err != nil {
-			return nil, inPart(err, condition.Called())
-		}
-	}
-	if s.Split.OfRows() {
-		if err := sel.split(ctx, s.Split, s.Use); err != nil {
-			return nil, inPart(err, "split")
-		}
+	if err := sel.apply(ctx, s); err != nil {
+		return nil, err
 	}
 	return sel.rows()
 }
@@ -417,13 +435,12 @@ func StrataOf(ctx context.Context, t Table, column string, rows []uint32) ([]shu
 // keysOf returns the values of a column as strings, and which rows are not null. ints reports
 // whether the column holds integers.
 func keysOf(ctx context.Context, t Table, column string) (keys []string, present []bool, ints bool, err error) {
-	sel := selector{table: t}
 	keys, present = make([]string, t.Len()), make([]bool, t.Len())
 	// A column of keys has few distinct values in many rows, so equal strings share their memory.
 	seen := map[string]string{}
-	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
-		ints = k == catalog.Int
-		text := textOf(k, v)
+	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
+		ints = c.Kind == catalog.Int
+		text := textOf(c.Kind, v)
 		if s, ok := seen[text]; ok {
 			text = s
 		} else {
@@ -543,12 +560,11 @@ func Ranks(ctx context.Context, t Table, column string) (ranks []int64, present 
 // which rows have a value.
 func ranksOf(ctx context.Context, t Table, column string, ofStrings func([]string, []bool) []int64) (
 	ranks []int64, present []bool, err error) {
-	sel := selector{table: t}
 	ranks, present = make([]int64, t.Len()), make([]bool, t.Len())
 	var strs []string
-	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
+	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
 		present[row] = !v.Null
-		switch k {
+		switch c.Kind {
 		case catalog.Int:
 			ranks[row] = v.Int
 		case catalog.Float:

@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -80,4 +81,24 @@ func rowNumbers(ctx context.Context, t *tables.Table, good func(row int64) bool)
 		rows[i] = int(row)
 	}
 	return rows, nil
+}
+
+// int32s yields row numbers as int32.
+func int32s(rows []int) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, row := range rows {
+			if !yield(int32(row)) {
+				return
+			}
+		}
+	}
+}
+
+// ints converts row numbers to int.
+func ints(rows []int32) []int {
+	out := make([]int, len(rows))
+	for i, row := range rows {
+		out[i] = int(row)
+	}
+	return out
 }

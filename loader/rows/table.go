@@ -33,9 +33,8 @@ type Table interface {
 	// Fingerprint returns a hash of the ids and sizes of the samples. A state resumes only where it
 	// is the same.
 	Fingerprint() string
-	// Scan visits the value of a column in every row, in order, and returns the kind of the column.
-	// A column that does not exist is fault.NotFound.
-	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
+	// Column returns a column by its name. One that does not exist is fault.NotFound.
+	Column(ctx context.Context, name string) (Column, error)
 	// ScanIDs visits the id of every row, in order.
 	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
 	// Extras returns what only some kinds of datasets can do.
@@ -44,11 +43,17 @@ type Table interface {
 	Close() error
 }
 
+// Column is a column of a Table, beside its fields.
+type Column struct {
+	Kind catalog.Kind
+	// Unit is what the values of dates or timestamps count; 0 for other values.
+	Unit time.Duration
+	// Scan visits the value in every row, in order.
+	Scan func(ctx context.Context, visit func(row int64, v catalog.Value) error) error
+}
+
 // Extras are what only some kinds of datasets can do. A function is nil if the dataset cannot do it.
 type Extras struct {
-	// TimeUnit returns the unit in which the values of a column of dates or timestamps count, 0 for
-	// any other column.
-	TimeUnit func(ctx context.Context, column string) time.Duration
 	// Centroids visits the centroid of every row in degrees, NaN for null. A dataset without a column
 	// of centroids is fault.NotFound.
 	Centroids func(ctx context.Context, visit func(row int64, lon, lat float64) error) error
@@ -90,6 +95,17 @@ type Datasets interface {
 	FirstAsset(ctx context.Context, field int, policy string, rows []uint32) (catalog.Asset, error)
 	// Selected returns the rows that a subset selects of the first dataset, and all of the others; nil for all.
 	Selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error)
+}
+
+// scan visits the values of a column of a table, with the column.
+func scan(
+	ctx context.Context, t Table, column string, visit func(row int64, c *Column, v catalog.Value) error,
+) error {
+	c, err := t.Column(ctx, column)
+	if err != nil {
+		return err
+	}
+	return c.Scan(ctx, func(row int64, v catalog.Value) error { return visit(row, &c, v) })
 }
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad

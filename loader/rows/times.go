@@ -34,18 +34,14 @@ func Times(ctx context.Context, t Table, columns []string) ([]int64, error) {
 
 // timesIn returns the times of a column, or nil if it holds none.
 func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
-	unit := time.Duration(0)
-	if ask := t.Extras().TimeUnit; ask != nil {
-		unit = ask(ctx, name)
-	}
-	if unit == 0 && slices.Contains(spec.TimeColumns, name) {
-		unit = time.Second
-	}
 	out, some := make([]int64, t.Len()), false
-	sel := selector{table: t}
-	err := sel.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
+	err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
+		unit := c.Unit
+		if unit == 0 && slices.Contains(spec.TimeColumns, name) {
+			unit = time.Second
+		}
 		out[row] = NoTime
-		switch {
+		switch k := c.Kind; {
 		case v.Null:
 		case k == catalog.Text:
 			if parsed, err := taco.ParseTimes(v.Text); err == nil {

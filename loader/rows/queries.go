@@ -1,0 +1,335 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// isData reports whether a table name in a query means the samples.
+func isData(name string) bool {
+	low := strings.ToLower(name)
+	return low == "data" || low == "level0"
+}
+
+// read reads the table that queries see.
+func (s *selector) read(ctx context.Context) (err error) {
+	if s.all != nil {
+		return nil
+	}
+	if s.levels != nil {
+		s.all = s.levels.level0
+		return nil
+	}
+	read := s.table.Extras().Data
+	switch {
+	case read == nil:
+		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"sql, select, bbox and datetime are conditions on containers, catalogs and tables; "+
+				"this dataset has no columns")
+	case s.table.Len() > math.MaxInt32: // rows are numbered in int32, which takes half the memory of int
+		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: queries see at most 2^31-1", s.table.Len())
+	}
+	s.all, err = read(ctx)
+	return err
+}
+
+// sql keeps the samples that meet a condition on the columns of data. It keeps a sample with several rows in data if
+// one of them meets the condition.
+func (s *selector) sql(ctx context.Context, condition string) error {
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	// Without a SELECT before it, the condition runs over all samples. That needs no copy of those that are left.
+	if s.data == nil {
+		rows, err := rowsWhere(ctx, &s.options, s.all, condition)
+		if err == nil {
+			s.meet(int32s(rows))
+		}
+		return err
+	}
+	rows, err := rowsWhere(ctx, &s.options, s.data, condition)
+	if err == nil {
+		s.take(rows)
+		s.meet(slices.Values(s.samples))
+	}
+	return err
+}
+
+// take keeps some rows of data.
+func (s *selector) take(rows []int) {
+	samples := make([]int32, len(rows))
+	for i, row := range rows {
+		samples[i] = s.samples[row]
+	}
+	s.data, s.samples = s.data.Take(rows), samples
+}
+
+// left returns the table that queries see, with the rows of the samples that are left, and the sample of each row.
+func (s *selector) left(ctx context.Context) (*tables.Table, []int32, error) {
+	if err := s.read(ctx); err != nil {
+		return nil, nil, err
+	}
+	if s.data == nil {
+		s.data, s.samples = s.all, make([]int32, s.all.Len())
+		for i := range s.samples {
+			s.samples[i] = int32(i)
+		}
+	}
+	var rows []int
+	for row, i := range s.samples {
+		if s.keep == nil || s.keep[i] {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) < len(s.samples) { // else data needs no copy
+		s.take(rows)
+	}
+	return s.data, s.samples, nil
+}
+
+// selects keeps the samples that the result of a SELECT names, by the column chaski:row, which "*" includes, or else by
+// their ids. The SELECT sees the samples that are left, and later conditions see its result as data.
+func (s *selector) selects(ctx context.Context, sql string) error {
+	data, samples, err := s.left(ctx)
+	if err != nil {
+		return err
+	}
+	numbers := make([]int64, len(samples))
+	for i, row := range samples {
+		numbers[i] = int64(row)
+	}
+	data, names := withRows(data, numbers), []string{"data"}
+	if s.levels != nil {
+		names = s.levels.set.SQLTables()
+	}
+	table, err := query.RunOr(ctx, sql, names, func(ctx context.Context, name string) (*tables.Table, error) {
+		switch {
+		case isData(name):
+			return data, nil
+		case s.levels != nil:
+			return s.levels.sqlTable(ctx, name)
+		}
+		return nil, query.NoTable(name, names)
+	}, s.options.SQL, s.options.SQLLimits)
+	if err != nil {
+		return err
+	}
+	s.init()
+	if s.samples, err = s.named(ctx, table); err != nil {
+		return err
+	}
+	s.data = table.Without(rowColumn)
+	s.meet(slices.Values(s.samples))
+	return nil
+}
+
+// named returns the sample that each row of a query's result names. One that is not left, or an id that several of them
+// have, is fault.Unsupported.
+func (s *selector) named(ctx context.Context, t *tables.Table) ([]int32, error) {
+	samples := make([]int32, t.Len())
+	if t.Index(rowColumn) >= 0 {
+		// A query may compute any number, so each must be a row that it was shown.
+		rows, err := rowNumbers(ctx, t, func(row int64) bool {
+			return row >= 0 && row < int64(len(s.keep)) && s.keep[row]
+		})
+		for i, row := range rows {
+			samples[i] = int32(row)
+		}
+		return samples, err
+	}
+	bad := func(format string, args ...any) ([]int32, error) {
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, format, args...)
+	}
+	if s.levels == nil {
+		return bad("its result has no column %q to tell samples by; SELECT * has", rowColumn)
+	}
+	name := s.levels.set.IDColumn()
+	if t.Index(name) < 0 {
+		return bad("its result has no column %q to tell samples by", name)
+	}
+	values, err := t.Column(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if values.Kind() != tables.String {
+		return bad("the column %q of its result has type %v, not text", name, values.Type())
+	}
+	byID := map[string]int32{}
+	err = s.table.ScanIDs(ctx, func(row int64, id string) error {
+		if !s.keep[row] {
+			return nil
+		}
+		// Ids may repeat, for example in several joined files. That is an error only if the result has such an id.
+		if _, twice := byID[id]; twice {
+			row = -1
+		}
+		byID[id] = int32(row)
+		return nil
+	})
+	for i := range samples {
+		if err != nil {
+			return nil, err
+		}
+		row, ok := byID[values.Str(i)]
+		switch {
+		case !ok || values.Null(i):
+			return bad("row %d of its result has no id of a sample", i)
+		case row < 0:
+			return bad("several samples have the id %q: select the column %q too", values.Str(i), rowColumn)
+		}
+		samples[i] = row
+	}
+	return samples, err
+}
+
+// near keeps the samples that match a condition on place or time.
+func (s *selector) near(ctx context.Context, w *spec.Condition) error {
+	filter, err := w.Filter()
+	if err != nil {
+		return err
+	}
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	s.init()
+	find := s.inTable
+	if s.levels != nil {
+		find = s.levels.near
+	}
+	rows, all, err := find(ctx, filter)
+	if err == nil && !all {
+		s.meet(int32s(rows))
+	}
+	return err
+}
+
+// inTable returns the rows of a table that match a condition on place or time. If the condition names no column,
+// the first of the usual columns counts; without a geometry, a box is compared with the bounds.
+func (s *selector) inTable(ctx context.Context, filter taco.Filter) (rows []int, all bool, err error) {
+	if filter.Level != 0 {
+		return nil, false, errors.New("a table has no levels")
+	}
+	if filter.Time == "" {
+		filter.Time = s.first(spec.TimeColumns)
+	}
+	if filter.Box != nil && filter.Geometry == "" {
+		if filter.Geometry = s.first(spec.PlaceColumns); filter.Geometry == "" && s.has(spec.BoundsColumns) {
+			rows, err = s.inBounds(ctx, filter)
+			return rows, false, err
+		}
+	}
+	rows, err = filter.Match(ctx, s.all)
+	return rows, false, err
+}
+
+// crsColumn is the column in which a catalog has the EPSG code of each row's bounds.
+const crsColumn = "epsg"
+
+// inBounds returns the rows whose bounds match a box. A row without bounds is in no box. Rows whose
+// bounds are in an unknown CRS are neither inside nor outside: they are an error, which counts
+// them. Rows that were dropped before are skipped, so that a condition before the box can leave
+// them out.
+func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
+	bounds, err := s.bounds(ctx, spec.BoundsColumns)
+	if err != nil {
+		return nil, err
+	}
+	var rows []int
+	// The box is projected once for each CRS. A CRS that cannot be compared has a nil region.
+	regions := map[int64]*crs.Region{}
+	unknown := notComparable{column: crsColumn}
+	err = s.scan(ctx, crsColumn, func(row int64, k catalog.Kind, v catalog.Value) error {
+		b := bounds[row]
+		switch {
+		case !s.keep[row] || math.IsNaN(b[0]+b[1]+b[2]+b[3]): // the sum is NaN if any bound is
+			return nil
+		case v.Null:
+			unknown.add(row, "is null: it is not known in which CRS the bounds are")
+			return nil
+		case k != catalog.Int:
+			return fault.New(fault.Unsupported, "column "+crsColumn, fault.NoOffset, "holds %ss, not EPSG codes", k)
+		}
+		region, ok := regions[v.Int]
+		if !ok {
+			if region, err = f.Box.In(int(v.Int)); err != nil {
+				unknown.add(row, err.Error())
+			}
+			regions[v.Int] = region
+		}
+		meets := (*crs.Region).Meets
+		if f.Rule == taco.Within {
+			meets = (*crs.Region).Holds
+		}
+		switch {
+		case region == nil && ok: // the first row of this CRS gave the reason
+			unknown.n++
+		case region != nil && meets(region, b[0], b[1], b[2], b[3]):
+			rows = append(rows, int(row))
+		}
+		return nil
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, fault.New(fault.NotFound, "bbox", fault.NoOffset,
+			"the table has the columns minx, miny, maxx and maxy, but no column %s that says in which CRS; "+
+				"add one, or compare the numbers as they are by where", crsColumn)
+	}
+	if err == nil {
+		err = unknown.err()
+	}
+	return rows, err
+}
+
+// notComparable counts the rows whose bounds cannot be compared with a box. It keeps the first of
+// them with its reason.
+type notComparable struct {
+	column string
+	n      int    // the number of rows
+	first  int64  // the first such row
+	why    string // the reason for that row
+}
+
+// add counts a row.
+func (u *notComparable) add(row int64, why string) {
+	if u.n == 0 {
+		u.first, u.why = row, why
+	}
+	u.n++
+}
+
+// err returns fault.Unsupported with the first row and the number of rows, or nil if there are
+// none.
+func (u *notComparable) err() error {
+	if u.n == 0 {
+		return nil
+	}
+	return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", u.column, u.first), fault.NoOffset,
+		"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q",
+		u.why, u.n, u.column+" IN (4326, 32633)")
+}
+
+// first returns the first of the names that is a column, or "".
+func (s *selector) first(names []string) string {
+	for _, name := range names {
+		if s.all.Index(name) >= 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// has reports whether all of the names are columns.
+func (s *selector) has(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return s.all.Index(name) < 0 })
+}
