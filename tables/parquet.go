@@ -82,7 +82,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		if err := r.ReadAt(ctx, data, off); err != nil {
 			return nil, err
 		}
-		in = memory(data)
+		in = source.Memory(data)
 	}
 	file, err := parquet.Open(ctx, in)
 	if err != nil {
@@ -103,20 +103,6 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	t := New(int(file.Rows), cols, p.column)
 	t.pages = p
 	return t, nil
-}
-
-type memory []byte
-
-func (m memory) Size() int64 { return int64(len(m)) }
-
-func (m memory) Close() error { return nil }
-
-func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
-	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
-	}
-	copy(p, m[off:])
-	return nil
 }
 
 // parquetTable loads the columns of a Parquet object.

@@ -37,27 +37,16 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 	if err := array.ready(); err != nil {
 		return err
 	}
-	rank := len(lo)
-	places, first := make([]int64, rank), make([]int64, rank)
-	for d := range lo {
-		first[d] = lo[d] / array.Chunks[d]
-		places[d] = first[d]
+	return eachIn(array.chunksOf(lo, hi), func(at []int64) error { return r.chunk(ctx, dst, at, lo, hi, stride) })
+}
+
+// chunksOf returns the box of the chunks that a box of cells, which is not empty, meets.
+func (a *Array) chunksOf(lo, hi []int64) Box {
+	b := Box{make([]int64, len(lo)), make([]int64, len(lo))}
+	for d, side := range a.Chunks {
+		b.Lo[d], b.Hi[d] = lo[d]/side, (hi[d]-1)/side+1
 	}
-	for {
-		if err := r.chunk(ctx, dst, places, lo, hi, stride); err != nil {
-			return err
-		}
-		d := rank - 1
-		for ; d >= 0; d-- {
-			if places[d]++; places[d]*array.Chunks[d] < hi[d] {
-				break
-			}
-			places[d] = first[d]
-		}
-		if d < 0 {
-			return nil
-		}
-	}
+	return b
 }
 
 // chunk puts the part of one chunk that lies in the box into dst.

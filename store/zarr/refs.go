@@ -36,7 +36,7 @@ const refsPart = "references"
 
 // ref is one object of a store: its content, or a range of a file.
 type ref struct {
-	inline string    // without to
+	inline []byte    // without to
 	to     *referred // nil for content
 	off, n int64     // n is -1 for the whole file
 }
@@ -199,7 +199,7 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 		}
 		return content(s)
 	case '{':
-		return ref{inline: string(raw)}, nil
+		return ref{inline: raw}, nil
 	case '[':
 		return p.place(raw)
 	}
@@ -210,13 +210,13 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 func content(s string) (ref, error) {
 	code, ok := strings.CutPrefix(s, "base64:")
 	if !ok {
-		return ref{inline: s}, nil
+		return ref{inline: []byte(s)}, nil
 	}
 	data, err := base64.StdEncoding.DecodeString(code)
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	return ref{inline: string(data)}, nil
+	return ref{inline: data}, nil
 }
 
 // place reads the list of a URL, an offset and a length.
