@@ -55,9 +55,6 @@ func keyOf(at []int64) (k cellKey) {
 	return k
 }
 
-// Box is a half-open box of cells.
-type Box struct{ Lo, Hi []int64 }
-
 // Ahead announces the boxes that are read next. It reads the indexes of shards that are not in memory, and joins the
 // ranges of neighbours. Without shards it does nothing.
 func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {

@@ -61,26 +61,6 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 // isMeta reports whether the metadata of an array has this name.
 func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
 
-// eachIn calls each with all coordinates of a box, which must not be empty, the last one fastest. The slice is reused.
-func eachIn(b Box, each func(at []int64) error) error {
-	places := slices.Clone(b.Lo)
-	for {
-		if err := each(places); err != nil {
-			return err
-		}
-		d := len(places) - 1
-		for ; d >= 0; d-- {
-			if places[d]++; places[d] < b.Hi[d] {
-				break
-			}
-			places[d] = b.Lo[d]
-		}
-		if d < 0 {
-			return nil
-		}
-	}
-}
-
 // localObjects visits the files in a directory of the array, and in those below it down to some levels.
 func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit func(name string) error) error {
 	if err := ctx.Err(); err != nil {

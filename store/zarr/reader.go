@@ -40,15 +40,6 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 	return eachIn(array.chunksOf(lo, hi), func(at []int64) error { return r.chunk(ctx, dst, at, lo, hi, stride) })
 }
 
-// chunksOf returns the box of the chunks that a box of cells, which is not empty, meets.
-func (a *Array) chunksOf(lo, hi []int64) Box {
-	b := Box{make([]int64, len(lo)), make([]int64, len(lo))}
-	for d, side := range a.Chunks {
-		b.Lo[d], b.Hi[d] = lo[d]/side, (hi[d]-1)/side+1
-	}
-	return b
-}
-
 // chunk puts the part of one chunk that lies in the box into dst.
 func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int64) error {
 	array := r.a
