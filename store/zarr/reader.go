@@ -1,12 +1,12 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -94,7 +94,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 		return true, err
 	}
 	if !ok {
-		fillAll(dst, r.a.Fill)
+		kernel.Fill(dst, r.a.Fill)
 		return true, nil
 	}
 	return true, r.decode(dst[:len(dst):len(dst)], data, at)
@@ -205,16 +205,4 @@ func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k sou
 		return b, nil
 	}
 	return b, fault.WithFile(file.ReadAt(ctx, b, at.Off), uri)
-}
-
-// fillAll fills b with a sample.
-func fillAll(b, sample []byte) {
-	if len(bytes.Trim(sample, "\x00")) == 0 {
-		clear(b)
-		return
-	}
-	n := copy(b, sample)
-	for n < len(b) {
-		n += copy(b[n:], b[:n])
-	}
 }

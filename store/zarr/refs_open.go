@@ -131,7 +131,7 @@ func (n *Node) readReferences(ctx context.Context, file string) (*refList, error
 	}
 	defer n.refund(text)
 	return parseReferences(ctx, source.Sequential(ctx, reader, 0), func(refs int, bytes int64) error {
-		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
+		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
 	})
 }
 
