@@ -3,6 +3,8 @@ package tiledb
 import (
 	"context"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Dense reads all values of one attribute in a box of a dense array, in row-major order, independent
@@ -44,7 +46,7 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	}
 	for i, v := range r.valid {
 		if v == 0 {
-			fillCells(dst[i*p.size:(i+1)*p.size], p.fill)
+			kernel.Fill(dst[i*p.size:(i+1)*p.size], p.fill)
 		}
 	}
 	return nil

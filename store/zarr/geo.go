@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"math"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/crs"
 )
 
 // Place is where an array lies on the ground.
@@ -86,55 +87,17 @@ func (p *Place) add(attrs object) {
 
 // epsgOf returns the code of the CRS that attributes name, or 0.
 func epsgOf(attrs object) int {
-	var code int
-	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg"} {
+	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg", "proj:code", "crs", "crs_wkt",
+		"spatial_ref", "proj:wkt2"} {
+		var code int
 		if ok, err := attrs.get(key, &code); ok && err == nil && code > 0 {
 			return code
 		}
-		if code := epsgCode(attrs.text(key)); code > 0 {
-			return code
-		}
-	}
-	for _, key := range [...]string{"proj:code", "crs"} {
-		if code := epsgCode(attrs.text(key)); code > 0 {
-			return code
-		}
-	}
-	for _, key := range [...]string{"crs_wkt", "spatial_ref", "proj:wkt2"} {
-		if code := epsgOfWKT(attrs.text(key)); code > 0 {
+		if code, _ := crs.Described(attrs.text(key)); code > 0 {
 			return code
 		}
 	}
 	return 0
-}
-
-// epsgCode returns the number of "EPSG:32632", or 0.
-func epsgCode(s string) int {
-	auth, code, ok := strings.Cut(s, ":")
-	if !ok || !strings.EqualFold(auth, "EPSG") {
-		return 0
-	}
-	n, err := strconv.ParseUint(code, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return int(n)
-}
-
-// wktCode matches the code of the outermost CRS of a WKT string, which is at its end.
-var wktCode = regexp.MustCompile(`(?:AUTHORITY|ID)\["EPSG", ?"?(\d{1,9})"?\]\s*\]\s*$`)
-
-func epsgOfWKT(s string) int {
-	const tail = 256 // bytes at the end that contain the code
-	list := wktCode.FindStringSubmatch(s[max(0, len(s)-tail):])
-	if list == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(list[1])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,

@@ -55,31 +55,11 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 		return fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
 			"%v chunks or shards, of which at most %d are asked for where a store cannot list", grid, maxAsked), a.URI)
 	}
-	return eachIn(grid, each)
+	return eachIn(Box{make([]int64, len(grid)), grid}, func(at []int64) error { return each(slices.Clone(at)) })
 }
 
 // isMeta reports whether the metadata of an array has this name.
 func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
-
-// eachIn calls each with all coordinates of a grid, which must not be empty.
-func eachIn(grid []int64, each func(at []int64) error) error {
-	places := make([]int64, len(grid))
-	for {
-		if err := each(slices.Clone(places)); err != nil {
-			return err
-		}
-		d := len(grid) - 1
-		for ; d >= 0; d-- {
-			if places[d]++; places[d] < grid[d] {
-				break
-			}
-			places[d] = 0
-		}
-		if d < 0 {
-			return nil
-		}
-	}
-}
 
 // localObjects visits the files in a directory of the array, and in those below it down to some levels.
 func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit func(name string) error) error {
