@@ -15,11 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// Point decodes a point in well-known binary, in either byte order, also with an SRID or further
-// coordinates. The coordinates of an empty point are NaN. Another geometry is fault.Unsupported,
-// anything else fault.Corrupt.
-func Point(geometry []byte) (x, y float64, err error) { return wkb.Point(geometry) }
-
 // Rule decides when a geometry matches a box.
 type Rule = wkb.Rule
 
@@ -466,7 +461,7 @@ func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
 	case v.Null(row):
 		return math.NaN(), math.NaN(), nil
 	case typ.Kind == tables.Binary:
-		return Point(v.Bytes(row))
+		return wkb.Point(v.Bytes(row))
 	case typ.Kind == tables.Struct && len(typ.Fields) == 2 && typ.Fields[0].Name == "lon" &&
 		typ.Fields[1].Name == "lat" && typ.Fields[0].Type.Kind == tables.Float64 &&
 		typ.Fields[1].Type.Kind == tables.Float64:

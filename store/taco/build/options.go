@@ -60,10 +60,9 @@ type Histogram struct {
 type Result struct {
 	Samples int   // of level 0, without padding
 	Files   int   // with bytes, padding included
-	Folders int   // with a table of their own
 	Bytes   int64 // of the files
 }
 
 func (r *Result) add(o *Result) {
-	r.Samples, r.Files, r.Folders, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Folders+o.Folders, r.Bytes+o.Bytes
+	r.Samples, r.Files, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Bytes+o.Bytes
 }

@@ -89,7 +89,6 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 			return b.Bytes(), err
 		},
 		func(i int, b []byte) error {
-			w.result.Folders++
 			return put(rows[i], b)
 		},
 		func([]byte) {})

@@ -167,7 +167,6 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	lo, hi := 0, len(l.Rows)
 	if blob.level >= 0 {
 		lo, hi = int(t.w.levels[blob.level].first[blob.row]), int(t.w.levels[blob.level].first[blob.row+1])
-		t.w.result.Folders++
 	}
 	footer, err := t.footer(ctx, blob, lo, hi)
 	if err != nil {

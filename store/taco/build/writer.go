@@ -47,7 +47,7 @@ type place struct {
 // so that reading a sample is one request.
 func (w *writer) order() []place {
 	if w.named != nil {
-		w.result.Samples, w.result.Folders = len(w.named.levels[0].rows), len(w.named.levels)-1
+		w.result.Samples = len(w.named.levels[0].rows)
 		return w.named.order(w)
 	}
 	var places []place

@@ -44,9 +44,9 @@ type reader struct {
 	join    joinURI
 	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
-	index   *index       // of a ZIP
-	object  source.Known // a ZIP, to open it again without a request
-	file    source.Reader
+	index   *index          // of a ZIP
+	object  source.Known    // a ZIP, to open it again without a request
+	files   []source.Reader // open ones: the ZIP, or tables of a directory
 	levels  []*level
 	byDepth [][]*level
 	// locations are the columns PATH::location of the wide table, each a table of its own.
@@ -81,7 +81,7 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if index.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object, file: tail}
+	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object, files: []source.Reader{tail}}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -169,17 +169,18 @@ func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
 
 // Close implements model.Reader.
 func (c *reader) Close() error {
-	if c.file == nil {
-		return nil
+	var errs []error
+	for _, r := range c.files {
+		errs = append(errs, r.Close())
 	}
-	return c.file.Close()
+	return errors.Join(errs...)
 }
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 {
 	n := int64(len(c.coll.raw))
-	if t, ok := c.file.(*model.Tail); ok {
-		n += int64(len(t.Bytes))
+	if c.index != nil {
+		n += c.index.held
 	}
 	for _, t := range c.locations {
 		n += t.Bytes()

@@ -53,6 +53,7 @@ type index struct {
 	names   []string
 	spans   map[string]span
 	end     int64 // of the index in the file
+	held    int64 // bytes of the end of the file in memory
 }
 
 // maxIndex bounds the index that is read. taco-eo lists a few tables.
@@ -110,6 +111,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum.Sum64(),
 			want)
 	}
+	x.held = int64(len(end.Bytes))
 	return x, end, nil
 }
 

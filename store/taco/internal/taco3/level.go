@@ -2,7 +2,6 @@ package taco3
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -49,9 +48,10 @@ func (c *reader) readLevel(ctx context.Context, l *level) error {
 }
 
 func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	file, place := c.file, span{}
+	var file source.Reader
+	var place span
 	if c.index != nil {
-		place = c.index.spans[l.entry()]
+		file, place = c.files[0], c.index.spans[l.entry()]
 	} else {
 		uri := c.join(c.of.URI, l.entry())
 		if c.of.Form == model.CozipCatalog {
@@ -63,7 +63,7 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 		}
 		place.Size = file.Size()
 		// The table is read when its columns are asked for, so the reader must stay.
-		c.file = both{file, c.file}
+		c.files = append(c.files, file)
 	}
 	return model.ReadTable(ctx, file, place, 0)
 }
@@ -119,20 +119,6 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 		l.parents[i] = int32(p)
 	}
 	return nil
-}
-
-// both closes two readers.
-type both struct {
-	source.Reader
-	before source.Reader
-}
-
-// Close implements source.Reader.
-func (b both) Close() error {
-	if b.before == nil {
-		return b.Reader.Close()
-	}
-	return errors.Join(b.Reader.Close(), b.before.Close())
 }
 
 // Names implements model.Named.

@@ -39,7 +39,7 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	switch c.of.Form {
 	case model.Cozip:
-		return c.verifyArchive(ctx, c.file, "", r)
+		return c.verifyArchive(ctx, c.files[0], "", r)
 	case model.CozipFolder:
 		return c.verifyFiles(ctx, r)
 	}
