@@ -139,9 +139,9 @@ func (t *thrift) structure(field func(id int, typ byte)) {
 	}
 }
 
-// fields reads a struct. into has what its fields are read into, by their numbers from 1 on: a pointer to an int32, int64
-// or bool, which a field of another type fails; to a byte or to bytes, which ignores one; or a func that gets the type,
-// and reads or skips the value. Fields without a target are skipped.
+// fields reads a struct. into has what its fields are read into, by their numbers from 1 on: a pointer to an int32 or
+// int64, which a field of another type fails; to a bool, a byte or bytes, which ignores one; or a func that gets the
+// type, and reads or skips the value. Fields without a target are skipped.
 func (t *thrift) fields(into ...any) {
 	t.structure(func(id int, typ byte) {
 		var target any
