@@ -952,8 +952,7 @@ func (p *Pending) tensors() error {
 func (p *Pending) raster(i int) []Tensor {
 	field, layout := p.engine.rasters[i], p.layout.rasters[i]
 	tensor := Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
-		Shape: pixels.Int64s(layout.plan.Shape),
-		Data:  p.buf[layout.data:layout.end:layout.end]}
+		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {
 		tensor.Convert = convertOf(field, layout.plan)
 		if p.masked[i].Load() {
@@ -973,8 +972,7 @@ func (p *Pending) raster(i int) []Tensor {
 func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 	base := r.Final.Base
 	convert := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
-		Hi:   base.Hi,
-		Fill: r.FillValue}
+		Hi: base.Hi, Fill: r.FillValue}
 	if len(r.Scale) > 1 {
 		convert.BandAxis = p.BandAxis()
 	}
