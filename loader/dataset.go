@@ -111,8 +111,7 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
 	set := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler,
-		fields:    e.spec.FieldsOf(src),
-		overviews: newOverviews()}
+		fields: e.spec.FieldsOf(src), overviews: newOverviews()}
 	set.opener, set.names = e.options.Opener, newNames(e.options.Opener)
 	list := set.fields
 	set.fields = spec.RowFields(list)
@@ -577,8 +576,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		visits := s.VisitsOf(d.alignY, d.alignX)
 		if visits.TileH < 1 || visits.TileW < 1 || visits.TileH%visits.AlignY != 0 || visits.TileW%visits.AlignX != 0 {
 			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", visits.TileH,
-				visits.TileW,
-				visits.AlignY, visits.AlignX)
+				visits.TileW, visits.AlignY, visits.AlignX)
 		}
 		if visits.Pool == 0 {
 			visits.Pool = visits.PoolWithin(s.PoolBytes, d.tileBytes())
@@ -756,8 +754,7 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 		if (field.Ragged() || o.Ragged()) && field.Vector.Kind != o.Vector.Kind {
 			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", field.Name,
-				field.Vector.Kind,
-				o.Vector.Kind)
+				field.Vector.Kind, o.Vector.Kind)
 		}
 	}
 	for i, field := range d.rasters {
@@ -766,8 +763,7 @@ func (d *dataset) agrees(first *dataset) error {
 			field.Steps != raster.Steps ||
 			field.H != raster.H || field.W != raster.W {
 			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape",
-				field.Name,
-				shapeText(field), shapeText(raster))
+				field.Name, shapeText(field), shapeText(raster))
 		}
 		if err := field.SameOrder(raster); err != nil {
 			return rows.InField(field.Name, err)

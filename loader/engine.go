@@ -574,8 +574,7 @@ func (e *Engine) describe(one *layout) {
 	e.inOrder(func(i int) {
 		field, plan := e.rasters[i], one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
-			Shape: pixels.Int64s(plan.Shape),
-			Axes:  plan.Axes, Bands: field.Shown}
+			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown}
 		e.infos = append(e.infos, info)
 		if field.Validity != "" {
 			info.Name, info.Kind, info.DType, info.Bands = field.Validity, "mask", chunk.Uint8, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -95,20 +96,11 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 	r *dryrun.Row) (stop bool, _ error) {
 	var plan chunk.RunPlan
 	for step := range max(d.span(), 1) {
-		pos := e.rowOf(draw, step)
 		for i, field := range d.rasters {
 			if step >= max(field.Steps, 1) {
 				continue
 			}
-			pos := pos
-			switch {
-			case d.ground != nil && field.Steps > 0:
-				pos = firstOr(d.seen(e.plan, draw, field, step), -1)
-			case d.ground != nil:
-				pos = draw.Row
-			case d.files.padding(i, step, pos):
-				pos = -1
-			}
+			pos := e.rowRead(d, draw, i, step)
 			asset := dryrun.Asset{Field: field.Name, Step: step, Row: pos}
 			read := []dryrun.Asset{asset}
 			if pos >= 0 {
@@ -261,10 +253,38 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	return nil
 }
 
-// firstOr returns the first of some rows, or the value of none for no rows.
-func firstOr(rows []int64, none int64) int64 {
-	if len(rows) == 0 {
-		return none
-	}
-	return rows[0]
+// explainGround adds the reads of the scenes of a window. Headers do not show all: scenes are read one after the other
+// until no pixel is missing, so a run may skip those after the first.
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
+	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
+	f := d.rasters[field]
+	names := f.Field.Parts()
+	err := eachPiece(f, func(part int, of *pixels.Raster) error {
+		seen := make([]byte, of.H*of.W)
+		left := len(seen)
+		return e.eachScene(ctx, d, draw, field, part, p.Step, func(row int64, a *catalog.Asset, bands []int,
+			m *warp.Mapping, _ bool) (bool, error) {
+			in, copied := of.Taken(m)
+			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+				return true, nil
+			}
+			asset := p
+			asset.Row, asset.URI, asset.Resampled = row, a.URI, !copied
+			if a.Raster != nil {
+				asset.Overview = &a.Overview
+			}
+			if part >= 0 {
+				asset.Part, asset.Stack = names[part].Column+names[part].Pattern, part
+			}
+			asset.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
+			asset.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
+			if err := e.explainReads(ctx, d, *a, bands, true, in, &asset, plan); err != nil {
+				return false, err
+			}
+			out = append(out, asset)
+			left -= m.Cover(seen)
+			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), nil
+		})
+	})
+	return out, err
 }

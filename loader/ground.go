@@ -531,11 +531,6 @@ func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) err
 // ground decodes the window of a raster field out of the scenes that it sees.
 func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
-	r.Share = pixels.Shared{}
-	if f := d.rasters[u.field]; f.Steps > 0 && len(d.seen(engine.plan, draw, f, u.step)) == 0 { // padding of a sequence
-		pending.clearStep(u.field, u.row, u.step)
-		return nil
-	}
 	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
 		cv, err := of.Final.Get(&chunk.Index{})
 		if err != nil {

@@ -43,9 +43,7 @@ func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsF
 		return nil, err
 	}
 	field := &pointsField{name: f.Name, maxPoints: points.Most, world: points.In == spec.WorldPoints, array: array,
-		n: -1,
-		y: -1, x: -1,
-		opener: o}
+		n: -1, y: -1, x: -1, opener: o}
 	if err := field.resolve(points, t); err != nil {
 		return nil, fault.WithFile(err, points.Array)
 	}
@@ -99,8 +97,7 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 	attribute := &schema.Attrs[p.attr]
 	if p.dtype = attribute.Type.Sample(); attribute.Values != 1 || p.dtype == chunk.Invalid {
 		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", attribute.Name,
-			attribute.Cells(),
-			attribute.Type)
+			attribute.Cells(), attribute.Type)
 	}
 	if q.Transform != nil {
 		var err error

@@ -605,13 +605,16 @@ func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
 func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
-	if d.ground != nil {
-		return u.ground(r, d, draw)
-	}
-	pos := engine.rowOf(draw, u.step)
-	if d.files.padding(u.field, u.step, pos) {
+	pos := engine.rowRead(d, draw, u.field, u.step)
+	if pos < 0 {
 		pending.clearStep(u.field, u.row, u.step)
 		return nil
+	}
+	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
+	// last unit's raster would be used.
+	r.Share = pixels.Shared{}
+	if d.ground != nil {
+		return u.ground(r, d, draw)
 	}
 	field, column := d.rasters[u.field], d.column(u.field, u.step)
 	asset, err := d.table.Asset(pending.ctx, column, pos)
@@ -622,9 +625,6 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return asset.Fault(err)
 	}
-	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
-	// last unit's raster would be used.
-	r.Share = pixels.Shared{}
 	if d.sampler.Kind == spec.TileWindow {
 		r.Share = pixels.Shared{Tiles: engine.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: pos}}
 	}
@@ -750,6 +750,26 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	}
 	if steps := set.ground.Steps(e.plan.Place(draw)); step < len(steps) {
 		return steps[step].Rows[0]
+	}
+	return -1
+}
+
+// rowRead returns the row of the table whose raster of a field is read for a step of a draw, on the ground the row of
+// the first scene that is read, or -1 for padding.
+func (e *Engine) rowRead(d *dataset, draw *shuffle.Draw, field, step int) int64 {
+	if d.ground == nil {
+		row := e.rowOf(draw, step)
+		if d.files.padding(field, step, row) {
+			return -1
+		}
+		return row
+	}
+	f := d.rasters[field]
+	if f.Steps == 0 {
+		return draw.Row
+	}
+	if seen := d.seen(e.plan, draw, f, step); len(seen) > 0 {
+		return seen[0]
 	}
 	return -1
 }
@@ -932,8 +952,7 @@ func (p *Pending) tensors() error {
 func (p *Pending) raster(i int) []Tensor {
 	field, layout := p.engine.rasters[i], p.layout.rasters[i]
 	tensor := Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
-		Shape: pixels.Int64s(layout.plan.Shape),
-		Data:  p.buf[layout.data:layout.end:layout.end]}
+		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {
 		tensor.Convert = convertOf(field, layout.plan)
 		if p.masked[i].Load() {
@@ -953,8 +972,7 @@ func (p *Pending) raster(i int) []Tensor {
 func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 	base := r.Final.Base
 	convert := &Convert{To: r.To, Scale: r.Scale, Offset: r.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
-		Hi:   base.Hi,
-		Fill: r.FillValue}
+		Hi: base.Hi, Fill: r.FillValue}
 	if len(r.Scale) > 1 {
 		convert.BandAxis = p.BandAxis()
 	}

@@ -304,8 +304,7 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 func present(f source.Reader, run chunk.Run) error {
 	// The comparison subtracts, because run.Off+run.Len could overflow.
 	if run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off {
-		return fault.New(fault.Corrupt, partOf(run), run.Off,
-			"%d bytes reach past the file's %d", run.Len, f.Size())
+		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
 	}
 	return nil
 }

@@ -62,30 +62,38 @@ func ParseSelection(s string) (Selection, error) {
 // Indices returns the picked indices of an axis of length n. An index or slice outside of the axis
 // is a fault of kind not found.
 func (s Selection) Indices(axis string, n int) ([]int, error) {
-	start, stop := 0, n
-	switch {
-	case s.List != nil:
-		for _, i := range s.List {
-			if i < 0 || i >= n {
-				return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "index %d: indices are 0 to %d", i,
-					n-1)
-			}
+	if s.List == nil {
+		start, stop, err := s.bounds(axis, n)
+		if err != nil {
+			return nil, err
 		}
-		if len(s.List) == 0 {
-			return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "an empty list of indices")
+		out := make([]int, stop-start)
+		for i := range out {
+			out[i] = start + i
 		}
-		return s.List, nil
-	case s.Slice:
-		start, stop = s.Start, s.Stop
+		return out, nil
 	}
-	if start < 0 || stop > n || start >= stop {
-		return nil, wrongSlice(axis, start, stop, n)
+	for _, i := range s.List {
+		if i < 0 || i >= n {
+			return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "index %d: indices are 0 to %d", i, n-1)
+		}
 	}
-	out := make([]int, stop-start)
-	for i := range out {
-		out[i] = start + i
+	if len(s.List) == 0 {
+		return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "an empty list of indices")
 	}
-	return out, nil
+	return s.List, nil
+}
+
+// bounds returns the start and end of a slice of an axis of length n, or of all of it.
+func (s Selection) bounds(axis string, n int) (start, stop int, err error) {
+	if !s.Slice {
+		s.Start, s.Stop = 0, n
+	}
+	if s.Start < 0 || s.Stop > n || s.Start >= s.Stop {
+		return 0, 0, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset,
+			"slice %d:%d: it must lie in 0:%d and not be empty", s.Start, s.Stop, n)
+	}
+	return s.Start, s.Stop, nil
 }
 
 // ReadOptions say what Read reads, and in which layout.
@@ -425,23 +433,6 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	return nil
 }
 
-// wrongSlice returns the error about a slice that is empty or reaches past an axis of length n.
-func wrongSlice(axis string, start, stop, n int) error {
-	return fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d: it must lie in 0:%d and not be empty",
-		start, stop, n)
-}
-
-// span returns the start and end of a slice of an axis of length n.
-func span(s Selection, axis string, n int) ([2]int, error) {
-	if !s.Slice {
-		return [2]int{0, n}, nil
-	}
-	if s.Start < 0 || s.Stop > n || s.Start >= s.Stop {
-		return [2]int{}, wrongSlice(axis, s.Start, s.Stop, n)
-	}
-	return [2]int{s.Start, s.Stop}, nil
-}
-
 // windows resolves the selections of rows and columns.
 func (q *readPlan) windows(o ReadOptions) error {
 	assets := q.assets
@@ -458,16 +449,16 @@ func (q *readPlan) windows(o ReadOptions) error {
 				return fmt.Errorf("windows need y and x, which are their size")
 			}
 		}
-		y, err := span(ys, "y", asset.Index.Height)
+		y0, y1, err := ys.bounds("y", asset.Index.Height)
 		if err != nil {
 			return fault.WithFile(err, asset.URI)
 		}
-		x, err := span(xs, "x", asset.Index.Width)
+		x0, x1, err := xs.bounds("x", asset.Index.Width)
 		if err != nil {
 			return fault.WithFile(err, asset.URI)
 		}
 		if i == 0 {
-			q.win = shuffle.Box{Y: y[0], X: x[0], H: y[1] - y[0], W: x[1] - x[0]}
+			q.win = shuffle.Box{Y: y0, X: x0, H: y1 - y0, W: x1 - x0}
 		}
 	}
 	return nil

@@ -205,8 +205,7 @@ func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Extras implements Table.
 func (c *Container) Extras() Extras {
-	return Extras{Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
-		Steps: c.steps}
+	return Extras{Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
 }
 
 // bandNames returns the names that the collection gives the bands of its rasters, or their common
@@ -260,8 +259,7 @@ func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	ids, err := c.level0.Column(ctx, c.set.IDColumn())
 	if err == nil && ids.Kind() != tables.String {
-		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset,
-			"has type %v, want text", ids.Type())
+		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type())
 	}
 	return ids, fault.WithFile(err, c.src.Source)
 }
