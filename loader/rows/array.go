@@ -13,10 +13,10 @@ import (
 // Array is a dense TileDB array as a dataset. Its rows are the images along the axis n that were
 // written, its fields are attributes.
 type Array struct {
+	cube
 	array  *tiledb.Array
 	Images []*tiledb.Images // the images of each field
 	Lo     int64            // the number of the image of row 0 along n
-	n      int64            // the number of rows
 }
 
 // OpenArrayAt opens the array at path, as it was at a timestamp (nil for now). A path outside of
@@ -46,28 +46,28 @@ func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	if err != nil {
 		return nil, err
 	}
-	c := &Array{array: array}
+	c := &Array{cube: cube{uri: array.URI(), print: array.Fingerprint()}, array: array}
 	for i := range fields {
 		images, err := c.field(&fields[i], src.Dims)
 		if err != nil {
 			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
 		}
-		c.Images = append(c.Images, images)
+		c.Images, c.grids = append(c.Images, images), append(c.grids, images.Grid())
 	}
 	// The array records which cells were written, so they are the same for all attributes.
 	if len(c.Images) > 0 {
 		lo, hi := c.Images[0].Written()
 		c.Lo, c.n = lo, hi-lo
+		c.id = func(int64) string { return "0" } // of an array without n
+		c.coordinate = func(int64) int64 { return 0 }
+		if d, typ := c.Images[0].Axis("n"), array.Schema.DimType; d >= 0 {
+			c.axes = []string{"n", array.Schema.Dims[d].Name}
+			c.id = func(row int64) string { return typ.FormatCoord(c.Images[0].Coord(lo + row)) }
+			c.coordinate = func(row int64) int64 { return typ.Int(c.Images[0].Coord(lo + row)) }
+		}
 	}
-	if c.n > maxCubeRows {
-		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"%d rows, at most %d", c.n, int64(maxCubeRows)), src.Source)
-	}
-	return c, nil
+	return c, c.check()
 }
-
-// maxCubeRows bounds the rows of an array, because selected rows are numbered in uint32.
-const maxCubeRows = 1 << 32
 
 // field returns the images of a field's attribute: the one that column names, else the one with the
 // field's name, else the only one.
@@ -100,89 +100,7 @@ func (c *Array) field(f *spec.Field, dims string) (*tiledb.Images, error) {
 	return c.array.Images(attr, dims)
 }
 
-// Len implements Table.
-func (c *Array) Len() int64 { return c.n }
-
-// Kind implements Table: all fields are rasters.
-func (c *Array) Kind(int) catalog.Kind { return catalog.Raster }
-
-// Close implements Table. An array keeps no file open.
-func (c *Array) Close() error { return nil }
-
-// Fingerprint implements Table. The fields and the meaning of the dimensions are in the hash of the
-// spec, so it leaves them out.
-func (c *Array) Fingerprint() string { return c.array.Fingerprint() }
-
 // Asset implements Table.
 func (c *Array) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
 	return catalog.Asset{URI: c.array.URI(), Index: c.Images[field].Index(c.Lo + row)}, nil
-}
-
-// Value implements Table: it is an error, because an array has no metadata columns.
-func (c *Array) Value(context.Context, int, int64) (catalog.Value, error) {
-	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-		"an array has no metadata columns"), c.array.URI())
-}
-
-// ID implements Table: it returns the coordinate along n.
-func (c *Array) ID(_ context.Context, row int64) (string, error) { return c.id(row), nil }
-
-// id returns the coordinate along n as a string, "0" for an array without n.
-func (c *Array) id(row int64) string {
-	d := c.Images[0].Axis("n")
-	if d < 0 {
-		return "0"
-	}
-	return c.array.Schema.DimType.FormatCoord(c.Images[0].Coord(c.Lo + row))
-}
-
-// coordinate returns a row's coordinate along n, 0 for an array without n.
-func (c *Array) coordinate(row int64) int64 {
-	d := c.Images[0].Axis("n")
-	if d < 0 {
-		return 0
-	}
-	return c.array.Schema.DimType.Int(c.Images[0].Coord(c.Lo + row))
-}
-
-// ScanIDs implements Table.
-func (c *Array) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	return c.each(ctx, func(row int64) error { return visit(row, c.id(row)) })
-}
-
-// Scan implements Table. The one column of an array is the coordinate along n, named "n" or as
-// the dimension. Any other is fault.NotFound.
-func (c *Array) Scan(
-	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
-) (catalog.Kind, error) {
-	s, d := c.array.Schema, c.Images[0].Axis("n")
-	if d < 0 || column != "n" && column != s.Dims[d].Name {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset,
-			"an array has only the coordinate along n"), c.array.URI())
-	}
-	return catalog.Int, c.each(ctx, func(row int64) error {
-		return visit(row, catalog.Value{Int: c.coordinate(row)})
-	})
-}
-
-// each visits all rows until an error.
-func (c *Array) each(ctx context.Context, visit func(row int64) error) error {
-	for row := range c.n {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := visit(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Extras implements Table.
-func (c *Array) Extras() Extras { return Extras{Size: c.size, Coordinate: c.coordinate} }
-
-// size returns the size of all images of a field.
-func (c *Array) size(field int) catalog.Size {
-	g := c.Images[field].Grid()
-	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}
 }

@@ -18,10 +18,10 @@ import (
 // Zarr is a Zarr array or group as a dataset. Its rows are the images along the axis n, its fields are arrays, or
 // groups of arrays as bands.
 type Zarr struct {
+	cube
 	node   *zarr.Node
 	fields []zarr.Raster
 	places []*catalog.Place // of each field, nil if it is not known
-	print  string
 }
 
 // OpenZarrAt opens the array or group at path. A path outside of o.Roots is an error.
@@ -44,7 +44,7 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	if err != nil {
 		return nil, err
 	}
-	z := &Zarr{node: node}
+	z := &Zarr{cube: cube{uri: node.URI, axes: []string{"n"}, id: rowID, coordinate: rowNumber}, node: node}
 	hasher := xxh3.New()
 	for i := range fields {
 		field := &fields[i]
@@ -60,8 +60,8 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 			return nil, fault.WithFile(InField(field.Name, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"%d images, %d of the first field", raster.Len(), first[0].Len())), src.Source)
 		}
-		z.fields = append(z.fields, raster)
 		p, g := node.Place(ctx, raster.Arrays()[0]), raster.Grid()
+		z.fields, z.grids, z.n = append(z.fields, raster), append(z.grids, g), raster.Len()
 		z.places = append(z.places, catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width))
 		for _, a := range raster.Arrays() {
 			fmt.Fprintf(hasher, "%q %s\n", a.Path, a.Text())
@@ -70,87 +70,20 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	if err := node.Full(); err != nil {
 		return nil, err
 	}
-	sum := hasher.Sum128().Bytes()
+	sum := hasher.Sum128().Bytes() // of the metadata of the arrays, not of their chunks
 	z.print = hex.EncodeToString(sum[:])
-	if z.Len() > maxCubeRows {
-		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"%d rows, at most %d", z.Len(), int64(maxCubeRows)), src.Source)
-	}
-	return z, nil
+	return z, z.check()
 }
 
-// Len implements Table.
-func (z *Zarr) Len() int64 {
-	if len(z.fields) == 0 {
-		return 0
-	}
-	return z.fields[0].Len()
-}
+// rowID returns the id of a row, and rowNumber its coordinate: the number of the image along n.
+func rowID(row int64) string { return strconv.FormatInt(row, 10) }
 
-// Kind implements Table: all fields are rasters.
-func (z *Zarr) Kind(int) catalog.Kind { return catalog.Raster }
-
-// Close implements Table. An array keeps no file open.
-func (z *Zarr) Close() error { return nil }
-
-// Fingerprint implements Table. It covers the metadata of the arrays, not their chunks.
-func (z *Zarr) Fingerprint() string { return z.print }
+func rowNumber(row int64) int64 { return row }
 
 // Asset implements Table.
 func (z *Zarr) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
 	r := z.fields[field]
 	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Place: z.places[field], Names: r.BandNames()}, nil
-}
-
-// Value implements Table: it is an error, because Zarr has no metadata columns.
-func (z *Zarr) Value(context.Context, int, int64) (catalog.Value, error) {
-	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-		"Zarr has no metadata columns"), z.node.URI)
-}
-
-// ID implements Table: it returns the number of the image along n.
-func (z *Zarr) ID(_ context.Context, row int64) (string, error) {
-	return strconv.FormatInt(row, 10), nil
-}
-
-// ScanIDs implements Table.
-func (z *Zarr) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	return z.each(ctx, func(row int64) error { return visit(row, strconv.FormatInt(row, 10)) })
-}
-
-// Scan implements Table. The one column is the number along n, named "n". Any other is fault.NotFound.
-func (z *Zarr) Scan(
-	ctx context.Context, column string, visit func(row int64, v catalog.Value) error,
-) (catalog.Kind, error) {
-	if column != "n" {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset,
-			"Zarr has only the number along n"), z.node.URI)
-	}
-	return catalog.Int, z.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: row}) })
-}
-
-// each visits all rows until an error.
-func (z *Zarr) each(ctx context.Context, visit func(row int64) error) error {
-	for row := range z.Len() {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := visit(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Extras implements Table.
-func (z *Zarr) Extras() Extras {
-	return Extras{Size: z.size, Coordinate: func(row int64) int64 { return row }}
-}
-
-// size returns the size of all images of a field.
-func (z *Zarr) size(field int) catalog.Size {
-	g := z.fields[field].Grid()
-	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}
 }
 
 // OneImage returns the image of an array, or of a group whose arrays are its bands. Several images are an error.
