@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -84,8 +85,8 @@ type toArray struct {
 // Array writes rasters of the same shape and dtype, in the order of paths, as one dense array in the directory
 // dir. dir must not exist or, with Overwrite, must be an array.
 //
-// The array appears when it is complete. An interrupted run leaves the old array or the new one, and hidden
-// files beside dir; the next run refuses to start because of them or, with Overwrite, removes them.
+// The array appears when it is complete. An interrupted run leaves the old array or the new one, and a hidden directory
+// beside dir, which a later run removes.
 //
 // An array holds only the pixels of a raster. Array calls ArrayOptions.Left with what it leaves out, and with
 // Options.Strict it refuses rasters that hold more than pixels.
@@ -101,12 +102,12 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err := c.schema.Validate(); err != nil {
 		return fault.WithFile(err, dir)
 	}
-	target := targetOf(dir)
-	path, err := target.begin(a.Overwrite)
+	target, err := newTarget(dir, a.Overwrite)
 	if err != nil {
 		return err
 	}
-	defer target.abandon()
+	defer func() { err = errors.Join(err, target.close()) }()
+	path := target.path()
 	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
 		return fault.WithFile(err, dir)
 	}
@@ -129,7 +130,7 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err != nil {
 		return err
 	}
-	return target.put(path, a.Overwrite)
+	return target.put()
 }
 
 // measure takes the shape and dtype of all rasters from the first. read checks the others.
