@@ -88,7 +88,8 @@ func TestOtherShapes(t *testing.T) {
 		{nil, nil},
 	} {
 		var cut Cut
-		if found := p.addBox(&cut, c.shape); found != (c.box != nil) || found && [4]float32(cut.Coords) != [4]float32(c.box) {
+		found := p.addBox(&cut, c.shape)
+		if found != (c.box != nil) || found && [4]float32(cut.Coords) != [4]float32(c.box) {
 			t.Errorf("%v: %v, want %v", c.shape, cut.Coords, c.box)
 		}
 	}
