@@ -142,12 +142,13 @@ func (v *verifier) column(ctx context.Context, f *Fragment, p part) error {
 		return err
 	}
 	defer column.close()
+	column.expect(nil, f.Tiles-1)
 	for tile := range f.Tiles {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		last := int(f.cells(v.a.Schema, tile)) - 1
-		data, err := column.tile(ctx, tile, nextTiles{last: f.Tiles - 1}, 0, last)
+		data, err := column.tile(ctx, tile, 0, last)
 		if err != nil {
 			return err
 		}
