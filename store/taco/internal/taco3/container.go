@@ -81,7 +81,8 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if index.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object, files: []source.Reader{tail}}
+	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object,
+		files: []source.Reader{tail}}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
