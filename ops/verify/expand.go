@@ -55,7 +55,7 @@ func Files(ctx context.Context, all []File, first, count int, o Options) (*Part,
 	return part, nil
 }
 
-// Add adds the part of the files that come after those of p. It lists at most maxFaults of the faults.
+// Add adds the part whose files come after the files of p. It lists at most maxFaults of the faults.
 func (p *Part) Add(q *Part, maxFaults int) {
 	p.add(&q.Report)
 	p.Notes = append(p.Notes, q.Notes...)

@@ -90,7 +90,7 @@ func (f *flat) Names() []string { return []string{"sample"} }
 // Files implements model.Named: a sample is a file.
 func (f *flat) Files() []string { return nil }
 
-// Sequence implements model.Named: there is none.
+// Sequence implements model.Named: a flat file has no sequences.
 func (f *flat) Sequence(context.Context, string) (*model.Sequence, error) { return nil, nil }
 
 // NamedRows implements model.Named.
