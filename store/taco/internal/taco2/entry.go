@@ -14,65 +14,59 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Place implements model.Reader.
-func (c *reader) Place(ctx context.Context, e *model.Entry) error {
-	level := c.levels[e.Level]
-	if level.IDs.Null(e.Row) {
-		return c.row(fault.Corrupt, e.Level, e.Row, "id is null")
+// Entry implements model.Reader.
+func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
+	level := c.levels[k]
+	e := model.Entry{ID: level.IDs.Str(row)}
+	if level.IDs.Null(row) {
+		return e, c.row(fault.Corrupt, k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
 	// it.
 	if model.Climbs(e.ID) {
-		return c.row(fault.Corrupt, e.Level, e.Row, "id %q could lead out of its folder", e.ID)
+		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
 	}
-	switch t := level.types.Bytes(e.Row); string(t) {
+	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
 		e.Kind = model.File
 	case "FOLDER":
 		e.Kind = model.Folder
 	default:
-		return c.row(fault.Corrupt, e.Level, e.Row, "type %q is neither FILE nor FOLDER", t)
+		return e, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
 	}
-	if c.of.Form == model.TacoFolder {
-		return c.folderEntry(ctx, e)
+	if c.of.Form != model.TacoFolder {
+		return c.zipEntry(ctx, e, k, row)
 	}
-	return c.zipEntry(ctx, level, e)
-}
-
-// folderEntry sets the place of a sample of a FOLDER.
-func (c *reader) folderEntry(ctx context.Context, e *model.Entry) error {
-	path, err := c.path(ctx, e.Level, e.Row)
+	path, err := c.path(ctx, k, row)
 	if err != nil {
-		return err
+		return e, err
 	}
 	e.URI, e.Offset, e.Size = Join(c.base, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
 		e.URI = Join(e.URI, MetaName)
 	}
-	return nil
+	return e, nil
 }
 
-// zipEntry sets the place of a sample in a ZIP, or in one of a catalog's ZIPs.
-func (c *reader) zipEntry(ctx context.Context, l *level, e *model.Entry) error {
-	if err := c.settle(ctx, e.Level); err != nil {
-		return err
+// zipEntry returns a sample with its place in a ZIP, or in one of a catalog's ZIPs.
+func (c *reader) zipEntry(ctx context.Context, e model.Entry, k, row int) (model.Entry, error) {
+	if err := c.settle(ctx, k); err != nil {
+		return e, err
 	}
+	l := c.levels[k]
 	var err error
-	if e.URI, err = c.sourceOf(l, e.Level, e.Row); err != nil {
-		return err
+	if e.URI, err = c.sourceOf(l, k, row); err != nil {
+		return e, err
 	}
-	span, err := c.span(l, e.Level, e.Row)
+	span, err := c.span(l, k, row)
 	if err != nil {
-		return err
+		return e, err
 	}
-	if c.of.Form == model.ZIP {
-		if size := c.object.Size; span.Off < int64(zipDataAt) || !span.In(0, size) {
-			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off,
-				size)
-		}
+	if size := c.object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
+		return e, c.row(fault.Corrupt, k, row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off, size)
 	}
 	e.Offset, e.Size, e.Object = span.Off, span.Size, c.object
-	return nil
+	return e, nil
 }
 
 // span returns the place of the bytes that a row states.

@@ -81,7 +81,8 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if index.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object, files: []source.Reader{tail}}
+	c := &reader{of: container(uri, model.Cozip), opener: o, join: join,
+		index: index, object: object, files: []source.Reader{tail}}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -270,20 +271,24 @@ func (c *reader) Parents(_ context.Context, depth int) ([]int32, error) {
 	return parents, nil
 }
 
-// Place implements model.Reader.
-func (c *reader) Place(_ context.Context, e *model.Entry) error {
-	if e.Level == 0 {
-		if e.Kind = model.Folder; c.levels[0].names.Null(e.Row) {
-			return c.inRow(c.levels[0], e.Row, "id is null")
+// Entry implements model.Reader.
+func (c *reader) Entry(_ context.Context, depth, row int) (model.Entry, error) {
+	if depth == 0 {
+		e := model.Entry{ID: c.levels[0].names.Str(row), Kind: model.Folder}
+		if c.levels[0].names.Null(row) {
+			return e, c.inRow(c.levels[0], row, "id is null")
 		}
-		return nil
+		return e, nil
 	}
-	in := func(l *level) bool { return e.Row >= l.base && e.Row < l.base+l.tbl.Len() }
-	l := c.byDepth[e.Level][slices.IndexFunc(c.byDepth[e.Level], in)]
-	if e.Kind = c.kind(l, e.Row-l.base); e.Kind == model.Folder {
-		return nil
+	in := func(l *level) bool { return row >= l.base && row < l.base+l.tbl.Len() }
+	l := c.byDepth[depth][slices.IndexFunc(c.byDepth[depth], in)]
+	row -= l.base
+	e := model.Entry{ID: l.ids[row], Kind: c.kind(l, row)}
+	if e.Kind == model.Folder {
+		return e, nil
 	}
-	return c.place(l, e.Row-l.base, e)
+	err := c.place(l, row, &e)
+	return e, err
 }
 
 // place sets where the bytes of a file are.

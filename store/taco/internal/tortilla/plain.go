@@ -356,19 +356,22 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 	return children, nil
 }
 
-// Place implements model.Reader.
-func (c *plain) Place(ctx context.Context, e *model.Entry) error {
-	blob, i, err := c.at(ctx, e.Level, e.Row)
+// Entry implements model.Reader.
+func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
+	blob, i, err := c.at(ctx, level, row)
 	if err != nil {
-		return c.fail(err)
+		return model.Entry{}, c.fail(err)
 	}
-	err = blob.fill(e, i)
+	e, err := blob.entry(i)
 	var s span
 	if err == nil {
 		s, err = blob.span(i)
 	}
+	if err != nil {
+		return model.Entry{}, c.fail(fault.WithPart(err, blob.part(), fault.NoOffset))
+	}
 	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
-	return c.fail(fault.WithPart(err, blob.part(), fault.NoOffset))
+	return e, nil
 }
 
 // ID implements model.Lazy.

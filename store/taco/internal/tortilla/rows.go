@@ -87,19 +87,18 @@ func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 	return span{Off: base + s.Off, Size: s.Size}, nil
 }
 
-// fill sets the fields of a sample from a row.
-func (t *rows) fill(e *model.Entry, i int) error {
-	part := "row " + strconv.Itoa(i)
+// entry returns id and kind of a row.
+func (t *rows) entry(i int) (e model.Entry, err error) {
 	switch {
 	case t.ids.Null(i) || len(t.ids.Bytes(i)) == 0:
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null or empty", colID)
+		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null or empty", colID)
 	case t.formats.Null(i):
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null", colFormat)
+		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null", colFormat)
 	}
 	if e.ID = t.ids.Str(i); t.folder(i) {
 		e.Kind = model.Folder
 	}
-	return nil
+	return e, nil
 }
 
 // verify checks the rows by themselves: ids, formats, splits, and that siblings have different ids.
@@ -118,8 +117,8 @@ func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int,
 		}
 	}
 	for i := range t.len() {
-		var e model.Entry
-		if err := t.fill(&e, i); err != nil {
+		e, err := t.entry(i)
+		if err != nil {
 			return splits, err
 		}
 		k := key{id: e.ID}

@@ -136,16 +136,19 @@ func (c *stream) Chunks(_ context.Context, stored bool) (*tables.Table, error) {
 	return c.chunks.tbl.Take(rows), nil
 }
 
-// Place implements model.Reader.
-func (c *stream) Place(_ context.Context, e *model.Entry) error {
-	rows := c.levels[e.Level]
-	err := rows.fill(e, e.Row)
+// Entry implements model.Reader.
+func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
+	rows := c.levels[level]
+	e, err := rows.entry(row)
 	var s span
 	if err == nil {
-		s, err = c.span(rows, e.Row)
+		s, err = c.span(rows, row)
+	}
+	if err != nil {
+		return model.Entry{}, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
 	}
 	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
-	return c.fail(fault.WithPart(err, model.LevelName(e.Level), fault.NoOffset))
+	return e, nil
 }
 
 // span returns the place of a row's bytes.
