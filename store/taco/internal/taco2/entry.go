@@ -75,7 +75,7 @@ func (c *reader) span(l *level, k, row int) (span, error) {
 		return l.spans[row], nil
 	}
 	if l.offsets.Null(row) || l.sizes.Null(row) {
-		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", ColumnOffset, ColumnSize)
+		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	s := span{Off: l.offsets.Int(row), Size: l.sizes.Int(row)}
 	if !s.In(0, math.MaxInt64) {
@@ -91,7 +91,7 @@ func (c *reader) sourceOf(l *level, k, row int) (string, error) {
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
-		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", ColumnSource, name)
+		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
 	}
 	return Join(c.base, name), nil
 }
@@ -129,10 +129,10 @@ func (c *reader) settle(ctx context.Context, k int) error {
 		return nil
 	}
 	var err error
-	if level.offsets, err = c.column(ctx, level.Table, k, ColumnOffset, tables.Int64); err != nil {
+	if level.offsets, err = c.column(ctx, level.Table, k, model.ColumnOffset, tables.Int64); err != nil {
 		return err
 	}
-	if level.sizes, err = c.column(ctx, level.Table, k, ColumnSize, tables.Int64); err != nil {
+	if level.sizes, err = c.column(ctx, level.Table, k, model.ColumnSize, tables.Int64); err != nil {
 		return err
 	}
 	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
@@ -229,7 +229,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
 		if l.offsets.Null(i) || l.sizes.Null(i) {
-			return c.row(fault.Corrupt, k, i, "%s or %s is null", ColumnOffset, ColumnSize)
+			return c.row(fault.Corrupt, k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		}
 		spans[i] = span{Off: l.offsets.Int(i), Size: l.sizes.Int(i)}
 		stored[spans[i]] = true
@@ -266,7 +266,7 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 	uri, after := c.of.URI, c.collAt.End()
 	if l.sources != nil {
 		if badSource(name) {
-			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+ColumnSource, fault.NoOffset,
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
 		uri = Join(c.base, name)

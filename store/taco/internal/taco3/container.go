@@ -22,18 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Names of columns.
-const (
-	columnID       = "id"
-	columnType     = "type" // FILE or FOLDER; in no file, but in the tables of the model
-	columnCurrent  = "internal:current_id"
-	columnParent   = "internal:parent_id"
-	columnRelative = "internal:relative_path"
-	columnOffset   = "internal:offset"
-	columnSize     = "internal:size"
-	columnSource   = "internal:source_file"
-)
-
 // joinURI appends a relative path to a directory.
 type joinURI func(folder, path string) string
 
@@ -139,7 +127,7 @@ func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
 }
 
 func container(uri string, form model.Form) *model.Container {
-	return &model.Container{URI: uri, Form: form, IDColumn: columnID, Histograms: -1}
+	return &model.Container{URI: uri, Form: form, IDColumn: model.ColumnID, Histograms: -1}
 }
 
 // layOut makes the levels of taco:structure.
@@ -225,7 +213,7 @@ func (c *reader) Level(ctx context.Context, depth int) (*model.Level, error) {
 		}
 	}
 	names := tables.NewStrings(ids, nil)
-	return &model.Level{IDs: names, Table: tables.Join(tables.FromVectors([]string{columnID, columnType},
+	return &model.Level{IDs: names, Table: tables.Join(tables.FromVectors([]string{model.ColumnID, model.ColumnType},
 		[]*tables.Vector{names, tables.NewStrings(types, nil)}), stored)}, nil
 }
 
@@ -297,7 +285,7 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
 		if model.Climbs(p) {
-			return c.inRow(l, i, "%s %q is not a path below DATA", columnRelative, p)
+			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
 		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
 		return nil
@@ -306,12 +294,12 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 	if l.sources != nil {
 		name := l.sources.Str(i)
 		if l.sources.Null(i) || model.Climbs(name) {
-			return c.inRow(l, i, "%s %q is not the name of a file below", columnSource, name)
+			return c.inRow(l, i, "%s %q is not the name of a file below", model.ColumnSource, name)
 		}
 		e.URI, e.Object = c.join(c.base, name), source.Known{}
 	}
 	if l.offsets.Null(i) || l.sizes.Null(i) {
-		return c.inRow(l, i, "%s or %s is null", columnOffset, columnSize)
+		return c.inRow(l, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
 	past := l.sources == nil && (e.Offset > c.object.Size || e.Size > c.object.Size-e.Offset)
