@@ -111,38 +111,31 @@ func (c *Container) deepen(ctx context.Context) error {
 
 // Table returns the rows of a level with the stored columns.
 func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
+	level, err := c.locked(ctx, k, c.Level)
+	return level.Table, err
+}
+
+// locked returns a level, which is empty after an error.
+func (c *Container) locked(ctx context.Context, k int, read func(context.Context, int) (*Level, error)) (Level, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	level, err := c.Level(ctx, k)
+	level, err := read(ctx, k)
 	if err != nil {
-		return nil, err
+		return Level{}, err
 	}
-	return level.Table, nil
+	return *level, nil
 }
 
 // IDs returns the ids of a level.
 func (c *Container) IDs(ctx context.Context, k int) (*tables.Vector, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	level, err := c.Level(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	return level.IDs, nil
+	level, err := c.locked(ctx, k, c.Level)
+	return level.IDs, err
 }
 
 // Parents returns for each row of a level its parent row in the level above, or nil at level 0.
 func (c *Container) Parents(ctx context.Context, k int) ([]int32, error) {
-	if k == 0 {
-		return nil, nil
-	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	level, err := c.Linked(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	return level.Parents, nil
+	level, err := c.locked(ctx, k, c.Linked)
+	return level.Parents, err
 }
 
 // Children returns the children of a row in the next level, in order. It is empty for a file.

@@ -360,15 +360,8 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, "chunk", fault.NoOffset))
 	}
-	_, name, _ := cutLast(id, "::")
+	_, name, _ := model.CutLast(id, "::")
 	return c.chunk(owner, int(rows[0]), name, span)
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // fewLookups is the number of chunks that are found row by row before an index is made, which takes
@@ -459,7 +452,7 @@ func (o *owners) of(row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, fault.WithPart(err, "chunk", fault.NoOffset)
 	}
-	id, name, ok := cutLast(rows.ids.Str(row), "::")
+	id, name, ok := model.CutLast(rows.ids.Str(row), "::")
 	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
 		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset,
 			"%s %q is not ID::N with the id of a sample", ColID, rows.ids.Str(row))
@@ -558,6 +551,6 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 
 // ambiguous reports whether several samples have chunks with one root and id.
 func (o *owners) ambiguous(root, id string) bool {
-	id, _, _ = cutLast(id, "::")
+	id, _, _ = model.CutLast(id, "::")
 	return len(o.samples[[2]string{root, id}]) > 1
 }
