@@ -85,7 +85,8 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 
 func match(wkb []byte, s scan, rule Rule) (bool, error) {
 	r := reader{b: wkb, order: binary.LittleEndian}
-	if err := s.geometry(&r, 0); err != nil {
+	single := func(kind uint32, size int) error { return s.single(&r, kind, size) }
+	if err := r.each(0, single); err != nil {
 		return false, err
 	}
 	if rule == Within {
@@ -289,6 +290,30 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	return kind, dims * 8, nil
 }
 
+// each calls single for each point, line and polygon of a geometry, after its head.
+func (r *reader) each(depth int, single func(kind uint32, size int) error) error {
+	kind, size, err := r.head()
+	if err != nil {
+		return err
+	}
+	if kind <= polygon {
+		return single(kind, size)
+	}
+	n, err := r.parts(depth)
+	for ; n > 0 && err == nil; n-- {
+		err = r.each(depth+1, single)
+	}
+	return err
+}
+
+// parts reads the number of parts of a collection in so many others.
+func (r *reader) parts(depth int) (int, error) {
+	if depth == maxDepth {
+		return 0, fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
+	}
+	return r.count(5)
+}
+
 // Point reads a geometry that must be a point, and returns its first two coordinates, NaN for an empty point.
 // Another geometry is fault.Unsupported.
 func Point(wkb []byte) (x, y float64, err error) {
@@ -328,29 +353,6 @@ type scan struct {
 	hit     bool // a point in common
 	inside  bool // a part of it lies inside
 	outside bool // a part of it lies outside
-}
-
-func (s *scan) geometry(r *reader, depth int) error {
-	kind, size, err := r.head()
-	if err != nil {
-		return err
-	}
-	if kind <= polygon {
-		return s.single(r, kind, size)
-	}
-	if depth == maxDepth {
-		return fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
-	}
-	n, err := r.count(5)
-	if err != nil {
-		return err
-	}
-	for range n {
-		if err := s.geometry(r, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // single takes in a point, line or polygon. It compares it with each copy of the place; it lies outside the place if it

@@ -20,7 +20,9 @@ func Times() []*bind.Function {
 		names := strings.Fields(part.names)
 		out = append(out, &bind.Function{Names: names, Signature: names[0] + "(t)", Doc: part.doc,
 			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Int64,
-			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return part.of(clock.Time(r.Int(0))), nil })})
+			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+				return part.of(clock.Time(r.Int(0))), nil
+			})})
 	}
 	return append(out,
 		&bind.Function{Names: []string{"epoch"}, Signature: "epoch(t)", Doc: "seconds since 1970",
@@ -50,7 +52,8 @@ var parts = []struct {
 	{"year", "the year", "years y", func(t time.Time) int64 { return int64(t.Year()) }},
 	{"quarter", "the quarter, 1 to 4", "quarters", func(t time.Time) int64 { return int64(t.Month()-1)/3 + 1 }},
 	{"month", "the month, 1 to 12", "months mon", func(t time.Time) int64 { return int64(t.Month()) }},
-	{"week weekofyear", "the week of ISO 8601", "weeks w", func(t time.Time) int64 { _, w := t.ISOWeek(); return int64(w) }},
+	{"week weekofyear", "the week of ISO 8601", "weeks w",
+		func(t time.Time) int64 { _, w := t.ISOWeek(); return int64(w) }},
 	{"day dayofmonth", "the day of the month", "days d", func(t time.Time) int64 { return int64(t.Day()) }},
 	{"dayofyear", "the day of the year", "doy", func(t time.Time) int64 { return int64(t.YearDay()) }},
 	{"dayofweek weekday", "the day of the week, Sunday is 0", "dow",
