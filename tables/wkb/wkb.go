@@ -64,7 +64,8 @@ func (p *Place) Meets(b Box) bool {
 }
 
 // Match reports whether a geometry matches the place. to converts a position of the geometry to longitude and latitude;
-// nil if it has them already. Otherwise it does what the function Match does.
+// nil if it has them already. An empty geometry matches nothing. Bytes that are not a geometry are fault.Corrupt, other
+// types of geometry fault.Unsupported. It does not allocate.
 func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
 	if to == nil && len(p.Regions) == 0 {
 		point, apartAll := false, true
@@ -80,13 +81,8 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 			return false, nil
 		}
 	}
-	return match(wkb, scan{place: p, to: to, turns: true}, rule)
-}
-
-func match(wkb []byte, s scan, rule Rule) (bool, error) {
-	r := reader{b: wkb, order: binary.LittleEndian}
-	single := func(kind uint32, size int) error { return s.single(&r, kind, size) }
-	if err := r.each(0, single); err != nil {
+	r, s := reader{b: wkb, order: binary.LittleEndian}, scan{place: p, to: to, turns: true}
+	if err := r.each(0, func(kind uint32, size int) error { return s.single(&r, kind, size) }); err != nil {
 		return false, err
 	}
 	if rule == Within {
@@ -138,18 +134,6 @@ const (
 	multiPolygon
 	collection
 )
-
-// Match reports whether a geometry matches a box. An empty geometry matches nothing. Bytes that are not
-// a geometry are fault.Corrupt, other types of geometry fault.Unsupported. It does not allocate.
-func Match(wkb []byte, b Box, rule Rule) (bool, error) {
-	if m, ok := matchPoint(wkb, b, rule); ok {
-		return m, nil
-	}
-	if apart(wkb, b) {
-		return false, nil
-	}
-	return match(wkb, scan{box: b}, rule)
-}
 
 // matchPoint is a fast path for the geometry that most tables hold: a little-endian point of two coordinates.
 func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
@@ -340,7 +324,7 @@ func AppendPoint(dst []byte, x, y float64) []byte {
 
 // scan compares a geometry with a box while it reads the coordinates.
 type scan struct {
-	place *Place // compare with all its copies; nil: compare with box
+	place *Place // compare with all its copies
 	to    func(x, y float64) (float64, float64)
 	turns bool // x are longitudes
 
@@ -358,9 +342,6 @@ type scan struct {
 // single takes in a point, line or polygon. It compares it with each copy of the place; it lies outside the place if it
 // lies outside all copies.
 func (s *scan) single(r *reader, kind uint32, size int) error {
-	if s.place == nil {
-		return s.one(r, kind, size)
-	}
 	start, outside := r.off, true
 	for i := range max(len(s.place.Boxes), len(s.place.Regions)) {
 		turn := scan{to: s.to, turns: s.turns}
