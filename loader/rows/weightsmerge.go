@@ -33,23 +33,23 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		if err != nil {
 			return err
 		}
-		weightsPart, err := openWeightsPart(part.File)
+		opened, err := openWeightsPart(part.File)
 		if err == nil {
-			err = weightsPart.check()
+			err = opened.check()
 		}
 		if err != nil {
 			return err
 		}
-		if weightsPart.Rows != part.Rows {
-			return badWeights(fault.NoOffset, "%d rows, where there should be %d", weightsPart.Rows, part.Rows)
+		if opened.Rows != part.Rows {
+			return badWeights(fault.NoOffset, "%d rows, where there should be %d", opened.Rows, part.Rows)
 		}
 		if total == nil {
-			h := weightsPart.WeightsHeader
+			h := opened.WeightsHeader
 			h.Rows = 0
 			total = &h
 		}
-		weightsPart.Rows = total.Rows
-		if !reflect.DeepEqual(weightsPart.WeightsHeader, *total) {
+		opened.Rows = total.Rows
+		if !reflect.DeepEqual(opened.WeightsHeader, *total) {
 			return badWeights(fault.NoOffset, "of other fields, cells or samples than the part before it")
 		}
 		total.Rows += part.Rows
@@ -73,11 +73,11 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 			if err != nil {
 				return err
 			}
-			weightsPart, err := openWeightsPart(part.File)
+			opened, err := openWeightsPart(part.File)
 			if err != nil {
 				return err
 			}
-			if _, err := io.Copy(w, section(weightsPart)); err != nil {
+			if _, err := io.Copy(w, section(opened)); err != nil {
 				return err
 			}
 		}
