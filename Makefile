@@ -238,15 +238,13 @@ soak-training: build-default env ## training while trainers and servers are kill
 soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
-soak-jobs: build-default env ## jobs on Dask and Ray over FILES, templates against schemas, HISTORIES of failures of each kind, and a catalog of OBJECTS; installs all into .soak-jobs
+soak-jobs: build-default env ## shards on Dask and Ray over FILES, and templates against schemas; installs all into .soak-jobs
 	[ -d .soak-jobs ] || $(PY) -m pip install --target .soak-jobs distributed ray kubernetes-validate hera botocore
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
 		$(PY) -m pytest python/tests/test_jobs.py python/tests/test_job_templates.py
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
 		$(PY) tools/soak_jobs.py --files $(or $(FILES),20000)
-	CHASKI_SOAK_HISTORIES=$(or $(HISTORIES),100) $(GO) test ./job/kinds -run TestAnyHistoryOfAnyKind -v -timeout 1h
-	CHASKI_SOAK_OBJECTS=$(or $(OBJECTS),10000000) $(GO) test ./job/kinds -run TestManyObjects -v -timeout 2h
 soak-catalogs: build-default env ## the Python tests, with a catalog in place of each directory
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/python/tests \
 		$(PY) -m pytest -q -p through_catalogs python/tests

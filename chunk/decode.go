@@ -250,9 +250,7 @@ func fillSparse(dst []byte, x *Index) {
 	clear(dst)
 	var s [16]byte
 	if n := x.nodataSample(&s); n > 0 {
-		for o := 0; o+n <= len(dst); o += n {
-			copy(dst[o:o+n], s[:n])
-		}
+		kernel.Fill(dst[:len(dst)/n*n], s[:n])
 	}
 }
 

@@ -4,7 +4,6 @@
 package draw
 
 import (
-	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -200,59 +199,14 @@ func (r *Raster) value(i int) float64 {
 
 // load reads one value; of a complex number, its magnitude.
 func load(d chunk.DType, b []byte) float64 {
-	le := binary.LittleEndian
-	switch d {
-	case chunk.Uint8:
-		return float64(b[0])
-	case chunk.Int8:
-		return float64(int8(b[0]))
-	case chunk.Uint16:
-		return float64(le.Uint16(b))
-	case chunk.Int16:
-		return float64(int16(le.Uint16(b)))
-	case chunk.Uint32:
-		return float64(le.Uint32(b))
-	case chunk.Int32:
-		return float64(int32(le.Uint32(b)))
-	case chunk.Uint64:
-		return float64(le.Uint64(b))
-	case chunk.Int64:
-		return float64(int64(le.Uint64(b)))
-	case chunk.Float16:
-		return half(le.Uint16(b))
-	case chunk.BFloat16:
-		return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16))
-	case chunk.Float32:
-		return float64(math.Float32frombits(le.Uint32(b)))
-	case chunk.Float64:
-		return math.Float64frombits(le.Uint64(b))
-	}
 	part := map[chunk.DType]chunk.DType{
 		chunk.Complex64: chunk.Float32, chunk.Complex128: chunk.Float64, chunk.ComplexInt16: chunk.Int16,
 		chunk.ComplexInt32: chunk.Int32, chunk.ComplexFloat16: chunk.Float16,
 	}[d]
-	if part == chunk.Invalid { // such as a type with less than 8 bits, whose byte is drawn as it is
-		return float64(b[0])
+	if part == chunk.Invalid { // with one component
+		return d.Number(b)
 	}
 	return math.Hypot(load(part, b), load(part, b[part.Size():]))
-}
-
-// half converts IEEE 754 binary16.
-func half(h uint16) float64 {
-	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
-	if h>>15 != 0 {
-		sign = -1
-	}
-	switch exp {
-	case 0: // subnormal: no implicit bit
-		return sign * math.Ldexp(frac, -24)
-	case 31:
-		if frac != 0 {
-			return math.NaN()
-		}
-		return sign * math.Inf(1)
-	}
-	return sign * math.Ldexp(1024+frac, exp-25)
 }
 
 // categories counts the different values. It stops at MaxCategories + 1, since more make no difference.

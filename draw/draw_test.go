@@ -8,19 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/x448/float16"
-
 	"github.com/chaski-eo/chaski/chunk"
 )
-
-func TestHalfAgreesWithAnotherImplementation(t *testing.T) {
-	for h := range 1 << 16 {
-		got, want := half(uint16(h)), float64(float16.Frombits(uint16(h)).Float32())
-		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
-			t.Fatalf("half(%#x) = %v, want %v", h, got, want)
-		}
-	}
-}
 
 // TestStretch: a ramp of 0 … 100 has its percentiles at its values, so v becomes 255·(v-2)/96,
 // clipped to 0 … 255.

@@ -27,9 +27,6 @@ const (
 	mostMemory  = 4 << 30
 )
 
-// maxNested bounds the levels of a nested type of a result. DuckDB's parser takes expressions of 1,000 levels.
-const maxNested = 1000
-
 // childVariable marks the process of a query.
 const childVariable = "CHASKI_SQL_PROCESS"
 
@@ -135,11 +132,9 @@ func (p *process) answer(ctx context.Context, j job, open query.Tables) (*tables
 			}
 		case m.Column != nil:
 			r := toChild{}
-			v, err := column(ctx, opened[m.Column.Table], m.Column.Index)
-			if err != nil {
+			var err error
+			if r.Values, err = column(ctx, opened[m.Column.Table], m.Column.Index); err != nil {
 				r.Fault = newFailure(err)
-			} else {
-				r.Values = wireOf(v)
 			}
 			if err := p.to.Encode(r); err != nil {
 				return nil, err
@@ -147,7 +142,7 @@ func (p *process) answer(ctx context.Context, j job, open query.Tables) (*tables
 		case m.Head != nil:
 			names = m.Head
 		case m.Part != nil:
-			v, err := m.Part.value(maxNested)
+			v, err := decoded(ctx, m.Part)
 			if err != nil || len(cols) > 0 && v.Len() != cols[0].Len() {
 				return nil, errors.Join(errWire, err)
 			}
@@ -162,11 +157,16 @@ func (p *process) answer(ctx context.Context, j job, open query.Tables) (*tables
 	}
 }
 
-func column(ctx context.Context, t *tables.Table, i int) (*tables.Vector, error) {
+// column returns a column of a table, as it is sent.
+func column(ctx context.Context, t *tables.Table, i int) ([]byte, error) {
 	if t == nil || i < 0 || i >= len(t.Columns()) {
 		return nil, errWire
 	}
-	return t.At(ctx, i)
+	v, err := t.At(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return encoded(ctx, v)
 }
 
 // end ends the process. If it had ended itself, the error has the reason.
@@ -296,12 +296,12 @@ func (c *asker) open(_ context.Context, name string) (*tables.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tables.New(r.Rows, r.Columns, func(_ context.Context, i int) (*tables.Vector, error) {
+	return tables.New(r.Rows, r.Columns, func(ctx context.Context, i int) (*tables.Vector, error) {
 		r, err := c.ask(fromChild{Column: &cell{Table: name, Index: i}})
 		if err != nil {
 			return nil, err
 		}
-		return r.Values.value(maxNested)
+		return decoded(ctx, r.Values)
 	}), nil
 }
 
@@ -316,11 +316,11 @@ func (c *asker) result(t *tables.Table) error {
 		return err
 	}
 	for i := range names {
-		v, err := t.At(context.Background(), i)
+		part, err := column(context.Background(), t, i)
 		if err != nil {
 			return err
 		}
-		if err := c.to.Encode(fromChild{Part: wireOf(v)}); err != nil {
+		if err := c.to.Encode(fromChild{Part: part}); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package duckdb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -81,29 +80,5 @@ func TestIsolatedEnds(t *testing.T) {
 	})
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("%v, want a fault of kind limit", err)
-	}
-}
-
-// TestWireIsChecked promises that a vector whose parts do not fit together is refused.
-func TestWireIsChecked(t *testing.T) {
-	text, num := tables.Type{Kind: tables.String}, tables.Type{Kind: tables.Int64, Bits: 64}
-	list := tables.Type{Kind: tables.List, Elem: &num}
-	ints := &wireVector{Type: num, N: 2, Ints: []int64{1, 2}}
-	for i, w := range []*wireVector{
-		nil, {Type: num, N: -1}, {Type: num, N: 3, Ints: []int64{1}},
-		{Type: num, N: 1, Ints: []int64{1}, Nulls: []bool{true, true}},
-		{Type: text, N: 1, Offsets: []uint32{0}}, {Type: text, N: 1, Offsets: []uint32{0, 5}, Data: []byte("abc")},
-		{Type: text, N: 2, Offsets: []uint32{0, 2, 1}, Data: []byte("abc")},
-		{Type: text, N: 1, Offsets: []uint32{1, 2}, Data: []byte("abc")},
-		{Type: list, N: 1, Offsets: []uint32{0, 3}, Children: []*wireVector{ints}},
-		{Type: list, N: 1, Offsets: []uint32{0, 1}},
-		{Type: tables.Type{Kind: tables.Struct, Fields: []tables.Column{{Name: "a", Type: num}}}, N: 1,
-			Children: []*wireVector{ints}},
-		{Type: tables.Type{Kind: tables.Decimal, Precision: 38}, N: 1, Ints: []int64{1}},
-		{Type: tables.Type{Kind: 200}},
-	} {
-		if v, err := w.value(maxNested); err == nil {
-			t.Errorf("case %d is taken: %s", i, fmt.Sprint(v.Len()))
-		}
 	}
 }

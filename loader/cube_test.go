@@ -79,7 +79,7 @@ func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...til
 
 func openWritten(t testing.TB, path string) *tiledb.Array {
 	t.Helper()
-	files := &tiledb.Files{}
+	files := &source.Files{}
 	t.Cleanup(func() { files.Close() })
 	a, err := tiledb.Open(context.Background(), files, path, tiledb.Options{})
 	if err != nil {

@@ -132,16 +132,7 @@ func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ 
 // inline is GeoJSON that a spec holds. It opens itself under any name.
 type inline string
 
-func (t inline) Open(context.Context, string) (source.Reader, error) { return t, nil }
-func (t inline) Size() int64                                         { return int64(len(t)) }
-func (t inline) Close() error                                        { return nil }
-
-func (t inline) ReadAt(_ context.Context, p []byte, off int64) error {
-	if off < 0 || off > int64(len(t)) || copy(p, t[off:]) < len(p) {
-		return fault.New(fault.Corrupt, "byte range", off, "past the end")
-	}
-	return nil
-}
+func (t inline) Open(context.Context, string) (source.Reader, error) { return source.Memory(t), nil }
 
 // regionOf reads the polygons of a ROI.
 func regionOf(ctx context.Context, roi string, e *Engine) (area scenes.Area, err error) {

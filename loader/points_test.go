@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tiff"
@@ -600,7 +601,7 @@ func TestEncryptedArray(t *testing.T) {
 	if err := tiledb.Create(path, s, key); err != nil {
 		t.Fatal(err)
 	}
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	a, err := tiledb.Open(t.Context(), &files, path, tiledb.Options{Key: key})
 	if err != nil {

@@ -333,7 +333,7 @@ func TestForecastOverAServer(t *testing.T) {
 	if err := tiledb.Create(filepath.Join(dir, "cube"), s, nil); err != nil {
 		t.Fatal(err)
 	}
-	files := &tiledb.Files{}
+	files := &source.Files{}
 	defer files.Close()
 	a, err := tiledb.Open(ctx, files, filepath.Join(dir, "cube"), tiledb.Options{})
 	if err != nil {

@@ -189,8 +189,7 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) error {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
 			len(p), f.size), f.path)
 	}
-	n, err := f.f.ReadAt(p, off)
-	Count(ctx, 1, int64(n))
+	_, err := f.f.ReadAt(p, off)
 	if errors.Is(err, io.EOF) {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off,
 			"the file became shorter while it was read"), f.path)

@@ -357,6 +357,44 @@ func (r *Roots) ReadDir(path string) ([]fs.DirEntry, error) {
 	return list, err
 }
 
+// Names returns the names of the entries of a directory if it is local, or the opener is a Namer or a Lister.
+// Otherwise the error is fault.Unsupported.
+func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
+	if n, ok := o.(Namer); ok {
+		return n.Names(ctx, folder)
+	}
+	if !IsRemote(folder) {
+		return RootsOf(o).names(folder)
+	}
+	return entriesOf(func(each func(Entry) error) error { return List(ctx, o, folder, each) })
+}
+
+// names implements Names of a local directory. Links to directories count as such.
+func (r *Roots) names(folder string) ([]string, error) {
+	dir := LocalPath(folder)
+	list, err := r.ReadDir(dir)
+	if err != nil {
+		kind := fault.Unsupported
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = fault.NotFound
+		}
+		return nil, fault.WithFile(fault.Wrap(kind, "folder", fault.NoOffset, err), folder)
+	}
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = e.Name()
+		isDir := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			st, err := r.Stat(pathname.Join(dir, e.Name()))
+			isDir = err == nil && st.IsDir()
+		}
+		if isDir {
+			names[i] += "/"
+		}
+	}
+	return names, nil
+}
+
 // Some returns the names of up to n entries of a directory, in no order. It does not read the others.
 func (r *Roots) Some(path string, n int) ([]string, error) {
 	file, err := r.openFile(path)
@@ -485,6 +523,9 @@ func (b *below) Names(ctx context.Context, folder string) ([]string, error) {
 	folder, p, err := named(folder)
 	if err != nil || p != nil {
 		return namesOf(ctx, b, p, err)
+	}
+	if !IsRemote(folder) {
+		return b.roots.names(folder)
 	}
 	if _, err := b.roots.Allow(folder); err != nil {
 		return nil, err

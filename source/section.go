@@ -36,3 +36,21 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 	}
 	return s.Reader.ReadAt(ctx, p, s.off+off)
 }
+
+// Memory is a Reader of bytes in memory.
+type Memory []byte
+
+// Size implements Reader.
+func (m Memory) Size() int64 { return int64(len(m)) }
+
+// Close implements Reader.
+func (m Memory) Close() error { return nil }
+
+// ReadAt implements Reader.
+func (m Memory) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
+	}
+	copy(p, m[off:])
+	return nil
+}

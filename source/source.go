@@ -133,15 +133,6 @@ type Namer interface {
 	Names(ctx context.Context, folder string) ([]string, error)
 }
 
-// Names returns the names of the entries of a directory if the opener is a Namer or a Lister.
-// Otherwise the error is fault.Unsupported.
-func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
-	if n, ok := o.(Namer); ok {
-		return n.Names(ctx, folder)
-	}
-	return entriesOf(func(each func(Entry) error) error { return List(ctx, o, folder, each) })
-}
-
 // entriesOf returns the names of the entries of a directory whose objects list lists.
 func entriesOf(list func(each func(Entry) error) error) ([]string, error) {
 	seen := map[string]bool{}
@@ -160,8 +151,9 @@ func entriesOf(list func(each func(Entry) error) error) ([]string, error) {
 }
 
 func noListing(folder string) error {
+	scheme, _, _ := strings.Cut(folder, "://")
 	return fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset,
-		"%s:// has no listing: name the files one by one, or give a catalog of them", Scheme(folder)), folder)
+		"%s:// has no listing: name the files one by one, or give a catalog of them", scheme), folder)
 }
 
 // RequestError is a failed request that says nothing about the object: the network, the server or a

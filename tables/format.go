@@ -78,9 +78,9 @@ func formatDecimal(x *big.Int, scale int) string {
 	return s
 }
 
-// AppendJSON appends value i as JSON: {"hex": …} for binary, objects for structs and for maps whose keys are text; other
-// maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals numbers with all
-// digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
+// AppendJSON appends value i as JSON: {"hex": …} for binary, objects for structs and for maps whose keys are text;
+// other maps are lists of pairs. NaN and the infinities are "NaN", "Infinity" and "-Infinity", decimals numbers with
+// all digits, dates and times ISO 8601. Timestamps that are UTC by their type end in "+00:00".
 func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 	if v.Null(i) {
 		return append(dst, "null"...)

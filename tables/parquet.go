@@ -83,7 +83,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		if err := r.ReadAt(ctx, data, off); err != nil {
 			return nil, err
 		}
-		in = memory(data)
+		in = source.Memory(data)
 	}
 	file, err := parquet.Open(ctx, in)
 	if err != nil {
@@ -106,18 +106,9 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	return t, nil
 }
 
-type memory []byte
-
-func (m memory) Size() int64 { return int64(len(m)) }
-
-func (m memory) Close() error { return nil }
-
-func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
-	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
-	}
-	copy(p, m[off:])
-	return nil
+// Parse opens a Parquet object that is in memory, as Read does.
+func Parse(ctx context.Context, data []byte, o Options) (*Table, error) {
+	return Read(ctx, source.Memory(data), 0, int64(len(data)), o)
 }
 
 // parquetTable loads the columns of a Parquet object.

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
+
+type memory = source.Memory
 
 // level opens a level's table of a container of the corpus, at its place in the ZIP.
 func level(t testing.TB, path, name string, o Options) *Table {

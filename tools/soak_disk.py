@@ -5,7 +5,7 @@
 Every round mounts a small ext4 file system in a file, has one writer replace an old result by a new
 one, and shuts the file system down at a random moment, as a failing disk or power does: what was
 not synced is lost. After mounting again, the result is the old one or the new one, whole; if the
-writer had said that it was done, it is the new one. A job and a run of `make` that were cut are
+writer had said that it was done, it is the new one. Shards and a run of `make` that were cut are
 gone on with, and end as if nothing had happened. The moments of every other round lie between the
 first change to the disk and the end, those of the others anywhere in the run.
 

@@ -3,11 +3,11 @@
     python tools/soak_jobs.py [--files 20000] [--shards 10] [--only EXECUTOR ...] [--data FOLDER]
 
 The files are copies of the chips of .demo/train (examples/demo-dataset), in FOLDER or a temporary
-one, and the job is the statistics of a catalog of them. Each executor does it twice: undisturbed,
+one, and the work is the statistics of a catalog of them. Each executor does it twice: undisturbed,
 and with one worker killed by SIGKILL, along with the command that it runs, when half of the shards
 have begun. The merged bytes have to be those of one pass, no shard but the lost one may be done
 twice, and an undisturbed run may take at most 1.15 times the ideal time. A script in place of the
-command counts which shards begin without a result.
+command counts which shards begin without a part.
 
 The ideal time is half of one pass with one worker. What a run takes is told from its processor
 time, because other work on the machine does not change that: U seconds of the run and of all
@@ -30,6 +30,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import re
 import resource
 import shutil
 import signal
@@ -129,15 +130,13 @@ class Soak:
             "| by the clock | load | done twice |",
             "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
         ]
-        # A job is the last argument of `job run --shard K`.
+        # The command is `stats --shard=K/N --workers=1 -o OUT DATA`.
         self.script = tmp / "chaski"
         self.script.write_text(
-            '#!/bin/sh\nif [ "$1 $2 $3" = "job run --shard" ]; then\n'
-            "  for job; do :; done\n"
-            "  has=\n"
-            '  for f in "$job/results/$4."*; do [ -e "$f" ] && has=yes; done\n'
-            '  [ "$has" ] || echo "$4" >>"$job.begun"\n'
-            f'fi\nexec "{CHASKI}" "$@"\n'
+            '#!/bin/sh\ncase "$2" in --shard=*)\n'
+            "  k=${2#--shard=}; k=${k%/*}\n"
+            f'  [ -e "$5.part-$k-of-{shards}" ] || echo "$k" >>"$5.begun"\n'
+            f'esac\nexec "{CHASKI}" "$@"\n'
         )
         self.script.chmod(0o755)
 
@@ -148,25 +147,25 @@ class Soak:
         with EXECUTORS[name]() as executor:
             used, took = measured(lambda: time.sleep(REST))
             rest = used / took
-            job = self.plan(f"{name}-whole")
+            out = self.tmp / f"{name}-whole"
             # Other work slows a processor down, so that a pass is measured right before and after.
             passes = [self.one_pass(rest)]
             load = os.getloadavg()[0]
-            used, took = measured(lambda: jobs.run(job, executor, workers=1))
+            used, took = measured(lambda: self.run(out, executor))
             passes.append(self.one_pass(rest))
             one, elapsed = (sum(x) / len(passes) for x in zip(*passes, strict=True))
             ratio = alone(used, took, rest) / (one / WORKERS)
             own = alone(*measured(lambda: self.empty(executor, one)), rest) / (one / WORKERS)
-            self.check(name, job, lost=None)
-            job = self.plan(f"{name}-killed")
+            self.check(out, lost=None)
+            out = self.tmp / f"{name}-killed"
             lost: list[int] = []
             killer = threading.Thread(
-                target=kill_one, args=(job, self.shards // 2, name != "pool", lost)
+                target=kill_one, args=(out, self.shards, name != "pool", lost)
             )
             killer.start()
-            jobs.run(job, executor, workers=1)
+            self.run(out, executor)
             killer.join()
-            twice = self.check(name, job, lost=lost[0] if lost else -1)
+            twice = self.check(out, lost=lost[0] if lost else -1)
         signal.alarm(0)
         if ratio > MOST + max(0, own - 1):
             self.broken.append(f"{name}: {ratio:.2f} times the ideal time; empty tasks {own:.2f}")
@@ -190,24 +189,22 @@ class Soak:
         if not given:
             tasks.shutdown()
 
-    def plan(self, name: str) -> Path:
-        """Plans the job anew."""
-        job = self.tmp / name
-        chaski("job", "plan", "stats", "-o", job, "--shards", self.shards, self.data)
-        return job
+    def run(self, out: Path, executor: Any) -> None:
+        """Does all shards, and merges them."""
+        jobs.run(["stats", "-o", out, self.data], self.shards, executor, workers=1)
 
-    def check(self, name: str, job: Path, lost: int | None) -> int:
+    def check(self, out: Path, lost: int | None) -> int:
         """Notes what a run broke. Returns how many shards began again."""
-        begun = Counter(map(int, (job.parent / f"{job.name}.begun").read_text().split()))
+        begun = Counter(map(int, Path(f"{out}.begun").read_text().split()))
         again = {shard: n - 1 for shard, n in begun.items() if n > 1}
-        if chaski("job", "merge", job) != self.want:
-            self.broken.append(f"{job.name}: other bytes than those of one pass")
+        if out.read_bytes() != self.want:
+            self.broken.append(f"{out.name}: other bytes than those of one pass")
         if lost == -1:
-            self.broken.append(f"{job.name}: no worker was killed while it had a shard")
+            self.broken.append(f"{out.name}: no worker was killed while it had a shard")
         if sorted(begun) != list(range(self.shards)):
-            self.broken.append(f"{job.name}: the shards that began are {sorted(begun)}")
+            self.broken.append(f"{out.name}: the shards that began are {sorted(begun)}")
         if again and again != {lost: 1}:
-            self.broken.append(f"{job.name}: shard {lost} was lost, and {again} were done again")
+            self.broken.append(f"{out.name}: shard {lost} was lost, and {again} were done again")
         return sum(again.values())
 
 
@@ -232,15 +229,15 @@ def spin(_: int, seconds: float) -> None:
     subprocess.run([sys.executable, "-S", "-c", command], check=True, capture_output=True)
 
 
-def kill_one(job: Path, after: int, worker: bool, lost: list[int]) -> None:
-    """Kills a command that does a shard, and its worker, once so many shards have begun."""
-    begun = job.parent / f"{job.name}.begun"
-    while True:
+def kill_one(out: Path, shards: int, worker: bool, lost: list[int]) -> None:
+    """Kills a command that does a shard, and its worker, once half of the shards have begun."""
+    begun = Path(f"{out}.begun")
+    while not out.exists():
         time.sleep(PAUSE)
         done = begun.read_text().split() if begun.exists() else []
-        if len(done) < after:
+        if len(done) < shards // 2:
             continue
-        for pid, shard in running(job):
+        for pid, shard in running(out):
             victims = [parent_of(pid), pid] if worker else [pid]
             for victim in victims:
                 try:
@@ -248,24 +245,23 @@ def kill_one(job: Path, after: int, worker: bool, lost: list[int]) -> None:
                 except ProcessLookupError:  # it has ended
                     break
             else:
-                if not any((job / "results").glob(f"{shard}.*")):
+                if not Path(f"{out}.part-{shard}-of-{shards}").exists():
                     lost.append(shard)
                     return
-        if not jobs.status(job)["missing"]:
-            return
 
 
-def running(job: Path) -> list[tuple[int, int]]:
-    """The processes that do shards of a job, and which."""
-    out = []
+def running(out: Path) -> list[tuple[int, int]]:
+    """The processes that do shards of an output, and which."""
+    found = []
     for pid in descendants():
         try:
             args = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
         except OSError:
             continue
-        if args[0] == CHASKI and args[1:4] == ["job", "run", "--shard"] and str(job) in args:
-            out.append((pid, int(args[4])))
-    return out
+        if args[0] == CHASKI and args[1] == "stats" and str(out) in args:
+            if m := re.fullmatch(r"--shard=(\d+)/\d+", args[2]):
+                found.append((pid, int(m[1])))
+    return found
 
 
 def stat_of(pid: int) -> list[str]:

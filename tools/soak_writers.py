@@ -8,7 +8,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,19 +77,13 @@ def listed(path: Path) -> bytes:
     return "".join(f"{b['message']}\n" for b in bad).encode()
 
 
-def finished(path: Path) -> bytes:
-    """The merged output of a job whose other shards are done now; empty if there is no job.
-
-    `job plan` writes job.json last, and begins anew in a folder that has none.
-    """
-    if not (path / "job.json").exists():
-        return b""
-    with tempfile.TemporaryDirectory(prefix="chaski-soak-job-") as name:
-        job, out = Path(name) / "job", Path(name) / "out"
-        shutil.copytree(path, job)
-        chaski("job", "local", job)
-        chaski("job", "merge", "-o", out, job)
-        return out.read_bytes()
+def merged(path: Path, *words: str | Path) -> bytes:
+    """The output of a command in two shards, after all that is left of it is done now."""
+    if (path / "out").is_file() and not list(path.glob("out.part-*")):
+        return files(path / "out")
+    for part in ("--shard=0/2", "--shard=1/2", "--merge=2"):
+        chaski(*words, part, "-o", path / "out")
+    return files(path / "out")
 
 
 def grown(got: bytes, old: bytes, new: bytes) -> bool:
@@ -448,43 +441,36 @@ def of_containers(d: Data) -> list[Writer]:
     ]
 
 
-def of_jobs(d: Data) -> list[Writer]:
-    """The writers of jobs."""
+def of_shards(d: Data) -> list[Writer]:
+    """The writers of parts, and those that join them."""
 
-    def plan(kind: str, *more: str | Path) -> Callable[[Path], Arguments]:
-        return lambda to: ["job", "plan", kind, *more, "-o", to, "--shard-items", "1", d.chips[0]]
+    def both(name: str, *words: str | Path) -> list[Writer]:
+        def view(path: Path) -> bytes:
+            return merged(path, *words)
 
-    def planned(path: Callable[[Path], Arguments]) -> Callable[[Path], None]:
-        return lambda to: void(chaski(*path(to)))
+        def done(to: Path) -> None:
+            to.mkdir()
+            for part in ("--shard=0/2", "--shard=1/2"):
+                chaski(*words, part, "-o", to / "out")
 
-    def merge(name: str, kind: str, *more: str | Path, view: View = files) -> Writer:
-        job = d.tmp / f"job-{kind}"
-        chaski(*plan(kind, *more)(job))
-        chaski("job", "local", job)
-        return Writer(name, nothing, lambda to: ["job", "merge", "-o", to, job], view)
+        return [
+            Writer(
+                f"{name} --shard",
+                Path.mkdir,
+                lambda to: [*words, "--shard=1/2", "-o", to / "out"],
+                view,
+            ),
+            Writer(
+                f"{name} --merge", done, lambda to: [*words, "--merge=2", "-o", to / "out"], view
+            ),
+        ]
 
-    def converting(to: Path) -> None:
-        to.mkdir()
-        chaski(*plan("convert", "--into", d.result / "into")(to / "job"))
-
-    def converted(path: Path) -> bytes:
-        """The files of a job of kind convert, whose other shards are done now."""
-        chaski("job", "local", path / "job")
-        chaski("job", "merge", "-o", path / "report", path / "job")
-        (path / "report").unlink()
-        return files(path / "into")
-
-    stats = plan("stats")
+    chips = d.chips[0]
     return [
-        Writer("job plan", nothing, stats, finished),
-        Writer("job run", planned(stats), lambda to: ["job", "run", "--shard", "0", to], finished),
-        Writer("job local", planned(stats), lambda to: ["job", "local", to], finished),
-        Writer(
-            "job local, converts", converting, lambda to: ["job", "local", to / "job"], converted
-        ),
-        merge("job merge", "stats"),
-        merge("job merge of a catalog", "index", "--base", d.result.parent),
-        merge("job merge of weights", "weights"),
+        *both("stats", "stats", chips),
+        *both("index", "index", "--format=parquet", "--absolute", chips),
+        *both("weights", "stats", "--sampling", chips),
+        *both("convert", "convert", "--overwrite", chips),
     ]
 
 
@@ -526,4 +512,4 @@ def every(d: Data) -> list[Writer]:
     if not PYTHON.exists():
         print("soak_disk: no .venv (make env): what the Python package writes is left out")
     own = of_python(d) if PYTHON.exists() else []
-    return [*of_files(d), *of_arrays(d), *of_containers(d), *of_jobs(d), *own]
+    return [*of_files(d), *of_arrays(d), *of_containers(d), *of_shards(d), *own]

@@ -280,72 +280,46 @@ func (g *textGeometry) isEmptyPoint() bool {
 
 // shape returns the geometry.
 func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
-	points := func(in []position) []orb.Point {
-		out := make([]orb.Point, len(in))
-		for i, p := range in {
-			out[i] = orb.Point(p)
-		}
-		return out
-	}
-	polygon := func(in [][]position) orb.Polygon {
-		out := make(orb.Polygon, len(in))
-		for i := range in {
-			out[i] = points(in[i])
-		}
-		return out
-	}
-	var p position
-	var line []position
-	var rings [][]position
-	var polygons [][][]position
-	var out orb.Geometry
-	var err error
-	read := func(to any) { err = json.Unmarshal(g.Coordinates, to) }
 	switch g.Type {
 	case "Point":
-		read(&p)
-		out = orb.Point(p)
+		return coordinates[orb.Point](g, 1)
 	case "MultiPoint":
-		read(&line)
-		out = orb.MultiPoint(points(line))
+		return coordinates[orb.MultiPoint](g, 2)
 	case "LineString":
-		read(&line)
-		out = orb.LineString(points(line))
+		return coordinates[orb.LineString](g, 2)
 	case "MultiLineString":
-		read(&rings)
-		lines := make(orb.MultiLineString, len(rings))
-		for i := range rings {
-			lines[i] = points(rings[i])
-		}
-		out = lines
+		return coordinates[orb.MultiLineString](g, 3)
 	case "Polygon":
-		read(&rings)
-		out = polygon(rings)
+		return coordinates[orb.Polygon](g, 3)
 	case "MultiPolygon":
-		read(&polygons)
-		shapes := make(orb.MultiPolygon, len(polygons))
-		for i := range polygons {
-			shapes[i] = polygon(polygons[i])
-		}
-		out = shapes
+		return coordinates[orb.MultiPolygon](g, 4)
 	case "GeometryCollection":
-		if depth == maxNested {
-			return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
-		}
-		shapes := orb.Collection{} // orb writes nothing for nil
-		for i := range g.Geometries {
-			if g.Geometries[i].isEmptyPoint() {
-				continue
-			}
-			part, err := g.Geometries[i].shape(depth + 1)
-			if err != nil {
-				return nil, err
-			}
-			shapes = append(shapes, part)
-		}
-		out = shapes
 	default:
 		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "type %q", g.Type)
+	}
+	if depth == maxNested {
+		return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
+	}
+	shapes := orb.Collection{} // orb writes nothing for nil
+	for i := range g.Geometries {
+		if g.Geometries[i].isEmptyPoint() {
+			continue
+		}
+		part, err := g.Geometries[i].shape(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		shapes = append(shapes, part)
+	}
+	return shapes, nil
+}
+
+// coordinates returns a geometry whose positions are lists in depth - 1 others.
+func coordinates[T orb.Geometry](g *textGeometry, depth int) (orb.Geometry, error) {
+	var out T
+	err := checkPositions(g.Coordinates, depth)
+	if err == nil {
+		err = json.Unmarshal(g.Coordinates, &out)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%s: %v", g.Type, err)
@@ -353,22 +327,24 @@ func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
 	return out, nil
 }
 
-// position is x and y of a position, which may have more numbers.
-type position [2]float64
-
-// UnmarshalJSON reads a list of two numbers or more.
-func (p *position) UnmarshalJSON(b []byte) error {
-	var numbers []float64
-	if err := json.Unmarshal(b, &numbers); err != nil {
-		return err
+// checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.
+func checkPositions(text []byte, depth int) error {
+	at, commas := 0, 0
+	for _, c := range text {
+		switch c {
+		case '[':
+			at, commas = at+1, 0
+		case ',':
+			commas++
+		case ']':
+			if at == depth && commas == 0 {
+				return errors.New("a position of fewer than two numbers")
+			}
+			at--
+		case 'n':
+			return errors.New("a position with null")
+		}
 	}
-	switch {
-	case len(numbers) < 2:
-		return errors.New("a position of fewer than two numbers")
-	case bytes.IndexByte(b, 'n') >= 0: // encoding/json takes it for 0
-		return errors.New("a position with null")
-	}
-	copy(p[:], numbers)
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 // WriteHTML writes the page.
 func (r *Report) WriteHTML(w io.Writer) error {
 	d := newDocument(r)
-	page := &markup.Page{Title: r.Title, Style: Style, Body: []markup.Part{markup.El("main", d.head(),
+	page := &markup.Page{Title: r.Title, Style: style, Body: []markup.Part{markup.El("main", d.head(),
 		markup.If(r.Samples == 0, markup.El("p", class("empty"), text("The dataset has no samples."))),
 		d.warnings(), d.chips(), d.places(),
 		markup.Each(d.Sections, func(s section) part { return s.part() }),

@@ -80,7 +80,29 @@ const staleAge = 10 * time.Minute
 // WriteFile replaces the file name by a new one with the content that write gives it; write must not
 // close it. On an error the old file stays as it was, or absent. It has the mode of a new file under
 // the umask.
-func WriteFile(name string, write func(*os.File) error) error { return writeFile(name, write, place) }
+func WriteFile(name string, write func(*os.File) error) error {
+	file, locked, err := create(name)
+	if err != nil {
+		return err
+	}
+	err = write(file)
+	if err == nil {
+		err = fsync(file)
+	}
+	if !locked { // such a system may not rename an open file
+		err = errors.Join(err, file.Close())
+	}
+	if err == nil {
+		err = place(file.Name(), name)
+	}
+	if locked { // until the file has its name, the lock keeps others from removing it
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
 
 // Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
 // worked for the content.
@@ -94,12 +116,6 @@ func Writable(name string) error {
 		err = errors.Join(err, &fs.PathError{Op: "write", Path: name, Err: errors.New("it is a directory")})
 	}
 	return err
-}
-
-// CreateFile is WriteFile for a name that must not exist: of several writers at once, one succeeds, and the others get
-// fs.ErrExist.
-func CreateFile(name string, write func(*os.File) error) error {
-	return writeFile(name, write, placeNew)
 }
 
 // create creates and locks a file under a temporary name for name. Where there are no locks, the file's age alone keeps
@@ -143,31 +159,6 @@ const attempts = 16
 
 // beforeLock is called between the creation and the lock of a temporary file or folder: tests remove it there.
 var beforeLock = func(string) {}
-
-// writeFile writes a file under a temporary name, and gives it its name by place.
-func writeFile(name string, write func(*os.File) error, place func(from, to string) error) error {
-	file, locked, err := create(name)
-	if err != nil {
-		return err
-	}
-	err = write(file)
-	if err == nil {
-		err = fsync(file)
-	}
-	if !locked { // such a system may not rename an open file
-		err = errors.Join(err, file.Close())
-	}
-	if err == nil {
-		err = place(file.Name(), name)
-	}
-	if locked { // until the file has its name, the lock keeps others from removing it
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-	return err
-}
 
 // Rename syncs the file or folder from with all that is below it, and renames it to to. Both are on one file system.
 func Rename(from, to string) error {
@@ -299,26 +290,6 @@ func withoutParents(path string) (string, error) {
 func parent(path string) string {
 	dir, _ := filepath.Split(pathname.Join(path))
 	return cmp.Or(pathname.Join(dir), ".")
-}
-
-// placeNew renames from to a name that must not exist, and syncs its folder. It uses a hard link, because a rename
-// would replace an existing file. On a file system without hard links it checks and renames, and a file that appears in
-// between is lost.
-func placeNew(from, to string) error {
-	err := os.Link(from, to)
-	switch {
-	case err == nil:
-		if err := os.Remove(from); err != nil {
-			return err
-		}
-		return SyncNames(parent(to))
-	case errors.Is(err, fs.ErrExist):
-		return err
-	}
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}
-	}
-	return place(from, to)
 }
 
 // place renames from to to and syncs the folder of to.
@@ -468,14 +439,4 @@ func removeStale(path string, local bool) {
 	}
 	_ = os.RemoveAll(path)
 	_ = lock.Close()
-}
-
-// Scratch creates a file without a name where the system allows it, so that it disappears with the process. It is not
-// synced, because nobody reads it after a crash.
-func Scratch() (*os.File, error) {
-	file, err := os.CreateTemp("", "chaski-")
-	if err == nil {
-		_ = os.Remove(file.Name()) // where an open file keeps its name, the system's folder of such files keeps it too
-	}
-	return file, err
 }

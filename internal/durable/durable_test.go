@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -481,38 +478,5 @@ func TestLeftoversAreRemovedWhereTheFileIs(t *testing.T) {
 	}
 	if got := names(t, filepath.Join(root, "a")); !slices.Equal(got, []string{stale, "link"}) {
 		t.Errorf("beside the link are %v", got)
-	}
-}
-
-// TestCreateFile: of several writers of one name at once, one gets it, and its content is whole. Later ones do not.
-func TestCreateFile(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "file")
-	var winners, won atomic.Int32
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			err := CreateFile(name, func(f *os.File) error {
-				_, err := fmt.Fprint(f, i)
-				return err
-			})
-			if err == nil {
-				winners.Add(1)
-				won.Store(int32(i))
-			} else if !errors.Is(err, fs.ErrExist) {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	b, err := os.ReadFile(name)
-	if err != nil || string(b) != fmt.Sprint(won.Load()) || winners.Load() != 1 {
-		t.Errorf("%q, %v; %d won, of %d winners", b, err, won.Load(), winners.Load())
-	}
-	if err := CreateFile(name, func(*os.File) error { return nil }); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("%v, want that it exists", err)
-	}
-	left, err := os.ReadDir(filepath.Dir(name))
-	if err != nil || len(left) != 1 {
-		t.Errorf("%v are left, %v", left, err)
 	}
 }

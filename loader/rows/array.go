@@ -27,7 +27,7 @@ func OpenArrayAt(ctx context.Context, path string, at *spec.Timestamp, o resourc
 	if at != nil {
 		opened.Since, opened.Until = at[0], at[1]
 	}
-	a, err := tiledb.Open(ctx, tiledb.Over{Opener: o.Opener}, path, opened)
+	a, err := tiledb.Open(ctx, o.Opener, path, opened)
 	return a, fault.WithFile(err, path)
 }
 

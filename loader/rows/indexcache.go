@@ -84,7 +84,7 @@ func (s *indexStore) open(key string) *indexFile {
 	}
 	// The name is a hash, because a key has characters that file names must not have. The number is the version of the
 	// format: files of other versions have other names, and are removed by trim.
-	sum := xxh3.HashString128("4\n" + key).Bytes()
+	sum := xxh3.HashString128("5\n" + key).Bytes()
 	x := &indexFile{
 		store: s, key: key, path: filepath.Join(s.dir, hex.EncodeToString(sum[:])+".idx"),
 		stored: map[extent]indexBlob{}, fresh: map[extent][]byte{},

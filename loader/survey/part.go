@@ -2,7 +2,9 @@ package survey
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -75,15 +77,81 @@ func StatsPart(
 	return p, err
 }
 
+// partState is the JSON of a part.
+type partState struct {
+	Samples int64       `json:"samples"`
+	Skipped int64       `json:"skipped"`
+	Fields  []partField `json:"fields"`
+}
+
+type partField struct {
+	Name  string   `json:"name"`
+	Bands []string `json:"bands"`
+	State []byte   `json:"state"` // stats.Field.AppendState
+}
+
+// maxPart bounds the JSON of a part, in bytes: the largest state of a field (stats.ParseState) in base64.
+const maxPart = 4 << 30 / 3
+
+// Write writes the part for ReadPart.
+func (p *Part) Write(w io.Writer) error {
+	state := partState{Samples: p.Samples, Skipped: p.Skipped}
+	for _, f := range p.Fields {
+		state.Fields = append(state.Fields, partField{f.Name, f.Bands, f.Stats.AppendState(nil)})
+	}
+	// ReadPart would refuse it only after all other parts were made: one with too many bands, for example.
+	if _, err := state.part(); err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(state)
+}
+
+// ReadPart reads a part, which may be from anyone: a wrong one is fault.Corrupt or fault.Limit.
+func ReadPart(r io.Reader) (*Part, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxPart+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxPart {
+		return nil, fault.New(fault.Limit, "part", fault.NoOffset, "over %d bytes", int64(maxPart))
+	}
+	var state partState
+	if err := json.Unmarshal(data, &state); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "part", fault.NoOffset, err)
+	}
+	return state.part()
+}
+
+func (s *partState) part() (*Part, error) {
+	if min(s.Samples, s.Skipped) < 0 {
+		return nil, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d samples and %d skipped", s.Samples, s.Skipped)
+	}
+	states := make([][]byte, len(s.Fields))
+	for i, f := range s.Fields {
+		states[i] = f.State
+	}
+	parsed, err := stats.ParseStates(states)
+	if err != nil {
+		return nil, err
+	}
+	p := &Part{Samples: s.Samples, Skipped: s.Skipped}
+	for i, f := range s.Fields {
+		p.Fields = append(p.Fields, PartField{Name: f.Name, Bands: f.Bands, Stats: parsed[i]})
+	}
+	return p, nil
+}
+
 // Merge adds what q measured. Parts with other fields are an error.
 func (p *Part) Merge(q *Part) error {
 	if len(p.Fields) != len(q.Fields) {
-		return fmt.Errorf("survey: parts have %d and %d fields", len(p.Fields), len(q.Fields))
+		return fault.New(fault.Corrupt, "part", fault.NoOffset, "it has %d fields, and others %d", len(q.Fields),
+			len(p.Fields))
 	}
 	for i, f := range q.Fields {
 		field := p.Fields[i]
 		if f.Name != field.Name || !slices.Equal(f.Bands, field.Bands) {
-			return fmt.Errorf("survey: parts have the fields %q and %q, or other bands", field.Name, f.Name)
+			return fault.New(fault.Corrupt, "part", fault.NoOffset,
+				"it has the field %q, and others %q, or other bands", f.Name, field.Name)
 		}
 		if err := field.Stats.Merge(f.Stats); err != nil {
 			return err

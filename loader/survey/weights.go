@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
@@ -59,13 +58,12 @@ func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c Wei
 }
 
 // WeightsPart is Weights of count of the rows from first on: w gets a file of weights of these rows, which
-// rows.MergeWeights joins with others. It returns how many rows have no weight because they cannot be read. A dataset
-// that has not the extent want is a fault of kind corrupt.
+// rows.MergeWeights joins with others. A dataset that has not the extent want is a fault of kind corrupt.
 func WeightsPart(
 	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, want Extent,
 	first, count int64, progress func(done, total int64),
-) (skipped int64, err error) {
-	err = withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+) error {
+	return withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		if err := want.check(Extent{t.Len(), t.Fingerprint()}, sp, first, count); err != nil {
 			return err
 		}
@@ -78,10 +76,9 @@ func WeightsPart(
 		if err != nil {
 			return err
 		}
-		p.head.Rows, skipped = count, p.skipped.Load()
+		p.head.Rows = count
 		return rows.WriteWeights(w, p.head, counts)
 	})
-	return skipped, err
 }
 
 // weighing is one pass of Weights, shared by its workers.
@@ -91,7 +88,6 @@ type weighing struct {
 	head    rows.WeightsHeader
 	lead    int            // column of the first raster field
 	field   *pixels.Raster // the field whose pixels are counted
-	skipped atomic.Int64   // rows that cannot be read
 }
 
 // CountWeights counts the cells of all rows of an open table, for rows.WriteWeights.
@@ -123,7 +119,6 @@ func (p *weighing) count(
 				return fmt.Errorf("sample %d: %w", row, err)
 			}
 			p.options.Logger.Warn("no weights", "sample", row, "error", fault.Line(err))
-			p.skipped.Add(1)
 			out[i] = rows.CellCounts{}
 			return nil
 		}

@@ -54,11 +54,9 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 			continue
 		}
 		name := Rename(c.Name)
-		for _, column := range levels[0].Columns {
-			if column.Name == name && !a.Replace {
-				return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
-					"the samples already have a column %q", name)
-			}
+		if levels[0].Table.Index(name) >= 0 && !a.Replace {
+			return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+				"the samples already have a column %q", name)
 		}
 		values, err := table.At(ctx, i)
 		if err == nil {

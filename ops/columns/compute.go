@@ -145,7 +145,7 @@ func paths(levels []build.Level, k, row int) (below, path string) {
 	path = levels[k].Rows[row].ID
 	for ; k > 0; k-- {
 		below = path
-		row = levels[k].Rows[row].Parent
+		row = int(levels[k].Rows[row].Parent)
 		path = levels[k-1].Rows[row].ID + "/" + path
 	}
 	return below, path
@@ -350,7 +350,7 @@ func (c *Compute) declare(set *Set, l *build.Level) error {
 				set.Add(want.Name, tables.NewNulls(want.Type, len(l.Rows)))
 				continue
 			}
-			have := l.Columns[i].Type
+			have := l.Table.Columns()[i].Type
 			if have.Kind != want.Type.Kind && have.Kind != tables.Null &&
 				!(number(have.Kind) && number(want.Type.Kind)) {
 				return fault.New(fault.Unsupported, "column "+want.Name, fault.NoOffset, "is of type %v: %s defines %v",

@@ -132,7 +132,7 @@ func components(levels []build.Level, stats [][]float64) (out []component) {
 		}
 		row := i
 		for l := deepest; l > 0; l-- {
-			row = levels[l].Rows[row].Parent
+			row = int(levels[l].Rows[row].Parent)
 		}
 		out[k].files[row] = r
 	}

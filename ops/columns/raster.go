@@ -135,48 +135,7 @@ func (c *Compute) statistics(ctx context.Context, s *space, o opened, as *catalo
 		return nil, err
 	}
 	defer array.Release()
-	size, count := array.DType.Size(), array.Shape[1]*array.Shape[2]
-	out, none := make([][]float64, array.Shape[0]), true
-	for b := range out {
-		data := array.Data[b*count*size:][:count*size]
-		if array.Valid != nil {
-			data = s.valid(data, array.Valid[b*count:][:count], size)
-		}
-		none = none && len(data) == 0
-		if out[b], err = s.summary(data, array.DType, count, classes); err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
-		}
-		if out[b] == nil {
-			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", array.DType)
-		}
-	}
-	if none {
-		return nil, nil
-	}
-	return out, nil
-}
-
-// shares returns the share of each class in the values that are one of them; NaN for each if there is no value.
-func shares(values []float64, classes []int64) ([]float64, error) {
-	places := make(map[float64]int, len(classes))
-	for i, class := range classes {
-		places[float64(class)] = i
-	}
-	out, sum := make([]float64, len(classes)), 0
-	for _, v := range values {
-		if i, ok := places[v]; ok {
-			out[i]++
-			sum++
-		}
-	}
-	if sum == 0 && len(values) > 0 {
-		return nil, fault.New(fault.Unsupported, "classes", fault.NoOffset, "none of %d pixels has one of %d classes",
-			len(values), len(classes))
-	}
-	for i := range out {
-		out[i] /= float64(sum)
-	}
-	return out, nil
+	return s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes)
 }
 
 // TACOTIFF's header: see headerOf.

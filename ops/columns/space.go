@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"slices"
@@ -47,8 +46,6 @@ const keptBytes = 16 << 20
 // space is the memory in which one raster at a time is measured.
 type space struct {
 	pixels resources.Buffer // kept for the next raster; nil before the first
-	line   []byte           // the valid samples of a band
-	values []float64
 	bands  Summarizer
 }
 
@@ -72,7 +69,7 @@ func (s *space) pooled(ctx context.Context, o opened, x *chunk.Index, header []b
 	defer array.Release()
 	data := array.Data
 	if array.Valid != nil {
-		data = s.valid(data, array.Valid, array.DType.Size())
+		data = s.bands.Valid(data, array.Valid, array.DType.Size())
 	}
 	out := s.bands.summary(data, x.DType, len(array.Data)/array.DType.Size(), []float64{2, 98})
 	switch {
@@ -106,30 +103,3 @@ type lent struct{ resources.Buffer }
 
 // Free implements resources.Buffer.
 func (lent) Free() {}
-
-// valid returns the valid samples of a band, until the next call.
-func (s *space) valid(data, valid []byte, size int) []byte {
-	if bytes.IndexByte(valid, 0) < 0 {
-		return data
-	}
-	s.line = s.line[:0]
-	for i, v := range valid {
-		if v != 0 {
-			s.line = append(s.line, data[i*size:(i+1)*size]...)
-		}
-	}
-	return s.line
-}
-
-// summary returns the statistics of the valid samples of a band of count pixels, or the shares of classes if there are
-// some. It is nil for a dtype without statistics.
-func (s *space) summary(data []byte, d chunk.DType, count int, classes []int64) ([]float64, error) {
-	if classes == nil {
-		return s.bands.Of(data, d, count), nil
-	}
-	s.values = AppendValues(s.values[:0], data, d)
-	if len(s.values) < len(data)/d.Size() {
-		return nil, nil
-	}
-	return shares(s.values, classes)
-}

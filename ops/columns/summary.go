@@ -1,11 +1,14 @@
 package columns
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
@@ -55,6 +58,7 @@ func numbers[T cast.Number](dst []float64, line []byte) []float64 {
 // Summarizer computes the statistics of bands, one after the other, in memory of its own. The zero value is ready.
 type Summarizer struct {
 	values []float64
+	line   []byte // the valid samples of a band
 	// counts are zero between two bands. Neighbours are often equal, and a count that was just stored is slow to load
 	// again: two tables avoid half of these waits. Tables of all 2^16 numbers need no bounds.
 	counts *[2][1 << 16]uint32
@@ -68,6 +72,51 @@ var bandPercents = []float64{25, 50, 75, 95}
 // Without one they are NaN. It returns nil for a dtype that AppendValues does not take.
 func (s *Summarizer) Of(valid []byte, d chunk.DType, pixels int) []float64 {
 	return s.summary(valid, d, pixels, bandPercents)
+}
+
+// Image returns the statistics of each band of an image, as Of has them or, with classes, the share of each class. It
+// is nil if no pixel is valid; a band without a valid pixel beside others has NaN. valid has a byte for each sample,
+// and is nil if all are valid.
+func (s *Summarizer) Image(data, valid []byte, d chunk.DType, bands int, classes []int64) ([][]float64, error) {
+	out, none := make([][]float64, bands), true
+	size := d.Size()
+	count := len(data) / size / bands
+	for b := range out {
+		line := data[b*count*size:][:count*size]
+		if valid != nil {
+			line = s.Valid(line, valid[b*count:][:count], size)
+		}
+		if classes == nil {
+			out[b] = s.Of(line, d, count)
+		} else if s.values = AppendValues(s.values[:0], line, d); len(s.values) == len(line)/size {
+			var err error
+			if out[b], err = shares(s.values, classes); err != nil {
+				return nil, fault.WithPart(err, fmt.Sprintf("band %d", b), fault.NoOffset)
+			}
+		}
+		if out[b] == nil {
+			return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", d)
+		}
+		none = none && math.IsNaN(out[b][0])
+	}
+	if none {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// Valid returns the valid samples of a band, until the next call.
+func (s *Summarizer) Valid(data, valid []byte, size int) []byte {
+	if bytes.IndexByte(valid, 0) < 0 {
+		return data
+	}
+	s.line = s.line[:0]
+	for i, v := range valid {
+		if v != 0 {
+			s.line = append(s.line, data[i*size:(i+1)*size]...)
+		}
+	}
+	return s.line
 }
 
 // summary is Of with other percentiles, which ascend.
@@ -242,4 +291,27 @@ func divide(values []float64) (less, more int) {
 		}
 	}
 	return less, more
+}
+
+// shares returns the share of each class in the values that are one of them; NaN for each if there is no value.
+func shares(values []float64, classes []int64) ([]float64, error) {
+	places := make(map[float64]int, len(classes))
+	for i, class := range classes {
+		places[float64(class)] = i
+	}
+	out, sum := make([]float64, len(classes)), 0
+	for _, v := range values {
+		if i, ok := places[v]; ok {
+			out[i]++
+			sum++
+		}
+	}
+	if sum == 0 && len(values) > 0 {
+		return nil, fault.New(fault.Unsupported, "classes", fault.NoOffset, "none of %d pixels has one of %d classes",
+			len(values), len(classes))
+	}
+	for i := range out {
+		out[i] /= float64(sum)
+	}
+	return out, nil
 }

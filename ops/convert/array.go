@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -83,8 +85,8 @@ type toArray struct {
 // Array writes rasters of the same shape and dtype, in the order of paths, as one dense array in the directory
 // dir. dir must not exist or, with Overwrite, must be an array.
 //
-// The array appears when it is complete. An interrupted run leaves the old array or the new one, and hidden
-// files beside dir; the next run refuses to start because of them or, with Overwrite, removes them.
+// The array appears when it is complete. An interrupted run leaves the old array or the new one, and a hidden directory
+// beside dir, which a later run removes.
 //
 // An array holds only the pixels of a raster. Array calls ArrayOptions.Left with what it leaves out, and with
 // Options.Strict it refuses rasters that hold more than pixels.
@@ -100,16 +102,16 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err := c.schema.Validate(); err != nil {
 		return fault.WithFile(err, dir)
 	}
-	target := targetOf(dir)
-	path, err := target.begin(a.Overwrite)
+	target, err := newTarget(dir, a.Overwrite)
 	if err != nil {
 		return err
 	}
-	defer target.abandon()
+	defer func() { err = errors.Join(err, target.close()) }()
+	path := target.path()
 	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
 		return fault.WithFile(err, dir)
 	}
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	array, err := tiledb.Open(ctx, &files, path, tiledb.Options{Key: a.Key, MaxTile: o.MaxBytes, MaxResult: o.MaxBytes})
 	if err != nil {
@@ -128,7 +130,7 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err != nil {
 		return err
 	}
-	return target.put(path, a.Overwrite)
+	return target.put()
 }
 
 // measure takes the shape and dtype of all rasters from the first. read checks the others.
@@ -155,16 +157,8 @@ func (c *toArray) measure(ctx context.Context) error {
 	return nil
 }
 
-// datatypes maps dtypes to the types of TileDB.
-var datatypes = map[chunk.DType]tiledb.Datatype{
-	chunk.Int8: tiledb.Int8, chunk.Uint8: tiledb.Uint8, chunk.Int16: tiledb.Int16, chunk.Uint16: tiledb.Uint16,
-	chunk.Int32:  tiledb.Int32,
-	chunk.Uint32: tiledb.Uint32, chunk.Int64: tiledb.Int64, chunk.Uint64: tiledb.Uint64,
-	chunk.Float32: tiledb.Float32, chunk.Float64: tiledb.Float64,
-}
-
 func (c *toArray) makeSchema() error {
-	typ, ok := datatypes[c.dtype]
+	typ, ok := tiledb.TypeOf(c.dtype)
 	if !ok {
 		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset,
 			"a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])

@@ -134,27 +134,16 @@ func exactly(pixels []byte, from, to chunk.DType) ([]byte, error) {
 // numberOf returns a function that reads a sample, nil for types with several components. Integers beyond 2^53 are
 // rounded to numbers that no type of 16 bits has.
 func numberOf(d chunk.DType) func(b []byte) float64 {
-	le := binary.LittleEndian
 	switch d {
-	case chunk.Uint32:
-		return func(b []byte) float64 { return float64(le.Uint32(b)) }
-	case chunk.Uint64:
-		return func(b []byte) float64 { return float64(le.Uint64(b)) }
-	case chunk.Int32:
-		return func(b []byte) float64 { return float64(int32(le.Uint32(b))) }
-	case chunk.Int64:
-		return func(b []byte) float64 { return float64(int64(le.Uint64(b))) }
-	case chunk.Float32:
-		return func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }
-	case chunk.Float64:
-		return func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }
+	case chunk.Uint32, chunk.Uint64, chunk.Int32, chunk.Int64, chunk.Float32, chunk.Float64:
+		return d.Number
 	}
 	values := valuesOf(d)
 	switch {
 	case values == nil:
 		return nil
 	case d.Size() == 2:
-		return func(b []byte) float64 { return values[le.Uint16(b)] }
+		return func(b []byte) float64 { return values[binary.LittleEndian.Uint16(b)] }
 	}
 	return func(b []byte) float64 { return values[int(b[0])%len(values)] }
 }

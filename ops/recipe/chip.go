@@ -293,7 +293,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		lose(&chip, field.Codec.Format, im.valid)
 	}
 	if *m.recipe.Statistics {
-		if out.Stats, err = t.summaries(im); err != nil {
+		if out.Stats, err = t.bands.Image(pixels.Data, im.valid, pixels.DType, shape[0], nil); err != nil {
 			return nil, err
 		}
 	}

@@ -23,32 +23,14 @@ import (
 // windows there are, WritePart makes the chips of some of them, and Merge writes the container that Make writes of all.
 //
 // A part is a line of JSON for each window, followed by the bytes of its files, and at the end a line with the
-// statistics. Ids, columns and tables are made by Merge: an id depends on those before it. The lines are not gobs, as
-// in the journal: the numbers of types in a gob depend on what else the process has encoded, and a part has
-// the same bytes wherever it is made.
+// statistics. Ids, columns and tables are made by Merge: an id depends on those before it. The journal of a run that
+// can go on has the same lines, without the bytes of files.
 
 // Extent is what all parts of a container have to agree about.
 type Extent struct {
 	Windows int64  `json:"windows"`
 	Source  string `json:"source"`  // a hash of the ids and sizes of the source
 	Version string `json:"version"` // of the program: another one may write other bytes
-}
-
-// Counts says what became of the windows of a part.
-type Counts struct {
-	Chips      int64 `json:"chips"`
-	Bad        int64 `json:"bad"`
-	Misplaced  int64 `json:"misplaced"`
-	Empty      int64 `json:"empty"`
-	Unlabelled int64 `json:"unlabelled"`
-}
-
-// Left returns how many windows have no chip.
-func (c *Counts) Left() int64 { return c.Bad + c.Misplaced + c.Empty + c.Unlabelled }
-
-func (c *Counts) add(left int) {
-	*[]*int64{kept: &c.Chips, bad: &c.Bad, misplaced: &c.Misplaced, empty: &c.Empty,
-		unlabelled: &c.Unlabelled}[left]++
 }
 
 // Part is a part that was written.
@@ -89,25 +71,23 @@ func (m *maker) check(e *Extent) error {
 
 // WritePart makes the chips of count windows from first on. The same part has the same bytes, for any number of
 // workers. Options.Form and Options.Resume do not apply.
-func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, count int64, o Options) (n Counts,
-	err error) {
+func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, count int64, o Options) error {
 	maker, done, err := opened(ctx, r, o)
 	if err != nil {
-		return n, err
+		return err
 	}
 	defer done()
 	if err := maker.check(&e); err != nil {
-		return n, err
+		return err
 	}
 	if first < 0 || count < 1 || count > e.Windows-first {
-		return n, fmt.Errorf("windows %d to %d, of %d", first, first+count, e.Windows)
+		return fmt.Errorf("windows %d to %d, of %d", first, first+count, e.Windows)
 	}
 	maker.apart = true
 	out := bufio.NewWriterSize(w, 1<<20)
 	told := false
 	err = maker.windows(ctx, first, first+count, func(i int64, c *chip) error {
-		n.add(c.left)
-		line := c.line()
+		line := c.record()
 		if c.why != nil && !told {
 			line.Why, told = []byte(fault.Line(c.why)), true
 		}
@@ -125,26 +105,20 @@ func WritePart(ctx context.Context, w io.Writer, r *Recipe, e Extent, first, cou
 		return nil
 	})
 	if err != nil {
-		return n, err
+		return err
 	}
-	end := partEnd{Statistics: [][]byte{}}
-	if *r.Statistics {
-		total, err := maker.merged()
-		if err != nil {
-			return n, err
-		}
-		for _, f := range total {
-			end.Statistics = append(end.Statistics, f.AppendState(nil))
-		}
-		// Merge would refuse it only after all other parts were made: one with too many bands, for example.
-		if _, err := stats.ParseStates(end.Statistics); err != nil {
-			return n, err
-		}
+	end, err := maker.end()
+	if err != nil {
+		return err
+	}
+	// Merge would refuse it only after all other parts were made: one with too many bands, for example.
+	if _, err := stats.ParseStates(end.Statistics); err != nil {
+		return err
 	}
 	if err := json.NewEncoder(out).Encode(end); err != nil {
-		return n, err
+		return err
 	}
-	return n, out.Flush()
+	return out.Flush()
 }
 
 // Merge writes one container from parts that together have all windows, in order. The bytes are those that Make writes.
@@ -199,8 +173,27 @@ func (m *maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	if want := *m.recipe.Statistics && m.seen == nil && m.table.len() > before; want != (len(states) > 0) {
 		return damaged("statistics of %d fields for %d chips", len(states), m.table.len()-before)
 	}
-	if len(states) == 0 {
+	return m.addStates(states)
+}
+
+// end returns the statistics of all chips so far. No worker runs meanwhile.
+func (m *maker) end() (*partEnd, error) {
+	end := &partEnd{Statistics: [][]byte{}}
+	total, err := m.merged()
+	for _, f := range total {
+		end.Statistics = append(end.Statistics, f.AppendState(nil))
+	}
+	return end, err
+}
+
+// addStates adds the statistics of a part or of an interrupted run.
+func (m *maker) addStates(states [][]byte) error {
+	switch n := len(states); n {
+	case 0:
 		return nil
+	case len(m.recipe.Fields):
+	default:
+		return damaged("statistics of %d fields, of %d", n, len(m.recipe.Fields))
 	}
 	fields, err := stats.ParseStates(states)
 	if err != nil {
@@ -214,9 +207,9 @@ func (m *maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	return nil
 }
 
-// partLine is the record of a window in a part. Strings are bytes, because JSON strings must be UTF-8; floats are their
-// bits, because JSON has no NaN.
-type partLine struct {
+// record is what is kept of a window, in a part and in the journal. Strings are bytes, because JSON strings must be
+// UTF-8; floats are their bits, because JSON has no NaN.
+type record struct {
 	Left   int        `json:"left,omitempty"`
 	Why    []byte     `json:"why,omitempty"` // of the first window without a chip that has a reason
 	Source []byte     `json:"source,omitempty"`
@@ -254,8 +247,8 @@ type partEnd struct {
 // state (stats.ParseState) in base64.
 const maxLine = 4 << 30 / 3
 
-func (c *chip) line() *partLine {
-	l := &partLine{Left: c.left, Source: []byte(c.source), Row: c.row, Split: []byte(c.split)}
+func (c *chip) record() *record {
+	l := &record{Left: c.left, Source: []byte(c.source), Row: c.row, Split: []byte(c.split)}
 	copy(l.LonLat[:], bitsOf(c.lonlat[:]))
 	for i := range c.files {
 		file := &c.files[i]
@@ -281,7 +274,7 @@ func (c *chip) line() *partLine {
 }
 
 // chip returns the chip of a line, whose files have no bytes yet.
-func (l *partLine) chip(r *Recipe) (*chip, error) {
+func (l *record) chip(r *Recipe) (*chip, error) {
 	c := &chip{left: l.Left, source: string(l.Source), row: l.Row, split: string(l.Split)}
 	if len(l.Why) > 0 {
 		c.why = errors.New(string(l.Why))
@@ -340,7 +333,7 @@ func damaged(format string, args ...any) error {
 func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 	in := &partReader{size: p.Body.Size(), lines: bufio.NewReaderSize(p.Body, 1<<20)}
 	for i := range p.Count {
-		var l partLine
+		var l record
 		if err := in.line(&l); err != nil {
 			return nil, err
 		}
@@ -367,9 +360,6 @@ func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 	if in.at != in.size {
 		return nil, damaged("%d bytes follow its end at %d", in.size-in.at, in.at)
 	}
-	if n := len(end.Statistics); n > 0 && n != len(r.Fields) {
-		return nil, damaged("statistics of %d fields, of %d", n, len(r.Fields))
-	}
 	return end.Statistics, nil
 }
 
@@ -377,7 +367,7 @@ func eachChip(p *Part, r *Recipe, each func(*chip) error) ([][]byte, error) {
 const summaryValues = 9
 
 // check returns an error for a record that no chip of the recipe has.
-func (l *partLine) check(r *Recipe) error {
+func (l *record) check(r *Recipe) error {
 	if l.Left < kept || l.Left > unlabelled || l.Row < 0 || l.Row > math.MaxInt32 {
 		return damaged("reason %d, row %d", l.Left, l.Row)
 	}

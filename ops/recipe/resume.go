@@ -1,14 +1,12 @@
 package recipe
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/gob"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -18,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -26,7 +23,7 @@ import (
 // a journal in the folder of the work. An interrupted run continues after the last note:
 //
 //	.OUT.chaski-work/container   what is written so far
-//	.OUT.chaski-work/journal     gobs: the key, then a note for each shard
+//	.OUT.chaski-work/journal     JSON: the key, then a note for each shard
 //	.OUT.chaski-work/stats-N     the statistics of all chips up to note N
 //
 // The pixels are written once, into the container itself.
@@ -43,44 +40,10 @@ const (
 
 // note is the record of a shard in the journal.
 type note struct {
-	Next  int64  // windows that are done
-	From  int64  // see build.StreamIn
-	First string // the first reason why a window was left out
-	Chips []saved
-}
-
-// saved is a chip without its bytes.
-type saved struct {
-	Left   int
-	Source string
-	Row    int64
-	Split  string
-	LonLat [2]float64
-	Files  []facts
-	Hash   uint64
-}
-
-func (c *chip) saved() saved {
-	s := saved{Left: c.left, Source: c.source, Row: c.row, Split: c.split, LonLat: c.lonlat}
-	for i := range c.files {
-		s.Files = append(s.Files, c.files[i].facts)
-	}
-	if c.judged != nil {
-		s.Hash = c.hash
-	}
-	return s
-}
-
-// chip returns the chip, which is judged again if the recipe leaves out duplicates.
-func (s *saved) chip(judge bool) *chip {
-	c := &chip{left: s.Left, source: s.Source, row: s.Row, split: s.Split, lonlat: s.LonLat}
-	for i := range s.Files {
-		c.files = append(c.files, file{facts: s.Files[i]})
-	}
-	if judge && c.left == kept {
-		c.judged = &judged{hash: s.Hash}
-	}
-	return c
+	Next  int64     `json:"next"`            // windows that are done
+	From  int64     `json:"from"`            // see build.StreamIn
+	First []byte    `json:"first,omitempty"` // the first reason why a window was left out
+	Chips []*record `json:"chips"`           // without the bytes of their files
 }
 
 // work is the state that a later run needs to continue an interrupted one.
@@ -90,7 +53,7 @@ type work struct {
 	journal *durable.Journal
 	notes   []note // of the run that goes on
 	count   int    // notes that the journal has
-	pending []saved
+	pending []*record
 	flush   func() (from int64, err error) // of the sink
 }
 
@@ -138,7 +101,7 @@ func (m *maker) key(form build.Form) (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "2\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), form, r)
+	fmt.Fprintf(h, "3\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), form, r)
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
@@ -166,18 +129,16 @@ func exists(path string) bool {
 func (w *work) open() error {
 	first := true
 	journal, err := durable.OpenJournal(pathname.Join(w.folder.Path, "journal"), func(record []byte) error {
-		decoder := gob.NewDecoder(bytes.NewReader(record))
 		if first {
 			first = false
-			var have string
-			if err := decoder.Decode(&have); err != nil || have != w.key {
+			if string(record) != w.key {
 				return fault.New(fault.Unsupported, "interrupted run", fault.NoOffset,
 					"had another recipe, source or version of chaski: without --resume it begins again")
 			}
 			return nil
 		}
 		var n note
-		if err := decoder.Decode(&n); err != nil {
+		if err := json.Unmarshal(record, &n); err != nil {
 			return fault.Wrap(fault.Corrupt, "interrupted run", fault.NoOffset, err)
 		}
 		w.notes = append(w.notes, n)
@@ -194,14 +155,6 @@ func (w *work) begin() error {
 	}
 	w.notes, w.count = nil, 0
 	return w.open()
-}
-
-func (w *work) append(v any) error {
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(v); err != nil {
-		return err
-	}
-	return w.journal.Append(b.Bytes())
 }
 
 // close ends the work. After a failure it keeps the folder if a later run can continue.
@@ -233,29 +186,23 @@ func (m *maker) restore(w *work) error {
 	if err != nil {
 		return err
 	}
-	var states [][]byte
-	err = gob.NewDecoder(bytes.NewReader(data)).Decode(&states)
-	if err == nil && len(states) > 0 && len(states) != len(m.recipe.Fields) {
-		err = fmt.Errorf("%d states of %d fields", len(states), len(m.recipe.Fields))
-	}
-	if err != nil {
+	var end partEnd
+	if err := json.Unmarshal(data, &end); err != nil {
 		return fault.Wrap(fault.Corrupt, "interrupted run", fault.NoOffset, err)
 	}
-	tally := <-m.tallies
-	defer func() { m.tallies <- tally }()
-	if len(states) > 0 {
-		tally.fields, err = stats.ParseStates(states)
-	}
-	return err
+	return m.addStates(end.Statistics)
 }
 
 // replay takes the chips of an interrupted run, and returns how many windows are done.
 func (m *maker) replay(w *work, put func(*build.Sample) error, res *Result) (next int64, err error) {
 	for _, note := range w.notes {
 		for i := range note.Chips {
-			chip := note.Chips[i].chip(m.seen != nil)
-			if note.First != "" {
-				chip.why = errors.New(note.First)
+			chip, err := note.Chips[i].chip(m.recipe)
+			if err != nil {
+				return 0, err
+			}
+			if len(note.First) > 0 {
+				chip.why = errors.New(string(note.First))
 			}
 			if err := m.take(chip, put, res); err != nil {
 				return 0, err
@@ -284,7 +231,7 @@ func (m *maker) note(w *work, next int64, res *Result) error {
 	}
 	before := w.stats()
 	if w.count == 0 {
-		if err := w.append(w.key); err != nil {
+		if err := w.journal.Append([]byte(w.key)); err != nil {
 			return err
 		}
 	}
@@ -296,9 +243,13 @@ func (m *maker) note(w *work, next int64, res *Result) error {
 	}
 	n := note{Next: next, From: start, Chips: w.pending}
 	if res.First != nil {
-		n.First = fault.Line(res.First)
+		n.First = []byte(fault.Line(res.First))
 	}
-	if err := w.append(&n); err != nil {
+	data, err := json.Marshal(&n)
+	if err == nil {
+		err = w.journal.Append(data)
+	}
+	if err != nil {
 		return err
 	}
 	w.pending = w.pending[:0]
@@ -310,15 +261,11 @@ func (m *maker) note(w *work, next int64, res *Result) error {
 
 // save writes the statistics of all chips so far.
 func (m *maker) save(path string) error {
-	total, err := m.merged()
+	end, err := m.end()
 	if err != nil {
 		return err
 	}
-	var states [][]byte
-	for _, f := range total {
-		states = append(states, f.AppendState(nil))
-	}
-	return durable.WriteFile(path, func(f *os.File) error { return gob.NewEncoder(io.Writer(f)).Encode(states) })
+	return durable.WriteFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(end) })
 }
 
 // samples makes the chips and hands them to put. Without work, the run cannot go on later.
@@ -333,7 +280,7 @@ func (m *maker) samples(ctx context.Context, w *work, put func(*build.Sample) er
 		end := min(next+step, n)
 		err = m.windows(ctx, next, end, func(i int64, c *chip) error {
 			if w != nil {
-				w.pending = append(w.pending, c.saved())
+				w.pending = append(w.pending, c.record())
 			}
 			if err := m.take(c, put, res); err != nil {
 				return err

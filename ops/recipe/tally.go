@@ -2,10 +2,7 @@ package recipe
 
 import (
 	"bytes"
-	"math"
-	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/stats"
 )
@@ -13,7 +10,6 @@ import (
 // tally measures the chips of one worker.
 type tally struct {
 	fields []*stats.Field // of all chips; nil before the first
-	line   []byte         // the valid samples of a band
 	bands  columns.Summarizer
 }
 
@@ -29,56 +25,16 @@ func (t *tally) count(k, n int, im image) error {
 		}
 		t.fields[k] = field
 	}
-	t.each(im, func(b int, line []byte, missing int) {
-		if missing > 0 {
-			t.fields[k].AddNoData(b, uint64(missing))
-		}
-		t.fields[k].AddRows(b, line)
-	})
-	return nil
-}
-
-// summaries returns the statistics of an image by band as geotiff:stats has them: min, max, mean, std, percentage of
-// valid pixels, and the percentiles 25, 50, 75 and 95. It is nil if no pixel is valid; a band without a valid pixel
-// beside others has NaN.
-func (t *tally) summaries(im image) ([][]float64, error) {
-	out, none := make([][]float64, im.pixels.Shape[1]), true
-	t.each(im, func(b int, line []byte, _ int) {
-		out[b] = t.bands.Of(line, im.pixels.DType, len(im.valid)/len(out))
-		none = none && (out[b] == nil || math.IsNaN(out[b][0]))
-	})
-	if slices.ContainsFunc(out, func(band []float64) bool { return band == nil }) {
-		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", im.pixels.DType)
-	}
-	if none {
-		return nil, nil
-	}
-	return out, nil
-}
-
-// each calls do with the valid samples of each band, and how many are missing.
-func (t *tally) each(im image, do func(b int, line []byte, missing int)) {
 	bands, size := int(im.pixels.Shape[1]), im.pixels.DType.Size()
 	count := len(im.valid) / bands
 	for b := range bands {
-		line, valid := im.pixels.Data[b*count*size:][:count*size], im.valid[b*count:][:count]
-		missing := bytes.Count(valid, []byte{0})
-		if missing > 0 {
-			line = t.valid(line, valid, size)
+		valid := im.valid[b*count:][:count]
+		if missing := bytes.Count(valid, []byte{0}); missing > 0 {
+			t.fields[k].AddNoData(b, uint64(missing))
 		}
-		do(b, line, missing)
+		t.fields[k].AddRows(b, t.bands.Valid(im.pixels.Data[b*count*size:][:count*size], valid, size))
 	}
-}
-
-// valid returns the valid samples of a line.
-func (t *tally) valid(line, valid []byte, size int) []byte {
-	t.line = t.line[:0]
-	for i, v := range valid {
-		if v != 0 {
-			t.line = append(t.line, line[i*size:(i+1)*size]...)
-		}
-	}
-	return t.line
+	return nil
 }
 
 // measure adds a chip that was not measured when it was made.

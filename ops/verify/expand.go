@@ -31,20 +31,52 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 	return expand(ctx, o.Opener, paths)
 }
 
-// Files is Paths of some of the files that Expand returned. The reports of parts add up to the report of
-// all of them.
-func Files(ctx context.Context, some []File, o Options) (*Report, error) {
+// Part is the report of some of the files that Expand returned. Its JSON can be joined with others in another process.
+type Part struct {
+	Report            // without the notes of Names
+	Names  []nameList `json:"names,omitempty"` // of the bands of rasters: notes compare those of all files
+}
+
+// Files checks count of the files that Expand returned, from first on.
+func Files(ctx context.Context, all []File, first, count int, o Options) (*Part, error) {
 	o = o.withDefaults()
 	if o.Opener == nil {
 		files := &source.Files{}
 		defer files.Close()
 		o.Opener = files
 	}
-	return files(ctx, some, o)
+	part, err := files(ctx, all[first:first+count], o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range part.Names {
+		part.Names[i].File += first
+	}
+	return part, nil
 }
 
-// Add adds the report of files that come after the files of r. It lists at most maxFaults of the faults.
-func (r *Report) Add(q *Report, maxFaults int) {
+// Add adds the part of the files that come after those of p. It lists at most maxFaults of the faults.
+func (p *Part) Add(q *Part, maxFaults int) {
+	p.add(&q.Report)
+	p.Notes = append(p.Notes, q.Notes...)
+	p.Faulty += q.Faulty
+	p.Faults = append(p.Faults, q.Faults[:max(0, min(len(q.Faults), maxFaults-len(p.Faults)))]...)
+	names := nameLists{p.Names}
+	for _, list := range q.Names {
+		names.insert(list)
+	}
+	p.Names = names.lists
+}
+
+// Whole returns the report, if p is of all files.
+func (p *Part) Whole() *Report {
+	report := p.Report
+	report.Notes = append(report.Notes, (&nameLists{p.Names}).notes()...)
+	return &report
+}
+
+// add adds the counts of what was checked.
+func (r *Report) add(q *Report) {
 	r.Files += q.Files
 	r.Arrays += q.Arrays
 	r.Rows += q.Rows
@@ -54,12 +86,6 @@ func (r *Report) Add(q *Report, maxFaults int) {
 	r.Samples += q.Samples
 	r.Absent += q.Absent
 	r.AbsentChunks += q.AbsentChunks
-	r.Notes = append(r.Notes, q.Notes...)
-	r.Faulty += q.Faulty
-	r.Faults = append(r.Faults, q.Faults[:max(0, min(len(q.Faults), maxFaults-len(r.Faults)))]...)
-	if r.first == nil {
-		r.first = q.first
-	}
 }
 
 // sizeOf returns the size of a file, and 0 for a directory.

@@ -18,26 +18,31 @@ type nameLists struct {
 	lists []nameList
 }
 
+// nameList is the names that a raster gives its bands.
 type nameList struct {
-	shape, text string
-	names       []string
-	file        int
-	row         int64
-	raster      string
+	Shape  string   `json:"shape"` // the number of bands and the dtype
+	Names  []string `json:"names"`
+	File   int      `json:"file"` // its number
+	Row    int64    `json:"row"`  // in a catalog or container, or -1
+	Raster string   `json:"raster"`
 }
 
 func (n *nameList) compare(o nameList) int {
-	return cmp.Or(cmp.Compare(n.file, o.file), cmp.Compare(n.row, o.row))
+	return cmp.Or(cmp.Compare(n.File, o.File), cmp.Compare(n.Row, o.Row))
 }
 
 // add takes the names of a raster in row of a file, or -1. Rasters may come in any order.
 func (l *nameLists) add(file int, row int64, a *catalog.Asset) {
-	if a.Names == nil {
-		return
+	if a.Names != nil {
+		l.insert(nameList{fmt.Sprint(a.Index.StepBands(), a.Index.DType), a.Names, file, row, a.Name()})
 	}
-	list := nameList{fmt.Sprint(a.Index.StepBands(), a.Index.DType), catalog.NamesText(a.Names), a.Names, file, row,
-		a.Name()}
-	k := slices.IndexFunc(l.lists, func(o nameList) bool { return o.shape == list.shape && o.text == list.text })
+}
+
+// insert adds a list, unless an earlier raster has it.
+func (l *nameLists) insert(list nameList) {
+	k := slices.IndexFunc(l.lists, func(o nameList) bool {
+		return o.Shape == list.Shape && slices.Equal(o.Names, list.Names)
+	})
 	if k >= 0 {
 		if list.compare(l.lists[k]) >= 0 {
 			return
@@ -53,9 +58,9 @@ func (l *nameLists) add(file int, row int64, a *catalog.Asset) {
 // notes returns a note for each list that contradicts the first one of its rasters.
 func (l *nameLists) notes() (out []string) {
 	for i, list := range l.lists {
-		first := l.lists[slices.IndexFunc(l.lists[:i+1], func(o nameList) bool { return o.shape == list.shape })]
-		if text := pixels.Disagreement(list.names, first.raster, first.names); text != "" {
-			out = append(out, list.raster+": "+text)
+		first := l.lists[slices.IndexFunc(l.lists[:i+1], func(o nameList) bool { return o.Shape == list.Shape })]
+		if text := pixels.Disagreement(list.Names, first.Raster, first.Names); text != "" {
+			out = append(out, list.Raster+": "+text)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,14 +28,17 @@ func chipsWith(t *testing.T, column string, values *tables.Vector) (paths []stri
 	about := build.Collection{ID: "chips", DatasetVersion: "1", Description: "Two", Licenses: []string{"MIT"},
 		Providers: []map[string]any{{"name": "Ana"}}, Curators: []map[string]any{{"name": "Ana"}},
 		Tasks: []string{"other"}}
-	top := &build.Tortilla{Columns: tables.FromVectors([]string{column}, []*tables.Vector{values})}
+	top := &build.Tortilla{}
+	columns := func(context.Context, []build.Level) ([]*tables.Table, error) {
+		return []*tables.Table{tables.FromVectors([]string{column}, []*tables.Vector{values})}, nil
+	}
 	for i := range values.Len() {
 		top.Samples = append(top.Samples, build.Sample{ID: fmt.Sprintf("tile %d", i), File: chips[i%len(chips)]})
 	}
 	for _, name := range []string{"2", "2.tacozip", "3.taco3", "3.taco3.zip", "1.taco", "0.tortilla"} {
 		path := filepath.Join(dir, name)
-		if _, err := build.Create(t.Context(), &build.Taco{Samples: top, Collection: about}, path,
-			build.Options{}); err != nil {
+		set := &build.Taco{Samples: top, Columns: columns, Collection: about}
+		if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
 			t.Fatal(name, err)
 		}
 		paths = append(paths, path)

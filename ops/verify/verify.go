@@ -105,12 +105,16 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return files(ctx, found, o)
+	part, err := files(ctx, found, o)
+	if err != nil {
+		return nil, err
+	}
+	return part.Whole(), nil
 }
 
 // files checks files, in their order.
-func files(ctx context.Context, files []File, o Options) (*Report, error) {
-	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
+func files(ctx context.Context, files []File, o Options) (*Part, error) {
+	v := &verifier{o: o, files: o.Opener}
 	v.total = len(files)
 	work := func(ctx context.Context, _ int, numbers iter.Seq[int64]) error {
 		w := newWorker(v)
@@ -124,7 +128,7 @@ func files(ctx context.Context, files []File, o Options) (*Report, error) {
 	if err := each.Share(ctx, each.Numbers(int64(len(files))), o.Workers, work); err != nil {
 		return nil, err
 	}
-	return v.report(), nil
+	return v.part(), nil
 }
 
 // errNothing is the error about a directory without files to check. A report without faults would suggest that
@@ -138,10 +142,7 @@ func errNothing(dir string) error {
 type verifier struct {
 	o     Options
 	files source.Opener
-	// arrays is a store of its own, so that the many files of arrays do not push others out of those that are
-	// kept open.
-	arrays tiledb.Store
-	total  int
+	total int
 
 	// zarr is held by the worker that checks a Zarr store, because it uses all workers for its chunks.
 	zarr sync.Mutex
@@ -187,23 +188,23 @@ func (v *verifier) cut() {
 	v.faults = v.faults[:min(len(v.faults), v.o.MaxFaults)]
 }
 
-func (v *verifier) report() *Report {
+func (v *verifier) part() *Part {
 	v.cut()
-	report := v.sum
+	part := &Part{Report: v.sum, Names: v.names.lists}
+	report := &part.Report
 	report.Faults = []string{}
 	// In the order of the files, whichever worker was faster.
 	slices.SortFunc(v.notes, func(a, b noted) int { return cmp.Compare(a.file, b.file) })
 	for _, n := range v.notes {
 		report.Notes = append(report.Notes, n.notes...)
 	}
-	report.Notes = append(report.Notes, v.names.notes()...)
 	for _, f := range v.faults {
 		report.Faults = append(report.Faults, fault.Line(f.err))
 	}
 	if len(v.faults) > 0 {
 		report.first = v.faults[0].err
 	}
-	return &report
+	return part
 }
 
 // worker checks one file at a time, with buffers of its own.
@@ -236,15 +237,7 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	verifier := w.v
 	verifier.mu.Lock()
 	defer verifier.mu.Unlock()
-	verifier.sum.Files += w.sum.Files
-	verifier.sum.Arrays += w.sum.Arrays
-	verifier.sum.Rows += w.sum.Rows
-	verifier.sum.Chunks += w.sum.Chunks
-	verifier.sum.Bytes += w.sum.Bytes
-	verifier.sum.Containers += w.sum.Containers
-	verifier.sum.Samples += w.sum.Samples
-	verifier.sum.Absent += w.sum.Absent
-	verifier.sum.AbsentChunks += w.sum.AbsentChunks
+	verifier.sum.add(&w.sum)
 	if len(w.sum.Notes) > 0 {
 		verifier.notes = append(verifier.notes, noted{i, w.sum.Notes})
 	}
@@ -380,7 +373,7 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 // array decodes every tile of every fragment of a TileDB array.
 func (w *worker) array(ctx context.Context, path string) error {
 	w.sum.Arrays++
-	array, err := tiledb.Open(ctx, w.v.arrays, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
+	array, err := tiledb.Open(ctx, w.v.files, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-"""The templates of deploy/jobs: what each runs, for each index, does a job.
+"""The templates of deploy/jobs: what each runs, for each index, does a shard.
 
 The schemas of Kubernetes, Argo and AWS are in packages of 160 MB, which `make soak-jobs` installs.
 What passed there is noted in CHECKED by its hash, so that a template that was changed since fails
@@ -65,34 +65,41 @@ def fill(text: str, values: dict[str, str]) -> str:
     return re.sub(r"{{(.*?)}}", lambda m: values[m[1]], text)
 
 
+def mine(text: str, shared: Path) -> str:
+    """What a template says, with the folder, the dataset and the number of shards of a test."""
+    text = text.replace("/shared/", f"{shared}/").replace("s3://bucket/train.parquet", str(CHIPS))
+    return re.sub(r"/200\b", f"/{SHARDS}", text)
+
+
 def run(binary: str, shared: Path, command: list[str], env: dict[str, str]) -> bytes:
     """Runs a command as a worker does that has the folder at /shared and chaski on its PATH."""
     folder = shared / "bin"
     if not folder.is_dir():
         folder.mkdir()
         (folder / "chaski").symlink_to(os.path.abspath(binary))
-        (shared / "slurm.sh").write_text(
-            (JOBS / "slurm.sh").read_text().replace("/shared/", f"{shared}/")
-        )
-    command = [a.replace("/shared/", f"{shared}/") for a in command]
+        (shared / "slurm.sh").write_text(mine((JOBS / "slurm.sh").read_text(), shared))
+    command = [mine(a, shared) for a in command]
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         command, env=os.environ | env | {"PATH": path}, cwd=shared, check=True, capture_output=True
     ).stdout
 
 
-def chaski(*args: object) -> list[str]:
-    return ["chaski", *map(str, args)]
+def merged(binary: str, shared: Path, merge: list[str]) -> None:
+    """Merges the parts: the output is that of one process."""
+    assert len(list(shared.glob("stats.json.part-*"))) == SHARDS
+    run(binary, shared, merge, {})
+    assert not list(shared.glob("stats.json.part-*"))
+    want = run(binary, shared, ["chaski", "stats", str(CHIPS)], {})
+    assert (shared / "stats.json").read_bytes() == want
 
 
 @pytest.mark.parametrize("of", [kubernetes, slurm, aws])
 def test_each_index_is_a_shard(binary: str, tmp_path: Path, of: Any) -> None:
-    plan = chaski("job", "plan", "stats", "-o", "/shared/job", "--shards", SHARDS, CHIPS)
-    run(binary, tmp_path, plan, {})
     for index in reversed(range(SHARDS)):
         run(binary, tmp_path, *of(index))
-    merged = run(binary, tmp_path, chaski("job", "merge", "/shared/job"), {})
-    assert merged == run(binary, tmp_path, chaski("stats", CHIPS), {})
+    merge = ["chaski", "stats", "--merge", str(SHARDS), "-o", "/shared/stats.json", str(CHIPS)]
+    merged(binary, tmp_path, merge)
 
 
 def test_workflow(binary: str, tmp_path: Path) -> None:
@@ -100,16 +107,15 @@ def test_workflow(binary: str, tmp_path: Path) -> None:
         "workflow.parameters.shards": str(SHARDS),
         "workflow.parameters.dataset": shlex.quote(str(CHIPS)),
     }
-    run(binary, tmp_path, argo("plan", values), {})
     for index in range(SHARDS):
-        run(binary, tmp_path, argo("run", values | {"item": str(index)}), {})
-    run(binary, tmp_path, argo("merge", values), {})
-    want = run(binary, tmp_path, chaski("stats", CHIPS), {})
-    assert (tmp_path / "stats.json").read_bytes() == want
+        run(binary, tmp_path, argo("shard", values | {"item": str(index)}), {})
+    merged(binary, tmp_path, argo("merge", values))
 
 
 def test_numbers_of_shards() -> None:
     """Each template says 200 where it says how many shards there are."""
+    for name in nonempty(["aws-batch.json", "kubernetes.yaml", "slurm.sh"]):
+        assert re.search(r"--shard\W+\S+?/200\b", (JOBS / name).read_text())
     assert load("kubernetes.yaml")["spec"]["completions"] == 200
     assert load("kubernetes.yaml")["spec"]["completionMode"] == "Indexed"
     assert load("aws-batch.json")["arrayProperties"]["size"] == 200

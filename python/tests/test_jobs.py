@@ -22,22 +22,24 @@ from chaski.errors import EngineError
 CHIPS = Path(__file__).resolve().parents[2] / "testdata" / "coast" / "coast_dir" / "DATA"
 
 
+SHARDS = len(list(CHIPS.glob("*/s2/img.tif")))
+
+
 def chaski(binary: str, *args: object) -> bytes:
     return subprocess.run([binary, *map(str, args)], check=True, capture_output=True).stdout
 
 
 @pytest.fixture
-def job(binary: str, tmp_path: Path) -> Path:
-    """A job of one shard a chip."""
-    folder = tmp_path / "job"
-    chaski(binary, "job", "plan", "stats", "-o", folder, "--shard-items", 1, CHIPS / "*/s2/img.tif")
-    return folder
+def stats(tmp_path: Path) -> list[str | Path]:
+    """A command, of which each chip is a shard."""
+    return ["stats", "-o", tmp_path / "stats.json", CHIPS / "*/s2/img.tif"]
 
 
-def check(binary: str, job: Path) -> None:
-    """All shards are done, and the merged bytes are those of one pass."""
-    assert jobs.status(job)["missing"] == []
-    assert chaski(binary, "job", "merge", job) == chaski(binary, "stats", CHIPS / "*/s2/img.tif")
+def check(binary: str, stats: list[str | Path]) -> None:
+    """The output has the bytes of one pass, and nothing lies beside it."""
+    out = Path(stats[2])
+    assert out.read_bytes() == chaski(binary, "stats", CHIPS / "*/s2/img.tif")
+    assert not list(out.parent.glob(f"{out.name}.part-*"))
 
 
 def processes() -> ProcessPoolExecutor:
@@ -63,101 +65,117 @@ class Killed(ProcessPoolExecutor):
         return super().submit(fn, *args, **kwargs)
 
 
-def test_own_pool(binary: str, job: Path) -> None:
-    jobs.run(job)
-    check(binary, job)
-    before = sorted((p.name, p.stat().st_mtime_ns) for p in (job / "results").iterdir())
-    jobs.run(job)  # it is done
-    assert before == sorted((p.name, p.stat().st_mtime_ns) for p in (job / "results").iterdir())
+def test_own_pool(binary: str, stats: list[str | Path]) -> None:
+    assert jobs.run(stats, SHARDS) == []
+    check(binary, stats)
 
 
-def test_given_executor(binary: str, job: Path) -> None:
+def test_given_executor(binary: str, stats: list[str | Path]) -> None:
     with processes() as pool:
-        jobs.run(job, pool)
+        jobs.run(stats, SHARDS, pool)
         assert pool.submit(abs, -1).result() == 1  # it stays whose it was
-    check(binary, job)
+    check(binary, stats)
 
 
-def test_killed_worker(binary: str, job: Path) -> None:
+def test_killed_worker(binary: str, stats: list[str | Path]) -> None:
     Killed.submitted = 0
-    jobs.run(job, Killed)
-    assert Killed.submitted > 3
-    check(binary, job)
+    jobs.run(stats, SHARDS, Killed)
+    assert Killed.submitted > SHARDS
+    check(binary, stats)
 
 
-def test_broken_executor(binary: str, job: Path) -> None:
+def test_broken_executor(binary: str, stats: list[str | Path]) -> None:
+    """Shards that are done stay so when the others cannot be done."""
     Killed.submitted = 0
     with Killed() as pool, pytest.raises(EngineError, match="lose their workers"):
-        jobs.run(job, pool)
-    jobs.run(job)
-    check(binary, job)
+        jobs.run(stats, SHARDS, pool)
+    jobs.run(stats, SHARDS)
+    check(binary, stats)
 
 
 def test_killed_command(
-    binary: str, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    binary: str, stats: list[str | Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command that the system kills, for memory for example, is run again."""
     script = tmp_path / "chaski"
     script.write_text(
-        f'#!/bin/sh\n[ "$2" = run ] && mkdir "{tmp_path}/once" 2>/dev/null && kill -9 $$\n'
+        f'#!/bin/sh\nmkdir "{tmp_path}/once" 2>/dev/null && kill -9 $$\n'
         f'exec "{os.path.abspath(binary)}" "$@"\n'
     )
     script.chmod(0o755)
     monkeypatch.setenv("CHASKI_BIN", str(script))
-    jobs.run(job)
+    jobs.run(stats, SHARDS)
     assert (tmp_path / "once").is_dir()
-    check(binary, job)
+    check(binary, stats)
 
 
-def test_bad_file(binary: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("said", "tries"), [("no answer: unavailable", 3), ("corrupt", 1)])
+def test_tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, tries: int) -> None:
+    """What a network says is tried again, and what a file says is not."""
+    script, log = tmp_path / "chaski", tmp_path / "log"
+    script.write_text(f'#!/bin/sh\necho "$@" >>"{log}"\necho "chaski: x: {said}" >&2\nexit 1\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CHASKI_BIN", str(script))
+    with pytest.raises(EngineError, match=f"1 shards failed; the first: shard 0: x: {said}"):
+        jobs.run(["stats", "-o", "out", "chips"], 1)
+    assert log.read_text() == "stats --shard=0/1 --workers=1 -o out chips\n" * tries
+
+
+def test_bad_file(tmp_path: Path) -> None:
     """A fault of a file is an error, after the other shards are done."""
     chips = tmp_path / "chips"
     chips.mkdir()
     for name in ("a.tif", "c.tif"):
         (chips / name).symlink_to(CHIPS / "tile_00" / "s2" / "img.tif")
     (chips / "b.tif").write_bytes(b"no TIFF")
-    job = tmp_path / "job"
-    chaski(binary, "job", "plan", "index", "-o", job, "--shard-items", 1, chips)
+    index = ["index", "-o", tmp_path / "x.parquet", chips]
     with pytest.raises(
         EngineError, match=r"1 shards failed; the first: shard 1: .*b\.tif.*corrupt"
     ):
-        jobs.run(job)
-    assert jobs.status(job)["failed"] == [1]
+        jobs.run(index, 3)
+    parts = sorted(p.name for p in tmp_path.glob("x.parquet.*"))
+    assert parts == ["x.parquet.part-0-of-3", "x.parquet.part-2-of-3"]
+    said = jobs.run([*index, "--skip-bad"], 3)
+    assert len(said) == 2
+    assert said[0].startswith("skipped: ")
+    assert said[1] == "files skipped: 1"
 
 
-def test_arguments(job: Path, tmp_path: Path) -> None:
+def test_arguments(stats: list[str | Path]) -> None:
     with pytest.raises(ValueError, match="executor is 'dusk'"):
-        jobs.run(job, "dusk")
+        jobs.run(stats, 3, "dusk")
+    with pytest.raises(ValueError, match="shards is 0"):
+        jobs.run(stats, 0)
     with pytest.raises(EngineError, match="not found"):
-        jobs.run(tmp_path / "nothing")
+        jobs.run(["stats", "-o", stats[2], "nothing"], 1)
 
 
-def test_dask(binary: str, job: Path) -> None:
+def test_dask(binary: str, stats: list[str | Path]) -> None:
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c,
         distributed.Client(c) as client,
     ):
         executor: Executor = client.get_executor()
-        jobs.run(job, executor)
-    check(binary, job)
+        jobs.run(stats, SHARDS, executor)
+    check(binary, stats)
 
 
-def test_ray(binary: str, job: Path) -> None:
+def test_ray(binary: str, stats: list[str | Path]) -> None:
     ray = pytest.importorskip("ray")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        jobs.run(job, "ray")
+        jobs.run(stats, SHARDS, "ray")
     finally:
         ray.shutdown()
-    check(binary, job)
+    check(binary, stats)
 
 
-def test_without_ray(job: Path) -> None:
+def test_without_ray(stats: list[str | Path]) -> None:
     if find_spec("ray"):
         pytest.skip("Ray is installed")
     with pytest.raises(ImportError):
-        jobs.run(job, "ray")
+        jobs.run(stats, SHARDS, "ray")
 
 
 class Held(Executor):
@@ -171,7 +189,7 @@ class Held(Executor):
         return self.futures[-1]
 
 
-def test_interrupt(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt(stats: list[str | Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """After Ctrl-C, no shard that waits for a worker of a given executor begins."""
 
     def interrupted(*_: object, **__: object) -> None:
@@ -180,7 +198,7 @@ def test_interrupt(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "wait", interrupted)
     pool = Held()
     with pytest.raises(KeyboardInterrupt):
-        jobs.run(job, pool)
+        jobs.run(stats, SHARDS, pool)
     assert len(pool.futures) > 1
     assert all(f.cancelled() for f in pool.futures)
 
@@ -198,10 +216,10 @@ class Cancelled(Held):
         return future
 
 
-def test_cancelled_shard(binary: str, job: Path) -> None:
+def test_cancelled_shard(binary: str, stats: list[str | Path]) -> None:
     """A shard that somebody cancels is lost with its worker, and done again."""
-    jobs.run(job, Cancelled())
-    check(binary, job)
+    jobs.run(stats, SHARDS, Cancelled())
+    check(binary, stats)
 
 
 class Broken(Held):
@@ -227,26 +245,26 @@ class Listed(Held):
         return future
 
 
-def test_order_after_loss(binary: str, job: Path) -> None:
+def test_order_after_loss(binary: str, stats: list[str | Path]) -> None:
     """Shards that ran when a pool broke come last: what its workers began may end meanwhile."""
     second = Listed()
     pools: list[Executor] = [Broken(), second]
-    jobs.run(job, lambda: pools.pop(0))
-    check(binary, job)
-    assert second.shards == list(reversed(range(jobs.status(job)["shards"])))
-    assert len(second.shards) > 2
+    jobs.run(stats, SHARDS, lambda: pools.pop(0))
+    check(binary, stats)
+    assert second.shards == list(reversed(range(SHARDS)))
+    assert SHARDS > 2
 
 
-def test_torn_result(binary: str, job: Path) -> None:
-    """A result that was cut short is made again."""
-    jobs.run(job)
-    torn = next(iter(sorted((job / "results").iterdir())))
+def test_torn_part(binary: str, stats: list[str | Path]) -> None:
+    """A part that was cut short is made again."""
+    chaski(binary, *stats, "--shard", f"0/{SHARDS}")
+    torn = Path(f"{stats[2]}.part-0-of-{SHARDS}")
     torn.write_bytes(torn.read_bytes()[:-10])
-    jobs.run(job)
-    check(binary, job)
+    jobs.run(stats, SHARDS)
+    check(binary, stats)
 
 
-def test_executor_shut_down(binary: str, job: Path) -> None:
+def test_executor_shut_down(binary: str, stats: list[str | Path]) -> None:
     """Shards whose executor somebody shuts down are lost with it, and done by the next one."""
     pools = []
 
@@ -264,39 +282,27 @@ def test_executor_shut_down(binary: str, job: Path) -> None:
             threading.Timer(0.5, shut).start()
         return pools[-1]
 
-    jobs.run(job, make)
-    check(binary, job)
+    jobs.run(stats, SHARDS, make)
+    check(binary, stats)
     assert len(pools) == 2
 
 
-def test_any_name(binary: str, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder may have the name of a flag, and the name of a bad file may not be UTF-8."""
-    monkeypatch.setenv("CHASKI_BIN", os.path.abspath(binary))
-    monkeypatch.chdir(tmp_path)
-    job.rename("-job")
-    jobs.run("-job")
-    check(binary, tmp_path / "-job")
+def test_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a bad file may not be UTF-8."""
     script = tmp_path / "chaski"
-    script.write_text(
-        f'#!/bin/sh\n[ "$2" = status ] && exec "{os.path.abspath(binary)}" "$@"\n'
-        "printf 'chaski: lat\\351in.tif: bad\\n' >&2\nexit 1\n"
-    )
+    script.write_text("#!/bin/sh\nprintf 'chaski: lat\\351in.tif: bad\\n' >&2\nexit 1\n")
     script.chmod(0o755)
-    for result in (tmp_path / "-job" / "results").iterdir():
-        result.unlink()
     monkeypatch.setenv("CHASKI_BIN", str(script))
     with pytest.raises(EngineError, match="lat\ufffdin.tif: bad"):
-        jobs.run("-job")
+        jobs.run(["stats", "-o", "out", "chips"], 1, retries=0)
 
 
 def test_make(binary: str, tmp_path: Path) -> None:
     """A recipe on a pool, a worker of which dies, has the bytes of chaski make."""
     recipe = CHIPS.parents[3] / "examples" / "coast.yaml"
-    folder, one, out = tmp_path / "job", tmp_path / "one.tacozip", tmp_path / "out.tacozip"
+    one, out = tmp_path / "one.tacozip", tmp_path / "out.tacozip"
     chaski(binary, "make", "-o", one, recipe)
-    chaski(binary, "job", "plan", "make", "-o", folder, "--shards", 5, recipe)
     Killed.submitted = 0
-    jobs.run(folder, Killed)
+    jobs.run(["make", "-o", out, recipe], 5, Killed)
     assert Killed.submitted > 5
-    chaski(binary, "job", "merge", "-o", out, folder)
     assert out.read_bytes() == one.read_bytes()

@@ -171,9 +171,7 @@ def test_commands(store, binary: str, tmp_path: Path, monkeypatch) -> None:
     assert asked, "it reads pixels"
     run("plan", "--batch", 2, "all.parquet")
     run("verify", "all.parquet")
-    run("job", "plan", "stats", "-o", "job", "--shard-items", 2, "all.parquet")
-    chaski.jobs.run("job")
-    run("job", "merge", "job")
+    chaski.jobs.run(["stats", "-o", "shards.json", "all.parquet"], 2)
     without_secret(tmp_path)
     monkeypatch.setenv(_sign.VARIABLE, str(tmp_path / "none.json"))
     assert "CHASKI_SIGN" in run("stats", "all.parquet", good=False)

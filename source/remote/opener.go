@@ -160,7 +160,7 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 		var page []source.Entry
 		var next []byte
 		err := o.try(ctx, host, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
-			o.counters.asked(ctx)
+			o.counters.requests.Add(1)
 			page, next, err = lister.ListPage(ctx, folder, token)
 			return err
 		})
@@ -187,7 +187,7 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 	}
 	h := o.hosts.get(o.backend.Host(folder), &o.options)
 	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
-		o.counters.asked(ctx)
+		o.counters.requests.Add(1)
 		names, err = namer.Names(ctx, folder)
 		return err
 	})

@@ -25,12 +25,6 @@ type Stats struct {
 
 type counters struct{ requests, retries, hedges, hedgesWon, bytes atomic.Int64 }
 
-// asked counts a request, for the opener and for the meter of ctx.
-func (c *counters) asked(ctx context.Context) {
-	c.requests.Add(1)
-	source.Count(ctx, 1, 0)
-}
-
 // Stats returns the counts so far.
 func (o *Opener) Stats() Stats {
 	c := &o.counters
@@ -46,7 +40,7 @@ func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*An
 	turns.Rest(ctx) // the server takes longer than a turn
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
 		answer, err := o.answer(ctx, host, func(ctx context.Context) (*Answer, error) {
-			o.counters.asked(ctx)
+			o.counters.requests.Add(1)
 			return o.backend.Get(ctx, n.uri, r, tag)
 		})
 		if err != nil {
@@ -222,6 +216,5 @@ func (o *Opener) readBody(ctx context.Context, a *Answer, p []byte) error {
 		return Fail(Transient, fmt.Errorf("the response has more than the %d requested bytes", len(p)))
 	}
 	o.counters.bytes.Add(int64(len(p)))
-	source.Count(ctx, 0, int64(len(p)))
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Source says where a field of each sample comes from. At most one of Column and Pattern is set.
@@ -172,7 +173,8 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 }
 
 func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
-	uris, sizes := columns.StringList(l.Paths), columns.IntColumn{Values: l.Sizes}
+	uris := columns.StringList(l.Paths)
+	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)
 	for _, s := range fields {
 		if s.Column == FolderColumn && s.Kind == Text {

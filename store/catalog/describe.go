@@ -36,10 +36,9 @@ func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, e
 	if err != nil {
 		return nil, err
 	}
-	types := map[Kind]string{Int: "int64", Float: "float64", Text: "text"}
 	summary := &Summary{Rows: held.N}
-	for _, column := range held.Names {
-		summary.Columns = append(summary.Columns, Column{Name: column, Type: types[held.Columns[column].Kind()]})
+	for _, c := range held.Data().Columns() {
+		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: c.Type.String()})
 	}
 	return summary, nil
 }

@@ -236,22 +236,19 @@ func (p *Place) String() string {
 		place.Corners[1][1])
 }
 
-// placeBytes is the length of a place as bytes: a flag, the EPSG code and eight coordinates. The parameters of a CRS
-// without a code follow, with their length in two bytes, if the flag says so.
-const placeBytes = 1 + 4 + 8*8
-
-// Flags of a place as bytes.
-const (
-	noPlace = iota
-	placeByCode
-	placeByParameters
-)
+// header is what the header of an asset's file says beside its index.
+type header struct {
+	Names []string `json:"names,omitempty"`
+	Place *Place   `json:"place,omitempty"`
+}
 
 // AppendHeader appends what the header of the asset's file says beside its index, as bytes for ParseHeader.
 func (a *Asset) AppendHeader(b []byte) []byte {
-	names := NamesText(a.Names)
-	b = binary.AppendUvarint(b, uint64(len(names)))
-	return a.Place.appendBlob(append(b, names...))
+	text, err := json.Marshal(header{a.Names, a.Place})
+	if err != nil {
+		panic("catalog: a place has no JSON: " + err.Error()) // its corners are finite, see Meta.place
+	}
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 // ParseHeader sets what AppendHeader wrote at the start of b, and returns the bytes after it. It reports false if b
@@ -261,60 +258,10 @@ func (a *Asset) ParseHeader(b []byte) (rest []byte, ok bool) {
 	if k <= 0 || n > uint64(len(b)-k) {
 		return nil, false
 	}
-	if n > 0 && json.Unmarshal(b[k:k+int(n)], &a.Names) != nil {
+	var h header
+	if json.Unmarshal(b[k:k+int(n)], &h) != nil || h.Place != nil && h.Place.EPSG < 0 {
 		return nil, false
 	}
-	a.Place, rest, ok = parsePlace(b[k+int(n):])
-	return rest, ok
-}
-
-// appendBlob appends the place as bytes for parsePlace. p may be nil.
-func (p *Place) appendBlob(b []byte) []byte {
-	if p == nil {
-		return append(b, make([]byte, placeBytes)...)
-	}
-	named := p.CRS != "" && len(p.CRS) <= math.MaxUint16
-	if named {
-		b = append(b, placeByParameters)
-	} else {
-		b = append(b, placeByCode)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(p.EPSG))
-	for _, c := range p.Corners {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c[0]))
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c[1]))
-	}
-	if named {
-		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(p.CRS))), p.CRS...)
-	}
-	return b
-}
-
-// parsePlace returns the place, or nil, that appendBlob wrote at the start of b, and the bytes after it. It reports
-// false if b does not begin with one.
-func parsePlace(b []byte) (p *Place, rest []byte, ok bool) {
-	if len(b) < placeBytes || b[0] > placeByParameters {
-		return nil, nil, false
-	}
-	rest = b[placeBytes:]
-	if b[0] == noPlace {
-		return nil, rest, true
-	}
-	p = &Place{EPSG: int(int32(binary.LittleEndian.Uint32(b[1:])))}
-	for i := range p.Corners {
-		for axis := range p.Corners[i] {
-			x := math.Float64frombits(binary.LittleEndian.Uint64(b[5+16*i+8*axis:]))
-			if p.Corners[i][axis] = x; !finite(x) {
-				return nil, nil, false
-			}
-		}
-	}
-	if b[0] == placeByParameters {
-		if len(rest) < 2 || len(rest)-2 < int(binary.LittleEndian.Uint16(rest)) {
-			return nil, nil, false
-		}
-		n := 2 + int(binary.LittleEndian.Uint16(rest))
-		p.CRS, rest = string(rest[2:n]), rest[n:]
-	}
-	return p, rest, p.EPSG >= 0
+	a.Names, a.Place = h.Names, h.Place
+	return b[k+int(n):], true
 }

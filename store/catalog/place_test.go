@@ -107,9 +107,8 @@ func TestHeadersAsBytes(t *testing.T) {
 			t.Errorf("%v %q is read as %v %q, %q, %v", p, names, got.Place, got.Names, rest, ok)
 		}
 	}
-	for _, b := range []string{"", "\x00", "\x00\x00", strings.Repeat("\x03", placeBytes+4),
-		strings.Repeat("\xff", placeBytes), "\x00\x01" + strings.Repeat("\xff", placeBytes), "\x7f[]",
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+	for _, b := range []string{"", "\x00", "\x00\x00", "\x02[]", "\x7f{}", "\x19{\"place\":{\"EPSG\":-4326}}",
+		"\x1a{\"place\":{\"CRS\":[1,2,3]}}", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		if _, ok := (&Asset{}).ParseHeader([]byte(b)); ok {
 			t.Errorf("%q is a header", b)
 		}

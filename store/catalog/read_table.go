@@ -34,5 +34,5 @@ func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string)
 	if err := columns.CheckRows(held.N); err != nil {
 		return nil, nil, err
 	}
-	return heldData(held), file, nil
+	return held.Data(), file, nil
 }

@@ -387,36 +387,24 @@ func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	d.mu.Lock()
-	whole := d.unpadded[k]
-	d.mu.Unlock()
-	if whole {
+	if d.knownWhole(k) {
 		return true, nil
 	}
-	for i, container := range d.parts {
-		if container.Histograms >= 0 {
-			return false, nil
-		}
-		for row := range bases[i+1] - bases[i] {
-			if pad, err := container.Padding(ctx, k, row); pad || err != nil {
-				return false, err
-			}
-		}
-	}
+	rows, err := d.Visible(ctx, k)
+	return err == nil && len(rows) == bases[len(d.parts)], err
+}
+
+// knownWhole reports whether Visible has found that all rows of a level are visible.
+func (d *Dataset) knownWhole(k int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.unpadded[k] = true
-	return true, nil
+	return d.unpadded[k]
 }
 
 // Visible returns the rows of a level that are neither padding nor histograms, in order.
 func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
-	whole, err := d.AllVisible(ctx, k)
-	if err != nil {
-		return nil, err
-	}
 	rows, err := d.samples(ctx, k)
-	if whole || err != nil {
+	if err != nil || d.knownWhole(k) {
 		return rows, err
 	}
 	_, bases, err := d.level(ctx, k)
@@ -424,14 +412,18 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 		return nil, err
 	}
 	i := 0 // the part of the row
-	return slices.DeleteFunc(rows, func(row int) bool {
+	rows = slices.DeleteFunc(rows, func(row int) bool {
 		for row >= bases[i+1] {
 			i++
 		}
 		pad, perr := d.parts[i].Padding(ctx, k, row-bases[i])
 		err = errors.Join(err, perr)
 		return pad
-	}), err
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unpadded[k] = err == nil && len(rows) == bases[len(d.parts)]
+	return rows, err
 }
 
 // samples returns the rows of a level that are not histograms, padding included, in order.

@@ -15,11 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// Point decodes a point in well-known binary, in either byte order, also with an SRID or further
-// coordinates. The coordinates of an empty point are NaN. Another geometry is fault.Unsupported,
-// anything else fault.Corrupt.
-func Point(geometry []byte) (x, y float64, err error) { return wkb.Point(geometry) }
-
 // Rule decides when a geometry matches a box.
 type Rule = wkb.Rule
 
@@ -322,73 +317,63 @@ func (f *Filter) column(uri string, t *tables.Table, name string, auto []string,
 		what, strings.Join(auto, ", "), tables.Names(t.Columns())), uri)
 }
 
-// timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC.
+// timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC, text is a date or a
+// timestamp, which counts by its beginning.
 func (f *Filter) timeRows(rows []int, v *tables.Vector) ([]int, error) {
-	first, last := f.Times.First, f.Times.Last
-	var in func(i int) bool
+	var at func(i int) (int64, error) // microseconds
 	switch v.Kind() {
 	case tables.Null:
 		return rows[:0], nil
 	case tables.Timestamp:
-		in = func(i int) bool { t := v.Int(i); return t >= first && t <= last }
+		at = func(i int) (int64, error) { return v.Int(i), nil }
 	case tables.Date:
-		in = func(i int) bool { return v.Int(i) >= ceilDiv(first, day) && v.Int(i) <= floorDiv(last, day) }
+		at = func(i int) (int64, error) { return scaled(v.Int(i), day), nil }
 	case tables.Int64:
-		in = func(i int) bool { return v.Int(i) >= ceilDiv(first, 1e6) && v.Int(i) <= floorDiv(last, 1e6) }
+		at = func(i int) (int64, error) { return scaled(v.Int(i), second), nil }
 	case tables.Float64:
-		in = func(i int) bool {
-			t := math.Round(v.Float(i) * 1e6)
-			return t >= float64(first) && t <= float64(last)
-		}
+		at = func(i int) (int64, error) { return int64(math.Round(v.Float(i) * second)), nil }
 	case tables.String:
-		return f.textRows(rows, v)
+		at = func(i int) (int64, error) {
+			times, err := ParseTimes(v.Str(i))
+			if err != nil {
+				err = fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
+			}
+			return times.First, err
+		}
 	default:
 		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", v.Type())
 	}
 	keep := rows[:0]
 	for _, i := range rows {
-		if !v.Null(i) && in(i) {
-			keep = append(keep, i)
-		}
-	}
-	return keep, nil
-}
-
-// textRows keeps the rows whose time, a date or timestamp as a string, begins in the range.
-func (f *Filter) textRows(rows []int, v *tables.Vector) ([]int, error) {
-	keep := rows[:0]
-	for _, i := range rows {
-		if v.Null(i) {
+		if v.Null(i) || v.Kind() == tables.Float64 && !(math.Abs(v.Float(i)*second) < 1<<63) {
 			continue
 		}
-		times, err := ParseTimes(v.Str(i))
+		t, err := at(i)
 		if err != nil {
-			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
+			return nil, err
 		}
-		if times.First >= f.Times.First && times.First <= f.Times.Last {
+		if t >= f.Times.First && t <= f.Times.Last {
 			keep = append(keep, i)
 		}
 	}
 	return keep, nil
 }
 
-// day is a day in microseconds.
-const day = 24 * 60 * 60 * 1e6
+// Microseconds.
+const (
+	second = 1_000_000
+	day    = 24 * 60 * 60 * second
+)
 
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
+// scaled returns a number of units in microseconds, or the first or last of them if it is before or after it.
+func scaled(n, unit int64) int64 {
+	switch {
+	case n > math.MaxInt64/unit:
+		return math.MaxInt64
+	case n < math.MinInt64/unit:
+		return math.MinInt64
 	}
-	return q
-}
-
-func ceilDiv(a, b int64) int64 {
-	q := a / b
-	if a%b > 0 {
-		q++
-	}
-	return q
+	return n * unit
 }
 
 // boxRows keeps the rows whose geometry in column i matches the box. rows are in ascending order.
@@ -425,16 +410,22 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 			}
 			g = binary
 		}
-		ok, err := place.Match(g, f.Rule, system)
-		if err != nil {
-			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
-		}
-		if ok {
-			keep = append(keep, row)
-		}
-		return nil
+		keep, err = f.keep(keep, place, row, g, system)
+		return err
 	})
 	return keep, err
+}
+
+// keep appends a row if its geometry matches the box.
+func (f *Filter) keep(rows []int, place *wkb.Place, row int, g []byte, system position) ([]int, error) {
+	ok, err := place.Match(g, f.Rule, system)
+	if err != nil {
+		return nil, fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
+	}
+	if ok {
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 // pointRows is boxRows for a column of structs of lon and lat.
@@ -451,19 +442,12 @@ func (f *Filter) pointRows(ctx context.Context, rows []int, t *tables.Table, i i
 	keep := rows[:0]
 	for _, row := range rows {
 		lon, lat, err := Centroid(values, row)
+		if err == nil && !math.IsNaN(lon) && !math.IsNaN(lat) {
+			point = wkb.AppendPoint(point[:0], lon, lat)
+			keep, err = f.keep(keep, place, row, point, nil)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if math.IsNaN(lon) || math.IsNaN(lat) {
-			continue
-		}
-		point = wkb.AppendPoint(point[:0], lon, lat)
-		ok, err := place.Match(point, f.Rule, nil)
-		if err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
-		}
-		if ok {
-			keep = append(keep, row)
 		}
 	}
 	return keep, nil
@@ -477,7 +461,7 @@ func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
 	case v.Null(row):
 		return math.NaN(), math.NaN(), nil
 	case typ.Kind == tables.Binary:
-		return Point(v.Bytes(row))
+		return wkb.Point(v.Bytes(row))
 	case typ.Kind == tables.Struct && len(typ.Fields) == 2 && typ.Fields[0].Name == "lon" &&
 		typ.Fields[1].Name == "lat" && typ.Fields[0].Type.Kind == tables.Float64 &&
 		typ.Fields[1].Type.Kind == tables.Float64:

@@ -147,9 +147,9 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (Form, 
 	for _, c := range [...]struct {
 		name string
 		f    Form
-	}{{"METADATA/level0.parquet", model.Folder2}, {"level0.parquet", model.Tacocat},
+	}{{"METADATA/level0.parquet", model.TacoFolder}, {"level0.parquet", model.Tacocat},
 		{"METADATA/sample.parquet", model.CozipFolder}, {"sample.parquet", model.CozipCatalog},
-		{"COLLECTION.json", model.Folder2}, {shards.IndexName, model.MDS}} {
+		{"COLLECTION.json", model.TacoFolder}, {shards.IndexName, model.MDS}} {
 		file, err := o.Open(ctx, taco2.Join(uri, c.name))
 		if err == nil && readsHTMLPage(ctx, uri, file) {
 			err = file.Close()
@@ -307,7 +307,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		c, err = taco3.OpenCatalog(ctx, d.opener, taco2.Join, uri, base)
 	case TacocatFile:
 		c, err = taco2.OpenTacocat(ctx, d.opener, uri, base, file, head)
-	case model.Folder2:
+	case model.TacoFolder:
 		c, err = taco2.OpenFolder(ctx, d.opener, uri)
 	case model.Tacocat:
 		c, err = taco2.OpenTacocatFolder(ctx, d.opener, uri, base)

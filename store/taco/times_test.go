@@ -38,24 +38,12 @@ func TestParseTimes(t *testing.T) {
 	}
 }
 
-// TestDivisions: by multiplication back.
-func TestDivisions(t *testing.T) {
-	for _, a := range []int64{math.MinInt64, math.MinInt64 + 1, -day - 1, -day, -1, 0, 1, day, day + 1, math.MaxInt64} {
-		for _, b := range []int64{1, 1e6, day} {
-			f, c := floorDiv(a, b), ceilDiv(a, b)
-			if r := a - f*b; r < 0 || r >= b {
-				t.Errorf("floor of %d / %d is not %d", a, b, f)
-			}
-			if want := f + int64(btoi(f*b != a)); c != want {
-				t.Errorf("ceiling of %d / %d: %d, want %d", a, b, c, want)
-			}
+// TestScaled: times beyond the range of microseconds are its first or last one.
+func TestScaled(t *testing.T) {
+	for n, want := range map[int64]int64{math.MinInt64: math.MinInt64, -1: -day, 0: 0, 3: 3 * day,
+		math.MaxInt64 / day: math.MaxInt64 / day * day, math.MaxInt64/day + 1: math.MaxInt64} {
+		if got := scaled(n, day); got != want {
+			t.Errorf("%d days are %d, want %d", n, got, want)
 		}
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -73,13 +73,6 @@ type keptTile struct {
 	b    []byte // nil in a DryRun
 }
 
-// nextTiles are the tiles that are needed after the current one: list, in ascending order,
-// or if list is nil all up to last.
-type nextTiles struct {
-	list []int64
-	last int64
-}
-
 // expect announces the boxes of one attribute of a dense array that will be read next, and forgets
 // the earlier ones. The tiles of several boxes must come in their order in the files.
 func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) error {
@@ -199,17 +192,14 @@ func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int)
 	return nil
 }
 
-// after returns the tiles of a fragment that are needed after a tile, or other if they are not
-// known.
-func (h *readAhead) after(f *Fragment, tile int64, other nextTiles) nextTiles {
+// needed returns the tiles of a fragment that the boxes need, in ascending order, or nil if they are not known.
+func (h *readAhead) needed(f *Fragment) []int64 {
 	for k := range h.needs[:h.used] {
 		if w := &h.needs[k]; w.f == f {
-			if pos, ok := slices.BinarySearch(w.tiles, tile); ok {
-				return nextTiles{list: w.tiles[pos+1:]}
-			}
+			return w.tiles
 		}
 	}
-	return other
+	return nil
 }
 
 // slot returns the slot of a file, or assigns it the next one.

@@ -10,6 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Array is an open array: its state when it was opened. It is safe for concurrent use.
@@ -21,7 +22,7 @@ type Array struct {
 	Hidden []*Fragment
 
 	uri         string
-	store       Store
+	store       source.Opener
 	schemas     map[string]*Schema // by the name of their files
 	schemaMu    sync.Mutex
 	o           Options

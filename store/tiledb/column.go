@@ -176,13 +176,24 @@ func (c *column) close() error {
 	return err
 }
 
+// expect says which tiles will be read: see tileFile.
+func (c *column) expect(tiles []int64, last int64) {
+	files := c.r.file[c.which : c.which+1]
+	if c.size == 0 {
+		files = c.r.file[c.which : c.which+2]
+	}
+	for k := range files {
+		files[k].tiles, files[k].last = tiles, last
+	}
+}
+
 // fault adds the tile and the file to an error.
 func (c *column) fault(tile int64, err error) error { return c.r.file[c.which].fault(tile, err) }
 
 // tile decodes cells first to last of a tile. In a dry run the result is empty.
-func (c *column) tile(ctx context.Context, tile int64, next nextTiles, first, last int) (tileData, error) {
+func (c *column) tile(ctx context.Context, tile int64, first, last int) (tileData, error) {
 	if c.size == 0 {
-		return c.varTile(ctx, tile, next, first, last)
+		return c.varTile(ctx, tile, first, last)
 	}
 	r := c.r
 	n := c.f.cells(r.a.Schema, tile)
@@ -194,15 +205,15 @@ func (c *column) tile(ctx context.Context, tile int64, next nextTiles, first, la
 	t := tileData{size: c.size, end: n}
 	var err error
 	if c.whole {
-		t.data, err = r.decodeKept(ctx, c.which, tile, next, n, &c.codec)
+		t.data, err = r.decodeKept(ctx, c.which, tile, n, &c.codec)
 	} else {
-		t.data, err = r.decode(ctx, c.which, tile, next, n, &c.codec, first*c.size, (last+1)*c.size)
+		t.data, err = r.decode(ctx, c.which, tile, n, &c.codec, first*c.size, (last+1)*c.size)
 	}
 	return t, err
 }
 
 // varTile decodes the offsets of cells [first, last] of a tile, and their data, which is in the second file.
-func (c *column) varTile(ctx context.Context, tile int64, next nextTiles, first, last int) (tileData, error) {
+func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tileData, error) {
 	r := c.r
 	n := c.f.cells(r.a.Schema, tile)
 	if n > uint64(r.a.o.MaxTile)/8 {
@@ -210,7 +221,7 @@ func (c *column) varTile(ctx context.Context, tile int64, next nextTiles, first,
 	}
 	t := tileData{end: c.sizes[tile]}
 	if c.codec.together {
-		err := c.stringTile(ctx, &t, tile, next, n)
+		err := c.stringTile(ctx, &t, tile, n)
 		if err == nil && r.dry == nil {
 			err = c.checkOffsets(&t, tile, first, last)
 		}
@@ -218,7 +229,7 @@ func (c *column) varTile(ctx context.Context, tile int64, next nextTiles, first,
 	}
 	offsets := codec{p: c.f.schema.Offsets, e: Uint64.elem(1)}
 	var err error
-	if t.offs, err = r.decode(ctx, c.which, tile, next, 8*n, &offsets, 8*first, min(8*(last+2), int(8*n))); err != nil {
+	if t.offs, err = r.decode(ctx, c.which, tile, 8*n, &offsets, 8*first, min(8*(last+2), int(8*n))); err != nil {
 		return t, err
 	}
 	lo, hi := uint64(0), t.end
@@ -230,7 +241,7 @@ func (c *column) varTile(ctx context.Context, tile int64, next nextTiles, first,
 		_, hi = t.span(last)
 	}
 	if lo < hi { // otherwise the cells are empty
-		t.data, err = r.decode(ctx, c.which+1, tile, next, t.end, &c.codec, int(lo), int(hi))
+		t.data, err = r.decode(ctx, c.which+1, tile, t.end, &c.codec, int(lo), int(hi))
 	}
 	return t, err
 }
@@ -243,14 +254,14 @@ func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
 }
 
 // stringTile decodes a tile of n strings that has their offsets too.
-func (c *column) stringTile(ctx context.Context, t *tileData, tile int64, next nextTiles, n uint64) error {
+func (c *column) stringTile(ctx context.Context, t *tileData, tile int64, n uint64) error {
 	r, second := c.r, c.which+1
 	if r.holds(c.which, tile, 0, int(8*n)) && r.holds(second, tile, 0, int(t.end)) {
 		t.offs, t.data = r.tile[c.which], r.tile[second]
 		return nil
 	}
 	file := &r.file[second]
-	src, err := r.stored(ctx, second, tile, next)
+	src, err := r.stored(ctx, second, tile)
 	if err != nil {
 		return err
 	}

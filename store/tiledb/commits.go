@@ -76,7 +76,7 @@ func (a *Array) readListing(ctx context.Context, names []string) (*listing, erro
 	var commits []string
 	if slices.Contains(names, commitsDir+"/") {
 		var err error
-		if commits, err = a.store.Names(ctx, a.uri+"/"+commitsDir); err != nil {
+		if commits, err = entries(ctx, a.store, a.uri+"/"+commitsDir); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func (a *Array) readListing(ctx context.Context, names []string) (*listing, erro
 }
 
 func (l *lister) schemas(ctx context.Context) error {
-	names, err := l.a.store.Names(ctx, l.a.uri+"/"+schemasDir)
+	names, err := entries(ctx, l.a.store, l.a.uri+"/"+schemasDir)
 	if err != nil {
 		return err
 	}

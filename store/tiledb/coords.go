@@ -27,14 +27,18 @@ type coordFiles struct {
 	columns []*column // see Fragment.coordParts
 }
 
-// openCoords opens the files of coordinates of a fragment.
-func (r *Reader) openCoords(ctx context.Context, f *Fragment) (*coordFiles, error) {
+// openCoords opens the files of coordinates of a fragment, of which some tiles are read.
+func (r *Reader) openCoords(ctx context.Context, f *Fragment, tiles []int64) (*coordFiles, error) {
 	c := &coordFiles{r: r, f: f}
+	if needed := r.ahead.needed(f); slices.Contains(needed, tiles[0]) {
+		tiles = needed // of other boxes, too
+	}
 	for _, p := range f.coordParts(r.a.Schema) {
 		column, err := r.column(ctx, f, p)
 		if err != nil {
 			return nil, errors.Join(err, c.close())
 		}
+		column.expect(tiles, 0)
 		c.columns = append(c.columns, column)
 	}
 	return c, nil
@@ -53,11 +57,11 @@ func (c *coordFiles) fault(d int, tile int64, err error) error {
 }
 
 // tile decodes a tile of coordinates into t. In a dry run the first and the last cell stand for all.
-func (c *coordFiles) tile(ctx context.Context, t *tileCells, tile int64, next nextTiles) error {
+func (c *coordFiles) tile(ctx context.Context, t *tileCells, tile int64) error {
 	schema := c.r.a.Schema
 	t.cells, t.planes, t.times = int(c.f.cells(schema, tile)), t.planes[:0], nil
 	for d, column := range c.columns {
-		data, err := column.tile(ctx, tile, next, 0, t.cells-1)
+		data, err := column.tile(ctx, tile, 0, t.cells-1)
 		switch {
 		case err != nil:
 			return err
@@ -105,17 +109,17 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 	if err != nil {
 		return err
 	}
-	files, err := r.openCoords(ctx, fr)
+	files, err := r.openCoords(ctx, fr, tiles)
 	if err != nil {
 		return err
 	}
 	defer files.close()
 	boxes, c := tree.levels[len(tree.levels)-1], &r.cells
-	for k, tile := range tiles {
+	for _, tile := range tiles {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := files.tile(ctx, c, tile, r.ahead.after(fr, tile, nextTiles{list: tiles[k+1:]})); err != nil {
+		if err := files.tile(ctx, c, tile); err != nil {
 			return err
 		}
 		c.tile, c.box = tile, boxes[tile]

@@ -456,7 +456,7 @@ func TestOriginalBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _, err := openGeneric(ctx, r, a.key, schemaPart, 0, r.Size(), 1<<20)
+		want, err := openGeneric(ctx, r, a.key, schemaPart, 0, r.Size(), 1<<20)
 		r.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -469,7 +469,7 @@ func TestOriginalBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, 1<<20)
+			want, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, 1<<20)
 			r.Close()
 			if err != nil {
 				t.Fatal(err)

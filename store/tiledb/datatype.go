@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
@@ -112,6 +113,24 @@ func (t Datatype) String() string {
 		return "invalid"
 	}
 	return datatypes[t].name
+}
+
+// samples are the dtypes of numbers.
+var samples = [numDatatypes]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16,
+	Int32: chunk.Int32, Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32,
+	Float64: chunk.Float64, Bool: chunk.Uint8}
+
+// Sample returns the dtype of numbers of a type, or chunk.Invalid.
+func (t Datatype) Sample() chunk.DType { return samples[t] }
+
+// TypeOf returns the type of numbers with a dtype, if there is one.
+func TypeOf(d chunk.DType) (Datatype, bool) {
+	for t := range numDatatypes {
+		if d != chunk.Invalid && t.Sample() == d {
+			return t, true
+		}
+	}
+	return 0, false
 }
 
 // MarshalText writes the name (JSON).

@@ -3,6 +3,8 @@ package tiledb
 import (
 	"context"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Dense reads all values of one attribute in a box of a dense array, in row-major order, independent
@@ -44,7 +46,7 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	}
 	for i, v := range r.valid {
 		if v == 0 {
-			fillCells(dst[i*p.size:(i+1)*p.size], p.fill)
+			kernel.Fill(dst[i*p.size:(i+1)*p.size], p.fill)
 		}
 	}
 	return nil
@@ -83,24 +85,42 @@ func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p part, b Bo
 		defer column.close()
 	}
 	var data tileData // of all tiles, since it is moved to the heap
-	return r.ahead.tiles(ctx, r.a, i, b, place, func(tile int64, next nextTiles, plan *copyPlan) error {
+	needed := r.ahead.needed(r.a.Fragments[i])
+	walk := newDenseWalk(r.a, i, b, place)
+	for goesOn := true; goesOn; goesOn = walk.next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		tile := walk.place()
+		if walk.hidden() {
+			continue
+		}
 		if column != nil {
+			last := tile
+			if len(walk.later) == 0 {
+				last += walk.hi[walk.fast] - walk.cur[walk.fast]
+			}
+			column.expect(needed, last)
 			var err error
-			if data, err = column.tile(ctx, tile, next, plan.first, plan.last); err != nil {
+			if data, err = column.tile(ctx, tile, walk.plan.first, walk.plan.last); err != nil {
 				return err
 			}
 		}
 		if r.dry != nil {
-			return nil
+			continue
 		}
-		return plan.each(func(dst, row, n, stride int) error {
+		err := walk.plan.each(func(dst, row, n, stride int) error {
 			if column == nil {
 				to.fill(dst, n)
 				return nil
 			}
 			return to.put(&data, dst, row, n, stride)
 		})
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sparseFragment gives the cells of sparse fragment i that show in a box to a sink.
@@ -135,28 +155,4 @@ func (r *Reader) sparseFragment(ctx context.Context, to sink, i int, p part, b B
 		return err
 	}
 	return r.collect(ctx, to, hits, p)
-}
-
-// tiles calls do for every tile of dense fragment i that shows in a box, in the order of the file.
-// next are the tiles that are needed afterwards. The plan is valid during the call.
-func (h *readAhead) tiles(ctx context.Context, a *Array, i int, b Box, to layout,
-	do func(tile int64, next nextTiles, p *copyPlan) error) error {
-	denseWalk := newDenseWalk(a, i, b, to)
-	for goesOn := true; goesOn; goesOn = denseWalk.next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		tile := denseWalk.place()
-		if denseWalk.hidden() {
-			continue
-		}
-		next := nextTiles{last: tile}
-		if len(denseWalk.later) == 0 {
-			next.last = tile + denseWalk.hi[denseWalk.fast] - denseWalk.cur[denseWalk.fast]
-		}
-		if err := do(tile, h.after(denseWalk.f, tile, next), &denseWalk.plan); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -111,16 +111,15 @@ func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 
 // openGeneric reads and decodes a generic tile.
 func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part string, off uint64,
-	end, limit int64) ([]byte, *generic, error) {
+	end, limit int64) ([]byte, error) {
 	g, err := readGeneric(ctx, r, part, off, end, limit)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if g.encrypted && key == nil {
-		return nil, nil, errNoKey(part)
+		return nil, errNoKey(part)
 	}
-	b, err := g.decode(filter.NewDecoder(key), part)
-	return b, g, err
+	return g.decode(filter.NewDecoder(key), part)
 }
 
 // genericPipeline is the filter pipeline of schemas and fragment metadata, the same as TileDB's.

@@ -3,7 +3,6 @@ package tiledb
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func (m *Images) measure() error {
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
 	}
-	m.grid.NoData, m.grid.NoDataBits = schema.Attrs[m.attr].noData()
+	m.grid.NoData, m.grid.NoDataBits = m.grid.DType.NoData(schema.Attrs[m.attr].FillValue())
 	return nil
 }
 
@@ -311,36 +310,3 @@ func (m *Images) Axis(name string) int {
 
 // imageAxes are the names of the axes of images.
 var imageAxes = []string{"n", "b", "y", "x"}
-
-// Sample returns the dtype of numbers of a type, or chunk.Invalid.
-func (t Datatype) Sample() chunk.DType {
-	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16,
-		Uint16: chunk.Uint16, Int32: chunk.Int32,
-		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64,
-		Bool: chunk.Uint8}
-	return types[t]
-}
-
-// noData returns the fill value as a chunk index has it: as float64, and as bits if that may be
-// inexact.
-func (a *Attr) noData() (*float64, *uint64) {
-	typ, fill := a.Type, a.FillValue()
-	var v float64
-	switch {
-	case typ == Float32:
-		v = float64(math.Float32frombits(binary.LittleEndian.Uint32(fill)))
-	case typ == Float64:
-		v = math.Float64frombits(binary.LittleEndian.Uint64(fill))
-	case len(fill) == 8:
-		bits := binary.LittleEndian.Uint64(fill)
-		if v = float64(bits); !typ.unsigned() {
-			v = float64(int64(bits))
-		}
-		return &v, &bits
-	case typ.unsigned():
-		v = float64(typ.Coord(fill))
-	default:
-		v = float64(int64(uint64(typ.Coord(fill)) ^ signBit))
-	}
-	return &v, nil
-}

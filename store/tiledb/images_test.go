@@ -109,7 +109,7 @@ func TestNoDataIsTheFillValue(t *testing.T) {
 		}
 		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: d,
 			Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{}}}
-		x.NoData, x.NoDataBits = (&Attr{Type: typ}).noData()
+		x.NoData, x.NoDataBits = d.NoData(typ.fill())
 		got := make([]byte, d.Size())
 		if err := chunk.NewDecoder(nil).Decode(got, nil, x, 0); err != nil {
 			t.Fatal(err)

@@ -5,40 +5,6 @@ import "encoding/binary"
 // u64 returns the i-th number of b.
 func u64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 
-// fillCells fills dst with copies of value. len(dst) must be a multiple of len(value).
-func fillCells(dst, value []byte) {
-	for done := copy(dst, value); done > 0 && done < len(dst); done *= 2 {
-		copy(dst[done:], dst[:done])
-	}
-}
-
-// gather copies n cells of size bytes that are stride bytes apart in src. src must have at least
-// (n-1)*stride+size bytes, and dst n*size.
-func gather(dst, src []byte, n, stride, size int) {
-	switch size {
-	case 1:
-		for i := range dst[:n] {
-			dst[i] = src[i*stride]
-		}
-	case 2:
-		for i := range n {
-			binary.LittleEndian.PutUint16(dst[2*i:2*i+2], binary.LittleEndian.Uint16(src[i*stride:]))
-		}
-	case 4:
-		for i := range n {
-			binary.LittleEndian.PutUint32(dst[4*i:4*i+4], binary.LittleEndian.Uint32(src[i*stride:]))
-		}
-	case 8:
-		for i := range n {
-			binary.LittleEndian.PutUint64(dst[8*i:8*i+8], binary.LittleEndian.Uint64(src[i*stride:]))
-		}
-	default:
-		for i := range n {
-			copy(dst[i*size:(i+1)*size], src[i*stride:])
-		}
-	}
-}
-
 // outside returns the index of the first coordinate outside an interval, or -1.
 func outside(c []Coord, i Interval) int {
 	for row, v := range c {

@@ -7,9 +7,20 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+// withMetadata calls do with the open metadata file of a fragment.
+func (a *Array) withMetadata(ctx context.Context, f *Fragment, do func(r source.Reader) error) error {
+	file := f.uri + "/" + metadataName
+	reader, err := a.store.Open(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	return fault.WithFile(do(reader), file)
+}
+
 // list returns one of the lists of the metadata, which has one number for each tile. It is read
 // when it is first needed.
-func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]uint64, error) {
+func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) (l []uint64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := listKey{kind, attr}
@@ -18,18 +29,31 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]u
 	if l := f.lists[key]; l != nil {
 		return l, nil
 	}
-	file := f.uri + "/" + metadataName
-	reader, err := a.store.Open(ctx, file)
+	err = a.withMetadata(ctx, f, func(r source.Reader) error {
+		l, err = a.readList(ctx, r, f, kind, attr)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer reader.Close()
-	l, err := a.readList(ctx, reader, f, kind, attr)
-	if err != nil {
-		return nil, fault.WithFile(err, file)
-	}
 	f.lists[key] = l
 	return l, nil
+}
+
+// numbers reads a list of the metadata, which has one number for each tile. The cursor is for errors about it.
+func (a *Array) numbers(ctx context.Context, r source.Reader, f *Fragment, part string,
+	off uint64) ([]uint64, *cursor, error) {
+	data, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &cursor{b: data, part: part, base: fault.NoOffset}
+	n := c.u64("count")
+	if c.bad == nil && n != uint64(f.Tiles) {
+		return nil, nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
+	}
+	l := c.u64s(n, "numbers")
+	return l, c, c.end()
 }
 
 func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
@@ -46,17 +70,8 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 	default:
 		part, off = "var tile sizes of "+name, f.foot.varTileSize[pos]
 	}
-	data, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
-	if err != nil {
-		return nil, err
-	}
-	c := &cursor{b: data, part: part, base: fault.NoOffset}
-	n := c.u64("count")
-	if c.bad == nil && n != uint64(f.Tiles) {
-		return nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
-	}
-	l := c.u64s(n, "numbers")
-	if err := c.end(); err != nil || kind == varTileSizes {
+	l, c, err := a.numbers(ctx, r, f, part, off)
+	if err != nil || kind == varTileSizes {
 		return l, err
 	}
 	// A tile ends where the next one begins, and the last one at the end of the file. Empty tiles
@@ -94,15 +109,12 @@ func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
 	if f.tree != nil {
 		return f.tree, nil
 	}
-	file := f.uri + "/" + metadataName
-	reader, err := a.store.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.Close()
-	b, _, err := openGeneric(ctx, reader, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
-	if err == nil {
-		f.tree, err = parseRTree(b, f.x, a.Schema.types(), f.Tiles)
-	}
-	return f.tree, fault.WithFile(err, file)
+	err := a.withMetadata(ctx, f, func(r source.Reader) error {
+		b, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
+		if err == nil {
+			f.tree, err = parseRTree(b, f.x, a.Schema.types(), f.Tiles)
+		}
+		return err
+	})
+	return f.tree, err
 }

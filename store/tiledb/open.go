@@ -8,13 +8,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Open reads the schema of the array in a directory, and the footers of its fragments. Faults name
 // the file and the part, in the words of the format. A directory that is not an array is
 // fault.NotFound, an encrypted array without a key fault.Unsupported.
-func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) {
-	array := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults(), schemas: map[string]*Schema{}}
+func Open(ctx context.Context, files source.Opener, uri string, o Options) (*Array, error) {
+	array := &Array{uri: strings.TrimRight(uri, "/"), store: files, o: o.withDefaults(), schemas: map[string]*Schema{}}
 	array.uri = cmp.Or(array.uri, uri)
 	if err := array.openSchema(ctx); err != nil {
 		return nil, err
@@ -64,8 +65,11 @@ func (a *Array) readFragments(ctx context.Context) error {
 
 // listAll reads the directories of the array, and the schema that counts.
 func (a *Array) listAll(ctx context.Context) (*listing, error) {
-	names, err := a.store.Names(ctx, a.uri)
+	names, err := entries(ctx, a.store, a.uri)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkLinks(a.store, a.uri, names); err != nil {
 		return nil, err
 	}
 	l, err := a.readListing(ctx, names)

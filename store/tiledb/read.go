@@ -72,6 +72,10 @@ type tileFile struct {
 	gap     uint64 // reading this many unneeded bytes is cheaper than another request
 	local   bool
 	slot    *slot // stored bytes of some of its tiles
+	// tiles are those that will be read, in ascending order. Of a tile that is not among them, all up to last
+	// will be read after it.
+	tiles []int64
+	last  int64
 }
 
 // open opens a file of a column in a fragment: see Fragment.at.
@@ -140,18 +144,19 @@ func (t *tileFile) end(tile int64) uint64 {
 
 // batch returns how many bytes to read at once from the beginning of a tile: up to the end of the
 // last needed tile after it that fits into limit without a gap worth skipping.
-func (t *tileFile) batch(tile int64, next nextTiles, limit uint64) uint64 {
+func (t *tileFile) batch(tile int64, limit uint64) uint64 {
 	if t.local {
 		limit = min(limit, maxLocal)
 	}
 	join := chunk.Join{Span: t.place(tile), MaxGap: int64(t.gap), MaxLen: int64(limit)}
-	if next.list == nil {
-		for tile < next.last && join.Take(t.place(tile+1)) {
+	pos, known := slices.BinarySearch(t.tiles, tile)
+	if !known {
+		for tile < t.last && join.Take(t.place(tile+1)) {
 			tile++
 		}
 		return uint64(join.Span.Len)
 	}
-	for _, tile := range next.list {
+	for _, tile := range t.tiles[pos+1:] {
 		if !join.Take(t.place(tile)) {
 			break
 		}
@@ -166,12 +171,12 @@ func (t *tileFile) place(tile int64) chunk.Range {
 
 // inMemory reports whether the stored bytes of a tile are in memory. If not, it assigns memory to
 // them and to the tiles that will be read with it.
-func (t *tileFile) inMemory(h *readAhead, tile int64, next nextTiles) bool {
+func (t *tileFile) inMemory(h *readAhead, tile int64) bool {
 	lo, hi, slot := t.offsets[tile], t.end(tile), t.slot.assign(t.uri)
 	if lo >= slot.from && hi <= slot.from+slot.n {
 		return true
 	}
-	slot.from, slot.n = lo, t.batch(tile, next, h.limit)
+	slot.from, slot.n = lo, t.batch(tile, h.limit)
 	if slot.n > h.limit {
 		h.releaseOthers(slot)
 	}
@@ -180,10 +185,10 @@ func (t *tileFile) inMemory(h *readAhead, tile int64, next nextTiles) bool {
 
 // stored returns the stored bytes of a tile of a file, or nil in a dry run. The tiles that are needed next are read
 // with it if they are close.
-func (r *Reader) stored(ctx context.Context, which int, tile int64, next nextTiles) ([]byte, error) {
+func (r *Reader) stored(ctx context.Context, which int, tile int64) ([]byte, error) {
 	file := &r.file[which]
 	slot := file.slot
-	there := file.inMemory(&r.ahead, tile, next)
+	there := file.inMemory(&r.ahead, tile)
 	if r.dry != nil {
 		if !there {
 			r.dry.note(file.uri, int64(slot.from), int64(slot.n))
@@ -209,12 +214,11 @@ func (r *Reader) holds(which int, tile int64, lo, hi int) bool {
 
 // decode returns a decoded tile of n bytes. Only bytes [lo, hi) are valid. The result is
 // valid until the next call for the same one of the files.
-func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTiles, n uint64, c *codec,
-	lo, hi int) ([]byte, error) {
+func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c *codec, lo, hi int) ([]byte, error) {
 	if r.holds(which, tile, lo, hi) {
 		return r.tile[which], nil
 	}
-	src, err := r.stored(ctx, which, tile, next)
+	src, err := r.stored(ctx, which, tile)
 	if err != nil {
 		return nil, err
 	}
@@ -261,16 +265,15 @@ func (r *Reader) room(which, n int) []byte {
 
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
 // because the boxes of Ahead need it one after the other.
-func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, next nextTiles, n uint64,
-	c *codec) ([]byte, error) {
+func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *codec) ([]byte, error) {
 	readAhead, uri := &r.ahead, r.file[which].uri
 	if !readAhead.on {
-		return r.decode(ctx, which, tile, next, n, c, 0, int(n))
+		return r.decode(ctx, which, tile, n, c, 0, int(n))
 	}
 	if t := readAhead.find(uri, tile); t != nil {
 		return t.b, nil
 	}
-	data, err := r.decode(ctx, which, tile, next, n, c, 0, int(n))
+	data, err := r.decode(ctx, which, tile, n, c, 0, int(n))
 	if err != nil {
 		return nil, err
 	}

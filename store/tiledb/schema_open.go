@@ -18,7 +18,7 @@ func (a *Array) openSchema(ctx context.Context) error {
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	if names, err := a.store.Names(ctx, a.uri); err == nil && slices.Contains(names, schemasDir+"/") {
+	if names, err := entries(ctx, a.store, a.uri); err == nil && slices.Contains(names, schemasDir+"/") {
 		return nil
 	}
 	return err

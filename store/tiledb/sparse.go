@@ -354,6 +354,9 @@ func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Frag
 			tiles, list = append(tiles, all.visits[v].tile), append(list, v)
 		}
 	}
+	if column != nil {
+		column.expect(tiles, 0)
+	}
 	for k, tile := range tiles {
 		lo, hi := all.hitsOf(list[k])
 		rows, places := all.hits[lo:hi], all.place[lo:hi]
@@ -365,7 +368,7 @@ func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Frag
 			}
 			continue
 		}
-		if data, err = column.tile(ctx, tile, nextTiles{list: tiles[k+1:]}, rows[0], rows[len(rows)-1]); err != nil {
+		if data, err = column.tile(ctx, tile, rows[0], rows[len(rows)-1]); err != nil {
 			return err
 		}
 		if r.dry != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -13,52 +12,36 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Store gives access to the files and directories of arrays. It is safe for concurrent use. URIs
-// are joined with slashes.
-type Store interface {
-	source.Opener
-	// Names returns the names of the entries of a directory, in any order. Names of directories end
-	// in "/". If it does not exist, the error is fault.NotFound, or there are no names.
-	Names(ctx context.Context, uri string) ([]string, error)
+// entries returns the names of the entries of a directory, sorted. Names of directories end in "/".
+func entries(ctx context.Context, o source.Opener, uri string) ([]string, error) {
+	names, err := source.Names(ctx, o, uri)
+	if err != nil {
+		return nil, err
+	}
+	// Index pages written by hand may have no slash. Remote files of an array are never named like a fragment.
+	for i, name := range names {
+		isDir := isFragmentName(name) || name == schemasDir || name == fragmentsDir || name == commitsDir
+		if isDir && source.IsRemote(uri) {
+			names[i] = name + "/"
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
-// Files is the Store of local files, by path or file:// URI. The zero value is ready to use. Close
-// it after use.
-type Files struct{ source.Files }
-
-// Names implements Store. Links to directories count as such. A link that is named like a fragment
-// and leads nowhere is fault.Corrupt, because leaving it out would silently lose cells.
-func (f *Files) Names(_ context.Context, uri string) ([]string, error) { return localNames(uri, nil) }
-
-// localNames implements Names of local directories below roots.
-func localNames(uri string, roots *source.Roots) ([]string, error) {
-	path := source.LocalPath(uri)
-	list, err := roots.ReadDir(path)
-	if err != nil {
-		kind := fault.Unsupported
-		if errors.Is(err, fs.ErrNotExist) {
-			kind = fault.NotFound
+// checkLinks refuses a local link that is named like a fragment and leads nowhere, because leaving it out would
+// silently lose cells.
+func checkLinks(o source.Opener, uri string, names []string) error {
+	for _, name := range names {
+		if source.IsRemote(uri) || !isFragmentName(name) {
+			continue
 		}
-		return nil, fault.WithFile(fault.Wrap(kind, "folder", fault.NoOffset, err), uri)
-	}
-	var names []string
-	for _, entry := range list {
-		dir := entry.IsDir()
-		if entry.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(pathname.Join(path, entry.Name()))
-			if err != nil && isFragmentName(entry.Name()) {
-				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
-					"a link named like a fragment leads nowhere: %v", err), uri+"/"+entry.Name())
-			}
-			dir = err == nil && st.IsDir()
-		}
-		if name := entry.Name(); dir {
-			names = append(names, name+"/")
-		} else {
-			names = append(names, name)
+		if _, err := source.RootsOf(o).Stat(pathname.Join(source.LocalPath(uri), name)); err != nil {
+			return fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
+				"a link named like a fragment leads nowhere: %v", err), uri+"/"+name)
 		}
 	}
-	return names, nil
+	return nil
 }
 
 // isFragmentName reports whether a fragment of any format version may have this name.
@@ -68,35 +51,6 @@ func isFragmentName(name string) bool {
 	}
 	_, _, _, ok := laterName(name)
 	return ok
-}
-
-// Over is the Store on top of an opener: local directories, object stores that can be listed, in
-// which a directory is a name up to a slash, and web servers with an index page for each directory
-// (source.Namer).
-type Over struct{ source.Opener }
-
-// OpenKnown implements source.KnownOpener.
-func (o Over) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
-	return source.OpenKnown(ctx, o.Opener, uri, k)
-}
-
-// Names implements Store.
-func (o Over) Names(ctx context.Context, uri string) ([]string, error) {
-	if !source.IsRemote(uri) {
-		return localNames(uri, source.RootsOf(o.Opener))
-	}
-	names, err := source.Names(ctx, o.Opener, uri)
-	if err != nil {
-		return nil, err
-	}
-	// Index pages written by hand may have no slash. Files of an array are never named like a fragment.
-	for i, name := range names {
-		if isFragmentName(name) || name == schemasDir || name == fragmentsDir || name == commitsDir {
-			names[i] = name + "/"
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
 }
 
 // isListing reports whether a directory with these entries is an array.

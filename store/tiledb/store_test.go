@@ -14,6 +14,17 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
+// Store is a store of the files of arrays.
+type Store = source.Namer
+
+// Files is the Store of local files.
+type Files struct{ source.Files }
+
+// Names implements Store.
+func (f *Files) Names(ctx context.Context, uri string) ([]string, error) {
+	return source.Names(ctx, &f.Files, uri)
+}
+
 // page is a web server whose page about a folder was written by hand: links to folders have no slash.
 type page struct{ *Files }
 
@@ -40,7 +51,7 @@ func TestFragmentsOfLinksWithoutSlash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(t.Context(), Over{page{&files}}, pageHost+dir, Options{})
+	a, err := Open(t.Context(), page{&files}, pageHost+dir, Options{})
 	if err != nil || len(a.Fragments) != len(local.Fragments) || len(a.Fragments) == 0 {
 		t.Errorf("%d fragments by links, %d in the folder: %v", len(a.Fragments), len(local.Fragments), err)
 	}

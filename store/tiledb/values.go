@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Values are the values of one attribute, cell after cell, little-endian.
@@ -40,7 +41,7 @@ func (s *fixedCells) put(t *tileData, to, row, n, stride int) error {
 	if stride == 1 {
 		copy(dst, src)
 	} else {
-		gather(dst, src, n, stride*s.size, s.size)
+		kernel.CopyStrided(dst, src, n, s.size, stride*s.size, s.size)
 	}
 	return nil
 }
@@ -55,7 +56,7 @@ func (s *fixedCells) scatter(t *tileData, rows, places []int) error {
 	return nil
 }
 
-func (s *fixedCells) fill(to, n int) { fillCells(s.dst[to*s.size:(to+n)*s.size], s.value) }
+func (s *fixedCells) fill(to, n int) { kernel.Fill(s.dst[to*s.size:(to+n)*s.size], s.value) }
 
 // span is the place of a variable-length cell in the arena.
 type span struct{ off, n int }

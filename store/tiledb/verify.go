@@ -69,56 +69,47 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 // metadata checks the parts that reading cells does not need: the R-tree of a dense fragment, and
 // lists that must be empty.
 func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
-	schema := v.a.Schema
-	file := f.uri + "/" + metadataName
-	reader, err := v.a.store.Open(ctx, file)
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
 	if f.x.dimTypes {
 		return nil // a dense fragment has no R-tree, and the lists that nothing needs are empty
 	}
-	if f.Dense {
-		b, _, err := openGeneric(ctx, reader, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
-		if err == nil {
-			_, err = parseRTree(b, f.x, schema.types(), 0)
-		}
-		if err != nil {
-			return fault.WithFile(err, file)
-		}
-	}
-	for i := range schema.Attrs {
-		if schema.Attrs[i].Var() {
-			continue
-		}
-		for _, off := range []uint64{f.foot.varOffsets[i], f.foot.varTileSize[i]} {
-			if err := v.zeros(ctx, reader, f, off, "var tiles of attribute "+schema.Attrs[i].Name); err != nil {
-				return fault.WithFile(err, file)
+	schema := v.a.Schema
+	return v.a.withMetadata(ctx, f, func(r source.Reader) error {
+		if f.Dense {
+			b, err := openGeneric(ctx, r, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
+			if err == nil {
+				_, err = parseRTree(b, f.x, schema.types(), 0)
+			}
+			if err != nil {
+				return err
 			}
 		}
-	}
-	return nil
+		for i := range schema.Attrs {
+			if schema.Attrs[i].Var() {
+				continue
+			}
+			for _, off := range []uint64{f.foot.varOffsets[i], f.foot.varTileSize[i]} {
+				if err := v.zeros(ctx, r, f, off, "var tiles of attribute "+schema.Attrs[i].Name); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // zeros checks the list of an attribute without variable-length data, which has a zero for each
 // tile.
 func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off uint64, part string) error {
-	data, _, err := openGeneric(ctx, r, v.a.key, part, off, f.foot.start, v.a.o.MaxTile)
+	list, c, err := v.a.numbers(ctx, r, f, part, off)
 	if err != nil {
 		return err
 	}
-	c := &cursor{b: data, part: part, base: fault.NoOffset}
-	n := c.u64("count")
-	if c.bad == nil && n != uint64(f.Tiles) {
-		return c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
-	}
-	for i, x := range c.u64s(n, "numbers") {
+	for i, x := range list {
 		if x != 0 {
 			return c.fault(fault.Corrupt, 8+8*i, "entry %d is not 0, but the attribute has no variable-length data", x)
 		}
 	}
-	return c.end()
+	return nil
 }
 
 func (v *verifier) coords(ctx context.Context, f *Fragment) error {
@@ -151,12 +142,13 @@ func (v *verifier) column(ctx context.Context, f *Fragment, p part) error {
 		return err
 	}
 	defer column.close()
+	column.expect(nil, f.Tiles-1)
 	for tile := range f.Tiles {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		last := int(f.cells(v.a.Schema, tile)) - 1
-		data, err := column.tile(ctx, tile, nextTiles{last: f.Tiles - 1}, 0, last)
+		data, err := column.tile(ctx, tile, 0, last)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // WriteDense writes a box of cells of a dense array as a new fragment. values has the cells of
@@ -175,15 +176,13 @@ func (f *attrFiles) fixedTile(plan *copyPlan, data []byte) []byte {
 	size := attr.CellSize()
 	n := int(f.w.s.tileCells) * size
 	f.buf = slices.Grow(f.buf[:0], n)[:n]
-	fillCells(f.buf, attr.Type.fill())
+	kernel.Fill(f.buf, attr.Type.fill())
 	_ = plan.each(func(from, to, n, stride int) error {
 		if stride == 1 {
 			copy(f.buf[to*size:], data[from*size:(from+n)*size])
 			return nil
 		}
-		for k := range n {
-			copy(f.buf[(to+k*stride)*size:], data[(from+k)*size:(from+k+1)*size])
-		}
+		kernel.CopyStrided(f.buf[to*size:], data[from*size:], n, stride*size, size, size)
 		return nil
 	})
 	return f.buf

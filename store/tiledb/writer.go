@@ -138,7 +138,7 @@ var place = (*durable.Folder).Place
 // beginning, a fragment that was consolidated meanwhile would hide it. A consolidated fragment must
 // not hide a fragment whose cells it does not have.
 func (a *Array) finalName(name string) (string, error) {
-	names, err := a.store.Names(context.Background(), a.uri)
+	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
 		return "", err
 	}

@@ -55,9 +55,6 @@ func keyOf(at []int64) (k cellKey) {
 	return k
 }
 
-// Box is a half-open box of cells.
-type Box struct{ Lo, Hi []int64 }
-
 // Ahead announces the boxes that are read next. It reads the indexes of shards that are not in memory, and joins the
 // ranges of neighbours. Without shards it does nothing.
 func (r *Reader) Ahead(ctx context.Context, boxes []Box) error {
@@ -88,37 +85,24 @@ func (r *Reader) forget() {
 	r.ahead.runs, r.ahead.order, r.ahead.held = r.ahead.runs[:0], r.ahead.order[:0], 0
 }
 
-// want appends the chunks of a box.
+// want appends the chunks of a box, until they are too many.
 func (r *Reader) want(ctx context.Context, list []wanted, b Box) ([]wanted, error) {
-	rank := len(b.Lo)
-	places := make([]int64, rank)
-	for d := range places {
-		places[d] = b.Lo[d] / r.a.Chunks[d]
-	}
-	for len(r.ahead.at) <= maxAheadTile { // chunks that were not written count too
-		key := keyOf(places)
-		if _, ok := r.ahead.at[key]; !ok {
-			place, err := r.a.find(ctx, places)
-			if err != nil {
-				return nil, err
-			}
-			r.ahead.at[key] = inRun{run: -1}
-			if !place.gone {
-				list = append(list, wanted{key, place})
-			}
+	err := eachIn(r.a.chunksOf(b.Lo, b.Hi), func(at []int64) error {
+		key := keyOf(at)
+		if _, ok := r.ahead.at[key]; ok || len(r.ahead.at) > maxAheadTile { // chunks that were not written count too
+			return ctx.Err()
 		}
-		d := rank - 1
-		for ; d >= 0; d-- {
-			if places[d]++; places[d]*r.a.Chunks[d] < b.Hi[d] {
-				break
-			}
-			places[d] = b.Lo[d] / r.a.Chunks[d]
+		place, err := r.a.find(ctx, at)
+		if err != nil {
+			return err
 		}
-		if d < 0 {
-			break
+		r.ahead.at[key] = inRun{run: -1}
+		if !place.gone {
+			list = append(list, wanted{key, place})
 		}
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 // join makes the runs.

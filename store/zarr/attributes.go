@@ -14,10 +14,10 @@ import (
 func (a *Array) noData() (*float64, *uint64) {
 	for _, key := range [...]string{"_FillValue", "missing_value"} {
 		if b := a.attrSample(key); b != nil {
-			return noData(b, a.DType)
+			return a.DType.NoData(b)
 		}
 	}
-	v, bits := noData(a.Fill, a.DType)
+	v, bits := a.DType.NoData(a.Fill)
 	if *v != *v || a.Format == 2 && a.xarrayFill {
 		return v, bits
 	}
@@ -52,9 +52,8 @@ func (m *Meta) attrSample(key string) []byte {
 	case len(data) == m.DType.Size():
 		return data
 	case len(data) == 8 && isFloat(m.DType):
-		f, _ := noData(data, chunk.Float64)
 		out := make([]byte, m.DType.Size())
-		putFloat(out, *f)
+		putFloat(out, chunk.Float64.Number(data), m.DType)
 		return out
 	}
 	return nil
@@ -67,10 +66,7 @@ func (m *Meta) Number(key string) (v float64, ok bool) {
 }
 
 // FillValue returns the value of cells that were not written, rounded to float64.
-func (m *Meta) FillValue() float64 {
-	v, _ := noData(m.Fill, m.DType)
-	return *v
-}
+func (m *Meta) FillValue() float64 { return m.DType.Number(m.Fill) }
 
 // Text returns a string among the attributes, or "".
 func (v object) Text(key string) string { return strings.TrimSpace(v.text(key)) }

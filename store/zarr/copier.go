@@ -1,5 +1,7 @@
 package zarr
 
+import "github.com/chaski-eo/chaski/internal/kernel"
+
 // copier copies boxes between two memories with strides.
 type copier struct {
 	size int // bytes of a sample
@@ -55,38 +57,11 @@ func copyDims(dst, src []byte, dims []span, n int64) {
 	}
 	d := dims[0]
 	if len(dims) == 1 {
-		copyLine(dst, src, d, n)
+		kernel.CopyStrided(dst, src, int(d.n), int(d.to), int(d.from), int(n))
 		return
 	}
 	for i := range d.n {
 		copyDims(dst[i*d.to:], src[i*d.from:], dims[1:], n)
-	}
-}
-
-// copyLine copies pieces of n bytes. Pieces of one sample have loops of their own.
-func copyLine(dst, src []byte, d span, n int64) {
-	switch n {
-	case 1:
-		for i := range d.n {
-			dst[i*d.to] = src[i*d.from]
-		}
-	case 2:
-		for i := range d.n {
-			t, f := dst[i*d.to:], src[i*d.from:]
-			t[0], t[1] = f[0], f[1]
-		}
-	case 4:
-		for i := range d.n {
-			copy(dst[i*d.to:][:4], src[i*d.from:][:4])
-		}
-	case 8:
-		for i := range d.n {
-			copy(dst[i*d.to:][:8], src[i*d.from:][:8])
-		}
-	default:
-		for i := range d.n {
-			copy(dst[i*d.to:][:n], src[i*d.from:][:n])
-		}
 	}
 }
 
@@ -98,7 +73,7 @@ func (c *copier) fill(dst, sample []byte) {
 
 func fillDims(dst, sample []byte, dims []span, n int64) {
 	if len(dims) == 0 {
-		fillAll(dst[:n], sample)
+		kernel.Fill(dst[:n], sample)
 		return
 	}
 	for i := range dims[0].n {

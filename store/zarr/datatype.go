@@ -1,13 +1,10 @@
 package zarr
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/x448/float16"
 
 	"github.com/chaski-eo/chaski/chunk"
 )
@@ -102,7 +99,7 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 		if err != nil && !math.IsInf(f, 0) {
 			return bad
 		}
-		putFloat(to, f)
+		putFloat(to, f, t)
 		return nil
 	}
 	bits, signed := 8*t.Size(), t >= chunk.Int8 && t <= chunk.Int64
@@ -126,22 +123,11 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 	return nil
 }
 
-// putFloat puts a number into a sample of 2, 4 or 8 bytes.
-func putFloat(to []byte, f float64) {
-	if f != f {
-		// The quiet NaN of the specification of version 3 ("Fill value"), which numpy writes, too. Go's math.NaN has
-		// another payload.
-		putBits(to, map[int]uint64{2: 0x7e00, 4: 0x7fc00000, 8: 0x7ff8000000000000}[len(to)])
-		return
-	}
-	switch len(to) {
-	case 2:
-		putBits(to, uint64(float16.Fromfloat32(float32(f)).Bits()))
-	case 4:
-		putBits(to, uint64(math.Float32bits(float32(f))))
-	default:
-		putBits(to, math.Float64bits(f))
-	}
+// putFloat puts a number into a sample of a floating-point type. NaN is the quiet one of the specification of version 3
+// ("Fill value"), which numpy writes, too.
+func putFloat(to []byte, f float64, t chunk.DType) {
+	clear(to)
+	copy(to, (&chunk.Index{DType: t, NoData: &f}).NoDataSample()) // which is nil if all its bytes are 0
 }
 
 // putBits puts the low bytes of v into to, the lowest first.
@@ -149,34 +135,4 @@ func putBits(to []byte, v uint64) {
 	for i := range to {
 		to[i] = byte(v >> (8 * i))
 	}
-}
-
-// sampleBits returns the bits of a little-endian sample.
-func sampleBits(b []byte) (v uint64) {
-	var padded [8]byte
-	copy(padded[:], b)
-	return binary.LittleEndian.Uint64(padded[:])
-}
-
-// noData returns a sample as a chunk index has nodata: as float64, and as bits if that may be inexact.
-func noData(b []byte, t chunk.DType) (*float64, *uint64) {
-	bits := sampleBits(b)
-	var v float64
-	switch t {
-	case chunk.Float16:
-		v = float64(float16.Frombits(uint16(bits)).Float32())
-	case chunk.Float32:
-		v = float64(math.Float32frombits(uint32(bits)))
-	case chunk.Float64:
-		v = math.Float64frombits(bits)
-	case chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64:
-		shift := 64 - 8*t.Size()
-		v = float64(int64(bits<<shift) >> shift)
-	default:
-		v = float64(bits)
-	}
-	if t == chunk.Int64 || t == chunk.Uint64 {
-		return &v, &bits
-	}
-	return &v, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/expand"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
@@ -99,7 +100,8 @@ func undoFilter(dst, src []byte, s *step) error {
 		if len(src) != len(dst) {
 			return broken("", "%d bytes, %d needed", len(src), len(dst))
 		}
-		swap(dst, src, s.elem)
+		copy(dst, src)
+		kernel.SwapBytes(dst, s.elem)
 		return nil
 	}
 	n := len(dst) / s.to.t.Size()

@@ -1,33 +1,10 @@
 package zarr
 
 import (
-	"encoding/binary"
 	"math"
-	"math/bits"
 
 	"github.com/chaski-eo/chaski/chunk"
 )
-
-// swap writes src to dst with the bytes of each value in the other order. Both have one length, a multiple of size.
-func swap(dst, src []byte, size int) {
-	dst = dst[:len(src)]
-	switch size {
-	case 2:
-		for i := 0; i+2 <= len(src); i += 2 {
-			binary.LittleEndian.PutUint16(dst[i:], bits.ReverseBytes16(binary.LittleEndian.Uint16(src[i:])))
-		}
-	case 4:
-		for i := 0; i+4 <= len(src); i += 4 {
-			binary.LittleEndian.PutUint32(dst[i:], bits.ReverseBytes32(binary.LittleEndian.Uint32(src[i:])))
-		}
-	case 8:
-		for i := 0; i+8 <= len(src); i += 8 {
-			binary.LittleEndian.PutUint64(dst[i:], bits.ReverseBytes64(binary.LittleEndian.Uint64(src[i:])))
-		}
-	default:
-		copy(dst, src)
-	}
-}
 
 // load returns the bits of value i.
 func (n number) load(b []byte, i int) (v uint64) {

@@ -109,7 +109,7 @@ func FuzzShardIndex(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xff}, 32), int64(0), int64(5), true, false)
 	f.Add(append(make([]byte, 16), 0xde, 0xad, 0xbe, 0xef), int64(0), int64(50), false, true)
 	f.Fuzz(func(t *testing.T, b []byte, base, size int64, big, sum bool) {
-		if base < 0 || size < 0 || base > math.MaxInt64-size || len(b) < indexSum {
+		if base < 0 || size < 0 || base > math.MaxInt64-size || len(b) < sumBytes {
 			return
 		}
 		s := shard{big: big, sum: sum}

@@ -2,15 +2,13 @@ package zarr
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"math"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
 )
 
 // Place is where an array lies on the ground.
@@ -89,55 +87,17 @@ func (p *Place) add(attrs object) {
 
 // epsgOf returns the code of the CRS that attributes name, or 0.
 func epsgOf(attrs object) int {
-	var code int
-	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg"} {
+	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg", "proj:code", "crs", "crs_wkt",
+		"spatial_ref", "proj:wkt2"} {
+		var code int
 		if ok, err := attrs.get(key, &code); ok && err == nil && code > 0 {
 			return code
 		}
-		if code := epsgCode(attrs.text(key)); code > 0 {
-			return code
-		}
-	}
-	for _, key := range [...]string{"proj:code", "crs"} {
-		if code := epsgCode(attrs.text(key)); code > 0 {
-			return code
-		}
-	}
-	for _, key := range [...]string{"crs_wkt", "spatial_ref", "proj:wkt2"} {
-		if code := epsgOfWKT(attrs.text(key)); code > 0 {
+		if code, _ := crs.Described(attrs.text(key)); code > 0 {
 			return code
 		}
 	}
 	return 0
-}
-
-// epsgCode returns the number of "EPSG:32632", or 0.
-func epsgCode(s string) int {
-	auth, code, ok := strings.Cut(s, ":")
-	if !ok || !strings.EqualFold(auth, "EPSG") {
-		return 0
-	}
-	n, err := strconv.ParseUint(code, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return int(n)
-}
-
-// wktCode matches the code of the outermost CRS of a WKT string, which is at its end.
-var wktCode = regexp.MustCompile(`(?:AUTHORITY|ID)\["EPSG", ?"?(\d{1,9})"?\]\s*\]\s*$`)
-
-func epsgOfWKT(s string) int {
-	const tail = 256 // bytes at the end that contain the code
-	list := wktCode.FindStringSubmatch(s[max(0, len(s)-tail):])
-	if list == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(list[1])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
@@ -263,7 +223,7 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 	if a.NewReader().ReadInto(ctx, data, []int64{0}, []int64{n}, []int64{size}) != nil {
 		return 0, 0, false
 	}
-	number := func(i int64) float64 { return value(data[i*size:(i+1)*size], a.DType) }
+	number := func(i int64) float64 { return a.DType.Number(data[i*size : (i+1)*size]) }
 	first = number(0)
 	step = (number(n-1) - first) / float64(n-1)
 	if step == 0 || math.IsNaN(step) || math.IsInf(step, 0) {
@@ -275,15 +235,4 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 		}
 	}
 	return first, step, true
-}
-
-// value returns a sample as a number.
-func value(b []byte, t chunk.DType) float64 {
-	switch t {
-	case chunk.Float64:
-		return math.Float64frombits(binary.LittleEndian.Uint64(b))
-	default:
-		v, _ := noData(b, t)
-		return *v
-	}
 }

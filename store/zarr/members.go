@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -53,7 +52,7 @@ type walk struct {
 
 // dir adds the arrays below a directory of the group.
 func (w *walk) dir(ctx context.Context, p string, level int) error {
-	names, err := names(ctx, w.n.open, Join(w.n.URI, p))
+	names, err := source.Names(ctx, w.n.open, Join(w.n.URI, p))
 	if err != nil {
 		return err
 	}
@@ -86,25 +85,4 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 		}
 	}
 	return nil
-}
-
-// names returns the names of the entries of a directory. Names of directories end in "/".
-func names(ctx context.Context, o source.Opener, uri string) ([]string, error) {
-	if listed(o, uri) {
-		return source.Names(ctx, o, uri)
-	}
-	roots, dir := source.RootsOf(o), source.LocalPath(uri)
-	list, err := roots.ReadDir(dir)
-	if err != nil {
-		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), uri)
-	}
-	var out []string
-	for _, e := range list {
-		name := e.Name()
-		if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.IsDir() {
-			name += "/"
-		}
-		out = append(out, name)
-	}
-	return out, nil
 }

@@ -97,7 +97,8 @@ func (m *Meta) chunkBytes(limit int64) (int, error) {
 	return int(n) * m.DType.Size(), nil
 }
 
-// named is a codec or another extension: an object with a name and a configuration, or the name alone.
+// named is a codec or another extension: of version 3 an object with a name and a configuration, or the name alone, and
+// of version 2 an object with an id and its settings.
 type named struct {
 	name string
 	conf object
@@ -109,29 +110,18 @@ func (n *named) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, &n.name)
 	}
 	var v struct {
+		ID   string `json:"id"`
 		Name string `json:"name"`
 		Conf object `json:"configuration"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
-	n.name, n.conf = v.Name, v.Conf
-	return nil
-}
-
-// compressor is a codec of version 2: an object with an id and its settings.
-type compressor struct {
-	id   string
-	conf object
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *compressor) UnmarshalJSON(b []byte) error {
-	if err := json.Unmarshal(b, &c.conf); err != nil {
-		return err
+	if n.name, n.conf = v.Name, v.Conf; v.ID == "" {
+		return nil
 	}
-	c.id = c.conf.text("id")
-	return nil
+	n.name = v.ID
+	return json.Unmarshal(b, &n.conf)
 }
 
 // parse2 parses .zarray, with the attributes of .zattrs, or nil.
@@ -196,8 +186,8 @@ func parse2(v, attrs object) (*Meta, error) {
 
 // codecs2 makes the steps of version 2.
 func (m *Meta) codecs2(v object, big bool) error {
-	var filters []compressor
-	var last *compressor
+	var filters []named
+	var last *named
 	if _, err := v.get("filters", &filters); err != nil {
 		return err
 	}
@@ -212,8 +202,8 @@ func (m *Meta) codecs2(v object, big bool) error {
 	}
 	chain := newChain(m)
 	for _, f := range filters {
-		m.Codecs = append(m.Codecs, f.id)
-		if err := chain.add2(f.id, f.conf); err != nil {
+		m.Codecs = append(m.Codecs, f.name)
+		if err := chain.add2(f.name, f.conf); err != nil {
 			return err
 		}
 	}

@@ -2,14 +2,12 @@ package zarr
 
 import (
 	"context"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -57,49 +55,24 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 		return fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
 			"%v chunks or shards, of which at most %d are asked for where a store cannot list", grid, maxAsked), a.URI)
 	}
-	return eachIn(grid, each)
+	return eachIn(Box{make([]int64, len(grid)), grid}, func(at []int64) error { return each(slices.Clone(at)) })
 }
 
 // isMeta reports whether the metadata of an array has this name.
 func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
-
-// eachIn calls each with all coordinates of a grid, which must not be empty.
-func eachIn(grid []int64, each func(at []int64) error) error {
-	places := make([]int64, len(grid))
-	for {
-		if err := each(slices.Clone(places)); err != nil {
-			return err
-		}
-		d := len(grid) - 1
-		for ; d >= 0; d-- {
-			if places[d]++; places[d] < grid[d] {
-				break
-			}
-			places[d] = 0
-		}
-		if d < 0 {
-			return nil
-		}
-	}
-}
 
 // localObjects visits the files in a directory of the array, and in those below it down to some levels.
 func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit func(name string) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	roots, place := source.RootsOf(a.open), source.LocalPath(Join(a.URI, dir))
-	list, err := roots.ReadDir(place)
+	list, err := source.Names(ctx, a.open, Join(a.URI, dir))
 	if err != nil {
-		return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), place)
+		return err
 	}
-	for _, entry := range list {
-		name, below := path.Join(dir, entry.Name()), entry.IsDir()
-		if entry.Type()&fs.ModeSymlink != 0 {
-			st, err := roots.Stat(pathname.Join(place, entry.Name()))
-			below = err == nil && st.IsDir()
-		}
-		if below && levels > 1 {
+	for _, name := range list {
+		name, below := strings.CutSuffix(name, "/")
+		if name = path.Join(dir, name); below && levels > 1 {
 			err = a.localObjects(ctx, name, levels-1, visit)
 		} else {
 			err = visit(name)

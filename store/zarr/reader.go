@@ -1,12 +1,12 @@
 package zarr
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -37,27 +37,7 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 	if err := array.ready(); err != nil {
 		return err
 	}
-	rank := len(lo)
-	places, first := make([]int64, rank), make([]int64, rank)
-	for d := range lo {
-		first[d] = lo[d] / array.Chunks[d]
-		places[d] = first[d]
-	}
-	for {
-		if err := r.chunk(ctx, dst, places, lo, hi, stride); err != nil {
-			return err
-		}
-		d := rank - 1
-		for ; d >= 0; d-- {
-			if places[d]++; places[d]*array.Chunks[d] < hi[d] {
-				break
-			}
-			places[d] = first[d]
-		}
-		if d < 0 {
-			return nil
-		}
-	}
+	return eachIn(array.chunksOf(lo, hi), func(at []int64) error { return r.chunk(ctx, dst, at, lo, hi, stride) })
 }
 
 // chunk puts the part of one chunk that lies in the box into dst.
@@ -114,7 +94,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 		return true, err
 	}
 	if !ok {
-		fillAll(dst, r.a.Fill)
+		kernel.Fill(dst, r.a.Fill)
 		return true, nil
 	}
 	return true, r.decode(dst[:len(dst):len(dst)], data, at)
@@ -225,16 +205,4 @@ func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k sou
 		return b, nil
 	}
 	return b, fault.WithFile(file.ReadAt(ctx, b, at.Off), uri)
-}
-
-// fillAll fills b with a sample.
-func fillAll(b, sample []byte) {
-	if len(bytes.Trim(sample, "\x00")) == 0 {
-		clear(b)
-		return
-	}
-	n := copy(b, sample)
-	for n < len(b) {
-		n += copy(b[n:], b[:n])
-	}
 }

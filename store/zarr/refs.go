@@ -36,25 +36,32 @@ const refsPart = "references"
 
 // ref is one object of a store: its content, or a range of a file.
 type ref struct {
-	inline string    // without to
+	inline []byte    // without to
 	to     *referred // nil for content
 	off, n int64     // n is -1 for the whole file
 }
 
 // refList has the objects of a store by name, sorted.
 type refList struct {
-	names []string
-	refs  []ref
+	refs  []namedRef
 	files []*referred // of the URLs, each once
 }
 
+// namedRef is an object with its name.
+type namedRef struct {
+	name string
+	ref
+}
+
+func (r namedRef) compare(name string) int { return strings.Compare(r.name, name) }
+
 // find implements refTable.
 func (l *refList) find(_ context.Context, name string) (ref, bool, error) {
-	i, ok := slices.BinarySearch(l.names, name)
+	i, ok := slices.BinarySearchFunc(l.refs, name, namedRef.compare)
 	if !ok {
 		return ref{}, false, nil
 	}
-	return l.refs[i], true, nil
+	return l.refs[i].ref, true, nil
 }
 
 // refsParser reads the JSON of kerchunk's specification, of version 0 or 1: each member of the object, or of the member
@@ -123,7 +130,7 @@ func (p *refsParser) members(d *json.Decoder, each func(d *json.Decoder, key str
 func (p *refsParser) member(d *json.Decoder, key string) error {
 	switch key {
 	case "refs":
-		if !p.version1 && len(p.list.names) > 0 {
+		if !p.version1 && len(p.list.refs) > 0 {
 			return refsCorrupt("names of objects stand beside \"refs\"")
 		}
 		p.version1 = true
@@ -174,7 +181,7 @@ func (p *refsParser) reference(d *json.Decoder, name string) error {
 	if err := d.Decode(&raw); err != nil {
 		return refsCorrupt("%.80q: %v", name, err)
 	}
-	if len(p.list.names) == maxRefs {
+	if len(p.list.refs) == maxRefs {
 		return fault.New(fault.Limit, refsPart, fault.NoOffset, "more than %d references", maxRefs)
 	}
 	ref, err := p.value(raw)
@@ -184,8 +191,7 @@ func (p *refsParser) reference(d *json.Decoder, name string) error {
 	if err := p.grow(1, int64(len(name)+len(ref.inline))); err != nil {
 		return err
 	}
-	p.list.names = append(p.list.names, name)
-	p.list.refs = append(p.list.refs, ref)
+	p.list.refs = append(p.list.refs, namedRef{name, ref})
 	return nil
 }
 
@@ -199,7 +205,7 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 		}
 		return content(s)
 	case '{':
-		return ref{inline: string(raw)}, nil
+		return ref{inline: raw}, nil
 	case '[':
 		return p.place(raw)
 	}
@@ -210,13 +216,13 @@ func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 func content(s string) (ref, error) {
 	code, ok := strings.CutPrefix(s, "base64:")
 	if !ok {
-		return ref{inline: s}, nil
+		return ref{inline: []byte(s)}, nil
 	}
 	data, err := base64.StdEncoding.DecodeString(code)
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	return ref{inline: string(data)}, nil
+	return ref{inline: data}, nil
 }
 
 // place reads the list of a URL, an offset and a length.
@@ -295,29 +301,19 @@ func (p *refsParser) expand(u string) (string, error) {
 
 // sort sorts the objects by name. Two of one name are corrupt.
 func (p *refsParser) sort() error {
-	refList := &p.list
-	order := make([]int, len(refList.names))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
+	refs := p.list.refs
+	slices.SortFunc(refs, func(a, b namedRef) int {
 		if p.ctx.Err() != nil { // a million names take seconds; equal ones are sorted at once
 			return 0
 		}
-		return strings.Compare(refList.names[a], refList.names[b])
+		return strings.Compare(a.name, b.name)
 	})
-	if err := p.ctx.Err(); err != nil {
-		return err
-	}
-	names, refs := make([]string, len(order)), make([]ref, len(order))
-	for k, i := range order {
-		names[k], refs[k] = refList.names[i], refList.refs[i]
-		if k > 0 && names[k] == names[k-1] {
-			return refsCorrupt("%.80q is there twice", names[k])
+	for k := range refs[:max(len(refs), 1)-1] {
+		if refs[k].name == refs[k+1].name {
+			return cmp.Or(p.ctx.Err(), refsCorrupt("%.80q is there twice", refs[k].name))
 		}
 	}
-	refList.names, refList.refs = names, refs
-	return nil
+	return p.ctx.Err()
 }
 
 // each implements refTable.
@@ -325,15 +321,15 @@ func (l *refList) each(_ context.Context, dir string, visit func(name string) (s
 	if dir != "" {
 		dir += "/"
 	}
-	i, _ := slices.BinarySearch(l.names, dir)
-	for i < len(l.names) && strings.HasPrefix(l.names[i], dir) {
-		skip, err := visit(l.names[i][len(dir):])
+	i, _ := slices.BinarySearchFunc(l.refs, dir, namedRef.compare)
+	for i < len(l.refs) && strings.HasPrefix(l.refs[i].name, dir) {
+		skip, err := visit(l.refs[i].name[len(dir):])
 		if err != nil {
 			return err
 		}
 		i++
 		if skip != "" {
-			n, _ := slices.BinarySearch(l.names[i:], dir+skip)
+			n, _ := slices.BinarySearchFunc(l.refs[i:], dir+skip, namedRef.compare)
 			i += n
 		}
 	}

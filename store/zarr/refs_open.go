@@ -131,7 +131,7 @@ func (n *Node) readReferences(ctx context.Context, file string) (*refList, error
 	}
 	defer n.refund(text)
 	return parseReferences(ctx, source.Sequential(ctx, reader, 0), func(refs int, bytes int64) error {
-		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the lists are sorted into others
+		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
 	})
 }
 
@@ -165,7 +165,7 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	}
 	referred := r.to
 	if referred == nil {
-		return inline(r.inline), nil
+		return source.Memory(r.inline), nil
 	}
 	if referred.err != nil {
 		return nil, fault.WithFile(referred.err, s.uri)
@@ -270,26 +270,4 @@ func (s *references) Names(ctx context.Context, folder string) ([]string, error)
 func listed(o source.Opener, uri string) bool {
 	_, ok := o.(*references)
 	return ok || source.IsRemote(uri)
-}
-
-// inline is the content of an object that stands in the file of references.
-type inline string
-
-// ReadAt implements source.Reader.
-func (s inline) ReadAt(_ context.Context, p []byte, off int64) error {
-	if off < 0 || off > int64(len(s)) || len(p) > len(s)-int(off) {
-		return pastEnd(len(p), off, s.Size())
-	}
-	copy(p, s[off:])
-	return nil
-}
-
-// Size implements source.Reader.
-func (s inline) Size() int64 { return int64(len(s)) }
-
-// Close implements source.Reader.
-func (s inline) Close() error { return nil }
-
-func pastEnd(n int, off, size int64) error {
-	return fault.New(fault.Corrupt, refsPart, off, "%d bytes reach past the object's %d", n, size)
 }

@@ -186,7 +186,7 @@ func (s *records) each(ctx context.Context, dir string, visit func(name string) 
 	if a == nil || slices.Contains(a.grid, 0) {
 		return nil
 	}
-	list, err := names(ctx, s.base, Join(s.folder, dir))
+	list, err := source.Names(ctx, s.base, Join(s.folder, dir))
 	if err != nil {
 		return err
 	}

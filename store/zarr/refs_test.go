@@ -310,19 +310,19 @@ func FuzzReferences(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(list.names) > len(b) || kept > int64(len(b))*(2*refBytes+4) {
-			t.Fatalf("%d references, %d bytes kept of %d", len(list.names), kept, len(b))
+		if len(list.refs) > len(b) || kept > int64(len(b))*(2*refBytes+4) {
+			t.Fatalf("%d references, %d bytes kept of %d", len(list.refs), kept, len(b))
 		}
 		file := filepath.Join(dir, "refs.json")
 		s := &references{base: o, uri: file, list: list}
 		for _, f := range list.files {
 			f.uri, f.err = resolve(file, f.uri)
 		}
-		for k, name := range list.names {
+		for k := range list.refs {
 			if k == 64 {
 				break
 			}
-			r, err := s.Open(t.Context(), file+"/"+name)
+			r, err := s.Open(t.Context(), file+"/"+list.refs[k].name)
 			kinded(t, err)
 			if err == nil {
 				kinded(t, r.ReadAt(t.Context(), make([]byte, min(r.Size(), 100)), 0))
@@ -334,8 +334,8 @@ func FuzzReferences(f *testing.F) {
 			seen++
 			return nil
 		}))
-		if seen != len(list.names) {
-			t.Fatalf("%d of %d names are listed", seen, len(list.names))
+		if seen != len(list.refs) {
+			t.Fatalf("%d of %d names are listed", seen, len(list.refs))
 		}
 		n := &Node{URI: file, open: s, options: Options{}.withDefaults(nil)}
 		kinded(t, n.load(t.Context()))

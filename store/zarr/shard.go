@@ -3,7 +3,6 @@ package zarr
 import (
 	"context"
 	"encoding/binary"
-	"hash/crc32"
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -24,8 +23,6 @@ const (
 	maxIndexEntries = 1 << 22
 	// indexEntry is the size of an entry: an offset and a length of 8 bytes.
 	indexEntry = 16
-	// indexSum is the size of the CRC-32C behind the entries.
-	indexSum = 4
 	// noChunk is the offset and the length of a chunk that was not written.
 	noChunk = math.MaxUint64
 )
@@ -39,7 +36,7 @@ func (s *shard) indexSize() (n int, entries int, err error) {
 	}
 	n = int(e) * indexEntry
 	if s.sum {
-		n += indexSum
+		n += sumBytes // of the CRC-32C behind the entries
 	}
 	return n, int(e), nil
 }
@@ -47,9 +44,9 @@ func (s *shard) indexSize() (n int, entries int, err error) {
 // parse reads the index of a shard that has size bytes from base on.
 func (s *shard) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 	if s.sum {
-		body := b[:len(b)-indexSum]
-		if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(body):]) {
-			return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "the checksum does not match")
+		body, err := checked(b, &step{do: doCRC32C, size: -1})
+		if err != nil {
+			return nil, fault.WithPart(err, shardPart, fault.NoOffset)
 		}
 		b = body
 	}

@@ -308,43 +308,31 @@ type schemaElem struct {
 func (p *footerParser) element(n int) schemaElem {
 	e := schemaElem{typ: -1}
 	p.outlines = nil
-	named := false
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && p.want(typ, tI32):
-			if e.typ = p.i32(); e.typ < 0 || e.typ >= int32(numPhysical) {
-				p.fail(fault.Corrupt, "column of type %d", e.typ)
-			}
-		case id == 2 && p.want(typ, tI32):
-			e.width = p.i32()
-		case id == 3 && p.want(typ, tI32):
-			e.repetition = p.i32()
-		case id == 4 && p.want(typ, tBinary):
-			e.name, named = string(p.binary()), true
-		case id == 5 && p.want(typ, tI32):
-			e.children = p.i32()
-		case id == 6 && p.want(typ, tI32):
-			l, note := convertedType(p.i32())
-			if e.logical == Plain {
-				e.logical = l
-			}
-			if e.note.Kind == NoNote {
-				e.note.Kind, e.note.Bits, e.note.Unit, e.note.UTC = note.Kind, note.Bits, note.Unit, note.UTC
-			}
-		case id == 7 && p.want(typ, tI32):
-			e.note.Scale = p.i32()
-		case id == 8 && p.want(typ, tI32):
-			e.note.Precision = p.i32()
-		case id == 10 && p.want(typ, tStruct):
-			var note Note
-			if e.logical, note = p.logicalType(); note.Kind != NoNote {
-				e.note = note
-			}
-		default:
-			p.skip(typ)
+	var name []byte
+	p.fields(&e.typ, &e.width, &e.repetition, &name, &e.children, func(typ byte) {
+		if !p.want(typ, tI32) {
+			return
+		}
+		l, note := convertedType(p.i32())
+		if e.logical == Plain {
+			e.logical = l
+		}
+		if e.note.Kind == NoNote {
+			e.note.Kind, e.note.Bits, e.note.Unit, e.note.UTC = note.Kind, note.Bits, note.Unit, note.UTC
+		}
+	}, &e.note.Scale, &e.note.Precision, nil, func(typ byte) {
+		if !p.want(typ, tStruct) {
+			return
+		}
+		var note Note
+		if e.logical, note = p.logicalType(); note.Kind != NoNote {
+			e.note = note
 		}
 	})
-	if !named {
+	if e.typ < -1 || e.typ >= int32(numPhysical) {
+		p.fail(fault.Corrupt, "column of type %d", e.typ)
+	}
+	if e.name = string(name); name == nil {
 		p.fail(fault.Corrupt, "a schema element has no name")
 	}
 	if p.outlines != nil {
@@ -400,7 +388,9 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 			note.Kind = List
 		case 5:
 			l, note.Kind = Opaque, Decimal
-			p.decimalType(typ, &note)
+			if p.want(typ, tStruct) {
+				p.fields(&note.Scale, &note.Precision)
+			}
 			return
 		case 6:
 			note.Kind = Date
@@ -414,7 +404,11 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 			return
 		case 10: // INTEGER
 			note.Kind = Integer
-			if p.intType(typ, &note) {
+			signed := true
+			if p.want(typ, tStruct) {
+				p.fields(&note.Bits, &signed)
+			}
+			if !signed {
 				l = Unsigned
 			}
 			return
@@ -436,60 +430,20 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 	return l, note
 }
 
-// decimalType reads DecimalType.
-func (p *footerParser) decimalType(typ byte, note *Note) {
-	if !p.want(typ, tStruct) {
-		return
-	}
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && p.want(typ, tI32):
-			note.Scale = p.i32()
-		case id == 2 && p.want(typ, tI32):
-			note.Precision = p.i32()
-		default:
-			p.skip(typ)
-		}
-	})
-}
-
 // timeType reads TimeType or TimestampType, which have the same fields.
 func (p *footerParser) timeType(typ byte, note *Note) {
 	if !p.want(typ, tStruct) {
 		return
 	}
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 1:
-			note.UTC = typ == tTrue
-			p.skip(typ)
-		case id == 2 && p.want(typ, tStruct):
-			p.structure(func(id int, typ byte) { // the union TimeUnit: MILLIS, MICROS, NANOS
-				note.Unit = uint8(3 * min(max(id, 0), 3))
-				p.skip(typ)
-			})
-		default:
-			p.skip(typ)
-		}
-	})
-}
-
-// intType reads IntType, and reports whether it is unsigned.
-func (p *footerParser) intType(typ byte, note *Note) (unsigned bool) {
-	if !p.want(typ, tStruct) {
-		return false
-	}
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && typ == tByte:
-			note.Bits = p.u8()
+	p.fields(&note.UTC, func(typ byte) {
+		if !p.want(typ, tStruct) {
 			return
-		case id == 2 && typ == tFalse:
-			unsigned = true
 		}
-		p.skip(typ)
+		p.structure(func(id int, typ byte) { // the union TimeUnit: MILLIS, MICROS, NANOS
+			note.Unit = uint8(3 * min(max(id, 0), 3))
+			p.skip(typ)
+		})
 	})
-	return unsigned
 }
 
 // columns turns the schema, a list in depth-first order, into its leaves and its tree.
@@ -503,14 +457,14 @@ func (p *footerParser) columns(elems []schemaElem) {
 	}
 	rest := elems[1:]
 	p.f.Columns = make([]Column, 0, len(rest))
-	p.f.Fields = p.fields(&rest, elems[0].children, Field{}, "", 0)
+	p.f.Fields = p.tree(&rest, elems[0].children, Field{}, "", 0)
 	if p.err == nil && len(rest) > 0 {
 		p.fail(fault.Corrupt, "the schema is not a tree")
 	}
 }
 
-// fields takes the n children of a node off the list.
-func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string, depth int) []Field {
+// tree takes the n children of a node off the list.
+func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, depth int) []Field {
 	if n < 0 || int(n) > len(*rest) || depth > 64 {
 		p.fail(fault.Corrupt, "the schema is not a tree of at most 64 levels")
 		return nil
@@ -543,7 +497,7 @@ func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string
 			return nil
 		}
 		if schemaElem.typ < 0 {
-			field.Children = p.fields(rest, schemaElem.children, field, name, depth+1)
+			field.Children = p.tree(rest, schemaElem.children, field, name, depth+1)
 		} else {
 			field.Leaf = p.leaf(&schemaElem, &field, name)
 		}
@@ -567,16 +521,7 @@ func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
 
 func (p *footerParser) keyValue() {
 	var k, v []byte
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && typ == tBinary:
-			k = p.binary()
-		case id == 2 && typ == tBinary:
-			v = p.binary()
-		default:
-			p.skip(typ)
-		}
-	})
+	p.fields(&k, &v)
 	size := 64 + len(k) + len(v)
 	if p.err != nil || size > maxKeyValue-p.kept {
 		return // skip it: smaller entries after it are kept
@@ -648,27 +593,19 @@ func (p *footerParser) place(g *Group, c *columnChunk) {
 func (p *footerParser) columnChunk() columnChunk {
 	var c columnChunk
 	size := int64(-1)
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && typ == tBinary:
-			c.foreign = len(p.binary()) > 0 || c.foreign
-		case id == 3 && typ == tStruct:
+	foreign := func(typ byte) {
+		c.foreign = true
+		p.skip(typ)
+	}
+	var path []byte
+	p.fields(&path, nil, func(typ byte) {
+		if typ == tStruct {
 			size = p.columnMeta(&c)
-		case id == 4 && typ == tI64:
-			c.indexOff = p.i64()
-		case id == 5 && typ == tI32:
-			c.indexLen = p.i32()
-		case id == 6 && typ == tI64:
-			c.boundsOff = p.i64()
-		case id == 7 && typ == tI32:
-			c.boundsLen = p.i32()
-		case id == 8 || id == 9:
-			c.foreign = true
-			p.skip(typ)
-		default:
+		} else {
 			p.skip(typ)
 		}
-	})
+	}, &c.indexOff, &c.indexLen, &c.boundsOff, &c.boundsLen, foreign, foreign)
+	c.foreign = c.foreign || len(path) > 0
 	if p.err != nil || c.foreign {
 		return c
 	}
@@ -693,22 +630,11 @@ func (p *footerParser) columnChunk() columnChunk {
 // columnMeta reads a ColumnMetaData and returns the bytes of the chunk's pages.
 func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 	size = -1
-	p.structure(func(id int, typ byte) {
-		switch {
-		case id == 4 && p.want(typ, tI32):
-			c.codec = p.i32()
-		case id == 7 && p.want(typ, tI64):
-			size = p.i64()
-		case id == 9 && p.want(typ, tI64):
-			c.dataOff = p.i64()
-		case id == 11 && p.want(typ, tI64):
-			c.dictOff = p.i64()
-		case id == 12 && typ == tStruct:
+	p.fields(nil, nil, nil, &c.codec, nil, nil, &size, nil, &c.dataOff, nil, &c.dictOff, func(typ byte) {
+		if typ == tStruct {
 			c.stats = int32(p.at)
-			p.skip(typ)
-		default:
-			p.skip(typ)
 		}
+		p.skip(typ)
 	})
 	return size
 }

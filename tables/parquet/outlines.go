@@ -22,13 +22,9 @@ func (p *footerParser) outlineType(typ byte, spherical bool) *outlines {
 		return nil
 	}
 	o := &outlines{spherical: spherical}
-	p.structure(func(id int, typ byte) {
-		if id == 1 && p.want(typ, tBinary) {
-			o.crs = string(p.binary())
-			return
-		}
-		p.skip(typ)
-	})
+	var crs []byte
+	p.fields(&crs)
+	o.crs = string(crs)
 	return o
 }
 

@@ -83,18 +83,7 @@ func clampLen(n int64) int32 {
 // readLocation reads a PageLocation. Missing fields are -1.
 func readLocation(t *thrift) Page {
 	pg := Page{Off: -1, Len: -1, First: -1}
-	t.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && t.want(typ, tI64):
-			pg.Off = t.i64()
-		case id == 2 && t.want(typ, tI32):
-			pg.Len = t.i32()
-		case id == 3 && t.want(typ, tI64):
-			pg.First = t.i64()
-		default:
-			t.skip(typ)
-		}
-	})
+	t.fields(&pg.Off, &pg.Len, &pg.First)
 	return pg
 }
 
@@ -222,81 +211,21 @@ func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, erro
 func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) {
 	t := thrift{b: b, base: off, part: "page header"}
 	h = pageHeader{kind: -1, stored: -1, size: -1, values: -1}
-	t.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && t.want(typ, tI32):
-			h.kind = t.i32()
-		case id == 2 && t.want(typ, tI32):
-			h.size = t.i32()
-		case id == 3 && t.want(typ, tI32):
-			h.stored = t.i32()
-		case id == 4 && t.want(typ, tI32):
+	crc := func(typ byte) {
+		if t.want(typ, tI32) {
 			h.crc, h.hasCRC = uint32(t.i32()), true
-		case id == 5 && typ == tStruct:
-			h.dataPage(&t)
-		case id == 7 && typ == tStruct:
-			h.dictionaryPage(&t)
-		case id == 8 && typ == tStruct:
-			h.dataPageV2(&t)
-		default:
-			t.skip(typ)
 		}
-	})
-	h.head = t.at
+	}
+	isCompressed := true
+	t.fields(&h.kind, &h.size, &h.stored, crc,
+		t.inside(&h.values, &h.encoding, &h.defEncoding, &h.repEncoding), nil,
+		t.inside(&h.values, &h.encoding),
+		func(typ byte) {
+			h.defEncoding, h.repEncoding = encRLE, encRLE
+			t.inside(&h.values, nil, nil, &h.encoding, &h.defLen, &h.repLen, &isCompressed)(typ)
+		})
+	h.head, h.plain = t.at, !isCompressed
 	return h, t.short, t.err
-}
-
-// dataPage reads DataPageHeader.
-func (h *pageHeader) dataPage(t *thrift) {
-	t.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && t.want(typ, tI32):
-			h.values = t.i32()
-		case id == 2 && t.want(typ, tI32):
-			h.encoding = t.i32()
-		case id == 3 && t.want(typ, tI32):
-			h.defEncoding = t.i32()
-		case id == 4 && t.want(typ, tI32):
-			h.repEncoding = t.i32()
-		default:
-			t.skip(typ)
-		}
-	})
-}
-
-// dictionaryPage reads DictionaryPageHeader.
-func (h *pageHeader) dictionaryPage(t *thrift) {
-	t.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && t.want(typ, tI32):
-			h.values = t.i32()
-		case id == 2 && t.want(typ, tI32):
-			h.encoding = t.i32()
-		default:
-			t.skip(typ)
-		}
-	})
-}
-
-// dataPageV2 reads DataPageHeaderV2.
-func (h *pageHeader) dataPageV2(t *thrift) {
-	h.defEncoding, h.repEncoding = encRLE, encRLE
-	t.structure(func(id int, typ byte) {
-		switch {
-		case id == 1 && t.want(typ, tI32):
-			h.values = t.i32()
-		case id == 4 && t.want(typ, tI32):
-			h.encoding = t.i32()
-		case id == 5 && t.want(typ, tI32):
-			h.defLen = t.i32()
-		case id == 6 && t.want(typ, tI32):
-			h.repLen = t.i32()
-		case id == 7 && typ == tFalse:
-			h.plain = true
-		default:
-			t.skip(typ)
-		}
-	})
 }
 
 func (h *pageHeader) check(off, end int64) error {

@@ -22,18 +22,7 @@ func (f *File) Bounds(group, column int) Bounds {
 		return bounds
 	}
 	t := thrift{b: f.footer, at: int(part.stats), base: f.base, part: "statistics"}
-	t.structure(func(id int, typ byte) {
-		switch {
-		case id == 3 && typ == tI64:
-			bounds.Nulls = t.i64()
-		case id == 5 && typ == tBinary:
-			bounds.Max = t.binary()
-		case id == 6 && typ == tBinary:
-			bounds.Min = t.binary()
-		default:
-			t.skip(typ)
-		}
-	})
+	t.fields(nil, nil, &bounds.Nulls, nil, &bounds.Max, &bounds.Min)
 	if t.err != nil || bounds.Nulls < -1 {
 		return Bounds{Nulls: -1}
 	}

@@ -139,6 +139,58 @@ func (t *thrift) structure(field func(id int, typ byte)) {
 	}
 }
 
+// fields reads a struct. into has what its fields are read into, by their numbers from 1 on: a pointer to an int32 or
+// int64, which a field of another type fails; to a bool, a byte or bytes, which ignores one; or a func that gets the
+// type, and reads or skips the value. Fields without a target are skipped.
+func (t *thrift) fields(into ...any) {
+	t.structure(func(id int, typ byte) {
+		var target any
+		if id >= 1 && id <= len(into) {
+			target = into[id-1]
+		}
+		switch target := target.(type) {
+		case *int32:
+			if t.want(typ, tI32) {
+				*target = t.i32()
+			}
+		case *int64:
+			if t.want(typ, tI64) {
+				*target = t.i64()
+			}
+		case *bool:
+			*target = typ == tTrue
+			t.skip(typ)
+		case *byte:
+			if typ != tByte {
+				t.skip(typ)
+			} else {
+				*target = t.u8()
+			}
+		case *[]byte:
+			if typ != tBinary {
+				t.skip(typ)
+			} else {
+				*target = t.binary()
+			}
+		case func(typ byte):
+			target(typ)
+		default:
+			t.skip(typ)
+		}
+	})
+}
+
+// inside returns a target of fields that reads a struct. It ignores a field of another type.
+func (t *thrift) inside(into ...any) func(typ byte) {
+	return func(typ byte) {
+		if typ == tStruct {
+			t.fields(into...)
+		} else {
+			t.skip(typ)
+		}
+	}
+}
+
 // list calls elem for every element. It fails if the elements are not of the type want.
 func (t *thrift) list(want byte, elem func()) {
 	n, typ := t.listHead()

@@ -25,7 +25,6 @@ var floors = [][]string{
 	{"loader"},
 	{"proto"},
 	{"bench", "draw", "ops", "grpc"},
-	{"job"},
 	{"cmd", "duckdb", "examples"},
 	{"tools"},
 }

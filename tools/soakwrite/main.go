@@ -14,6 +14,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -57,7 +58,7 @@ func schema() *tiledb.Schema {
 
 func write(form string, number uint64, path string) error {
 	ctx := context.Background()
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	array, err := tiledb.Open(ctx, &files, path, tiledb.Options{})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -381,7 +382,7 @@ func TestArraysOfOddNames(t *testing.T) {
 	if err := tiledb.Create(path, s, nil); err != nil {
 		t.Fatal(err)
 	}
-	var local tiledb.Files
+	var local source.Files
 	defer local.Close()
 	a, err := tiledb.Open(t.Context(), &local, path, tiledb.Options{})
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/inspect"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/jobs"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/measure"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/serve"
@@ -130,7 +129,6 @@ Exit codes:
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
 		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),
-		jobs.New(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.AddCommand(&cobra.Command{

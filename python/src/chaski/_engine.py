@@ -18,7 +18,7 @@ import threading
 import traceback
 import zipfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -65,8 +65,15 @@ def find_binary() -> str:
 def command(
     words: str, *args: str | os.PathLike[str], given: str = "", **flags: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the engine, such as "job status", to its end; given is standard input."""
-    line = [find_binary(), *words.split(), *_written(flags), "--", *args]
+    """Runs a command of the engine, such as "plan", to its end; given is standard input."""
+    return run_line([*words.split(), *_written(flags), "--", *args], given)
+
+
+def run_line(
+    line: Sequence[str | os.PathLike[str]], given: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Runs the engine with a command line to its end; given is standard input."""
+    words, line = os.fspath(line[0]), [find_binary(), *line]
     # Names of files in an error may be of any bytes.
     options: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
     with _sign.given() as signers:

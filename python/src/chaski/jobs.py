@@ -1,59 +1,54 @@
-"""Runs the shards of a job (`chaski job plan`) on any executor of `concurrent.futures`.
+"""Does a command in shards on any executor of `concurrent.futures`, and merges them.
 
     from chaski import jobs
 
-    jobs.run("s3-job/")                                   # a pool on this machine
-    jobs.run("s3-job/", dask_client.get_executor())       # workers of Dask
-    jobs.run("s3-job/", "ray")                            # tasks of Ray
+    stats = ["stats", "-o", "stats.json", "s3://bucket/train.parquet"]
+    jobs.run(stats, 200)                                   # a pool on this machine
+    jobs.run(stats, 200, dask_client.get_executor())       # workers of Dask
+    jobs.run(stats, 200, "ray")                            # tasks of Ray
 
 Each worker runs the command of its own installation, with the credentials of its own environment,
-and sees the folder of the job under the same name. Done shards are skipped, so an interrupted run
-is simply started again.
+and sees the inputs and the output under the same names. Shards that are done are kept, so an
+interrupted run is simply started again.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from chaski._engine import command, message, printed
+from chaski._engine import message, printed, run_line
 from chaski.errors import EngineError
 
-__all__ = ["run", "status"]
+__all__ = ["run"]
 
 # How many shards an executor has at the same time: enough for a thousand workers, and few enough
-# that a job of 100,000 shards does not fill the memory of a scheduler.
+# that 100,000 shards do not fill the memory of a scheduler.
 _AHEAD = 4096
 _LOOK = 1.0
 """Seconds between two looks at the running shards: little beside the minutes of a shard."""
-
-
-def status(job: str | os.PathLike[str], *, check: bool = False) -> dict[str, Any]:
-    """Returns the JSON of `chaski job status --json`.
-
-    Args:
-        job: The folder that `chaski job plan` wrote.
-        check: Read all results, so that damaged ones do not count.
-    """
-    found: dict[str, Any] = json.loads(printed(command("job status", job, json=True, check=check)))
-    return found
+_FAULTS = ("corrupt", "unsupported", "limit", "not found", "misplaced")
+"""How the message about a file ends, which another try would only repeat."""
 
 
 def run(
-    job: str | os.PathLike[str],
+    command: Sequence[str | os.PathLike[str]],
+    shards: int,
     executor: Executor | Callable[[], Executor] | str | None = None,
     *,
     workers: int = 0,
     retries: int = 2,
-) -> None:
-    """Does all shards of a job that lack a complete result.
+) -> list[str]:
+    """Does a command in shards, and merges their parts into its output.
 
     Args:
-        job: The folder that `chaski job plan` wrote, or its URL.
+        command: The words of the command as for a shell, without `chaski`, `--shard` and `--merge`,
+            such as `["index", "-o", "chips.parquet", "chips/"]`. docs/jobs.md names the commands
+            that have shards.
+        shards: How many shards.
         executor: Any executor of `concurrent.futures`, or a function that makes one, which is
             called again if the workers of the last one died. "ray" is for tasks of Ray
             (`chaski-eo[ray]`). None is a pool on this machine, with a shard for each processor.
@@ -62,24 +57,35 @@ def run(
         retries: How often a shard is tried again whose worker was lost, or which failed for
             another reason than a fault of a file.
 
+    Returns:
+        What the command says about its output, a line each, such as the files that it left out.
+
     Raises:
-        EngineError: A shard failed, after all others were done.
+        EngineError: A shard failed, after all others were done, or the merge did.
     """
+    if shards < 1:
+        raise ValueError(f"shards is {shards}: it must be at least 1")
     make = _maker(executor)
     if executor is None:
         workers = workers or 1
-    todo: list[int] = status(job, check=True)["missing"]
+    line = [os.fspath(word) for word in command]
+    if workers:
+        line.insert(1, f"--workers={workers}")
+    todo = list(range(shards))
     failed: list[str] = []
     idle = 0  # passes in a row in which no shard was done
     while todo:
         with make() as pool:
-            lost = _one_pass(pool, todo, (os.fspath(job), workers, retries), failed)
+            lost = _one_pass(pool, todo, (shards, line, retries), failed)
         idle = idle + 1 if len(lost) == len(todo) else 0
         todo = lost
         if todo and idle > retries:
             raise EngineError(f"{len(todo)} shards lose their workers; the first is {min(todo)}")
     if failed:
         raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
+    out = run_line([line[0], f"--merge={shards}", *line[1:]])
+    printed(out)
+    return [said.removeprefix("chaski: ") for said in out.stderr.splitlines()]
 
 
 def _maker(
@@ -97,7 +103,7 @@ def _maker(
 
 
 def _one_pass(
-    pool: Executor, todo: list[int], args: tuple[str, int, int], failed: list[str]
+    pool: Executor, todo: list[int], args: tuple[int, list[str], int], failed: list[str]
 ) -> list[int]:
     """Does shards once, adds to failed why some could not be done, and returns the lost ones."""
     left, lost = list(reversed(todo)), []
@@ -128,12 +134,17 @@ def _one_pass(
     return sorted(lost, key=place.__getitem__, reverse=True)
 
 
-def _shard(shard: int, job: str, workers: int, retries: int) -> str | None:
+def _shard(shard: int, shards: int, line: list[str], retries: int) -> str | None:
     """Does a shard in a worker. Returns why it failed, or "" if the command was killed."""
-    out = command("job run", job, shard=shard, retry=retries, workers=workers)
-    if out.returncode < 0:
-        return ""
-    return message(out) if out.returncode else None
+    for left in range(retries, -1, -1):
+        out = run_line([line[0], f"--shard={shard}/{shards}", *line[1:]])
+        if out.returncode == 0:
+            return None
+        if out.returncode < 0:
+            return ""
+        if not left or out.returncode > 1 or message(out).endswith(_FAULTS):
+            break
+    return message(out)
 
 
 class _Ray(Executor):

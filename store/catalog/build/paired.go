@@ -28,6 +28,7 @@ type paired struct {
 	first  int           // the first row of the current block
 	more   [][]rowio.Row // by row of the block: the rows of the fields after the first
 	row    reflect.Type
+	rowOf  func(ctx context.Context, i, field int) (rowio.Row, error) // makes the row of a file
 
 	types []reflect.StructField // of row
 	own   map[string]bool       // names of columns
@@ -153,19 +154,14 @@ func (p *paired) begin(first, n int) error {
 	return nil
 }
 
-// make reads the files of a row. It takes a file's time before it reads the file: one that changes meanwhile then
-// differs from its row.
+// make makes the rows of the files of a sample.
 func (p *paired) make(ctx context.Context, i int) (rowio.Row, error) {
 	rows := make([]rowio.Row, len(p.files))
 	for k := range p.files {
-		f := p.files[k][i]
-		mtime := mtimeOf(f.path)
-		row, err := readRow(ctx, f, p.o)
-		if err != nil {
+		var err error
+		if rows[k], err = p.rowOf(ctx, i, k); err != nil {
 			return rowio.Row{}, err
 		}
-		row.MTime = mtime
-		rows[k] = row
 	}
 	p.more[i-p.first] = rows[1:]
 	return rows[0], nil

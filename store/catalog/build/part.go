@@ -3,248 +3,290 @@ package build
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
-	"slices"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
-// Parts of a catalog are catalogs of some of its files each, which several machines write. Files lists what there is,
-// WritePart writes one of them, and MergeParts joins them into the catalog that Write writes of all.
+// A catalog can be made in parts, on several machines. Each lists the files, WritePart reads some of them, and Merge
+// writes the catalog that Write writes of all. A part is a catalog of its files, without the columns of a table: of a
+// catalog of pairs, it has a row for each file of a sample.
 
-// File is a file of a catalog, or a member of a container. It is all that WritePart has to know.
-type File struct {
-	URI    string      `json:"uri"`            // in the catalog, whose rows are in the order of its bytes
-	Path   string      `json:"path,omitempty"` // "" if it is the URI
-	Size   int64       `json:"size,omitempty"` // of an object that was listed
-	ETag   string      `json:"etag,omitempty"`
-	Member *FileMember `json:"member,omitempty"`
-	// More are the files of the fields after the first, in a catalog of pairs.
-	More []File `json:"more,omitempty"`
-	// Below is its path below the directory or the fixed part of the glob that lists it, with "/", or its name.
-	Below string `json:"-"`
-	Bytes int64  `json:"-"` // its size when it was listed; 0 if that is not known
+// Listing is the list of the rows of a catalog, before their files are read.
+type Listing struct {
+	indexing
+	paths []string
+	pairs *paired // nil unless it is of pairs
 }
 
-// FileMember is a Member without the function that opens it.
-type FileMember struct {
-	Path   string `json:"path"`
-	Offset int64  `json:"offset"`
-	Length int64  `json:"length"`
-}
-
-// Files calls add for every file below paths, in any order, and for some twice. Local paths are absolute, so that the
-// list is good wherever it is read.
-//
-// With o.Fields it calls add for every sample, in the order of the catalog, with the files of the further fields in
-// More.
-func Files(ctx context.Context, paths []string, o Options, add func(File) error) error {
-	if len(o.Fields) > 0 {
-		return eachPair(ctx, paths, o, add)
-	}
-	return eachFile(ctx, paths, o, func(f namedFile) error {
-		out, err := f.file()
-		if err != nil {
-			return err
-		}
-		return add(out)
-	})
-}
-
-// file returns the file for WritePart, with an absolute path.
-func (f *namedFile) file() (out File, err error) {
-	out = File{URI: f.uri, Path: f.path, Size: f.size, ETag: f.etag, Below: f.below, Bytes: f.bytes}
-	if out.Path, err = source.Abs(f.path); err != nil {
-		return out, err
-	}
-	if out.Path == out.URI {
-		out.Path = ""
-	}
-	if m := f.member; m != nil {
-		out.Member = &FileMember{m.Path, m.Offset, m.Length}
-	}
-	return out, nil
-}
-
-// named returns a file in the form of Write.
-func (f *File) named(o *Options) namedFile {
-	file := namedFile{uri: f.URI, path: f.Path, size: f.Size, etag: f.ETag}
-	file.path = cmp.Or(file.path, f.URI)
-	if fileMember := f.Member; fileMember != nil {
-		known := source.Known{Size: f.Size, ETag: f.ETag}
-		file.member = &Member{File: file.path, Path: fileMember.Path, Offset: fileMember.Offset,
-			Length: fileMember.Length,
-			Known:  known,
-			Open: func(ctx context.Context) (source.Reader, error) {
-				return o.OpenMember(ctx, file.path, known, *fileMember)
-			}}
-	}
-	return file
-}
-
-// WritePart writes a catalog of files, which are in the order of their URIs. It returns the number of rows; without
-// one, nothing is written.
-func WritePart(ctx context.Context, w io.Writer, files []File, o Options) (n int, err error) {
-	named := make([]namedFile, len(files))
-	for i := range files {
-		named[i] = files[i].named(&o)
-	}
-	if len(o.Fields) == 0 && !slices.IsSortedFunc(files, func(a, b File) int { return compareURIs(a.URI, b.URI) }) {
-		return 0, fault.New(fault.Corrupt, "files", fault.NoOffset, "they are not in the order of their URIs")
-	}
-	o.Workers = o.workers(named)
+// List lists what Write writes. It opens the tables that Write opens. Close the list after use.
+func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error) {
 	o.Counts = cmp.Or(o.Counts, &Counts{})
-	o.Join = nil // MergeParts joins
-	x := &indexing{o: o, files: named}
-	defer func() { err = errors.Join(err, x.close()) }()
-	if err := x.open(ctx); err != nil {
-		return 0, err
-	}
-	ro := rowio.RowOptions{Workers: o.Workers, Progress: o.Progress}
-	if o.Skipped != nil {
-		ro.Skipped = func(i int, err error) { o.Skipped(named[i].path, err) }
-	}
-	rows := rowio.Source{Begin: x.begin, Make: x.row}
-	if len(o.Fields) > 0 {
-		pairs, err := pairsOf(files, o)
+	*o.Counts = Counts{}
+	l := &Listing{indexing: indexing{o: o}, paths: paths}
+	defer func() {
 		if err != nil {
-			return 0, err
+			err = errors.Join(err, l.Close())
 		}
-		rows = rowio.Source{Begin: pairs.begin, Make: pairs.make, Columns: pairs}
+	}()
+	if o.Opener == nil {
+		l.opened = &source.Files{}
+		l.o.Opener = l.opened
 	}
-	n, err = rowio.Write(ctx, w, len(named), ro, rows)
-	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
+	if len(o.Fields) > 0 {
+		if l.pairs, err = openPaired(ctx, paths, l.o); err == nil {
+			l.files = l.pairs.files[0]
+		}
+	} else {
+		l.files, err = expand(ctx, paths, l.o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(l.files) == 0 {
+		return nil, noRasters(paths)
+	}
+	l.o.Workers = l.o.workers(l.files)
+	return l, l.open(ctx)
+}
+
+// Close closes what List has opened.
+func (l *Listing) Close() error { return errors.Join(l.close(), l.pairs.close()) }
+
+// Len returns the number of files or, of a catalog of pairs, samples.
+func (l *Listing) Len() int { return len(l.files) }
+
+// fields returns the files of each sample by field: one field, unless it is a catalog of pairs.
+func (l *Listing) fields() [][]namedFile {
+	if l.pairs != nil {
+		return l.pairs.files
+	}
+	return [][]namedFile{l.files}
+}
+
+// Hash returns a hash of the names of all files, with the sizes and tags that listing them told.
+func (l *Listing) Hash() string {
+	sum := sha256.New()
+	lines := json.NewEncoder(sum)
+	for _, files := range l.fields() {
+		for i := range files {
+			file := &files[i]
+			line := []any{[]byte(file.uri), file.bytes, file.size, file.etag}
+			if file.member != nil {
+				line = append(line, file.member.Offset, file.member.Length)
+			}
+			_ = lines.Encode(line) // a hash takes all bytes, and such values always marshal
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// write writes the catalog. It reads the files, or takes their rows from parts if that is not nil.
+func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int, err error) {
+	src := rowio.Source{Begin: l.begin, Make: l.row}
+	switch {
+	case l.pairs != nil:
+		l.pairs.rowOf = l.file
+		src.Begin, src.Make, src.Columns = l.pairs.begin, l.pairs.make, l.pairs
+	case l.join != nil:
+		src.Columns = l.join
+	}
+	if parts != nil {
+		if l.pairs != nil {
+			l.pairs.rowOf = parts.row
+		} else {
+			src.Make = func(ctx context.Context, i int) (rowio.Row, error) { return parts.row(ctx, i, 0) }
+		}
+		begin := src.Begin
+		src.Begin = func(first, n int) error { return errors.Join(begin(first, n), parts.begin(ctx, first, n)) }
+	}
+	ro := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress}
+	if l.o.Skipped != nil {
+		ro.Skipped = func(i int, err error) {
+			l.o.Counts.Skipped++
+			l.o.Skipped(l.files[i].path, err)
+		}
+	}
+	n, err = rowio.Write(ctx, w, len(l.files), ro, src)
+	l.o.Counts.Rows, l.o.Counts.Reused = n, int(l.reused.Load())
+	if n == 0 && err == nil {
+		err = noRasters(l.paths)
+	}
 	return n, err
 }
 
-// compareURIs is negative also for equal URIs, so that sorted URIs are different ones.
-func compareURIs(a, b string) int {
-	if a < b {
-		return -1
-	}
-	return 1
+// file reads a file of sample i.
+func (l *Listing) file(ctx context.Context, i, field int) (rowio.Row, error) {
+	return rowOf(ctx, &l.fields()[field][i], l.o)
 }
 
-// Matching matches files with the rows of Options.Join as they are listed, so that mismatches are found before any
-// file is read.
-type Matching struct {
-	o Options
-	j *joined
-	m *rowkey.Match
+// Part is the rows of some samples of a listing, or files if it is not of pairs.
+type Part struct {
+	First, Count int // its samples
+	// Skipped are the files without a row, in order: each is the number of a sample in the part times the number of
+	// fields, plus that of its field.
+	Skipped []SkippedFile
+	Body    *io.SectionReader // what WritePart wrote
 }
 
-// NewMatching opens the table of o.Join. Close it after use.
-func NewMatching(ctx context.Context, o Options) (*Matching, error) {
-	joined, err := openJoin(ctx, o)
-	if err != nil {
-		return nil, fault.WithFile(err, o.Join.Table)
-	}
-	return &Matching{o, joined, joined.on.Match()}, nil
+// SkippedFile says why a file of a part has no row.
+type SkippedFile struct {
+	File  int    `json:"file"`
+	Error string `json:"error"`
 }
 
-// Add adds a file by its URI in the catalog. Each is added once.
-func (m *Matching) Add(uri string) { m.m.Row(uri) }
-
-// End puts the numbers of files and rows that do not match into o.Counts, and refuses such files as Write does.
-func (m *Matching) End() error { return fault.WithFile(m.j.end(m.m, &m.o), m.o.Join.Table) }
-
-// Close closes the table.
-func (m *Matching) Close() error { return m.j.tab.Close() }
-
-// MergeParts writes the catalog of the files of all parts, in their order, with the columns of o.Join. It takes the
-// memory of one row group of the output and of one part, and with Join as much as Write. A part that is not a catalog
-// is fault.Corrupt or fault.Unsupported, and so are rows that are not sorted by URI.
-func MergeParts(ctx context.Context, w io.Writer, parts iter.Seq2[*io.SectionReader, error], o Options) (n int,
-	err error) {
-	var rest rowio.Columns
-	var join *joined
-	if o.Join != nil {
-		if join, err = openJoin(ctx, o); err != nil {
-			return 0, fault.WithFile(err, o.Join.Table)
-		}
-		defer func() { err = errors.Join(err, join.tab.Close()) }()
-		rest = join
+// WritePart writes the rows of count samples from first on to w. It returns the files that Options.Skipped leaves out.
+func (l *Listing) WritePart(ctx context.Context, w io.Writer, first, count int) (skipped []SkippedFile, err error) {
+	fields := len(l.fields())
+	src := rowio.Source{Make: func(ctx context.Context, i int) (rowio.Row, error) {
+		return l.file(ctx, first+i/fields, i%fields)
+	}}
+	if l.pairs == nil {
+		src.Begin = func(i, n int) error { return l.begin(first+i, n) }
+		src.Make = func(ctx context.Context, i int) (rowio.Row, error) { return l.row(ctx, first+i) }
 	}
-	last, first := "", true
-	return rowio.Copy(w, rest, func(add func(*rowio.Row) error) error {
-		for part, err := range parts {
-			if err != nil {
+	ro := rowio.RowOptions{Workers: l.o.Workers, Progress: l.o.Progress}
+	if l.o.Skipped != nil {
+		ro.Skipped = func(i int, err error) { skipped = append(skipped, SkippedFile{i, fault.Line(err)}) }
+	}
+	_, err = rowio.Write(ctx, w, count*fields, ro, src)
+	return skipped, err
+}
+
+// Merge writes the catalog that Write writes, of parts that together have all samples in order. A part that WritePart
+// did not write of this listing is fault.Corrupt or fault.Unsupported.
+func (l *Listing) Merge(ctx context.Context, w io.Writer, parts iter.Seq2[*Part, error]) (n int, err error) {
+	next, stop := iter.Pull2(parts)
+	defer stop()
+	m := &merging{list: l, next: next}
+	defer func() { err = errors.Join(err, m.close()) }()
+	return l.write(ctx, w, m)
+}
+
+// merging takes the rows of files from parts.
+type merging struct {
+	list  *Listing
+	next  func() (*Part, error, bool)
+	part  *Part
+	rows  *rowReader // of the part; nil if it has none
+	at    int        // the next file of the part
+	first int        // the first sample of the block
+	block [][]made   // by field, then by sample of the block
+}
+
+// made is the row of a file, or why it has none.
+type made struct {
+	row rowio.Row
+	err error
+}
+
+func (m *merging) row(_ context.Context, i, field int) (rowio.Row, error) {
+	made := &m.block[field][i-m.first]
+	return made.row, made.err
+}
+
+// begin takes the rows of a block of samples.
+func (m *merging) begin(ctx context.Context, first, n int) error {
+	fields := m.list.fields()
+	m.first, m.block = first, make([][]made, len(fields))
+	for k := range fields {
+		m.block[k] = make([]made, n)
+	}
+	for i := range n {
+		for k := range fields {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err = copyPart(ctx, part, func(r *rowio.Row) error {
-				if !first && r.URI <= last {
-					return fault.New(fault.Corrupt, "row", fault.NoOffset, "%q comes after %q", r.URI, last)
+			if m.part == nil || m.at == m.part.Count*len(fields) {
+				if err := m.turn(ctx, first+i); err != nil {
+					return err
 				}
-				last, first = r.URI, false
-				if join != nil {
-					join.at = append(join.at[:0], join.on.Row(r.URI))
-					if join.at[0] < 0 && !o.Join.Left {
-						return fault.WithFile(join.on.Missing(r.URI, ": it changed since the parts were listed"),
-							o.Join.Table)
-					}
-				}
-				return add(r)
-			})
-			if err != nil {
+			}
+			if err := m.take(&m.block[k][i], &fields[k][first+i]); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// copyPart calls add for every row of a part.
-func copyPart(ctx context.Context, part *io.SectionReader, add func(*rowio.Row) error) (err error) {
-	if _, err := checkCatalog(ctx, sectionReader{part}); err != nil {
+// turn opens the next part, which begins at a sample.
+func (m *merging) turn(ctx context.Context, sample int) error {
+	if err := m.close(); err != nil {
 		return err
 	}
-	file, err := parquet.OpenFile(part, part.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+	part, err, more := m.next()
+	switch {
+	case err != nil:
+		return err
+	case !more || part.First != sample || part.Count < 1:
+		return damaged("the parts lack sample %d", sample)
 	}
-	r := parquet.NewGenericReader[rowio.Row](file)
-	defer func() { err = errors.Join(err, r.Close()) }()
-	rows := make([]rowio.Row, 128)
-	return eachBatch(ctx, func() (int, error) {
-		clear(rows)
-		return r.Read(rows)
-	}, func(n int) error {
-		for i := range rows[:n] {
-			if err := add(&rows[i]); err != nil {
-				return err
-			}
-		}
+	m.part, m.at = part, 0
+	want := part.Count*len(m.list.fields()) - len(part.Skipped)
+	if want <= 0 {
 		return nil
-	})
+	}
+	if _, err := checkCatalog(ctx, sectionReader{part.Body}); err != nil {
+		return err
+	}
+	m.rows, err = openRows(part.Body, part.Body.Size())
+	if err == nil && m.rows.r.NumRows() != int64(want) {
+		err = damaged("%d rows, not %d", m.rows.r.NumRows(), want)
+	}
+	return err
 }
 
-// eachBatch calls read until it says io.EOF, and take for the number of rows that each call has read.
-func eachBatch(ctx context.Context, read func() (int, error), take func(n int) error) error {
-	for {
-		if err := ctx.Err(); err != nil {
+// take takes the row of the next file.
+func (m *merging) take(to *made, file *namedFile) error {
+	at := m.at
+	m.at++
+	if skipped := m.part.Skipped; len(skipped) > 0 && skipped[0].File == at {
+		to.err, m.part.Skipped = saidError(skipped[0].Error), skipped[1:]
+		return nil
+	}
+	if m.rows == nil {
+		return damaged("it has no rows")
+	}
+	if len(m.rows.next) == 0 && !m.rows.end {
+		if err := m.rows.read(); err != nil {
 			return err
-		}
-		n, rerr := read()
-		if err := take(n); err != nil {
-			return err
-		}
-		switch {
-		case errors.Is(rerr, io.EOF):
-			return nil
-		case rerr != nil:
-			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, rerr)
-		case n == 0:
-			return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, io.ErrNoProgress)
 		}
 	}
+	if len(m.rows.next) == 0 || m.rows.next[0].URI != file.uri {
+		return damaged("it has no row of %q", file.uri)
+	}
+	to.row, m.rows.next = m.rows.next[0], m.rows.next[1:]
+	return nil
 }
+
+// close closes the part.
+func (m *merging) close() (err error) {
+	if m.rows != nil {
+		err = m.rows.r.Close()
+	}
+	m.rows = nil
+	return err
+}
+
+func damaged(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "part", fault.NoOffset, format, args...)
+}
+
+// saidError is the text of an error that a shard has met. Its kind is in the text, so that it has any here.
+type saidError string
+
+func (e saidError) Error() string { return string(e) }
+
+// Unwrap makes it an error about a file, which may be skipped.
+func (e saidError) Unwrap() error { return fault.Corrupt }
 
 // sectionReader is a source.Reader of a section.
 type sectionReader struct{ *io.SectionReader }

@@ -23,10 +23,24 @@ type previous struct {
 	name  string
 	masks bool // its chunk indexes include TIFF masks
 	f     *os.File
-	r     *parquet.GenericReader[rowio.Row]
-	next  []rowio.Row // read, and not yet compared with a file
-	buf   []rowio.Row
-	end   bool
+	rowReader
+}
+
+// rowReader reads the rows of a catalog.
+type rowReader struct {
+	r    *parquet.GenericReader[rowio.Row]
+	next []rowio.Row // read, and not yet used
+	buf  []rowio.Row
+	end  bool
+}
+
+// openRows opens a file of Parquet that checkCatalog has checked.
+func openRows(r io.ReaderAt, size int64) (*rowReader, error) {
+	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+	}
+	return &rowReader{r: parquet.NewGenericReader[rowio.Row](file), buf: make([]rowio.Row, 128)}, nil
 }
 
 // openPrevious opens an existing catalog, or returns nil if the file does not exist.
@@ -53,12 +67,11 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenFile(f, st.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	rows, err := openRows(f, st.Size())
 	if err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+		return nil, err
 	}
-	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[rowio.Row](file),
-		buf: make([]rowio.Row, 128)}, nil
+	return &previous{name, masks, f, *rows}, nil
 }
 
 // checkPrevious checks that a file is a catalog of this version, and returns whether its indexes have masks. It uses
@@ -127,7 +140,8 @@ func (p *previous) find(files []namedFile, rows map[string]rowio.Row) (err error
 	}
 }
 
-func (p *previous) read() error {
+// read fills next, which is empty, unless it is the end.
+func (p *rowReader) read() error {
 	clear(p.buf)
 	n, err := p.r.Read(p.buf)
 	switch {

@@ -56,8 +56,6 @@ type Options struct {
 	Skipped func(path string, err error)
 	// Members, if not nil, returns the rasters inside a container, and nil if the path is not a container.
 	Members func(ctx context.Context, path string) ([]Member, error)
-	// OpenMember opens a member of a container, for WritePart.
-	OpenMember func(ctx context.Context, file string, known source.Known, m FileMember) (source.Reader, error)
 	// Join adds the columns of a table.
 	Join *Join
 	// Fields makes a catalog of pairs: a row for every id that the Patterns of the fields find
@@ -116,55 +114,12 @@ type Counts struct {
 // empty transform. It takes the memory of the list of paths and one row group, and with Join of the table's keys (of a
 // CSV file, all of it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer func() { err = errors.Join(err, files.Close()) }()
-		o.Opener = files
-	}
-	o.Counts = cmp.Or(o.Counts, &Counts{})
-	*o.Counts = Counts{}
-	var files []namedFile
-	var pairs *paired
-	if len(o.Fields) > 0 {
-		if pairs, err = openPaired(ctx, paths, o); err == nil {
-			files = pairs.files[0]
-			defer func() { err = errors.Join(err, pairs.close()) }()
-		}
-	} else {
-		files, err = expand(ctx, paths, o)
-	}
+	l, err := List(ctx, paths, o)
 	if err != nil {
 		return 0, err
 	}
-	if len(files) == 0 {
-		return 0, noRasters(paths)
-	}
-	o.Workers = o.workers(files)
-	x := &indexing{o: o, files: files}
-	defer func() { err = errors.Join(err, x.close()) }()
-	if err := x.open(ctx); err != nil {
-		return 0, err
-	}
-	rows := rowio.Source{Begin: x.begin, Make: x.row}
-	switch {
-	case pairs != nil:
-		rows.Begin, rows.Make, rows.Columns = pairs.begin, pairs.make, pairs
-	case x.join != nil:
-		rows.Columns = x.join
-	}
-	ro := rowio.RowOptions{Workers: o.Workers, Partial: o.Partial, Progress: o.Progress}
-	if o.Skipped != nil {
-		ro.Skipped = func(i int, err error) {
-			o.Counts.Skipped++
-			o.Skipped(files[i].path, err)
-		}
-	}
-	n, err = rowio.Write(ctx, w, len(files), ro, rows)
-	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
-	if n == 0 && err == nil {
-		err = noRasters(paths)
-	}
-	return n, err
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return l.write(ctx, w, nil)
 }
 
 // workers returns how many files are read in parallel.
@@ -189,6 +144,7 @@ func noRasters(paths []string) error {
 type indexing struct {
 	o        Options
 	files    []namedFile
+	opened   *source.Files // the default opener, or nil
 	previous []*previous
 	join     *joined
 	known    map[string]rowio.Row // reusable rows of the files of the current block
@@ -223,6 +179,9 @@ func (x *indexing) close() (err error) {
 	if x.join != nil {
 		err = errors.Join(err, x.join.tab.Close())
 	}
+	if x.opened != nil {
+		err = errors.Join(err, x.opened.Close())
+	}
 	return err
 }
 
@@ -237,16 +196,21 @@ func (x *indexing) begin(first, n int) error {
 	return nil
 }
 
-// row makes the row of a file.
+// row makes the row of a file, unless an earlier catalog has it.
 func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
-	file := x.files[i]
-	// Taken before the file is read: a file that changes meanwhile then differs from its row.
-	mtime := mtimeOf(file.path)
-	if r, ok := x.known[file.uri]; ok && file.unchanged(&r, mtime) && x.sound(&r) {
+	file := &x.files[i]
+	if r, ok := x.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && x.sound(&r) {
 		x.reused.Add(1)
 		return r, nil
 	}
-	r, err := readRow(ctx, file, x.o)
+	return rowOf(ctx, file, x.o)
+}
+
+// rowOf reads a file, and makes its row. It takes the file's time before that: a file that changes meanwhile then
+// differs from its row.
+func rowOf(ctx context.Context, file *namedFile, o Options) (rowio.Row, error) {
+	mtime := mtimeOf(file.path)
+	r, err := readRow(ctx, *file, o)
 	r.MTime = mtime
 	return r, err
 }
@@ -300,8 +264,7 @@ type namedFile struct {
 	size      int64  // of an object that was listed
 	etag      string // of an object that was listed
 	member    *Member
-	below     string // see File
-	bytes     int64
+	bytes     int64 // of a file that was listed
 }
 
 // expand lists the files, with their URIs in the catalog, in order.
@@ -331,21 +294,20 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		case members != nil:
 			err = eachMember(members, base, o.Absolute, add)
 		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
-			f := namedFile{path: p, below: source.Name(p)}
+			f := namedFile{path: p}
 			if f.uri, err = uriOf(base, p, o.Absolute); err == nil {
 				err = add(f)
 			}
 		default:
 			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
-					file := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag, below: rel,
-						bytes: size}
+					file := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag}
 					if file.uri, err = uriOf(base, file.path, o.Absolute); err != nil {
 						return err
 					}
 					return add(file)
 				}
-				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), below: rel, bytes: size}
+				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), bytes: size}
 				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
 					return err
 				}

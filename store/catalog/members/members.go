@@ -93,10 +93,3 @@ func knownOf(ctx context.Context, files source.Opener, uri string,
 	known[uri] = source.Known{Size: file.Size(), ETag: source.ETag(file)}
 	return known[uri], file.Close()
 }
-
-// Open opens a member that a list names.
-func Open(ctx context.Context, files source.Opener, file string, known source.Known,
-	m build.FileMember) (source.Reader, error) {
-	return taco.Section(ctx, files,
-		taco.Entry{URI: file, Path: m.Path, Offset: m.Offset, Size: m.Length, Object: known})
-}

@@ -61,7 +61,7 @@ type appending struct {
 	indexes    []string    // paths
 	zips       []string    // names, of all indexes
 	collection *Collection // of the first index
-	top        *level      // level 0 of the first index with tables, settled; nil if none has tables
+	top        *Level      // level 0 of the first index with tables, settled; nil if none has tables
 	topOf      string      // the name of that index
 }
 
@@ -97,7 +97,7 @@ func (a *appending) open(ctx context.Context) error {
 }
 
 // indexed returns the names of the ZIPs of an index, its description, and its level 0 if it has tables.
-func indexed(ctx context.Context, o source.Opener, path string) (names []string, c *Collection, top *level, err error) {
+func indexed(ctx context.Context, o source.Opener, path string) (names []string, c *Collection, top *Level, err error) {
 	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, nil, nil, err
@@ -134,7 +134,7 @@ func indexed(ctx context.Context, o source.Opener, path string) (names []string,
 }
 
 // topOf returns level 0 of an index with its columns in memory.
-func topOf(ctx context.Context, d *taco.Dataset) (*level, error) {
+func topOf(ctx context.Context, d *taco.Dataset) (*Level, error) {
 	table, err := d.Level(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func topOf(ctx context.Context, d *taco.Dataset) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{levels: []*level{l}}
+	w := &writer{levels: []*Level{l}}
 	return l, w.settle(ctx)
 }
 
@@ -253,7 +253,7 @@ func (x *index) keep(a *appending) error {
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(x.tops, a.top.ids) {
+		if !slices.Equal(x.tops, a.top.ids()) {
 			return fault.New(fault.Unsupported, a.topOf, fault.NoOffset, "its samples are not the samples of its "+
 				"ZIPs in their order: write it again with 'chaski pack -o %s FOLDER'", a.topOf)
 		}
@@ -264,7 +264,7 @@ func (x *index) keep(a *appending) error {
 			}
 		}
 		x.keeps = true
-		x.levels[0] = []*tables.Table{tables.Join(a.top.columns, places.Select(ours))}
+		x.levels[0] = []*tables.Table{tables.Join(a.top.Table, places.Select(ours))}
 	}
 	for k := range x.fields {
 		t := x.levels[k][0].Without(taco.SourceColumn)

@@ -90,14 +90,6 @@ func (c *Collection) Set(b []byte) error {
 	if err := json.Unmarshal(b, &members); err != nil {
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	known := map[string]func(string, []byte) error{
-		"id": setter(&c.ID), "dataset_version": setter(&c.DatasetVersion),
-		"description": setter(&c.Description), "licenses": setter(&c.Licenses),
-		"providers": setter(&c.Providers), "tasks": setter(&c.Tasks),
-		"taco_version": setter(&c.TacoVersion), "title": setter(&c.Title),
-		"curators": setter(&c.Curators), "keywords": setter(&c.Keywords),
-		"extent": setter(&c.Extent),
-	}
 	rest := maps.Clone(c.More)
 	for count, counted := range taco2.Counts {
 		if members[counted] != nil {
@@ -105,9 +97,9 @@ func (c *Collection) Set(b []byte) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		switch set := known[name]; {
-		case set != nil:
-			if err := set(name, members[name]); err != nil {
+		switch field, _ := c.member(name); {
+		case field.IsValid():
+			if err := decodeInto(field, name, members[name]); err != nil {
 				return err
 			}
 		case !IsComputed(name):
@@ -121,22 +113,33 @@ func (c *Collection) Set(b []byte) error {
 	return nil
 }
 
-// setter returns a function that replaces a member. It decodes into a new value, because encoding/json would merge
-// lists and objects with the old ones.
-func setter[T any](to *T) func(name string, b []byte) error {
-	return func(name string, b []byte) error {
-		var v T
-		err := json.Unmarshal(b, &v)
-		var wrong *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &wrong):
-			return fault.New(fault.Unsupported, collName, fault.NoOffset, "%s", wrongType(name, wrong))
-		case err != nil:
-			return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+// member returns the field for a member of COLLECTION.json, and whether it is optional. The field is not valid if there
+// is none.
+func (c *Collection) member(name string) (field reflect.Value, optional bool) {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		tag, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if tag == name && tag != "" && tag != "-" {
+			return v.Field(i), option == "omitempty"
 		}
-		*to = v
-		return nil
 	}
+	return reflect.Value{}, false
+}
+
+// decodeInto replaces a member. It decodes into a new value, because encoding/json would merge lists and objects with
+// the old ones.
+func decodeInto(field reflect.Value, name string, b []byte) error {
+	v := reflect.New(field.Type())
+	err := json.Unmarshal(b, v.Interface())
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		return fault.New(fault.Unsupported, collName, fault.NoOffset, "%s", wrongType(name, wrong))
+	case err != nil:
+		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+	}
+	field.Set(v.Elem())
+	return nil
 }
 
 // wrongType says in the words of COLLECTION.json that a member has a value of another type.
@@ -189,15 +192,9 @@ func (c *Collection) Unset(name string) bool {
 		was = was || c.More[name] != nil
 		delete(c.More, name)
 	}
-	switch name {
-	case "title":
-		was, c.Title = c.Title != "", ""
-	case "curators":
-		was, c.Curators = c.Curators != nil, nil
-	case "keywords":
-		was, c.Keywords = c.Keywords != nil, nil
-	case "extent":
-		was, c.Extent = c.Extent != nil, nil
+	if field, optional := c.member(name); optional && !field.IsZero() {
+		field.SetZero()
+		return true
 	}
 	return was
 }

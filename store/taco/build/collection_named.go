@@ -16,7 +16,7 @@ import (
 func (c *Collection) named(more ...member) ([]byte, error) {
 	providers, others := people(c.Providers, "name", "roles", "url", "links")
 	curators, _ := people(c.Curators)
-	members := []member{{"taco:version", taco3.WrittenVersion}, {"id", c.ID}, {"description", c.Description},
+	members := []member{{"taco:version", taco3.Current}, {"id", c.ID}, {"description", c.Description},
 		{"licenses", c.Licenses}, {"providers", providers}}
 	for _, m := range []struct {
 		member

@@ -193,15 +193,15 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 			len(w.levels), x.sources.Files[0], len(x.levels))
 	}
 	for k, level := range w.levels {
-		level.spans = make([]span, len(level.ids))
-		for i := range level.content {
-			level.spans[i] = span{Off: level.content[i].entry.Offset, Size: level.content[i].entry.Size}
-			if !level.folders[i] {
+		level.spans = make([]span, len(level.Rows))
+		for i := range level.Rows {
+			level.spans[i] = span{Off: level.Rows[i].entry.Offset, Size: level.Rows[i].entry.Size}
+			if !level.Rows[i].Folder {
 				x.result.Files++
 				x.result.Bytes += level.spans[i].Size
 			}
 		}
-		sources := make([]string, len(level.ids))
+		sources := make([]string, len(level.Rows))
 		for i := range sources {
 			sources[i] = name
 		}
@@ -219,9 +219,10 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 	if err := x.count(tree); err != nil {
 		return err
 	}
-	x.tops = append(x.tops, w.levels[0].ids...)
-	for row, id := range w.levels[0].ids {
-		if w.levels[0].padding(row) {
+	x.tops = append(x.tops, w.levels[0].ids()...)
+	for i := range w.levels[0].Rows {
+		id := w.levels[0].Rows[i].ID
+		if w.levels[0].Rows[i].Padding {
 			continue
 		}
 		x.result.Samples++

@@ -132,15 +132,15 @@ func TestIndexesHaveWhatTheirZIPsHave(t *testing.T) {
 func TestIndexesRefuse(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	write := func(name string, samples *build.Tortilla) {
-		if _, err := build.Create(t.Context(), &build.Taco{Samples: samples, Collection: collection()}, at(name),
-			build.Options{}); err != nil {
+	write := func(name, column string, v *tables.Vector) {
+		set := &build.Taco{Collection: collection(), Columns: columns(tables.FromVectors([]string{column},
+			[]*tables.Vector{v})), Samples: &build.Tortilla{Samples: []build.Sample{{ID: "a", Bytes: []byte("x")}}}}
+		if name == "in/deep.tacozip" {
+			set.Samples = &build.Tortilla{Samples: []build.Sample{{ID: "b", Children: set.Samples}}}
+		}
+		if _, err := build.Create(t.Context(), set, at(name), build.Options{}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	one := func(column string, v *tables.Vector) *build.Tortilla {
-		return &build.Tortilla{Samples: []build.Sample{{ID: "a", Bytes: []byte("x"),
-			Columns: tables.FromVectors([]string{column}, []*tables.Vector{v})}}}
 	}
 	for _, folder := range []string{"in", "in/.tacocat"} {
 		if err := os.Mkdir(at(folder), 0o777); err != nil {
@@ -149,12 +149,12 @@ func TestIndexesRefuse(t *testing.T) {
 	}
 	text, number := tables.NewStrings([]string{"1"}, nil), tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64},
 		[]float64{1}, nil)
-	write("in/a.tacozip", one("x", text))
-	write("in/number.tacozip", one("x", number))
-	write("in/column.tacozip", one("y", text))
-	write("in/deep.tacozip", &build.Tortilla{Samples: []build.Sample{{ID: "b", Children: one("x", text)}}})
-	write("out.tacozip", one("x", text))
-	write("in/folder", one("x", text))
+	write("in/a.tacozip", "x", text)
+	write("in/number.tacozip", "x", number)
+	write("in/column.tacozip", "y", text)
+	write("in/deep.tacozip", "x", text)
+	write("out.tacozip", "x", text)
+	write("in/folder", "x", text)
 	for _, c := range []struct {
 		out  string
 		zips []string

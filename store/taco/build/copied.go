@@ -13,7 +13,7 @@ import (
 )
 
 // wholeLevels returns all levels of a dataset as a ZIP may have them.
-func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*level, error) {
+func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*Level, error) {
 	table, err := d.Level(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -22,11 +22,11 @@ func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*level, error) {
 }
 
 // copied returns the levels of rows of a dataset, and checks them.
-func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*level, error) {
+func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Level, error) {
 	if len(rows) == 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
-	var levels []*level
+	var levels []*Level
 	parents := make([]int32, len(rows))
 	for k := 0; ; k++ {
 		table, err := d.Level(ctx, k)
@@ -59,8 +59,8 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*lev
 
 // copiedLevel returns rows of level k, whose table is t. A row of -1 is a placeholder.
 func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, rows []int,
-	parents []int32) (*level, error) {
-	l := &level{}
+	parents []int32) (*Level, error) {
+	l := &Level{}
 	pads := 0 // of the parent
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
@@ -70,7 +70,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 			pads = 0
 		}
 		if row < 0 {
-			l.add(k, int32(i), parents[i], model.PadPrefix+strconv.Itoa(pads), false, placeholder)
+			l.add(k, Row{ID: model.PadPrefix + strconv.Itoa(pads), Parent: parents[i], Padding: true, bytes: []byte{}})
 			pads++
 			continue
 		}
@@ -78,11 +78,11 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		if err != nil {
 			return nil, err
 		}
-		c := content{entry: &e, padding: e.Padding}
+		r := Row{ID: e.ID, Parent: parents[i], Folder: e.Kind == taco.Folder, Padding: e.Padding, entry: &e}
 		if e.Padding {
-			c.bytes = []byte{}
+			r.bytes = []byte{}
 		}
-		l.add(k, int32(i), parents[i], e.ID, e.Kind == taco.Folder, c)
+		l.add(k, r)
 	}
 	s := schema{types: map[string]tables.Type{}}
 	var keep []int
@@ -92,8 +92,8 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		}
 	}
 	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
-	l.columns = typed.Select(keep).Take(slices.Clone(rows))
-	return l, s.addLevel(l.columns, k)
+	l.Table = typed.Select(keep).Take(slices.Clone(rows))
+	return l, s.addLevel(l.Table, k)
 }
 
 // ofContainer reports whether a column holds places or ids of samples in their container. The new container
@@ -107,7 +107,7 @@ func ofContainer(name, id string) bool {
 }
 
 // below returns the children of rows of level k, and for each the place of its parent among the rows.
-func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k int, rows []int) (next []int,
+func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *Level, k int, rows []int) (next []int,
 	parents []int32, err error) {
 	up, err := d.Parents(ctx, k+1)
 	if err != nil {
@@ -129,14 +129,14 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *level, k in
 
 // even adds a row of -1 to folders of the last level for each file of a sequence that others at their place of the tree
 // have more: the samples of TACO 2 have the same tree, with placeholders for what they lack.
-func even(ctx context.Context, d *taco.Dataset, levels []*level, next []int) (rows []int, parents []int32, err error) {
+func even(ctx context.Context, d *taco.Dataset, levels []*Level, next []int) (rows []int, parents []int32, err error) {
 	k := len(levels) - 1
 	up, names := levels[k], map[string][]string{}
 	ids, err := d.IDs(ctx, k+1)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range up.ids {
+	for i := range up.Rows {
 		place, last := placeOf(levels, k, i), -1
 		all := names[place]
 		for _, row := range next[up.first[i]:up.first[i+1]] {
@@ -152,7 +152,7 @@ func even(ctx context.Context, d *taco.Dataset, levels []*level, next []int) (ro
 		names[place] = all
 	}
 	first := make([]int32, 0, len(up.first))
-	for i := range up.ids {
+	for i := range up.Rows {
 		first = append(first, int32(len(rows)))
 		left := next[up.first[i]:up.first[i+1]]
 		for _, name := range names[placeOf(levels, k, i)] {
@@ -168,36 +168,37 @@ func even(ctx context.Context, d *taco.Dataset, levels []*level, next []int) (ro
 }
 
 // placeOf returns the path of a row below its sample.
-func placeOf(levels []*level, k, row int) string {
+func placeOf(levels []*Level, k, row int) string {
 	place := ""
 	for ; k > 0; k-- {
-		place = levels[k].ids[row] + "/" + place
-		row = int(levels[k].parents[row])
+		place = levels[k].Rows[row].ID + "/" + place
+		row = int(levels[k].Rows[row].Parent)
 	}
 	return place
 }
 
 // checkCopied checks ids and trees, because readers accept more than writers may write.
-func checkCopied(levels []*level, form Form) error {
+func checkCopied(levels []*Level, form Form) error {
 	for k, level := range levels {
 		seen, parent := map[string]bool{}, int32(-1)
-		for i, id := range level.ids {
-			if k > 0 && level.parents[i] != parent {
+		for i := range level.Rows {
+			row := &level.Rows[i]
+			if k > 0 && row.Parent != parent {
 				clear(seen)
-				parent = level.parents[i]
+				parent = row.Parent
 			}
 			bad := func(what string) error {
 				name := strconv.Quote(path(levels, k, i))
 				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
 			}
-			if what := badIDFor(form, k, id); what != "" && !level.padding(i) {
+			if what := badIDFor(form, k, row.ID); what != "" && !row.Padding {
 				return bad("its id " + what)
 			}
-			if seen[id] {
+			if seen[row.ID] {
 				return bad("a sibling has the same id")
 			}
-			seen[id] = true
-			if level.folders[i] && (level.first == nil || level.first[i] == level.first[i+1]) {
+			seen[row.ID] = true
+			if row.Folder && (level.first == nil || level.first[i] == level.first[i+1]) {
 				return bad("is a folder without samples")
 			}
 		}

@@ -106,7 +106,7 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 	if c, ok := w.columns[l.Name]; ok {
 		return c, nil
 	}
-	depth, table := l.depth, w.levels[l.depth].columns
+	depth, table := l.depth, w.levels[l.depth].Table
 	if w.named.file != "" { // a sample and its file have one row of level 0
 		files := l != w.named.levels[0]
 		var keep []int
@@ -198,14 +198,14 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 	case samples:
 		ids := make([]string, len(l.rows))
 		for i, row := range l.rows {
-			ids[i] = level.ids[row]
+			ids[i] = level.Rows[row].ID
 		}
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
 		columns.add(taco2.ColumnID, noted, tables.NewStrings(ids, nil))
 	case level.spans != nil:
 		nulls := make([]bool, len(l.rows))
 		for i, row := range l.rows {
-			nulls[i] = level.folders[row]
+			nulls[i] = level.Rows[row].Folder
 		}
 		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Off },
 			nulls))

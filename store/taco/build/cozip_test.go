@@ -273,7 +273,7 @@ func TestTwoAndThree(t *testing.T) {
 	two, three := filepath.Join(dir, "a.tacozip"), filepath.Join(dir, "b.taco3.zip")
 	back := filepath.Join(dir, "c.tacozip")
 	floats := tables.Type{Kind: tables.Float64, Bits: 64}
-	top := &build.Tortilla{Columns: tables.FromVectors(
+	top, table := &build.Tortilla{}, tables.FromVectors(
 		[]string{"split", "cloud", "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:time_start"},
 		[]*tables.Vector{tables.NewStrings([]string{"train", "test"}, nil),
 			tables.NewFloats(floats, []float64{1.5, 0}, []bool{false, true}),
@@ -282,12 +282,13 @@ func TestTwoAndThree(t *testing.T) {
 				[]uint32{0, 3, 6}, nil),
 			tables.NewList(tables.NewFloats(floats, []float64{500000, 10, 0, 4000000, 0, -10, 500090, 10, 0, 4000000, 0,
 				-10}, nil), []uint32{0, 6, 12}, nil),
-			tables.NewInts(tables.Type{Kind: tables.Timestamp}, []int64{1, 2}, nil)})}
+			tables.NewInts(tables.Type{Kind: tables.Timestamp}, []int64{1, 2}, nil)})
 	for _, id := range []string{"a.tif", "b.tif"} {
 		top.Samples = append(top.Samples, build.Sample{ID: id, Bytes: []byte("II*\x00" + id)})
 	}
 	c := collection()
-	if _, err := build.Create(t.Context(), &build.Taco{Samples: top, Collection: c}, two, build.Options{}); err != nil {
+	set := &build.Taco{Samples: top, Columns: columns(table), Collection: c}
+	if _, err := build.Create(t.Context(), set, two, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	exported(t, two, three)
@@ -408,17 +409,12 @@ func TestCopiesKeepTheContract(t *testing.T) {
 		names, vectors = append(names, "spatial:"+name), append(vectors, tables.NewNulls(tables.Type{}, 3))
 	}
 	top := uneven([]int{1, 2, 3})
-	for _, sample := range top.Samples { // two tables of one depth
-		for i := range sample.Children.Samples[1:] {
-			in := sample.Children.Samples[1+i].Children.Samples
-			for j := range in {
-				in[j] = withColumns(in[j], "my:q", "my:r")
-			}
-		}
-	}
-	top.Columns = tables.FromVectors(append(names, "my:a"), append(vectors, words))
-	if _, err := build.Create(t.Context(), &build.Taco{Samples: top, Collection: newest()}, optional,
-		build.Options{}); err != nil {
+	set := &build.Taco{Samples: top, Collection: newest(), Columns: func(_ context.Context,
+		levels []build.Level) ([]*tables.Table, error) {
+		return []*tables.Table{tables.FromVectors(append(names, "my:a"), append(vectors, words)), nil,
+			constant(len(levels[2].Rows), "my:q", "my:r")}, nil // of two tables of one depth
+	}}
+	if _, err := build.Create(t.Context(), set, optional, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	exchanged := filepath.Join(dir, "exchanged.taco3")
@@ -561,8 +557,7 @@ func TestRefusedForTACO3(t *testing.T) {
 		"a slash in the id": {[]build.Sample{file("a")}, func(c *build.Collection) { c.ID = "a/b" }, "id is"},
 		"a blank licence": {[]build.Sample{file("a")}, func(c *build.Collection) { c.Licenses = []string{" "} },
 			"licenses is"},
-		"columns of a case": {[]build.Sample{withColumns(file("a"), "x", "X")}, nil,
-			"names in TACO 3 differ in more than case"},
+		"columns of a case": {[]build.Sample{file("a")}, nil, "names in TACO 3 differ in more than case"},
 		"a folder and files": {[]build.Sample{folder("a", folder("x", file("y"))), folder("b", file("x"))}, nil,
 			`"x" is a file in some samples and a folder in others`},
 	} {
@@ -573,6 +568,9 @@ func TestRefusedForTACO3(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "a.taco3.zip")
 			all := &build.Taco{Samples: &build.Tortilla{Samples: c.samples}, Collection: about}
+			if name == "columns of a case" {
+				all.Columns = columns(constant(1, "x", "X"))
+			}
 			_, err := build.Create(t.Context(), all, path, build.Options{})
 			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(fmt.Sprint(err), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
@@ -584,11 +582,11 @@ func TestRefusedForTACO3(t *testing.T) {
 	}
 }
 
-func withColumns(s build.Sample, names ...string) build.Sample {
+// constant returns columns of n rows of "v".
+func constant(n int, names ...string) *tables.Table {
 	vectors := make([]*tables.Vector, len(names))
 	for i := range vectors {
-		vectors[i] = tables.NewStrings([]string{"v"}, nil)
+		vectors[i] = tables.NewStrings(slices.Repeat([]string{"v"}, n), nil)
 	}
-	s.Columns = tables.FromVectors(names, vectors)
-	return s
+	return tables.FromVectors(names, vectors)
 }

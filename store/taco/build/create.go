@@ -26,6 +26,15 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
 	}
+	if t.Columns != nil {
+		added, err := t.Columns(ctx, shown(w.levels))
+		if err == nil {
+			err = w.add(added)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := w.more(ctx, w.readsOnce()); err != nil {
 		return nil, err
 	}
@@ -131,7 +140,7 @@ func (w *writer) planned(ctx context.Context) (size int64, err error) {
 	if len(w.levels) == 0 {
 		return w.o.Bytes, nil
 	}
-	err = inorder.Do(ctx, len(w.levels[0].ids), w.o.Workers,
+	err = inorder.Do(ctx, len(w.levels[0].Rows), w.o.Workers,
 		func(ctx context.Context, row int) (int64, error) { return w.bytesOf(ctx, 0, row) },
 		func(_ int, n int64) error {
 			size += n

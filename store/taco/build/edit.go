@@ -140,7 +140,7 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 		return err
 	}
 	for k, l := range writer.levels {
-		if l.columns, err = e.changes.apply(l.columns, k, len(writer.levels)); err != nil {
+		if l.Table, err = e.changes.apply(l.Table, k, len(writer.levels)); err != nil {
 			return err
 		}
 	}
@@ -186,12 +186,12 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		if err != nil {
 			return err
 		}
-		levels = append(levels, level.described())
+		levels = append(levels, *level)
 	}
 	if !e.writer.o.adds() {
 		return nil
 	}
-	added, err := e.writer.o.further(ctx, levels)
+	added, err := e.writer.o.further(ctx, levels, false)
 	for k, table := range added {
 		if err != nil || table == nil {
 			continue

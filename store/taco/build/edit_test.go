@@ -108,9 +108,10 @@ func newEdited(t *testing.T, form Form) (path string) {
 		to, o.PartBytes = filepath.Dir(path), 1
 	}
 	set := numbered(0)
-	for _, at := range []*Tortilla{set.Samples, set.Samples.Samples[0].Children, set.Samples.Samples[1].Children} {
-		at.Columns = tables.FromVectors([]string{"v"}, []*tables.Vector{tables.NewStrings([]string{"1", "2"}, nil)})
+	v := func(texts ...string) *tables.Table {
+		return tables.FromVectors([]string{"v"}, []*tables.Vector{tables.NewStrings(texts, nil)})
 	}
+	set.Columns = columnsOf(v("1", "2"), v("1", "2", "1", "2"))
 	if _, err := Create(t.Context(), set, to, o); err != nil {
 		t.Fatal(err)
 	}

@@ -101,10 +101,10 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 // metadata writes the tables of all levels.
 func (e *editing) metadata(ctx context.Context, a *archive) ([]span, error) {
 	for _, level := range e.writer.levels {
-		level.spans = make([]span, len(level.ids))
-		for i := range level.content {
-			if !level.folders[i] {
-				level.spans[i] = span{Off: level.content[i].entry.Offset, Size: level.content[i].entry.Size}
+		level.spans = make([]span, len(level.Rows))
+		for i := range level.Rows {
+			if !level.Rows[i].Folder {
+				level.spans[i] = span{Off: level.Rows[i].entry.Offset, Size: level.Rows[i].entry.Size}
 			}
 		}
 	}

@@ -48,14 +48,14 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	}
 	if d.LevelNames() != nil && !w.o.Form.Named() {
 		for k, l := range w.levels {
-			l.columns = l.columns.Retype(func(_ int, column tables.Column) tables.Type {
+			l.Table = l.Table.Retype(func(_ int, column tables.Column) tables.Type {
 				return c.stored(k, column)
 			}).Rename(oldName)
 		}
 	}
 	if upgraded {
 		for k, l := range w.levels {
-			if l.columns, err = newer(ctx, l.columns); err != nil {
+			if l.Table, err = newer(ctx, l.Table); err != nil {
 				return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
 			}
 		}

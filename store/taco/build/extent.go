@@ -12,18 +12,18 @@ import (
 
 // extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
 // first level that has times, because computed points of STAC may stand beside times of ISTAC.
-func extentOf(ctx context.Context, levels []*level) (*Extent, error) {
+func extentOf(ctx context.Context, levels []*Level) (*Extent, error) {
 	var e Extent
 	for _, level := range levels {
 		for _, prefix := range []string{"stac:", "istac:", "spatial:", "temporal:"} {
 			var err error
 			if e.Spatial == nil {
-				if e.Spatial, err = boxOf(ctx, level.columns, prefix+"centroid"); err != nil {
+				if e.Spatial, err = boxOf(ctx, level.Table, prefix+"centroid"); err != nil {
 					return nil, err
 				}
 			}
 			if e.Temporal == nil {
-				e.Temporal, err = timesOf(ctx, level.columns, prefix+"time_start", prefix+"time_end",
+				e.Temporal, err = timesOf(ctx, level.Table, prefix+"time_start", prefix+"time_end",
 					prefix+"datetime", prefix+"start_datetime", prefix+"end_datetime")
 				if err != nil {
 					return nil, err

@@ -445,14 +445,17 @@ func TestSizesBeyond32Bits(t *testing.T) {
 	}
 }
 
+// columnsOf returns the columns of each level.
+func columnsOf(of ...*tables.Table) More {
+	return func(context.Context, []Level) ([]*tables.Table, error) { return of, nil }
+}
+
 // TestStreamIsCreate: a stream of samples gives the bytes that Create gives for all of them, in both forms.
 func TestStreamIsCreate(t *testing.T) {
 	d := numbered(3)
-	d.Samples.Columns = tables.FromVectors([]string{"a"}, []*tables.Vector{tables.NewStrings([]string{"x", "y"}, nil)})
+	top := tables.FromVectors([]string{"a"}, []*tables.Vector{tables.NewStrings([]string{"x", "y"}, nil)})
 	below := tables.FromVectors([]string{"b"}, []*tables.Vector{tables.NewStrings([]string{"1", "2", "3", "4"}, nil)})
-	for i := range d.Samples.Samples {
-		d.Samples.Samples[i].Children.Columns = below.Take([]int{2 * i, 2*i + 1})
-	}
+	d.Columns = columnsOf(top, below)
 	for _, name := range []string{"a.tacozip", "a"} {
 		one, other := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
 		want, err := Create(t.Context(), d, one, Options{})
@@ -466,7 +469,7 @@ func TestStreamIsCreate(t *testing.T) {
 						return Collection{}, nil, err
 					}
 				}
-				return d.Collection, []*tables.Table{d.Samples.Columns, below}, nil
+				return d.Collection, []*tables.Table{top, below}, nil
 			})
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ type Form = model.Form
 const (
 	Auto          = model.Auto
 	ZIP           = model.ZIP
-	Folder        = model.Folder2
+	Folder        = model.TacoFolder
 	TortillaFile  = model.TortillaFile
 	StreamingTaco = model.StreamingTaco
 	PlainTaco     = model.PlainTaco

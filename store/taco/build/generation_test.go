@@ -81,11 +81,11 @@ func TestExtentOf(t *testing.T) {
 	points := tables.NewBytes(tables.Type{Kind: tables.Binary},
 		append([]byte{1, 1, 0, 0, 0}, make([]byte, 16)...), []uint32{0, 21}, nil)
 	times := tables.NewInts(tables.Type{Kind: tables.Timestamp}, []int64{1e6}, nil)
-	of := func(name string, v *tables.Vector) *level {
-		return &level{columns: tables.FromVectors([]string{name}, []*tables.Vector{v})}
+	of := func(name string, v *tables.Vector) *Level {
+		return &Level{Table: tables.FromVectors([]string{name}, []*tables.Vector{v})}
 	}
 	second := []string{"1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"}
-	for want, levels := range map[*Extent][]*level{
+	for want, levels := range map[*Extent][]*Level{
 		{Spatial: []float64{0, 0, 0, 0}, Temporal: second}: {of("istac:time_end", times), of("stac:centroid", points)},
 		{Spatial: []float64{0, 0, 0, 0}}:                   {of("istac:centroid", points)},
 		nil:                                                {of("stac:time_start", times)},

@@ -65,7 +65,7 @@ func sums(levels []build.Level) build.Inspection {
 func inspectable(t *testing.T) (*build.Taco, map[string]int64) {
 	t.Helper()
 	dir := t.TempDir()
-	s, want := &build.Tortilla{PadTo: 30}, map[string]int64{}
+	s, want := &build.Tortilla{}, map[string]int64{}
 	add := func(id string, b []byte, inMemory bool) {
 		sample := build.Sample{ID: id, Bytes: b}
 		if !inMemory {

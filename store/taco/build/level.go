@@ -1,50 +1,93 @@
 package build
 
 import (
-	"strconv"
+	"context"
 
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// content says where the bytes of a file are.
-type content struct {
+// Level is the samples of one level, in the order of their parents. Options.More and Options.Inspect get it before they
+// are written.
+type Level struct {
+	Rows  []Row
+	Table *tables.Table // the columns that the samples have already
+	// first has, for each row, the row of the next level that is its first child, and one more at the end. It
+	// is nil at the deepest level.
+	first []int32
+	spans []span // of a ZIP, where the bytes of each row are
+}
+
+// Row is a sample of a level.
+type Row struct {
+	ID     string
+	Parent int32 // the row in the level above; at level 0 the row itself, as the original writers have it
+	Folder bool
+	// Padding marks a placeholder. Its id alone does not say so: in TACO 3 and Tortillas any sample may have it.
+	Padding bool
+
+	// Of a file one of these is set: its path or URI, its bytes, or its place in another container.
 	file  string
 	bytes []byte
 	entry *taco.Entry
-	// padding marks a placeholder. Its id alone does not say so: in TACO 3 and Tortillas any sample may have it.
-	padding bool
-}
-
-// placeholder is the content of padding.
-var placeholder = content{bytes: []byte{}, padding: true}
-
-// level is the rows of one level, in the order of their parents.
-type level struct {
-	ids     []string
-	folders []bool
-	parents []int32 // in the level above; at level 0 the row itself, as the original writers have it
-	content []content
-	// first has, for each row, the row of the next level that is its first child, and one more at the end. It
-	// is nil at the deepest level.
-	first   []int32
-	columns *tables.Table
-	spans   []span // of a ZIP, where the bytes of each row are
 }
 
 var int64Type = tables.Type{Kind: tables.Int64, Bits: 64}
 
-// add adds a row to level k.
-func (l *level) add(k int, row, parent int32, id string, folder bool, c content) {
+// add adds a row to level k, and returns its number.
+func (l *Level) add(k int, r Row) int32 {
+	row := int32(len(l.Rows))
 	if k == 0 {
-		parent = row
+		r.Parent = row
 	}
-	l.ids, l.folders = append(l.ids, id), append(l.folders, folder)
-	l.parents, l.content = append(l.parents, parent), append(l.content, c)
+	l.Rows = append(l.Rows, r)
+	return row
 }
 
-// padding reports whether a row is a placeholder.
-func (l *level) padding(row int) bool { return l.content[row].padding }
+// below returns the range of the children of a row in the next level.
+func (l *Level) below(row int) (from, to int) { return int(l.first[row]), int(l.first[row+1]) }
+
+// ids returns the ids of all rows.
+func (l *Level) ids() []string {
+	ids := make([]string, len(l.Rows))
+	for i := range ids {
+		ids[i] = l.Rows[i].ID
+	}
+	return ids
+}
+
+// Open opens the bytes of a file.
+func (r *Row) Open(ctx context.Context, o source.Opener) (source.Reader, error) {
+	switch {
+	case r.bytes != nil:
+		return (&catalog.Asset{Size: int64(len(r.bytes)), Bytes: r.bytes}).Reader(), nil
+	case r.entry != nil:
+		return taco.Section(ctx, o, *r.entry)
+	}
+	return o.Open(ctx, r.file)
+}
+
+// uri returns the path or URI of the file that has the bytes.
+func (r *Row) uri() string {
+	if r.entry != nil {
+		return r.entry.URI
+	}
+	return r.file
+}
+
+// size returns the number of bytes of a file, if that is known without opening it.
+func (r *Row) size() (n int64, known bool) {
+	switch {
+	case r.bytes != nil:
+		return int64(len(r.bytes)), true
+	case r.entry != nil && r.entry.Size != taco.Whole:
+		return int64(len(r.entry.Head)) + r.entry.Size, true
+	}
+	return 0, false
+}
 
 // kindName returns the type of a sample in the tables.
 func kindName(folder bool) string {
@@ -55,13 +98,13 @@ func kindName(folder bool) string {
 }
 
 // path returns the ids from level 0 down to a row, joined by "/".
-func path(levels []*level, k, row int) string {
-	id := levels[k].ids[row]
+func path(levels []*Level, k, row int) string {
+	id := levels[k].Rows[row].ID
 	for ; k > 0; k-- {
-		row = int(levels[k].parents[row])
-		id = levels[k-1].ids[row] + "/" + id
+		row = int(levels[k].Rows[row].Parent)
+		id = levels[k-1].Rows[row].ID + "/" + id
 	}
 	return id
 }
 
-func levelName(k int) string { return "level" + strconv.Itoa(k) }
+func levelName(k int) string { return model.LevelName(k) }

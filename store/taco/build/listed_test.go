@@ -46,11 +46,7 @@ func TestListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := make([]Level, len(levels))
-	for k := range levels {
-		described[k] = levels[k].described()
-	}
-	columns, err := l.Columns(t.Context(), described)
+	columns, err := l.Columns(t.Context(), shown(levels))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // wholeBytes is the size up to which a file is read into memory by a worker. Larger ones are copied in pieces by the
@@ -48,17 +47,13 @@ func (l *loaded) keep() []byte {
 }
 
 // load opens a file, and reads it if it is small.
-func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
-	if c.bytes != nil {
-		return &loaded{bytes: c.bytes, crc: crc32.ChecksumIEEE(c.bytes), size: int64(len(c.bytes))}, nil
+func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
+	if r.bytes != nil {
+		return &loaded{bytes: r.bytes, crc: crc32.ChecksumIEEE(r.bytes), size: int64(len(r.bytes))}, nil
 	}
-	e := taco.Entry{URI: c.file, Offset: taco.Whole}
-	if c.entry != nil {
-		e = *c.entry
-	}
-	file, err := taco.Section(ctx, o, e)
+	file, err := r.Open(ctx, o)
 	if err != nil {
-		return nil, fault.WithFile(err, e.URI)
+		return nil, fault.WithFile(err, r.uri())
 	}
 	l := &loaded{r: file, size: file.Size()}
 	if l.size > wholeBytes {
@@ -73,7 +68,7 @@ func load(ctx context.Context, o source.Opener, c *content) (*loaded, error) {
 	}
 	l.r = nil
 	if err != nil {
-		return nil, fault.WithFile(err, e.URI)
+		return nil, fault.WithFile(err, r.uri())
 	}
 	l.crc = crc32.ChecksumIEEE(l.bytes)
 	return l, nil

@@ -17,12 +17,7 @@
 // (zip, folder, tortilla), and on top what users call.
 package build
 
-import (
-	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/tables"
-)
-
-// Sample is a file, or a folder of samples. Exactly one of File, Bytes, Entry, Kept and Children is set.
+// Sample is a file, or a folder of samples. Exactly one of File, Bytes, Kept and Children is set.
 type Sample struct {
 	// ID is unique among siblings. It must not be empty, ".", "..", begin with "__", or hold "/", "\", ":" or
 	// a control character: it becomes part of a path.
@@ -31,14 +26,10 @@ type Sample struct {
 	File string
 	// Bytes are the content itself. An empty slice that is not nil is an empty file.
 	Bytes []byte
-	// Entry is a sample of another container, or a byte range of a file.
-	Entry *taco.Entry
 	// Kept is a file that an interrupted run has written: see StreamIn.
 	Kept *Kept
 	// Children are the samples of a folder.
 	Children *Tortilla
-	// Columns has one row with the sample's values, or is nil.
-	Columns *tables.Table
 }
 
 // Kept is a file that is in the container already.
@@ -48,31 +39,12 @@ type Kept struct {
 }
 
 // Tortilla is the samples of one folder, or of the top.
-type Tortilla struct {
-	Samples []Sample
-	// Columns has a row for each sample. It is joined with the columns of the samples, and may be nil.
-	Columns *tables.Table
-	// PadTo adds empty samples "__TACOPAD__0", "__TACOPAD__1", … until the number of samples is a multiple of
-	// it. 0 adds none.
-	PadTo int
-	// Fill allows samples of this tortilla's level to lack columns that others have; such values are null.
-	// Otherwise all samples of a level must have the same columns.
-	Fill bool
-}
+type Tortilla struct{ Samples []Sample }
 
 // Taco is a whole dataset.
 type Taco struct {
 	Samples    *Tortilla
 	Collection Collection
+	// Columns returns the columns of the samples, before those of Options.More, or is nil.
+	Columns More
 }
-
-// padding returns the number of empty samples that PadTo adds.
-func (t *Tortilla) padding() int {
-	if t.PadTo <= 0 {
-		return 0
-	}
-	return (t.PadTo - len(t.Samples)%t.PadTo) % t.PadTo
-}
-
-// rows returns the number of samples with padding.
-func (t *Tortilla) rows() int { return len(t.Samples) + t.padding() }

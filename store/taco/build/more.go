@@ -3,58 +3,57 @@ package build
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Level is the samples of one level, before they are written: see Options.More and Options.Inspect.
-type Level struct {
-	Rows    []Row
-	Columns []tables.Column // that the samples have already
-	Table   *tables.Table   // with their values
+// More returns further columns of samples: for each level a table with a row for each of its samples, or nil. They
+// replace columns of the same name.
+type More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
+
+// Inspection computes columns from the bytes of files: see Options.Inspect.
+type Inspection struct {
+	// File is called once for each file, without padding, by several goroutines. r reads the bytes of the row of
+	// Level.Rows with that number; File does not close it, and does not use it after it returns. File is nil if no
+	// column needs the bytes.
+	File func(ctx context.Context, level, row int, r source.Reader) error
+	// Columns returns for each level a table with a row for each of its samples, or nil. It is called once, after
+	// File was called for all files.
+	Columns func(ctx context.Context) ([]*tables.Table, error)
 }
 
-// Row is a sample of a level.
-type Row struct {
-	ID      string
-	Parent  int // the row in the level above; at level 0 the row itself
-	Folder  bool
-	Padding bool
-	// URI is the file with the bytes, which are Head and then the Size ones from Offset on, or all if Offset is
-	// taco.Whole. It is "" if Bytes has them, and of a folder.
-	URI          string
-	Offset, Size int64
-	Head         string
-	Bytes        []byte
-}
+// adds reports whether the options add columns.
+func (o *Options) adds() bool { return o.More != nil || o.Inspect != nil }
 
-// Chain returns an Options.More that calls several in turn, and skips nil. Each sees the columns of the steps before
-// it, and its columns replace columns of the same names.
-func Chain(steps ...func(ctx context.Context, levels []Level) ([]*tables.Table, error)) func(ctx context.Context,
-	levels []Level) ([]*tables.Table, error) {
-	return func(ctx context.Context, levels []Level) ([]*tables.Table, error) {
-		tbls := make([]*tables.Table, len(levels))
-		for _, step := range steps {
-			if step == nil {
+// further returns the columns that the options add to levels, and adds them to these: without those of Inspect if once
+// is set.
+func (o *Options) further(ctx context.Context, levels []Level, once bool) ([]*tables.Table, error) {
+	inspect := o.inspected
+	if once || o.Inspect == nil {
+		inspect = nil
+	}
+	tbls := make([]*tables.Table, len(levels))
+	for _, step := range []More{o.More, inspect} {
+		if step == nil {
+			continue
+		}
+		added, err := step(ctx, levels)
+		if err != nil {
+			return nil, err
+		}
+		for k, table := range added {
+			if table == nil {
 				continue
 			}
-			added, err := step(ctx, levels)
-			if err != nil {
-				return nil, err
+			levels[k].Table = replaced(levels[k].Table, table)
+			if tbls[k] != nil {
+				table = replaced(tbls[k], table)
 			}
-			for k, table := range added {
-				if table == nil {
-					continue
-				}
-				levels[k].Add(table)
-				if tbls[k] != nil {
-					table = replaced(tbls[k], table)
-				}
-				tbls[k] = table
-			}
+			tbls[k] = table
 		}
-		return tbls, nil
 	}
+	return tbls, nil
 }
 
 // replaced returns a table with further columns, which replace columns of the same names.
@@ -65,35 +64,44 @@ func replaced(t, by *tables.Table) *tables.Table {
 	return tables.Join(t, by)
 }
 
-// Add adds columns with a row for each sample, which replace columns of the same names.
-func (l *Level) Add(t *tables.Table) {
-	l.Table = replaced(l.Table, t)
-	l.Columns = l.Table.Columns()
-}
-
-// described returns the level for Options.More and Options.Inspect.
-func (l *level) described() Level {
-	out := Level{Rows: make([]Row, len(l.ids)), Columns: l.columns.Columns(), Table: l.columns}
-	for i := range l.ids {
-		out.Rows[i] = l.row(i)
+// shown returns levels for Options.More and Options.Inspect, which may change the tables.
+func shown(levels []*Level) []Level {
+	out := make([]Level, len(levels))
+	for k, l := range levels {
+		out[k] = *l
 	}
 	return out
 }
 
-// row returns row i for Options.More and Options.Inspect.
-func (l *level) row(i int) Row { return l.content[i].row(l.ids[i], int(l.parents[i]), l.folders[i]) }
-
-// row returns a row for Options.More and Options.Inspect.
-func (c *content) row(id string, parent int, folder bool) Row {
-	row := Row{ID: id, Parent: parent, Folder: folder, Padding: c.padding, Offset: taco.Whole}
-	switch {
-	case folder:
-	case c.bytes != nil:
-		row.Bytes = c.bytes
-	case c.entry != nil:
-		row.URI, row.Offset, row.Size, row.Head = c.entry.URI, c.entry.Offset, c.entry.Size, c.entry.Head
-	default:
-		row.URI = c.file
+// inspected reads all files for the columns of Inspect.
+func (o *Options) inspected(ctx context.Context, levels []Level) ([]*tables.Table, error) {
+	in := o.Inspect(levels)
+	if in.File == nil {
+		return in.Columns(ctx)
 	}
-	return row
+	type at struct{ level, row int }
+	var files []at
+	for k := range levels {
+		for i := range levels[k].Rows {
+			if r := &levels[k].Rows[i]; !r.Folder && !r.Padding {
+				files = append(files, at{k, i})
+			}
+		}
+	}
+	err := inorder.Do(ctx, len(files), o.Workers, func(ctx context.Context, i int) (struct{}, error) {
+		p := files[i]
+		file, err := levels[p.level].Rows[p.row].Open(ctx, o.Opener)
+		if err != nil {
+			return struct{}{}, err
+		}
+		err = in.File(ctx, p.level, p.row, file)
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+		return struct{}{}, err
+	}, func(int, struct{}) error { return nil }, func(struct{}) {})
+	if err != nil {
+		return nil, err
+	}
+	return in.Columns(ctx)
 }

@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,7 +26,8 @@ type named struct {
 
 // namedLevel has the rows of a table.
 type namedLevel struct {
-	taco3.Level
+	Name    string  // "sample", "children", "children/before"
+	Folder  string  // whose children it has, "" for the root of a sample
 	depth   int     // the level of the writer that has the rows
 	rows    []int32 // of that level
 	parents []int32 // rows of the level above
@@ -36,22 +38,23 @@ type namedLevel struct {
 // of them have it; else it is derived from them.
 func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error) {
 	top := w.levels[0]
-	samples := make([]int32, 0, len(top.ids))
-	for i, id := range top.ids {
-		if top.padding(i) {
+	samples := make([]int32, 0, len(top.Rows))
+	for i := range top.Rows {
+		row := &top.Rows[i]
+		if row.Padding {
 			continue
 		}
 		samples = append(samples, int32(i))
-		if top.folders[i] != top.folders[samples[0]] {
-			return nil, fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
-				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(top.folders[i]),
-				top.ids[samples[0]], kindName(top.folders[samples[0]]))
+		if first := &top.Rows[samples[0]]; row.Folder != first.Folder {
+			return nil, fault.New(fault.Unsupported, "sample "+strconv.Quote(row.ID), fault.NoOffset,
+				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(row.Folder), first.ID,
+				kindName(first.Folder))
 		}
 	}
 	if len(samples) == 0 {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
 	}
-	if !top.folders[samples[0]] {
+	if !top.Rows[samples[0]].Folder {
 		file, err := w.fileName(ctx, samples)
 		if err != nil {
 			return nil, err
@@ -83,13 +86,10 @@ func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, 
 func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) {
 	level := w.levels[0]
 	extension := func(row int32) string {
-		content := level.content[row]
-		name := cmp.Or(filepath.Ext(content.file), filepath.Ext(level.ids[row]))
-		if content.entry != nil {
-			name = filepath.Ext(level.ids[row])
-			if content.entry.Offset == taco.Whole { // else it is a range of a container
-				name = cmp.Or(name, filepath.Ext(content.entry.URI))
-			}
+		r := &level.Rows[row]
+		name := cmp.Or(filepath.Ext(r.file), filepath.Ext(r.ID))
+		if r.entry != nil && r.entry.Offset == taco.Whole { // else it is a range of a container
+			name = cmp.Or(name, filepath.Ext(r.entry.URI))
 		}
 		return strings.ToLower(name)
 	}
@@ -99,7 +99,7 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 			ext = ""
 		}
 	}
-	first, err := load(ctx, w.o.Opener, &level.content[samples[0]])
+	first, err := load(ctx, w.o.Opener, &level.Rows[samples[0]])
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +137,7 @@ func (d *deriver) folder(folder string, k int, rows []int32) error {
 	if err != nil {
 		return err
 	}
-	done := map[taco3.Sequence]bool{}
+	done := map[taco3.Item]bool{}
 	for _, name := range children.all {
 		path := join(folder, name)
 		if sequence, ok := sequenceOf(folder, name, children); ok {
@@ -174,14 +174,14 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 		var in []int32
 		var names []string
 		for i := level.first[row]; i < level.first[row+1]; i++ {
-			if below.padding(int(i)) {
+			if below.Rows[int(i)].Padding {
 				continue
 			}
-			name := below.ids[i]
+			name := below.Rows[i].ID
 			if c.count[name] == 0 {
 				c.all = append(c.all, name)
-				c.dirs[name] = below.folders[i]
-			} else if c.dirs[name] != below.folders[i] {
+				c.dirs[name] = below.Rows[i].Folder
+			} else if c.dirs[name] != below.Rows[i].Folder {
 				return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 					"%q is a file in some samples and a folder in others", join(folder, name))
 			}
@@ -195,9 +195,9 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 
 // sequenceOf returns the sequence that a file belongs to: one of files that some samples lack, whose names differ in a
 // number that counts from 0 in each sample.
-func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
+func sequenceOf(folder, name string, c *children) (sequence taco3.Item, ok bool) {
 	if c.dirs[name] {
-		return taco3.Sequence{}, false
+		return sequence, false
 	}
 	// The last number of a name is tried first: the number of a step of time stands behind that of a band.
 	for end := len(name); end > 0; {
@@ -209,21 +209,21 @@ func sequenceOf(folder, name string, c *children) (taco3.Sequence, bool) {
 		for begin > 0 && isDigit(name[begin-1]) {
 			begin--
 		}
-		sequence := taco3.Sequence{Folder: folder, Prefix: name[:begin], Suffix: name[end:]}
-		if least, largest, ok := counts(sequence, c); ok && begin > 0 && least < largest && least > 0 {
+		sequence = taco3.Item{Folder: folder, Name: name[:begin], Suffix: name[end:], Most: math.MaxInt}
+		if least, largest, ok := counts(&sequence, c); ok && begin > 0 && least < largest && least > 0 {
 			sequence.Least, sequence.Most = least, largest
 			return sequence, true
 		}
 		end = begin
 	}
-	return taco3.Sequence{}, false
+	return sequence, false
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // counts returns the least and the largest number of files that a sample has of a sequence, and whether they count from
 // 0 in every sample.
-func counts(s taco3.Sequence, c *children) (least, most int, ok bool) {
+func counts(s *taco3.Item, c *children) (least, most int, ok bool) {
 	for i, names := range c.names {
 		n, last := 0, -1
 		for _, name := range names {
@@ -244,8 +244,8 @@ func counts(s taco3.Sequence, c *children) (least, most int, ok bool) {
 // fill lists the rows of the tables.
 func (n *named) fill(w *writer, samples []int32) error {
 	byFolder := map[string]*namedLevel{}
-	for i, level := range n.layout.Levels() {
-		l := &namedLevel{Level: level}
+	for i, level := range n.layout.Levels {
+		l := &namedLevel{Name: level, Folder: taco3.FolderOf(level)}
 		n.levels = append(n.levels, l)
 		switch {
 		case i == 0:
@@ -254,19 +254,19 @@ func (n *named) fill(w *writer, samples []int32) error {
 			l.rows, l.parents, l.samples = samples, upTo[int32](len(samples)), upTo[int32](len(samples))
 		default:
 			above, name := n.levels[0], ""
-			if level.Folder != "" {
+			if l.Folder != "" {
 				folder := ""
-				if cut := strings.LastIndexByte(level.Folder, '/'); cut >= 0 {
-					folder = level.Folder[:cut]
+				if cut := strings.LastIndexByte(l.Folder, '/'); cut >= 0 {
+					folder = l.Folder[:cut]
 				}
-				above, name = byFolder[folder], level.Folder[len(folder):]
+				above, name = byFolder[folder], l.Folder[len(folder):]
 				name = strings.TrimPrefix(name, "/")
 			}
 			l.depth = above.depth + 1
 			if err := l.fill(w, n.layout, above, name); err != nil {
 				return err
 			}
-			byFolder[level.Folder] = l
+			byFolder[l.Folder] = l
 		}
 	}
 	return nil
@@ -285,19 +285,19 @@ func upTo[Int int | int32](n int) []Int {
 func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, name string) error {
 	up, level := w.levels[above.depth], w.levels[l.depth]
 	for i, row := range above.rows {
-		if name != "" && up.ids[row] != name {
+		if name != "" && up.Rows[row].ID != name {
 			continue
 		}
 		var names []string
 		var rows []int32
 		for c := up.first[row]; c < up.first[row+1]; c++ {
-			if !level.padding(int(c)) {
-				names, rows = append(names, level.ids[c]), append(rows, c)
+			if !level.Rows[int(c)].Padding {
+				names, rows = append(names, level.Rows[c].ID), append(rows, c)
 			}
 		}
 		order, wrong := layout.Order(l.Folder, names)
 		if wrong != "" {
-			id := w.levels[0].ids[w.topRow(above.depth, row)]
+			id := w.levels[0].Rows[w.topRow(above.depth, row)].ID
 			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
 				"does not have the files of the others: %q", join(l.Folder, wrong))
 		}
@@ -312,7 +312,7 @@ func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, na
 // topRow returns the row of level 0 that a row of level k is below.
 func (w *writer) topRow(k int, row int32) int32 {
 	for ; k > 0; k-- {
-		row = w.levels[k].parents[row]
+		row = w.levels[k].Rows[row].Parent
 	}
 	return row
 }
@@ -325,7 +325,7 @@ func (n *named) path(w *writer, l *namedLevel, i int) string {
 	}
 	name := n.file
 	if name == "" {
-		name = w.levels[l.depth].ids[l.rows[i]]
+		name = w.levels[l.depth].Rows[l.rows[i]].ID
 	}
 	return number + "/" + join(l.Folder, name)
 }
@@ -337,7 +337,7 @@ func (n *named) order(w *writer) (all []place) {
 		for k, level := range n.levels[1:] {
 			for ; next[k] < len(level.rows) && int(level.samples[next[k]]) == s; next[k]++ {
 				i := next[k]
-				if !w.levels[level.depth].folders[level.rows[i]] {
+				if !w.levels[level.depth].Rows[level.rows[i]].Folder {
 					all = append(all, place{level.depth, int(level.rows[i]), n.path(w, level, i)})
 				}
 			}

@@ -29,7 +29,7 @@ func (w *writer) age(ctx context.Context) (err error) {
 		}
 	}
 	for k, l := range w.levels {
-		if l.columns, err = older(ctx, l.columns); err != nil {
+		if l.Table, err = older(ctx, l.Table); err != nil {
 			return fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
 	}
@@ -94,20 +94,16 @@ func (c *Collection) oldDocument() ([]byte, error) {
 // addHistograms adds the folder of histograms that the options make, which is the last sample of level 0.
 func (w *writer) addHistograms(ctx context.Context) error {
 	top := w.levels[0]
-	for i, id := range top.ids {
-		if id == histogramID && top.folders[i] {
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+	for i := range top.Rows {
+		if top.Rows[i].ID == histogramID && top.Rows[i].Folder {
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(histogramID), fault.NoOffset,
 				"is a folder: that of this name has the histograms of a streaming TACO")
 		}
 	}
 	if w.o.Histograms == nil || len(w.levels) < 2 {
 		return nil
 	}
-	described := make([]Level, len(w.levels))
-	for k, l := range w.levels {
-		described[k] = l.described()
-	}
-	made, err := w.o.Histograms(ctx, described)
+	made, err := w.o.Histograms(ctx, shown(w.levels))
 	if err != nil || len(made) == 0 {
 		return err
 	}
@@ -121,13 +117,13 @@ func (w *writer) addHistograms(ctx context.Context) error {
 		files[h.Path] = h.Bytes
 	}
 	w.histograms = true
-	w.grow(0, 0, content{}, true, histogramID, func(row int32) { w.growBelow(0, 0, row, "", files) })
+	w.grow(0, Row{ID: histogramID, Folder: true}, func(row int32) { w.growBelow(0, 0, row, "", files) })
 	for k, level := range w.levels {
-		missing := tables.New(len(level.ids)-level.columns.Len(), nil, nil)
+		missing := tables.New(len(level.Rows)-level.Table.Len(), nil, nil)
 		if missing.Len() == 0 {
 			continue
 		}
-		if level.columns, err = tables.Concat([]*tables.Table{level.columns, missing}, tables.Mixed); err != nil {
+		if level.Table, err = tables.Concat([]*tables.Table{level.Table, missing}, tables.Mixed); err != nil {
 			return fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
 	}
@@ -135,15 +131,14 @@ func (w *writer) addHistograms(ctx context.Context) error {
 }
 
 // grow appends a row to its level, and the rows below it to theirs.
-func (w *writer) grow(k int, parent int32, c content, folder bool, id string, below func(row int32)) {
+func (w *writer) grow(k int, r Row, below func(row int32)) {
 	level := w.levels[k]
-	row := int32(len(level.ids))
-	level.add(k, row, parent, id, folder, c)
-	if folder {
+	row := level.add(k, r)
+	if r.Folder {
 		below(row)
 	}
 	if level.first != nil {
-		level.first = append(level.first, int32(len(w.levels[k+1].ids)))
+		level.first = append(level.first, int32(len(w.levels[k+1].Rows)))
 	}
 }
 
@@ -151,12 +146,13 @@ func (w *writer) grow(k int, parent int32, c content, folder bool, id string, be
 func (w *writer) growBelow(k int, like, row int32, above string, files map[string][]byte) {
 	l, below := w.levels[k], w.levels[k+1]
 	for c := l.first[like]; c < l.first[like+1]; c++ {
-		path := join(above, below.ids[c])
+		r := &below.Rows[c]
+		path := join(above, r.ID)
 		data, is := files[path]
 		if !is {
 			continue
 		}
-		w.grow(k+1, row, content{bytes: data}, below.folders[c], below.ids[c], func(row int32) {
+		w.grow(k+1, Row{ID: r.ID, Parent: row, Folder: r.Folder, bytes: data}, func(row int32) {
 			w.growBelow(k+1, c, row, path, files)
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Options configure Create. The zero value selects the defaults.
@@ -24,10 +23,9 @@ type Options struct {
 	// (Tacocat), or into several Tortillas, which have the name of the folder and a number: of at most PartBytes
 	// of files each, or with one sample of level 0 if that has more. Stream ignores it.
 	PartBytes int64
-	// More returns further columns: for each level a table with a row for each of its samples, or nil. They replace
-	// columns of the same name. Create and Export call it once, after the samples are checked and before anything is
-	// written.
-	More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
+	// More returns further columns. Create and Export call it once, after the samples are checked and before anything
+	// is written.
+	More More
 	// Inspect returns what makes further columns of the bytes of files, after More, whose columns levels have. They
 	// replace columns of the same name. Create and Export of a ZIP or a folder that is not in parts read each file
 	// once, for this and for the copy. Otherwise all files are read for it before anything is written.
@@ -62,10 +60,9 @@ type Histogram struct {
 type Result struct {
 	Samples int   // of level 0, without padding
 	Files   int   // with bytes, padding included
-	Folders int   // with a table of their own
 	Bytes   int64 // of the files
 }
 
 func (r *Result) add(o *Result) {
-	r.Samples, r.Files, r.Folders, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Folders+o.Folders, r.Bytes+o.Bytes
+	r.Samples, r.Files, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Bytes+o.Bytes
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -121,7 +120,7 @@ func (w *writer) partOf(part *writer, tops []int) {
 // cuts returns the samples of level 0 of each part.
 func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 	size, part := int64(0), []int(nil)
-	for row := range w.levels[0].ids {
+	for row := range w.levels[0].Rows {
 		bytes, err := w.bytesOf(ctx, 0, row)
 		if err != nil {
 			return nil, err
@@ -138,9 +137,11 @@ func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 // bytesOf returns the size of the files of a row and of all below it.
 func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error) {
 	level := w.levels[k]
-	if level.folders[row] {
-		for c := level.first[row]; c < level.first[row+1]; c++ {
-			n, err := w.bytesOf(ctx, k+1, int(c))
+	r := &level.Rows[row]
+	if r.Folder {
+		from, to := level.below(row)
+		for c := from; c < to; c++ {
+			n, err := w.bytesOf(ctx, k+1, c)
 			if err != nil {
 				return 0, err
 			}
@@ -148,20 +149,12 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 		}
 		return size, nil
 	}
-	content := &level.content[row]
-	switch {
-	case content.bytes != nil:
-		return int64(len(content.bytes)), nil
-	case content.entry != nil && content.entry.Size != taco.Whole:
-		return int64(len(content.entry.Head)) + content.entry.Size, nil
+	if n, known := r.size(); known {
+		return n, nil
 	}
-	uri := content.file
-	if content.entry != nil {
-		uri = content.entry.URI
-	}
-	file, err := w.o.Opener.Open(ctx, uri)
+	file, err := w.o.Opener.Open(ctx, r.uri())
 	if err != nil {
-		return 0, fault.WithFile(err, uri)
+		return 0, fault.WithFile(err, r.uri())
 	}
 	return file.Size(), file.Close()
 }
@@ -184,16 +177,17 @@ func (w *writer) partIndex(ctx context.Context, zips []string, path string) (ind
 }
 
 // picked returns rows of level 0 with all that is below them.
-func picked(levels []*level, rows []int) (out []*level) {
+func picked(levels []*Level, rows []int) (out []*Level) {
 	parents := upTo[int32](len(rows))
 	for _, l := range levels {
-		p := &level{parents: parents, columns: l.columns.Take(slices.Clone(rows))}
+		p := &Level{Table: l.Table.Take(slices.Clone(rows))}
 		out = append(out, p)
 		var below []int
 		var up []int32
 		for i, row := range rows {
-			p.ids, p.folders = append(p.ids, l.ids[row]), append(p.folders, l.folders[row])
-			p.content = append(p.content, l.content[row])
+			r := l.Rows[row]
+			r.Parent = parents[i]
+			p.Rows = append(p.Rows, r)
 			if l.first == nil {
 				continue
 			}

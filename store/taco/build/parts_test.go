@@ -24,12 +24,14 @@ func tiles(first, last int) *build.Taco {
 	text := func(s ...string) *tables.Table {
 		return tables.FromVectors([]string{"name"}, []*tables.Vector{tables.NewStrings(s, nil)})
 	}
+	var names, below []string
 	for i := first; i <= last; i++ {
 		set.Samples.Samples = append(set.Samples.Samples, build.Sample{ID: fmt.Sprint("s", 100-i),
-			Columns: text(fmt.Sprint("name of ", i)), Children: &build.Tortilla{
-				Samples: []build.Sample{{ID: "x", Bytes: make([]byte, 10*i)}, {ID: "a", Bytes: []byte(fmt.Sprint(i))}},
-				Columns: text("of x", fmt.Sprint("of a of ", i))}})
+			Children: &build.Tortilla{Samples: []build.Sample{{ID: "x", Bytes: make([]byte, 10*i)},
+				{ID: "a", Bytes: []byte(fmt.Sprint(i))}}}})
+		names, below = append(names, fmt.Sprint("name of ", i)), append(below, "of x", fmt.Sprint("of a of ", i))
 	}
+	set.Columns = columns(text(names...), text(below...))
 	return set
 }
 
@@ -138,9 +140,9 @@ func TestAppend(t *testing.T) {
 	}
 	check()
 	flat := tiles(7, 7)
-	flat.Samples = flat.Samples.Samples[0].Children
+	flat.Samples, flat.Columns = flat.Samples.Samples[0].Children, nil
 	named := tiles(7, 7)
-	named.Samples.Samples[0].Columns = nil
+	named.Columns = nil
 	failing := tiles(7, 7)
 	failing.Samples.Samples[0].Children.Samples[0] = build.Sample{ID: "x", File: filepath.Join(dir, "none")}
 	for says, set := range map[string]*build.Taco{"one of this id": tiles(2, 2), "levels": flat, "column": named,
@@ -196,8 +198,12 @@ func TestAppendKeepsEdits(t *testing.T) {
 	}
 	for i := 4; i <= 5; i++ {
 		set := tiles(i, i)
-		one := &set.Samples.Samples[0]
-		one.Columns = tables.Join(scores(int64(10*i)), one.Columns.Rename(func(string) string { return "called" }))
+		own, err := set.Columns(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		called := own[0].Rename(func(string) string { return "called" })
+		set.Columns = columns(tables.Join(scores(int64(10*i)), called), own[1])
 		if err := add(set); err != nil {
 			t.Fatal(err)
 		}

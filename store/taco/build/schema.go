@@ -14,7 +14,6 @@ import (
 
 // schema is the columns of the samples of a level so far.
 type schema struct {
-	fill  bool
 	names []string
 	types map[string]tables.Type
 	first string // path of the first sample, or of its folder
@@ -47,7 +46,7 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 		seen[column.Name] = true
 		was, known := s.types[column.Name]
 		switch {
-		case !known && s.begun && !s.fill:
+		case !known && s.begun:
 			return bad("has a column %q, which %q has not", column.Name, s.first)
 		case known && was.Kind != tables.Null && column.Type.Kind != tables.Null && !was.Equal(column.Type):
 			return bad("column %q has type %v, and %v in %q", column.Name, column.Type, was, s.first)
@@ -60,7 +59,7 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 		}
 	}
 	for _, name := range s.names {
-		if !seen[name] && !s.fill {
+		if !seen[name] {
 			return bad("has no column %q, which %q has", name, s.first)
 		}
 	}

@@ -22,12 +22,12 @@ type chunkRows struct {
 }
 
 // add adds the tiles of a file whose bytes begin at an offset of the container.
-func (c *chunkRows) add(ctx context.Context, levels []*level, p place, l *loaded, at int64) error {
+func (c *chunkRows) add(ctx context.Context, levels []*Level, p place, l *loaded, at int64) error {
 	index, err := tiles(ctx, l, inHistogram(p))
 	if err != nil {
 		return fault.WithPart(err, fmt.Sprintf("sample %q", p.path), fault.NoOffset)
 	}
-	id, root := levels[p.level].ids[p.row], rootOf(levels, p.level, p.row)
+	id, root := levels[p.level].Rows[p.row].ID, rootOf(levels, p.level, p.row)
 	for k, r := range taco.FileOrder(index) {
 		c.ids, c.roots = append(c.ids, id+"::"+strconv.Itoa(k)), append(c.roots, root)
 		c.offs, c.sizes = append(c.offs, at+r.Off), append(c.sizes, r.Len)
@@ -42,9 +42,9 @@ func inHistogram(p place) bool {
 }
 
 // rootOf returns the value of tortilla:root of a row: the path of its folder, or at level 0 its own id.
-func rootOf(levels []*level, k, row int) string {
+func rootOf(levels []*Level, k, row int) string {
 	if k > 0 {
-		k, row = k-1, int(levels[k].parents[row])
+		k, row = k-1, int(levels[k].Rows[row].Parent)
 	}
 	return path(levels, k, row)
 }

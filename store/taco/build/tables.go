@@ -14,23 +14,23 @@ import (
 // settle loads the columns of all levels, so that the tables of folders take their rows from memory.
 func (w *writer) settle(ctx context.Context) error {
 	for _, level := range w.levels {
-		for i := range level.columns.Columns() {
-			if _, err := level.columns.At(ctx, i); err != nil {
+		for i := range level.Table.Columns() {
+			if _, err := level.Table.At(ctx, i); err != nil {
 				return err
 			}
 		}
-		types := make([]string, len(level.ids))
+		types := make([]string, len(level.Rows))
 		for i := range types {
-			types[i] = kindName(level.folders[i])
+			types[i] = kindName(level.Rows[i].Folder)
 		}
-		level.columns = tables.Join(tables.FromVectors([]string{taco2.ColumnID, taco2.ColumnType},
-			[]*tables.Vector{tables.NewStrings(level.ids, nil), tables.NewStrings(types, nil)}), level.columns)
+		level.Table = tables.Join(tables.FromVectors([]string{taco2.ColumnID, taco2.ColumnType},
+			[]*tables.Vector{tables.NewStrings(level.ids(), nil), tables.NewStrings(types, nil)}), level.Table)
 	}
 	return nil
 }
 
 // places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
-func (l *level) places() *tables.Table {
+func (l *Level) places() *tables.Table {
 	offs, sizes := make([]int64, len(l.spans)), make([]int64, len(l.spans))
 	for i, s := range l.spans {
 		offs[i], sizes[i] = s.Off, s.Size
@@ -42,11 +42,11 @@ func (l *level) places() *tables.Table {
 // consolidated returns the table of METADATA of a level.
 func (w *writer) consolidated(k int) *tables.Table {
 	level := w.levels[k]
-	current, parents := make([]int64, len(level.ids)), make([]int64, len(level.ids))
+	current, parents := make([]int64, len(level.Rows)), make([]int64, len(level.Rows))
 	for i := range current {
-		current[i], parents[i] = int64(i), int64(level.parents[i])
+		current[i], parents[i] = int64(i), int64(level.Rows[i].Parent)
 	}
-	table := tables.Join(level.columns, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
+	table := tables.Join(level.Table, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
 		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
@@ -54,10 +54,10 @@ func (w *writer) consolidated(k int) *tables.Table {
 	if k == 0 {
 		return table
 	}
-	relative := make([]string, len(level.ids))
+	relative := make([]string, len(level.Rows))
 	for i := range relative {
 		relative[i] = path(w.levels, k, i)
-		if level.folders[i] {
+		if level.Rows[i].Folder {
 			relative[i] += "/"
 		}
 	}
@@ -68,7 +68,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
 func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []byte) error) error {
 	level, below := w.levels[k], w.levels[k+1]
-	joined := below.columns
+	joined := below.Table
 	if below.spans != nil {
 		joined = tables.Join(joined, below.places())
 	}
@@ -89,7 +89,6 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 			return b.Bytes(), err
 		},
 		func(i int, b []byte) error {
-			w.result.Folders++
 			return put(rows[i], b)
 		},
 		func([]byte) {})

@@ -36,15 +36,15 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	}
 	t := &tortillaWriter{w: w, patched: newPatched(f)}
 	for k, level := range w.levels {
-		level.spans = make([]span, len(level.ids))
-		t.formats = append(t.formats, make([]string, len(level.ids)))
+		level.spans = make([]span, len(level.Rows))
+		t.formats = append(t.formats, make([]string, len(level.Rows)))
 		enc, err := t.encoder(ctx, k)
 		if err != nil {
 			return err
 		}
 		t.encoders = append(t.encoders, enc)
-		for i := range level.ids {
-			if level.padding(i) {
+		for i := range level.Rows {
+			if level.Rows[i].Padding {
 				return fault.New(fault.Unsupported, fmt.Sprintf("sample %q", path(w.levels, k, i)), fault.NoOffset,
 					"is padding, which a Tortilla has none of")
 			}
@@ -100,7 +100,7 @@ func (t *tortillaWriter) put(ctx context.Context, p place, l *loaded) error {
 	above := make([]int, p.level+1) // the row at each level that the file lies below
 	above[p.level] = p.row
 	for k := p.level; k > 0; k-- {
-		above[k-1] = int(t.w.levels[k].parents[above[k]])
+		above[k-1] = int(t.w.levels[k].Rows[above[k]].Parent)
 	}
 	same := 1
 	for same < len(t.open) && same <= p.level && t.open[same].row == above[same-1] {
@@ -164,10 +164,9 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	t.open = t.open[:len(t.open)-1]
 	k := blob.level + 1
 	l := t.w.levels[k]
-	lo, hi := 0, len(l.ids)
+	lo, hi := 0, len(l.Rows)
 	if blob.level >= 0 {
 		lo, hi = int(t.w.levels[blob.level].first[blob.row]), int(t.w.levels[blob.level].first[blob.row+1])
-		t.w.result.Folders++
 	}
 	footer, err := t.footer(ctx, blob, lo, hi)
 	if err != nil {
@@ -244,7 +243,7 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 func (t *tortillaWriter) columns(k int) *tables.Table {
 	names := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot}
 	var keep []int
-	table := t.w.levels[k].columns
+	table := t.w.levels[k].Table
 	for i, c := range table.Columns() {
 		if !slices.Contains(names, c.Name) {
 			keep = append(keep, i)
@@ -259,9 +258,9 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 	ids, formats := make([]string, len(rows)), make([]string, len(rows))
 	offs, sizes := make([]int64, len(rows)), make([]int64, len(rows))
 	var named *tables.Vector // the formats that the source declares
-	if level.columns.Index(tortillaFormat) >= 0 {
+	if level.Table.Index(tortillaFormat) >= 0 {
 		var err error
-		if named, err = level.columns.Column(ctx, tortillaFormat); err != nil {
+		if named, err = level.Table.Column(ctx, tortillaFormat); err != nil {
 			return nil, err
 		}
 		if named.Kind() != tables.String {
@@ -269,9 +268,9 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 		}
 	}
 	for i, row := range rows {
-		ids[i], formats[i] = level.ids[row], t.formats[k][row]
+		ids[i], formats[i] = level.Rows[row].ID, t.formats[k][row]
 		offs[i], sizes[i] = spans[i].Off, spans[i].Size
-		if named != nil && !level.folders[row] && !named.Null(row) && named.Str(row) != "TORTILLA" {
+		if named != nil && !level.Rows[row].Folder && !named.Null(row) && named.Str(row) != "TORTILLA" {
 			formats[i] = named.Str(row)
 		}
 	}
@@ -293,8 +292,8 @@ func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 	next, err := t.link(ctx, streamed(chunkRows.ids, chunkRows.roots, formats, chunkRows.offs, chunkRows.sizes), span{})
 	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
 		level := t.w.levels[k]
-		rows := make([]int, len(level.ids))
-		roots := make([]string, len(level.ids))
+		rows := make([]int, len(level.Rows))
+		roots := make([]string, len(level.Rows))
 		for i := range rows {
 			rows[i], roots[i] = i, rootOf(t.w.levels, k, i)
 		}

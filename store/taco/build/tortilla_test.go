@@ -30,9 +30,6 @@ func randomTortilla(t *testing.T, path string, seed int) *maker {
 			clear(m.leaves)
 			return m.taco()
 		}).Example(seed)
-		if set.Samples.PadTo > 0 {
-			continue
-		}
 		if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -133,11 +130,6 @@ func TestTortillas(t *testing.T) {
 			t.Errorf("part %d: %v, or it is not of 3", i, err)
 		}
 	}
-	padded := &build.Taco{Samples: &build.Tortilla{PadTo: 2, Samples: []build.Sample{{ID: "a", Bytes: []byte("x")}}}}
-	_, err = build.Create(t.Context(), padded, filepath.Join(t.TempDir(), "a.tortilla"), build.Options{})
-	if err == nil || !strings.Contains(err.Error(), "padding") {
-		t.Errorf("padding in a Tortilla: %v", err)
-	}
 }
 
 // TestTheOriginalReaderReadsTortillas: the reader of generation 1 in tacoreader finds in random Tortillas the rows and
@@ -196,10 +188,8 @@ func TestColumnsThatATortillaHas(t *testing.T) {
 	names := []string{"tortilla:id", "tortilla:file_format", "tortilla:offset", "tortilla:length"}
 	for _, name := range names {
 		set := tiles(1, 3)
-		for i := range set.Samples.Samples {
-			s := &set.Samples.Samples[i]
-			s.Columns = tables.FromVectors([]string{name}, []*tables.Vector{tables.NewStrings([]string{"mine"}, nil)})
-		}
+		mine := tables.NewStrings([]string{"mine", "mine", "mine"}, nil)
+		set.Columns = columns(tables.FromVectors([]string{name}, []*tables.Vector{mine}))
 		path := filepath.Join(t.TempDir(), "a.tortilla")
 		if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
 			continue // refused is as good

@@ -10,41 +10,46 @@ import (
 
 // sameTrees checks that all samples of level 0 have the same tree (PIT-1): kinds, and below level 0 ids. Padding
 // matches anything.
-func sameTrees(levels []*level) error {
-	top := levels[0]
-	for i := range top.ids {
-		if top.padding(i) {
-			continue
-		}
-		if what := sameTree(levels, 0, 0, i, true); what != "" {
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(top.ids[i]), fault.NoOffset,
-				"differs from %q, and all samples of level 0 must have the same tree (PIT-1): %s", top.ids[0], what)
+func sameTrees(levels []*Level) error {
+	for i := range levels[0].Rows {
+		if err := sameTree(levels, i); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// sameTree says how the trees below rows a and b of level k differ, or "".
-func sameTree(levels []*level, k, a, b int, top bool) string {
+// sameTree checks that a sample of level 0 has the tree of the first one.
+func sameTree(levels []*Level, row int) error {
+	top := levels[0].Rows
+	if what := apart(levels, 0, 0, row); what != "" {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(top[row].ID), fault.NoOffset,
+			"differs from %q, and all samples of level 0 must have the same tree (PIT-1): %s", top[0].ID, what)
+	}
+	return nil
+}
+
+// apart says how the trees below rows i and j of level k differ, or "".
+func apart(levels []*Level, k, i, j int) string {
 	l := levels[k]
-	if l.padding(a) || l.padding(b) {
+	a, b := &l.Rows[i], &l.Rows[j]
+	switch {
+	case a.Padding || b.Padding:
+		return ""
+	case k > 0 && a.ID != b.ID:
+		return "it has " + strconv.Quote(b.ID) + " in place of " + strconv.Quote(a.ID)
+	case a.Folder != b.Folder:
+		return strconv.Quote(b.ID) + " is a " + kindName(b.Folder) + " in place of a " + kindName(a.Folder)
+	case !a.Folder:
 		return ""
 	}
-	if !top && l.ids[a] != l.ids[b] {
-		return "it has " + strconv.Quote(l.ids[b]) + " in place of " + strconv.Quote(l.ids[a])
+	from, to := l.below(i)
+	other, end := l.below(j)
+	if to-from != end-other {
+		return fmt.Sprintf("%q has %d children in place of %d", b.ID, end-other, to-from)
 	}
-	if l.folders[a] != l.folders[b] {
-		return strconv.Quote(l.ids[b]) + " is a " + kindName(l.folders[b]) + " in place of a " + kindName(l.folders[a])
-	}
-	if !l.folders[a] {
-		return ""
-	}
-	na, nb := l.first[a+1]-l.first[a], l.first[b+1]-l.first[b]
-	if na != nb {
-		return fmt.Sprintf("%q has %d children in place of %d", l.ids[b], nb, na)
-	}
-	for i := range na {
-		if what := sameTree(levels, k+1, int(l.first[a]+i), int(l.first[b]+i), false); what != "" {
+	for n := range to - from {
+		if what := apart(levels, k+1, from+n, other+n); what != "" {
 			return what
 		}
 	}
@@ -53,41 +58,42 @@ func sameTree(levels []*level, k, a, b int, top bool) string {
 
 // named returns the id of a row of the first sample or, if that is a placeholder, of the first sample that has another
 // one there. All samples have the same number of rows.
-func (l *level) named(row, rows int) string {
-	for i := row; i < len(l.ids); i += rows {
-		if !l.padding(i) {
-			return l.ids[i]
+func (l *Level) named(row, rows int) string {
+	for i := row; i < len(l.Rows); i += rows {
+		if !l.Rows[i].Padding {
+			return l.Rows[i].ID
 		}
 	}
-	return l.ids[row]
+	return l.Rows[row].ID
 }
 
 // pit returns taco:pit_schema: the tree that all samples of level 0 have.
-func pit(levels []*level) *model.Tree {
+func pit(levels []*Level) *model.Tree {
 	p := &model.Tree{Hierarchy: map[string][]model.TreeFolder{}}
 	top := levels[0]
-	p.Root.N, p.Root.Type = int64(len(top.ids)), kindName(top.folders[0])
+	p.Root.N, p.Root.Type = int64(len(top.Rows)), kindName(top.Rows[0].Folder)
 	// All folders at one place of the tree have the same children, so that a level has the rows of the first
 	// folder as often as there are folders at the top.
 	times := int64(0)
-	for i := range top.ids {
-		if top.folders[i] {
+	for i := range top.Rows {
+		if top.Rows[i].Folder {
 			times++
 		}
 	}
-	starts := []int32{0}
+	starts := []int{0}
 	for k := 1; k < len(levels); k++ {
 		up, level := levels[k-1], levels[k]
-		var below []int32
+		var below []int
 		for _, row := range starts {
-			if !up.folders[row] {
+			if !up.Rows[row].Folder {
 				continue
 			}
-			pitFolder := model.TreeFolder{N: times * int64(up.first[row+1]-up.first[row])}
-			for c := up.first[row]; c < up.first[row+1]; c++ {
-				pitFolder.Type = append(pitFolder.Type, kindName(level.folders[c]))
-				pitFolder.ID = append(pitFolder.ID, level.named(int(c), len(level.ids)/int(times)))
-				if level.folders[c] {
+			from, to := up.below(row)
+			pitFolder := model.TreeFolder{N: times * int64(to-from)}
+			for c := from; c < to; c++ {
+				pitFolder.Type = append(pitFolder.Type, kindName(level.Rows[c].Folder))
+				pitFolder.ID = append(pitFolder.ID, level.named(c, len(level.Rows)/int(times)))
+				if level.Rows[c].Folder {
 					below = append(below, c)
 				}
 			}

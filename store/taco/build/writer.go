@@ -14,7 +14,7 @@ import (
 type writer struct {
 	o          Options
 	collection Collection
-	levels     []*level
+	levels     []*Level
 	result     Result
 	partitions int  // files that a Tortilla is divided into; 0 is 1
 	histograms bool // the last sample of level 0 has histograms
@@ -47,13 +47,13 @@ type place struct {
 // so that reading a sample is one request.
 func (w *writer) order() []place {
 	if w.named != nil {
-		w.result.Samples, w.result.Folders = len(w.named.levels[0].rows), len(w.named.levels)-1
+		w.result.Samples = len(w.named.levels[0].rows)
 		return w.named.order(w)
 	}
 	var places []place
-	for i, id := range w.levels[0].ids {
-		places = w.leaves(places, place{0, i, id})
-		if !w.levels[0].padding(i) {
+	for i := range w.levels[0].Rows {
+		places = w.leaves(places, place{0, i, w.levels[0].Rows[i].ID})
+		if !w.levels[0].Rows[i].Padding {
 			w.result.Samples++
 		}
 	}
@@ -66,11 +66,11 @@ func (w *writer) order() []place {
 // leaves appends the files of a row.
 func (w *writer) leaves(all []place, p place) []place {
 	level := w.levels[p.level]
-	if !level.folders[p.row] {
+	if !level.Rows[p.row].Folder {
 		return append(all, p)
 	}
 	for c := level.first[p.row]; c < level.first[p.row+1]; c++ {
-		all = w.leaves(all, place{p.level + 1, int(c), p.path + "/" + w.levels[p.level+1].ids[c]})
+		all = w.leaves(all, place{p.level + 1, int(c), p.path + "/" + w.levels[p.level+1].Rows[c].ID})
 	}
 	return all
 }
@@ -80,7 +80,7 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
 	err := inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
-			l, err := load(ctx, w.o.Opener, &w.levels[files[i].level].content[files[i].row])
+			l, err := load(ctx, w.o.Opener, &w.levels[files[i].level].Rows[files[i].row])
 			if err != nil {
 				return nil, err
 			}
@@ -114,15 +114,8 @@ func (w *writer) more(ctx context.Context, once bool) error {
 	if !w.o.adds() {
 		return nil
 	}
-	levels := make([]Level, len(w.levels))
-	for k, l := range w.levels {
-		levels[k] = l.described()
-	}
-	add := w.o.further
-	if once {
-		add = Chain(w.o.More)
-	}
-	added, err := add(ctx, levels)
+	levels := shown(w.levels)
+	added, err := w.o.further(ctx, levels, once)
 	if err != nil {
 		return err
 	}
@@ -140,15 +133,15 @@ func (w *writer) add(added []*tables.Table) error {
 			continue
 		}
 		level := w.levels[k]
-		if table.Len() != len(level.ids) {
+		if table.Len() != len(level.Rows) {
 			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				table.Len(), len(level.ids))
+				table.Len(), len(level.Rows))
 		}
 		s := schema{types: map[string]tables.Type{}}
 		if err := s.addLevel(table, k); err != nil {
 			return err
 		}
-		level.columns = replaced(level.columns, table)
+		level.Table = replaced(level.Table, table)
 	}
 	return nil
 }
@@ -162,7 +155,7 @@ func (w *writer) readsOnce() bool {
 
 // inspect hands a file to the inspection, if there is one.
 func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
-	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].padding(p.row) {
+	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
 		return nil
 	}
 	return w.inspection.File(ctx, p.level, p.row, l.open())
@@ -189,8 +182,8 @@ func (w *writer) complete(ctx context.Context) error {
 
 // folderRows returns the folders of a level.
 func (w *writer) folderRows(k int) (rows []int) {
-	for i, folder := range w.levels[k].folders {
-		if folder {
+	for i := range w.levels[k].Rows {
+		if w.levels[k].Rows[i].Folder {
 			rows = append(rows, i)
 		}
 	}
@@ -209,13 +202,13 @@ const (
 func (w *writer) typed(ctx context.Context) error {
 	levels := make([]*tables.Table, len(w.levels))
 	for k, l := range w.levels {
-		levels[k] = l.columns
+		levels[k] = l.Table
 	}
 	if err := typed(ctx, w.collection.Columns, levels); err != nil {
 		return err
 	}
 	for k, l := range w.levels {
-		l.columns = levels[k]
+		l.Table = levels[k]
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 func (w *writer) data(ctx context.Context, a *archive) error {
 	err := w.files(ctx, func(p place, l *loaded) (err error) {
 		level, name := w.levels[p.level], dataFolder+p.path
-		level.spans = append(level.spans, make([]span, len(level.ids)-len(level.spans))...)
+		level.spans = append(level.spans, make([]span, len(level.Rows)-len(level.spans))...)
 		switch target := &level.spans[p.row]; {
 		case w.o.Form.Named() && l.size == 0:
 			return w.emptyFile(p)
@@ -52,14 +52,14 @@ func (w *writer) data(ctx context.Context, a *archive) error {
 		return err
 	})
 	for _, l := range w.levels {
-		l.spans = append(l.spans, make([]span, len(l.ids)-len(l.spans))...)
+		l.spans = append(l.spans, make([]span, len(l.Rows)-len(l.spans))...)
 	}
 	return err
 }
 
 // emptyFile returns the error about a file without bytes.
 func (w *writer) emptyFile(p place) error {
-	id := w.levels[0].ids[w.topRow(p.level, int32(p.row))]
+	id := w.levels[0].Rows[w.topRow(p.level, int32(p.row))].ID
 	_, file, _ := strings.Cut(p.path, "/")
 	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
 		"%s has no bytes: files of TACO 3 have some", file)

@@ -233,20 +233,17 @@ func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte
 }
 
 func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, out []byte, err error) {
-	parts, ok := u32(&meta)
-	if !ok || uint64(parts)*4 > uint64(len(meta)) {
-		return nil, nil, corrupt("metadata", "%d parts in %d bytes", parts, len(meta))
+	sizes, err := partSizes(&meta, data)
+	if err != nil {
+		return nil, nil, err
 	}
 	if out, err = d.room(dst, int64(len(data)), final); err != nil {
 		return nil, nil, err
 	}
 	target := out
-	for i := range parts {
-		n, _ := u32(&meta)
-		part, ok := take(&data, n)
-		if !ok {
-			return nil, nil, corrupt("metadata", "part %d has %d bytes, %d are left", i, n, len(data))
-		}
+	for ; len(sizes) > 0; sizes = sizes[4:] {
+		n := binary.LittleEndian.Uint32(sizes)
+		part, _ := take(&data, n)
 		switch {
 		case id == ByteShuffle:
 			unshuffle(target[:n], part, size)
@@ -256,9 +253,6 @@ func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, 
 			unbitshuffle(target[:n], part, size)
 		}
 		target = target[n:]
-	}
-	if len(data) > 0 {
-		return nil, nil, corrupt("metadata", "%d bytes are in no part", len(data))
 	}
 	return meta, out, nil
 }

@@ -299,28 +299,12 @@ func (x *Encoder) compressLZ4(out, part []byte) ([]byte, error) {
 	if len(part) == 0 {
 		return append(out, 0), nil // a token without literals
 	}
-	data := make([]byte, lz4.CompressBlockBound(len(part)))
+	data := make([]byte, lz4.CompressBlockBound(len(part))) // which has room for data that do not shrink
 	n, err := x.lz4.CompressBlock(part, data)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, "", fault.NoOffset, err)
 	}
-	if n == 0 { // the library does not write data that do not shrink: one run of literals holds them
-		return lz4Literals(out, part), nil
-	}
 	return append(out, data[:n]...), nil
-}
-
-// lz4Literals appends a block of one sequence that is all literals.
-func lz4Literals(out, part []byte) []byte {
-	n := len(part)
-	if n < 15 {
-		return append(append(out, byte(n<<4)), part...)
-	}
-	out = append(out, 15<<4)
-	for n -= 15; n >= 255; n -= 255 {
-		out = append(out, 255)
-	}
-	return append(append(out, byte(n)), part...)
 }
 
 func compressDoubleDelta(out, part []byte, e Elem) ([]byte, error) {

@@ -86,7 +86,7 @@ func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) erro
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	array, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
+	array, err := open.Array(ctx, files, path,
 		f.at.Options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string
 		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
 			"it is remote: only local arrays can be written to"), path)
 	}
-	var files tiledb.Files
+	var files source.Files
 	defer files.Close()
 	array, err := open.Array(ctx, &files, path, tiledb.Options{MaxResult: f.maxResult})
 	if err != nil {

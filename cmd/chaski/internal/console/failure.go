@@ -52,7 +52,7 @@ func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 		fmt.Fprintf(stderr, "chaski: %s\nTry '%s --help'.\n", fault.Line(err), cmd.CommandPath())
 		return ExitUsage
 	}
-	fmt.Fprintln(stderr, "chaski: "+failure(err, cmd.Name()))
+	fmt.Fprintln(stderr, "chaski: "+Failure(err, cmd.Name()))
 	return exitFault
 }
 
@@ -60,13 +60,21 @@ func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 // source.RequestError.
 const unavailable = "unavailable"
 
-// failure returns "FILE: PART at OFFSET: MESSAGE: KIND" on one line. If the error names no file, the
+// Said is what Failure returned for an error that another process has met.
+type Said string
+
+func (s Said) Error() string { return string(s) }
+
+// Failure returns "FILE: PART at OFFSET: MESSAGE: KIND" on one line. If the error names no file, the
 // command's name takes its place.
-func failure(err error, command string) string {
+func Failure(err error, command string) string {
 	failed := &fault.Error{Kind: SystemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
 	var e *fault.Error
 	var re *source.RequestError
+	var said Said
 	switch {
+	case errors.As(err, &said):
+		return string(said)
 	case errors.As(err, &e):
 		// A copy, because the error belongs to the package that made it.
 		c := *e

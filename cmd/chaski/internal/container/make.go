@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/draw/report"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -24,11 +26,12 @@ import (
 type makeFlags struct {
 	out, stats    string
 	page          string
-	made          MadeFlags
+	made          madeFlags
 	workers       int
 	memory        int64
 	maxChunk      int
 	quiet, resume bool
+	shards        shards.Flags
 }
 
 const makeHelp = `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
@@ -102,11 +105,16 @@ func NewMake(env console.Env) *cobra.Command {
   chaski make -o made.tortilla chips.yaml
   chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
 		Args: console.ExactlyOne("RECIPE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), env, args[0])
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	f.made.Add(fl, "")
+	f.made.add(fl)
 	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
 	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
 	fl.IntVar(&f.workers, "workers", 0,
@@ -114,6 +122,7 @@ func NewMake(env console.Env) *cobra.Command {
 	flags.AddMemory(fl, &f.memory, "windows")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.BoolVar(&f.resume, "resume", false, "go on with an interrupted run of the same recipe, if there is one")
+	f.shards.Add(fl)
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	return cmd
 }
@@ -122,7 +131,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	output, err := f.made.Output(f.out)
+	output, err := f.made.output(f.out)
 	if err := console.FirstError(err, console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
@@ -130,10 +139,13 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err := f.apart(path); err != nil {
 		return err
 	}
+	if f.resume && f.shards.Given() {
+		return console.Usagef("--resume is for a run without --shard and --merge: shards that are done are kept anyway")
+	}
 	if f.resume && open.IsStore(f.out) {
 		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
 	}
-	r, err := f.recipe(ctx, env, path)
+	r, text, err := f.recipe(ctx, env, path)
 	if err != nil {
 		return err
 	}
@@ -154,9 +166,16 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if !f.quiet {
 		options.Progress = bar.Set
 	}
+	if f.shards.Given() && !f.shards.Merging() {
+		defer bar.Done()
+		return f.divided(ctx, r, text, options, nil)
+	}
 	var res *recipe.Result
-	err = f.made.Stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
+	err = f.made.stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
 		options.Output = output
+		if f.shards.Merging() {
+			return f.divided(ctx, r, text, options, &res)
+		}
 		res, err = recipe.Make(ctx, r, path, options)
 		return err
 	})
@@ -170,16 +189,43 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	return f.draw(ctx, env, r, res, options.Loader)
 }
 
+// divided makes a share of the chips, or a container of all parts, whose counts it puts into res.
+func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, o recipe.Options,
+	res **recipe.Result) error {
+	extent, err := recipe.Survey(ctx, r, o)
+	if err != nil {
+		return err
+	}
+	work := shards.Work{Output: f.out, Settings: []string{string(text), extent.Version}, Inputs: extent.Source,
+		Items: extent.Windows}
+	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
+		return nil, recipe.WritePart(ctx, body, r, extent, s.First, s.Count, o)
+	}, func(parts iter.Seq2[*shards.Part, error]) (err error) {
+		*res, err = recipe.Merge(ctx, r, f.out, extent, func(yield func(*recipe.Part, error) bool) {
+			for p, err := range parts {
+				part := &recipe.Part{}
+				if err == nil {
+					part.First, part.Count, part.Body = p.First, p.Count, p.Body
+				}
+				if !yield(part, err) || err != nil {
+					return
+				}
+			}
+		}, o)
+		return err
+	})
+}
+
 // apart refuses files of --stats and --report that would replace another.
 func (f *makeFlags) apart(recipe string) error {
 	for _, file := range []struct{ flag, name string }{{"stats", f.stats}, {"report", f.page}} {
 		for _, other := range []string{f.out, recipe} {
-			if file.name != "" && file.name != "-" && SamePath(file.name, other) {
+			if file.name != "" && file.name != "-" && samePath(file.name, other) {
 				return console.Usagef("--%s %s would replace %s", file.flag, file.name, other)
 			}
 		}
 	}
-	if f.page != "" && f.stats != "" && SamePath(f.page, f.stats) {
+	if f.page != "" && f.stats != "" && samePath(f.page, f.stats) {
 		return console.Usagef("--report %s would replace --stats", f.page)
 	}
 	return nil
@@ -217,42 +263,32 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	return console.WriteFile(f.page, env.Out, page.WriteHTML)
 }
 
-// recipe returns the recipe of a file, or of standard input if path is "-".
-func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*recipe.Recipe, error) {
-	if path != "-" {
-		r, _, err := ReadRecipe(ctx, path)
-		return r, err
+// recipe returns the recipe of a file, or of standard input if path is "-", and its text.
+func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*recipe.Recipe, []byte, error) {
+	var text []byte
+	var err error
+	if path == "-" {
+		path = "standard input"
+		// One byte more than the limit, so that Parse refuses longer recipes.
+		text, err = io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
+		err = console.FileError(path, err)
+	} else {
+		text, err = open.Whole(ctx, path)
+		err = fault.WithFile(err, path)
 	}
-	// One byte more than the limit, so that Parse refuses longer recipes.
-	data, err := io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
 	if err != nil {
-		return nil, console.FileError("standard input", err)
+		return nil, nil, err
 	}
-	return parsed(data, "standard input")
-}
-
-// ReadRecipe reads and checks a recipe. It also returns its text.
-func ReadRecipe(ctx context.Context, path string) (*recipe.Recipe, []byte, error) {
-	data, err := open.Whole(ctx, path)
-	if err != nil {
-		return nil, nil, fault.WithFile(err, path)
-	}
-	r, err := parsed(data, path)
-	return r, data, err
-}
-
-// parsed returns a recipe, whose errors name where its text comes from.
-func parsed(text []byte, from string) (*recipe.Recipe, error) {
 	r, err := recipe.Parse(text)
 	if err != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
-			strings.TrimPrefix(err.Error(), "recipe: ")), from)
+		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "recipe", fault.NoOffset, "%s",
+			strings.TrimPrefix(err.Error(), "recipe: ")), path)
 	}
-	return r, nil
+	return r, text, nil
 }
 
-// SamePath reports whether two paths name one file, which need not exist yet.
-func SamePath(a, b string) bool {
+// samePath reports whether two paths name one file, which need not exist yet.
+func samePath(a, b string) bool {
 	if st, err := os.Stat(a); err == nil {
 		other, err := os.Stat(b)
 		return err == nil && os.SameFile(st, other)
@@ -262,8 +298,8 @@ func SamePath(a, b string) bool {
 	return aerr == nil && berr == nil && a == b
 }
 
-// WriteStatistics writes the statistics of all chips into a file.
-func WriteStatistics(env console.Env, name string, report any) error {
+// writeStatistics writes the statistics of all chips into a file.
+func writeStatistics(env console.Env, name string, report any) error {
 	buf, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return err
@@ -277,7 +313,7 @@ func WriteStatistics(env console.Env, name string, report any) error {
 // report prints the counts of the container.
 func (f *makeFlags) report(env console.Env, r *recipe.Result) error {
 	if f.stats != "" {
-		if err := WriteStatistics(env, f.stats, r.Report); err != nil {
+		if err := writeStatistics(env, f.stats, r.Report); err != nil {
 			return err
 		}
 	}

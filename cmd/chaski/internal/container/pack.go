@@ -302,8 +302,8 @@ func (f *packFlags) table(ctx context.Context, paths []string, o build.Options) 
 		return nil, err
 	}
 	list.Declared = collection.Columns
-	o.More = build.Chain(list.Columns, o.More)
-	return build.Create(ctx, &build.Taco{Samples: list.Samples, Collection: *collection}, f.out, o)
+	set := &build.Taco{Samples: list.Samples, Columns: list.Columns, Collection: *collection}
+	return build.Create(ctx, set, f.out, o)
 }
 
 // fresh returns the description of samples that are not in a container yet. what is the only source.

@@ -39,27 +39,27 @@ func (f *partFlags) into(o *build.Options, out string) (err error) {
 	return err
 }
 
-// MadeFlags has the flags for the form of a container that is made by a recipe.
-type MadeFlags struct {
+// madeFlags has the flags for the form of a container that is made by a recipe.
+type madeFlags struct {
 	form  string
 	parts partFlags
 }
 
-// Add adds the flags. of is what their help begins with. --to is --form: 'chaski convert' says it so.
-func (f *MadeFlags) Add(fl *pflag.FlagSet, of string) {
+// add adds the flags. --to is --form: 'chaski convert' says it so.
+func (f *madeFlags) add(fl *pflag.FlagSet) {
 	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "to" {
 			name = "form"
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.form, "form", "auto", of+
+	fl.StringVar(&f.form, "form", "auto",
 		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco or taco-plain")
 	f.parts.add(fl, "")
 }
 
-// Output checks the flags, and returns the options of a container at out.
-func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
+// output checks the flags, and returns the options of a container at out.
+func (f *madeFlags) output(out string) (o recipe.Output, err error) {
 	if err := console.OneOf("form", f.form, madeForms...); err != nil {
 		return o, err
 	}
@@ -80,8 +80,8 @@ func (f *MadeFlags) Output(out string) (o recipe.Output, err error) {
 	return o, err
 }
 
-// Stored has write make a container at out, which may be in a store: see stored.
-func (f *MadeFlags) Stored(ctx context.Context, out string, o recipe.Output,
+// stored has write make a container at out, which may be in a store: see stored.
+func (f *madeFlags) stored(ctx context.Context, out string, o recipe.Output,
 	write func(path string, o recipe.Output) error) error {
 	return stored(ctx, out, o.Form, f.parts, func(path string, store build.Store) error {
 		o.Store = store

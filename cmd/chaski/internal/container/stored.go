@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/job"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
@@ -66,7 +65,7 @@ func stored(ctx context.Context, out string, form build.Form, parts partFlags,
 	}
 	file := pathname.Join(folder.Path, name)
 	if err = write(file, nil); err == nil {
-		err = job.Upload(ctx, bucket, key, strings.TrimSuffix(out, "/"+key), file)
+		err = open.Upload(ctx, bucket, key, out, file)
 	}
 	return console.FirstError(err, folder.Remove())
 }

@@ -6,14 +6,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -31,6 +34,7 @@ type statsFlags struct {
 	format    string
 	sampling  bool
 	weights   survey.WeightOptions
+	shards    shards.Flags
 }
 
 func NewStats(env console.Env) *cobra.Command {
@@ -75,12 +79,15 @@ that the conditions leave, so that they must be those of the run.`,
 					return console.Usagef("--%s needs --sampling", name)
 				}
 			}
+			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+				return err
+			}
 			if f.metadata {
 				if flags.IsSpec(args[0]) {
 					return console.Usagef("--from-metadata needs a container: %s is a spec", args[0])
 				}
 				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers",
-					"max-chunk", "bad-samples"} {
+					"max-chunk", "bad-samples", "shard", "merge"} {
 					if cmd.Flags().Changed(name) {
 						return console.Usagef("--%s is about pixels, which --from-metadata does not read", name)
 					}
@@ -116,6 +123,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 		"with --sampling: count only these values of its first band (default: all valid pixels)")
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
+	f.shards.Add(fl)
 	f.Measured.Add(fl)
 }
 
@@ -228,33 +236,113 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	if err != nil {
 		return err
 	}
-	if f.sampling {
-		return f.writeWeights(ctx, env, spec)
-	}
 	bar := console.NewBar(env.Err, "reading", -1)
+	defer bar.Done()
 	opener := open.NewOpener(true)
 	defer opener.Close()
-	report, err := survey.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener,
-		SQL: env.SQL}, bar.Set)
-	bar.Done()
-	if err != nil {
-		return console.UsageUnlessFault(err)
+	o := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}
+	switch {
+	case f.shards.Given() && f.sampling:
+		err = f.weightsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
+	case f.shards.Given():
+		err = f.statsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
+	case f.sampling:
+		var b bytes.Buffer
+		if err = survey.Weights(ctx, &b, spec, o, f.weights, bar.Set); err == nil {
+			bar.Done()
+			err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+				_, err := b.WriteTo(w)
+				return err
+			})
+		}
+	default:
+		var report *stats.Report
+		if report, err = survey.Stats(ctx, spec, o, bar.Set); err == nil {
+			bar.Done()
+			err = f.write(env.Out, report)
+		}
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, report) })
+	return console.UsageUnlessFault(err)
 }
 
-// writeWeights writes the file of --sampling.
-func (f *statsFlags) writeWeights(ctx context.Context, env console.Env, spec loader.Spec) error {
-	bar := console.NewBar(env.Err, "reading", -1)
-	var b bytes.Buffer
-	err := survey.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk,
-		SQL: env.SQL}, f.weights, bar.Set)
-	bar.Done()
-	if err != nil {
-		return console.UsageUnlessFault(err)
+func (f *statsFlags) write(out io.Writer, report *stats.Report) error {
+	return console.WriteFile(f.out, out, func(w io.Writer) error { return console.PrintJSON(w, report) })
+}
+
+// work returns the work of shards over the samples of a dataset.
+func (f *statsFlags) work(sp loader.Spec, e survey.Extent, settings any) (shards.Work, error) {
+	if e.Rows < 1 {
+		return shards.Work{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
+			sp.Source)
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-		_, err := b.WriteTo(w)
+	return shards.Work{Output: f.out, Settings: settings, Inputs: e.Fingerprint, Items: e.Rows}, nil
+}
+
+// statsOfShards measures a share of the samples, or writes the statistics of all parts.
+func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o loader.Options,
+	progress func(done, total int64)) error {
+	extent, err := survey.Measurable(ctx, spec, o)
+	if err != nil {
 		return err
+	}
+	work, err := f.work(spec, extent, spec)
+	if err != nil {
+		return err
+	}
+	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
+		part, err := survey.StatsPart(ctx, spec, o, extent, s.First, s.Count, progress)
+		if err != nil {
+			return nil, err
+		}
+		return nil, part.Write(body)
+	}, func(parts iter.Seq2[*shards.Part, error]) error {
+		var total *survey.Part
+		for p, err := range parts {
+			if err != nil {
+				return err
+			}
+			part, err := survey.ReadPart(p.Body)
+			switch {
+			case err != nil:
+				return err
+			case total == nil:
+				total = part
+				continue
+			}
+			if err := total.Merge(part); err != nil {
+				return err
+			}
+		}
+		return f.write(nil, total.Report(spec.Fields))
+	})
+}
+
+// weightsOfShards counts the pixels of a share of the rows, or writes the weights of all parts.
+func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o loader.Options,
+	progress func(done, total int64)) error {
+	extent, err := survey.WeightsExtent(ctx, spec, o, f.weights)
+	if err != nil {
+		return err
+	}
+	work, err := f.work(spec, extent, []any{spec, f.weights})
+	if err != nil {
+		return err
+	}
+	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
+		return nil, survey.WeightsPart(ctx, body, spec, o, f.weights, extent, s.First, s.Count, progress)
+	}, func(parts iter.Seq2[*shards.Part, error]) error {
+		return console.WriteFile(f.out, nil, func(w io.Writer) error {
+			return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {
+				for p, err := range parts {
+					if err != nil {
+						yield(rows.WeightsPart{}, err)
+						return
+					}
+					if !yield(rows.WeightsPart{Rows: p.Count, File: p.Body}, nil) {
+						return
+					}
+				}
+			})
+		})
 	})
 }

@@ -6,15 +6,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/each"
@@ -25,10 +27,12 @@ import (
 )
 
 type convertFlags struct {
-	Encoding
+	encoding
 	out       string
 	overwrite bool
+	skipBad   bool
 	workers   int
+	shards    shards.Flags
 	losses    convert.Losses
 
 	dims, extents, attr string // of arrays
@@ -41,8 +45,8 @@ type convertFlags struct {
 const convertHelp = `Write rasters as TOG or rumi files, or as one TileDB array, and arrays as rasters.
 
 SRC is a raster of any format that chaski reads, a directory, which is searched for .tif, .tiff and .rumi
-files, or a TileDB array. A SRC may be remote (s3://, gs://, az://, https://), unless it is a directory
-of rasters.
+files, or a TileDB array. A SRC may be remote (s3://, gs://, az://, https://); a remote directory ends
+in a slash.
 
 DST is a file if there is one SRC and that is a file. It is a directory if there are several files to
 write, if it exists as a directory, or if it ends in a slash; the command makes it if necessary. A file in
@@ -78,8 +82,9 @@ Pixels are kept bit for bit. What else is kept depends on the format:
 
 When all is converted, a warning on standard error names what the new files lack; rasters that lack the
 same share a line. --strict refuses such rasters instead. Files beside a raster (.msk, .ovr, .aux.xml)
-are ignored. A raster from an array has the array's fill value as nodata value, unless the whole image
-was written.
+are ignored. The first SRC that cannot be converted ends the command; --skip-bad leaves such files out,
+and lists them on standard error. A raster from an array has the array's fill value as nodata value,
+unless the whole image was written.
 
 A file of rumi3 has the time of each step, and bands with names. --time gives the times if SRC has none:
 2024-05-06, 2024-05-06T07:08:09Z or an interval, 2024-05-06/2024-05-09; once for each step. --names
@@ -126,7 +131,12 @@ func NewConvert(env console.Env) *cobra.Command {
   chaski convert --to rumi chips-cube -o chips-again/
   chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
 		Args: console.AtLeastOne("SRC"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), env, paths)
+		},
 	}
 	f.add(cmd)
 	return cmd
@@ -136,8 +146,7 @@ func NewConvert(env console.Env) *cobra.Command {
 func (f *convertFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
-	f.Encoding.Add(fl)
-	fl.Lookup("to").Usage = "format: tog, rumi, rumi2, rumi3 or tiledb"
+	f.encoding.add(fl)
 	f.at.Add(fl)
 	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
 	fl.StringVar(&f.extents, "extent", "",
@@ -148,6 +157,8 @@ func (f *convertFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.workers, "workers", 0,
 		"number of files or tiles to convert at the same time (default: the number of processors)")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
+	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be converted")
+	f.shards.Add(fl)
 	flags.AddMaxChunk(fl, &f.o.MaxChunk)
 }
 
@@ -169,6 +180,25 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 		f.warn(env.Err)
 		return nil
 	}
+	if f.shards.Given() {
+		return f.divided(ctx, env, jobs)
+	}
+	results, err := f.convertAll(ctx, env, jobs)
+	if err != nil {
+		return err
+	}
+	f.report(env.Err, jobs, results)
+	return nil
+}
+
+// converted says what became of a conversion.
+type converted struct {
+	Left  []string `json:"left,omitempty"`  // properties of the source that the file does not have
+	Error string   `json:"error,omitempty"` // why it was left out
+}
+
+// convertAll does conversions.
+func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []conversion) ([]converted, error) {
 	// Workers go to files first and to the tiles of a file last, because files need not wait for each
 	// other's slowest tile.
 	atOnce := min(f.workers, len(jobs))
@@ -178,31 +208,73 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	if len(jobs) == 1 {
 		f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
-	var mu sync.Mutex
-	done := 0
-	err = each.Of(ctx, int64(len(jobs)), atOnce, func(ctx context.Context, n int64) error {
-		i := int(n)
-		if err := f.convert(ctx, env.Out, i, jobs[i]); err != nil {
+	results := make([]converted, len(jobs))
+	var done atomic.Int64
+	err := each.Of(ctx, int64(len(jobs)), atOnce, func(ctx context.Context, i int64) error {
+		if err := f.convert(ctx, env.Out, jobs[i], &results[i]); err != nil {
 			return err
 		}
 		if len(jobs) > 1 {
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			bar.Set(int64(done), int64(len(jobs)))
+			bar.Set(done.Add(1), int64(len(jobs)))
 		}
 		return nil
+	})
+	return results, err
+}
+
+// divided does a share of the conversions, or reports what those of all parts have left out.
+func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conversion) (err error) {
+	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
+	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
+		for _, j := range jobs {
+			if !yield([]any{[]byte(j.src), []byte(j.dst), j.step, j.image}) {
+				return
+			}
+		}
 	})
 	if err != nil {
 		return err
 	}
-	bar.Done()
-	f.warn(env.Err)
-	return nil
+	return f.shards.Do(ctx, work, func(s shards.Share, _ io.Writer) (any, error) {
+		return f.convertAll(ctx, env, jobs[s.First:s.First+s.Count])
+	}, func(parts iter.Seq2[*shards.Part, error]) error {
+		var all []converted
+		for p, err := range parts {
+			if err != nil {
+				return err
+			}
+			results, err := shards.ParseTally[[]converted](p)
+			if err == nil && int64(len(results)) != p.Count {
+				err = fault.New(fault.Corrupt, "part", fault.NoOffset, "%d files, not %d", len(results), p.Count)
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, results...)
+		}
+		f.report(env.Err, jobs, all)
+		return nil
+	})
 }
 
-// warn reports the properties that the new files lack. It runs after the last file, because a command that
-// fails prints one line, its error.
+// report says which files were left out, and the properties that the new files lack. It runs after the last file,
+// because a command that fails prints one line, its error.
+func (f *convertFlags) report(w io.Writer, jobs []conversion, results []converted) {
+	skipped := 0
+	for i, r := range results {
+		f.losses.Add(i, jobs[i].src, r.Left)
+		if r.Error != "" {
+			skipped++
+			fmt.Fprintf(w, "chaski: skipped: %s\n", r.Error)
+		}
+	}
+	if skipped > 0 {
+		fmt.Fprintf(w, "chaski: files skipped: %d\n", skipped)
+	}
+	f.warn(w)
+}
+
+// warn reports the properties that the new files lack.
 func (f *convertFlags) warn(w io.Writer) {
 	for _, line := range f.losses.Lines() {
 		fmt.Fprintf(w, "chaski: %s\n", console.Printable(line))
@@ -217,11 +289,18 @@ func (f *convertFlags) resolve() error {
 	if f.to == "" && strings.EqualFold(filepath.Ext(f.out), ".rumi") {
 		f.to = convert.Rumi2
 	}
-	if err := f.Encoding.resolve(); err != nil {
+	if err := f.encoding.resolve(); err != nil {
 		return err
 	}
 	if f.stack && f.to != convert.Rumi3 {
 		return console.Usagef("--stack needs --to %s", convert.Rumi3)
+	}
+	if single := f.stack || f.to == convert.TileDB; single && (f.shards.Given() || f.skipBad) {
+		return console.Usagef("--shard, --merge and --skip-bad are for several files: --stack and --to %s write one "+
+			"thing", convert.TileDB)
+	}
+	if f.shards.Given() && !f.overwrite {
+		return console.Usagef("--shard and --merge need --overwrite: a shard that is done again replaces its files")
 	}
 	if f.steps != "" && f.steps != allSteps {
 		var err error
@@ -243,42 +322,43 @@ func (f *convertFlags) resolve() error {
 // allSteps is the value of --t for all steps of time.
 const allSteps = "all"
 
-// convert converts file i. The destination "-" is standard output.
-func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j conversion) error {
+// convert does a conversion. The destination "-" is standard output.
+func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversion, result *converted) error {
 	if err := durable.MkdirAll(pathname.Dir(j.dst)); err != nil {
 		return console.FileError(pathname.Dir(j.dst), err)
 	}
-	return console.WriteFile(j.dst, stdout, func(w io.Writer) error {
+	var bad error // a fault of the source
+	err := console.WriteFile(j.dst, stdout, func(w io.Writer) (err error) {
 		writer := bufio.NewWriterSize(w, 1<<20)
-		write := func() error {
-			options, left, err := f.o, []string(nil), error(nil)
-			if f.stack {
-				left, err = convert.Stack(ctx, writer, j.stack, options)
-			} else {
-				if j.step >= 0 {
-					options.Steps = raster.Selection{List: []int{j.step}}
-				}
-				left, err = convert.File(ctx, writer, j.src, options)
-			}
-			if err == nil {
-				f.losses.Add(i, j.src, left)
-			}
+		result.Left, err = f.encode(ctx, writer, j)
+		switch {
+		// An error of the operating system is about the destination, because errors of a source have a kind:
+		// it must not name the source.
+		case console.SystemKind(err) != 0:
 			return err
-		}
-		if j.images != nil {
-			write = func() error {
-				return convert.Image(ctx, writer, j.images.Array().NewReader(), j.images, j.image,
-					f.o)
-			}
-		}
-		if err := write(); err != nil {
-			// An error of the operating system is about the destination, because errors of a source have a kind:
-			// it must not name the source.
-			if console.SystemKind(err) != 0 {
-				return err
-			}
-			return fault.WithFile(err, j.src)
+		case err != nil:
+			bad = fault.WithFile(err, j.src)
+			return bad
 		}
 		return writer.Flush()
 	})
+	if bad != nil && f.skipBad && fault.KindOf(bad) != 0 && ctx.Err() == nil {
+		*result = converted{Error: fault.Line(bad)}
+		return nil
+	}
+	return err
+}
+
+// encode writes the file of a conversion, and returns which properties of the source it does not have.
+func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([]string, error) {
+	options := f.o
+	switch {
+	case j.images != nil:
+		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, options)
+	case f.stack:
+		return convert.Stack(ctx, w, j.stack, options)
+	case j.step >= 0:
+		options.Steps = raster.Selection{List: []int{j.step}}
+	}
+	return convert.File(ctx, w, j.src, options)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -53,7 +54,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		if f.at.Value != nil {
 			return nil, console.Usagef("--timestamp opens arrays: %s is not an array", p)
 		}
-		dir := false
+		dir := strings.HasSuffix(p, "/") // of a remote one, which cannot be asked
 		if !source.IsRemote(p) {
 			st, err := os.Stat(p)
 			if err != nil {
@@ -68,6 +69,10 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 			jobs = append(jobs, conversion{src: p, dst: f.out, step: -1})
 		case !dir:
 			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p)), step: -1})
+		case source.IsRemote(p):
+			if jobs, err = f.list(ctx, files, jobs, p); err != nil {
+				return nil, err
+			}
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {
 				return nil, err
@@ -211,8 +216,7 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
 			return nil
 		}
-		switch strings.ToLower(filepath.Ext(p)) {
-		case ".tif", ".tiff", ".rumi":
+		if isRaster(p) {
 			rel, err := filepath.Rel(dir, p)
 			if err != nil {
 				return err
@@ -221,6 +225,35 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 		}
 		return nil
 	})
+	return jobs, err
+}
+
+// isRaster reports whether a name has the extension of a raster that directories are searched for.
+func isRaster(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".tif", ".tiff", ".rumi":
+		return true
+	}
+	return false
+}
+
+// list appends the rasters below a remote directory, in the order of their names, as walk does.
+func (f *convertFlags) list(ctx context.Context, files source.Opener, jobs []conversion,
+	dir string) ([]conversion, error) {
+	dir = strings.TrimRight(dir, "/")
+	first := len(jobs)
+	err := source.List(ctx, files, dir, func(e source.Entry) error {
+		if !isRaster(e.Path) || strings.HasPrefix(e.Path, ".") || strings.Contains(e.Path, "/.") {
+			return nil
+		}
+		if !filepath.IsLocal(filepath.FromSlash(e.Path)) {
+			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+				"its file %q would be written outside of DST", e.Path), dir)
+		}
+		jobs = append(jobs, conversion{src: dir + "/" + e.Path, dst: f.inFolder(e.Path), step: -1})
+		return nil
+	})
+	slices.SortFunc(jobs[first:], func(a, b conversion) int { return strings.Compare(a.src, b.src) })
 	return jobs, err
 }
 
@@ -235,7 +268,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, "+
 			"rumi, rumi2 or rumi3", path)
 	}
-	array, err := open.Array(ctx, tiledb.Over{Opener: files}, path,
+	array, err := open.Array(ctx, files, path,
 		f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
 		return nil, err

@@ -11,17 +11,17 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 )
 
-// Encoding has the flags of how files are written, which 'chaski convert' and 'chaski job plan convert' share.
-type Encoding struct {
+// encoding has the flags of how files are written.
+type encoding struct {
 	to, unit, codec, dtype string
 	times, names           []string
 
 	o convert.Options
 }
 
-// Add declares the flags.
-func (f *Encoding) Add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or rumi3")
+// add declares the flags.
+func (f *encoding) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2, rumi3 or tiledb")
 	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
 	fl.StringVar(&f.o.Graph, "graph", "", "OpenZL graph of rumi files, in place of --codec")
 	fl.StringVar(&f.codec, "codec", "auto", "how the graph of a tile of rumi files is chosen: auto or best")
@@ -43,20 +43,8 @@ func (f *Encoding) Add(fl *pflag.FlagSet) {
 	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")
 }
 
-// Options returns the flags as options, with one worker.
-func (f *Encoding) Options() (convert.Options, error) {
-	if err := f.resolve(); err != nil {
-		return f.o, err
-	}
-	f.o.Workers = 1
-	if err := f.o.Check(); err != nil {
-		return f.o, console.WrongUsage(err)
-	}
-	return f.o, nil
-}
-
 // resolve fills in defaults. It leaves fields that are not options unchanged.
-func (f *Encoding) resolve() (err error) {
+func (f *encoding) resolve() (err error) {
 	f.to = cmp.Or(f.to, convert.TOG)
 	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
 		return err

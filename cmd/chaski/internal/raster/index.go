@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -35,6 +37,7 @@ type indexFlags struct {
 	join     build.Join
 	fields   []string
 	drop     bool
+	shards   shards.Flags
 }
 
 func NewIndex(env console.Env) *cobra.Command {
@@ -91,6 +94,9 @@ without a file are counted on standard error.`,
 			} else if !cmd.Flags().Changed("format") && catalog.IsTable(f.out) {
 				return console.Usagef("-o %s: a catalog is a Parquet file, whose name ends in .parquet", f.out)
 			}
+			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+				return err
+			}
 			return f.run(cmd.Context(), env, paths)
 		},
 	}
@@ -110,6 +116,7 @@ without a file are counted on standard error.`,
 	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns to add")
 	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
 	fl.BoolVar(&f.join.Left, "join-left", false, "allow files without a row in the table")
+	f.shards.Add(fl)
 	return cmd
 }
 
@@ -134,6 +141,8 @@ func (f *indexFlags) check() error {
 		return console.Usagef("--join %s needs --on COLUMN", f.join.Table)
 	case f.join.Table == "" && (f.join.On != "" || f.join.Left):
 		return console.Usagef("--on and --join-left need --join TABLE")
+	case f.format == "hex" && f.shards.Given():
+		return console.Usagef("--shard and --merge need --format parquet")
 	case f.resume && (f.out == "-" || f.out == ""):
 		return console.Usagef("--resume needs -o FILE, whose rows it keeps")
 	}
@@ -183,13 +192,16 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		options.Join = &f.join
 	}
 	var err error
-	if options.Fields, err = PairFields(f.fields, paths[0]); err != nil {
+	if options.Fields, err = pairFields(f.fields, paths[0]); err != nil {
 		return err
 	}
 	options.DropIncomplete = f.drop
-	if f.resume {
+	switch {
+	case f.shards.Given():
+		err = f.divided(ctx, paths, options)
+	case f.resume:
 		err = f.resumed(ctx, paths, options)
-	} else {
+	default:
 		err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
 			_, err := build.Write(ctx, w, paths, options)
 			return err
@@ -198,6 +210,9 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	bar.Done()
 	if err != nil {
 		return err
+	}
+	if f.shards.Given() && !f.shards.Merging() {
+		return nil // the merge says what the shards have left out
 	}
 	// After the catalog is written, so that a command that fails prints only its error.
 	for _, line := range skipped {
@@ -221,8 +236,46 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	return nil
 }
 
-// PairFields parses the fields of a catalog of pairs, of a directory, glob or table.
-func PairFields(texts []string, path string) (out []catalog.Source, err error) {
+// divided reads a share of the files, or writes the catalog of all parts.
+func (f *indexFlags) divided(ctx context.Context, paths []string, o build.Options) (err error) {
+	if f.resume && !f.shards.Merging() {
+		o.Previous = []string{f.out}
+	}
+	list, err := build.List(ctx, paths, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, list.Close()) }()
+	work := shards.Work{Output: f.out, Inputs: list.Hash(), Items: int64(list.Len()),
+		Settings: []any{f.fields, f.absolute, f.skipBad, f.maxChunk}}
+	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
+		return list.WritePart(ctx, body, int(s.First), int(s.Count))
+	}, func(parts iter.Seq2[*shards.Part, error]) error {
+		return console.WriteFile(f.out, nil, func(w io.Writer) error {
+			_, err := list.Merge(ctx, w, catalogParts(parts))
+			return err
+		})
+	})
+}
+
+// catalogParts returns parts as package build takes them.
+func catalogParts(parts iter.Seq2[*shards.Part, error]) iter.Seq2[*build.Part, error] {
+	return func(yield func(*build.Part, error) bool) {
+		for p, err := range parts {
+			part := &build.Part{}
+			if err == nil {
+				part.First, part.Count, part.Body = int(p.First), int(p.Count), p.Body
+				part.Skipped, err = shards.ParseTally[[]build.SkippedFile](p)
+			}
+			if !yield(part, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// pairFields parses the fields of a catalog of pairs, of a directory, glob or table.
+func pairFields(texts []string, path string) (out []catalog.Source, err error) {
 	fields, err := flags.ParseFields(texts)
 	if err != nil {
 		return nil, err

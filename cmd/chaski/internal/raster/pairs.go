@@ -42,7 +42,8 @@ func (f *pairsFlags) add(fl *pflag.FlagSet) {
 	fl.AddFlagSet(&f.own)
 }
 
-func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, o verify.Options) error {
+func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, out string,
+	o verify.Options) error {
 	if len(paths) != 1 {
 		return console.Usagef("there are %d paths: --pairs takes one dataset; put a glob in quotes", len(paths))
 	}
@@ -67,11 +68,12 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, o 
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	if f.json {
-		err = console.PrintJSON(env.Out, report)
-	} else {
-		err = printPairs(env.Out, report)
-	}
+	err = console.WriteFile(out, env.Out, func(w io.Writer) error {
+		if f.json {
+			return console.PrintJSON(w, report)
+		}
+		return printPairs(w, report)
+	})
 	if err == nil && len(report.Worst) > 0 {
 		err = report.Worst[0].Err()
 	}

@@ -1,13 +1,18 @@
 package raster
 
 import (
+	"cmp"
 	"context"
+	"io"
+	"iter"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/ops/verify"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -15,6 +20,7 @@ import (
 func NewVerify(env console.Env) *cobra.Command {
 	var o verify.Options
 	var p pairsFlags
+	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
 		Short: "Check every byte of files, or whether images and masks lie on each other",
@@ -44,13 +50,19 @@ the first.
   chaski verify --pairs --json --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
+			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+				return err
+			}
 			if p.pairs {
-				return p.run(cmd, env, paths, o)
+				if f.shards.Given() {
+					return console.Usagef("--shard and --merge are not for --pairs")
+				}
+				return p.run(cmd, env, paths, f.out, o)
 			}
 			if name := flags.Changed(&p.own); name != "" {
 				return console.Usagef("--%s needs --pairs", name)
 			}
-			return runVerify(cmd.Context(), env, paths, o)
+			return f.run(cmd.Context(), env, paths, o)
 		},
 	}
 	fl := cmd.Flags()
@@ -58,11 +70,18 @@ the first.
 	flags.AddMaxChunk(fl, &o.MaxChunk)
 	fl.BoolVar(&o.Pixels, "pixels", false, "decode the rasters of all containers, also of those with checksums")
 	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "list at most this many faults")
+	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
+	f.shards.Add(fl)
 	p.add(fl)
 	return cmd
 }
 
-func runVerify(ctx context.Context, env console.Env, paths []string, o verify.Options) error {
+type verifyFlags struct {
+	out    string
+	shards shards.Flags
+}
+
+func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, o verify.Options) error {
 	err := console.FirstError(console.AtLeast("workers", o.Workers, 0), console.AtLeast("max-faults", o.MaxFaults, 1))
 	if err != nil {
 		return err
@@ -71,14 +90,70 @@ func runVerify(ctx context.Context, env console.Env, paths []string, o verify.Op
 		return err
 	}
 	bar := console.NewBar(env.Err, "verifying", -1)
+	defer bar.Done()
 	o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	opener := open.NewOpener(true)
 	defer opener.Close()
 	o.Opener = opener
+	if f.shards.Given() {
+		return f.divided(ctx, paths, o)
+	}
 	report, err := verify.Paths(ctx, paths, o)
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	return console.FirstError(console.PrintJSON(env.Out, report), report.Err())
+	return console.FirstError(f.write(env.Out, report), report.Err())
+}
+
+func (f *verifyFlags) write(out io.Writer, report *verify.Report) error {
+	return console.WriteFile(f.out, out, func(w io.Writer) error { return console.PrintJSON(w, report) })
+}
+
+// verified is what a shard has found.
+type verified struct {
+	verify.Part
+	First string `json:"first"` // the line of the first fault, or ""
+}
+
+// divided checks a share of the files, or writes the report of all parts.
+func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Options) error {
+	files, err := verify.Expand(ctx, paths, o)
+	if err != nil {
+		return err
+	}
+	work := shards.Work{Output: f.out, Settings: []any{o.Pixels, o.MaxFaults, o.MaxChunk}, Items: int64(len(files))}
+	if work.Inputs, err = shards.Hash(slices.Values(files)); err != nil {
+		return err
+	}
+	first := ""
+	err = f.shards.Do(ctx, work, func(s shards.Share, _ io.Writer) (any, error) {
+		part, err := verify.Files(ctx, files, int(s.First), int(s.Count), o)
+		if err != nil {
+			return nil, err
+		}
+		found := verified{Part: *part}
+		if err := part.Err(); err != nil {
+			found.First = console.Failure(err, "verify")
+		}
+		return found, nil
+	}, func(parts iter.Seq2[*shards.Part, error]) error {
+		total := &verify.Part{Report: verify.Report{Faults: []string{}}}
+		for p, err := range parts {
+			if err != nil {
+				return err
+			}
+			part, err := shards.ParseTally[verified](p)
+			if err != nil {
+				return err
+			}
+			total.Add(&part.Part, o.MaxFaults)
+			first = cmp.Or(first, part.First)
+		}
+		return f.write(nil, total.Whole())
+	})
+	if err == nil && first != "" {
+		err = console.Said(first)
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Kind is the kind of a field of a sample.
@@ -69,29 +70,38 @@ type Table interface {
 	Close() error
 }
 
-// Strings is a column in memory: n strings, one after the other, in one slice of bytes.
-type Strings struct {
-	data []byte
-	ends []uint64
-	null []bool // nil: no row is null
-}
+// memory is a column in memory.
+type memory struct{ values *tables.Vector }
 
-func (t *Strings) at(row int64) []byte {
-	start := uint64(0)
-	if row > 0 {
-		start = t.ends[row-1]
+// InMemory returns the column of integers, timestamps, floats or strings that are in memory.
+func InMemory(values *tables.Vector) Column { return memory{values} }
+
+func (m memory) Kind() Kind {
+	switch m.values.Kind() {
+	case tables.String:
+		return Text
+	case tables.Float64:
+		return Float
 	}
-	return t.data[start:t.ends[row]:t.ends[row]]
+	return Int
 }
 
-func (t *Strings) Kind() Kind { return Text }
-
-func (t *Strings) Cell(_ context.Context, row int64) (Cell, error) {
-	return Cell{Text: t.at(row), Null: t.null != nil && t.null[row]}, nil
+func (m memory) Cell(_ context.Context, row int64) (Cell, error) {
+	i := int(row)
+	cell := Cell{Null: m.values.Null(i)}
+	switch m.values.Kind() {
+	case tables.String:
+		cell.Text = m.values.Bytes(i)
+	case tables.Float64:
+		cell.Float = m.values.Float(i)
+	default:
+		cell.Int = m.values.Int(i)
+	}
+	return cell, nil
 }
 
-func (t *Strings) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, t, int64(len(t.ends)), visit)
+func (m memory) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, m, int64(m.values.Len()), visit)
 }
 
 func scanMemory(ctx context.Context, c Column, n int64, visit func(int64, Cell) error) error {
@@ -155,34 +165,6 @@ func folderOf(path []byte) []byte {
 		return nil
 	}
 	return path[bytes.LastIndexByte(path[:pos], '/')+1 : pos]
-}
-
-// IntColumn is a column of integers in memory.
-type IntColumn struct {
-	Values []int64
-	null   []bool
-}
-
-func (s IntColumn) Kind() Kind { return Int }
-func (s IntColumn) Cell(_ context.Context, row int64) (Cell, error) {
-	return Cell{Int: s.Values[row], Null: s.null != nil && s.null[row]}, nil
-}
-func (s IntColumn) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, s, int64(len(s.Values)), visit)
-}
-
-// FloatColumn is a column of numbers in memory.
-type FloatColumn struct {
-	v    []float64
-	null []bool
-}
-
-func (s FloatColumn) Kind() Kind { return Float }
-func (s FloatColumn) Cell(_ context.Context, row int64) (Cell, error) {
-	return Cell{Float: s.v[row], Null: s.null != nil && s.null[row]}, nil
-}
-func (s FloatColumn) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, s, int64(len(s.v)), visit)
 }
 
 // picked is a column whose rows are some of another's, in another order.

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -32,8 +33,44 @@ const maxCSV = 4 << 30
 type Held struct {
 	Names   []string // of all columns, in order
 	N       int64
-	Columns map[string]Column
+	columns map[string]*tables.Vector
 	part    string // of the file that names the columns, for errors
+}
+
+// Data returns the wanted columns.
+func (t *Held) Data() *tables.Table {
+	var cols []tables.Column
+	for _, name := range t.Names {
+		if values := t.columns[name]; values != nil {
+			cols = append(cols, tables.Column{Name: name, Type: values.Type()})
+		}
+	}
+	return tables.New(int(t.N), cols, func(_ context.Context, i int) (*tables.Vector, error) {
+		return t.columns[cols[i].Name], nil
+	})
+}
+
+// texts are the values of a column as they are written. A file has less than 4 GiB, so that 32 bits hold an offset.
+type texts struct {
+	data []byte
+	offs []uint32 // text i is data[offs[i]:offs[i+1]]
+	null []bool   // nil: no row is null
+}
+
+func newTexts() texts { return texts{offs: []uint32{0}} }
+
+func (t *texts) len() int { return len(t.offs) - 1 }
+
+func (t *texts) at(row int) string { return string(t.data[t.offs[row]:t.offs[row+1]]) }
+
+func add[T ~string | ~[]byte](t *texts, text T) {
+	t.data = append(t.data, text...)
+	t.offs = append(t.offs, uint32(len(t.data)))
+}
+
+// strings returns the column of the texts themselves.
+func (t *texts) strings() *tables.Vector {
+	return tables.NewBytes(tables.Type{Kind: tables.String}, t.data, t.offs, t.null)
 }
 
 // openCSV reads a CSV file, whose values comma separates: see OpenHeld.
@@ -60,13 +97,12 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	if err != nil {
 		return nil, err
 	}
-	t := &Held{Names: names, Columns: map[string]Column{}, part: "line 1"}
-	cols := map[string]*Strings{}
-	into := make([]*Strings, len(head)) // nil: not wanted
+	t := &Held{Names: names, columns: map[string]*tables.Vector{}, part: "line 1"}
+	into := make([]*texts, len(head)) // nil: not wanted
 	for i, name := range t.Names {
 		if want(name) {
-			into[i] = &Strings{}
-			cols[name] = into[i]
+			column := newTexts()
+			into[i] = &column
 		}
 	}
 	held, charged := int64(0), int64(0)
@@ -86,8 +122,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		for i, column := range into {
 			if column != nil {
-				column.data = append(column.data, rec[i]...)
-				column.ends = append(column.ends, uint64(len(column.data)))
+				add(column, rec[i])
 				held += int64(len(rec[i])) + 8
 			}
 		}
@@ -101,12 +136,15 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		t.N++
 	}
-	for name, col := range cols {
-		if t.Columns[name] = col; slices.Contains(raw, name) {
-			continue
-		}
-		if t.Columns[name], err = infer(ctx, col); err != nil {
-			return nil, err
+	for i, column := range into {
+		switch name := names[i]; {
+		case column == nil:
+		case slices.Contains(raw, name):
+			t.columns[name] = column.strings()
+		default:
+			if t.columns[name], err = infer(ctx, column); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return t, nil
@@ -142,7 +180,7 @@ func csvError(c *csv.Reader, err error) error {
 }
 
 // ended returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1 ms.
-func ended[Row int | int64](ctx context.Context, row Row) error {
+func ended(ctx context.Context, row int) error {
 	if row%4096 == 0 {
 		return ctx.Err()
 	}
@@ -150,15 +188,15 @@ func ended[Row int | int64](ctx context.Context, row Row) error {
 }
 
 // infer makes a column of the narrowest kind that holds all values.
-func infer(ctx context.Context, t *Strings) (Column, error) {
-	n := int64(len(t.ends))
+func infer(ctx context.Context, t *texts) (*tables.Vector, error) {
+	n := t.len()
 	isInt, isFloat, found := true, true, false
 	for row := range n {
 		if err := ended(ctx, row); err != nil {
 			return nil, err
 		}
-		data := t.at(row)
-		if len(data) == 0 {
+		text := t.at(row)
+		if text == "" {
 			if t.null == nil {
 				t.null = make([]bool, n)
 			}
@@ -166,13 +204,12 @@ func infer(ctx context.Context, t *Strings) (Column, error) {
 			continue
 		}
 		found = true
-		s := string(data)
 		if isInt {
-			_, err := strconv.ParseInt(s, 10, 64)
+			_, err := strconv.ParseInt(text, 10, 64)
 			isInt = err == nil
 		}
 		if !isInt {
-			if _, ok := parseNumber(s); !ok {
+			if _, ok := parseNumber(text); !ok {
 				isFloat = false
 				if t.null != nil || row+1 == n {
 					continue // later rows may be null
@@ -181,28 +218,32 @@ func infer(ctx context.Context, t *Strings) (Column, error) {
 		}
 	}
 	switch {
-	case !found:
-		return t, nil
-	case isInt:
-		intColumn := IntColumn{Values: make([]int64, n), null: t.null}
-		for row := range intColumn.Values {
-			if err := ended(ctx, row); err != nil {
-				return nil, err
-			}
-			intColumn.Values[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
-		}
-		return intColumn, nil
-	case isFloat:
-		floatColumn := FloatColumn{v: make([]float64, n), null: t.null}
-		for row := range floatColumn.v {
-			if err := ended(ctx, row); err != nil {
-				return nil, err
-			}
-			floatColumn.v[row], _ = parseNumber(string(t.at(int64(row))))
-		}
-		return floatColumn, nil
+	case found && isInt:
+		ints, err := parsed(ctx, t, func(text string) int64 {
+			x, _ := strconv.ParseInt(text, 10, 64)
+			return x
+		})
+		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, t.null), err
+	case found && isFloat:
+		floats, err := parsed(ctx, t, func(text string) float64 {
+			x, _ := parseNumber(text)
+			return x
+		})
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, t.null), err
 	}
-	return t, nil
+	return t.strings(), nil
+}
+
+// parsed returns the number in each text.
+func parsed[T int64 | float64](ctx context.Context, t *texts, parse func(text string) T) ([]T, error) {
+	out := make([]T, t.len())
+	for row := range out {
+		if err := ended(ctx, row); err != nil {
+			return nil, err
+		}
+		out[row] = parse(t.at(row))
+	}
+	return out, nil
 }
 
 // parseNumber parses a decimal number, "nan" or "inf", but not hexadecimal numbers and underscores, which only programs
@@ -218,8 +259,8 @@ func parseNumber(s string) (float64, bool) {
 func (t *Held) Rows() int64 { return t.N }
 
 func (t *Held) Column(name string) (Column, error) {
-	if c := t.Columns[name]; c != nil {
-		return c, nil
+	if values := t.columns[name]; values != nil {
+		return memory{values}, nil
 	}
 	hint := ""
 	if len(t.Names) == 1 && strings.ContainsAny(t.Names[0], ";\t") {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Limits of a file of STAC items. An item of a Sentinel-2 scene has about 60 properties and 35 assets, and 30 KB.
@@ -76,7 +77,7 @@ type items struct {
 
 // itemColumn holds the values of a column as texts.
 type itemColumn struct {
-	Strings
+	texts
 	strings, numbers bool // it has some
 }
 
@@ -229,7 +230,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		if err := budget.Grow(in.ctx, cellBytes*(in.n-1)); err != nil {
 			return err
 		}
-		c = &itemColumn{}
+		c = &itemColumn{texts: newTexts()}
 		in.columns[name] = c
 	}
 	c.fill(in.n - 1)
@@ -249,67 +250,64 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	default:
 		c.numbers = true
 	}
-	c.data = append(c.data, text...)
-	c.ends, c.null = append(c.ends, uint64(len(c.data))), append(c.null, false)
+	add(&c.texts, text)
+	c.null = append(c.null, false)
 	return budget.Grow(in.ctx, 2*int64(len(text)))
 }
 
 // fill adds nulls up to row n.
 func (c *itemColumn) fill(n int64) {
-	for int64(len(c.ends)) < n {
-		c.ends, c.null = append(c.ends, uint64(len(c.data))), append(c.null, true)
+	for int64(c.len()) < n {
+		add(&c.texts, "")
+		c.null = append(c.null, true)
 	}
 }
 
 // table makes the columns.
 func (in *items) table() (*Held, error) {
-	held := &Held{N: in.n, Columns: map[string]Column{}, part: "items"}
+	held := &Held{N: in.n, columns: map[string]*tables.Vector{}, part: "items"}
 	for name, c := range in.columns {
 		held.Names = append(held.Names, name)
-		col, err := c.column(in.ctx)
-		if err != nil {
+		var err error
+		if held.columns[name], err = c.column(in.ctx); err != nil {
 			return nil, err
 		}
-		held.Columns[name] = col
 	}
 	slices.Sort(held.Names)
 	return held, nil
 }
 
 // column returns the values as numbers, timestamps or strings.
-func (c *itemColumn) column(ctx context.Context) (Column, error) {
+func (c *itemColumn) column(ctx context.Context) (*tables.Vector, error) {
 	if !c.strings {
-		return infer(ctx, &c.Strings)
+		return infer(ctx, &c.texts)
 	}
 	if !c.numbers {
-		times, ok, err := timesOf(ctx, &c.Strings)
-		if ok || err != nil {
+		times, err := timesOf(ctx, &c.texts)
+		if times != nil || err != nil {
 			return times, err
 		}
 	}
-	return &c.Strings, nil
+	return c.texts.strings(), nil
 }
 
-// TimeColumn is a column of timestamps in memory, in microseconds since 1970.
-type TimeColumn struct{ IntColumn }
-
-// timesOf makes a column of timestamps of their strings, or returns false if a string is not a timestamp.
-func timesOf(ctx context.Context, s *Strings) (times TimeColumn, ok bool, err error) {
-	times = TimeColumn{IntColumn{Values: make([]int64, len(s.ends)), null: s.null}}
-	for row := range s.ends {
+// timesOf makes a column of timestamps of their strings, nil if a string is not a timestamp.
+func timesOf(ctx context.Context, t *texts) (*tables.Vector, error) {
+	times := make([]int64, t.len())
+	for row := range times {
 		if err := ended(ctx, row); err != nil {
-			return times, false, err
+			return nil, err
 		}
-		if s.null[row] {
+		if t.null[row] {
 			continue
 		}
-		when, err := time.Parse(time.RFC3339Nano, string(s.at(int64(row))))
+		when, err := time.Parse(time.RFC3339Nano, t.at(row))
 		if err != nil {
-			return times, false, nil //nolint:nilerr // a string that is no timestamp is an answer
+			return nil, nil //nolint:nilerr,nilnil // a string that is no timestamp is an answer
 		}
-		times.Values[row] = when.UnixMicro()
+		times[row] = when.UnixMicro()
 	}
-	return times, true, nil
+	return tables.NewInts(tables.Type{Kind: tables.Timestamp, UTC: true}, times, t.null), nil
 }
 
 // UnitOf returns the unit of a column of dates or timestamps, 0 for others.
@@ -317,8 +315,10 @@ func UnitOf(c Column) time.Duration {
 	switch c := c.(type) {
 	case *ParquetColumn:
 		return c.Unit
-	case TimeColumn:
-		return time.Microsecond
+	case memory:
+		if c.values.Kind() == tables.Timestamp {
+			return time.Microsecond
+		}
 	case picked:
 		return UnitOf(c.Column)
 	}

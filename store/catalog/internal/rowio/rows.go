@@ -99,24 +99,6 @@ func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (r
 	return c.rows, err
 }
 
-// Copy writes rows that were made before, in the order in which next calls add for each, as Write does. more, if not
-// nil, adds columns; it gets the number 0 for each row.
-func Copy(w io.Writer, more Columns, next func(add func(*Row) error) error) (rows int, err error) {
-	defer func() {
-		if p := recover(); p != nil { // see Write
-			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet library failed: %v", p)
-		}
-	}()
-	c := newCatalogWriter(w, more)
-	if err := next(func(r *Row) error { return c.add(r, 0, nil, RowOptions{}) }); err != nil || c.rows == 0 {
-		return c.rows, err
-	}
-	if err := c.file.Close(); err != nil {
-		return 0, fmt.Errorf("catalog: %w", err)
-	}
-	return c.rows, nil
-}
-
 // rowWriter is the part of parquet.GenericWriter that does not depend on its type.
 type rowWriter interface {
 	Flush() error

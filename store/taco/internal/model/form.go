@@ -8,7 +8,7 @@ const (
 	// Auto derives the form from the name of a container that is written.
 	Auto Form = iota
 	ZIP
-	Folder2
+	TacoFolder
 	// TortillaFile is a Tortilla 0.5: one file, whose folders are Tortillas in it. It has no description.
 	TortillaFile
 	// StreamingTaco is a TACO 0.2 whose tables of all levels, and of the tiles of its rasters, lie at its end. Its
@@ -34,7 +34,7 @@ const (
 	WebDataset
 )
 
-var formNames = [...]string{Auto: "unknown", ZIP: "TACO 2 (ZIP)", Folder2: "TACO 2 (FOLDER)",
+var formNames = [...]string{Auto: "unknown", ZIP: "TACO 2 (ZIP)", TacoFolder: "TACO 2 (FOLDER)",
 	TortillaFile: "Tortilla 0.5", StreamingTaco: "TACO 0.2 (streaming)", PlainTaco: "TACO 0.2",
 	Tacocat: "TACO 2 (TACOCAT folder)", TacocatFile: "TACO 2 (TACOCAT)", Tacollection: "TACO 2 (TACOLLECTION)",
 	Cozip: "TACO 3 (ZIP)", CozipFolder: "TACO 3 (FOLDER)", CozipCatalog: "TACO 3 (TACOCAT)", Flat: "cozip (Flat)",
@@ -49,7 +49,7 @@ func (f Form) Indexes() bool {
 }
 
 // Pads reports whether a form may have placeholders among its samples.
-func (f Form) Pads() bool { return f == ZIP || f == Folder2 || f == Tacocat || f == TacocatFile }
+func (f Form) Pads() bool { return f == ZIP || f == TacoFolder || f == Tacocat || f == TacocatFile }
 
 // Named reports whether a form is a TACO 3, whose tables have names.
 func (f Form) Named() bool { return f == Cozip || f == CozipFolder }
@@ -67,7 +67,7 @@ func (f Form) Older() bool { return f == TortillaFile || f.Old() }
 func (f Form) OneFile() bool { return f == ZIP || f == Cozip || f.Older() }
 
 // Unchecked reports whether a form has no checksums of samples, so that no verify finds a changed bit in them.
-func (f Form) Unchecked() bool { return f == Folder2 || f == CozipFolder || f.Older() }
+func (f Form) Unchecked() bool { return f == TacoFolder || f == CozipFolder || f.Older() }
 
 // InShards reports whether a form is one of shards, whose ids below the samples are names of columns or extensions.
 func (f Form) InShards() bool { return f == MDS || f == WebDataset }

@@ -123,11 +123,3 @@ func (r *Report) Note(format string, args ...any) {
 		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 	}
 }
-
-// OnGlobe reports whether a box is west, south, east and north in degrees. West may be larger than east.
-func OnGlobe(box []float64) bool {
-	if len(box) != 4 || min(box[0], box[2]) < -180 || max(box[0], box[2]) > 180 {
-		return false
-	}
-	return -90 <= box[1] && box[1] <= box[3] && box[3] <= 90
-}

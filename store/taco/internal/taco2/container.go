@@ -112,7 +112,7 @@ func (c *reader) opened(err error) (*model.Container, error) {
 
 // OpenFolder opens a FOLDER.
 func OpenFolder(ctx context.Context, o source.Opener, uri string) (*model.Container, error) {
-	return newReader(o, model.Folder2, uri, uri).openFolder(ctx, Join(uri, "METADATA"))
+	return newReader(o, model.TacoFolder, uri, uri).openFolder(ctx, Join(uri, "METADATA"))
 }
 
 // OpenTacocatFolder opens a .tacocat directory with source files in base.

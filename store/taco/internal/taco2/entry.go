@@ -33,7 +33,7 @@ func (c *reader) Place(ctx context.Context, e *model.Entry) error {
 	default:
 		return c.row(fault.Corrupt, e.Level, e.Row, "type %q is neither FILE nor FOLDER", t)
 	}
-	if c.of.Form == model.Folder2 {
+	if c.of.Form == model.TacoFolder {
 		return c.folderEntry(ctx, e)
 	}
 	return c.zipEntry(ctx, level, e)

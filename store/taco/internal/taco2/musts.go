@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/rules"
 )
 
 // The rules of TACO 2.0.0 for COLLECTION.json ("TACO-level Fields"). Documents that violate them
@@ -21,59 +22,37 @@ var idForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
 const maxTitle = 250
 
 // core are the members of all documents.
-var core = []field{
-	must("id", leaf("text of a-z, 0-9, _ and -", func(v any) bool {
+var core = []rules.Field{
+	rules.Must("id", rules.Leaf("text of a-z, 0-9, _ and -", func(v any) bool {
 		s, ok := v.(string)
 		return ok && idForm.MatchString(s)
 	})),
-	must("taco_version", leaf("of version 2, as containers of this form are", func(v any) bool {
+	rules.Must("taco_version", rules.Leaf("of version 2, as containers of this form are", func(v any) bool {
 		s, ok := v.(string)
 		return ok && strings.HasPrefix(s, "2.")
 	})),
-	must("dataset_version", text), must("description", text),
-	must("licenses", texts), must("providers", people), must("tasks", texts),
-	may("curators", people), may("keywords", texts),
-	may("title", leaf(fmt.Sprintf("text of at most %d characters", maxTitle), func(v any) bool {
+	rules.Must("dataset_version", rules.Text), rules.Must("description", rules.Text),
+	rules.Must("licenses", rules.Texts), rules.Must("providers", people), rules.Must("tasks", rules.Texts),
+	rules.May("curators", people), rules.May("keywords", rules.Texts),
+	rules.May("title", rules.Leaf(fmt.Sprintf("text of at most %d characters", maxTitle), func(v any) bool {
 		s, ok := v.(string)
 		return ok && utf8.RuneCountInString(s) <= maxTitle
 	})),
-	may("extent", func(c checker, at string, v any) {
-		o, ok := v.(map[string]any)
-		if !ok {
-			c.bad("%s is %s: it must be an object", at, shown(v))
-			return
-		}
-		object(c, at, o, []field{
-			may("spatial", leaf("[west, south, east, north] in degrees", func(v any) bool {
-				list, ok := v.([]any)
-				box := make([]float64, len(list))
-				for i := range list {
-					n, isNumber := list[i].(json.Number)
-					box[i], _ = n.Float64() // one out of range is an infinity, which is not on the globe
-					ok = ok && isNumber
-				}
-				return ok && model.OnGlobe(box)
-			})),
-			may("temporal", leaf("[start, end], two texts", func(v any) bool {
-				list, ok := v.([]any)
-				return ok && len(list) == 2 && isText(list[0]) && isText(list[1])
-			})),
-		})
-	}),
+	rules.May("extent", rules.Extent),
 }
 
 // CoreViolations is Violations for the members that all documents have.
 func CoreViolations(doc map[string]json.RawMessage) (all []string) {
-	c := checker{func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }}
+	c := rules.Checker(func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) })
 	for _, f := range core {
 		v := any(nil)
-		if Has(doc[f.name]) {
-			v = decoded(doc[f.name])
+		if Has(doc[f.Name]) {
+			v = rules.Decoded(doc[f.Name])
 		}
-		if list, ok := v.([]any); f.need && (empty(v) || ok && len(list) == 0) {
-			c.bad("%s is missing or empty", f.name)
+		if list, ok := v.([]any); f.Need && (rules.Empty(v) || ok && len(list) == 0) {
+			c("%s is missing or empty", f.Name)
 		} else if v != nil {
-			f.is(c, f.name, v)
+			f.Is(c, f.Name, v)
 		}
 	}
 	return all

@@ -288,7 +288,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 			continue
 		}
 		err = v.sample(ctx, entry, file)
-		if v.c.of.Form == model.Folder2 {
+		if v.c.of.Form == model.TacoFolder {
 			err = errors.Join(err, file.Close())
 		}
 		if err != nil {
@@ -300,7 +300,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 
 // open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
-	if v.c.of.Form == model.Folder2 {
+	if v.c.of.Form == model.TacoFolder {
 		file, err := v.c.opener.Open(ctx, e.URI)
 		if err != nil {
 			return nil, fault.WithFile(err, e.URI)
@@ -504,7 +504,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return err
 	}
 	var offsets, sizes *tables.Vector
-	if container.of.Form != model.Folder2 {
+	if container.of.Form != model.TacoFolder {
 		if offsets, err = model.Column(ctx, t, ColumnOffset, tables.Int64); err != nil {
 			return err
 		}

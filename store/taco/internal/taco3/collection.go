@@ -1,9 +1,10 @@
 package taco3
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,17 +13,18 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/rules"
 )
 
-// version is taco:version of all collections that are read.
-const version = "3.0.0"
+// Current is taco:version of all collections that are read and written.
+const Current = "3.0.0"
 
-const collectionName = "COLLECTION.json"
+const CollectionName = "COLLECTION.json"
 
 // collection is the document about a container.
 type collection struct {
 	raw       json.RawMessage
-	structure *structure
+	structure *Layout
 	metadata  map[string]map[string]Declared // by level and column
 	sources   *sources                       // nil without taco:sources
 }
@@ -58,7 +60,7 @@ func Version(doc []byte) string {
 
 // readCollection reads the document at a place of an object.
 func readCollection(ctx context.Context, r source.Reader, place span) (*collection, error) {
-	data, err := model.ReadDocument(ctx, r, place, collectionName)
+	data, err := model.ReadDocument(ctx, r, place, CollectionName)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func readCollection(ctx context.Context, r source.Reader, place span) (*collecti
 }
 
 func collectionFault(format string, args ...any) error {
-	return corrupt(collectionName, format, args...)
+	return corrupt(CollectionName, format, args...)
 }
 
 // parseCollection checks a document by the rules of taco-eo, which refuses what breaks one.
@@ -79,16 +81,16 @@ func parseCollection(b []byte) (*collection, error) {
 		return nil, collectionFault("is not a JSON object: %v", err)
 	}
 	c := &collection{raw: b}
-	if have := doc["taco:version"]; string(have) != `"`+version+`"` {
-		return nil, fault.New(fault.Unsupported, collectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
-			orMissing(have), version)
+	if have := doc["taco:version"]; string(have) != `"`+Current+`"` {
+		return nil, fault.New(fault.Unsupported, CollectionName, fault.NoOffset, "taco:version is %.40s: %s is read",
+			orMissing(have), Current)
 	}
 	var paths []string
 	if json.Unmarshal(doc["taco:structure"], &paths) != nil {
 		return nil, structureFault("is %.80s: it must be a list of paths", orMissing(doc["taco:structure"]))
 	}
 	var err error
-	if c.structure, err = parseStructure(paths); err != nil {
+	if c.structure, err = NewLayout(paths); err != nil {
 		return nil, err
 	}
 	if err := c.parseMetadata(doc["taco:metadata"]); err != nil {
@@ -122,13 +124,13 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 	if json.Unmarshal(b, &c.metadata) != nil || c.metadata == nil {
 		return collectionFault("taco:metadata is %.80s: it must have an object for every level", orMissing(b))
 	}
-	for _, level := range c.structure.levels {
+	for _, level := range c.structure.Levels {
 		if c.metadata[level] == nil {
 			return collectionFault("taco:metadata has nothing about the level %q", level)
 		}
 	}
 	for level, columns := range c.metadata {
-		if !slices.Contains(c.structure.levels, level) {
+		if !slices.Contains(c.structure.Levels, level) {
 			return collectionFault("taco:metadata has the level %.80q, which is not in taco:structure", level)
 		}
 		seen := map[string]bool{}
@@ -146,7 +148,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			case declared.Nullable == nil || declared.Description == nil:
 				return collectionFault("taco:metadata: %.80q in the level %q lacks a member", name, level)
 			case typeName(declared.Type) == "":
-				return fault.New(fault.Unsupported, collectionName, fault.NoOffset,
+				return fault.New(fault.Unsupported, CollectionName, fault.NoOffset,
 					"taco:metadata: %.80q in the level %q has the type %.80q", name, level, declared.Type)
 			}
 			seen[low] = true
@@ -180,125 +182,80 @@ func checkGroups(level string, columns map[string]Declared) error {
 	return nil
 }
 
-// members are the members of a document beside those with a colon, and what is wrong with a value, or "".
-var members = map[string]struct {
-	must  bool
-	check func(b json.RawMessage) (wrong string)
-}{
-	"id": {true, func(b json.RawMessage) string {
-		if s, ok := text(b); !ok || strings.ContainsAny(s, "/\\:\x00") {
-			return `must be a text without / \ : and NUL`
+// Rules of texts, which must not be blank.
+var (
+	text = rules.Leaf("a text that is not blank", func(v any) bool {
+		s, ok := v.(string)
+		return ok && strings.TrimSpace(s) != ""
+	})
+	texts = rules.Leaf("a list of texts, with at least one", func(v any) bool {
+		list, ok := v.([]any)
+		return ok && len(list) > 0 && !slices.ContainsFunc(list, isBlank)
+	})
+)
+
+func isBlank(v any) bool {
+	s, ok := v.(string)
+	return !ok || strings.TrimSpace(s) == ""
+}
+
+// members are the members of a document beside those with a colon.
+var members = []rules.Field{
+	rules.Must("id", rules.Leaf(`a text without / \ : and NUL`, func(v any) bool {
+		s, _ := v.(string)
+		return !isBlank(v) && !strings.ContainsAny(s, "/\\:\x00")
+	})),
+	rules.Must("description", text), rules.Must("licenses", texts), rules.Must("providers", people),
+	rules.May("tasks", texts), rules.May("title", text), rules.May("keywords", texts), rules.May("curators", people),
+	rules.May("extent", rules.Extent),
+}
+
+// people is the rule of providers and curators.
+func people(c rules.Checker, at string, v any) {
+	rules.List("")(c, at, v)
+	list, _ := v.([]any)
+	if len(list) == 0 && at == "providers" {
+		c("%s is %s: it must have at least one", at, rules.Shown(v))
+	}
+	for i := range list {
+		p, _ := list[i].(map[string]any)
+		url, mail := fmt.Sprint(p["url"]), fmt.Sprint(p["email"])
+		switch {
+		case isBlank(p["name"]) && (at == "providers" || isBlank(p["organization"])):
+			c("%s[%d] has no name", at, i)
+		case at == "curators" && p["email"] != nil && !strings.Contains(mail, "@"):
+			c("%s[%d].email is %q: it must be an address with @", at, i, mail)
+		case at == "providers" && p["url"] != nil && !strings.HasPrefix(url, "http"):
+			c("%s[%d].url is %q: it must begin with http", at, i, url)
 		}
-		return ""
-	}},
-	"description": {true, wantText},
-	"licenses":    {true, wantTexts},
-	"providers":   {true, wantProviders},
-	"tasks":       {false, wantTexts},
-	"title":       {false, wantText},
-	"keywords":    {false, wantTexts},
-	"curators":    {false, wantCurators},
-	"extent":      {false, wantExtent},
+		for member := range p {
+			if at == "providers" && !slices.Contains([]string{"name", "roles", "url", "links"}, member) {
+				c("%s[%d] has %q: it may have name, roles, url and links", at, i, member)
+			}
+		}
+	}
 }
 
 // checkMembers checks the members that are not taco-eo's own.
-func checkMembers(doc map[string]json.RawMessage) error {
-	for name, m := range members {
-		raw, ok := doc[name]
-		if !ok && !m.must {
-			continue
-		}
-		if wrong := m.check(raw); wrong != "" {
-			return collectionFault("%s is %.80s: it %s", name, orMissing(raw), wrong)
+func checkMembers(doc map[string]json.RawMessage) (err error) {
+	bad := func(format string, args ...any) { err = cmp.Or(err, collectionFault(format, args...)) }
+	known := map[string]bool{}
+	for _, m := range members {
+		raw, ok := doc[m.Name]
+		if known[m.Name] = true; !ok && m.Need {
+			bad("%s is missing", m.Name)
+		} else if ok {
+			m.Is(bad, m.Name, rules.Decoded(raw))
 		}
 	}
 	for name := range doc {
 		space, _, qualified := strings.Cut(name, ":")
-		_, known := members[name]
 		switch {
-		case known, slices.Contains([]string{"taco:version", "taco:structure", "taco:metadata", "taco:sources",
+		case known[name], slices.Contains([]string{"taco:version", "taco:structure", "taco:metadata", "taco:sources",
 			"taco:derived"}, name):
 		case !qualified || slices.Contains(reservedSpaces, space):
 			return collectionFault("has the member %.80q, which is not defined", name)
 		}
 	}
-	return nil
-}
-
-// text returns a JSON string that is not blank.
-func text(b json.RawMessage) (string, bool) {
-	var s string
-	ok := bytes.HasPrefix(b, []byte(`"`)) && json.Unmarshal(b, &s) == nil && strings.TrimSpace(s) != ""
-	return s, ok
-}
-
-func wantText(b json.RawMessage) string {
-	if _, ok := text(b); !ok {
-		return "must be a text that is not blank"
-	}
-	return ""
-}
-
-func wantTexts(b json.RawMessage) string {
-	var list []json.RawMessage
-	if json.Unmarshal(b, &list) != nil || len(list) == 0 ||
-		slices.ContainsFunc(list, func(b json.RawMessage) bool { return wantText(b) != "" }) {
-		return "must be a list of texts, with at least one"
-	}
-	return ""
-}
-
-func wantProviders(b json.RawMessage) string {
-	var list []map[string]json.RawMessage
-	if json.Unmarshal(b, &list) != nil || len(list) == 0 {
-		return "must be a list of objects, with at least one"
-	}
-	for _, p := range list {
-		if wantText(p["name"]) != "" {
-			return "must give every provider a name"
-		}
-		for member := range p {
-			if !slices.Contains([]string{"name", "roles", "url", "links"}, member) {
-				return "must have no members of providers but name, roles, url and links"
-			}
-		}
-		if u, ok := text(p["url"]); p["url"] != nil && (!ok || !strings.HasPrefix(u, "http")) {
-			return "must have URLs of providers that begin with http"
-		}
-	}
-	return ""
-}
-
-func wantCurators(b json.RawMessage) string {
-	var list []map[string]json.RawMessage
-	if json.Unmarshal(b, &list) != nil {
-		return "must be a list of objects"
-	}
-	for _, c := range list {
-		email, ok := text(c["email"])
-		switch {
-		case wantText(c["name"]) != "" && wantText(c["organization"]) != "":
-			return "must give every curator a name or an organization"
-		case c["email"] != nil && (!ok || !strings.Contains(email, "@")):
-			return "must have e-mail addresses with @"
-		}
-	}
-	return ""
-}
-
-func wantExtent(b json.RawMessage) string {
-	var e struct {
-		Spatial  []float64 `json:"spatial"`
-		Temporal []string  `json:"temporal"`
-	}
-	if json.Unmarshal(b, &e) != nil {
-		return "must have spatial, four numbers, and temporal, two times"
-	}
-	if e.Spatial != nil && !model.OnGlobe(e.Spatial) {
-		return "must have spatial: west, south, east and north on the globe"
-	}
-	if e.Temporal != nil && len(e.Temporal) != 2 {
-		return "must have temporal: two times or null"
-	}
-	return ""
+	return err
 }

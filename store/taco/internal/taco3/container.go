@@ -44,9 +44,9 @@ type reader struct {
 	join    joinURI
 	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
-	index   *index       // of a ZIP
-	object  source.Known // a ZIP, to open it again without a request
-	file    source.Reader
+	index   *index          // of a ZIP
+	object  source.Known    // a ZIP, to open it again without a request
+	files   []source.Reader // open ones: the ZIP, or tables of a directory
 	levels  []*level
 	byDepth [][]*level
 	// locations are the columns PATH::location of the wide table, each a table of its own.
@@ -81,10 +81,11 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if index.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object, file: tail}
-	place, ok := index.spans[collectionName]
+	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object,
+		files: []source.Reader{tail}}
+	place, ok := index.spans[CollectionName]
 	if !ok {
-		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", collectionName)
+		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
 	} else {
 		c.coll, err = readCollection(ctx, tail, place)
 	}
@@ -107,7 +108,7 @@ func (c *reader) listed() error {
 	}
 	if n := len(c.levels) + 1; len(c.index.names) != n {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "lists %d entries: %s and %d tables are declared",
-			len(c.index.names), collectionName, n-1)
+			len(c.index.names), CollectionName, n-1)
 	}
 	return nil
 }
@@ -125,7 +126,7 @@ func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path st
 }
 
 func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
-	file, err := c.opener.Open(ctx, c.join(c.of.URI, collectionName))
+	file, err := c.opener.Open(ctx, c.join(c.of.URI, CollectionName))
 	if err != nil {
 		return nil, fault.WithFile(err, c.of.URI)
 	}
@@ -144,10 +145,10 @@ func container(uri string, form model.Form) *model.Container {
 // layOut makes the levels of taco:structure.
 func (c *reader) layOut() {
 	byFolder := map[string]*level{}
-	for _, name := range c.coll.structure.levels {
+	for _, name := range c.coll.structure.Levels {
 		l := &level{name: name}
 		if name != "sample" {
-			l.folder = strings.TrimPrefix(strings.TrimPrefix(name, "children"), "/")
+			l.folder = FolderOf(name)
 			l.depth, l.above = 1, c.levels[0]
 			if l.folder != "" {
 				l.above = byFolder[strings.TrimPrefix(path.Dir("/"+l.folder), "/")]
@@ -165,24 +166,22 @@ func (c *reader) layOut() {
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
-func (l *level) entry() string { return "METADATA/" + l.file() }
-
-// file returns the name of the table in a catalog.
-func (l *level) file() string { return strings.ReplaceAll(l.name, "/", "__") + ".parquet" }
+func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
 
 // Close implements model.Reader.
 func (c *reader) Close() error {
-	if c.file == nil {
-		return nil
+	var errs []error
+	for _, r := range c.files {
+		errs = append(errs, r.Close())
 	}
-	return c.file.Close()
+	return errors.Join(errs...)
 }
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 {
 	n := int64(len(c.coll.raw))
-	if t, ok := c.file.(*model.Tail); ok {
-		n += int64(len(t.Bytes))
+	if c.index != nil {
+		n += c.index.held
 	}
 	for _, t := range c.locations {
 		n += t.Bytes()

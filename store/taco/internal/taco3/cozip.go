@@ -12,18 +12,18 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// indexName is the first entry of a cozip: the index of the others.
-const indexName = "__cozip__"
+// IndexName is the first entry of a cozip: the index of the others.
+const IndexName = "__cozip__"
 
 const (
-	extraAt    = 30 + len(indexName) // the extra field: identifier, length, checksum
-	checksumAt = int64(extraAt + 4)
-	indexAt    = checksumAt + 8
+	extraAt    = 30 + len(IndexName) // the extra field: identifier, length, checksum
+	ChecksumAt = int64(extraAt + 4)
+	indexAt    = ChecksumAt + 8
 	extraID    = 0xCA0C
-	// tailBytes is how many of the last bytes the checksum covers. It holds the tables of a small container.
-	tailBytes = 32 << 10
-	// minBytes is the least size of a cozip: the header and the tail do not overlap. Writers pad smaller ones.
-	minBytes = tailBytes + indexAt
+	// TailBytes is how many of the last bytes the checksum covers. It holds the tables of a small container.
+	TailBytes = 32 << 10
+	// MinBytes is the least size of a cozip: the header and the tail do not overlap. Writers pad smaller ones.
+	MinBytes = TailBytes + indexAt
 )
 
 // Profiles of a cozip that are read.
@@ -36,7 +36,7 @@ const indexPart = "index of cozip"
 
 // IsCozip reports whether a file with these first bytes is a cozip.
 func IsCozip(head []byte) bool {
-	return len(head) >= extraAt && string(head[:4]) == "PK\x03\x04" && string(head[30:extraAt]) == indexName
+	return len(head) >= extraAt && string(head[:4]) == "PK\x03\x04" && string(head[30:extraAt]) == IndexName
 }
 
 // corrupt returns an error about a part without an offset.
@@ -53,6 +53,7 @@ type index struct {
 	names   []string
 	spans   map[string]span
 	end     int64 // of the index in the file
+	held    int64 // bytes of the end of the file in memory
 }
 
 // maxIndex bounds the index that is read. taco-eo lists a few tables.
@@ -66,9 +67,9 @@ const maxBlock = 32 << 20
 // tail that the checksum covers. With a head that holds the index, this is one request.
 func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, source.Reader, error) {
 	size := r.Size()
-	if size < minBytes || int64(len(head)) < indexAt {
+	if size < MinBytes || int64(len(head)) < indexAt {
 		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
-			minBytes)
+			MinBytes)
 	}
 	n, err := indexSize(head)
 	switch {
@@ -90,12 +91,12 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	if err != nil {
 		return nil, r, err
 	}
-	end := &model.Tail{Reader: r, Off: size - tailBytes}
+	end := &model.Tail{Reader: r, Off: size - TailBytes}
 	for _, s := range x.spans {
 		end.Off = min(end.Off, s.Off)
 	}
 	if size-end.Off > maxBlock {
-		end.Off = size - tailBytes
+		end.Off = size - TailBytes
 	}
 	end.Bytes = make([]byte, size-end.Off)
 	if err := r.ReadAt(ctx, end.Bytes, end.Off); err != nil {
@@ -104,24 +105,25 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	// The checksum counts bytes once that are both in the index and in the tail.
 	sum := fnv.New64a()
 	_, _ = sum.Write(data) // a hash takes all bytes
-	_, _ = sum.Write(end.Bytes[max(size-tailBytes, indexAt+n)-end.Off:])
-	if want := binary.LittleEndian.Uint64(head[checksumAt:]); sum.Sum64() != want {
-		return nil, r, fault.New(fault.Corrupt, "archive", checksumAt,
-			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", tailBytes, sum.Sum64(),
+	_, _ = sum.Write(end.Bytes[max(size-TailBytes, indexAt+n)-end.Off:])
+	if want := binary.LittleEndian.Uint64(head[ChecksumAt:]); sum.Sum64() != want {
+		return nil, r, fault.New(fault.Corrupt, "archive", ChecksumAt,
+			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum.Sum64(),
 			want)
 	}
+	x.held = int64(len(end.Bytes))
 	return x, end, nil
 }
 
 // indexSize checks the local header of the index, and returns the size of the index.
 func indexSize(b []byte) (int64, error) {
 	bad := func(at int64, format string, args ...any) (int64, error) {
-		return 0, fault.New(fault.Corrupt, "entry "+indexName, at, format, args...)
+		return 0, fault.New(fault.Corrupt, "entry "+IndexName, at, format, args...)
 	}
 	le := binary.LittleEndian
 	size := le.Uint32(b[18:])
 	switch {
-	case !IsCozip(b) || le.Uint16(b[26:]) != uint16(len(indexName)):
+	case !IsCozip(b) || le.Uint16(b[26:]) != uint16(len(IndexName)):
 		return bad(0, "is not the first entry")
 	case le.Uint16(b[6:])&(1|8) != 0: // encrypted; sizes behind the data
 		return bad(6, "has the flags %#x", le.Uint16(b[6:]))

@@ -2,7 +2,6 @@ package taco3
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -49,13 +48,14 @@ func (c *reader) readLevel(ctx context.Context, l *level) error {
 }
 
 func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	file, place := c.file, span{}
+	var file source.Reader
+	var place span
 	if c.index != nil {
-		place = c.index.spans[l.entry()]
+		file, place = c.files[0], c.index.spans[l.entry()]
 	} else {
 		uri := c.join(c.of.URI, l.entry())
 		if c.of.Form == model.CozipCatalog {
-			uri = c.join(c.of.URI, l.file())
+			uri = c.join(c.of.URI, TableName(l.name))
 		}
 		var err error
 		if file, err = c.opener.Open(ctx, uri); err != nil {
@@ -63,7 +63,7 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 		}
 		place.Size = file.Size()
 		// The table is read when its columns are asked for, so the reader must stay.
-		c.file = both{file, c.file}
+		c.files = append(c.files, file)
 	}
 	return model.ReadTable(ctx, file, place, 0)
 }
@@ -121,22 +121,8 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 	return nil
 }
 
-// both closes two readers.
-type both struct {
-	source.Reader
-	before source.Reader
-}
-
-// Close implements source.Reader.
-func (b both) Close() error {
-	if b.before == nil {
-		return b.Reader.Close()
-	}
-	return errors.Join(b.Reader.Close(), b.before.Close())
-}
-
 // Names implements model.Named.
-func (c *reader) Names() []string { return slices.Clone(c.coll.structure.levels) }
+func (c *reader) Names() []string { return slices.Clone(c.coll.structure.Levels) }
 
 // maxNamed bounds the files of a sequence that can be named without their extension.
 const maxNamed = 1 << 10
@@ -145,8 +131,8 @@ const maxNamed = 1 << 10
 func (c *reader) Files() (paths []string) {
 	for i := range c.coll.structure.items {
 		it := &c.coll.structure.items[i]
-		for n := range min(max(it.least, 1), maxNamed) {
-			paths = append(paths, strings.TrimPrefix(it.folder+"/"+it.file(n), "/"))
+		for n := range min(max(it.Least, 1), maxNamed) {
+			paths = append(paths, strings.TrimPrefix(it.Folder+"/"+it.file(n), "/"))
 			if len(paths) == maxItems {
 				return paths
 			}
@@ -170,11 +156,11 @@ func (c *reader) Sequence(ctx context.Context, name string) (*model.Sequence, er
 		return nil, err
 	}
 	all := *it
-	all.most = math.MaxInt // so that files over the bound are found
-	sequence := &model.Sequence{Most: it.most, Level: level.depth, Rows: c.rowsOf(level, &all)}
+	all.Most = math.MaxInt // so that files over the bound are found
+	sequence := &model.Sequence{Most: it.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
-			if k >= it.most || all.number(level.ids[row]) != k {
+			if k >= it.Most || all.Number(level.ids[row]) != k {
 				sequence.Rows[sample] = nil
 			}
 			rows[k] = level.base + row
@@ -194,5 +180,5 @@ func (c *reader) NamedRows(ctx context.Context, name string) (t *tables.Table, d
 		}
 	}
 	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
-		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.levels, ", ")), c.of.URI)
+		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.Levels, ", ")), c.of.URI)
 }

@@ -11,35 +11,41 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// item is an entry of taco:structure: the path of a file below a sample, or of a sequence of files.
-type item struct {
+// Item is an entry of taco:structure: the path of a file below a sample, or of a sequence of files.
+type Item struct {
 	entry  string // as taco:structure has it
 	path   string // of a sequence without the bounds and what follows: "aux/mask"
-	folder string // "" or "before"
-	name   string // of the file; of a sequence what stands in front of the number
-	suffix string // of a sequence, what stands behind the number
-	// least and most are how many files a sequence has; both are 0 for a single file.
-	least, most int
+	Folder string // "" or "before"
+	Name   string // of the file; of a sequence what stands in front of the number
+	Suffix string // of a sequence, what stands behind the number
+	// Least and Most are how many files a sequence has; both are 0 for a single file.
+	Least, Most int
 }
 
-func (i *item) sequence() bool { return i.most > 0 }
+// Entry returns a sequence as taco:structure has it.
+func (i *Item) Entry() string {
+	name := i.Name + "*[" + strconv.Itoa(i.Least) + "," + strconv.Itoa(i.Most) + "]" + i.Suffix
+	return strings.TrimPrefix(i.Folder+"/"+name, "/")
+}
+
+func (i *Item) sequence() bool { return i.Most > 0 }
 
 // file returns the name of file n of a sequence, counted from 0, and the name of another item.
-func (i *item) file(n int) string {
+func (i *Item) file(n int) string {
 	if !i.sequence() {
-		return i.name
+		return i.Name
 	}
-	return i.name + strconv.Itoa(n) + i.suffix
+	return i.Name + strconv.Itoa(n) + i.Suffix
 }
 
-// number returns the number of a file of a sequence, or -1 if a name is not one of them.
-func (i *item) number(name string) int {
-	digits, ok := strings.CutPrefix(name, i.name)
+// Number returns the number of a file of a sequence, or -1 if a name is not one of them.
+func (i *Item) Number(name string) int {
+	digits, ok := strings.CutPrefix(name, i.Name)
 	if ok {
-		digits, ok = strings.CutSuffix(digits, i.suffix)
+		digits, ok = strings.CutSuffix(digits, i.Suffix)
 	}
 	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || digits != strconv.Itoa(n) || n >= i.most {
+	if !ok || err != nil || digits != strconv.Itoa(n) || n >= i.Most {
 		return -1
 	}
 	return n
@@ -48,17 +54,22 @@ func (i *item) number(name string) int {
 // member is a child that every sample has in a folder: a folder, or the files of an item.
 type member struct {
 	folder string // its path; "" for an item
-	item   *item
+	item   *Item
 }
 
-// structure is what taco:structure says of every sample.
-type structure struct {
-	items []item
-	// levels are the names of the levels in their order: "sample", "children", then folders by depth, and in a depth
+// Layout is what taco:structure says of every sample.
+type Layout struct {
+	items []Item
+	// Levels are the names of the levels in their order: "sample", "children", then folders by depth, and in a depth
 	// as they are first mentioned.
-	levels []string
+	Levels []string
 	// members are the children in each folder, in order.
 	members map[string][]member
+}
+
+// FolderOf returns the folder whose children a level has, "" for the root of a sample.
+func FolderOf(level string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(level, "sample"), "children"), "/")
 }
 
 // levelOf returns the name of the level that has the children of a folder.
@@ -83,9 +94,9 @@ const maxParts = 64
 // blanks behind the comma are accepted, as by taco-eo.
 var sequencePattern = regexp.MustCompile(`^([^*\[\]]+)\*\[0*([0-9]{1,9}), *0*([0-9]{1,9})\]([^*\[\]]*)$`)
 
-// parseStructure checks the paths of taco:structure.
-func parseStructure(paths []string) (*structure, error) {
-	s := &structure{levels: []string{"sample", "children"}, members: map[string][]member{}}
+// NewLayout checks the paths of taco:structure.
+func NewLayout(paths []string) (*Layout, error) {
+	s := &Layout{Levels: []string{"sample", "children"}, members: map[string][]member{}}
 	if len(paths) == 0 {
 		return nil, structureFault("is empty")
 	}
@@ -93,15 +104,15 @@ func parseStructure(paths []string) (*structure, error) {
 		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d paths, at most %d",
 			len(paths), maxItems)
 	}
-	s.items = make([]item, len(paths))
+	s.items = make([]Item, len(paths))
 	depths := [][]string{{""}} // the folders of each depth, as they are first mentioned
 	for k, path := range paths {
 		it := &s.items[k]
 		if err := it.parse(path); err != nil {
 			return nil, err
 		}
-		for d, above := 0, ""; it.folder != above; d++ {
-			part, _, _ := strings.Cut(strings.TrimPrefix(it.folder[len(above):], "/"), "/")
+		for d, above := 0, ""; it.Folder != above; d++ {
+			part, _, _ := strings.Cut(strings.TrimPrefix(it.Folder[len(above):], "/"), "/")
 			folder := strings.TrimPrefix(above+"/"+part, "/")
 			if len(depths) == d+1 {
 				depths = append(depths, nil)
@@ -113,16 +124,16 @@ func parseStructure(paths []string) (*structure, error) {
 			}
 			above = folder
 		}
-		s.members[it.folder] = append(s.members[it.folder], member{item: it})
+		s.members[it.Folder] = append(s.members[it.Folder], member{item: it})
 	}
 	for _, folders := range depths[1:] {
 		for _, f := range folders {
-			s.levels = append(s.levels, levelOf(f))
+			s.Levels = append(s.Levels, levelOf(f))
 		}
 	}
-	if len(s.levels) > maxLevels {
+	if len(s.Levels) > maxLevels {
 		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d levels, at most %d",
-			len(s.levels), maxLevels)
+			len(s.Levels), maxLevels)
 	}
 	for _, members := range s.members {
 		if err := distinct(members); err != nil {
@@ -133,17 +144,17 @@ func parseStructure(paths []string) (*structure, error) {
 }
 
 // sequence returns the sequence of files that a name means: see Container.Sequence.
-func (s *structure) sequence(name string) *item {
+func (s *Layout) sequence(name string) *Item {
 	if len(s.items) == 1 && s.items[0].sequence() && name == "image" {
 		return &s.items[0]
 	}
-	var found *item
+	var found *Item
 	for i := range s.items {
 		it := &s.items[i]
 		switch {
 		case !it.sequence() && (it.path == name || strings.TrimSuffix(it.path, path.Ext(it.path)) == name):
 			return nil
-		case it.sequence() && (it.entry == name || it.path+"*"+it.suffix == name || it.path == name):
+		case it.sequence() && (it.entry == name || it.path+"*"+it.Suffix == name || it.path == name):
 			found = it
 		}
 	}
@@ -152,7 +163,7 @@ func (s *structure) sequence(name string) *item {
 
 // Order returns the order in which the children of a folder stand, as places in names. It returns the name of the first
 // child that is missing or that the structure does not have.
-func (s *structure) Order(folder string, names []string) (order []int, wrong string) {
+func (s *Layout) Order(folder string, names []string) (order []int, wrong string) {
 	places := make(map[string]int, len(names))
 	for i, name := range names {
 		places[name] = i
@@ -169,7 +180,7 @@ func (s *structure) Order(folder string, names []string) (order []int, wrong str
 		if member.item == nil || !member.item.sequence() {
 			name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]
 			if member.item != nil {
-				name = member.item.name
+				name = member.item.Name
 			}
 			if !take(name) {
 				return nil, name
@@ -177,10 +188,10 @@ func (s *structure) Order(folder string, names []string) (order []int, wrong str
 			continue
 		}
 		n := 0
-		for n < member.item.most && take(member.item.file(n)) {
+		for n < member.item.Most && take(member.item.file(n)) {
 			n++
 		}
-		if n < member.item.least {
+		if n < member.item.Least {
 			return nil, member.item.file(n)
 		}
 	}
@@ -196,7 +207,7 @@ func (s *structure) Order(folder string, names []string) (order []int, wrong str
 }
 
 // parse parses a path of taco:structure.
-func (i *item) parse(path string) error {
+func (i *Item) parse(path string) error {
 	bad := func(why string) error { return structureFault("%.200q %s", path, why) }
 	parts := strings.Split(path, "/")
 	if len(parts) > maxParts {
@@ -204,17 +215,17 @@ func (i *item) parse(path string) error {
 			path, maxParts)
 	}
 	last := parts[len(parts)-1]
-	i.entry, i.folder, i.name = path, strings.Join(parts[:len(parts)-1], "/"), last
+	i.entry, i.Folder, i.Name = path, strings.Join(parts[:len(parts)-1], "/"), last
 	if names := sequencePattern.FindStringSubmatch(last); names != nil {
-		i.name, i.suffix = names[1], names[4]
-		i.least, _ = strconv.Atoi(names[2]) // nine digits
-		i.most, _ = strconv.Atoi(names[3])
-		if i.least < 1 || i.most < i.least {
-			return bad(fmt.Sprintf("has from %d to %d files: it must have at least 1", i.least, i.most))
+		i.Name, i.Suffix = names[1], names[4]
+		i.Least, _ = strconv.Atoi(names[2]) // nine digits
+		i.Most, _ = strconv.Atoi(names[3])
+		if i.Least < 1 || i.Most < i.Least {
+			return bad(fmt.Sprintf("has from %d to %d files: it must have at least 1", i.Least, i.Most))
 		}
 		parts[len(parts)-1] = i.file(0)
 	}
-	i.path = strings.TrimPrefix(i.folder+"/"+i.name, "/")
+	i.path = strings.TrimPrefix(i.Folder+"/"+i.Name, "/")
 	for _, part := range parts {
 		switch {
 		case part == "" || part == "." || part == "..":
@@ -234,7 +245,7 @@ func distinct(members []member) error {
 	for _, member := range members {
 		name := strings.ToLower(member.folder[strings.LastIndexByte(member.folder, '/')+1:])
 		if member.item != nil {
-			name = strings.ToLower(member.item.name)
+			name = strings.ToLower(member.item.Name)
 			if member.item.sequence() {
 				name += "*" // no name has it
 			}
@@ -249,20 +260,20 @@ func distinct(members []member) error {
 
 // apart checks that no sequence could make the name of another file.
 func apart(members []member) error {
-	var items []*item
+	var items []*Item
 	for _, m := range members {
 		if m.item != nil {
 			items = append(items, m.item)
 		}
 	}
 	// Names that begin with the prefix of a sequence follow it in this order, so that most pairs need no look.
-	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(items, func(a, b *Item) int { return strings.Compare(a.Name, b.Name) })
 	for k, it := range items {
 		if !it.sequence() {
 			continue
 		}
 		for _, other := range items[k+1:] {
-			if !strings.HasPrefix(other.name, it.name) {
+			if !strings.HasPrefix(other.Name, it.Name) {
 				break
 			}
 			if it.meets(other) {
@@ -274,12 +285,12 @@ func apart(members []member) error {
 }
 
 // meets reports whether a file of a sequence may have the name of a file of another item.
-func (i *item) meets(other *item) bool {
+func (i *Item) meets(other *Item) bool {
 	if !other.sequence() {
-		return i.number(other.name) >= 0
+		return i.Number(other.Name) >= 0
 	}
-	digits, ok := strings.CutPrefix(other.name, i.name)
-	return ok && i.suffix == other.suffix && strings.Trim(digits, "0123456789") == "" && !strings.HasPrefix(digits, "0")
+	digits, ok := strings.CutPrefix(other.Name, i.Name)
+	return ok && i.Suffix == other.Suffix && strings.Trim(digits, "0123456789") == "" && !strings.HasPrefix(digits, "0")
 }
 
 func structureFault(format string, args ...any) error {

@@ -143,12 +143,12 @@ func TestStructure(t *testing.T) {
 		{[]string{"m*[1,3].b", "m2.b"}, ""}, {[]string{"m*[1,3].b", "m3.b"}, "sample children"},
 		{[]string{"m*[1,3].b", "m*[1,3].c"}, ""}, {[]string{"m*[1,30].b", "m1*[1,3].b"}, ""},
 	} {
-		s, err := parseStructure(c.paths)
+		s, err := NewLayout(c.paths)
 		if c.levels == "" {
 			if fault.KindOf(err) != fault.Corrupt {
 				t.Errorf("%q: got %v, want corrupt", c.paths, err)
 			}
-		} else if err != nil || strings.Join(s.levels, " ") != c.levels {
+		} else if err != nil || strings.Join(s.Levels, " ") != c.levels {
 			t.Errorf("%q: got %v %v, want the levels %s", c.paths, s, err, c.levels)
 		}
 	}
@@ -172,7 +172,7 @@ func TestLargeStructures(t *testing.T) {
 		"sequences": {many(maxItems, "s%dx*[1,9]"), 0},
 		"files":     {[]string{"s*[999999999,999999999]"}, 0},
 	} {
-		s, err := parseStructure(c.paths)
+		s, err := NewLayout(c.paths)
 		if fault.KindOf(err) != c.kind {
 			t.Errorf("%s: got %v, want kind %v", name, err, c.kind)
 		}
@@ -312,8 +312,8 @@ func FuzzCollection(f *testing.F) {
 			}
 			return
 		}
-		if !json.Valid(c.raw) || len(c.metadata) != len(c.structure.levels) {
-			t.Fatalf("%d levels in taco:metadata, %d in taco:structure", len(c.metadata), len(c.structure.levels))
+		if !json.Valid(c.raw) || len(c.metadata) != len(c.structure.Levels) {
+			t.Fatalf("%d levels in taco:metadata, %d in taco:structure", len(c.metadata), len(c.structure.Levels))
 		}
 	})
 }

@@ -39,7 +39,7 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	switch c.of.Form {
 	case model.Cozip:
-		return c.verifyArchive(ctx, c.file, "", r)
+		return c.verifyArchive(ctx, c.files[0], "", r)
 	case model.CozipFolder:
 		return c.verifyFiles(ctx, r)
 	}
@@ -288,7 +288,7 @@ func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error
 	}
 	tablesOf := map[string]bool{}
 	for _, l := range c.levels {
-		tablesOf[l.file()] = true
+		tablesOf[TableName(l.name)] = true
 	}
 	err := walk(ctx, c.join(c.base, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
@@ -415,7 +415,7 @@ func verifyZIP(ctx context.Context, r source.Reader, x *index, places map[string
 		switch place, named := places[name]; {
 		case !entry.Plain || entry.Size != entry.Bytes:
 			return bad("is not stored as it is")
-		case name == indexName, name == paddingName:
+		case name == IndexName, name == PaddingName:
 		case !named || place != span(data):
 			return bad("has %d bytes: tables and index say otherwise", data.Size)
 		case isTable:
@@ -427,7 +427,7 @@ func verifyZIP(ctx context.Context, r source.Reader, x *index, places map[string
 			rep.Files++
 			rep.Bytes += data.Size
 		}
-		if entry.Local != end || data.Off-end != int64(30+len(name)) && name != indexName {
+		if entry.Local != end || data.Off-end != int64(30+len(name)) && name != IndexName {
 			return bad("does not follow the entry before it")
 		}
 		end = data.Off + data.Size
@@ -447,8 +447,11 @@ func verifyZIP(ctx context.Context, r source.Reader, x *index, places map[string
 	return nil
 }
 
-// paddingName is the entry that fills small archives up.
-const paddingName = "__cozip_padding__"
+// PaddingName is the entry that fills small archives up, with bytes PaddingByte.
+const (
+	PaddingName = "__cozip_padding__"
+	PaddingByte = 'Z'
+)
 
 // Verify implements model.Reader.
 func (f *flat) Verify(ctx context.Context, r *model.Report) error {

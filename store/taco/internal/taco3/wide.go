@@ -61,7 +61,7 @@ func (w *wideTable) add(name string, t tables.Type, load func(context.Context) (
 }
 
 // item adds the columns of an entry of the structure.
-func (w *wideTable) item(it *item) {
+func (w *wideTable) item(it *Item) {
 	level := w.c.itemLevel(it)
 	text := tables.Type{Kind: tables.String}
 	w.column(level, it, "location", text, func(context.Context) (*tables.Vector, error) {
@@ -94,7 +94,7 @@ func (w *wideTable) item(it *item) {
 }
 
 // column adds a column with the values of an item's rows in a level.
-func (w *wideTable) column(l *level, it *item, field string, t tables.Type,
+func (w *wideTable) column(l *level, it *Item, field string, t tables.Type,
 	values func(context.Context) (*tables.Vector, error)) {
 	name, typ := it.path+"::"+field, t
 	if it.sequence() {
@@ -154,15 +154,15 @@ func single(v *tables.Vector, rows [][]int) (*tables.Vector, error) {
 }
 
 // itemLevel returns the level that holds the files of an item.
-func (c *reader) itemLevel(it *item) *level {
-	return c.levels[slices.Index(c.coll.structure.levels, levelOf(it.folder))]
+func (c *reader) itemLevel(it *Item) *level {
+	return c.levels[slices.Index(c.coll.structure.Levels, levelOf(it.Folder))]
 }
 
 // rowsOf returns for each sample its rows of an item, in the order of their numbers.
-func (c *reader) rowsOf(l *level, it *item) [][]int {
+func (c *reader) rowsOf(l *level, it *Item) [][]int {
 	rows := make([][]int, c.levels[0].tbl.Len())
 	for i, name := range l.ids {
-		if it.sequence() && it.number(name) < 0 || !it.sequence() && name != it.name {
+		if it.sequence() && it.Number(name) < 0 || !it.sequence() && name != it.Name {
 			continue
 		}
 		sample, above := l.parents[i], l.above
@@ -173,7 +173,7 @@ func (c *reader) rowsOf(l *level, it *item) [][]int {
 	}
 	if it.sequence() {
 		for _, r := range rows {
-			slices.SortFunc(r, func(a, b int) int { return it.number(l.ids[a]) - it.number(l.ids[b]) })
+			slices.SortFunc(r, func(a, b int) int { return it.Number(l.ids[a]) - it.Number(l.ids[b]) })
 		}
 	}
 	return rows

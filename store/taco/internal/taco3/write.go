@@ -3,69 +3,15 @@ package taco3
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Names in containers that a writer needs.
-const (
-	WrittenVersion = version
-	IndexName      = indexName
-	PaddingName    = paddingName
-	CollectionName = collectionName
-	// PaddingByte fills the entry that brings a small archive to MinBytes.
-	PaddingByte = 'Z'
-	MinBytes    = minBytes
-	TailBytes   = tailBytes
-	// IndexAt is where the index begins in an archive, and ChecksumAt where the checksum is.
-	IndexAt    = indexAt
-	ChecksumAt = checksumAt
-)
-
-// Layout is a taco:structure, for a writer.
-type Layout = structure
-
-// NewLayout checks the paths of a taco:structure.
-func NewLayout(paths []string) (*Layout, error) { return parseStructure(paths) }
-
-// Level is a level of a Layout: its name ("sample", "children", "children/before"), and the folder whose children it
-// has, "" for the root of a sample.
-type Level struct{ Name, Folder string }
-
-// Levels returns the levels in their order. The first one has the samples.
-func (s *structure) Levels() []Level {
-	out := make([]Level, len(s.levels))
-	for i, name := range s.levels {
-		out[i] = Level{name, strings.TrimPrefix(strings.TrimPrefix(name, "children"), "/")}
-	}
-	out[0].Folder = ""
-	return out
-}
-
 // TableName returns the name of the table of a level in a catalog; elsewhere it is in the folder METADATA.
-func TableName(name string) string { return (&level{name: name}).file() }
-
-// Sequence is a sequence of files in a folder: PREFIX*[Least,Most]SUFFIX.
-type Sequence struct {
-	Folder, Prefix, Suffix string
-	Least, Most            int
-}
-
-// Entry returns the sequence as taco:structure has it.
-func (s Sequence) Entry() string {
-	name := s.Prefix + "*[" + strconv.Itoa(s.Least) + "," + strconv.Itoa(s.Most) + "]" + s.Suffix
-	return strings.TrimPrefix(s.Folder+"/"+name, "/")
-}
-
-// Number returns the number of a file of the sequence, whatever its bounds are, or -1 if a name is not one of them.
-func (s Sequence) Number(name string) int {
-	return (&item{name: s.Prefix, suffix: s.Suffix, most: math.MaxInt}).number(name)
-}
+func TableName(level string) string { return strings.ReplaceAll(level, "/", "__") + ".parquet" }
 
 // CheckCollection checks COLLECTION.json by the rules of readers.
 func CheckCollection(doc []byte) error {

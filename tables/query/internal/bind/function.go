@@ -104,7 +104,6 @@ const (
 	StringParam    Param = iota // VARCHAR
 	IntParam                    // an integer, given as BIGINT
 	FloatParam                  // a number, given as DOUBLE
-	DateParam                   // DATE or TIMESTAMP
 	TimestampParam              // DATE or TIMESTAMP, given as TIMESTAMP
 )
 
@@ -171,8 +170,6 @@ func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
 		return sqltype.Int64, sqltype.IsInteger(typ)
 	case p == FloatParam:
 		return sqltype.Double, sqltype.IsNumber(typ)
-	case p == DateParam:
-		return typ, sqltype.IsDay(typ)
 	case typ.Kind == tables.Date:
 		return sqltype.Timestamp, true
 	default:

@@ -7,47 +7,28 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// verdict is the result of a condition on one column of coded strings: its truth for each code.
+// verdict is the result of a condition on one column of coded strings.
 type verdict struct {
 	column *plan.Node
 	codes  []uint8
-	truth  [256]truth
+	ofCode *vec.Vec
 }
-
-// truth is a value of SQL's three-valued logic.
-type truth uint8
-
-const (
-	isFalse truth = iota
-	isTrue
-	isNull
-)
 
 // judge computes a condition once for each distinct string, if its only column is of coded strings and it cannot fail.
 // It returns nil for other conditions.
-func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
+func (ev *Evaluator) judge(n *plan.Node) (v *verdict, err error) {
 	v, ok := ev.verdicts[n]
 	if ok {
 		return v, nil
 	}
-	node := onlyColumn(n, nil)
-	if node != nil && ev.loaded[node] != nil && n.Type.Kind == tables.Bool {
-		codes, values := ev.loaded[node].Coded()
-		if values != nil {
+	if node := onlyColumn(n, nil); node != nil && ev.loaded[node] != nil && n.Type.Kind == tables.Bool {
+		if codes, values := ev.loaded[node].Coded(); values != nil {
 			inner := New(ev.Ctx, nil)
 			inner.loaded[node] = values
-			got, err := inner.Eval(n, &vec.Batch{N: values.Len(), Tables: make([][]int32, node.Table+1)})
-			if err != nil {
-				return nil, err
-			}
 			v = &verdict{column: node, codes: codes}
-			for k := range v.truth {
-				switch {
-				case got.IsNull(k):
-					v.truth[k] = isNull
-				case got.Bools[k]:
-					v.truth[k] = isTrue
-				}
+			batch := &vec.Batch{N: values.Len(), Tables: make([][]int32, node.Table+1)}
+			if v.ofCode, err = inner.Eval(n, batch); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -81,40 +62,18 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 	return c
 }
 
-// vec returns the truth for each row of a batch.
+// vec returns the result for each row of a batch.
 func (v *verdict) vec(b *vec.Batch) *vec.Vec {
+	codes := vec.Part(v.codes, b.List(v.column.Table), b)
 	out := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	for k := range out.Bools {
-		switch v.truth[v.codes[b.Row(v.column.Table, k)]] {
-		case isTrue:
-			out.Bools[k] = true
-		case isNull:
-			if out.Nulls == nil {
-				out.Nulls = make([]bool, b.N)
-			}
-			out.Nulls[k] = true
+	for k, code := range codes {
+		out.Bools[k] = v.ofCode.Bools[code]
+	}
+	if v.ofCode.Nulls != nil {
+		out.Nulls = make([]bool, b.N)
+		for k, code := range codes {
+			out.Nulls[k] = v.ofCode.Nulls[code]
 		}
 	}
 	return out
-}
-
-// rows returns the positions in a batch at which the condition holds.
-func (v *verdict) rows(b *vec.Batch) []int32 {
-	sel, n := make([]int32, b.N), 0
-	if l := b.List(v.column.Table); l != nil {
-		for k, row := range l {
-			sel[n] = int32(k)
-			if v.truth[v.codes[row]] == isTrue {
-				n++
-			}
-		}
-		return sel[:n]
-	}
-	for k, code := range v.codes[b.Lo : b.Lo+b.N] {
-		sel[n] = int32(k)
-		if v.truth[code] == isTrue {
-			n++
-		}
-	}
-	return sel[:n]
 }

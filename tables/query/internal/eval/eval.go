@@ -147,12 +147,6 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 		}
 		return sel, nil
 	}
-	if verdict, err := ev.judge(n); err != nil || verdict != nil {
-		if err != nil {
-			return nil, err
-		}
-		return verdict.rows(b), nil
-	}
 	values, err := ev.Eval(n, b)
 	if err != nil {
 		return nil, err

@@ -11,105 +11,74 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
-	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
 // Times returns the functions of dates and times.
 func Times() []*bind.Function {
-	part := func(name, doc string, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(t)", Doc: doc,
-			Params: []bind.Param{bind.DateParam}, Type: sqltype.Int64, Eval: evalPart(dateParts[name])}
+	var out []*bind.Function
+	for _, part := range parts {
+		names := strings.Fields(part.names)
+		out = append(out, &bind.Function{Names: names, Signature: names[0] + "(t)", Doc: part.doc,
+			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Int64,
+			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+				return part.of(clock.Time(r.Int(0))), nil
+			})})
 	}
-	return []*bind.Function{
-		part("year", "the year"), part("quarter", "the quarter, 1 to 4"), part("month", "the month, 1 to 12"),
-		part("week", "the week of ISO 8601", "weekofyear"), part("day", "the day of the month", "dayofmonth"),
-		part("dayofyear", "the day of the year"), part("dayofweek", "the day of the week, Sunday is 0", "weekday"),
-		part("isodow", "the day of the week, Monday is 1 and Sunday 7"),
-		part("hour", "the hour"), part("minute", "the minute"), part("second", "the second"),
-		{Names: []string{"epoch"}, Signature: "epoch(t)", Doc: "seconds since 1970",
+	return append(out,
+		&bind.Function{Names: []string{"epoch"}, Signature: "epoch(t)", Doc: "seconds since 1970",
 			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Double,
 			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
 				return float64(r.Int(0)) / 1e6, nil
 			})},
-		{Names: []string{"date_part", "datepart"}, Signature: "date_part(part, t)",
+		&bind.Function{Names: []string{"date_part", "datepart"}, Signature: "date_part(part, t)",
 			Doc:  "a part of a date or timestamp; part is a literal: " + partNames + "; also `extract(part FROM t)`",
-			Bind: bindPart, Eval: func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec,
-				b *vec.Batch) (*vec.Vec, error) {
-				return n.State.(*datePart).eval(ev, n, args[1:], b)
-			}},
-		{Names: []string{"date_trunc", "datetrunc"}, Signature: "date_trunc(part, t)",
+			Bind: bindPart},
+		&bind.Function{Names: []string{"date_trunc", "datetrunc"}, Signature: "date_trunc(part, t)",
 			Doc:    "t cut to the begin of the year, month, week (Monday) or other part",
 			Params: []bind.Param{bind.StringParam, bind.TimestampParam}, Type: sqltype.Timestamp,
 			Prepare: prepareTrunc, Eval: eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
 				return n.State.(func(int64) int64)(r.Int(1)), nil
-			})},
-	}
+			})})
 }
-
-// datePart is a part of a timestamp. A date counts as midnight.
-type datePart struct {
-	of    func(t time.Time) int64
-	epoch bool // seconds since 1970, a DOUBLE
-}
-
-func (p *datePart) eval(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	day := n.Args[len(n.Args)-1].Type.Kind == tables.Date
-	instant := func(x int64) time.Time {
-		if day {
-			return time.Unix(x*86400, 0).UTC()
-		}
-		return clock.Time(x)
-	}
-	values := args[0]
-	if values.Ints == nil {
-		return vec.AllNull(n.Type, b.N), nil
-	}
-	vector := &vec.Vec{N: b.N, Nulls: values.Nulls}
-	if p.epoch {
-		vector.Floats = make([]float64, b.N)
-		for k, t := range values.Ints {
-			vector.Floats[k] = float64(instant(t).UnixMicro()) / 1e6
-		}
-		return vector, nil
-	}
-	vector.Ints = make([]int64, b.N)
-	for k, t := range values.Ints {
-		vector.Ints[k] = p.of(instant(t))
-	}
-	return vector, nil
-}
-
-func evalPart(p *datePart) plan.Evaluation { return p.eval }
 
 // partNames are the parts for the documentation.
 const partNames = "year, quarter, month, week, day, doy, dow, isodow, hour, minute, second, epoch"
 
-// dateParts are the parts of DATE_PART and of the functions named like them.
-var dateParts = func() map[string]*datePart {
-	m := map[string]*datePart{}
-	add := func(names string, of func(t time.Time) int64) {
-		for name := range strings.FieldsSeq(names) {
-			m[name] = &datePart{of: of}
+// parts are the parts of a timestamp: the names of their functions, and other words for them in DATE_PART.
+var parts = []struct {
+	names, doc, words string
+	of                func(t time.Time) int64
+}{
+	{"year", "the year", "years y", func(t time.Time) int64 { return int64(t.Year()) }},
+	{"quarter", "the quarter, 1 to 4", "quarters", func(t time.Time) int64 { return int64(t.Month()-1)/3 + 1 }},
+	{"month", "the month, 1 to 12", "months mon", func(t time.Time) int64 { return int64(t.Month()) }},
+	{"week weekofyear", "the week of ISO 8601", "weeks w", func(t time.Time) int64 {
+		_, week := t.ISOWeek()
+		return int64(week)
+	}},
+	{"day dayofmonth", "the day of the month", "days d", func(t time.Time) int64 { return int64(t.Day()) }},
+	{"dayofyear", "the day of the year", "doy", func(t time.Time) int64 { return int64(t.YearDay()) }},
+	{"dayofweek weekday", "the day of the week, Sunday is 0", "dow",
+		func(t time.Time) int64 { return int64(t.Weekday()) }},
+	{"isodow", "the day of the week, Monday is 1 and Sunday 7", "",
+		func(t time.Time) int64 { return int64(t.Weekday()+6)%7 + 1 }},
+	{"hour", "the hour", "hours h", func(t time.Time) int64 { return int64(t.Hour()) }},
+	{"minute", "the minute", "minutes m", func(t time.Time) int64 { return int64(t.Minute()) }},
+	{"second", "the second", "seconds s", func(t time.Time) int64 { return int64(t.Second()) }},
+}
+
+// partFunctions are the functions of the parts of DATE_PART.
+var partFunctions = func() map[string]string {
+	m := map[string]string{"epoch": "epoch"}
+	for _, part := range parts {
+		for name := range strings.FieldsSeq(part.names + " " + part.words) {
+			m[name] = strings.Fields(part.names)[0]
 		}
 	}
-	add("year years y", func(t time.Time) int64 { return int64(t.Year()) })
-	add("quarter quarters", func(t time.Time) int64 { return int64(t.Month()-1)/3 + 1 })
-	add("month months mon", func(t time.Time) int64 { return int64(t.Month()) })
-	add("week weeks weekofyear w", func(t time.Time) int64 { _, w := t.ISOWeek(); return int64(w) })
-	add("day days dayofmonth d", func(t time.Time) int64 { return int64(t.Day()) })
-	add("doy dayofyear", func(t time.Time) int64 { return int64(t.YearDay()) })
-	add("dow dayofweek weekday", func(t time.Time) int64 { return int64(t.Weekday()) })
-	add("isodow", isoWeekday)
-	add("hour hours h", func(t time.Time) int64 { return int64(t.Hour()) })
-	add("minute minutes m", func(t time.Time) int64 { return int64(t.Minute()) })
-	add("second seconds s", func(t time.Time) int64 { return int64(t.Second()) })
-	m["epoch"] = &datePart{epoch: true}
 	return m
 }()
 
-func isoWeekday(t time.Time) int64 { return int64(t.Weekday()+6)%7 + 1 }
-
-// bindPart binds DATE_PART, whose part must be a literal.
+// bindPart binds DATE_PART, whose part must be a literal, as the function of the part.
 func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
 	if len(args) != 2 || !sqltype.IsDay(args[1].Type) && args[1].Type.Kind != tables.Null {
 		return nil, bind.WrongArguments(f, args)
@@ -117,19 +86,11 @@ func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, 
 	if args[0].Literal == nil || args[0].Type.Kind != tables.String {
 		return nil, sqlerr.Unsupported("date_part with a part that is not a literal")
 	}
-	datePart := dateParts[strings.ToLower(args[0].Literal.String)]
-	if datePart == nil {
+	function := b.Library.Functions[partFunctions[strings.ToLower(args[0].Literal.String)]]
+	if function == nil {
 		return nil, sqlerr.Unsupported("the part %q of a date", args[0].Literal.String)
 	}
-	typ := sqltype.Int64
-	if datePart.epoch {
-		typ = sqltype.Double
-	}
-	node, err := b.Call(f, typ, args...)
-	if err == nil {
-		node.State = datePart
-	}
-	return node, err
+	return b.ByParams(function, args[1:])
 }
 
 // truncations cut a time to the begin of a part, for the parts that vary in length.

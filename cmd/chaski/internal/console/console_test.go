@@ -1,0 +1,113 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// TestReport: an error becomes one line and an exit code: 1 about an input, with its kind, 2 about the command line,
+// 128 and the number of a signal.
+func TestReport(t *testing.T) {
+	started := &cobra.Command{Use: "chaski", Annotations: map[string]string{Started: ""}}
+	bad := fault.WithFile(fault.New(fault.Corrupt, "tile 3", 77, "too\nshort"), "a.tif")
+	interrupted, cancel := context.WithCancelCause(t.Context())
+	cancel(Interrupt{syscall.SIGTERM})
+	for _, c := range []struct {
+		ctx  context.Context
+		cmd  *cobra.Command
+		err  error
+		code int
+		line string
+	}{
+		{t.Context(), started, bad, 1, "chaski: a.tif: tile 3 at 77: too short: corrupt\n"},
+		{t.Context(), started, fmt.Errorf("around: %w", bad), 1, "chaski: a.tif: tile 3 at 77: too short: corrupt\n"},
+		{t.Context(), started, errors.New("b.tif: none: not found"), 1, "chaski: chaski: b.tif: none: not found\n"},
+		{t.Context(), started, syscall.ENOSPC, 1, "chaski: chaski: no space left on device: limit\n"},
+		{t.Context(), started, Usagef("--step is %d", 3), 2, "chaski: --step is 3\nTry 'chaski --help'.\n"},
+		{t.Context(), &cobra.Command{Use: "chaski"}, errors.New("unknown flag"), 2,
+			"chaski: unknown flag\nTry 'chaski --help'.\n"},
+		{interrupted, started, context.Canceled, 143, "chaski: interrupted\n"},
+	} {
+		var out bytes.Buffer
+		if code := Report(c.ctx, &out, c.cmd, c.err); code != c.code || out.String() != c.line {
+			t.Errorf("%v: exit code %d and %q, want %d and %q", c.err, code, out.String(), c.code, c.line)
+		}
+	}
+}
+
+// TestSizes: sizes are short, and never 1000.0 or 1024.0 of a unit.
+func TestSizes(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_950: "1.0 MB", 1 << 62: "4.6 EB",
+	} {
+		if got := DecimalSize(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{10239: "10239 bytes", 10240: "10.0 KiB", 5 << 30: "5.0 GiB"} {
+		if got := BinarySize(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// TestNotAnInput: no output may take the place of a file that the command reads, under whatever name, or of a raster in
+// a directory that it reads.
+func TestNotAnInput(t *testing.T) {
+	dir := t.TempDir()
+	in, link, beside := filepath.Join(dir, "in.json"), filepath.Join(dir, "link"), filepath.Join(dir, "b.tif")
+	for _, name := range []string{in, beside} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(in, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		output string
+		args   []string
+		ok     bool
+	}{
+		{in, []string{in}, false},
+		{link, []string{in}, false},
+		{in, []string{dir + "/../" + filepath.Base(dir) + "/in.json"}, false},
+		{in, []string{dir}, true}, // no raster
+		{beside, []string{dir}, false},
+		{beside, []string{filepath.Join(dir, "*.tif")}, false},
+		{beside, []string{in}, true},
+		{filepath.Join(dir, "new.tif"), []string{dir}, true},
+	} {
+		fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+		fl.String("output", "", "")
+		if err := fl.Set("output", c.output); err != nil {
+			t.Fatal(err)
+		}
+		if err := NotAnInput(fl, c.args); (err == nil) != c.ok {
+			t.Errorf("-o %s of %q: %v", c.output, c.args, err)
+		}
+	}
+}
+
+// TestPrintable: text of files moves no cursor and makes no second line.
+func TestPrintable(t *testing.T) {
+	text := "a\x1b[2Jb\u009bc\x7fd\ne"
+	for name, got := range map[string]string{"Printable": Printable(text), "OneLine": OneLine(text)} {
+		whole := strings.HasPrefix(got, "a") && strings.HasSuffix(got, "e")
+		if !whole || strings.ContainsAny(got, "\x1b\u009b\x7f\n") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

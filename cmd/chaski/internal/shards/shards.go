@@ -1,0 +1,242 @@
+// Package shards divides the work of a command over processes, on any machines. With --shard K/N the command does one
+// of N shares of its inputs, and writes a part beside its output. With --merge N it joins the parts into the output,
+// which has the bytes that one process writes, and removes them.
+//
+// Each process lists the inputs itself, in the order that the command has anyway, and a share is a run of them. A part
+// says what it was made of: with the same settings and inputs it is kept when the shard is done again, and otherwise it
+// is written anew. A part is there as a whole or not at all, also after a kill.
+package shards
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// maxShards bounds N. An indexed Job of Kubernetes has the same bound.
+const maxShards = 100_000
+
+// Flags are the flags --shard and --merge.
+type Flags struct {
+	shard string
+	merge int
+
+	given         bool
+	number, count int // of --shard; of --merge only count
+}
+
+// Add declares the flags.
+func (f *Flags) Add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.shard, "shard", "",
+		"do only share `K/N`, with K from 0 to N-1, and write a part of the output beside OUTPUT")
+	fl.IntVar(&f.merge, "merge", 0, "join the parts that the `N` shares wrote into the output, and remove them")
+}
+
+// Check checks the flags of a command with an output, the value of its flag -o.
+func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
+	sharing, merging := fl.Changed("shard"), fl.Changed("merge")
+	f.given = sharing || merging
+	flag := "merge"
+	switch {
+	case !f.given:
+		return nil
+	case sharing && merging:
+		return console.Usagef("--shard and --merge exclude each other")
+	case merging:
+		f.count = f.merge
+		err = console.Between("merge", f.merge, 1, maxShards)
+	default:
+		flag = "shard"
+		err = f.parse()
+	}
+	if err == nil && (output == "" || output == "-" || source.IsRemote(output)) {
+		err = console.Usagef("-o is %q: --%s needs a local output, beside which the parts lie", output, flag)
+	}
+	return err
+}
+
+// parse parses --shard.
+func (f *Flags) parse() error {
+	number, count, _ := strings.Cut(f.shard, "/")
+	k, err := strconv.Atoi(number)
+	n, wrong := strconv.Atoi(count)
+	if err != nil || wrong != nil || n < 1 || n > maxShards || k < 0 || k >= n {
+		return console.Usagef("--shard is %q: it must be K/N, with K from 0 to N-1 and N up to %d", f.shard, maxShards)
+	}
+	f.number, f.count = k, n
+	return nil
+}
+
+// Given reports whether --shard or --merge is given.
+func (f *Flags) Given() bool { return f.given }
+
+// Merging reports whether --merge is given.
+func (f *Flags) Merging() bool { return f.merge > 0 }
+
+// Work is what a command does in shards.
+type Work struct {
+	Output   string // its path
+	Settings any    // what all parts must have been made with, as JSON
+	Inputs   string // a hash of the inputs, which all parts must have been made of
+	Items    int64  // the number of inputs
+}
+
+// Share is a run of the inputs.
+type Share struct {
+	Number       int // of the shard
+	First, Count int64
+}
+
+// share returns share k of n of the inputs.
+func (w *Work) share(k, n int) Share {
+	begin := func(k int) int64 { // k * w.Items / n, which could be too large on the way
+		whole, rest := w.Items/int64(n), w.Items%int64(n)
+		return int64(k)*whole + int64(k)*rest/int64(n)
+	}
+	return Share{k, begin(k), begin(k+1) - begin(k)}
+}
+
+// Part is what a shard has written.
+type Part struct {
+	Share
+	Tally json.RawMessage // what write has returned
+	Body  *io.SectionReader
+	sum   string // of the body
+}
+
+// Do does the share of --shard, or with --merge joins the parts. write writes the body of a part and returns a tally,
+// which is kept as JSON; it is not called for a share without inputs. join is handed the parts of all shares that have
+// inputs, in their order. It may pass over them more than once, and a part is valid until the next one. Afterwards
+// the parts are removed.
+func (f *Flags) Do(ctx context.Context, w Work, write func(s Share, body io.Writer) (tally any, err error),
+	join func(parts iter.Seq2[*Part, error]) error) error {
+	settings, err := json.Marshal(w.Settings)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(settings)
+	d := divided{Work: w, count: f.count, settings: hex.EncodeToString(sum[:])}
+	if f.Merging() {
+		return d.merge(ctx, join)
+	}
+	return d.do(ctx, w.share(f.number, f.count), write)
+}
+
+// divided is work in a number of shards.
+type divided struct {
+	Work
+	count    int
+	settings string // a hash
+}
+
+// name returns the name of a part. The output may be a folder, with or without "/" at its end.
+func (d *divided) name(shard int) string {
+	output := strings.TrimRight(d.Output, "/"+string(filepath.Separator))
+	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
+		output = pathname.Join(d.Output, "output")
+	}
+	return fmt.Sprintf("%s.part-%d-of-%d", output, shard, d.count)
+}
+
+// do does a share, unless its part is there.
+func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) (any, error)) error {
+	name := d.name(s.Number)
+	if d.check(ctx, s) == nil {
+		return nil
+	}
+	if err := durable.MkdirAll(pathname.Dir(name)); err != nil {
+		return console.FileError(name, err)
+	}
+	if err := console.Writable(name); err != nil {
+		return err // before the share is done
+	}
+	return console.FileError(name, durable.WriteFile(name, func(file *os.File) error {
+		body := newBodyWriter(file)
+		var tally any
+		var err error
+		if s.Count > 0 {
+			if tally, err = write(s, body); err != nil {
+				return err
+			}
+		}
+		return body.end(d.trailer(s), tally)
+	}))
+}
+
+// merge checks that all parts are there, hands them to join, and removes them.
+func (d *divided) merge(ctx context.Context, join func(iter.Seq2[*Part, error]) error) error {
+	var missing []string
+	for k := range d.count {
+		if err := d.check(ctx, d.share(k, d.count)); err != nil {
+			if fault.KindOf(err) != fault.NotFound {
+				return err
+			}
+			missing = append(missing, strconv.Itoa(k))
+		}
+	}
+	if len(missing) > 0 {
+		const most = 20
+		more := ""
+		if n := len(missing) - most; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		return fault.WithFile(fault.New(fault.NotFound, "parts", fault.NoOffset, "%d of %d shards have none: %s%s",
+			len(missing), d.count, strings.Join(missing[:min(len(missing), most)], ", "), more), d.Output)
+	}
+	reading := "" // the part that join has
+	err := join(func(yield func(*Part, error) bool) {
+		for k := range d.count {
+			share := d.share(k, d.count)
+			if share.Count == 0 {
+				continue
+			}
+			if reading = d.name(k); !d.with(ctx, share, yield) {
+				return
+			}
+			reading = ""
+		}
+	})
+	if err != nil && reading != "" {
+		err = fault.WithFile(err, reading)
+	}
+	if err != nil {
+		return err
+	}
+	for k := range d.count {
+		if err := os.Remove(d.name(k)); err != nil {
+			return console.FileError(d.name(k), err)
+		}
+	}
+	return nil
+}
+
+// with opens a part for yield.
+func (d *divided) with(ctx context.Context, s Share, yield func(*Part, error) bool) bool {
+	if err := ctx.Err(); err != nil {
+		yield(nil, err)
+		return false
+	}
+	file, part, err := d.open(s)
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return yield(part, nil)
+}

@@ -1,0 +1,63 @@
+package xz
+
+import (
+	"encoding/hex"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// streams are of liblzma 5.4, by Python's lzma: the same text with each check, some behind the filter delta.
+var streams = map[string]string{
+	"CRC32": "fd377a585a0000016922de360200210110000000a8708e86e000ef002e5d00319a08485975c725b2afcb257408f3bb17" +
+		"475faaff0e47d5ace0adb2043bd03e45db3bb2da852da2b6a4cea0000000000089603cef000146f001000000940adcea" +
+		"3e300d8b020000000001595a",
+	"CRC64 and delta": "" +
+		"fd377a585a000004e6d6b44602010301012101161c477856e000ef00345d00319a1bc2aad3d0b9fe469cac0dbd91f623" +
+		"9381b11c038b917d695f3b05b11b313a9b9cc6568978e06cd7e2cfcda7c2e32e9a2000000a4726901abeb100000150f0" +
+		"0100000012eb533fb1c467fb020000000004595a",
+	"SHA-256": "fd377a585a00000ae1fb0ca10200210110000000a8708e86e000ef002e5d00319a08485975c725b2afcb257408f3bb17" +
+		"475faaff0e47d5ace0adb2043bd03e45db3bb2da852da2b6a4cea000000000008a36b8a56ca11040a71a970af91a2955" +
+		"519c61f94cb9af82f72b4172310cdce8000162f001000000b44de176b6e9df1c02000000000a595a",
+	"no check": "" +
+		"fd377a585a000000ff12d94102010301012101161c477856e000ef00345d00319a1bc2aad3d0b9fe469cac0dbd91f623" +
+		"9381b11c038b917d695f3b05b11b313a9b9cc6568978e06cd7e2cfcda7c2e32e9a200000000148f001000000e46bd6d0" +
+		"a8000afc020000000000595a",
+}
+
+// TestStreams: each comes back, a part of it too, and no changed or cut one gives other samples without an error.
+func TestStreams(t *testing.T) {
+	want := strings.Repeat("chaski reads tiles of satellite images. ", 6)
+	var decoder Decoder
+	for name, text := range streams {
+		src, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, len(want))
+		if err := decoder.Decode(dst, src, len(dst)); err != nil || string(dst) != want {
+			t.Errorf("%s: %q, %v", name, dst, err)
+		}
+		if err := decoder.Decode(dst[:100], src, 100); err != nil || string(dst[:100]) != want[:100] {
+			t.Errorf("%s: the begin is %q, %v", name, dst[:100], err)
+		}
+		if err := decoder.Decode(make([]byte, len(want)+1), src, len(want)+1); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s, one byte too short: %v", name, err)
+		}
+		for i := range src {
+			changed := append([]byte(nil), src...)
+			changed[i] ^= 0x10
+			clear(dst)
+			err := decoder.Decode(dst, changed, len(dst))
+			if err == nil && string(dst) != want && name != "no check" {
+				t.Errorf("%s with another byte %d: %q", name, i, dst)
+			}
+			clear(dst)
+			if err := decoder.Decode(dst, src[:i], len(dst)); !errors.Is(err, fault.Corrupt) && string(dst) != want {
+				t.Errorf("%s, cut to %d bytes: %v", name, i, err)
+			}
+		}
+	}
+}

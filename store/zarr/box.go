@@ -1,0 +1,35 @@
+package zarr
+
+import "slices"
+
+// Box is a half-open box of cells.
+type Box struct{ Lo, Hi []int64 }
+
+// chunksOf returns the box of the chunks that a box of cells, which is not empty, meets.
+func (m *Meta) chunksOf(lo, hi []int64) Box {
+	b := Box{make([]int64, len(lo)), make([]int64, len(lo))}
+	for d, side := range m.Chunks {
+		b.Lo[d], b.Hi[d] = lo[d]/side, (hi[d]-1)/side+1
+	}
+	return b
+}
+
+// eachIn calls each with all coordinates of a box, which must not be empty, the last one fastest. The slice is reused.
+func eachIn(b Box, each func(at []int64) error) error {
+	places := slices.Clone(b.Lo)
+	for {
+		if err := each(places); err != nil {
+			return err
+		}
+		d := len(places) - 1
+		for ; d >= 0; d-- {
+			if places[d]++; places[d] < b.Hi[d] {
+				break
+			}
+			places[d] = b.Lo[d]
+		}
+		if d < 0 {
+			return nil
+		}
+	}
+}
