@@ -66,11 +66,11 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	slices.SortFunc(c.list, func(a, b checked) int {
 		return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row))
 	})
-	checkReport := &CheckReport{Samples: total, Bad: int64(c.bad)}
+	report := &CheckReport{Samples: total, Bad: int64(c.bad)}
 	for _, b := range c.list[:min(len(c.list), o.MaxBad)] {
-		checkReport.List = append(checkReport.List, b.BadSample)
+		report.List = append(report.List, b.BadSample)
 	}
-	return checkReport, nil
+	return report, nil
 }
 
 // check is a Check in progress.

@@ -21,14 +21,14 @@ type classSource struct {
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
 	limit := spec.ClassLimit(dtype)
-	for _, classSource := range sources {
+	for _, s := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
-		if classSource.selected && (len(classSource.source.Where) > 0 || classSource.source.Split.OfRows()) {
+		if s.selected && (len(s.source.Where) > 0 || s.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
-				"only the selected rows of a container are known: give the classes"), classSource.source.Source)
+				"only the selected rows of a container are known: give the classes"), s.source.Source)
 		}
-		for row := range classSource.table.Len() {
-			v, err := classSource.table.Value(ctx, i, row)
+		for row := range s.table.Len() {
+			v, err := s.table.Value(ctx, i, row)
 			switch {
 			case err != nil:
 				return nil, err
@@ -37,7 +37,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 			}
 			if seen[v.Text] = true; len(seen) > limit {
 				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
-					"over %d strings, the most for dtype %q", limit, dtype), classSource.source.Source)
+					"over %d strings, the most for dtype %q", limit, dtype), s.source.Source)
 			}
 		}
 	}

@@ -280,9 +280,9 @@ func (e *Engine) setClasses(ctx context.Context) error {
 			field.Classes = found
 		}
 		for _, dataset := range e.sets {
-			pos := slices.IndexFunc(dataset.values, func(v valueField) bool { return v.column == i })
+			column := slices.IndexFunc(dataset.values, func(v valueField) bool { return v.column == i })
 			for n, c := range field.Classes {
-				dataset.values[pos].classes[c] = int64(n)
+				dataset.values[column].classes[c] = int64(n)
 			}
 		}
 	}

@@ -100,10 +100,10 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 			if step >= max(field.Steps, 1) {
 				continue
 			}
-			pos := e.rowRead(d, draw, i, step)
-			asset := dryrun.Asset{Field: field.Name, Step: step, Row: pos}
+			row := e.rowRead(d, draw, i, step)
+			asset := dryrun.Asset{Field: field.Name, Step: step, Row: row}
 			read := []dryrun.Asset{asset}
-			if pos >= 0 {
+			if row >= 0 {
 				var err error
 				if read, err = e.explainAsset(ctx, d, draw, i, asset, &plan); err != nil {
 					if stop, err := r.Note(err); stop {

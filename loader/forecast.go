@@ -101,8 +101,8 @@ func (p *dryRun) blocks() []stepRange {
 		blocks = min(max(blocks, 1), n)
 		out = out[:0]
 		for i := range blocks {
-			pos := i * (steps / blocks)
-			out = append(out, stepRange{pos, min(pos+n/blocks, steps)})
+			first := i * (steps / blocks)
+			out = append(out, stepRange{first, min(first+n/blocks, steps)})
 		}
 	}
 	for _, b := range out {

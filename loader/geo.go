@@ -76,8 +76,8 @@ func geoMembers(places []rowPlace) (out []Tensor) {
 func timeTensor(shape []int64, axes []string, times []int64) Tensor {
 	tensor := Tensor{Name: spec.GeoTime, DType: chunk.Int64, Axes: axes, Shape: shape,
 		Data: make([]byte, 0, timeBytes*len(times))}
-	for _, pos := range times {
-		tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(pos))
+	for _, us := range times {
+		tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(us))
 	}
 	return tensor
 }

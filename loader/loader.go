@@ -194,12 +194,12 @@ type BadCounter struct {
 // Each loader counts its own rows: the rate applies to the rows that it gets of an epoch, the count
 // is the same for every loader.
 func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
-	badCounter := BadCounter{limit: -1, rank: rank, world: world}
+	counter := BadCounter{limit: -1, rank: rank, world: world}
 	if s.BadLimit == nil {
-		return badCounter
+		return counter
 	}
 	if s.BadLimit.Count != nil {
-		badCounter.limit = *s.BadLimit.Count
+		counter.limit = *s.BadLimit.Count
 	}
 	if s.BadLimit.Rate != nil {
 		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropLast))
@@ -207,11 +207,11 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 		if float64(bound+1) <= rows && float64(bound+1)/rows <= *s.BadLimit.Rate {
 			bound++ // the product was rounded down: 0.29 of 100 is 29
 		}
-		if badCounter.limit < 0 || bound < badCounter.limit {
-			badCounter.limit = bound
+		if counter.limit < 0 || bound < counter.limit {
+			counter.limit = bound
 		}
 	}
-	return badCounter
+	return counter
 }
 
 // Limit returns how many bad rows a loader may meet in an epoch, or -1 if there is no limit.

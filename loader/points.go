@@ -160,9 +160,9 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if p.fixed != nil {
 		return p.fixed, nil
 	}
-	place := rasterKey{a.URI, a.Offset}
+	key := rasterKey{a.URI, a.Offset}
 	p.known.mu.Lock()
-	t := p.known.by[place]
+	t := p.known.by[key]
 	p.known.mu.Unlock()
 	if t != nil {
 		return t, nil
@@ -185,7 +185,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if p.known.by == nil || len(p.known.by) >= maxTransforms {
 		p.known.by = map[rasterKey]*affine{}
 	}
-	p.known.by[place] = t
+	p.known.by[key] = t
 	return t, nil
 }
 

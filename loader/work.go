@@ -378,13 +378,13 @@ func (r *rowErrors) step(i int) error {
 func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
-	rowErrors := &p.errs[u.row]
-	target := &rowErrors.all
+	row := &p.errs[u.row]
+	target := &row.all
 	if n := p.engine.sets[0].span(); n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
-		if rowErrors.steps == nil {
-			rowErrors.steps = make([]error, n)
+		if row.steps == nil {
+			row.steps = make([]error, n)
 		}
-		target = &rowErrors.steps[u.step]
+		target = &row.steps[u.step]
 	}
 	if outranks(err, *target) {
 		*target = err
@@ -470,9 +470,9 @@ func (p *Pending) fillSteps(k int) {
 		if err == nil {
 			continue
 		}
-		pos := p.engine.rowOf(&p.draws[k], step)
+		row := p.engine.rowOf(&p.draws[k], step)
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
-			Sample: p.refOf(k, pos)})
+			Sample: p.refOf(k, row)})
 		for i, r := range p.engine.rasters {
 			if step < r.Steps {
 				p.clearStep(i, k, step)
@@ -605,8 +605,8 @@ func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
 // pixels decodes a raster field of one row, or of one step of it, into its place in the batch.
 func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
-	pos := engine.rowRead(d, draw, u.field, u.step)
-	if pos < 0 {
+	row := engine.rowRead(d, draw, u.field, u.step)
+	if row < 0 {
 		pending.clearStep(u.field, u.row, u.step)
 		return nil
 	}
@@ -617,16 +617,16 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 		return u.ground(r, d, draw)
 	}
 	field, column := d.rasters[u.field], d.column(u.field, u.step)
-	asset, err := d.table.Asset(pending.ctx, column, pos)
+	asset, err := d.table.Asset(pending.ctx, column, row)
 	if err != nil {
 		return err
 	}
-	win, err := engine.windowOf(pending.ctx, d, draw, u.field, pos, asset)
+	win, err := engine.windowOf(pending.ctx, d, draw, u.field, row, asset)
 	if err != nil {
 		return asset.Fault(err)
 	}
 	if d.sampler.Kind == spec.TileWindow {
-		r.Share = pixels.Shared{Tiles: engine.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: pos}}
+		r.Share = pixels.Shared{Tiles: engine.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: row}}
 	}
 	if asset.Parts != nil {
 		return u.stack(r, d, field, &asset, win)
@@ -835,8 +835,8 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	}
 	fills := e.spec.BadSamples == spec.BadFill
 	for step := 0; step < d.span() && err != nil && fault.KindOf(err) != 0 && fills; step++ {
-		if pos := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, pos) {
-			asset, err = d.table.Asset(ctx, d.column(0, step), pos)
+		if row := e.rowOf(draw, step); step < d.rasters[0].Steps && !d.files.padding(0, step, row) {
+			asset, err = d.table.Asset(ctx, d.column(0, step), row)
 		}
 	}
 	return asset, err

@@ -2,12 +2,9 @@ package pixels
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // tents holds the weights by which the m samples of a side make n resampled ones. The filter is a
@@ -199,27 +196,11 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 func (s *Resampler) Antialias(planes, height, width int, to *Raster) {
 	plane, result := height*width, to.H*to.W
 	s.Out, s.OutValid = Grown(s.Out, 4*planes*result), Grown(s.OutValid, planes*result)
-	in, seen := cast.Of[float32](s.In)
-	out, _ := cast.Of[float32](s.Out)
-	if !seen { // without package unsafe: see internal/cast
-		in, out = floatsOf(s.In), make([]float32, len(s.Out)/4)
-	}
+	in, _ := floats(s.In)
+	out, done := floats(s.Out)
 	for p := range planes {
 		i, o := p*plane, p*result
 		s.Smooth.plane(in[i:][:plane], s.InValid[i:][:plane], width, out[o:][:result], s.OutValid[o:][:result])
 	}
-	if !seen {
-		for i, v := range out {
-			binary.LittleEndian.PutUint32(s.Out[4*i:], math.Float32bits(v))
-		}
-	}
-}
-
-// floatsOf decodes little-endian float32.
-func floatsOf(b []byte) []float32 {
-	out := make([]float32, len(b)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return out
+	done()
 }

@@ -44,14 +44,14 @@ func PickPlanes(bands, times []int, stepBands int) PickedBands {
 	if times == nil {
 		return PickedBands{Picked: bands}
 	}
-	pickedBands := PickedBands{TimeSteps: len(times), StepBands: stepBands, Picked: make([]int, 0,
+	picked := PickedBands{TimeSteps: len(times), StepBands: stepBands, Picked: make([]int, 0,
 		len(times)*len(bands))}
 	for _, t := range times {
 		for _, b := range bands {
-			pickedBands.Picked = append(pickedBands.Picked, t*stepBands+b)
+			picked.Picked = append(picked.Picked, t*stepBands+b)
 		}
 	}
-	return pickedBands
+	return picked
 }
 
 // PlaceBands computes from Picked where the planes of the file go, so that Put does not search all planes

@@ -407,14 +407,14 @@ func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 		}
 		return
 	}
-	for _, bandSpan := range picked.spans {
-		start, end := max(bandSpan.from, box.B0), min(bandSpan.from+bandSpan.n, box.B1)
+	for _, span := range picked.spans {
+		start, end := max(span.from, box.B0), min(span.from+span.n, box.B1)
 		if start >= end {
 			continue
 		}
 		blk.Data = samples[str.Plane(start-box.B0)*size:]
-		target.T, target.B0, target.B1 = r.step(bandSpan.t), bandSpan.to+start-bandSpan.from,
-			bandSpan.to+end-bandSpan.from
+		target.T, target.B0, target.B1 = r.step(span.t), span.to+start-span.from,
+			span.to+end-span.from
 		r.Plan.Scatter(r.Dst, r.Cv, target, blk)
 	}
 }

@@ -100,11 +100,11 @@ func (r *Raster) WantsOverview(rule string, m *warp.Mapping) bool {
 func Coarsest(levels []*chunk.Index, m *warp.Mapping) int {
 	y, x := m.Scale()
 	height, width := m.Raster()
-	pos := -1
+	coarsest := -1
 	for i, o := range levels {
 		if float64(height)/float64(o.Height) <= y*looser && float64(width)/float64(o.Width) <= x*looser {
-			pos = i
+			coarsest = i
 		}
 	}
-	return pos
+	return coarsest
 }

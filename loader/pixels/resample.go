@@ -191,29 +191,41 @@ func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
 	n := planes * to.H * to.W
 	s.Out, s.OutValid = Grown(s.Out, n*size), Grown(s.OutValid, n)
 	pos := 0
-	samples, seen := cast.Of[float32](s.In)
-	out, _ := cast.Of[float32](s.Out)
-	for p := range planes {
-		plane := p * height * width
-		for _, tap := range s.y {
-			// blendRow is the fast way, for samples in memory that Go can view as float32. Without
-			// package unsafe it cannot (see internal/cast), and the loop below does the same.
-			if seen && to.Blends {
-				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, plane, width, &tap)
+	if to.Blends {
+		samples, _ := floats(s.In)
+		out, done := floats(s.Out)
+		for p := range planes {
+			for _, tap := range s.y {
+				s.blendRow(out[pos:pos+to.W], s.OutValid[pos:pos+to.W], samples, p*height*width, width, &tap)
 				pos += to.W
-				continue
 			}
+		}
+		done()
+		return
+	}
+	for p := range planes {
+		for _, tap := range s.y {
 			for _, x := range s.x {
-				near := plane + tap.near*width + x.near
+				near := (p*height+tap.near)*width + x.near
 				s.OutValid[pos] = s.InValid[near]
-				if to.Blends {
-					binary.LittleEndian.PutUint32(s.Out[4*pos:], math.Float32bits(s.blend(plane, width, near, &tap,
-						&x)))
-				} else {
-					copy(s.Out[pos*size:(pos+1)*size], s.In[near*size:])
-				}
+				copy(s.Out[pos*size:(pos+1)*size], s.In[near*size:])
 				pos++
 			}
+		}
+	}
+}
+
+// floats returns the float32 samples in some bytes. The caller calls done when it has changed them: without package
+// unsafe (see internal/cast) they are a copy, which done writes back.
+func floats(b []byte) (samples []float32, done func()) {
+	samples, seen := cast.Of[float32](b)
+	if seen {
+		return samples, func() {}
+	}
+	samples = cast.Values[float32](b)
+	return samples, func() {
+		for i, v := range samples {
+			binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(v))
 		}
 	}
 }

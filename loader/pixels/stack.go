@@ -2,7 +2,6 @@ package pixels
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -260,8 +259,8 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 
 // warp fills a plane of samples and their validity from plane p of In and InValid, which holds box in of the part.
 func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, out, outValid []byte) error {
-	n, start := f.H*f.W, (in.Y1-in.Y0)*(in.X1-in.X0)
-	data, valid := s.In[p*start*size:(p+1)*start*size], s.InValid[p*start:(p+1)*start]
+	n := (in.Y1 - in.Y0) * (in.X1 - in.X0)
+	data, valid := s.In[p*n*size:(p+1)*n*size], s.InValid[p*n:(p+1)*n]
 	if !f.Blends {
 		for i, pos := range s.picks {
 			if pos == 0 {
@@ -274,19 +273,12 @@ func (s *Resampler) warp(f *Raster, m *warp.Mapping, in chunk.Box, p, size int, 
 		}
 		return nil
 	}
-	values, seen := cast.Of[float32](out)
-	if !seen {
-		values = make([]float32, n)
-	}
+	values, done := floats(out)
 	src := warp.Plane[float32]{Box: boxOf(in), Pix: cast.Values[float32](data), Valid: valid}
 	if err := warp.Sample(m, f.kernel(), src, values, outValid); err != nil {
 		return err
 	}
-	if !seen {
-		for i, v := range values {
-			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
-		}
-	}
+	done()
 	return nil
 }
 

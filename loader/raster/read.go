@@ -163,25 +163,25 @@ func (a *Array) Release() {
 func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
 	o.Options = o.Options.WithDefaults()
 	defer o.Options.CloseOpener()
-	readPlan, err := newReadPlan(ctx, paths, o)
+	plan, err := newReadPlan(ctx, paths, o)
 	if err != nil {
 		return nil, err
 	}
-	if readPlan.out.account, err = o.Options.Budget.Open(ctx, readPlan.bytes()); err != nil {
-		return nil, fault.WithFile(err, readPlan.assets[0].URI)
+	if plan.out.account, err = o.Options.Budget.Open(ctx, plan.bytes()); err != nil {
+		return nil, fault.WithFile(err, plan.assets[0].URI)
 	}
 	// The charge must be given back even if run panics.
 	done := false
 	defer func() {
 		if !done {
-			readPlan.out.Release()
+			plan.out.Release()
 		}
 	}()
-	array, err := readPlan.run(ctx)
+	array, err := plan.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	array.account.Shrink(readPlan.working) // the array is all that stays
+	array.account.Shrink(plan.working) // the array is all that stays
 	done = true
 	return array, nil
 }

@@ -20,22 +20,22 @@ func (i *Idle) Bytes() int64 { return i.bytes }
 // Take returns a buffer of n bytes with any content for a batch of an owner (nil: of nobody), or nil if none is kept.
 // The buffer has this owner or none: another owner could write into the batch.
 func (i *Idle) Take(n int, owner Owner) Buffer {
-	l, pos := i.buffers[n], -1
+	l, best := i.buffers[n], -1
 	for k := len(l) - 1; k >= 0; k-- { // the one used last first, which caches are most likely to hold
 		o := ownerOf(l[k])
 		if o == owner {
-			pos = k
+			best = k
 			break
 		}
-		if o == nil && pos < 0 {
-			pos = k
+		if o == nil && best < 0 {
+			best = k
 		}
 	}
-	if pos < 0 {
+	if best < 0 {
 		return nil
 	}
-	buffer := l[pos]
-	i.buffers[n] = slices.Delete(l, pos, pos+1)
+	buffer := l[best]
+	i.buffers[n] = slices.Delete(l, best, best+1)
 	i.bytes -= int64(n)
 	return buffer
 }

@@ -268,15 +268,15 @@ func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 // of the raster in the container.
 func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	member := &c.fields[field]
-	place := c.row(member, row)
+	entry := c.row(member, row)
 	switch {
-	case place < 0:
+	case entry < 0:
 		return catalog.Value{Null: true}, nil
 	case member.value == nil:
-		e, err := c.set.Entry(ctx, member.level, int(place))
+		e, err := c.set.Entry(ctx, member.level, int(entry))
 		return catalog.Value{Text: e.Path}, err
 	}
-	return valueOf(member.value, int(place)), nil
+	return valueOf(member.value, int(entry)), nil
 }
 
 // kindOf returns the kind in which a loader hands out the values of a column. Types without one,
@@ -374,8 +374,8 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 	if err != nil {
 		return err
 	}
-	for row, place := range c.rows {
-		if err := visit(int64(row), ids.Str(int(place))); err != nil {
+	for sample, row := range c.rows {
+		if err := visit(int64(sample), ids.Str(int(row))); err != nil {
 			return err
 		}
 	}
@@ -415,8 +415,8 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	if m.kind != catalog.Raster {
 		return catalog.Asset{}, errNoRaster
 	}
-	place := c.row(m, row)
-	if place < 0 {
+	entry := c.row(m, row)
+	if entry < 0 {
 		id, err := c.ID(ctx, row)
 		if err == nil && m.files != nil {
 			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset,
@@ -427,17 +427,17 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 		}
 		return catalog.Asset{}, err
 	}
-	e, err := c.set.Entry(ctx, m.level, int(place))
+	e, err := c.set.Entry(ctx, m.level, int(entry))
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	x, names, err := m.header.Of(int(place), c.options.MaxChunkBytes)
+	x, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
 	if err != nil {
 		return catalog.Asset{}, partly(err, "sample "+e.Path)
 	}
 	asset, err := c.place(ctx, e, x)
 	if err == nil && x != nil { // the header, which has both too, is not read
-		placed := int(place)
+		placed := int(entry)
 		if m.ground != nil && m.ground.samples {
 			placed = int(c.rows[row])
 		}

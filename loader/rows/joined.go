@@ -46,13 +46,13 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 		j.leads = append(j.leads, slices.Contains(leading, p))
 		var mine []spec.Field
 		for i, field := range from {
-			place := -1
+			number := -1
 			if listed := field.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
-				place = len(mine)
+				number = len(mine)
 				field.Scenes = nil
 				mine = append(mine, field)
 			}
-			j.fields[i] = append(j.fields[i], place)
+			j.fields[i] = append(j.fields[i], number)
 		}
 		if len(mine) == 0 {
 			return nil, errors.New("spec: scenes: no field has rasters of the source itself")
@@ -176,8 +176,8 @@ func (j *joined) Fingerprint() string {
 		_, _ = hasher.WriteString(t.Fingerprint() + "\n")
 	}
 	for _, f := range j.fields {
-		for _, place := range f {
-			_, _ = hasher.Write([]byte{byte(place), byte(place >> 8)})
+		for _, number := range f {
+			_, _ = hasher.Write([]byte{byte(number), byte(number >> 8)})
 		}
 	}
 	sum := hasher.Sum128()

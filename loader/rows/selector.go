@@ -591,8 +591,8 @@ func byBytes(strs []string) []int64 {
 	sorted = slices.Compact(sorted)
 	ranks := make([]int64, len(strs))
 	for i, s := range strs {
-		place, _ := slices.BinarySearch(sorted, s)
-		ranks[i] = int64(place)
+		rank, _ := slices.BinarySearch(sorted, s)
+		ranks[i] = int64(rank)
 	}
 	return ranks
 }

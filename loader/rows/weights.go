@@ -1,12 +1,12 @@
 package rows
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -228,49 +228,20 @@ func badWeights(off int64, format string, args ...any) error {
 	return fault.New(fault.Corrupt, "weights", off, format, args...)
 }
 
-// cellsOf returns how many cells a row has whose size is the 8 bytes b. off is where they lie in the file, and left the
-// number of cells that are left there.
-func (h *WeightsHeader) cellsOf(row int64, b []byte, off, left int64) (int64, error) {
-	height, width := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
-	if height > math.MaxInt32 || width > math.MaxInt32 {
-		return 0, badWeights(off, "row %d has %d by %d pixels", row, height, width)
-	}
-	down := int64(RoundUp(int(height), h.CellHeight) / h.CellHeight)
-	across := int64(RoundUp(int(width), h.CellWidth) / h.CellWidth)
-	if n := down * across; n <= left { // of two numbers below 2^31
-		return n, nil
-	}
-	return 0, badWeights(off, "row %d has cells past the end of the file", row)
-}
-
 // ParseWeights parses the bytes of a file of weights, which it keeps. A damaged file is
 // fault.Corrupt, another version fault.Unsupported.
 func ParseWeights(b []byte) (*Weights, error) {
-	read := func(p []byte, off int64) error {
-		copy(p, b[off:])
-		return nil
-	}
-	h, start, err := readWeightsHeader(read, int64(len(b)))
+	part, err := openWeightsPart(io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))))
 	if err != nil {
 		return nil, err
 	}
-	weights := &Weights{WeightsHeader: h, Hash: xxh3.Hash128(b).Bytes()}
-	// A row has 8 bytes of sizes, so the check of the header bounds the memory of ends by the size of the file.
-	weights.sizes, weights.cells = b[start:start+8*h.Rows], b[start+8*h.Rows:]
-	end, total := int64(0), int64(len(weights.cells))/4
-	weights.ends = make([]int64, h.Rows)
-	for row := range h.Rows {
-		n, err := h.cellsOf(row, weights.sizes[8*row:], start+8*row, total-end)
-		if err != nil {
-			return nil, err
-		}
-		end += n
-		weights.ends[row] = end
+	first := int64(len(b)) - part.cells.Size()
+	weights := &Weights{
+		WeightsHeader: part.WeightsHeader, Hash: xxh3.Hash128(b).Bytes(), sizes: b[part.start:first], cells: b[first:],
+		// A row has 8 bytes of sizes, so the check of the header bounds this memory by the size of the file.
+		ends: make([]int64, 0, part.Rows),
 	}
-	if 4*end != int64(len(weights.cells)) {
-		return nil, badWeights(fault.NoOffset, "%d bytes of cells, where there should be %d", len(weights.cells), 4*end)
-	}
-	return weights, nil
+	return weights, part.check(func(end int64) { weights.ends = append(weights.ends, end) })
 }
 
 // Size returns the size in pixels that a row's asset had when it was counted, 0 by 0 if it could

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"math"
 	"reflect"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -21,6 +22,7 @@ type WeightsPart struct {
 type weightsPart struct {
 	WeightsHeader
 	sizes, cells *io.SectionReader
+	start        int64 // where sizes begin in the file
 }
 
 // MergeWeights joins files of weights of runs of rows into the file of all rows, in their order. It passes over parts
@@ -33,23 +35,23 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		if err != nil {
 			return err
 		}
-		weightsPart, err := openWeightsPart(part.File)
+		opened, err := openWeightsPart(part.File)
 		if err == nil {
-			err = weightsPart.check()
+			err = opened.check(func(int64) {})
 		}
 		if err != nil {
 			return err
 		}
-		if weightsPart.Rows != part.Rows {
-			return badWeights(fault.NoOffset, "%d rows, where there should be %d", weightsPart.Rows, part.Rows)
+		if opened.Rows != part.Rows {
+			return badWeights(fault.NoOffset, "%d rows, where there should be %d", opened.Rows, part.Rows)
 		}
 		if total == nil {
-			h := weightsPart.WeightsHeader
+			h := opened.WeightsHeader
 			h.Rows = 0
 			total = &h
 		}
-		weightsPart.Rows = total.Rows
-		if !reflect.DeepEqual(weightsPart.WeightsHeader, *total) {
+		opened.Rows = total.Rows
+		if !reflect.DeepEqual(opened.WeightsHeader, *total) {
 			return badWeights(fault.NoOffset, "of other fields, cells or samples than the part before it")
 		}
 		total.Rows += part.Rows
@@ -73,11 +75,11 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 			if err != nil {
 				return err
 			}
-			weightsPart, err := openWeightsPart(part.File)
+			opened, err := openWeightsPart(part.File)
 			if err != nil {
 				return err
 			}
-			if _, err := io.Copy(w, section(weightsPart)); err != nil {
+			if _, err := io.Copy(w, section(opened)); err != nil {
 				return err
 			}
 		}
@@ -96,26 +98,34 @@ func openWeightsPart(r *io.SectionReader) (*weightsPart, error) {
 		return nil, err
 	}
 	end := start + 8*h.Rows
-	return &weightsPart{h, io.NewSectionReader(r, start, 8*h.Rows), io.NewSectionReader(r, end, r.Size()-end)}, nil
+	sizes, cells := io.NewSectionReader(r, start, 8*h.Rows), io.NewSectionReader(r, end, r.Size()-end)
+	return &weightsPart{h, sizes, cells, start}, nil
 }
 
-// check checks that the cells are those which the sizes say.
-func (p *weightsPart) check() error {
+// check checks that the cells are those which the sizes say. It calls row for each row, with the number of the cell
+// after its last.
+func (p *weightsPart) check(row func(end int64)) error {
 	sizes := bufio.NewReaderSize(p.sizes, 1<<16)
 	var b [8]byte
-	left := p.cells.Size() / 4
-	for row := range p.Rows {
+	end, total := int64(0), p.cells.Size()/4
+	for i := range p.Rows {
 		if _, err := io.ReadFull(sizes, b[:]); err != nil {
 			return err
 		}
-		n, err := p.cellsOf(row, b[:], fault.NoOffset, left)
-		if err != nil {
-			return err
+		height, width := binary.LittleEndian.Uint32(b[:]), binary.LittleEndian.Uint32(b[4:])
+		if height > math.MaxInt32 || width > math.MaxInt32 {
+			return badWeights(p.start+8*i, "row %d has %d by %d pixels", i, height, width)
 		}
-		left -= n
+		down := int64(RoundUp(int(height), p.CellHeight) / p.CellHeight)
+		across := int64(RoundUp(int(width), p.CellWidth) / p.CellWidth)
+		if down*across > total-end { // two numbers below 2^31
+			return badWeights(p.start+8*i, "row %d has cells past the end of the file", i)
+		}
+		end += down * across
+		row(end)
 	}
-	if left != 0 || p.cells.Size()%4 != 0 {
-		return badWeights(fault.NoOffset, "%d bytes of cells, which are not those of the sizes", p.cells.Size())
+	if n := p.cells.Size(); 4*end != n {
+		return badWeights(fault.NoOffset, "%d bytes of cells, where there should be %d", n, 4*end)
 	}
 	return nil
 }

@@ -23,12 +23,12 @@ func joined(list []span) cells {
 		return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.x0, b.x0))
 	})
 	out := list[:0]
-	for _, span := range list {
-		if n := len(out); n > 0 && out[n-1].y == span.y && span.x0 <= out[n-1].x1 {
-			out[n-1].x1 = max(out[n-1].x1, span.x1)
+	for _, next := range list {
+		if n := len(out); n > 0 && out[n-1].y == next.y && next.x0 <= out[n-1].x1 {
+			out[n-1].x1 = max(out[n-1].x1, next.x1)
 			continue
 		}
-		out = append(out, span)
+		out = append(out, next)
 	}
 	return slices.Clip(out)
 }

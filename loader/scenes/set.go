@@ -605,11 +605,11 @@ func (s *Set) Digest(w io.Writer) {
 	}
 	number(int64(s.Ground.Cell))
 	number(s.Ground.Samples)
-	for _, cellRun := range s.Ground.Runs {
-		number(int64(cellRun.Map))
-		number(int64(cellRun.Y))
-		number(int64(cellRun.X))
-		number(int64(cellRun.N))
+	for _, run := range s.Ground.Runs {
+		number(int64(run.Map))
+		number(int64(run.Y))
+		number(int64(run.X))
+		number(int64(run.N))
 	}
 	number(int64(len(s.scenes)))
 	for i := range s.scenes {

@@ -98,17 +98,17 @@ func InspectContainer(ctx context.Context, path string, o resources.Options) (*C
 		if err != nil {
 			return nil, err
 		}
-		levelInfo := LevelInfo{
+		level := LevelInfo{
 			Rows: table.Len(), Padding: table.Len() - len(visible) - histograms, Histograms: histograms,
 			Classes: taco.Classes(table),
 		}
 		if k == 0 {
-			i.Classes = levelInfo.Classes
+			i.Classes = level.Classes
 		}
 		for _, c := range table.Columns() {
-			levelInfo.Columns = append(levelInfo.Columns, ContainerColumn{c.Name, c.Type.String()})
+			level.Columns = append(level.Columns, ContainerColumn{c.Name, c.Type.String()})
 		}
-		i.Levels = append(i.Levels, levelInfo)
+		i.Levels = append(i.Levels, level)
 	}
 	return i, nil
 }

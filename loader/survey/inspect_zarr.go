@@ -54,16 +54,16 @@ func InspectZarr(ctx context.Context, path string, o resources.Options) (*ZarrIn
 	if err != nil {
 		return nil, err
 	}
-	zarrInfo := &ZarrInfo{Path: path, Kind: "zarr", Format: node.Format, Group: node.Array == nil,
+	info := &ZarrInfo{Path: path, Kind: "zarr", Format: node.Format, Group: node.Array == nil,
 		Consolidated: node.Consolidated}
 	for _, member := range list {
 		if member.Err != nil {
-			zarrInfo.Arrays = append(zarrInfo.Arrays, ZarrArray{Path: member.Path, Unreadable: fault.Line(member.Err)})
+			info.Arrays = append(info.Arrays, ZarrArray{Path: member.Path, Unreadable: fault.Line(member.Err)})
 			continue
 		}
-		zarrInfo.Arrays = append(zarrInfo.Arrays, zarrArray(ctx, node, member.Array))
+		info.Arrays = append(info.Arrays, zarrArray(ctx, node, member.Array))
 	}
-	return zarrInfo, nil
+	return info, nil
 }
 
 // zarrArray describes one array.

@@ -111,11 +111,11 @@ func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
 	if x == nil {
 		return []string{unread}
 	}
-	for i, togRule := range rules {
+	for i, rule := range rules {
 		// Several rules may fail for one reason, such as strips; it is listed once.
-		told := i > 0 && togRule.Why == rules[0].Why && rules[0].Holds == no
-		if togRule.Holds == no && !told && (len(why) == 0 || why[len(why)-1] != togRule.Why) {
-			why = append(why, togRule.Why)
+		told := i > 0 && rule.Why == rules[0].Why && rules[0].Holds == no
+		if rule.Holds == no && !told && (len(why) == 0 || why[len(why)-1] != rule.Why) {
+			why = append(why, rule.Why)
 		}
 	}
 	if m.HasMask {
