@@ -103,11 +103,9 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 		}
 		src = src[stored:]
 	}
-	n := len(dst) / size * size
-	switch {
+	switch n := len(dst) / size * size; {
 	case bytewise:
-		copy(dst[n:], out[n:])
-		planes.Join(dst[:n], out[:n], size)
+		planes.Join(dst, out, size)
 	case bitwise:
 		copy(dst[n:], out[n:])
 		planes.JoinBits(dst[:n], out[:n], d.room(1, n), size)

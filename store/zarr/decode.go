@@ -92,9 +92,7 @@ func undoFilter(dst, src []byte, s *step) error {
 		if len(src) != len(dst) {
 			return broken("", "%d bytes, %d needed", len(src), len(dst))
 		}
-		n := len(src) / s.elem * s.elem
-		copy(dst[n:], src[n:])
-		planes.Join(dst[:n], src[:n], s.elem)
+		planes.Join(dst, src, s.elem)
 		return nil
 	case doSwap:
 		if len(src) != len(dst) {
