@@ -5,8 +5,8 @@ package planes
 
 import "encoding/binary"
 
-// Join writes byte k of value i, dst[i*size+k], from src[k*n+i], n = len(src)/size, and copies the bytes behind the last
-// whole value. dst and src have one length, and do not overlap.
+// Join writes byte k of value i, dst[i*size+k], from src[k*n+i], n = len(src)/size, and copies the bytes behind the
+// last whole value. dst and src have one length, and do not overlap.
 func Join(dst, src []byte, size int) {
 	n := len(src) / size
 	dst = dst[:len(src)]
