@@ -20,7 +20,7 @@ import (
 type Zarr struct {
 	cube
 	node   *zarr.Node
-	fields []zarr.Raster
+	fields []*zarr.Raster
 	places []*catalog.Place // of each field, nil if it is not known
 }
 

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/klauspost/compress/snappy"
 
@@ -115,9 +116,7 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 
 // room returns scratch memory.
 func (d *decoder) room(k, n int) []byte {
-	if cap(d.blosc[k]) < n {
-		d.blosc[k] = make([]byte, n)
-	}
+	d.blosc[k] = slices.Grow(d.blosc[k][:0], n)
 	return d.blosc[k][:n]
 }
 
