@@ -60,34 +60,33 @@ func (b Outline) bounds() (x0, y0, x1, y1 float64) {
 	return x0, y0, x1, y1
 }
 
-// footprints draws the map.
-func (d *document) footprints() {
-	m := &d.Map
+// footprints draws the map, and says what it shows. The drawing is nil if there is nothing to draw.
+func (m *Map) footprints() (_ *drawing, note string) {
 	if len(m.Outlines) == 0 {
-		return
+		return nil, ""
 	}
 	frame := newFrame(m)
 	g := &drawing{Width: frame.left + frame.w + 28, Height: frame.top + frame.h + 30, Class: "map",
 		Label: "map of footprints"}
 	g.path("sea", rect(frame.left, frame.top, frame.w, frame.h))
 	g.graticule(&frame, m.Geographic)
-	note := ""
+	how := ""
 	if len(m.Outlines) <= maxOutlines {
 		g.outlines(&frame, m.Outlines)
 	} else {
-		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s",
+		how = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s",
 			thousands(g.densities(&frame, m.Outlines)))
 	}
 	g.path("rim", rect(frame.left, frame.top, frame.w, frame.h))
 	g.scaleBar(&frame, m.Geographic)
-	d.Footprints = g
-	d.MapNote = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Outlines)), "footprint", "footprints"), m.CRS, note)
+	note = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Outlines)), "footprint", "footprints"), m.CRS, how)
 	if m.Elsewhere > 0 {
-		d.MapNote += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
+		note += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
 	}
 	if m.Looked < m.Of {
-		d.MapNote += fmt.Sprintf(" %s of %s samples were read, chosen at random.", thousands(m.Looked), thousands(m.Of))
+		note += fmt.Sprintf(" %s of %s samples were read, chosen at random.", thousands(m.Looked), thousands(m.Of))
 	}
+	return g, note
 }
 
 func (g *drawing) outlines(f *frame, boxes []Outline) {

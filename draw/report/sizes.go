@@ -1,11 +1,5 @@
 package report
 
-import (
-	"math"
-
-	"github.com/chaski-eo/chaski/draw"
-)
-
 // maxSizeBars is the largest number of bars in a drawing of sizes.
 const maxSizeBars = 32
 
@@ -29,30 +23,21 @@ func (s *Sizes) draw() *drawing {
 			largest = max(largest, n[k])
 		}
 	}
-	const w, height, left, right, top, bottom = 340.0, 130.0, 46.0, 22.0, 8.0, 36.0
-	d := &drawing{Width: w, Height: height, Class: "hist", Label: "sizes of assets"}
-	step := (w - left - right) / float64(len(n))
-	y := func(n float64) float64 { return height - bottom - n/float64(largest)*(height-top-bottom) }
-	for _, v := range draw.Ticks(0, float64(largest), 3) {
-		if v == math.Trunc(v) {
-			d.line("grid", left, y(v), w-right, y(v))
-			d.text("tick", "end", left-5, y(v)+3, draw.Number(v))
-		}
-	}
+	plot := newPlot("sizes of assets", 130, 22, 8, 36, float64(largest), min(3, int(largest)))
+	step := (plot.x(1) - plot.x(0)) / float64(len(n))
 	gap := min(step*0.15, 2)
 	for i, n := range n {
 		if n > 0 {
-			d.path("area", rect(left+float64(i)*step+gap/2, y(float64(n)), step-gap, y(0)-y(float64(n))))
+			y := plot.y(float64(n))
+			plot.path("area", rect(plot.x(0)+float64(i)*step+gap/2, y, step-gap, plot.y(0)-y))
 		}
 	}
-	d.line("axis", left, y(0), w-right, y(0))
+	plot.line("axis", plot.x(0), plot.y(0), plot.x(1), plot.y(0))
 	marks := min(len(n), 4)
 	for k := range marks + 1 {
 		i := k * len(n) / marks
-		x := left + float64(i)*step
-		d.line("axis", x, y(0), x, y(0)+3)
-		d.text("tick", "middle", x, y(0)+14, bytesText(int64(sizeEdge((first+i)*each))))
+		plot.mark(plot.x(0)+float64(i)*step, bytesText(int64(sizeEdge((first+i)*each))))
 	}
-	d.text("tick", "middle", (left+w-right)/2, height-6, "size of an asset")
-	return d
+	plot.text("tick", "middle", plot.x(0.5), plot.Height-6, "size of an asset")
+	return plot.drawing
 }

@@ -10,17 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/draw/markup"
 )
 
-// Style is the style sheet. Pages about other things take it and their numbers from here, so that all
-// pages of chaski look alike.
-//
 //go:embed style.css
-var Style string
-
-// Bytes formats a number of bytes.
-func Bytes(n int64) string { return bytesText(n) }
-
-// Thousands formats a number with spaces between thousands.
-func Thousands(n int64) string { return thousands(n) }
+var style string
 
 // base returns the last two parts of a path.
 func base(s string) string {
