@@ -123,8 +123,8 @@ func (f *Field) histograms() part {
 		})), more(len(bands)-maxHistograms, "are in the table only")}
 }
 
-// bar returns a bar of a class or value: of n, with the share of all, beside one of longest. colour is of CSS, or "" for
-// the colour of the page.
+// bar returns a bar of a class or value: of n, with the share of all, beside one of longest. colour is of CSS, or ""
+// for the colour of the page.
 func bar(name string, n, all, longest uint64, colour string) part {
 	style, swatch := fmt.Sprintf("width:%.2f%%", float64(n)/float64(longest)*100), part(nil)
 	if colour != "" {

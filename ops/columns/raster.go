@@ -138,29 +138,6 @@ func (c *Compute) statistics(ctx context.Context, s *space, o opened, as *catalo
 	return s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes)
 }
 
-// shares returns the share of each class in the values that are one of them; NaN for each if there is no value.
-func shares(values []float64, classes []int64) ([]float64, error) {
-	places := make(map[float64]int, len(classes))
-	for i, class := range classes {
-		places[float64(class)] = i
-	}
-	out, sum := make([]float64, len(classes)), 0
-	for _, v := range values {
-		if i, ok := places[v]; ok {
-			out[i]++
-			sum++
-		}
-	}
-	if sum == 0 && len(values) > 0 {
-		return nil, fault.New(fault.Unsupported, "classes", fault.NoOffset, "none of %d pixels has one of %d classes",
-			len(values), len(classes))
-	}
-	for i := range out {
-		out[i] /= float64(sum)
-	}
-	return out, nil
-}
-
 // TACOTIFF's header: see headerOf.
 const (
 	headerMagic   = 0x45564F4C // "LOVE"

@@ -74,9 +74,9 @@ func (s *Summarizer) Of(valid []byte, d chunk.DType, pixels int) []float64 {
 	return s.summary(valid, d, pixels, bandPercents)
 }
 
-// Image returns the statistics of each band of an image, as Of has them or, with classes, the share of each class. It is
-// nil if no pixel is valid; a band without a valid pixel beside others has NaN. valid has a byte for each sample, and is
-// nil if all are valid.
+// Image returns the statistics of each band of an image, as Of has them or, with classes, the share of each class. It
+// is nil if no pixel is valid; a band without a valid pixel beside others has NaN. valid has a byte for each sample,
+// and is nil if all are valid.
 func (s *Summarizer) Image(data, valid []byte, d chunk.DType, bands int, classes []int64) ([][]float64, error) {
 	out, none := make([][]float64, bands), true
 	size := d.Size()
@@ -291,4 +291,27 @@ func divide(values []float64) (less, more int) {
 		}
 	}
 	return less, more
+}
+
+// shares returns the share of each class in the values that are one of them; NaN for each if there is no value.
+func shares(values []float64, classes []int64) ([]float64, error) {
+	places := make(map[float64]int, len(classes))
+	for i, class := range classes {
+		places[float64(class)] = i
+	}
+	out, sum := make([]float64, len(classes)), 0
+	for _, v := range values {
+		if i, ok := places[v]; ok {
+			out[i]++
+			sum++
+		}
+	}
+	if sum == 0 && len(values) > 0 {
+		return nil, fault.New(fault.Unsupported, "classes", fault.NoOffset, "none of %d pixels has one of %d classes",
+			len(values), len(classes))
+	}
+	for i := range out {
+		out[i] /= float64(sum)
+	}
+	return out, nil
 }

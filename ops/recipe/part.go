@@ -207,8 +207,8 @@ func (m *maker) addStates(states [][]byte) error {
 	return nil
 }
 
-// record is what is kept of a window, in a part and in the journal. Strings are bytes, because JSON strings must be UTF-8; floats are their
-// bits, because JSON has no NaN.
+// record is what is kept of a window, in a part and in the journal. Strings are bytes, because JSON strings must be
+// UTF-8; floats are their bits, because JSON has no NaN.
 type record struct {
 	Left   int        `json:"left,omitempty"`
 	Why    []byte     `json:"why,omitempty"` // of the first window without a chip that has a reason
