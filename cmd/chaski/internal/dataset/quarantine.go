@@ -58,7 +58,8 @@ exit code; use 'chaski verify' for that.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list that runs wrote; repeatable")
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE` to write the list to, as lines of JSON (default: none)")
-	console.CountVar(fl, &f.max, "max-bad", loader.DefaultMaxBad, 1, "list at most this many bad samples of the dataset")
+	console.CountVar(fl, &f.max, "max-bad", loader.DefaultMaxBad, 1,
+		"list at most this many bad samples of the dataset")
 	return cmd
 }
 

@@ -33,7 +33,8 @@ func (f *Run) Add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.data.Add(fl, 32, true)
 	f.data.AddArithmetic(fl)
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers, "decoding workers (default: the number of processors)")
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers,
+		"decoding workers (default: the number of processors)")
 	AddMemory(fl, &f.memory, "batches")
 	f.total.Add(fl)
 	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,

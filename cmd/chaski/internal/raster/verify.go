@@ -66,7 +66,8 @@ the first.
 		},
 	}
 	fl := cmd.Flags()
-	console.CountVar(fl, &o.Workers, "workers", 0, 0, "number of files to check at the same time (default: the number of processors)")
+	console.CountVar(fl, &o.Workers, "workers", 0, 0,
+		"number of files to check at the same time (default: the number of processors)")
 	flags.AddMaxChunk(fl, &o.MaxChunk)
 	fl.BoolVar(&o.Pixels, "pixels", false, "decode the rasters of all containers, also of those with checksums")
 	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1, "list at most this many faults")

@@ -117,7 +117,8 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
 		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
 			"a\nUnix socket, which only one user can reach, or --stop-on-eof, with which one program has the token")
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers, "decoding workers of each dataset (default: the number of processors)")
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers,
+		"decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
 	f.total.Add(fl)
 	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
