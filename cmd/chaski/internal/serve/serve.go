@@ -124,7 +124,8 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
 		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	console.NumberVar(fl, &f.partBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes, "largest message, in bytes of data")
+	console.NumberVar(fl, &f.partBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes,
+		"largest message, in bytes of data")
 	console.CountVar(fl, &f.openings, "max-openings", server.DefaultMaxOpenings, 1,
 		"datasets and files that are opened at a time; equal ones are opened once")
 	console.CountVar(fl, &f.queued, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1,

@@ -54,7 +54,8 @@ A server reads its file again when it changes. To revoke a token, delete its lin
 	fl.StringArrayVar(&c.Roots, "root", nil,
 		"`DIR` or prefix of remote URIs that the client may read, below a --root of the server; repeatable\n(default: "+
 			"all that the server serves)")
-	console.CountVar(fl, &c.Streams, "streams", 0, 0, "streams that the client may have at a time (default: that of the server)")
+	console.CountVar(fl, &c.Streams, "streams", 0, 0,
+		"streams that the client may have at a time (default: that of the server)")
 	console.CountVar(fl, &c.Datasets, "datasets", 0, 0,
 		"datasets that the client may have open at a time (default: that of the server)")
 	console.CountVar(fl, &c.Rate, "rate", 0, 0, "bytes a second that the client is sent (default: that of the server)")

@@ -90,7 +90,8 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 	fl.StringVar(&f.b, "b", "",
 		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or "+
 			"the first)")
-	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize, "longest side of a picture, in pixels (default of a report: 192)")
+	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize,
+		"longest side of a picture, in pixels (default of a report: 192)")
 	console.CountVar(fl, &f.columns, "columns", 0, 0, "pictures in a row (default: about as many as rows)")
 	console.ChoiceVar(fl, &f.palette, "palette", "auto",
 		"draw one band with a colour for each value: auto, never or always", "auto", "never", "always")
