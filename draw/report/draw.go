@@ -24,8 +24,6 @@ type shape struct {
 	X, Y   string
 	Anchor string // of a text: start, middle, end
 	Text   string
-	Tip    string
-	Fade   string // opacity; empty for 1
 }
 
 func (d *drawing) path(class, path string) { d.Shapes = append(d.Shapes, shape{Class: class, D: path}) }
@@ -62,38 +60,8 @@ func (d *drawing) part() markup.Part {
 				return markup.El("text", class(s.Class), attr("x", s.X), attr("y", s.Y), attr("text-anchor", s.Anchor),
 					text(s.Text))
 			}
-			return markup.El("path", class(s.Class), attr("d", s.D), attr("fill-opacity", s.Fade),
-				markup.Some("title", s.Tip))
+			return markup.El("path", class(s.Class), attr("d", s.D))
 		}))
-}
-
-// plot is a drawing of counts over an axis.
-type plot struct {
-	*drawing
-	left, right, top, bottom float64 // margins
-	highest                  float64 // count
-}
-
-// newPlot returns a plot with lines of the grid at about ticks counts.
-func newPlot(label string, height, right, top, bottom, highest float64, ticks int) *plot {
-	p := &plot{&drawing{Width: 340, Height: height, Class: "hist", Label: label}, 46, right, top, bottom, highest}
-	for _, v := range draw.Ticks(0, highest, ticks) {
-		p.line("grid", p.left, p.y(v), p.Width-p.right, p.y(v))
-		p.text("tick", "end", p.left-5, p.y(v)+3, draw.Number(v))
-	}
-	return p
-}
-
-// x returns where a share of the axis is, from 0 to 1, and y where a count is.
-func (p *plot) x(share float64) float64 { return p.left + share*(p.Width-p.left-p.right) }
-func (p *plot) y(n float64) float64 {
-	return p.Height - p.bottom - n/p.highest*(p.Height-p.top-p.bottom)
-}
-
-// mark draws a mark of the axis.
-func (p *plot) mark(x float64, text string) {
-	p.line("axis", x, p.y(0), x, p.y(0)+3)
-	p.text("tick", "middle", x, p.y(0)+14, text)
 }
 
 // histogram draws the histogram of a band. The drawing is nil if there is none.
@@ -103,27 +71,35 @@ func histogram(p *draw.Panel) (d *drawing, caption string) {
 	}
 	bars := p.Bars()
 	edges, lo, hi := bars.Edges, bars.Edges[0], bars.Edges[len(bars.Edges)-1]
-	plot := newPlot("histogram of "+p.Name, 190, 16, 12, 38, max(bars.Top(), 1), 4)
-	x := func(v float64) float64 { return plot.x(bars.At(v)) }
+	const w, height, left, right, top, bottom = 340.0, 190.0, 46.0, 16.0, 12.0, 38.0
+	highest := max(bars.Top(), 1)
+	x := func(v float64) float64 { return left + bars.At(v)*(w-left-right) }
+	y := func(n float64) float64 { return height - bottom - n/highest*(height-top-bottom) }
+	d = &drawing{Width: w, Height: height, Class: "hist", Label: "histogram of " + p.Name}
+	for _, v := range draw.Ticks(0, highest, 4) {
+		d.line("grid", left, y(v), w-right, y(v))
+		d.text("tick", "end", left-5, y(v)+3, draw.Number(v))
+	}
 	var area strings.Builder
-	area.WriteString("M" + pt(x(edges[0]), plot.y(0)))
+	area.WriteString("M" + pt(x(edges[0]), y(0)))
 	for i, n := range bars.Heights {
-		area.WriteString("L" + pt(x(edges[i]), plot.y(n)) + "L" + pt(x(edges[i+1]), plot.y(n)))
+		area.WriteString("L" + pt(x(edges[i]), y(n)) + "L" + pt(x(edges[i+1]), y(n)))
 	}
-	area.WriteString("L" + pt(x(hi), plot.y(0)) + "z")
-	plot.path("area", area.String())
-	plot.line("axis", plot.x(0), plot.y(0), plot.x(1), plot.y(0))
+	area.WriteString("L" + pt(x(hi), y(0)) + "z")
+	d.path("area", area.String())
+	d.line("axis", left, y(0), w-right, y(0))
 	for _, v := range draw.Ticks(lo, hi, 5) {
-		plot.mark(x(v), draw.Number(v))
+		d.line("axis", x(v), y(0), x(v), y(0)+3)
+		d.text("tick", "middle", x(v), y(0)+14, draw.Number(v))
 	}
-	plot.text("tick", "middle", plot.x(0.5), plot.Height-8, "value")
-	plot.Shapes = append(plot.Shapes, shape{Class: "tick up", X: "0", Y: "0", Anchor: "middle", Text: "pixels"})
+	d.text("tick", "middle", (left+w-right)/2, height-8, "value")
+	d.Shapes = append(d.Shapes, shape{Class: "tick up", X: "0", Y: "0", Anchor: "middle", Text: "pixels"})
 	for _, m := range []struct {
 		class string
 		at    float64
 	}{{"p", p.Percentiles["2.5"]}, {"p", p.Percentiles["98.5"]}, {"p50", p.Percentiles["50"]}, {"mean", *p.Mean}} {
 		if m.at >= lo && m.at <= hi {
-			plot.line(m.class, x(m.at), plot.top-6, x(m.at), plot.y(0))
+			d.line(m.class, x(m.at), top-6, x(m.at), y(0))
 		}
 	}
 	if bars.Beyond > 0 {
@@ -131,5 +107,5 @@ func histogram(p *draw.Panel) (d *drawing, caption string) {
 			draw.Percent(bars.Beyond, p.Count), draw.Number(p.Histogram.Edges[0]),
 			draw.Number(p.Histogram.Edges[len(p.Histogram.Edges)-1]))
 	}
-	return plot.drawing, caption
+	return d, caption
 }

@@ -46,8 +46,8 @@ func (f *Field) properties() (lines markup.Parts) {
 	}
 	line("Size", fmt.Sprintf("%s in %s, %s decoded%s", bytesText(f.Bytes), plural(f.Assets, "asset", "assets"),
 		bytesText(f.Decoded), ratio))
-	line("An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(f.Sizes.Min), bytesText(f.Sizes.Max),
-		bytesText(f.Sizes.Mean())))
+	line("An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(f.Smallest), bytesText(f.Largest),
+		bytesText(f.Bytes/f.Assets)))
 	return lines
 }
 
@@ -62,29 +62,23 @@ const (
 var bandColumns = []string{"Band", "Valid", "nodata", "NaN", "Inf", "Mean", "Std", "Min", "2.5 %", "Median", "98.5 %",
 	"Max"}
 
-// measures returns what the pixels of a field of rasters are, and the sizes of its assets.
+// measures returns what the pixels of a field of rasters are.
 func (f *Field) measures() part {
-	var out markup.Parts
-	if f.Stats != nil {
-		bands := f.Stats.Bands
-		if len(f.Classes) > 0 {
-			out = append(out, f.classBars())
-		} else {
-			out = append(out, f.histograms())
-		}
-		rows := markup.Parts{}
-		for i := range bands[:min(len(bands), MaxBands)] {
-			rows = append(rows, bandRow(f.BandName(i), &bands[i]))
-		}
-		out = append(out, markup.El("div", class("scroll"), markup.El("table", class("bands"),
-			markup.El("thead", markup.Row("th", bandColumns...)), markup.El("tbody", rows))),
-			more(len(bands)-MaxBands, "are not shown"))
+	if f.Stats == nil {
+		return nil
 	}
-	if d := f.Sizes.draw(); f.Assets > 0 && d != nil {
-		out = append(out, markup.El("div", class("histograms sizes"),
-			markup.El("figure", markup.El("figcaption", text("Sizes of assets")), d.part())))
+	bands := f.Stats.Bands
+	pictures := f.histograms
+	if len(f.Classes) > 0 {
+		pictures = f.classBars
 	}
-	return out
+	rows := markup.Parts{}
+	for i := range bands[:min(len(bands), MaxBands)] {
+		rows = append(rows, bandRow(f.BandName(i), &bands[i]))
+	}
+	return markup.Parts{pictures(), markup.El("div", class("scroll"), markup.El("table", class("bands"),
+		markup.El("thead", markup.Row("th", bandColumns...)), markup.El("tbody", rows))),
+		more(len(bands)-MaxBands, "are not shown")}
 }
 
 // more says how many bands are not there, or nothing if all are.
