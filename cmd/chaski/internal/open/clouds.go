@@ -10,9 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// clouds are the drivers of the clouds of Google and Microsoft.
+// clouds are the drivers that write to the clouds of Google and Microsoft.
 var clouds = map[string]func() blobsource.Driver{
-	"gs": func() blobsource.Driver { return gcs.New(gcs.Options{}) },
+	"gs": func() blobsource.Driver { return gcs.New(gcs.Options{Uploads: true}) },
 	"az": newAzure, "abfs": newAzure,
 }
 
@@ -20,7 +20,7 @@ func newAzure() blobsource.Driver { return azure.New(azure.Options{}) }
 
 // addClouds adds the clouds of Google and Microsoft.
 func addClouds(schemes map[string]source.Opener) {
-	schemes["gs"] = must(blobsource.New(clouds["gs"](), remote.Options{}))
+	schemes["gs"] = must(blobsource.New(gcs.New(gcs.Options{}), remote.Options{}))
 	schemes["az"] = must(blobsource.New(newAzure(), remote.Options{}))
 	schemes["abfs"] = schemes["az"]
 }
