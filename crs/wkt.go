@@ -3,6 +3,7 @@ package crs
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,10 +107,8 @@ func parseNode(s string, depth int) (n node, rest string, ok bool) {
 
 func (n *node) child(words ...string) *node {
 	for i := range n.in {
-		for _, w := range words {
-			if n.in[i].word == w {
-				return &n.in[i]
-			}
+		if slices.Contains(words, n.in[i].word) {
+			return &n.in[i]
 		}
 	}
 	return nil
