@@ -20,22 +20,17 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options configure New. Credentials come from the environment ("application default").
+// Options configure New. Credentials come from the environment ("application default"); GS_NO_SIGN_REQUEST=YES and
+// STORAGE_EMULATOR_HOST send none, for public buckets.
 type Options struct {
-	// Anonymous sends no credentials, for public buckets. GS_NO_SIGN_REQUEST=YES and
-	// STORAGE_EMULATOR_HOST have the same effect.
-	Anonymous bool
 	// Uploads leaves the requests that write to the retries of the SDK, which sends the rest of an upload
 	// after a failure.
 	Uploads bool
-	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
-	Connections int
 }
 
 // New returns the driver.
 func New(o Options) blobsource.Driver {
-	o.Anonymous = o.Anonymous || blobsource.Unsigned("GS_NO_SIGN_REQUEST") || os.Getenv("STORAGE_EMULATOR_HOST") != ""
-	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
+	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone())}
 }
 
 type driver struct {
@@ -47,7 +42,7 @@ type driver struct {
 func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
 	client := &http.Client{Transport: d.transport, CheckRedirect: blobsource.NoRedirect}
 	options := []option.ClientOption{option.WithHTTPClient(client)}
-	if !d.o.Anonymous {
+	if !blobsource.Unsigned("GS_NO_SIGN_REQUEST") && os.Getenv("STORAGE_EMULATOR_HOST") == "" {
 		// The credentials are renewed long after this call, and its context, have ended.
 		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), storage.ScopeReadWrite)
 		if err != nil {
