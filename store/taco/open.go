@@ -42,9 +42,6 @@ type Options struct {
 	Warn func(message string)
 }
 
-// Kind says whether a sample holds bytes or other samples.
-type Kind = model.Kind
-
 // The kinds of samples.
 const (
 	File   = model.File

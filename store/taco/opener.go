@@ -21,10 +21,9 @@ func Split(name string) (container, path string, ok bool) { return strings.Cut(n
 // Opener opens samples of containers as well as what its base opens. It splits names at Separator,
 // and its readers cover the bytes of the sample alone. A chunk ("data.taco::img1/lrf::2") is opened
 // as a TIFF of its own, whose bytes behind the header are the chunk: reading it takes
-// one range. The zero value of Options is ready to use. It is safe for concurrent use.
+// one range. It is safe for concurrent use.
 type Opener struct {
-	Base    source.Opener
-	Options Options
+	Base source.Opener
 
 	mu    sync.Mutex
 	found map[string]found // by name; at most maxFound entries
@@ -113,7 +112,7 @@ func (o *Opener) sample(ctx context.Context, uri string) (source.Reader, error) 
 }
 
 func (o *Opener) find(ctx context.Context, container, path string) (found, error) {
-	dataset, err := Open(ctx, o.Base, []string{container}, o.Options)
+	dataset, err := Open(ctx, o.Base, []string{container}, Options{})
 	if err != nil {
 		return found{}, err
 	}

@@ -48,9 +48,6 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 			continue
 		}
 		spans[i], err = newSpan(off, size, catDataAt, total, name, int64(pos))
-		if err == nil && spans[i].Size == 0 {
-			err = fault.New(fault.Corrupt, name, int64(pos), "is empty")
-		}
 		if err != nil {
 			return nil, span{}, err
 		}

@@ -25,11 +25,14 @@ const localSignature = "PK\x03\x04"
 // span is a byte range of an object.
 type span = model.Span
 
-// newSpan checks that a byte range lies in an object of total bytes, after its first min bytes.
+// newSpan checks that a byte range lies in an object of total bytes, after its first min bytes, and is not empty.
 func newSpan(off, size uint64, min, total int64, part string, at int64) (span, error) {
 	if off < uint64(min) || off > uint64(total) || size > uint64(total)-off {
 		return span{}, fault.New(fault.Corrupt, part, at,
 			"%d bytes at %d: the file has %d bytes and its data begin at %d", size, off, total, min)
+	}
+	if size == 0 {
+		return span{}, fault.New(fault.Corrupt, part, at, "is empty")
 	}
 	return span{Off: int64(off), Size: int64(size)}, nil
 }
@@ -65,9 +68,6 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 	for i := range spans {
 		pos, part := 4+16*i, HeaderName+" entry "+strconv.Itoa(i)
 		spans[i], err = newSpan(le64(b, pos), le64(b, pos+8), int64(zipDataAt), total, part, int64(HeaderAt+pos))
-		if err == nil && spans[i].Size == 0 {
-			err = fault.New(fault.Corrupt, part, int64(HeaderAt+pos), "is empty")
-		}
 		if err != nil {
 			return nil, span{}, err
 		}
