@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/big"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
@@ -31,7 +30,7 @@ func List() []*bind.AggregateFunction {
 			Bind: bindCount, Compute: countOf},
 		{Names: []string{"sum"}, Signature: "sum(x)", Doc: "the sum; of integers it is exact",
 			Bind: bindSum, Compute: sumOf},
-		{Names: []string{"avg", "mean"}, Signature: "avg(x)", Doc: "the mean", Bind: bindAvg, Compute: avgOf},
+		{Names: []string{"avg", "mean"}, Signature: "avg(x)", Doc: "the mean", Bind: bindNumbers, Compute: avgOf},
 		{Names: []string{"min"}, Signature: "min(x)", Doc: "the least value", Bind: bindAnyValue, Compute: extreme(1)},
 		{Names: []string{"max"}, Signature: "max(x)", Doc: "the greatest value", Bind: bindAnyValue,
 			Compute: extreme(-1)},
@@ -129,20 +128,6 @@ func bindSum(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	}
 }
 
-func bindAvg(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	node, err := a.OneArgument()
-	if err != nil {
-		return tables.Type{}, err
-	}
-	switch {
-	case sqltype.IsNumber(node.Type), node.Type.Kind == tables.Null:
-		return sqltype.Double, nil
-	case sqltype.IsDay(node.Type), node.Type.Kind == tables.Time:
-		return node.Type, sqlerr.Unsupported("avg of type %s", plan.TypeName(node))
-	}
-	return node.Type, a.WrongArgument(node)
-}
-
 // bindNumbers binds an aggregate of one number, which is converted to DOUBLE.
 func bindNumbers(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
 	if _, err := a.OneArgument(); err != nil {
@@ -217,41 +202,26 @@ func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	if a.Type.Kind == tables.Float64 {
 		return tables.NewFloats(a.Type, in.Sums(), nulls), nil
 	}
-	lo, hi := vec.SumInts(in.Groups, in.Args[0], in.Rows, in.Len())
-	for id := range lo {
-		if hi[id] != lo[id]>>63 {
+	sums, x := make([]int64, in.Len()), in.Args[0].Ints()
+	unsigned := sqltype.RepOf(in.Args[0].Type()) == sqltype.RepUint
+	for _, r := range in.Rows {
+		id := in.Groups.Of[r]
+		before := sums[id]
+		sums[id] += x[r]
+		if unsigned && x[r] < 0 || (sums[id] < before) != (x[r] < 0) {
 			return nil, sqlerr.Unsupported("a sum that 64 bits do not hold")
 		}
 	}
-	return tables.NewInts(a.Type, lo, nulls), nil
+	return tables.NewInts(a.Type, sums, nulls), nil
 }
 
-func avgOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
+func avgOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	counts, nulls := in.Counts()
-	var mean []float64
-	if sqltype.RepOf(in.Args[0].Type()) == sqltype.RepFloat {
-		mean = in.Sums()
-	} else {
-		mean = make([]float64, len(counts))
-		lo, hi := vec.SumInts(in.Groups, in.Args[0], in.Rows, len(counts))
-		for id := range mean {
-			mean[id] = float(hi[id], lo[id])
-		}
-	}
+	mean := in.Sums()
 	for id, c := range counts {
 		mean[id] /= float64(max(c, 1))
 	}
 	return tables.NewFloats(sqltype.Double, mean, nulls), nil
-}
-
-// float converts an integer of 128 bits to the nearest float.
-func float(high, low int64) float64 {
-	if high == low>>63 {
-		return float64(low)
-	}
-	x := new(big.Int).Lsh(big.NewInt(high), 64)
-	f, _ := new(big.Float).SetInt(x.Add(x, new(big.Int).SetUint64(uint64(low)))).Float64()
-	return f
 }
 
 // extreme returns the least (sign 1) or the greatest (sign -1) value of each group.

@@ -1,11 +1,9 @@
 package vec
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
 // Grouped is the input of an aggregate.
@@ -95,25 +93,4 @@ func (in *Grouped) ByGroup() [][]int32 {
 		out[id] = append(out[id], r)
 	}
 	return out
-}
-
-// SumInts returns the exact sums of integers of up to 64 bits by group, as numbers of 128 bits.
-func SumInts(g *Groups, arg *tables.Vector, use []int32, n int) (lo, hi []int64) {
-	lo, hi = make([]int64, n), make([]int64, n)
-	x := arg.Ints()
-	if x == nil { // all null
-		return lo, hi
-	}
-	unsigned := sqltype.RepOf(arg.Type()) == sqltype.RepUint
-	for _, r := range use {
-		h := x[r] >> 63
-		if unsigned {
-			h = 0
-		}
-		id := g.Of[r]
-		s, carry := bits.Add64(uint64(lo[id]), uint64(x[r]), 0)
-		lo[id] = int64(s)
-		hi[id] += h + int64(carry)
-	}
-	return lo, hi
 }
