@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// Arrays plans the reads of arrays by a worker, without reading. It holds plans where a
-// pixels.Reader holds readers, and as many: the reads of a reader depend on its earlier ones. The zero value is a worker
-// that has read nothing.
+// Arrays plans the reads of arrays by a worker, without reading. It holds plans where a pixels.Reader
+// holds readers, and as many: the reads of a reader depend on its earlier ones. The zero value is a
+// worker that has read nothing.
 type Arrays struct {
 	// Held is the largest memory that those readers hold at a time, in bytes.
 	Held  int64
