@@ -263,27 +263,11 @@ func (x *Index) lengthCode() (least uint64, width int) {
 }
 
 func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
-	var acc uint64 // fewer than 8 bits between two chunks
-	n := 0
-	put := func(v uint64, w int) {
-		acc |= v << n
-		for n += w; n >= 8; n -= 8 {
-			dst = append(dst, byte(acc))
-			acc >>= 8
-		}
-	}
+	p := cursor.Packer{Dst: dst}
 	for _, r := range x.Ranges {
-		v := uint64(r.Len) - least
-		// Two parts, because up to 63 bits would not fit in acc beside the 7 that may be held.
-		put(v&(1<<32-1), min(width, 32))
-		if width > 32 {
-			put(v>>32, width-32)
-		}
+		p.Put(uint64(r.Len)-least, width)
 	}
-	if n > 0 {
-		dst = append(dst, byte(acc))
-	}
-	return dst
+	return p.Bytes()
 }
 
 // ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes. ParseBlob does not
@@ -480,30 +464,16 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 
 // lengths unpacks the chunks' lengths.
 func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
-	var acc uint64
-	n, pos := 0, 0
-	get := func(w int) uint64 { // w is at most 32
-		for ; n < w; n += 8 {
-			acc |= uint64(packed[pos]) << n
-			pos++
-		}
-		v := acc & (1<<w - 1)
-		acc >>= w
-		n -= w
-		return v
-	}
+	u := cursor.Unpacker{Src: packed}
 	for i := range x.Ranges {
-		v := get(min(width, 32))
-		if width > 32 {
-			v |= get(width-32) << 32
-		}
-		if v += least; v > math.MaxInt64 {
+		v := u.Get(width) + least // below 2^64, as both are below 2^63
+		if v > math.MaxInt64 {
 			p.Fail(fault.Corrupt, "chunk %d of %d bytes", i, v)
 			return
 		}
 		x.Ranges[i].Len = int64(v)
 	}
-	if acc != 0 {
+	if u.Spare() != 0 {
 		p.Fail(fault.Corrupt, "spare bits are not 0")
 	}
 }

@@ -135,19 +135,6 @@ func NewTransform(from, to *CRS) (*Transform, error) {
 	return transform, nil
 }
 
-// Between is NewTransform for two EPSG codes.
-func Between(from, to int) (*Transform, error) {
-	system, err := Lookup(from)
-	if err != nil {
-		return nil, err
-	}
-	b, err := Lookup(to)
-	if err != nil {
-		return nil, err
-	}
-	return NewTransform(system, b)
-}
-
 // Points converts x and y of one CRS to x and y of the other; longitudes and latitudes are in degrees.
 // dst and src must have the same length, and may be the same slice. A point without a place on one of
 // the maps becomes NaN.

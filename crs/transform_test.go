@@ -130,17 +130,17 @@ func TestThereAndBack(t *testing.T) {
 // datum.
 func TestRefusedShifts(t *testing.T) {
 	for _, pair := range [][2]int{{4267, 4326}, {4326, 4267}, {27700, 32630}, {32631, 31370}, {26717, 26917}} {
-		_, err := Between(pair[0], pair[1])
+		_, err := between(pair[0], pair[1])
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "EPSG:") {
 			t.Errorf("%v: %v", pair, err)
 		}
 	}
 	for _, code := range []int{5514, 0, -1, 999999} {
-		if _, err := Between(code, 4326); !errors.Is(err, fault.Unsupported) {
+		if _, err := between(code, 4326); !errors.Is(err, fault.Unsupported) {
 			t.Errorf("EPSG:%d: %v", code, err)
 		}
 	}
-	tr, err := Between(26717, 4267) // both on NAD27
+	tr, err := between(26717, 4267) // both on NAD27
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestRefusedShifts(t *testing.T) {
 	if math.Abs(p[0][0]+81) > 1e-9 { // the central meridian, which a shift would leave
 		t.Error(p)
 	}
-	same, err := Between(32633, 32633)
+	same, err := between(32633, 32633)
 	if err != nil || !same.Same() {
 		t.Fatal(err)
 	}
@@ -209,4 +209,17 @@ func FuzzDefinition(f *testing.F) {
 			t.Errorf("%v: %v", d, p)
 		}
 	})
+}
+
+// between is NewTransform for two EPSG codes.
+func between(from, to int) (*Transform, error) {
+	system, err := Lookup(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := Lookup(to)
+	if err != nil {
+		return nil, err
+	}
+	return NewTransform(system, b)
 }

@@ -3,9 +3,11 @@ package crs
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/chaski-eo/chaski/internal/lru"
 )
 
 // ByWKT returns the CRS of well-known text of version 1, as GDAL or ESRI write it: by its EPSG
@@ -105,10 +107,8 @@ func parseNode(s string, depth int) (n node, rest string, ok bool) {
 
 func (n *node) child(words ...string) *node {
 	for i := range n.in {
-		for _, w := range words {
-			if n.in[i].word == w {
-				return &n.in[i]
-			}
+		if slices.Contains(words, n.in[i].word) {
+			return &n.in[i]
 		}
 	}
 	return nil
@@ -300,60 +300,23 @@ func matchGeographic(n node) (*CRS, bool) {
 // with the EPSG code of the datum. It compares letters and digits only, and ignores case.
 func ByDatum(name string) (*CRS, bool) {
 	key := words(name)
-	if c, ok := byName.Load(key); ok {
-		return c.(*CRS), true
-	}
-	if unknown.has(key) {
-		return nil, false
+	if system, ok := byName.Get(key); ok {
+		return system, system != nil
 	}
 	system, ok := byDatum(name, 0)
-	if ok {
-		byName.Store(key, system)
-	} else {
-		unknown.add(key)
+	if len(key) <= maxName {
+		byName.Add(key, system, int64(len(key)))
 	}
 	return system, ok
 }
 
-// unknown holds a few names that ByDatum did not find. The search for one takes 0.4 ms, which each file of a dataset
-// would cost. It is bounded, because names in files may be anything.
-var unknown missing
+// byName holds what ByDatum found by the words of a name, nil for a name that nothing has: the search for one goes
+// through all lines of systems and takes 0.4 ms, which each file of a dataset would cost. It is bounded, because names
+// in files may be anything: 64 KiB hold some 200.
+var byName = lru.New[string, *CRS](64 << 10)
 
-const (
-	maxMissing     = 64
-	maxMissingName = 256 // bytes
-)
-
-type missing struct {
-	mu    sync.Mutex
-	names map[string]struct{}
-}
-
-func (m *missing) has(name string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.names[name]
-	return ok
-}
-
-func (m *missing) add(name string) {
-	if len(name) > maxMissingName {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.names) >= maxMissing {
-		clear(m.names)
-	}
-	if m.names == nil {
-		m.names = map[string]struct{}{}
-	}
-	m.names[name] = struct{}{}
-}
-
-// byName holds what ByDatum found, by the words of its name, because a dataset has the same name in every file, and the
-// search goes through all lines of systems.
-var byName sync.Map
+// maxName bounds the names that byName holds, in bytes.
+const maxName = 256
 
 func byDatum(name string, pm float64) (*CRS, bool) {
 	datum := words(name)

@@ -129,7 +129,7 @@ func sourceColumn(p *Pending) column {
 	}}
 }
 
-// windowColumn returns the windows of the rows' assets: y, x, height, width. Those of padding are -1.
+// windowColumn returns the windows of the rows' assets: y, x, height, width. Windows of padding are -1.
 func (e *Engine) windowColumn(p *Pending) column {
 	data := bytes.Repeat([]byte{0xff}, p.batch.Rows*windowBytes)
 	return column{

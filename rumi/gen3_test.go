@@ -447,8 +447,8 @@ func TestBlobsToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err2 := ParseAs(either, 2, 1<<20)
-	three, err3 := ParseAs(either, 3, 1<<20)
+	two, err2 := parsePacked(either, 2, 1<<20)
+	three, err3 := parsePacked(either, 3, 1<<20)
 	t.Log(err2, err3)
 	if err2 == nil && err3 == nil {
 		if _, err := Parse(either); !errors.Is(err, ErrEither) {
@@ -469,7 +469,7 @@ func FuzzRumiBlob3(f *testing.F) {
 		if len(b) > 4 {
 			copy(b, "\x4c\x4f\x56\x45")
 		}
-		h, err := ParseAs(b, 3, 1<<24)
+		h, err := parsePacked(b, 3, 1<<24)
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("error without a kind: %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 const (
@@ -104,9 +105,9 @@ func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) er
 		return fault.New(fault.Corrupt, "header blob", blob2Head, format, args...)
 	}
 	zero, largest := false, uint64(0)
-	u := unpacker{src: packed}
+	u := cursor.Unpacker{Src: packed}
 	for i := range x.Ranges {
-		v := u.get(width)
+		v := u.Get(width)
 		zero, largest = zero || v == 0, max(largest, v)
 		n := least + int64(v)
 		if n > maxU32 {
@@ -116,7 +117,7 @@ func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) er
 		off += n // no overflow, since there are fewer than 2^31 frames of less than 4 GiB
 	}
 	switch {
-	case u.acc != 0:
+	case u.Spare() != 0:
 		return bad("spare bits are not 0")
 	case !zero || bits.Len64(largest) != width:
 		return bad("counts are not packed in the fewest bits")
@@ -136,60 +137,9 @@ func appendPacked(dst []byte, x *chunk.Index, generation int, unit Unit) []byte 
 	dst = append(dst, byte(unit))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(least))
 	dst = append(dst, byte(width))
-	p := packer{dst: dst}
+	p := cursor.Packer{Dst: dst}
 	for _, r := range ranges {
-		p.put(uint64(r.Len-least), width)
+		p.Put(uint64(r.Len-least), width)
 	}
-	return p.bytes()
-}
-
-// packer appends numbers of some bits each, from the least significant bit on.
-type packer struct {
-	dst []byte
-	acc uint64 // the bits that fill no byte yet
-	n   int    // how many those are, below 8
-}
-
-// put appends the low bits of v, all others being 0.
-func (p *packer) put(v uint64, width int) {
-	if width > 32 { // with the 7 that may be held, more than 57 would not fit in acc
-		p.put(v&(1<<32-1), 32)
-		v, width = v>>32, width-32
-	}
-	p.acc |= v << p.n
-	for p.n += width; p.n >= 8; p.n -= 8 {
-		p.dst = append(p.dst, byte(p.acc))
-		p.acc >>= 8
-	}
-}
-
-// bytes returns all bytes, the last one filled up with zeros.
-func (p *packer) bytes() []byte {
-	if p.n > 0 {
-		return append(p.dst, byte(p.acc))
-	}
-	return p.dst
-}
-
-// unpacker reads the bits that packer wrote. It must have enough bytes for all reads.
-type unpacker struct {
-	src []byte
-	acc uint64
-	n   int
-}
-
-// get reads a number of width bits, at most 64.
-func (u *unpacker) get(width int) uint64 {
-	if width > 32 {
-		low := u.get(32)
-		return low | u.get(width-32)<<32
-	}
-	for ; u.n < width; u.n += 8 {
-		u.acc |= uint64(u.src[0]) << u.n
-		u.src = u.src[1:]
-	}
-	v := u.acc & (1<<width - 1)
-	u.acc >>= width
-	u.n -= width
-	return v
+	return p.Bytes()
 }

@@ -109,7 +109,7 @@ func IsBlob(b []byte) bool {
 // has ten frame units: see Unit. N is across · down, and B · T times that if frames are tiles.
 //
 // A blob of one of these two generations is hardly ever one of the other, too. If it is, Parse returns
-// ErrEither, and the file says which it is: see Index and ParseAs.
+// ErrEither, and the file says which it is: see HeaderOf.
 //
 // Parse refuses chunks of more than DefaultMaxChunk decoded bytes, and more than 2^20 frames of zero bits
 // each, with Limit. b is not kept.
@@ -179,14 +179,6 @@ func parseEither(b []byte, maxChunk int) (*Header, error) {
 	return header, err
 }
 
-// ParseAs is ParseLimit for a blob of a file whose generation, 1 to 3, is known.
-func ParseAs(b []byte, generation, maxChunk int) (*Header, error) {
-	if generation >= 2 && len(b) >= 4 && binary.LittleEndian.Uint32(b) == blob2Magic {
-		return parsePacked(b, generation, maxChunk)
-	}
-	return ParseLimit(b, maxChunk)
-}
-
 // blobGrid reads what all generations have at offsets 6 to 21, in generation 3 some of it later.
 func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	bad := func(off int64, format string, args ...any) (*chunk.Index, error) {
@@ -250,26 +242,6 @@ func blobOf(x *chunk.Index, generation int, unit Unit) []byte {
 		return appendBlob(nil, x)
 	}
 	return appendPacked(nil, x, generation, unit)
-}
-
-// Check returns an error of kind Corrupt unless all frames lie within a file of that many bytes. A file of
-// generation 2 must also end with the last frame, and one of generation 3 have bytes behind it.
-func (h *Header) Check(fileSize int64) error {
-	ranges := h.Unit.fileOrder(&h.index)
-	last := ranges[len(ranges)-1]
-	end := last.Off + last.Len
-	ends := end <= fileSize
-	switch h.Generation {
-	case 2:
-		ends = end == fileSize
-	case 3:
-		ends = end < fileSize
-	}
-	if !ends {
-		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end,
-			fileSize)
-	}
-	return nil
 }
 
 // appendBlob appends the blob of an index as Parse reads it in generation 1. The first frame must lie

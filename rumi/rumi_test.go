@@ -335,3 +335,23 @@ func TestBlobsAreSmall(t *testing.T) {
 		t.Logf("generation %d: %d bytes", generation, len(blob))
 	}
 }
+
+// Check returns an error of kind Corrupt unless all frames lie within a file of that many bytes. A file of
+// generation 2 must also end with the last frame, and one of generation 3 have bytes behind it.
+func (h *Header) Check(fileSize int64) error {
+	ranges := h.Unit.fileOrder(&h.index)
+	last := ranges[len(ranges)-1]
+	end := last.Off + last.Len
+	ends := end <= fileSize
+	switch h.Generation {
+	case 2:
+		ends = end == fileSize
+	case 3:
+		ends = end < fileSize
+	}
+	if !ends {
+		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end,
+			fileSize)
+	}
+	return nil
+}

@@ -144,7 +144,7 @@ func (p *trailerParser) times(t *Trailer, steps int) {
 	}
 	t.Kind = kind
 	n := kind.counts(steps)
-	u := unpacker{src: p.Bytes((n*width + 7) / 8)} // n is below 2^22
+	u := cursor.Unpacker{Src: p.Bytes((n*width + 7) / 8)} // n is below 2^22
 	if p.Err != nil {
 		return
 	}
@@ -157,7 +157,7 @@ func (p *trailerParser) times(t *Trailer, steps int) {
 	t.Times = make([]int64, n)
 	for i := range t.Times {
 		hi, lo := bits.Mul64(uint64(max(step, -step)), uint64(i))
-		residual := cursor.Unzigzag(u.get(width))
+		residual := cursor.Unzigzag(u.Get(width))
 		v := epoch
 		// In these bounds the sum of the three is below 2^63.
 		fits := hi == 0 && lo <= uint64(2*largest) && -2*largest <= residual && residual <= 2*largest
@@ -263,11 +263,11 @@ func (t *Trailer) append(dst []byte, bands, steps int) ([]byte, error) {
 	dst = le.AppendUint64(dst, uint64(epoch))
 	dst = le.AppendUint64(dst, uint64(step))
 	dst = le.AppendUint32(dst, uint32(scale))
-	p := packer{dst: dst}
+	p := cursor.Packer{Dst: dst}
 	for _, r := range residuals {
-		p.put(r, width)
+		p.Put(r, width)
 	}
-	return p.bytes(), nil
+	return p.Bytes(), nil
 }
 
 // nearest returns v / n, rounded to the nearest whole number, halves upward. v is below 2^61 and n below 2^22.

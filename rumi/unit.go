@@ -127,7 +127,7 @@ func ParseUnit(name string, bands, times int) (Unit, error) {
 	}
 	var left []string
 	seen := ""
-	for _, a := range strings.Fields(axes) {
+	for a := range strings.FieldsSeq(axes) {
 		if len(a) != 1 || !strings.Contains("bthw", a) || strings.Contains(seen, a) {
 			return 0, fmt.Errorf("unit is %q: it must be tile, step, cell, or axes of a frame such as \"h w b\"", name)
 		}

@@ -202,12 +202,6 @@ func Tile(pixels []byte, shape [3]int, dtype chunk.DType, size int) (tiles [][]b
 	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size})
 }
 
-// Tile2 is Tile for a file of generation 2: tiles at the edges are cut, and with cells a chunk holds
-// all bands of its position, one after the other.
-func Tile2(pixels []byte, shape [3]int, dtype chunk.DType, size int, cells bool) (tiles [][]byte, l Layout, err error) {
-	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size, Generation: 2, Cells: cells})
-}
-
 func tiles2(pixels []byte, l Layout) ([][]byte, Layout, error) {
 	tiler, err := NewTiler(pixels, l)
 	if err != nil {

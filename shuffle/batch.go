@@ -51,7 +51,7 @@ type Ticket struct {
 	Count     int    `json:"count"`
 	RowStart  int    `json:"row_start"`
 	RowStride int    `json:"row_stride"`
-	// Positions, if there are any, are those of the rows, in this order, in place of a run: First, Count, RowStart and
+	// Positions, if there are any, name the position of each row, in place of a run: First, Count, RowStart and
 	// RowStride are then 0.
 	Positions []int64 `json:"positions,omitempty"`
 	// Corners, if there are any, are y and x of the random window at each of Positions, in place of a drawn one.

@@ -109,13 +109,3 @@ type Range struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
 }
-
-// OfTime returns the index of the first range that holds t, which is in the unit of the ranges, or -1.
-func OfTime(ranges []Range, t int64) int {
-	for i, r := range ranges {
-		if r.From <= t && t < r.To {
-			return i
-		}
-	}
-	return -1
-}

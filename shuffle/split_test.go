@@ -71,15 +71,6 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-func TestOfTime(t *testing.T) {
-	ranges := []Range{{"train", 0, 10}, {"val", 10, 20}, {"late", 5, 30}}
-	for time, want := range map[int64]int{-1: -1, 0: 0, 9: 0, 10: 1, 19: 1, 20: 2, 30: -1} {
-		if got := OfTime(ranges, time); got != want {
-			t.Errorf("%d is in %d, not %d", time, got, want)
-		}
-	}
-}
-
 // TestElementsAreAGroup: Then equals one transform after the other, and Inverse undoes it, for all
 // elements and a window that is not square.
 func TestElementsAreAGroup(t *testing.T) {

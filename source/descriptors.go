@@ -73,7 +73,7 @@ func OutOfDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// WithDescriptor calls open, which needs file descriptors. Where there are none left, it closes the unused files of the
+// WithDescriptor calls open, which needs file descriptors. Where none is left, it closes the unused files of the
 // process, and tries again until ctx or a time limit ends. Then the error names RLIMIT_NOFILE; it has no kind, because
 // it says nothing about a file.
 func WithDescriptor(ctx context.Context, open func() error) error {

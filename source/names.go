@@ -132,7 +132,7 @@ var requestOptions = map[string]bool{"use_head": true, "max_retry": true, "retry
 // curlOptions returns the URL in /vsicurl?url=URL&OPTION=VALUE, whose values are percent-encoded.
 func curlOptions(prefix, rest string) (string, error) {
 	found := ""
-	for _, option := range strings.Split(rest, "&") {
+	for option := range strings.SplitSeq(rest, "&") {
 		name, value, _ := strings.Cut(option, "=")
 		switch {
 		case name == "url":

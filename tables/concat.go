@@ -244,7 +244,8 @@ func common(a, b Type) (Type, bool) {
 	return a, false
 }
 
-// commonFields returns the type of structs that holds those of both a and b, or false if their fields have other names.
+// commonFields returns the type of structs that holds values of both a and b, or false if their fields have other
+// names.
 func commonFields(a, b Type) (Type, bool) {
 	same := slices.EqualFunc(a.Fields, b.Fields, func(f, g Column) bool { return f.Name == g.Name })
 	if !same {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -193,9 +194,7 @@ func BenchmarkOpen(b *testing.B) {
 // its number if it has no name.
 func TestUnsupportedCompressions(t *testing.T) {
 	names := map[uint16]string{12345: "12345"}
-	for c, name := range compressionNames {
-		names[c] = name
-	}
+	maps.Copy(names, compressionNames)
 	read := 0
 	for c, name := range names {
 		file := oneTile(ifd.Shorts(tagCompression, c))

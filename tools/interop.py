@@ -62,7 +62,7 @@ NAME = re.compile(r"(?:func(?: \([^)]*\))?|var|const|type) (\w+)")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 # The tags of the Makefile, which dependencies are compiled with already, and that of slow tests.
-TAGS = "netgo,osusergo,grpcnotrace,soak"
+TAGS = "netgo,osusergo,disable_grpc_modules,grpcnotrace,soak"
 # Environments that are made at a time: while one unpacks, others download.
 INSTALLS = 3
 # How many damaged frames are compared; `make soak-frames` has 5 million.

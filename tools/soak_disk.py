@@ -9,8 +9,8 @@ writer had said that it was done, it is the new one. Shards and a run of `make` 
 gone on with, and end as if nothing had happened. The moments of every other round lie between the
 first change to the disk and the end, those of the others anywhere in the run.
 
-The writers are those of tools/soak_writers.py: all commands that write, package tiledb, and the
-Python package. A table of what they left is printed at the end.
+The writers are those of tools/soak_writers.py: all commands that write, and the Python package. A
+table of what they left is printed at the end.
 
 Needs root on Linux, for mount and for the ioctl that shuts a file system down. Nothing outside of
 a temporary folder is written to. Exit status 1 and one line say what failed; the seed repeats it.

@@ -300,16 +300,7 @@ RESUME = ("index", "--format", "parquet", "--resume")
 
 def of_arrays(d: Data) -> list[Writer]:
     """The writers of fragments of arrays."""
-    tool = d.tmp / "soakwrite"
-    subprocess.run(["go", "build", "-o", tool, "./tools/soakwrite"], cwd=ROOT, check=True)
     gaps = ROOT / "testdata" / "tiledb" / "arrays" / "dense_1d_gaps"
-
-    def fragment(name: str, form: str) -> Writer:
-        def old(to: Path) -> None:
-            run([tool], "create", to)
-            run([tool], form, "1", to)
-
-        return Writer(name, old, lambda to: [form, "2", to], cells, program=[tool])
 
     def consolidate(name: str, *more: str) -> Writer:
         def old(to: Path) -> None:
@@ -318,9 +309,6 @@ def of_arrays(d: Data) -> list[Writer]:
         return Writer(name, old, lambda to: ["consolidate", *more, to], cells)
 
     return [
-        Writer("new array", nothing, lambda to: ["create", to], cells, program=[tool]),
-        fragment("dense fragment", "dense"),
-        fragment("fragment in slabs", "slabs"),
         consolidate("consolidate"),
         consolidate("consolidate --remove", "--remove"),
     ]

@@ -48,7 +48,11 @@ func BenchmarkLayer(b *testing.B) {
 				}
 				g := rasterize.Grid{Transform: [6]float64{x, 1000. / 256, 0, y + 1000, 0, -1000. / 256}, Height: 256,
 					Width: 256}
-				rasterize.Burn(mask, g, shape, byte(l.Values.Ints[row]))
+				g.Spans(shape, func(y, x0, x1 int) {
+					for x := x0; x < x1; x++ {
+						mask[y*g.Width+x] = byte(l.Values.Ints[row])
+					}
+				})
 				n++
 			}
 			return n

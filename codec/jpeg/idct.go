@@ -60,7 +60,7 @@ func inversePlain(dst []byte, stride int, b *[64]int32, last int) {
 	const shift, half = constBits - passBits, 1 << (constBits - passBits - 1)
 	for x := range across {
 		c := b[x:][:57]
-		// From 2^17 on the sums below may overflow, as those of the vectors do, which have no short cut.
+		// From 2^17 on the sums below may overflow, as sums of the vectors do, which have no short cut.
 		if c[8]|c[16]|c[24]|c[32]|c[40]|c[48]|c[56] == 0 && c[0] == c[0]<<14>>14 {
 			v := c[0] << passBits
 			c[0], c[8], c[16], c[24], c[32], c[40], c[48], c[56] = v, v, v, v, v, v, v, v

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/draw/markup"
 )
 
 // drawing is an SVG. The style sheet colours its shapes by their classes, so that it follows the page from light
@@ -23,8 +24,6 @@ type shape struct {
 	X, Y   string
 	Anchor string // of a text: start, middle, end
 	Text   string
-	Tip    string
-	Fade   string // opacity; empty for 1
 }
 
 func (d *drawing) path(class, path string) { d.Shapes = append(d.Shapes, shape{Class: class, D: path}) }
@@ -48,19 +47,35 @@ func rect(x, y, w, h float64) string {
 	return "M" + pt(x, y) + "h" + num(w) + "v" + num(h) + "h" + num(-w) + "z"
 }
 
-// newHistogram draws the histogram of a band.
-func newHistogram(p draw.Panel) histogram {
-	h := histogram{Name: p.Name}
-	if p.Histogram == nil {
-		h.Caption = "no valid pixel"
-		return h
+// part returns the drawing as SVG, or nothing without one.
+func (d *drawing) part() markup.Part {
+	if d == nil {
+		return nil
 	}
-	const w, height, left, right, top, bottom = 340.0, 190.0, 46.0, 16.0, 12.0, 38.0
+	attr := func(name, value string) markup.Part { return markup.If(value != "", markup.Attr(name, value)) }
+	return markup.El("svg", attr("xmlns", "http://www.w3.org/2000/svg"), class(d.Class),
+		attr("viewBox", "0 0 "+num(d.Width)+" "+num(d.Height)), attr("role", "img"), attr("aria-label", d.Label),
+		markup.Each(d.Shapes, func(s shape) markup.Part {
+			if s.Text != "" {
+				return markup.El("text", class(s.Class), attr("x", s.X), attr("y", s.Y), attr("text-anchor", s.Anchor),
+					text(s.Text))
+			}
+			return markup.El("path", class(s.Class), attr("d", s.D))
+		}))
+}
+
+// histogram draws the histogram of a band. The drawing is nil if there is none.
+func histogram(p *draw.Panel) (d *drawing, caption string) {
+	if p.Histogram == nil {
+		return nil, "no valid pixel"
+	}
 	bars := p.Bars()
-	edges, lo, hi, highest := bars.Edges, bars.Edges[0], bars.Edges[len(bars.Edges)-1], max(bars.Top(), 1)
+	edges, lo, hi := bars.Edges, bars.Edges[0], bars.Edges[len(bars.Edges)-1]
+	const w, height, left, right, top, bottom = 340.0, 190.0, 46.0, 16.0, 12.0, 38.0
+	highest := max(bars.Top(), 1)
 	x := func(v float64) float64 { return left + bars.At(v)*(w-left-right) }
 	y := func(n float64) float64 { return height - bottom - n/highest*(height-top-bottom) }
-	d := &drawing{Width: w, Height: height, Class: "hist", Label: "histogram of " + h.Name}
+	d = &drawing{Width: w, Height: height, Class: "hist", Label: "histogram of " + p.Name}
 	for _, v := range draw.Ticks(0, highest, 4) {
 		d.line("grid", left, y(v), w-right, y(v))
 		d.text("tick", "end", left-5, y(v)+3, draw.Number(v))
@@ -87,16 +102,10 @@ func newHistogram(p draw.Panel) histogram {
 			d.line(m.class, x(m.at), top-6, x(m.at), y(0))
 		}
 	}
-	h.Drawing = d
 	if bars.Beyond > 0 {
-		h.Caption = fmt.Sprintf("%s of the pixels are outside; the range is %s to %s",
+		caption = fmt.Sprintf("%s of the pixels are outside; the range is %s to %s",
 			draw.Percent(bars.Beyond, p.Count), draw.Number(p.Histogram.Edges[0]),
 			draw.Number(p.Histogram.Edges[len(p.Histogram.Edges)-1]))
 	}
-	return h
-}
-
-type histogram struct {
-	Name, Caption string
-	Drawing       *drawing
+	return d, caption
 }

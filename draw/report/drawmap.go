@@ -9,10 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 )
 
-// maxOutlines is the number of footprints up to which each is drawn. More would cover each other, so that a grid of
-// densities is drawn instead.
-const maxOutlines = 600
-
 // frame places a box of the ground on the drawing.
 type frame struct {
 	minX, minY, maxX, maxY float64 // ground
@@ -60,34 +56,27 @@ func (b Outline) bounds() (x0, y0, x1, y1 float64) {
 	return x0, y0, x1, y1
 }
 
-// footprints draws the map.
-func (d *document) footprints() {
-	m := &d.Map
+// footprints draws the map, and says what it shows. The drawing is nil if there is nothing to draw.
+func (m *Map) footprints() (_ *drawing, note string) {
 	if len(m.Outlines) == 0 {
-		return
+		return nil, ""
 	}
 	frame := newFrame(m)
 	g := &drawing{Width: frame.left + frame.w + 28, Height: frame.top + frame.h + 30, Class: "map",
 		Label: "map of footprints"}
 	g.path("sea", rect(frame.left, frame.top, frame.w, frame.h))
 	g.graticule(&frame, m.Geographic)
-	note := ""
-	if len(m.Outlines) <= maxOutlines {
-		g.outlines(&frame, m.Outlines)
-	} else {
-		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s",
-			thousands(g.densities(&frame, m.Outlines)))
-	}
+	g.outlines(&frame, m.Outlines)
 	g.path("rim", rect(frame.left, frame.top, frame.w, frame.h))
 	g.scaleBar(&frame, m.Geographic)
-	d.Footprints = g
-	d.MapNote = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Outlines)), "footprint", "footprints"), m.CRS, note)
+	note = fmt.Sprintf("%s in %s.", plural(int64(len(m.Outlines)), "footprint", "footprints"), m.CRS)
 	if m.Elsewhere > 0 {
-		d.MapNote += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
+		note += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
 	}
 	if m.Looked < m.Of {
-		d.MapNote += fmt.Sprintf(" %s of %s samples were read, chosen at random.", thousands(m.Looked), thousands(m.Of))
+		note += fmt.Sprintf(" %s of %s samples were read, chosen at random.", thousands(m.Looked), thousands(m.Of))
 	}
+	return g, note
 }
 
 func (g *drawing) outlines(f *frame, boxes []Outline) {
@@ -105,30 +94,6 @@ func (g *drawing) outlines(f *frame, boxes []Outline) {
 		}
 		g.path("box", p.String()+"z")
 	}
-}
-
-// densities draws the number of box centres in each cell, and returns the largest number.
-func (g *drawing) densities(f *frame, boxes []Outline) (most int64) {
-	const cell = 14.0
-	columns, rows := int(math.Ceil(f.w/cell)), int(math.Ceil(f.h/cell))
-	n := make([]int64, columns*rows)
-	for _, b := range boxes {
-		x0, y0, x1, y1 := b.bounds()
-		i := min(max(int((f.x((x0+x1)/2)-f.left)/cell), 0), columns-1)
-		j := min(max(int((f.y((y0+y1)/2)-f.top)/cell), 0), rows-1)
-		n[j*columns+i]++
-		most = max(most, n[j*columns+i])
-	}
-	for k, c := range n {
-		if c > 0 {
-			x, y := f.left+float64(k%columns)*cell, f.top+float64(k/columns)*cell
-			g.Shapes = append(g.Shapes, shape{
-				Class: "cell", D: rect(x, y, min(cell, f.left+f.w-x), min(cell, f.top+f.h-y)),
-				Tip: thousands(c), Fade: num(0.15 + 0.85*math.Sqrt(float64(c)/float64(most))),
-			})
-		}
-	}
-	return most
 }
 
 // degreeSteps are the usual distances between meridians or parallels, in degrees.

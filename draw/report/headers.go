@@ -87,7 +87,10 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	size, stored := bytesOf(&asset)
 	field.Stored += stored
 	field.Bytes += size
-	field.Sizes.add(size)
+	if field.Assets == 1 || size < field.Smallest {
+		field.Smallest = size
+	}
+	field.Largest = max(field.Largest, size)
 	// A header may claim more bytes than an int64 holds.
 	if hi, decoded := bits.Mul64(uint64(index.Height)*uint64(index.Width),
 		uint64(index.Bands)*uint64(index.DType.Size())); hi == 0 && decoded < 1<<62 {

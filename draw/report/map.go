@@ -62,7 +62,7 @@ func (m *Map) add(epsg int, b Outline) {
 	m.degrees = append(m.degrees, geo)
 }
 
-// choose selects what to draw: the boxes in longitude and latitude or, if there are none, the boxes in the most
+// choose selects what to draw: the boxes in longitude and latitude or, without such boxes, the boxes in the most
 // frequent CRS. Ties go to the lower EPSG code, since the order of a map would otherwise change the page.
 func (m *Map) choose() {
 	total := len(m.degrees)

@@ -1,20 +1,27 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
+	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/draw/markup"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // WriteHTML writes the page.
 func (r *Report) WriteHTML(w io.Writer) error {
-	d := newDocument(r)
-	page := &markup.Page{Title: r.Title, Style: style, Body: []markup.Part{markup.El("main", d.head(),
+	fields := r.Fields
+	if r.Samples == 0 {
+		fields = nil // an empty dataset has no fields to describe
+	}
+	page := &markup.Page{Title: r.Title, Style: style, Body: []part{markup.El("main", r.head(),
 		markup.If(r.Samples == 0, markup.El("p", class("empty"), text("The dataset has no samples."))),
-		d.warnings(), d.chips(), d.places(),
-		markup.Each(d.Sections, func(s section) part { return s.part() }),
-		d.foot())}}
+		r.warnings(), r.samples(), r.places(),
+		markup.Each(fields, func(f Field) part { return f.section() }),
+		r.foot())}}
 	return page.Write(w)
 }
 
@@ -26,64 +33,53 @@ func span(names, content string, attrs ...part) part {
 	return markup.El("span", append([]part{class(names), text(content)}, attrs...)...)
 }
 
-// Entry returns an entry of a list of terms (dl).
-func Entry(term string, meaning markup.Part) markup.Part {
+// entry returns an entry of a list of terms (dl).
+func entry(term string, meaning part) part {
 	return markup.El("div", markup.El("dt", text(term)), markup.El("dd", meaning))
 }
 
-// Fact is a number in the head of a page. ID may be empty.
-type Fact struct{ ID, Name, Value, Note string }
-
-// Facts returns the numbers in the head of a page.
-func Facts(facts []Fact) markup.Part {
-	return markup.El("div", class("facts"), markup.Each(facts, func(f Fact) part {
-		return markup.El("div", class("fact"), markup.If(f.ID != "", markup.Attr("id", "fact-"+f.ID)),
-			span("name", f.Name), span("value", f.Value), span("note", f.Note))
-	}))
-}
-
-// Bar is a class, a value or a state: a count with its share of all.
-type Bar struct {
-	Name, Count, Share string
-	Width              float64 // percent of the longest bar
-	Colour             string  // CSS, or "" for the colour of the page
-}
-
-// Bars draws bars.
-func Bars(bars []Bar) markup.Part {
-	return markup.El("div", class("bars"), markup.Each(bars, func(b Bar) part {
-		style, swatch := "width:"+strconv.FormatFloat(b.Width, 'f', 2, 64)+"%", part(nil)
-		if b.Colour != "" {
-			colour := "background-color:" + b.Colour
-			style += ";" + colour
-			swatch = markup.El("i", markup.Attr("style", colour))
-		}
-		return markup.El("div", class("bar"), markup.Attr("data-name", b.Name),
-			markup.El("span", class("name"), swatch, text(b.Name)),
-			markup.El("span", class("track"),
-				markup.El("span", class("fill"), markup.Attr("style", style))),
-			span("count", b.Count), span("share", b.Share))
-	}))
-}
-
-// Table returns a table with a head, that scrolls where it is wider than the page.
-func Table(names string, head []string, rows markup.Parts) markup.Part {
-	return markup.El("div", class("scroll"), markup.El("table", markup.If(names != "", class(names)),
-		markup.El("thead", markup.Row("th", head...)), markup.El("tbody", rows)))
-}
-
+// lead returns a paragraph, or nothing without a sentence.
 func lead(sentence string) part { return markup.Some("p", sentence, class("lead")) }
 
-func (d *document) head() part {
+// head returns what the dataset is, and its numbers.
+func (r *Report) head() part {
+	var stored, decoded, bytes int64
+	var total, valid uint64
+	for i := range r.Fields {
+		field := &r.Fields[i]
+		stored, decoded, bytes = stored+field.Stored, decoded+field.Decoded, bytes+field.Bytes
+		if field.Stats == nil {
+			continue
+		}
+		for _, b := range field.Stats.Bands {
+			total += b.Count + b.NoData + b.NaN + b.Inf
+			valid += b.Count
+		}
+	}
+	var facts markup.Parts
+	fact := func(name, value, note string) {
+		facts = append(facts, markup.El("div", class("fact"), span("name", name), span("value", value),
+			span("note", note)))
+	}
+	fact("Samples", thousands(r.Samples), plural(int64(len(r.Fields)), "field each", "fields each"))
+	if bytes > 0 {
+		fact("Size", bytesText(bytes), bytesText(decoded)+" decoded")
+	}
+	if stored > 0 {
+		fact("Compression", fmt.Sprintf("%.2f ×", float64(decoded)/float64(stored)), "decoded to stored pixels")
+	}
+	if total > 0 {
+		fact("Valid pixels", draw.Percent(valid, total), "neither nodata, NaN nor infinite")
+	}
 	return markup.El("header",
-		markup.El("p", class("kicker"), text("Dataset report")), markup.El("h1", text(d.Title)),
+		markup.El("p", class("kicker"), text("Dataset report")), markup.El("h1", text(r.Title)),
 		markup.El("dl", class("origin"),
-			markup.If(d.Title != d.Source, Entry("Source", text(d.Source))),
-			Entry("Fingerprint", markup.El("code", text(d.Fingerprint)))),
-		Facts(d.Facts))
+			markup.If(r.Title != r.Source, entry("Source", text(r.Source))),
+			entry("Fingerprint", markup.El("code", text(r.Fingerprint)))),
+		markup.El("div", class("facts"), facts))
 }
 
-func (d *document) warnings() part {
+func (r *Report) warnings() part {
 	list := func(names string, all []Warning) part {
 		return markup.Each(all, func(w Warning) part {
 			return markup.El("div", class(names), markup.El("p", text(w.Text)),
@@ -92,24 +88,52 @@ func (d *document) warnings() part {
 				}))))
 		})
 	}
-	return markup.If(len(d.Warnings)+len(d.Notes) > 0,
+	return markup.If(len(r.Warnings)+len(r.Notes) > 0,
 		markup.El("section", markup.Attr("id", "warnings"),
 			markup.Attr("aria-label", "Warnings"),
-			list("warning", d.Warnings), list("warning mild", d.Notes)))
+			list("warning", r.Warnings), list("warning mild", r.Notes)))
 }
 
-func (d *document) chips() part {
-	if len(d.Chips) == 0 {
+func (r *Report) samples() part {
+	if len(r.Chips) == 0 {
 		return nil
 	}
-	note := ""
-	if d.ChipNote != "" {
-		note = " " + d.ChipNote + "."
+	rasters := 0
+	for i := range r.Fields {
+		if r.Fields[i].Kind == catalog.Raster {
+			rasters++
+		}
 	}
+	side := "c" + strconv.Itoa(max(1, min(rasters, maxPictures))) // pictures of a chip side by side
 	return markup.El("section", markup.Attr("id", "chips"), markup.El("h2", text("Samples")),
 		markup.El("p", class("lead"), markup.Textf("The first %d of the order with seed %d.%s Pixels without data are "+
-			"chequered.", len(d.Chips), d.Seed, note)),
-		markup.El("div", class("chips c"+strconv.Itoa(d.Columns)), markup.Each(d.Chips, chip)))
+			"chequered.", len(r.Chips), r.Seed, r.drawn())),
+		markup.El("div", class("chips "+side), markup.Each(r.Chips, chip)))
+}
+
+// drawn says how the pictures of each field are drawn.
+func (r *Report) drawn() string {
+	var parts []string
+	seen := map[string]bool{}
+	for _, c := range r.Chips {
+		for _, picture := range c.Pictures {
+			name := markup.Clean(picture.Field)
+			switch {
+			case seen[picture.Field] || picture.Bands == "" && !picture.Mask:
+				continue
+			case picture.Bands != "":
+				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles", name,
+					markup.Clean(picture.Bands)))
+			default:
+				parts = append(parts, name+": a colour a class")
+			}
+			seen[picture.Field] = true
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return " " + strings.Join(parts, "; ") + "."
 }
 
 // chip returns the pictures of a sample and its values.
@@ -144,91 +168,22 @@ func framed(p Picture) part {
 		markup.If(p.Window != "", markup.Attr("title", p.Window))))
 }
 
-func (d *document) places() part {
-	if d.Footprints == nil {
+func (r *Report) places() part {
+	drawing, note := r.Map.footprints()
+	if drawing == nil {
 		return nil
 	}
 	return markup.El("section", markup.Attr("id", "map"), markup.El("h2", text("Footprints")),
-		lead(d.MapNote), markup.El("div", class("scroll"), d.Footprints.part()))
+		lead(note), markup.El("div", class("scroll"), drawing.part()))
 }
 
-// bandColumns are the columns of the table of bands.
-var bandColumns = []string{"Band", "Valid", "nodata", "NaN", "Inf", "Mean", "Std", "Min", "2.5 %", "Median", "98.5 %",
-	"Max"}
-
-func (s *section) part() part {
-	rows := markup.Each(s.Rows, func(r bandRow) part {
-		return markup.Headed(r.Name, r.Count, r.NoData, r.NaN, r.Inf, r.Mean, r.Std, r.Min, r.Low, r.Median, r.High,
-			r.Max)
-	})
-	var more part
-	if s.MoreBands > 0 {
-		more = lead(strconv.Itoa(s.MoreBands) + " more bands are not shown.")
-	}
-	return markup.El("section", class("field"), markup.Attr("data-field", s.Name),
-		markup.El("h2", text(s.Name+" "), span("kind", s.Kind.String())),
-		markup.If(len(s.Lines) > 0, markup.El("dl", class("lines"), markup.Each(s.Lines, func(line [2]string) part {
-			return Entry(line[0], text(line[1]))
-		}))),
-		markup.If(len(s.Bars) > 0, Bars(s.Bars), lead(s.BarsNote)),
-		s.histograms(),
-		markup.If(len(rows) > 0, Table("bands", bandColumns, rows), more),
-		s.assetSizes())
-}
-
-func (s *section) histograms() part {
-	if len(s.Histograms) == 0 {
-		return nil
-	}
-	key := func(names, meaning string) part {
-		return markup.El("span", markup.El("i", class(names)), text(meaning))
-	}
-	var more part
-	if s.MoreHists > 0 {
-		more = lead(strconv.Itoa(s.MoreHists) + " more bands are in the table only.")
-	}
-	return markup.Parts{
-		markup.El("p", class("legend"), key("k-p", "percentiles 2.5 and 98.5"), key("k-p50", "median"),
-			key("k-mean", "mean")),
-		markup.El("div", class("histograms"), markup.Each(s.Histograms, func(h histogram) part {
-			return markup.El("figure", markup.El("figcaption", text(h.Name)), h.Drawing.part(),
-				markup.Some("p", h.Caption, class("beyond")))
-		})), more}
-}
-
-func (s *section) assetSizes() part {
-	if s.Sizes == nil {
-		return nil
-	}
-	return markup.El("div", class("histograms sizes"),
-		markup.El("figure", markup.El("figcaption", text("Sizes of assets")), s.Sizes.part()))
-}
-
-func (d *document) foot() part {
+func (r *Report) foot() part {
 	sentence := ""
-	if d.Samples > 0 {
+	if r.Samples > 0 {
 		sentence = "Statistics are of every pixel that is not nodata, NaN or infinite."
 	}
-	if d.Generator != "" {
-		sentence += " Made by " + d.Generator + "."
+	if r.Generator != "" {
+		sentence += " Made by " + r.Generator + "."
 	}
 	return markup.El("footer", markup.El("p", text(sentence)))
-}
-
-// part returns the drawing as SVG, or nothing without one.
-func (d *drawing) part() part {
-	if d == nil {
-		return nil
-	}
-	attr := func(name, value string) part { return markup.If(value != "", markup.Attr(name, value)) }
-	return markup.El("svg", attr("xmlns", "http://www.w3.org/2000/svg"), class(d.Class),
-		attr("viewBox", "0 0 "+num(d.Width)+" "+num(d.Height)), attr("role", "img"), attr("aria-label", d.Label),
-		markup.Each(d.Shapes, func(s shape) part {
-			if s.Text != "" {
-				return markup.El("text", class(s.Class), attr("x", s.X), attr("y", s.Y), attr("text-anchor", s.Anchor),
-					text(s.Text))
-			}
-			return markup.El("path", class(s.Class), attr("d", s.D), attr("fill-opacity", s.Fade),
-				markup.Some("title", s.Tip))
-		}))
 }

@@ -132,7 +132,8 @@ type Field struct {
 	Bytes      int64 // of their files; of files whose size is not known, of their pixels
 	Stored     int64 // bytes of pixels as they are in the files
 	Decoded    int64 // bytes of pixels
-	Sizes      Sizes
+	Smallest   int64 // bytes of an asset
+	Largest    int64
 	Stats      *stats.FieldReport    // nil: not measured
 	Classes    []Class               // of an integer field of one band with few values; by value
 	colours    map[int64]color.NRGBA // of the classes

@@ -865,8 +865,8 @@ func TestLargeAssetsAreShownInPart(t *testing.T) {
 	}
 }
 
-// TestDensities: with many footprints, the numbers in the cells add up.
-func TestDensities(t *testing.T) {
+// TestMapOfSome: the map draws each footprint that was read, and says that there are more.
+func TestMapOfSome(t *testing.T) {
 	r := &Report{Samples: 2000}
 	r.Map.Looked, r.Map.Of = 2000, 3000
 	for i := range 2000 {
@@ -874,15 +874,8 @@ func TestDensities(t *testing.T) {
 	}
 	r.Map.choose()
 	page := parse(t, r)
-	sum := 0.0
-	for _, c := range page.all("path", "cell") {
-		sum += number(t, c.text())
-		if f := number(t, c.attr("fill-opacity")); f <= 0 || f > 1 {
-			t.Errorf("opacity %v", f)
-		}
-	}
-	if sum != 2000 || len(page.all("path", "box")) != 0 {
-		t.Errorf("%v centres, %d boxes", sum, len(page.all("path", "box")))
+	if n := len(page.all("path", "dot")); n != 2000 {
+		t.Errorf("%d footprints", n)
 	}
 	if m, _ := page.id("map"); !strings.Contains(m.text(), "of 3 000 samples were read") {
 		t.Errorf("map: %s", m.text())
@@ -925,16 +918,6 @@ func TestAntimeridian(t *testing.T) {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
 	}
-}
-
-func TestSizeBins(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Int64Range(16, math.MaxInt64/2).Draw(t, "n")
-		k := sizeBin(n)
-		if lo, hi := sizeEdge(k), sizeEdge(k+1); float64(n) < lo || float64(n) > hi {
-			t.Fatalf("%d is in the bin from %v to %v", n, lo, hi)
-		}
-	})
 }
 
 func TestMakeRefuses(t *testing.T) {

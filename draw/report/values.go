@@ -1,44 +1,10 @@
 package report
 
 import (
-	"math/bits"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// Sizes counts files by size, in sixteen bins for each power of two.
-type Sizes struct {
-	N, Total, Min, Max int64
-	bins               [16 * 64]int64
-}
-
-func (s *Sizes) add(n int64) {
-	if s.N == 0 || n < s.Min {
-		s.Min = n
-	}
-	s.N++
-	s.Max = max(s.Max, n)
-	s.Total += n
-	s.bins[sizeBin(n)]++
-}
-
-// sizeBin returns 16·floor(log2 n) and the next four bits of n.
-func sizeBin(n int64) int {
-	if n < 1 {
-		return 0
-	}
-	e := bits.Len64(uint64(n)) - 1
-	return 16*e + int(uint64(n)<<(63-e)>>59&15)
-}
-
-// sizeEdge returns the lower edge of a bin in bytes.
-func sizeEdge(bin int) float64 {
-	return float64(uint64(1)<<(bin/16)) * (1 + float64(bin%16)/16)
-}
-
-// Mean returns the mean size in bytes.
-func (s *Sizes) Mean() int64 { return s.Total / max(s.N, 1) }
 
 // Values summarises a field of numbers or strings.
 type Values struct {

@@ -52,11 +52,11 @@ func newIssuer(t testing.TB) *issuer {
 // keys returns the JSON Web Key Set of the issuer, as RFC 7517 and 8037 write it.
 func (i *issuer) keys() []byte {
 	point, _ := i.ec.PublicKey.Bytes() // 4, x, y
-	return []byte(fmt.Sprintf(`{"keys":[
+	return fmt.Appendf(nil, `{"keys":[
 		{"kty":"RSA","kid":"r","use":"sig","alg":"RS256","n":%q,"e":"AQAB"},
 		{"kty":"EC","kid":"e","crv":"P-256","x":%q,"y":%q},
 		{"kty":"OKP","kid":"d","crv":"Ed25519","x":%q}]}`,
-		b64(i.rsa.N.Bytes()), b64(point[1:33]), b64(point[33:]), b64(i.ed.Public().(ed25519.PublicKey))))
+		b64(i.rsa.N.Bytes()), b64(point[1:33]), b64(point[33:]), b64(i.ed.Public().(ed25519.PublicKey)))
 }
 
 func (i *issuer) sign(t testing.TB, header, claims map[string]any) string {

@@ -322,14 +322,9 @@ func (l *lane) hand(in *assembly, want *request) error {
 
 // leased does the same with a batch in shared memory.
 func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) error {
-	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes)
+	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes, cmp.Or(l.s.demand.memory, l.peer.options.Memory))
 	if err != nil {
 		return err
-	}
-	memory := l.s.demand.memory
-	memory = cmp.Or(memory, l.peer.options.Memory)
-	if batch, err = payload.Finish(batch, memory); err != nil {
-		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	return l.finish(batch, want)
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -221,24 +222,35 @@ func (c *leaseConn) end(stream uint64) {
 	delete(c.streams, stream)
 }
 
-// claim returns the batch of a lease, which ends when the batch is released.
-func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
+// claim returns the batch of a lease, which ends when the batch is released. With memory, the batch is put there and
+// the lease ends at once.
+func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64, memory payload.Memory) (*loader.Batch, error) {
 	segment, err := c.hold(l)
 	if err != nil {
 		return nil, err
 	}
+	shared := segment.memory.Bytes()
+	if int64(len(l.GetHead()))+int64(len(shared)) > limit {
+		c.release(l.GetId())
+		return nil, fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol, len(shared), limit)
+	}
 	var b *loader.Batch
-	if int64(len(l.GetHead()))+int64(len(segment.memory.Bytes())) > limit {
-		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol,
-			len(segment.memory.Bytes()), limit)
-	} else if b, err = payload.DecodeShared(l.GetHead(), segment.memory.Bytes()); err != nil {
-		err = fmt.Errorf("%w: %w", ErrProtocol, err)
+	if memory != nil {
+		b, err = payload.Copy(l.GetHead(), shared, memory)
+	} else if b, err = payload.DecodeShared(l.GetHead(), shared); err == nil {
+		for i := range b.Tensors {
+			err = cmp.Or(err, payload.Apply(&b.Tensors[i]))
+		}
+	}
+	if memory != nil || err != nil {
+		c.release(l.GetId())
 	}
 	if err != nil {
-		c.release(l.GetId())
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	b.OnRelease(func() { c.release(l.GetId()) })
+	if memory == nil {
+		b.OnRelease(func() { c.release(l.GetId()) })
+	}
 	return b, nil
 }
 

@@ -24,11 +24,7 @@ func Apply(t *loader.Tensor) error {
 		return fmt.Errorf("tensor %q: %s", t.Name, msg)
 	}
 	elems, _ := elements(t.Shape)
-	return applyTo(t, cast.Aligned(int(elems)*convert.To.Size()))
-}
-
-// applyTo is Apply with memory for the result, of a tensor that checkConvert accepts.
-func applyTo(t *loader.Tensor, out []byte) error {
+	out := cast.Aligned(int(elems) * convert.To.Size())
 	converter, err := newConverter(t, out)
 	if err != nil {
 		return err

@@ -71,13 +71,10 @@ const (
 // spanSize is the bytes of a Span.
 const spanSize = 16
 
-// Decode reads a payload. The tensors of the batch alias p, which the caller must leave alone as
-// long as it uses them; their Data is as aligned as p is. Errors are *fault.Error of kind corrupt
-// or unsupported (another version), with an offset from the start of p.
-func Decode(p []byte) (*loader.Batch, error) { return DecodeShared(p, nil) }
-
-// DecodeShared reads a payload that goes on from head in memory, as EncodeShared makes it. No range
-// may lie in both.
+// DecodeShared reads a payload that goes on from head in memory, as EncodeShared makes it; nil is no memory. No range
+// may lie in both. The tensors of the batch alias head and memory, which the caller must leave alone as long as it uses
+// them; their Data is as aligned as these are. Errors are *fault.Error of kind corrupt or unsupported (another
+// version), with an offset from the start of head.
 func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 	p := head
 	if len(p) < sizePrefix {

@@ -577,6 +577,14 @@ func TestSharedRangesStayInOnePlace(t *testing.T) {
 		if err == nil && !bytes.Equal(got.Tensors[0].Data, long.Tensors[0].Data) {
 			t.Errorf("cut at %d: other bytes", cut)
 		}
+		var memory counted
+		copied, cerr := Copy(whole[:cut], whole[cut:], &memory)
+		if (cerr != nil) != (err != nil) || memory.out > 0 && cerr != nil {
+			t.Errorf("cut at %d: copied with %v, decoded with %v; %d buffers are out", cut, cerr, err, memory.out)
+		}
+		if cerr == nil && !bytes.Equal(copied.Tensors[0].Data, long.Tensors[0].Data) {
+			t.Errorf("cut at %d: other bytes are copied", cut)
+		}
 	}
 }
 

@@ -8,12 +8,21 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
+// Memory makes the memory of batches and takes it back.
+type Memory interface {
+	// Take returns memory of n bytes with any content.
+	Take(n int) loader.Buffer
+	// Give takes memory back; with keep it may be used for another batch.
+	Give(m loader.Buffer, keep bool)
+}
+
 // Receiver makes a batch of a payload while it arrives. Each byte is converted or copied to its place in the batch as
 // soon as it is here, while it still lies in a cache: put together first, a payload of some megabytes would be written
 // to memory and read again. Strings, offsets and masks are kept apart until the end.
 type Receiver struct {
 	memory Memory
 	total  int
+	first  int // bytes of the payload's first piece of memory at the sender
 	got    int // bytes of the payload so far
 
 	head    []byte   // the header with its size, as far as it has arrived
@@ -46,7 +55,20 @@ func (c *copied) write(p []byte) { *c = (*c)[copy(*c, p):] }
 
 // NewReceiver returns a receiver of a payload of total bytes, whose batch is put into memory.
 func NewReceiver(total int, memory Memory) *Receiver {
-	return &Receiver{memory: memory, total: total}
+	return &Receiver{memory: memory, total: total, first: total}
+}
+
+// Copy reads a payload that goes on from head in shared, as DecodeShared does, and puts the batch into memory, so that
+// a server can pass it on. Its arithmetic is done.
+func Copy(head, shared []byte, memory Memory) (*loader.Batch, error) {
+	r := &Receiver{memory: memory, total: len(head) + len(shared), first: len(head)}
+	defer r.Drop()
+	for _, piece := range [][]byte{head, shared} {
+		if err := r.Write(piece); err != nil {
+			return nil, err
+		}
+	}
+	return r.Batch()
 }
 
 // Write takes the next bytes of the payload; together they are no more than total. It returns the same errors as
@@ -86,8 +108,8 @@ func (r *Receiver) header(p []byte) (n int, err error) {
 		want := sizePrefix
 		if len(r.head) >= sizePrefix {
 			size := binary.LittleEndian.Uint32(r.head)
-			if uint64(size) > uint64(r.total-sizePrefix) {
-				return n, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", size, r.total)
+			if uint64(size) > uint64(r.first-sizePrefix) {
+				return n, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", size, r.first)
 			}
 			want += int(size)
 		}
@@ -105,7 +127,7 @@ func (r *Receiver) header(p []byte) (n int, err error) {
 
 // place reads the header, and prepares the memory of the batch.
 func (r *Receiver) place() error {
-	r.decoder = newDecoder(r.head[sizePrefix:], r.total, 0)
+	r.decoder = newDecoder(r.head[sizePrefix:], r.first, r.total-r.first)
 	batch := r.decoder.batch()
 	if r.decoder.err != nil {
 		return r.decoder.err

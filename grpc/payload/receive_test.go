@@ -19,6 +19,9 @@ import (
 // counted is memory that knows how much of it is out. What it gives is dirty.
 type counted struct{ out int }
 
+// Decode reads a payload in one piece.
+func Decode(p []byte) (*loader.Batch, error) { return DecodeShared(p, nil) }
+
 func (c *counted) Take(n int) loader.Buffer {
 	c.out++
 	b := resources.NewHeap(n)

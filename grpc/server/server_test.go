@@ -393,7 +393,7 @@ func (r *raw) answer(id uint64) (*loader.Batch, *chaskiv1.Fault) {
 		}
 		p = append(p, part.GetData()...)
 		if uint64(len(p)) == part.GetTotal() {
-			b, err := payload.Decode(p)
+			b, err := payload.DecodeShared(p, nil)
 			if err != nil {
 				r.t.Fatal(err)
 			}

@@ -166,7 +166,7 @@ func TestACrashLeavesAWholeDirectoryOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if err := os.WriteFile(fmt.Sprintf("%s/%d", f.Path, i), []byte(fmt.Sprint(i)), 0o666); err != nil {
+		if err := os.WriteFile(fmt.Sprintf("%s/%d", f.Path, i), fmt.Append(nil, i), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}

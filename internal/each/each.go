@@ -90,7 +90,7 @@ func (s *share[T]) items(w int) iter.Seq[T] {
 	}
 }
 
-// take returns the next item. ok is false if there is none, or if one has failed: all that come are behind it.
+// take returns the next item. ok is false if no item is left, or if one has failed: all that come are behind it.
 func (s *share[T]) take(w int) (item T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

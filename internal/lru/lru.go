@@ -81,6 +81,15 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	}
 }
 
+// Remove drops the value of a key.
+func (c *Cache[K, V]) Remove(k K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.at[k]; e != nil {
+		c.drop(e)
+	}
+}
+
 // Forget drops the values whose keys match.
 func (c *Cache[K, V]) Forget(match func(K) bool) {
 	c.mu.Lock()

@@ -5,11 +5,12 @@ package planes
 
 import "encoding/binary"
 
-// Join writes byte k of value i, dst[i*size+k], from src[k*n+i], n = len(src)/size. dst and src have
-// one length, a multiple of size, and do not overlap.
+// Join writes byte k of value i, dst[i*size+k], from src[k*n+i], n = len(src)/size, and copies the bytes behind the
+// last whole value. dst and src have one length, and do not overlap.
 func Join(dst, src []byte, size int) {
 	n := len(src) / size
 	dst = dst[:len(src)]
+	copy(dst[n*size:], src[n*size:])
 	switch size {
 	case 1:
 		copy(dst, src)
@@ -80,6 +81,7 @@ func join8Go(dst, src []byte, n, first int) {
 // Split is the inverse of Join.
 func Split(dst, src []byte, size int) {
 	n := len(src) / size
+	copy(dst[n*size:], src[n*size:])
 	for k := range size {
 		plane := dst[k*n : (k+1)*n]
 		for i := range plane {

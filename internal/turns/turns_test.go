@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,16 +50,16 @@ func TestPlacesInTurn(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
-		order := ""
+		var order strings.Builder
 		for range 13 {
 			id := <-got
-			order += id[:1]
+			order.WriteString(id[:1])
 			p.Leave(id)
 			synctest.Wait()
 		}
 		group.Wait()
-		if order != "ggmgmgmgggggg" {
-			t.Errorf("places went to %s", order)
+		if order.String() != "ggmgmgmgggggg" {
+			t.Errorf("places went to %s", order.String())
 		}
 		if left(p) {
 			t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.waiting.Load())

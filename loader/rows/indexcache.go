@@ -118,7 +118,7 @@ type indexFile struct {
 	full   bool              // put takes no more
 }
 
-// load opens the file and reads its records. Without a file, or with a damaged one, there are none.
+// load opens the file and reads its records. Without a file, or with a damaged one, it has no records.
 func (x *indexFile) load() {
 	file, err := os.OpenFile(x.path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {

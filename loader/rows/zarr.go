@@ -36,7 +36,7 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	if err != nil {
 		return nil, err
 	}
-	rasters, places := make([]zarr.Raster, len(fields)), make([]*catalog.Place, len(fields))
+	rasters, places := make([]*zarr.Raster, len(fields)), make([]*catalog.Place, len(fields))
 	hasher := xxh3.New()
 	for i := range fields {
 		rasters[i], err = rasterOf(ctx, node, &fields[i], src.Dims)
@@ -79,7 +79,7 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 }
 
 // rasterOf returns the array, or the group of arrays as bands, of a field.
-func rasterOf(ctx context.Context, node *zarr.Node, f *spec.Field, dims string) (zarr.Raster, error) {
+func rasterOf(ctx context.Context, node *zarr.Node, f *spec.Field, dims string) (*zarr.Raster, error) {
 	if f.Pattern != "" || f.Blob != "" {
 		return nil, fault.New(fault.NotFound, "dataset", fault.NoOffset,
 			"Zarr has arrays, not files: name one as column")

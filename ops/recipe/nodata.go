@@ -116,7 +116,7 @@ func byValue(c *convert.Chip, f *Field, nodata string, valid []byte) (moved int6
 	return avoid(c.Pixels, valid, sample, c.DType), nil
 }
 
-// lose marks the missing pixels of which a chip of this format does not say it as valid, as its readers do.
+// lose marks missing pixels as valid where a chip of this format cannot say that they are missing, as its readers do.
 func lose(c *convert.Chip, format string, valid []byte) {
 	if convert.HoldsNoData(format) && (c.Mask == nil || format == convert.TOG) {
 		return

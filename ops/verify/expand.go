@@ -2,14 +2,11 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -23,11 +20,8 @@ type File struct {
 
 // Expand returns what Paths checks, in the order in which it reports faults.
 func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
+	o, done := o.withDefaults()
+	defer done()
 	return expand(ctx, o.Opener, paths)
 }
 
@@ -39,12 +33,8 @@ type Part struct {
 
 // Files checks count of the files that Expand returned, from first on.
 func Files(ctx context.Context, all []File, first, count int, o Options) (*Part, error) {
-	o = o.withDefaults()
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
+	o, done := o.withDefaults()
+	defer done()
 	part, err := files(ctx, all[first:first+count], o)
 	if err != nil {
 		return nil, err
@@ -55,7 +45,7 @@ func Files(ctx context.Context, all []File, first, count int, o Options) (*Part,
 	return part, nil
 }
 
-// Add adds the part of the files that come after those of p. It lists at most maxFaults of the faults.
+// Add adds the part whose files come after the files of p. It lists at most maxFaults of the faults.
 func (p *Part) Add(q *Part, maxFaults int) {
 	p.add(&q.Report)
 	p.Notes = append(p.Notes, q.Notes...)
@@ -105,61 +95,28 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 		if err != nil {
 			return nil, err
 		}
-		if source.IsRemote(p) && kind != store.Other {
-			files = append(files, File{Path: p})
-			continue
-		}
 		if source.IsRemote(p) {
-			some, err := expandRemote(ctx, p, open)
-			if err != nil {
-				return nil, err
+			// A URI with the extension of a file is one file, and so is each URI of HTTP, which has no directories.
+			web := strings.HasPrefix(source.Scheme(p), "http")
+			if kind != store.Other || known(p) || web {
+				files = append(files, File{Path: p})
+				continue
 			}
-			files = append(files, some...)
-			continue
-		}
-		st, err := os.Stat(p)
-		if os.IsNotExist(err) && kind == store.Container && taco.IsSet(ctx, open, p) {
+		} else if st, err := os.Stat(p); os.IsNotExist(err) && kind == store.Container && taco.IsSet(ctx, open, p) {
 			files = append(files, File{Path: p})
 			continue
-		}
-		if err != nil {
-			kind := fault.Unsupported
-			if os.IsNotExist(err) {
-				kind = fault.NotFound
-			}
-			var system *fs.PathError
-			if errors.As(err, &system) {
-				err = system.Err // its text would repeat the path
-			}
-			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
-		}
-		if !st.IsDir() || kind != store.Other {
+		} else if err == nil && (!st.IsDir() || kind != store.Other) {
 			files = append(files, File{p, sizeOf(st)})
 			continue
 		}
 		before := len(files)
-		err = source.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+		err = source.Visible(ctx, open, p, func(found source.Found) error {
 			switch {
-			case fault.KindOf(err) != 0:
-				return err
-			case err != nil:
-				return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), name)
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case name != p && strings.HasPrefix(d.Name(), "."):
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-			case d.IsDir() && isStore(ctx, open, name):
-				files = append(files, File{Path: name})
+			case found.Dir && isStore(ctx, open, found.Path):
+				files = append(files, File{Path: found.Path})
 				return fs.SkipDir
-			// a link that leads nowhere is a fault of its name
-			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name):
-				st, err := os.Stat(name)
-				files = append(files, File{name, 0})
-				if err == nil {
-					files[len(files)-1].Bytes = sizeOf(st)
-				}
+			case !found.Dir && known(found.Name): // a link that leads nowhere is a fault of its name
+				files = append(files, File{found.Path, found.Size})
 			}
 			return nil
 		})
@@ -171,27 +128,6 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 		}
 	}
 	return files, nil
-}
-
-// expandRemote lists the files of a remote directory. A URI with the extension of a file is one file, and so is each
-// URI of HTTP, which has no directories.
-func expandRemote(ctx context.Context, uri string, o source.Opener) ([]File, error) {
-	if s := source.Scheme(uri); known(uri) || s == "http" || s == "https" {
-		return []File{{Path: uri}}, nil
-	}
-	dir := strings.TrimRight(uri, "/")
-	var files []File
-	err := source.List(ctx, o, dir, func(e source.Entry) error {
-		if known(e.Path) && !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
-			files = append(files, File{dir + "/" + e.Path, e.Size})
-		}
-		return nil
-	})
-	if err == nil && len(files) == 0 {
-		err = errNothing(uri)
-	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return files, err
 }
 
 // known reports whether a name has the extension of a file that can be checked.

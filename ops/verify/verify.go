@@ -54,13 +54,19 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-func (o Options) withDefaults() Options {
+// withDefaults returns the options, and what ends their use.
+func (o Options) withDefaults() (_ Options, done func()) {
 	if o.Workers < 1 {
 		o.Workers = procs.Workers()
 	}
 	o.MaxChunk = cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)
 	o.MaxFaults = cmp.Or(o.MaxFaults, 1000)
-	return o
+	if o.Opener != nil {
+		return o, func() {}
+	}
+	files := &source.Files{}
+	o.Opener = files
+	return o, func() { _ = files.Close() } // they were only read
 }
 
 // Report has the numbers of what was checked, and the faults. It is the JSON that chaski verify prints.
@@ -95,17 +101,11 @@ func (r *Report) Err() error { return r.first }
 // A fault of a file does not end the check: it is in the report. An error means that the check itself could not
 // go on, because a path does not exist, a directory has nothing to check, or ctx is done.
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
-	o = o.withDefaults()
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
-	found, err := expand(ctx, o.Opener, paths)
+	files, err := Expand(ctx, paths, o)
 	if err != nil {
 		return nil, err
 	}
-	part, err := files(ctx, found, o)
+	part, err := Files(ctx, files, 0, len(files), o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package blobsource
 
 import (
-	"cmp"
 	"net/http"
 	"os"
 	"strings"
@@ -20,9 +19,9 @@ func Unsigned(variable string) bool {
 }
 
 // Tune configures a driver's transport: it keeps as many idle connections as there are concurrent
-// requests (0: remote.DefaultConcurrency), and requests bytes as they are stored. It returns t.
-func Tune(t *http.Transport, connections int) *http.Transport {
-	connections = cmp.Or(connections, remote.DefaultConcurrency)
-	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*connections, connections, true
+// requests, and requests bytes as they are stored. It returns t.
+func Tune(t *http.Transport) *http.Transport {
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4*remote.DefaultConcurrency, remote.DefaultConcurrency
+	t.DisableCompression = true
 	return t
 }

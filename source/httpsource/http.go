@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
@@ -56,7 +57,7 @@ func New(o Options) (*remote.Opener, error) {
 	if err != nil || hub.Scheme != "https" && hub.Scheme != "http" || hub.Host == "" {
 		return nil, fmt.Errorf("httpsource: hub URL %q is not an http or https URL with a host", o.HubURL)
 	}
-	b := &backend{o: o, hub: hub}
+	b := &backend{o: o, hub: hub, places: places{lru.New[string, hubPlace](placesBytes)}}
 	if o.Transport == nil {
 		conns := cmp.Or(o.Concurrency, remote.DefaultConcurrency)
 		b.own = newTransport(conns)
@@ -153,7 +154,7 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 		if !denied(err) && class(err) != remote.Missing && class(err) != remote.Refused {
 			return a, err
 		}
-		b.places.drop(uri) // the signature of the redirect has expired
+		b.places.Remove(uri) // the signature of the redirect has expired
 	}
 	if ctx.Value(onHub{}) != nil {
 		return b.follow(ctx, uri, address, r, match, sign.Bearer(b.o.HubToken))

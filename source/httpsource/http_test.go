@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -226,13 +227,9 @@ func everyCallFailsOnce(t *testing.T, s *netsim.Server, o *remote.Opener) {
 		netsim.OtherTag:  {once: fault.Corrupt, always: fault.Corrupt},
 		netsim.OtherSize: {once: fault.Corrupt, always: fault.Corrupt},
 	}
-	for f, want := range outcomes {
-		read[f] = want
-	}
+	maps.Copy(read, outcomes)
 	opening := map[netsim.Fault]outcome{netsim.NoSize: {once: fault.Unsupported, always: fault.Unsupported}}
-	for f, want := range outcomes {
-		opening[f] = want
-	}
+	maps.Copy(opening, outcomes)
 	b := noise(20_000)
 	run := func(name string, call int, f netsim.Fault, always bool, want outcome) {
 		path := "/" + strings.NewReplacer(" ", "-", ":", "").Replace(name)

@@ -7,8 +7,9 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/chaski-eo/chaski/internal/lru"
 )
 
 // DefaultHubURL is the Hugging Face hub.
@@ -114,43 +115,26 @@ const (
 	// The hub signs its redirects for about an hour. 5 minutes save nearly all requests to the hub, and leave time
 	// so that a range that begins just before does not meet an expired signature.
 	placeKept = 5 * time.Minute
-	// A signed URL has about 1 KiB, so that 16,384 of them need to fit into 16 MiB.
-	maxPlaces = 1 << 14
+	// Signed URLs have about 1 KiB: some 12,000 are kept.
+	placesBytes = 16 << 20
 )
 
 // places remembers where the hub redirected files to, because the hub counts requests and each
 // range would cost one.
-type places struct {
-	mu sync.Mutex
-	by map[string]hubPlace
-}
+type places struct{ *lru.Cache[string, hubPlace] }
 
 type hubPlace struct {
 	url   *url.URL
 	until time.Time
 }
 
-func (p *places) get(uri string) *url.URL {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	place, ok := p.by[uri]
-	if !ok || time.Now().After(place.until) {
-		return nil
+func (p places) get(uri string) *url.URL {
+	if place, ok := p.Get(uri); ok && time.Now().Before(place.until) {
+		return place.url
 	}
-	return place.url
+	return nil
 }
 
-func (p *places) put(uri string, u *url.URL) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.by == nil || len(p.by) >= maxPlaces { // they are soon filled again
-		p.by = map[string]hubPlace{}
-	}
-	p.by[uri] = hubPlace{u, time.Now().Add(placeKept)}
-}
-
-func (p *places) drop(uri string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.by, uri)
+func (p places) put(uri string, u *url.URL) {
+	p.Add(uri, hubPlace{u, time.Now().Add(placeKept)}, int64(len(uri)+len(u.Path)+len(u.RawQuery)))
 }

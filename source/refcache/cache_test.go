@@ -192,9 +192,7 @@ func TestCacheConcurrent(t *testing.T) {
 	s := refcache.New[int](options(2, 5))
 	var g sync.WaitGroup
 	for seed := range uint64(8) {
-		g.Add(1)
-		go func() {
-			defer g.Done()
+		g.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			for range 2000 {
 				k := rng.IntN(5)
@@ -223,7 +221,7 @@ func TestCacheConcurrent(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}()
+		})
 	}
 	g.Wait()
 	if err := s.Close(); err != nil || w.open.Load() != 0 {

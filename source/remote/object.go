@@ -2,7 +2,6 @@ package remote
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"fmt"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -52,18 +52,25 @@ func (x *object) copy(p []byte, off int64) bool {
 	return false
 }
 
-// add stores a block in place of the oldest one, except the head, which every opening needs. It
-// returns by how many bytes the object has grown.
-func (x *object) add(s span) int64 {
+// add stores a block in place of the oldest one, except the head, which every opening needs.
+func (x *object) add(s span) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	grown := int64(len(s.b))
 	if len(x.spans) == maxSpans {
-		grown -= int64(len(x.spans[1].b))
 		x.spans = append(x.spans[:1], x.spans[2:]...)
 	}
 	x.spans = append(x.spans, s)
-	return grown
+}
+
+// bytes returns the memory of the object with its blocks.
+func (x *object) bytes() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := objectBytes + int64(len(x.uri))
+	for _, s := range x.spans {
+		n += int64(len(s.b))
+	}
+	return n
 }
 
 func (x *object) currentTag() Tag {
@@ -134,7 +141,8 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 		return err
 	}
 	copy(p, s.b[off-s.off:])
-	r.o.cache.grow(r.x, r.x.add(s))
+	r.x.add(s)
+	r.o.cache.grown(r.x)
 	return nil
 }
 
@@ -173,88 +181,33 @@ func (r *reader) cut(ctx context.Context, p []byte, off int64) error {
 // drop removes an object from the cache if err says that it changed or is damaged.
 func (r *reader) drop(err error) error {
 	if fault.KindOf(err) != 0 {
-		r.o.cache.drop(r.x)
+		r.o.cache.Remove(r.x.name)
 	}
 	return err
 }
 
 // cache keeps the most recently used objects, within a limit on the bytes of their blocks.
-type cache struct {
-	mu    sync.Mutex
-	bound int64
-	bytes int64
-	by    map[name]*list.Element // the values are *cached
-	lru   list.List              // the least recently used one first
-}
+type cache struct{ *lru.Cache[name, *object] }
 
-type cached struct {
-	x     *object
-	bytes int64
-}
+// objectBytes estimates the memory of an object without its blocks, beside what the cache counts for each.
+const objectBytes = 512 - lru.Overhead
 
-// objectBytes estimates the memory of an object without its blocks.
-const objectBytes = 512
-
-func (c *cache) get(n name, fresh time.Duration) *object {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	elem := c.by[n]
-	if elem == nil {
+// get returns an object that was opened within a time, or nil.
+func (c cache) get(n name, fresh time.Duration) *object {
+	x, ok := c.Get(n)
+	if ok && time.Since(x.opened) >= fresh {
+		c.Remove(n)
 		return nil
 	}
-	if x := elem.Value.(*cached).x; time.Since(x.opened) < fresh {
-		c.lru.MoveToBack(elem)
-		return x
-	}
-	c.remove(elem)
-	return nil
+	return x
 }
 
-func (c *cache) add(x *object) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old := c.by[x.name]; old != nil {
-		c.remove(old)
-	}
-	if c.by == nil {
-		c.by = map[name]*list.Element{}
-	}
-	e := &cached{x, objectBytes + int64(len(x.uri))}
-	for _, s := range x.spans {
-		e.bytes += int64(len(s.b))
-	}
-	c.by[x.name] = c.lru.PushBack(e)
-	c.bytes += e.bytes
-	c.trim()
-}
+// add keeps an object.
+func (c cache) add(x *object) { c.Add(x.name, x, x.bytes()) }
 
-// grow records that an object has n more bytes.
-func (c *cache) grow(x *object, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.by[x.name]; e != nil && e.Value.(*cached).x == x {
-		e.Value.(*cached).bytes += n
-		c.bytes += n
-		c.trim()
+// grown counts the blocks of an object again.
+func (c cache) grown(x *object) {
+	if kept, _ := c.Get(x.name); kept == x {
+		c.add(x)
 	}
-}
-
-func (c *cache) drop(x *object) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.by[x.name]; e != nil {
-		c.remove(e)
-	}
-}
-
-func (c *cache) trim() {
-	for c.bytes > c.bound && c.lru.Len() > 0 {
-		c.remove(c.lru.Front())
-	}
-}
-
-func (c *cache) remove(e *list.Element) {
-	v := c.lru.Remove(e).(*cached)
-	delete(c.by, v.x.name)
-	c.bytes -= v.bytes
 }

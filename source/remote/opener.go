@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -32,8 +33,10 @@ func New(b Backend, o Options) (*Opener, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes},
-		wholes: wholes{turn: make(chan struct{}, 1)}}, nil
+	// The largest object fits: each range would otherwise read it again.
+	room := max(o.WholeBytes, o.MaxWhole+lru.Overhead)
+	return &Opener{backend: b, options: o, cache: cache{lru.New[name, *object](o.CacheBytes)},
+		wholes: wholes{lru.New[name, *whole](room), make(chan struct{}, 1)}}, nil
 }
 
 // Close waits for abandoned requests to end, and closes the backend. Readers must not be used
@@ -198,15 +201,7 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 type noLister struct{ source.Opener }
 
 // WholeBytes returns the memory of cached whole objects, in bytes: see Options.
-func (o *Opener) WholeBytes() int64 {
-	o.wholes.mu.Lock()
-	defer o.wholes.mu.Unlock()
-	return o.wholes.bytes
-}
+func (o *Opener) WholeBytes() int64 { return o.wholes.Used() }
 
 // CachedBytes returns the memory of cached blocks, in bytes.
-func (o *Opener) CachedBytes() int64 {
-	o.cache.mu.Lock()
-	defer o.cache.mu.Unlock()
-	return o.cache.bytes
-}
+func (o *Opener) CachedBytes() int64 { return o.cache.Used() }

@@ -1,14 +1,13 @@
 package remote
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 )
 
 // errNoRanges is the failure of a server that answers range requests with whole objects.
@@ -40,10 +39,7 @@ func (o *Opener) readsWhole(err error) (size int64, ok bool, _ error) {
 // wholes caches the most recently used whole objects of servers without ranges, within a limit on
 // their total size.
 type wholes struct {
-	mu    sync.Mutex
-	bytes int64
-	by    map[name]*list.Element // the values are *whole
-	lru   list.List              // the least recently used one first
+	*lru.Cache[name, *whole]
 	// Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
 	turn chan struct{}
 }
@@ -58,47 +54,15 @@ type whole struct {
 
 // get returns all bytes of an object, or nil if they are not cached.
 func (w *wholes) get(x *object, fresh time.Duration) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	elem := w.by[x.name]
-	if elem == nil {
+	h, ok := w.Get(x.name)
+	if !ok {
 		return nil
 	}
-	h := elem.Value.(*whole)
 	if h.x != x && (time.Since(h.at) >= fresh || x.check(&Answer{Size: int64(len(h.b)), Tag: h.tag}) != nil) {
-		w.remove(elem)
+		w.Remove(x.name)
 		return nil
 	}
-	w.lru.MoveToBack(elem)
 	return h.b
-}
-
-// room evicts objects until n more bytes fit into the limit.
-func (w *wholes) room(n, bound int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for w.bytes+n > bound && w.lru.Len() > 0 {
-		w.remove(w.lru.Front())
-	}
-}
-
-func (w *wholes) add(h *whole) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if old := w.by[h.x.name]; old != nil {
-		w.remove(old)
-	}
-	if w.by == nil {
-		w.by = map[name]*list.Element{}
-	}
-	w.by[h.x.name] = w.lru.PushBack(h)
-	w.bytes += int64(len(h.b))
-}
-
-func (w *wholes) remove(e *list.Element) {
-	h := w.lru.Remove(e).(*whole)
-	delete(w.by, h.x.name)
-	w.bytes -= int64(len(h.b))
 }
 
 // wholeObject returns all bytes of an object of a server without ranges. If they were evicted, it
@@ -116,7 +80,6 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	if b := o.wholes.get(x, o.options.Fresh); b != nil { // another caller has read it meanwhile
 		return b, nil
 	}
-	o.wholes.room(x.size, o.options.WholeBytes)
 	h := &whole{x: x, at: time.Now()}
 	err := o.get(ctx, x.name, Range{0, x.size}, x.currentTag(), func(a *Answer) error {
 		if err := x.check(a); err != nil {
@@ -136,6 +99,6 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.wholes.add(h)
+	o.wholes.Add(x.name, h, x.size)
 	return h.b, nil
 }

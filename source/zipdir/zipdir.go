@@ -95,7 +95,7 @@ func Data(ctx context.Context, r source.Reader, name string, e Entry) (Span, err
 func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool) (map[string]Entry, error) {
 	dir := map[string]Entry{}
 	pos := 0
-	for i := uint64(0); i < n; i++ {
+	for i := range n {
 		if len(b)-pos < 46 || string(b[pos:pos+4]) != Signature {
 			if n == UntilEnd {
 				break

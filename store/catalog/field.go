@@ -269,30 +269,28 @@ func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Inde
 
 // version sets the asset's size, time and tag from the table, as far as it has them.
 func (f *field) version(ctx context.Context, row int64, a *Asset) error {
-	if f.size != nil {
-		cell, err := f.size.Cell(ctx, row)
-		if err != nil {
-			return err
-		}
-		a.Size = max(cell.Int, 0)
+	size, err := cellOf(ctx, f.size, row)
+	if err != nil {
+		return err
 	}
-	if f.mtime != nil {
-		cell, err := f.mtime.Cell(ctx, row)
-		if err != nil {
-			return err
-		}
-		if when, err := time.Parse(time.RFC3339Nano, string(cell.Text)); err == nil { // else it stays unknown
-			a.MTime = when
-		}
+	mtime, err := cellOf(ctx, f.mtime, row)
+	if err != nil {
+		return err
 	}
-	if f.etag != nil {
-		cell, err := f.etag.Cell(ctx, row)
-		if err != nil {
-			return err
-		}
-		a.ETag = string(cell.Text)
+	if when, err := time.Parse(time.RFC3339Nano, string(mtime.Text)); err == nil { // else it stays unknown
+		a.MTime = when
 	}
-	return nil
+	tag, err := cellOf(ctx, f.etag, row)
+	a.Size, a.ETag = max(size.Int, 0), string(tag.Text)
+	return err
+}
+
+// cellOf returns a row's cell of a column that a table may lack: of a nil column it is null.
+func cellOf(ctx context.Context, c columns.Column, row int64) (columns.Cell, error) {
+	if c == nil {
+		return columns.Cell{Null: true}, nil
+	}
+	return c.Cell(ctx, row)
 }
 
 // inField adds the field to an error, and keeps the error's offset if it has one.

@@ -57,13 +57,17 @@ func (p *placeColumns) place(ctx context.Context, row int64, height, width int) 
 	if p == nil {
 		return nil, nil
 	}
-	meta := Meta{}
-	var err error
-	if meta.EPSG, err = p.code(ctx, row); err != nil {
+	code, err := cellOf(ctx, p.epsg, row)
+	if err != nil {
 		return nil, err
 	}
-	if meta.CRS, err = p.parameters(ctx, row); err != nil {
+	parameters, err := cellOf(ctx, p.crs, row)
+	if err != nil {
 		return nil, err
+	}
+	meta := Meta{CRS: string(parameters.Text)}
+	if code.Int >= 0 && code.Int <= math.MaxInt32 {
+		meta.EPSG = int(code.Int)
 	}
 	if meta.Transform, err = p.transform.Transform(ctx, row); err != nil {
 		return nil, err
@@ -78,27 +82,6 @@ func (p *placeColumns) place(ctx context.Context, row int64, height, width int) 
 		return box, nil
 	}
 	return place, nil
-}
-
-// parameters returns the parameters of the CRS of a row that has no code, or "".
-func (p *placeColumns) parameters(ctx context.Context, row int64) (string, error) {
-	if p.crs == nil {
-		return "", nil
-	}
-	v, err := p.crs.Cell(ctx, row)
-	return string(v.Text), err
-}
-
-// code returns the EPSG code of a row, or 0.
-func (p *placeColumns) code(ctx context.Context, row int64) (int, error) {
-	if p.epsg == nil {
-		return 0, nil
-	}
-	cell, err := p.epsg.Cell(ctx, row)
-	if err != nil || cell.Int < 0 || cell.Int > math.MaxInt32 {
-		return 0, err
-	}
-	return int(cell.Int), nil
 }
 
 // boxed returns the place of a row by its bounds alone, or nil if it has none.

@@ -174,7 +174,7 @@ func (d *Dataset) Parts() []string {
 	return uris
 }
 
-// Form returns the form of the first container, Tacollection if there is none.
+// Form returns the form of the first container, Tacollection without one.
 func (d *Dataset) Form() Form {
 	if len(d.parts) == 0 {
 		return Tacollection

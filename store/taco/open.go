@@ -63,7 +63,7 @@ type Report = model.Report
 // Form is the form of a container.
 type Form = model.Form
 
-// Tacollection is the form of a TACOLLECTION.json, and TacocatFile that of __TACOCAT__.
+// Tacollection is the form of a TACOLLECTION.json, and TacocatFile the form of __TACOCAT__.
 const (
 	Tacollection = model.Tacollection
 	TacocatFile  = model.TacocatFile

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // node is a row of a part.
@@ -367,7 +368,7 @@ func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) e
 // chunk returns the chunk at the end of a key, "lrf::3": of the sample before it, or of the
 // folder's root. ok is false if the key does not name a chunk.
 func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key string) (e Entry, ok bool, err error) {
-	id, name, ok := cutLast(key, Separator)
+	id, name, ok := model.CutLast(key, Separator)
 	if !ok || len(groups) == 0 {
 		return e, false, nil
 	}
@@ -400,11 +401,4 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	sample, err := d.entry(ctx, owner, above)
 	e.Of = &sample
 	return e, true, err
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 )
 
 // Limits of the memory that a reader holds between the boxes of Ahead.
@@ -27,9 +28,8 @@ type readAhead struct {
 	files int // files that are read in turns: as many slots, of limit bytes each
 	limit uint64
 	slots [maxFiles]slot
-	turn  int // the slot that was assigned last
-	kept  []keptTile
-	bytes int // size of kept
+	turn  int                         // the slot that was assigned last
+	kept  *lru.Cache[tileKey, []byte] // decoded tiles of sparse fragments, if on; without content in a DryRun
 }
 
 // neededTiles are the tiles of a fragment that are needed, in ascending order; of a sparse fragment
@@ -65,12 +65,10 @@ func (s *slot) assign(uri string) *slot {
 	return s
 }
 
-// keptTile is a decoded tile of a sparse fragment.
-type keptTile struct {
+// tileKey is a tile of a file.
+type tileKey struct {
 	uri  string
 	tile int64
-	n    int
-	b    []byte // nil in a DryRun
 }
 
 // expect announces the boxes of one attribute of a dense array that will be read next, and forgets
@@ -151,8 +149,10 @@ func (h *readAhead) forget() {
 	for k := range h.slots {
 		h.slots[k].uri = ""
 	}
-	h.used, h.turn, h.bytes = 0, 0, 0
-	h.kept = h.kept[:0]
+	h.used, h.turn, h.kept = 0, 0, nil
+	if h.on {
+		h.kept = lru.New[tileKey, []byte](maxKept)
+	}
 }
 
 // need adds the tiles that a box needs of fragment i.
@@ -223,34 +223,8 @@ func (h *readAhead) held() (stored, kept uint64) {
 			stored += h.slots[k].n
 		}
 	}
-	return stored, uint64(h.bytes)
-}
-
-// find returns a kept decoded tile, or nil.
-func (h *readAhead) find(uri string, tile int64) *keptTile {
-	for k := range h.kept {
-		if t := &h.kept[k]; t.tile == tile && t.uri == uri {
-			return t
-		}
+	if h.kept != nil {
+		kept = uint64(h.kept.Used())
 	}
-	return nil
-}
-
-// keep returns memory for a decoded tile, evicting the oldest ones if necessary, or nil if the tile
-// is too large to keep.
-func (h *readAhead) keep(uri string, tile int64, n int) *keptTile {
-	if n > maxKept {
-		return nil
-	}
-	var memory []byte
-	for h.bytes+n > maxKept {
-		h.bytes -= h.kept[0].n
-		memory, h.kept = h.kept[0].b, slices.Delete(h.kept, 0, 1)
-	}
-	if k := len(h.kept); memory == nil && k < cap(h.kept) {
-		memory = h.kept[:k+1][k].b // reuse the memory of an earlier box
-	}
-	h.kept = append(h.kept, keptTile{uri, tile, n, memory[:0]})
-	h.bytes += n
-	return &h.kept[len(h.kept)-1]
+	return stored, kept
 }

@@ -294,22 +294,6 @@ func TestCoordinatesAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestKeptTilesAreBounded: the oldest ones go first, and what is too large is not kept.
-func TestKeptTilesAreBounded(t *testing.T) {
-	var h readAhead
-	for tile := range int64(100) {
-		if k := h.keep("f", tile, maxKept/10+1); k == nil || h.bytes > maxKept {
-			t.Fatalf("tile %d: %v, %d bytes", tile, k, h.bytes)
-		}
-	}
-	if h.find("f", 90) != nil || h.find("f", 91) == nil || h.find("f", 99) == nil || h.find("g", 99) != nil {
-		t.Error("not the last nine are kept")
-	}
-	if h.keep("f", 200, maxKept+1) != nil {
-		t.Error("a tile over the limit is kept")
-	}
-}
-
 // TestLargeTilesAreAlone: tiles of more than the part of a file leave no memory to those of others,
 // and what is foreseen is what is read all the same.
 func TestLargeTilesAreAlone(t *testing.T) {

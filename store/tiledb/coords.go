@@ -27,7 +27,7 @@ type coordFiles struct {
 	columns []*column // see Fragment.coordParts
 }
 
-// openCoords opens the files of coordinates of a fragment, of which some tiles are read.
+// openCoords opens the files of coordinates of a fragment. Some of its tiles are read.
 func (r *Reader) openCoords(ctx context.Context, f *Fragment, tiles []int64) (*coordFiles, error) {
 	c := &coordFiles{r: r, f: f}
 	if needed := r.ahead.needed(f); slices.Contains(needed, tiles[0]) {

@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"encoding/binary"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -97,7 +98,21 @@ func (c *cursor) flag(what string) bool {
 // text reads a string that is preceded by its length as a number of eight bytes.
 func (c *cursor) text(what string) string {
 	start := c.off
-	n := c.u64(what + " length")
+	return c.string(start, c.u64(what+" length"), what)
+}
+
+// name reads a string that is preceded by its length as a number of four bytes.
+func (c *cursor) name(what string) string {
+	start := c.off
+	s := c.string(start, uint64(c.u32(what+" length")), what)
+	if !utf8.ValidString(s) {
+		c.fail(start, "%s is not UTF-8", what)
+	}
+	return s
+}
+
+// string reads n bytes, which a length at start says.
+func (c *cursor) string(start int, n uint64, what string) string {
 	if c.bad == nil && n > maxName {
 		c.fail(start, "%s of %d bytes", what, n)
 	}

@@ -311,29 +311,33 @@ func (t Datatype) largest() Coord {
 
 // ParseCoord parses a coordinate: an integer, or a number for floating-point dimensions.
 func (t Datatype) ParseCoord(s string) (Coord, error) {
-	switch {
-	case t == StringASCII:
+	if t == StringASCII {
 		return parseTextCoord(s)
-	case !t.dimension():
-		return 0, fmt.Errorf("no dimension has the type %v", t)
-	case t.Real():
-		v, err := strconv.ParseFloat(s, 8*t.Size())
-		if err != nil || v != v {
-			return 0, fmt.Errorf("%q is not a number of type %v", s, t)
-		}
-		return t.CoordOfFloat(v), nil
-	case t.unsigned():
-		v, err := strconv.ParseUint(s, 10, 8*t.Size())
-		if err != nil {
-			return 0, fmt.Errorf("%q is not a number of type %v", s, t)
-		}
-		return Coord(v), nil
 	}
-	v, err := strconv.ParseInt(s, 10, 8*t.Size())
-	if err != nil {
+	if !t.dimension() {
+		return 0, fmt.Errorf("no dimension has the type %v", t)
+	}
+	var c Coord
+	var err error
+	bits := 8 * t.Size()
+	switch {
+	case t.Real():
+		var v float64
+		v, err = strconv.ParseFloat(s, bits)
+		c = t.CoordOfFloat(v)
+	case t.unsigned():
+		var v uint64
+		v, err = strconv.ParseUint(s, 10, bits)
+		c = Coord(v)
+	default:
+		var v int64
+		v, err = strconv.ParseInt(s, 10, bits)
+		c = t.CoordOf(v)
+	}
+	if err != nil || nan(t, c) {
 		return 0, fmt.Errorf("%q is not a number of type %v", s, t)
 	}
-	return t.CoordOf(v), nil
+	return c, nil
 }
 
 // FormatCoord is the inverse of ParseCoord.

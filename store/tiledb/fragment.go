@@ -101,9 +101,6 @@ func (f *Fragment) elem(t Datatype, n int) filter.Elem {
 	return elem
 }
 
-// column returns the column of dimension d.
-func (a *Array) column(d int) int { return len(a.Schema.Attrs) + 1 + d }
-
 // openFragment reads the footer of a fragment's metadata.
 func (a *Array) openFragment(ctx context.Context, uri string, d fragmentDir) (*Fragment, error) {
 	fragment := &Fragment{Name: d.name, From: d.from, To: d.to, Version: d.version, uri: uri,

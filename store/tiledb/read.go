@@ -266,24 +266,19 @@ func (r *Reader) room(which, n int) []byte {
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
 // because the boxes of Ahead need it one after the other.
 func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *codec) ([]byte, error) {
-	readAhead, uri := &r.ahead, r.file[which].uri
-	if !readAhead.on {
+	kept, key := r.ahead.kept, tileKey{r.file[which].uri, tile}
+	if kept == nil {
 		return r.decode(ctx, which, tile, n, c, 0, int(n))
 	}
-	if t := readAhead.find(uri, tile); t != nil {
-		return t.b, nil
-	}
-	data, err := r.decode(ctx, which, tile, n, c, 0, int(n))
-	if err != nil {
-		return nil, err
-	}
-	t := readAhead.keep(uri, tile, int(n))
-	r.dry.decoded(n, readAhead)
-	if t == nil {
+	if data, ok := kept.Get(key); ok {
 		return data, nil
 	}
-	t.b = append(t.b, data...)
-	return t.b, nil
+	data, err := r.decode(ctx, which, tile, n, c, 0, int(n))
+	if err == nil && n <= maxKept {
+		kept.Add(key, slices.Clone(data), int64(n))
+		r.dry.decoded(n, &r.ahead)
+	}
+	return data, err
 }
 
 // fault adds the tile and the file to an error.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -261,20 +260,6 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	}
 	c.off += n
 	return pipeline
-}
-
-// name reads a string that is preceded by its length.
-func (c *cursor) name(what string) string {
-	start := c.off
-	n := c.u32(what + " length")
-	if n > maxName {
-		c.fail(start, "%s of %d bytes", what, n)
-	}
-	s := string(c.take(uint64(n), what))
-	if !utf8.ValidString(s) {
-		c.fail(start, "%s is not UTF-8", what)
-	}
-	return s
 }
 
 func (s *Schema) readDims(c *cursor) {

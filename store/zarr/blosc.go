@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/klauspost/compress/snappy"
 
@@ -103,11 +104,9 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 		}
 		src = src[stored:]
 	}
-	n := len(dst) / size * size
-	switch {
+	switch n := len(dst) / size * size; {
 	case bytewise:
-		copy(dst[n:], out[n:])
-		planes.Join(dst[:n], out[:n], size)
+		planes.Join(dst, out, size)
 	case bitwise:
 		copy(dst[n:], out[n:])
 		planes.JoinBits(dst[:n], out[:n], d.room(1, n), size)
@@ -117,9 +116,7 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 
 // room returns scratch memory.
 func (d *decoder) room(k, n int) []byte {
-	if cap(d.blosc[k]) < n {
-		d.blosc[k] = make([]byte, n)
-	}
+	d.blosc[k] = slices.Grow(d.blosc[k][:0], n)
 	return d.blosc[k][:n]
 }
 

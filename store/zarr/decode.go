@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/expand"
@@ -33,9 +34,7 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 		out := dst
 		if i < len(steps)-1 {
 			next := &d.turns[turn] // never the one that cur is in, with checksums between the steps or without
-			if cap(*next) < step.size+zstd.Spare {
-				*next = make([]byte, step.size, step.size+zstd.Spare)
-			}
+			*next = slices.Grow((*next)[:0], step.size+zstd.Spare)
 			out, turn = (*next)[:step.size], 1-turn
 		}
 		if len(out) != step.size {
@@ -92,9 +91,7 @@ func undoFilter(dst, src []byte, s *step) error {
 		if len(src) != len(dst) {
 			return broken("", "%d bytes, %d needed", len(src), len(dst))
 		}
-		n := len(src) / s.elem * s.elem
-		copy(dst[n:], src[n:])
-		planes.Join(dst[:n], src[:n], s.elem)
+		planes.Join(dst, src, s.elem)
 		return nil
 	case doSwap:
 		if len(src) != len(dst) {

@@ -55,7 +55,7 @@ func FuzzMetadata(f *testing.F) {
 			}
 			a := newArray(nil, "a", "", m, Options{MaxChunk: 1 << 16})
 			if x, err := a.Images(""); err == nil {
-				g := x.Grid()
+				g := x.grid
 				if err := g.Validate(-1, 1<<16); err == nil {
 					x.Index(0)
 				}

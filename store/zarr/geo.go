@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"path"
 	"strconv"
@@ -107,15 +106,8 @@ func transformOf(attrs object) *[6]float64 {
 		return valid([6]float64(v))
 	}
 	for _, key := range [...]string{"spatial:transform", "proj:transform"} {
-		var list []json.Number
-		if ok, err := attrs.get(key, &list); !ok || err != nil || len(list) != 6 && len(list) != 9 {
-			continue
-		}
-		text := make([]string, len(list))
-		for i, s := range list {
-			text[i] = string(s)
-		}
-		if v := numbers(text); v != nil {
+		var v []float64
+		if ok, err := attrs.get(key, &v); ok && err == nil && (len(v) == 6 || len(v) == 9) {
 			return valid([6]float64{v[2], v[0], v[1], v[5], v[3], v[4]})
 		}
 	}

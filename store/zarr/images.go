@@ -118,22 +118,8 @@ func (m *Images) measure() error {
 	return nil
 }
 
-// Len returns the number of images.
-func (m *Images) Len() int64 { return m.n }
-
-// Array returns the array of the images.
-func (m *Images) Array() *Array { return m.a }
-
 // Grid returns a chunk index, without byte ranges, that describes every image.
 func (m *Images) Grid() chunk.Index { return m.grid }
-
-// Axis returns the dimension of n, t, b, y or x, or -1.
-func (m *Images) Axis(name string) int {
-	if k := slices.Index(imageAxes, name); k >= 0 {
-		return m.dim[k]
-	}
-	return -1
-}
 
 // Index returns a chunk index of image i.
 func (m *Images) Index(i int64) *chunk.Index { return withBlocks(&m.grid, m, i) }

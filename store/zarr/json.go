@@ -89,98 +89,76 @@ func newPlainText(in io.Reader, buffer, maxValues int) *plainText {
 }
 
 // Read implements io.Reader.
-func (t *plainText) Read(p []byte) (int, error) {
-	n, err := t.read(p)
+func (t *plainText) Read(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		if t.rest != "" {
+			moved := copy(p[n:], t.rest)
+			n, t.rest = n+moved, t.rest[moved:]
+			continue
+		}
+		if p[n], err = t.in.ReadByte(); err != nil {
+			break
+		}
+		if w := t.bareWord(p[n]); w != "" {
+			t.rest = `"` + w + `"`
+			skipped, _ := t.in.Discard(len(w) - 1) // they are in the buffer
+			t.at += 1 + int64(skipped)
+			continue
+		}
+		err = t.count(p[n])
+		n++
+	}
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil // the next call returns it
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		t.err = err
 	}
 	return n, err
 }
 
-func (t *plainText) read(p []byte) (int, error) {
-	if t.rest == "" {
-		if head, err := t.in.Peek(1); err != nil {
-			return 0, err
-		} else if w := t.bareWord(head[0]); w != "" {
-			t.rest = `"` + w + `"`
-			t.skip(len(w))
-		}
+// count counts a byte. It returns an error if depth or values are too many.
+func (t *plainText) count(c byte) error {
+	t.at++
+	if t.quoted {
+		t.quoted = t.escaped || c != '"'
+		t.escaped = !t.escaped && c == '\\'
+		return nil
 	}
-	if t.rest != "" {
-		n := copy(p, t.rest)
-		t.rest = t.rest[n:]
-		return n, nil
+	switch c {
+	case '"':
+		t.quoted = true
+	case '{', '[':
+		t.depth++
+		t.values++
+	case '}', ']':
+		t.depth--
+	case ',':
+		t.values++
 	}
-	data, err := t.in.Peek(min(len(p), t.in.Buffered()))
-	if err != nil {
-		return 0, err
-	}
-	n := t.scan(data)
-	copy(p, data[:n])
-	t.skip(n)
 	switch {
 	case t.depth > maxDepth:
-		return 0, fault.New(fault.Limit, metaPart, t.at, "more than %d levels of nesting", maxDepth)
+		return fault.New(fault.Limit, metaPart, t.at, "more than %d levels of nesting", maxDepth)
 	case t.values > t.maxValues:
-		return 0, fault.New(fault.Limit, metaPart, t.at, "more than %d values", t.maxValues)
+		return fault.New(fault.Limit, metaPart, t.at, "more than %d values", t.maxValues)
 	}
-	return n, nil
+	return nil
 }
 
-// scan counts up to a byte that a word may begin with, but for the first, or up to one too many.
-func (t *plainText) scan(b []byte) int {
-	for i := 0; i < len(b); i++ {
-		c := b[i]
-		if t.quoted {
-			switch {
-			case t.escaped:
-				t.escaped = false
-			case c == '\\':
-				t.escaped = true
-			case c == '"':
-				t.quoted = false
-			}
-			continue
-		}
-		switch c {
-		case '"':
-			t.quoted = true
-		case '{', '[':
-			t.depth++
-			t.values++
-		case '}', ']':
-			t.depth--
-		case ',':
-			t.values++
-		case 'N', 'I', '-':
-			if i > 0 {
-				return i
-			}
-		}
-		if t.depth > maxDepth || t.values > t.maxValues {
-			return i
-		}
-	}
-	return len(b)
-}
-
-// bareWord returns the number that JSON lacks and that is next, or "". c is the next byte.
+// bareWord returns the number that JSON lacks and that begins with c, a byte that was read, or "".
 func (t *plainText) bareWord(c byte) string {
 	if t.quoted || c != 'N' && c != 'I' && c != '-' {
 		return ""
 	}
 	for _, w := range [...]string{"NaN", "Infinity", "-Infinity"} {
-		if b, err := t.in.Peek(len(w)); err == nil && string(b) == w {
+		if w[0] != c {
+			continue
+		}
+		if b, err := t.in.Peek(len(w) - 1); err == nil && string(b) == w[1:] {
 			return w
 		}
 	}
 	return ""
-}
-
-// skip passes over n bytes that were peeked.
-func (t *plainText) skip(n int) {
-	n, _ = t.in.Discard(n) // they are in the buffer
-	t.at += int64(n)
 }
 
 // get decodes the value of a key. It reports false if the key is missing or null.

@@ -9,35 +9,25 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Raster is the raster of a field: an array, or arrays of one shape in a group as bands.
-type Raster interface {
-	// Len returns the number of images.
-	Len() int64
-	// Grid returns a chunk index that describes every image, Index the chunk index of image i.
-	Grid() chunk.Index
-	Index(i int64) *chunk.Index
-	// Arrays returns the arrays: one, or one for each band.
-	Arrays() []*Array
-	// BandNames returns the names of the bands, or nil if they have none.
-	BandNames() []string
-}
-
-// Arrays implements Raster.
-func (m *Images) Arrays() []*Array { return []*Array{m.a} }
-
-// BandNames returns nil: the bands of an array have no names.
-func (m *Images) BandNames() []string { return nil }
-
-// Stack is the arrays of a group as the bands of one raster. It implements chunk.BlockArray.
-type Stack struct {
-	bands []*Images
+// Raster is the raster of a field: an array, or arrays of one shape in a group as bands. It implements
+// chunk.BlockArray.
+type Raster struct {
+	bands []*Images // one of any number of bands, or one for each band
 	names []string
 	grid  chunk.Index
 }
 
+// single returns the raster of one array.
+func single(m *Images, err error) (*Raster, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Raster{bands: []*Images{m}, grid: m.grid}, nil
+}
+
 // newStack stacks arrays of one band each. It reports false if they differ.
-func newStack(list []*Images) (*Stack, bool) {
-	stack := &Stack{bands: list, grid: list[0].grid}
+func newStack(list []*Images) (*Raster, bool) {
+	stack := &Raster{bands: list, grid: list[0].grid}
 	index := &list[0].grid
 	for _, images := range list {
 		g := &images.grid
@@ -66,20 +56,25 @@ func sameNoData(a, b *chunk.Index) bool {
 	return *a.NoData == *b.NoData || *a.NoData != *a.NoData && *b.NoData != *b.NoData
 }
 
-// Len implements Raster.
-func (s *Stack) Len() int64 { return s.bands[0].n }
+// Len returns the number of images.
+func (s *Raster) Len() int64 { return s.bands[0].n }
 
-// Grid implements Raster.
-func (s *Stack) Grid() chunk.Index { return s.grid }
+// Grid returns a chunk index that describes every image.
+func (s *Raster) Grid() chunk.Index { return s.grid }
 
-// Index implements Raster.
-func (s *Stack) Index(i int64) *chunk.Index { return withBlocks(&s.grid, s, i) }
+// Index returns the chunk index of image i.
+func (s *Raster) Index(i int64) *chunk.Index {
+	if s.names == nil {
+		return s.bands[0].Index(i)
+	}
+	return withBlocks(&s.grid, s, i)
+}
 
-// BandNames returns the names of the arrays.
-func (s *Stack) BandNames() []string { return s.names }
+// BandNames returns the names of the bands, or nil if they have none.
+func (s *Raster) BandNames() []string { return s.names }
 
-// Arrays implements Raster.
-func (s *Stack) Arrays() []*Array {
+// Arrays returns the arrays: one, or one for each band.
+func (s *Raster) Arrays() []*Array {
 	out := make([]*Array, len(s.bands))
 	for i, m := range s.bands {
 		out[i] = m.a
@@ -88,7 +83,7 @@ func (s *Stack) Arrays() []*Array {
 }
 
 // Open implements chunk.BlockArray.
-func (s *Stack) Open() chunk.BlockReader {
+func (s *Raster) Open() chunk.BlockReader {
 	r := &stackReader{s: s}
 	for _, m := range s.bands {
 		r.bands = append(r.bands, &imageReader{m: m, r: m.a.NewReader()})
@@ -98,7 +93,7 @@ func (s *Stack) Open() chunk.BlockReader {
 
 // stackReader reads bands for one worker.
 type stackReader struct {
-	s     *Stack
+	s     *Raster
 	bands []*imageReader
 }
 
@@ -145,7 +140,7 @@ func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 // only one array has it, or the path of a group whose arrays become bands, in the order of their names; "." is the node
 // itself. Without a column it is the array with the field's name, else the only array that can be images, else the
 // arrays of the group itself as bands. dims is as for Meta.Axes.
-func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, error) {
+func (n *Node) Raster(ctx context.Context, field, column, dims string) (*Raster, error) {
 	raster, err := n.raster(ctx, field, column, dims)
 	if err == nil {
 		err = fault.WithFile(n.options.memory.reserve(ctx, raster.Arrays()), n.URI)
@@ -157,19 +152,19 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (Raster, 
 }
 
 // raster is Raster without room for indexes.
-func (n *Node) raster(ctx context.Context, field, column, dims string) (Raster, error) {
+func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster, error) {
 	if n.Array != nil {
 		if column != "" && column != "." && column != path.Base(n.URI) {
 			return nil, fault.WithFile(fault.New(fault.NotFound, "array", fault.NoOffset,
 				"%q: the dataset is a single array", column), n.URI)
 		}
-		return n.Array.Images(dims)
+		return single(n.Array.Images(dims))
 	}
 	if column != "" && column != "." {
 		node, err := n.At(ctx, strings.Trim(column, "/"))
 		switch {
 		case err == nil && node.Array != nil:
-			return node.Array.Images(dims)
+			return single(node.Array.Images(dims))
 		case err == nil:
 			return node.bands(ctx, strings.Trim(column, "/"), dims)
 		case !missing(err):
@@ -186,7 +181,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (Raster, 
 			return nil, err
 		}
 		if ok {
-			return array.Images(dims)
+			return single(array.Images(dims))
 		}
 		if column != "" {
 			return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset,
@@ -219,7 +214,7 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 }
 
 // bands returns the arrays of the group itself, which is at a path below the node that asks, as bands.
-func (n *Node) bands(ctx context.Context, p, dims string) (Raster, error) {
+func (n *Node) bands(ctx context.Context, p, dims string) (*Raster, error) {
 	list, err := n.Members(ctx)
 	if err != nil {
 		return nil, err
@@ -232,7 +227,7 @@ func (n *Node) bands(ctx context.Context, p, dims string) (Raster, error) {
 	return n.bandsOf(list, dims)
 }
 
-func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
+func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 	var images []*Images
 	for _, member := range list {
 		if strings.Contains(member.Path, "/") {
@@ -255,7 +250,7 @@ func (n *Node) bandsOf(list []Member, dims string) (Raster, error) {
 	switch len(images) {
 	case 0:
 	case 1:
-		return images[0], nil
+		return single(images[0], nil)
 	default:
 		if s, ok := newStack(images); ok {
 			return s, nil

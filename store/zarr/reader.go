@@ -116,10 +116,7 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 		if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(data) {
 			return r.fault(badSize("bytes", len(data), n), at)
 		}
-		if cap(r.tile) < r.a.bytes+zstd.Spare {
-			r.tile = make([]byte, r.a.bytes, r.a.bytes+zstd.Spare)
-		}
-		r.tile = r.tile[:r.a.bytes]
+		r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
 		if err := r.decode(r.tile, data, at); err != nil {
 			return err
 		}

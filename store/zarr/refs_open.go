@@ -95,7 +95,7 @@ func isReferences(ctx context.Context, o source.Opener, file string) bool {
 		path.Base(key) == group2 || key == consolidated)
 }
 
-// refer makes the node's opener that of references if its URI leads into a file of them.
+// refer makes the node's opener one of references if its URI leads into a file of them.
 func (n *Node) refer(ctx context.Context) error {
 	if _, ok := n.open.(*references); ok {
 		return nil

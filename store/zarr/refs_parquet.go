@@ -64,8 +64,8 @@ func recordsFolder(uri string) (folder, below string, ok bool) {
 	return "", "", false
 }
 
-// inRecords opens the node if its URI lies in a folder of references in Parquet: the metadata of the node is that of
-// the folder. Otherwise it returns nil.
+// inRecords opens the node, with the metadata of the folder, if its URI lies in a folder of references in Parquet.
+// Otherwise it returns nil.
 func (n *Node) inRecords(ctx context.Context) (*Node, error) {
 	folder, below, ok := recordsFolder(n.URI)
 	if _, refers := n.open.(*references); refers || !ok {
@@ -99,7 +99,7 @@ func (n *Node) inRecords(ctx context.Context) (*Node, error) {
 	return node, nil
 }
 
-// referRecords makes the node's opener that of references in Parquet if its consolidated metadata says so.
+// referRecords makes the node's opener one of references in Parquet if its consolidated metadata says so.
 func (n *Node) referRecords(ctx context.Context, all object) error {
 	size := int64(0)
 	ok, err := all.get("record_size", &size)

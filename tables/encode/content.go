@@ -65,8 +65,8 @@ func (c *cutter) ends(row []parquet.Value) bool {
 	return true
 }
 
-// contentGroup writes rows lo to hi as a row group whose pages end where their values say.
-func (w *Writer) contentGroup(ctx context.Context, file *parquet.GenericWriter[any], s *shredder, cols []*tables.Vector,
+// group writes rows lo to hi as a row group. With w.content, its pages end where their values say.
+func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s *shredder, cols []*tables.Vector,
 	lo, hi int) error {
 	writers := file.ColumnWriters()
 	for c, values := range cols {
@@ -90,11 +90,15 @@ func (w *Writer) contentGroup(ctx context.Context, file *parquet.GenericWriter[a
 				return ctx.Err()
 			}
 			s.add(shape, values, i, 0, 0, 0)
-			for k := shape.first; k < shape.end; k++ {
-				start := begun[k-shape.first]
-				begun[k-shape.first] = len(s.leaves[k].values)
-				end := cutters[k-shape.first].ends(s.leaves[k].values[start:])
-				if end || i+1 == hi || (i-lo)%blockRows == blockRows-1 {
+			full := i+1 == hi || (i-lo)%blockRows == blockRows-1
+			for k := shape.first; k < shape.end && (w.content || full); k++ {
+				end := false
+				if w.content {
+					start := begun[k-shape.first]
+					begun[k-shape.first] = len(s.leaves[k].values)
+					end = cutters[k-shape.first].ends(s.leaves[k].values[start:])
+				}
+				if end || full {
 					if err := write(k, end); err != nil {
 						return err
 					}

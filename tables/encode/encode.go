@@ -42,7 +42,7 @@ type Writer struct {
 	shapes []shape
 	leaves int // of all shapes
 	config *parquet.WriterConfig
-	// content says that pages end where their values say: see contentGroup.
+	// content says that pages end where their values say: see group.
 	content bool
 }
 
@@ -109,11 +109,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 			return err
 		}
 		hi := w.groupEnd(cols, lo, t.Len())
-		group := w.group
-		if w.content {
-			group = w.contentGroup
-		}
-		if err := group(ctx, file, s, cols, lo, hi); err != nil {
+		if err := w.group(ctx, file, s, cols, lo, hi); err != nil {
 			return err
 		}
 		if s.broken != "" {
@@ -161,33 +157,6 @@ func (w *Writer) groupEnd(cols []*tables.Vector, lo, n int) int {
 	return hi
 }
 
-// group writes rows lo to hi as a row group.
-func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s *shredder, cols []*tables.Vector,
-	lo, hi int) error {
-	writers := file.ColumnWriters()
-	for c, values := range cols {
-		shape := &w.shapes[c]
-		for pos := lo; pos < hi; pos += blockRows {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			for k := shape.first; k < shape.end; k++ {
-				s.leaves[k].values = s.leaves[k].values[:0]
-			}
-			for i := pos; i < min(pos+blockRows, hi); i++ {
-				s.add(shape, values, i, 0, 0, 0)
-			}
-			for k := shape.first; k < shape.end; k++ {
-				if _, err := writers[k].WriteRowValues(s.leaves[k].values); err != nil {
-					return wrapped(err)
-				}
-			}
-		}
-	}
-	return wrapped(file.Flush())
-}
-
-// wrapped says what failed.
 func wrapped(err error) error {
 	if err != nil && fault.KindOf(err) == 0 {
 		return fmt.Errorf("parquet: %w", err)

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"github.com/paulmach/orb"
-
-	"github.com/chaski-eo/chaski/fault"
 )
 
 // Geometry returns a geometry with its x and y. It returns the same errors as Match, and ignores bytes after the
@@ -34,10 +32,7 @@ func (r *reader) geometry(depth int) (orb.Geometry, error) {
 	case polygon:
 		return r.rings(size)
 	}
-	if depth == maxDepth {
-		return nil, fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
-	}
-	n, err := r.count(5)
+	n, err := r.parts(depth)
 	if err != nil {
 		return nil, err
 	}
@@ -87,17 +82,14 @@ func (r *reader) rings(size int) (orb.Geometry, error) {
 func Bounds(wkb []byte) (Box, bool, error) {
 	r := reader{b: wkb, order: binary.LittleEndian}
 	box := Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	if err := r.bounds(&box, 0); err != nil {
+	if err := r.each(0, func(kind uint32, size int) error { return r.bounds(&box, kind, size) }); err != nil {
 		return Box{}, false, err
 	}
 	return box, box.MinX <= box.MaxX && box.MinY <= box.MaxY, nil
 }
 
-func (r *reader) bounds(b *Box, depth int) error {
-	kind, size, err := r.head()
-	if err != nil {
-		return err
-	}
+// bounds widens a box by a point, line or polygon.
+func (r *reader) bounds(b *Box, kind uint32, size int) error {
 	switch kind {
 	case point:
 		if r.left() < size {
@@ -107,19 +99,10 @@ func (r *reader) bounds(b *Box, depth int) error {
 		return nil
 	case lineString:
 		return r.growBy(b, size)
-	case polygon:
-		n, err := r.count(4)
-		for ; n > 0 && err == nil; n-- {
-			err = r.growBy(b, size)
-		}
-		return err
 	}
-	if depth == maxDepth {
-		return fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
-	}
-	n, err := r.count(5)
+	n, err := r.count(4)
 	for ; n > 0 && err == nil; n-- {
-		err = r.bounds(b, depth+1)
+		err = r.growBy(b, size)
 	}
 	return err
 }

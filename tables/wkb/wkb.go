@@ -64,7 +64,8 @@ func (p *Place) Meets(b Box) bool {
 }
 
 // Match reports whether a geometry matches the place. to converts a position of the geometry to longitude and latitude;
-// nil if it has them already. Otherwise it does what the function Match does.
+// nil if it has them already. An empty geometry matches nothing. Bytes that are not a geometry are fault.Corrupt, other
+// types of geometry fault.Unsupported. It does not allocate.
 func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
 	if to == nil && len(p.Regions) == 0 {
 		point, apartAll := false, true
@@ -80,12 +81,8 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 			return false, nil
 		}
 	}
-	return match(wkb, scan{place: p, to: to, turns: true}, rule)
-}
-
-func match(wkb []byte, s scan, rule Rule) (bool, error) {
-	r := reader{b: wkb, order: binary.LittleEndian}
-	if err := s.geometry(&r, 0); err != nil {
+	r, s := reader{b: wkb, order: binary.LittleEndian}, scan{place: p, to: to, turns: true}
+	if err := r.each(0, func(kind uint32, size int) error { return s.single(&r, kind, size) }); err != nil {
 		return false, err
 	}
 	if rule == Within {
@@ -137,18 +134,6 @@ const (
 	multiPolygon
 	collection
 )
-
-// Match reports whether a geometry matches a box. An empty geometry matches nothing. Bytes that are not
-// a geometry are fault.Corrupt, other types of geometry fault.Unsupported. It does not allocate.
-func Match(wkb []byte, b Box, rule Rule) (bool, error) {
-	if m, ok := matchPoint(wkb, b, rule); ok {
-		return m, nil
-	}
-	if apart(wkb, b) {
-		return false, nil
-	}
-	return match(wkb, scan{box: b}, rule)
-}
 
 // matchPoint is a fast path for the geometry that most tables hold: a little-endian point of two coordinates.
 func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
@@ -289,6 +274,30 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	return kind, dims * 8, nil
 }
 
+// each calls single for each point, line and polygon of a geometry, after its head.
+func (r *reader) each(depth int, single func(kind uint32, size int) error) error {
+	kind, size, err := r.head()
+	if err != nil {
+		return err
+	}
+	if kind <= polygon {
+		return single(kind, size)
+	}
+	n, err := r.parts(depth)
+	for ; n > 0 && err == nil; n-- {
+		err = r.each(depth+1, single)
+	}
+	return err
+}
+
+// parts reads the number of parts of a collection in so many others.
+func (r *reader) parts(depth int) (int, error) {
+	if depth == maxDepth {
+		return 0, fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
+	}
+	return r.count(5)
+}
+
 // Point reads a geometry that must be a point, and returns its first two coordinates, NaN for an empty point.
 // Another geometry is fault.Unsupported.
 func Point(wkb []byte) (x, y float64, err error) {
@@ -315,7 +324,7 @@ func AppendPoint(dst []byte, x, y float64) []byte {
 
 // scan compares a geometry with a box while it reads the coordinates.
 type scan struct {
-	place *Place // compare with all its copies; nil: compare with box
+	place *Place // compare with all its copies
 	to    func(x, y float64) (float64, float64)
 	turns bool // x are longitudes
 
@@ -330,35 +339,9 @@ type scan struct {
 	outside bool // a part of it lies outside
 }
 
-func (s *scan) geometry(r *reader, depth int) error {
-	kind, size, err := r.head()
-	if err != nil {
-		return err
-	}
-	if kind <= polygon {
-		return s.single(r, kind, size)
-	}
-	if depth == maxDepth {
-		return fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
-	}
-	n, err := r.count(5)
-	if err != nil {
-		return err
-	}
-	for range n {
-		if err := s.geometry(r, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // single takes in a point, line or polygon. It compares it with each copy of the place; it lies outside the place if it
 // lies outside all copies.
 func (s *scan) single(r *reader, kind uint32, size int) error {
-	if s.place == nil {
-		return s.one(r, kind, size)
-	}
 	start, outside := r.off, true
 	for i := range max(len(s.place.Boxes), len(s.place.Regions)) {
 		turn := scan{to: s.to, turns: s.turns}

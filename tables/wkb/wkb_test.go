@@ -359,3 +359,8 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// Match compares a geometry with a box.
+func Match(wkb []byte, b Box, rule Rule) (bool, error) {
+	return (&Place{Boxes: []Box{b}}).Match(wkb, rule, nil)
+}

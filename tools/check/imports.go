@@ -17,8 +17,8 @@ const module = "github.com/chaski-eo/chaski"
 // of lower floors. Folders of one floor stand side by side and do not import each other, but for those in allowed.
 var floors = [][]string{
 	{"fault"},
-	{"internal", "crs"},
-	{"source", "shuffle"},
+	{"internal"},
+	{"source", "shuffle", "crs"},
 	{"chunk", "tables", "codec"},
 	{"tiff", "rumi", "picture", "stats", "einops", "vector"},
 	{"store"},

@@ -17,20 +17,6 @@ type Grid struct {
 	AllTouched bool
 }
 
-// Burn writes value into the pixels of dst, row by row, that a geometry covers. It reports false if dst has not
-// the size of the grid, or the grid's transform no inverse.
-func Burn[T any](dst []T, g Grid, shape orb.Geometry, value T) bool {
-	if len(dst) != g.Height*g.Width {
-		return false
-	}
-	return g.Spans(shape, func(y, x0, x1 int) {
-		row := dst[y*g.Width:][x0:x1]
-		for i := range row {
-			row[i] = value
-		}
-	})
-}
-
 // Spans calls do with the pixels that a geometry covers: row y, columns x0 to x1-1. A pixel may come
 // more than once. Parts with coordinates that are not finite cover nothing. It reports false if the
 // transform has no inverse.

@@ -64,7 +64,7 @@ func compare(t *testing.T, data []byte, least, spare int) {
 				want[s[0]*c.Width+x] = 1
 			}
 		}
-		if !Burn(got, Grid{c.Transform, c.Height, c.Width, c.Touched}, shape, 1) {
+		if !burn(got, Grid{c.Transform, c.Height, c.Width, c.Touched}, shape, 1) {
 			t.Fatal("the transform has no inverse")
 		}
 		if string(want) == string(got) {
@@ -144,7 +144,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	for _, tr := range [][6]float64{{}, {0, 1, 1, 0, 1, 1}, {0, math.NaN(), 0, 0, 0, 1}} {
-		if Burn(make([]byte, 1), Grid{Transform: tr, Height: 1, Width: 1}, orb.Point{}, 1) {
+		if burn(make([]byte, 1), Grid{Transform: tr, Height: 1, Width: 1}, orb.Point{}, 1) {
 			t.Errorf("transform %v is taken", tr)
 		}
 	}
@@ -167,9 +167,23 @@ func BenchmarkPolygons(b *testing.B) {
 			g := Grid{Transform: [6]float64{0, 1, 0, 0, 0, 1}, Height: 256, Width: 256, AllTouched: touched}
 			for b.Loop() {
 				for _, s := range shapes {
-					Burn(mask, g, s, 1)
+					burn(mask, g, s, 1)
 				}
 			}
 		})
 	}
+}
+
+// burn writes value into the pixels of dst, row by row, that a geometry covers. It reports false if dst has not
+// the size of the grid, or the grid's transform no inverse.
+func burn[T any](dst []T, g Grid, shape orb.Geometry, value T) bool {
+	if len(dst) != g.Height*g.Width {
+		return false
+	}
+	return g.Spans(shape, func(y, x0, x1 int) {
+		row := dst[y*g.Width:][x0:x1]
+		for i := range row {
+			row[i] = value
+		}
+	})
 }

@@ -22,7 +22,7 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--seconds is "a": it must be a number`, []string{"bench", "decode", "--seconds", "a", "x.tif"}},
 		{`--seconds is "1e999": it must be a number, and at most 1.8e308`,
 			[]string{"bench", "decode", "--seconds", "1e999", "x.tif"}},
-		{`--max-chunk is "0": it must be at least 1`, []string{"plan", "--max-chunk", "0", "x.tif"}},
+		{"--max-chunk is 0: it must be at least 1", []string{"plan", "--max-chunk", "0", "x.tif"}},
 		{`--max-chunk is "x": it must be a whole number`, []string{"plan", "--max-chunk", "x", "x.tif"}},
 		{`--idle-timeout is "5": it must be a duration, such as 30s or 5m`, []string{"serve", "--idle-timeout", "5"}},
 		{`--timestamp is "x": it must be milliseconds since 1970, or a time with a time zone such as ` +

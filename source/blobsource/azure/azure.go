@@ -23,27 +23,14 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options configure New. The account is AZURE_STORAGE_ACCOUNT. The credentials are
-// AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, otherwise those
-// that azidentity.NewDefaultAzureCredential finds.
-type Options struct {
-	// Anonymous sends no credentials, for public containers. AZURE_NO_SIGN_REQUEST=YES has the same
-	// effect.
-	Anonymous bool
-	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
-	Connections int
+// New returns the driver. The account is AZURE_STORAGE_ACCOUNT. The credentials are AZURE_STORAGE_KEY,
+// AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, otherwise those that azidentity.NewDefaultAzureCredential
+// finds; AZURE_NO_SIGN_REQUEST=YES sends none, for public containers.
+func New() blobsource.Driver {
+	return &driver{blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone())}
 }
 
-// New returns the driver.
-func New(o Options) blobsource.Driver {
-	o.Anonymous = o.Anonymous || blobsource.Unsigned("AZURE_NO_SIGN_REQUEST")
-	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
-}
-
-type driver struct {
-	o         Options
-	transport *http.Transport
-}
+type driver struct{ transport *http.Transport }
 
 // Bucket implements blobsource.Driver.
 func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
@@ -63,6 +50,7 @@ func (d *driver) client(name string) (*container.Client, error) {
 		Transport: &http.Client{Transport: d.transport, CheckRedirect: blobsource.NoRedirect},
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // package remote retries, and counts the attempts
 	}}
+	anonymous := blobsource.Unsigned("AZURE_NO_SIGN_REQUEST")
 	name, host, other := strings.Cut(name, "@")
 	su := azureblob.NewDefaultServiceURLOptions()
 	c := os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
@@ -83,7 +71,7 @@ func (d *driver) client(name string) (*container.Client, error) {
 			su.StorageDomain = domain
 		}
 	}
-	if c != "" && !d.o.Anonymous {
+	if c != "" && !anonymous {
 		return container.NewClientFromConnectionString(c, name, o)
 	}
 	if su.AccountName == "" {
@@ -100,7 +88,7 @@ func (d *driver) client(name string) (*container.Client, error) {
 		u += "?" + query
 	}
 	switch {
-	case d.o.Anonymous || query != "": // the SAS token is part of the URL
+	case anonymous || query != "": // the SAS token is part of the URL
 		return container.NewClientWithNoCredential(u, o)
 	case key != "":
 		cred, err := container.NewSharedKeyCredential(su.AccountName, key)

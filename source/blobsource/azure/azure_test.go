@@ -27,7 +27,7 @@ func TestReads(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_DOMAIN", "") // restored by the test
 	drivertest.Reads(t, "az", "/account/chips/dir/a.tif", func(host string, n *netsim.Network) blobsource.Driver {
 		os.Setenv("AZURE_STORAGE_DOMAIN", host)
-		d := New(Options{}).(*driver)
+		d := New().(*driver)
 		d.transport.Proxy, d.transport.DialContext = nil, n.DialContext
 		return d
 	})
@@ -38,7 +38,7 @@ func TestWithoutAccount(t *testing.T) {
 	for _, name := range []string{"ACCOUNT", "KEY", "SAS_TOKEN", "CONNECTION_STRING"} {
 		t.Setenv("AZURE_STORAGE_"+name, "")
 	}
-	o, err := blobsource.New(New(Options{}), remote.Options{})
+	o, err := blobsource.New(New(), remote.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestReadsOfAnotherAccount(t *testing.T) {
 		s := n.NewServer()
 		defer s.Close()
 		os.Setenv("AZURE_STORAGE_DOMAIN", strings.TrimPrefix(s.URL, "http://"))
-		d := New(Options{}).(*driver)
+		d := New().(*driver)
 		d.transport.Proxy, d.transport.DialContext = nil, n.DialContext
 		o, err := blobsource.New(d, remote.Options{})
 		if err != nil {

@@ -7,123 +7,118 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 
+	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
+	"gocloud.dev/blob/gcsblob"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/option"
 
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options configure New. Credentials come from the environment ("application default").
+// Options configure New. Credentials come from the environment ("application default"); GS_NO_SIGN_REQUEST=YES and
+// STORAGE_EMULATOR_HOST send none, for public buckets.
 type Options struct {
-	// Anonymous sends no credentials, for public buckets. GS_NO_SIGN_REQUEST=YES and
-	// STORAGE_EMULATOR_HOST have the same effect.
-	Anonymous bool
-	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
-	Connections int
+	// Uploads leaves the requests that write to the retries of the SDK, which sends the rest of an upload
+	// after a failure.
+	Uploads bool
 }
 
 // New returns the driver.
 func New(o Options) blobsource.Driver {
-	o.Anonymous = o.Anonymous || blobsource.Unsigned("GS_NO_SIGN_REQUEST")
-	base := "https://storage.googleapis.com"
-	if emulator := os.Getenv("STORAGE_EMULATOR_HOST"); emulator != "" {
-		if base = strings.TrimSuffix(emulator, "/"); !strings.Contains(base, "://") {
-			base = "http://" + base
-		}
-		o.Anonymous = true
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	return &store{o: o, base: base, transport: blobsource.Tune(transport, o.Connections)}
+	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone())}
 }
 
-type store struct {
+type driver struct {
 	o         Options
-	base      string // scheme and host of the store
 	transport *http.Transport
 }
 
-// scope is the permission to ask for: what the account may do in the store decides.
-const scope = "https://www.googleapis.com/auth/cloud-platform"
-
 // Bucket implements blobsource.Driver.
-func (d *store) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
-	b := &bucket{name: name, base: d.base, wait: firstWait, client: &http.Client{Transport: d.transport,
-		CheckRedirect: blobsource.NoRedirect}}
-	if !d.o.Anonymous {
+func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
+	client := &http.Client{Transport: d.transport, CheckRedirect: blobsource.NoRedirect}
+	options := []option.ClientOption{option.WithHTTPClient(client)}
+	if !blobsource.Unsigned("GS_NO_SIGN_REQUEST") && os.Getenv("STORAGE_EMULATOR_HOST") == "" {
 		// The credentials are renewed long after this call, and its context, have ended.
-		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), scope)
+		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), storage.ScopeReadWrite)
 		if err != nil {
 			return nil, remote.Fail(remote.Denied, err)
 		}
 		if domain, err := found.GetUniverseDomain(); err == nil { // else the public one
-			b.base = "https://storage." + domain
+			options = append(options, option.WithUniverseDomain(domain))
 		}
-		b.client.Transport = &oauth2.Transport{Base: d.transport, Source: found.TokenSource}
+		client.Transport = &oauth2.Transport{Base: d.transport, Source: found.TokenSource}
 	}
-	return blob.NewBucket(b), nil
+	c, err := storage.NewClient(ctx, options...)
+	if err != nil {
+		return nil, remote.Fail(remote.Denied, err)
+	}
+	if !d.o.Uploads {
+		c.SetRetry(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
+	}
+	return gcsblob.OpenBucket(ctx, nil, name, &gcsblob.Options{Client: c})
 }
 
 // Condition implements blobsource.Driver.
-func (d *store) Condition(as func(any) bool, tag remote.Tag) error {
-	var req *http.Request
-	if g, err := strconv.ParseInt(tag.ETag, 10, 64); err == nil && g > 0 && as(&req) {
-		req.Header.Set("X-Goog-If-Generation-Match", tag.ETag)
+func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
+	var h **storage.ObjectHandle
+	if g, err := strconv.ParseInt(tag.ETag, 10, 64); err == nil && g > 0 && as(&h) {
+		*h = (*h).If(storage.Conditions{GenerationMatch: g})
 	}
 	return nil
 }
 
 // Answer implements blobsource.Driver.
-func (d *store) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
-	var resp *http.Response
-	if !r.As(&resp) {
+func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
+	var out *storage.Reader
+	if !r.As(&out) {
 		return nil, remote.Fail(remote.Refused, errors.New("the response is not from GCS"))
 	}
-	h := resp.Header
-	if h.Get("X-Goog-Stored-Content-Encoding") == "gzip" || h.Get("Content-Encoding") == "gzip" {
+	attrs := out.Attrs
+	if attrs.Decompressed || attrs.ContentEncoding == "gzip" {
 		return nil, remote.Fail(remote.Refused,
 			errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
 	}
-	answer, err := remote.Check(asked, resp.StatusCode, h.Get("Content-Range"), resp.ContentLength)
-	if err != nil {
-		return nil, err
+	n := out.Remain()
+	if attrs.StartOffset != asked.Off || n > asked.Len {
+		return nil, remote.Fail(remote.Transient, errors.New("the response has another range than the requested one"))
 	}
-	answer.Tag.Modified, _ = http.ParseTime(h.Get("Last-Modified")) // not known if it is missing
-	answer.Tag.ETag = generation(h.Get("X-Goog-Generation"))
-	return answer, nil
+	return &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: n}, Size: attrs.Size,
+		Tag: remote.Tag{ETag: generation(attrs.Generation), Modified: attrs.LastModified}}, nil
 }
 
-// generation returns a generation if it is one, or "".
-func generation(text string) string {
-	if g, err := strconv.ParseInt(text, 10, 64); err != nil || g <= 0 {
+// generation returns a generation as a tag, or "" if it is none.
+func generation(g int64) string {
+	if g <= 0 {
 		return ""
 	}
-	return text
+	return strconv.FormatInt(g, 10)
 }
 
 // ETag implements blobsource.Driver.
-func (d *store) ETag(o *blob.ListObject) string {
-	var listed *object
+func (d *driver) ETag(o *blob.ListObject) string {
+	var listed storage.ObjectAttrs
 	if !o.As(&listed) {
 		return ""
 	}
-	return generation(strconv.FormatInt(listed.Generation, 10))
+	return generation(listed.Generation)
 }
 
 // Status implements blobsource.Driver.
-func (d *store) Status(err error) (int, http.Header) {
-	var status *statusError
-	if errors.As(err, &status) {
-		return status.code, status.header
+func (d *driver) Status(err error) (int, http.Header) {
+	var failed *googleapi.Error
+	if errors.As(err, &failed) {
+		return failed.Code, failed.Header
 	}
 	return 0, nil
 }
 
 // Close implements blobsource.Driver.
-func (d *store) Close() error {
+func (d *driver) Close() error {
 	d.transport.CloseIdleConnections()
 	return nil
 }

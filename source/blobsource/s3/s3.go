@@ -25,26 +25,17 @@ import (
 
 // Options configure New. Empty fields are taken from the environment and the files of the AWS SDK:
 // AWS_REGION, AWS_PROFILE, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL and so on.
+// AWS_NO_SIGN_REQUEST=YES sends no signature, for public buckets.
 type Options struct {
 	// Endpoint is the URL of a store other than AWS. Buckets are then part of the path, not of the
 	// host name.
 	Endpoint string
 	Region   string
-	// Anonymous sends no signature, for public buckets. AWS_NO_SIGN_REQUEST=YES has the same
-	// effect.
-	Anonymous bool
-	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
-	Connections int
 }
 
 // New returns the driver.
 func New(o Options) blobsource.Driver {
-	if o.Endpoint == "" {
-		if o.Endpoint = os.Getenv("AWS_ENDPOINT_URL_S3"); o.Endpoint == "" {
-			o.Endpoint = os.Getenv("AWS_ENDPOINT_URL")
-		}
-	}
-	o.Anonymous = o.Anonymous || blobsource.Unsigned("AWS_NO_SIGN_REQUEST")
+	o.Endpoint = cmp.Or(o.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	return &driver{o: o}
 }
 
@@ -77,7 +68,7 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 		return d.client, nil
 	}
 	build := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		blobsource.Tune(t, d.o.Connections)
+		blobsource.Tune(t)
 		t.ReadBufferSize = 32 << 10
 	})
 	load := []func(*config.LoadOptions) error{
@@ -90,7 +81,7 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if d.o.Region != "" {
 		load = append(load, config.WithRegion(d.o.Region))
 	}
-	if d.o.Anonymous {
+	if blobsource.Unsigned("AWS_NO_SIGN_REQUEST") {
 		load = append(load, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
 	}
 	c, err := config.LoadDefaultConfig(ctx, load...)

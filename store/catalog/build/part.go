@@ -131,7 +131,7 @@ func (l *Listing) file(ctx context.Context, i, field int) (rowio.Row, error) {
 type Part struct {
 	First, Count int // its samples
 	// Skipped are the files without a row, in order: each is the number of a sample in the part times the number of
-	// fields, plus that of its field.
+	// fields, plus the number of its field.
 	Skipped []SkippedFile
 	Body    *io.SectionReader // what WritePart wrote
 }

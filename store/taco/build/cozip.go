@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -185,15 +185,15 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 		return tables.NewInts(position, v, nulls)
 	}
 	level, samples := w.levels[l.depth], l == w.named.levels[0]
-	columns.add(taco2.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
+	columns.add(model.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
 	if !samples {
-		columns.add(taco2.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
+		columns.add(model.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
 	}
 	paths := make([]string, len(l.rows))
 	for i := range paths {
 		paths[i] = w.named.path(w, l, i)
 	}
-	columns.add(taco2.ColumnRelative, nameType, tables.NewStrings(paths, nil))
+	columns.add(model.ColumnRelative, nameType, tables.NewStrings(paths, nil))
 	switch {
 	case samples:
 		ids := make([]string, len(l.rows))
@@ -201,15 +201,15 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 			ids[i] = level.Rows[row].ID
 		}
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.add(taco2.ColumnID, noted, tables.NewStrings(ids, nil))
+		columns.add(model.ColumnID, noted, tables.NewStrings(ids, nil))
 	case level.spans != nil:
 		nulls := make([]bool, len(l.rows))
 		for i, row := range l.rows {
 			nulls[i] = level.Rows[row].Folder
 		}
-		columns.add(taco2.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Off },
+		columns.add(model.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Off },
 			nulls))
-		columns.add(taco2.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Size },
+		columns.add(model.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Size },
 			nulls))
 	}
 	return columns.table(len(l.rows))

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -141,9 +141,9 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		}
 		typ := portable(column.Type)
 		switch column.Name {
-		case taco2.ColumnCurrent, taco2.ColumnParent:
+		case model.ColumnCurrent, model.ColumnParent:
 			base := x.bases[i]
-			if column.Name == taco2.ColumnParent {
+			if column.Name == model.ColumnParent {
 				base = above
 			}
 			numbers := slices.Clone(values.Ints())
@@ -151,9 +151,9 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				numbers[row] += int64(base)
 			}
 			typ, values = rowID, tables.NewInts(position, numbers, nil)
-		case taco2.ColumnRelative:
+		case model.ColumnRelative:
 			typ = nameType
-		case taco2.ColumnID:
+		case model.ColumnID:
 			typ = nameType
 			if err := x.unique(values, name); err != nil {
 				return err
@@ -176,10 +176,10 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 
 // count counts the files of a table.
 func (x *cozips) count(ctx context.Context, t *tables.Table) error {
-	if t.Index(taco2.ColumnSize) < 0 {
+	if t.Index(model.ColumnSize) < 0 {
 		return nil // of samples
 	}
-	sizes, err := t.Column(ctx, taco2.ColumnSize)
+	sizes, err := t.Column(ctx, model.ColumnSize)
 	for i := 0; err == nil && i < sizes.Len(); i++ {
 		if !sizes.Null(i) {
 			x.result.Files++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -256,11 +257,11 @@ func saidOf(fields json.RawMessage) map[string]string {
 
 // descriptions describe the columns that the specification, its extensions and chaski define.
 var descriptions = map[string]string{
-	taco2.ColumnID:       "Name of the sample, unique among its siblings",
-	taco2.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",
-	taco2.ColumnCurrent:  "Number of the row in its level, from 0",
-	taco2.ColumnParent:   "Number of the row in the level above that this one lies below",
-	taco2.ColumnRelative: "Path below DATA/",
+	model.ColumnID:       "Name of the sample, unique among its siblings",
+	model.ColumnType:     "FILE for a sample with bytes, FOLDER for one with samples below it",
+	model.ColumnCurrent:  "Number of the row in its level, from 0",
+	model.ColumnParent:   "Number of the row in the level above that this one lies below",
+	model.ColumnRelative: "Path below DATA/",
 
 	"stac:crs":          "CRS of the raster, such as EPSG:32620",
 	"stac:tensor_shape": "Bands, rows and columns of the raster",

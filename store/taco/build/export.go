@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -24,7 +25,7 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 	defer w.defaults(path)()
 	var err error
 	order := rows
-	upgraded := d.IDColumn() == tortillaID && !w.o.Form.Older()
+	upgraded := d.IDColumn() == tortilla.ColID && !w.o.Form.Older()
 	if rows == nil || upgraded {
 		if order, err = d.Visible(ctx, 0); err != nil {
 			return nil, err

@@ -45,6 +45,6 @@ type Tortilla struct{ Samples []Sample }
 type Taco struct {
 	Samples    *Tortilla
 	Collection Collection
-	// Columns returns the columns of the samples, before those of Options.More, or is nil.
+	// Columns returns the columns of the samples, before the columns of Options.More, or is nil.
 	Columns More
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -95,8 +96,8 @@ func (c *Collection) oldDocument() ([]byte, error) {
 func (w *writer) addHistograms(ctx context.Context) error {
 	top := w.levels[0]
 	for i := range top.Rows {
-		if top.Rows[i].ID == histogramID && top.Rows[i].Folder {
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(histogramID), fault.NoOffset,
+		if top.Rows[i].ID == tortilla.HistogramID && top.Rows[i].Folder {
+			return fault.New(fault.Unsupported, "sample "+strconv.Quote(tortilla.HistogramID), fault.NoOffset,
 				"is a folder: that of this name has the histograms of a streaming TACO")
 		}
 	}
@@ -117,7 +118,7 @@ func (w *writer) addHistograms(ctx context.Context) error {
 		files[h.Path] = h.Bytes
 	}
 	w.histograms = true
-	w.grow(0, Row{ID: histogramID, Folder: true}, func(row int32) { w.growBelow(0, 0, row, "", files) })
+	w.grow(0, Row{ID: tortilla.HistogramID, Folder: true}, func(row int32) { w.growBelow(0, 0, row, "", files) })
 	for k, level := range w.levels {
 		missing := tables.New(len(level.Rows)-level.Table.Len(), nil, nil)
 		if missing.Len() == 0 {

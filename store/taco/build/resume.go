@@ -50,22 +50,7 @@ func StreamIn(ctx context.Context, path, folder string, from int64, o Options,
 	if o.Form, w.described = form, form; o.copies() {
 		w.o.Form = ZIP
 	}
-	w.files = func(ctx context.Context, put putter) error {
-		s := &stream{w: w, put: func(p place, l *loaded) error {
-			if err := w.work.start(l.kept); err != nil {
-				return err
-			}
-			return put(p, l)
-		}}
-		collection, columns, err := run(&Sink{ctx, s})
-		if err == nil {
-			err = w.work.start(false)
-		}
-		if err == nil {
-			err = s.finish(ctx, collection, columns)
-		}
-		return err
-	}
+	w.files = w.streamed(run)
 	if o.Store != nil && !o.copies() {
 		return nil, errors.New("a container that grows in a store cannot be continued")
 	}

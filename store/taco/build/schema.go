@@ -74,7 +74,7 @@ func badColumn(name string) string {
 	switch {
 	case name == "":
 		return "has no name"
-	case name == taco2.ColumnID || name == taco2.ColumnType || name == "path" || strings.HasPrefix(name, "internal:"):
+	case name == model.ColumnID || name == model.ColumnType || name == "path" || strings.HasPrefix(name, "internal:"):
 		return "is one that the container has itself"
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return "is not UTF-8 without control characters"

@@ -17,15 +17,28 @@ import (
 func Stream(ctx context.Context, path string, o Options,
 	run func(put func(s *Sample) error) (Collection, []*tables.Table, error)) (*Result, error) {
 	w := &writer{o: o}
-	w.files = func(ctx context.Context, put putter) error {
-		s := &stream{w: w, put: put}
-		c, columns, err := run(func(sample *Sample) error { return s.sample(ctx, sample) })
+	w.files = w.streamed(func(s *Sink) (Collection, []*tables.Table, error) { return run(s.Put) })
+	return w.write(ctx, path)
+}
+
+// streamed returns what puts the files of the samples that run hands over.
+func (w *writer) streamed(run func(s *Sink) (Collection, []*tables.Table, error)) func(context.Context, putter) error {
+	return func(ctx context.Context, put putter) error {
+		s := &stream{w: w, put: func(p place, l *loaded) error {
+			if err := w.work.start(l.kept); err != nil {
+				return err
+			}
+			return put(p, l)
+		}}
+		collection, columns, err := run(&Sink{ctx, s})
 		if err == nil {
-			err = s.finish(ctx, c, columns)
+			err = w.work.start(false)
+		}
+		if err == nil {
+			err = s.finish(ctx, collection, columns)
 		}
 		return err
 	}
-	return w.write(ctx, path)
 }
 
 // stream adds samples to the levels of a writer.

@@ -9,11 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tiff"
 )
-
-// histogramID is the id of the folder of level 0 with the histograms of a streaming TACO.
-const histogramID = "histogram"
 
 // chunkRows are the rows of the tiles of a streaming TACO, in the order of the files.
 type chunkRows struct {
@@ -38,7 +36,7 @@ func (c *chunkRows) add(ctx context.Context, levels []*Level, p place, l *loaded
 // inHistogram reports whether a file is one of the histograms, which have strips in place of tiles.
 func inHistogram(p place) bool {
 	top, _, below := strings.Cut(p.path, "/")
-	return below && top == histogramID
+	return below && top == tortilla.HistogramID
 }
 
 // rootOf returns the value of tortilla:root of a row: the path of its folder, or at level 0 its own id.

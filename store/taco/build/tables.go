@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/internal/inorder"
-	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
 	"github.com/chaski-eo/chaski/tables/encode"
@@ -23,7 +23,7 @@ func (w *writer) settle(ctx context.Context) error {
 		for i := range types {
 			types[i] = kindName(level.Rows[i].Folder)
 		}
-		level.Table = tables.Join(tables.FromVectors([]string{taco2.ColumnID, taco2.ColumnType},
+		level.Table = tables.Join(tables.FromVectors([]string{model.ColumnID, model.ColumnType},
 			[]*tables.Vector{tables.NewStrings(level.ids(), nil), tables.NewStrings(types, nil)}), level.Table)
 	}
 	return nil
@@ -35,7 +35,7 @@ func (l *Level) places() *tables.Table {
 	for i, s := range l.spans {
 		offs[i], sizes[i] = s.Off, s.Size
 	}
-	return tables.FromVectors([]string{taco2.ColumnOffset, taco2.ColumnSize},
+	return tables.FromVectors([]string{model.ColumnOffset, model.ColumnSize},
 		[]*tables.Vector{tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)})
 }
 
@@ -46,7 +46,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 	for i := range current {
 		current[i], parents[i] = int64(i), int64(level.Rows[i].Parent)
 	}
-	table := tables.Join(level.Table, tables.FromVectors([]string{taco2.ColumnCurrent, taco2.ColumnParent},
+	table := tables.Join(level.Table, tables.FromVectors([]string{model.ColumnCurrent, model.ColumnParent},
 		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
@@ -61,7 +61,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 			relative[i] += "/"
 		}
 	}
-	return tables.Join(table, tables.FromVectors([]string{taco2.ColumnRelative},
+	return tables.Join(table, tables.FromVectors([]string{model.ColumnRelative},
 		[]*tables.Vector{tables.NewStrings(relative, nil)}))
 }
 
@@ -127,7 +127,7 @@ func (w *writer) fields(k int) [][3]string { return fieldsOf(&w.collection, k, w
 func fieldsOf(c *Collection, k int, t *tables.Table) [][3]string {
 	var out [][3]string
 	for _, column := range t.Columns() {
-		if column.Name == taco2.ColumnOffset || column.Name == taco2.ColumnSize {
+		if column.Name == model.ColumnOffset || column.Name == model.ColumnSize {
 			continue
 		}
 		out = append(out, [3]string{column.Name, column.Type.ArrowName(), c.descriptionOf(k, column.Name)})

@@ -11,21 +11,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
 	"github.com/chaski-eo/chaski/tables/encode"
-)
-
-// Columns and sizes of a Tortilla 0.5, and of a TACO 0.2.
-const (
-	tortillaMagic  = "#y"
-	tacoMagic      = "WX"
-	tortillaHeader = 200
-	tortillaID     = "tortilla:id"
-	tortillaFormat = "tortilla:file_format"
-	tortillaOffset = "tortilla:offset"
-	tortillaLength = "tortilla:length"
-	tortillaRoot   = "tortilla:root"
 )
 
 // tortilla writes the container as a Tortilla 0.5 or a TACO 0.2. A folder is a Tortilla within it, whose offsets count
@@ -83,7 +72,7 @@ type blob struct {
 func (t *tortillaWriter) enter(level, row int) error {
 	t.open = append(t.open, blob{level, row, t.at()})
 	t.hold(t.at(), t.headBytes(level))
-	_, err := t.out.Write(make([]byte, tortillaHeader))
+	_, err := t.out.Write(make([]byte, tortilla.HeaderSize))
 	return err
 }
 
@@ -172,14 +161,14 @@ func (t *tortillaWriter) leave(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head := append(make([]byte, 0, t.headBytes(blob.level)), tortillaMagic...)
+	head := append(make([]byte, 0, t.headBytes(blob.level)), tortilla.MagicTortilla...)
 	partitions := int64(1)
 	if blob.level < 0 {
 		partitions = max(1, int64(t.w.partitions))
 	}
 	numbers := []int64{footer.Off - blob.at, footer.Size, partitions}
 	if blob.level < 0 && t.w.o.Form.Old() {
-		copy(head[:2], tacoMagic)
+		copy(head[:2], tortilla.MagicTACO)
 		place, err := t.describe()
 		if err != nil {
 			return err
@@ -241,7 +230,8 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 // columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself:
 // readers refuse a table with two columns of one name.
 func (t *tortillaWriter) columns(k int) *tables.Table {
-	names := []string{"id", "type", tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot}
+	names := []string{"id", "type", tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength,
+		tortilla.ColRoot}
 	var keep []int
 	table := t.w.levels[k].Table
 	for i, c := range table.Columns() {
@@ -258,9 +248,9 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 	ids, formats := make([]string, len(rows)), make([]string, len(rows))
 	offs, sizes := make([]int64, len(rows)), make([]int64, len(rows))
 	var named *tables.Vector // the formats that the source declares
-	if level.Table.Index(tortillaFormat) >= 0 {
+	if level.Table.Index(tortilla.ColFormat) >= 0 {
 		var err error
-		if named, err = level.Table.Column(ctx, tortillaFormat); err != nil {
+		if named, err = level.Table.Column(ctx, tortilla.ColFormat); err != nil {
 			return nil, err
 		}
 		if named.Kind() != tables.String {
@@ -275,7 +265,7 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 		}
 	}
 	return tables.Join(
-		tables.FromVectors([]string{tortillaID, tortillaFormat, tortillaOffset, tortillaLength},
+		tables.FromVectors([]string{tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength},
 			[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
 				tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)}),
 		t.columns(k).Take(rows)), nil
@@ -299,7 +289,7 @@ func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 		}
 		var table *tables.Table
 		if table, err = t.table(ctx, k, rows, level.spans); err == nil {
-			table = tables.Join(table, tables.FromVectors([]string{tortillaRoot},
+			table = tables.Join(table, tables.FromVectors([]string{tortilla.ColRoot},
 				[]*tables.Vector{tables.NewStrings(roots, nil)}))
 			next, err = t.link(ctx, table, next)
 		}
@@ -309,7 +299,8 @@ func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 
 // streamed returns a table of chunks.
 func streamed(ids, roots, formats []string, offs, sizes []int64) *tables.Table {
-	return tables.FromVectors([]string{tortillaID, tortillaFormat, tortillaOffset, tortillaLength, tortillaRoot},
+	return tables.FromVectors([]string{tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength,
+		tortilla.ColRoot},
 		[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
 			tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil), tables.NewStrings(roots, nil)})
 }

@@ -52,6 +52,9 @@ func (r *resumed) Write(p []byte) (int, error) {
 // start checks, before the first new file, that the files of the earlier run are those that its journal lists. kept
 // says that the next file is one of the earlier run.
 func (k *work) start(kept bool) error {
+	if k == nil { // of a run that cannot be continued
+		return nil
+	}
 	if k.started {
 		if kept {
 			return errors.New("a file is kept after one that is not")

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -246,7 +247,7 @@ func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, 
 		part, _ := take(&data, n)
 		switch {
 		case id == ByteShuffle:
-			unshuffle(target[:n], part, size)
+			planes.Join(target[:n], part, size)
 		case len(part)%size != 0 || len(part)%8 != 0:
 			copy(target, part)
 		default:

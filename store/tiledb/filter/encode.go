@@ -11,6 +11,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -165,7 +166,7 @@ func shuffled(id ID, data []byte, size int) (meta, out []byte) {
 		meta = binary.LittleEndian.AppendUint32(meta, uint32(n))
 		switch {
 		case id == ByteShuffle:
-			shuffle(dst[:n], data[:n], size)
+			planes.Split(dst[:n], data[:n], size)
 		case n%size != 0 || n%8 != 0:
 			copy(dst, data[:n])
 		default:

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
@@ -216,8 +217,8 @@ func TestShuffleKernels(t *testing.T) {
 			}
 		}
 		both(t, "byteshuffle", src, want, func(d, s []byte) {
-			shuffle(d, s, size)
-		}, func(d, s []byte) { unshuffle(d, s, size) })
+			planes.Split(d, s, size)
+		}, func(d, s []byte) { planes.Join(d, s, size) })
 		src = src[:n*size]
 		both(t, "bitshuffle", src, slowBitshuffle(src, size), func(d, s []byte) {
 			bitshuffle(d, s, size)

@@ -3,6 +3,8 @@ package filter
 import (
 	"fmt"
 	"testing"
+
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 func BenchmarkKernels(b *testing.B) {
@@ -20,7 +22,7 @@ func BenchmarkKernels(b *testing.B) {
 		b.Run(fmt.Sprint("unshuffle/", size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {
-				unshuffle(dst, src, size)
+				planes.Join(dst, src, size)
 			}
 		})
 		b.Run(fmt.Sprint("widen8/", size), func(b *testing.B) {

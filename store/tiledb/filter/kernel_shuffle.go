@@ -2,21 +2,6 @@ package filter
 
 import "github.com/chaski-eo/chaski/internal/planes"
 
-// unshuffle writes byte k of value i, dst[i*size+k], from src[k*n+i], n = len(src)/size; bytes behind
-// the last whole value are copied. dst and src have one length and do not overlap.
-func unshuffle(dst, src []byte, size int) {
-	n := values(len(src), size)
-	copy(dst[n:], src[n:])
-	planes.Join(dst[:n], src[:n], size)
-}
-
-// shuffle is the inverse of unshuffle.
-func shuffle(dst, src []byte, size int) {
-	n := values(len(src), size)
-	copy(dst[n:], src[n:])
-	planes.Split(dst[:n], src[:n], size)
-}
-
 // bitBlock is the number of values that are bit-shuffled together: 8 KiB of them, a multiple of 8 and
 // at least 128 (the bitshuffle library's own choice).
 func bitBlock(size int) int { return max(8<<10/size/8*8, 128) }
@@ -38,15 +23,7 @@ func unbitshuffle(dst, src []byte, size int) {
 	var scratch [8 << 10]byte // a block: no size makes it larger
 	done := eachBitBlock(len(src)/size, size, func(first, count int) {
 		in, out := src[first*size:(first+count)*size], dst[first*size:(first+count)*size]
-		if size == 1 {
-			planes.JoinBitPlane(out, in)
-			return
-		}
-		bytes := scratch[:len(in)]
-		for k := range size {
-			planes.JoinBitPlane(bytes[k*count:(k+1)*count], in[k*count:(k+1)*count])
-		}
-		planes.Join(out, bytes, size)
+		planes.JoinBits(out, in, scratch[:len(in)], size)
 	})
 	copy(dst[done*size:], src[done*size:])
 }

@@ -54,9 +54,9 @@ For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
 	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256", "sha256")
 	f.at.Add(fl)
 	fl.StringSliceVar(&f.attrs, "attr", nil, "`NAMES` of the attributes to read (default: all)")
-	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile,
+	console.CountVar(fl, &f.maxTile, "max-tile", tiledb.DefaultMaxTile, 1,
 		"refuse tiles that are larger than this when decoded, in bytes")
-	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult,
+	console.CountVar(fl, &f.maxResult, "max-result", tiledb.DefaultMaxResult, 1,
 		"refuse results of an attribute that are larger than this, in bytes")
 	return cmd
 }
@@ -80,10 +80,6 @@ type Read struct {
 }
 
 func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
-	if err := console.FirstError(console.AtLeast("max-tile", f.maxTile, 1),
-		console.AtLeast("max-result", f.maxResult, 1)); err != nil {
-		return err
-	}
 	files := open.NewOpener(true)
 	defer files.Close()
 	array, err := open.Array(ctx, files, path,

@@ -45,7 +45,7 @@ Python package tiledb merges those. For encrypted arrays see 'chaski array'.`,
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.remove, "remove", false, "delete the merged fragments, and all hidden ones")
-	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult,
+	console.CountVar(fl, &f.maxResult, "max-result", tiledb.DefaultMaxResult, 1,
 		"memory for lists of tiles, in bytes")
 	return cmd
 }
@@ -62,9 +62,6 @@ type Consolidated struct {
 }
 
 func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string) error {
-	if err := console.AtLeast("max-result", f.maxResult, 1); err != nil {
-		return err
-	}
 	if source.IsRemote(path) {
 		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
 			"it is remote: only local arrays can be written to"), path)

@@ -43,7 +43,7 @@ func NotAnInput(fl *pflag.FlagSet, args []string) error {
 			}
 		}
 		for _, arg := range args {
-			if isRaster(flag.Value.String()) && within(flag.Value.String(), source.LocalPath(arg)) {
+			if IsRaster(flag.Value.String()) && within(flag.Value.String(), source.LocalPath(arg)) {
 				return Usagef("--%s is %s, a raster of %s, which the command reads: it would be replaced", name,
 					flag.Value, arg)
 			}
@@ -52,8 +52,8 @@ func NotAnInput(fl *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// isRaster reports whether a file is one that commands find in directories.
-func isRaster(name string) bool {
+// IsRaster reports whether a file is one that commands find in directories.
+func IsRaster(name string) bool {
 	return slices.Contains([]string{".tif", ".tiff", ".rumi"}, strings.ToLower(filepath.Ext(name)))
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +51,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}[kind]
 	name, value := wrong.GetFlag().Name, wrong.GetValue()
 	switch {
+	case errors.As(err, new(outsideError)):
+		return Usagef("--%s is %s: %w", name, value, wrong.Unwrap())
 	case rule == "" || kind != "duration" && !errors.As(err, new(*strconv.NumError)):
 		// The error of a Value of chaski is the rule itself.
 		return Usagef("--%s is %q: %w", name, value, wrong.Unwrap())
@@ -177,6 +181,45 @@ func Between[T int | int64](flag string, value, least, most T) error {
 	}
 	return nil
 }
+
+// NumberVar declares a flag for a whole number from least to most. value is its default, which may lie outside.
+func NumberVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least, most T, usage string) {
+	*p = value
+	fl.Var(&number[T]{p, least, most}, name, usage)
+}
+
+// CountVar is NumberVar without an upper limit.
+func CountVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least T, usage string) {
+	NumberVar(fl, p, name, value, least, T(math.MaxInt), usage)
+}
+
+// number is a pflag.Value with limits.
+type number[T int | int64] struct {
+	value       *T
+	least, most T
+}
+
+func (n *number[T]) String() string { return strconv.FormatInt(int64(*n.value), 10) }
+func (n *number[T]) Type() string   { return reflect.TypeFor[T]().Name() }
+
+func (n *number[T]) Set(text string) error {
+	v, err := strconv.ParseInt(text, 0, 64)
+	switch {
+	case err != nil:
+		return err
+	case T(v) < n.least && n.most == T(math.MaxInt):
+		return outsideError(fmt.Sprintf("at least %d", n.least))
+	case T(v) < n.least || T(v) > n.most:
+		return outsideError(fmt.Sprintf("from %d to %d", n.least, n.most))
+	}
+	*n.value = T(v)
+	return nil
+}
+
+// outsideError says what a number must be.
+type outsideError string
+
+func (e outsideError) Error() string { return "it must be " + string(e) }
 
 // orList returns "a, b or c".
 func orList(words []string) string {

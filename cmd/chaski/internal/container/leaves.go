@@ -146,13 +146,6 @@ func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener
 // hashReader returns the SHA-256 of all bytes of r.
 func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
 	hash := sha256.New()
-	for off := int64(0); off < r.Size(); {
-		data := buf[:min(int64(len(buf)), r.Size()-off)]
-		if err := r.ReadAt(ctx, data, off); err != nil {
-			return "", err
-		}
-		hash.Write(data)
-		off += int64(len(data))
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	_, err := io.CopyBuffer(hash, source.Sequential(ctx, r, 0), buf)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }

@@ -68,9 +68,9 @@ With --world N the numbers are those of one rank of N that has its own engine.`,
 	f.run.AddJSON(fl, "one line of JSON instead of a table")
 	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch to examine")
 	fl.IntVar(&f.rank, "rank", 0, "the rank to count, from 0")
-	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: one rank takes all rows)")
-	fl.IntVar(&f.prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
-	fl.Int64Var(&f.sample, "sample", dryrun.DefaultSamples, "examine at most this many samples")
+	console.CountVar(fl, &f.world, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
+	console.CountVar(fl, &f.prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
+	console.CountVar(fl, &f.sample, "sample", dryrun.DefaultSamples, 1, "examine at most this many samples")
 	f.price.add(fl)
 	fl.BoolVar(&f.all, "all", false, "examine every sample, whatever their number")
 	return cmd
@@ -89,8 +89,7 @@ type planReport struct {
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
-	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("prefetch", f.prefetch, 1),
-		console.AtLeast("sample", f.sample, 1), f.price.check(cmd.Flags())); err != nil {
+	if err := console.FirstError(checkRank(f.rank, f.world), f.price.check(cmd.Flags())); err != nil {
 		return err
 	}
 	engine, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)

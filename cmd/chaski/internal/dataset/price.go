@@ -25,7 +25,7 @@ const (
 func (p *price) add(fl *pflag.FlagSet) {
 	fl.Float64Var(&p.perGB, perGBFlag, 0, "`PRICE` of 1 GB (10^9 bytes) that is read, in any currency")
 	fl.Float64Var(&p.perRequests, perRequestsFlag, 0, "`PRICE` of 1000 requests")
-	fl.Int64Var(&p.epochs, epochsFlag, 1, "with a price: epochs of the run")
+	console.CountVar(fl, &p.epochs, epochsFlag, 1, 1, "with a price: epochs of the run")
 }
 
 // check checks the flags.
@@ -38,7 +38,7 @@ func (p *price) check(fl *pflag.FlagSet) error {
 	if fl.Changed(epochsFlag) && !p.asked() {
 		return console.Usagef("--%s counts for prices only: give --%s or --%s", epochsFlag, perGBFlag, perRequestsFlag)
 	}
-	return console.AtLeast(epochsFlag, p.epochs, 1)
+	return nil
 }
 
 func (p *price) asked() bool { return p.perGB > 0 || p.perRequests > 0 }

@@ -58,7 +58,8 @@ exit code; use 'chaski verify' for that.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list that runs wrote; repeatable")
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE` to write the list to, as lines of JSON (default: none)")
-	fl.IntVar(&f.max, "max-bad", loader.DefaultMaxBad, "list at most this many bad samples of the dataset")
+	console.CountVar(fl, &f.max, "max-bad", loader.DefaultMaxBad, 1,
+		"list at most this many bad samples of the dataset")
 	return cmd
 }
 
@@ -74,9 +75,6 @@ type quarantineReport struct {
 func (f *quarantineFlags) do(ctx context.Context, env console.Env, args []string) error {
 	if len(args) == 0 && len(f.met) == 0 {
 		return console.Usagef("SPEC.json, DATASET or --met FILE is missing")
-	}
-	if err := console.AtLeast("max-bad", f.max, 1); err != nil {
-		return err
 	}
 	var list quarantine.List
 	for _, name := range f.met {

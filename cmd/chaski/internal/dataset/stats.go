@@ -71,9 +71,6 @@ that the conditions leave, so that they must be those of the run.`,
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := console.OneOf("format", f.format, "json"); err != nil {
-				return err
-			}
 			for _, name := range []string{"count", "classes", "cell"} {
 				if !f.sampling && cmd.Flags().Changed(name) {
 					return console.Usagef("--%s needs --sampling", name)
@@ -108,14 +105,14 @@ that the conditions leave, so that they must be those of the run.`,
 func (f *statsFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0, "decoding workers (default: the number of processors)")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	fl.BoolVar(&f.metadata, "from-metadata", false,
 		"pool the statistics in the rows of a container, without reading pixels")
 	fl.StringVar(&f.component, "component", "*",
 		"with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
 	fl.Lookup("component").DefValue = "" // pflag would print (default "*")
-	fl.StringVar(&f.format, "format", "json", "json")
+	console.ChoiceVar(fl, &f.format, "format", "json", "json", "json")
 	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "",
 		"with --sampling: the `FIELD` whose pixels to count (default: the last field)")
@@ -229,9 +226,6 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 }
 
 func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) error {
-	if err := console.AtLeast("workers", f.workers, 0); err != nil {
-		return err
-	}
 	spec, err := f.Spec(dataset)
 	if err != nil {
 		return err

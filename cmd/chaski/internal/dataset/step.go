@@ -24,10 +24,10 @@ type stepFlags struct {
 func (f *stepFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: take the step that follows it")
 	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, instead of --state")
-	fl.Int64Var(&f.step, "step", 0, "the step of the epoch, from 0, instead of --state")
-	fl.Int64Var(&f.back, "back", 0, "go back this many steps: 1 is the last step before a state")
+	console.CountVar(fl, &f.step, "step", 0, 0, "the step of the epoch, from 0, instead of --state")
+	console.CountVar(fl, &f.back, "back", 0, 0, "go back this many steps: 1 is the last step before a state")
 	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows to take, from 0")
-	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: one rank takes all rows)")
+	console.CountVar(fl, &f.world, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
 }
 
 // stepAt is a step of a run.
@@ -44,8 +44,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	spec, steps := e.Spec(), e.Steps()
 	s := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
 	named := fl.Changed("epoch") || fl.Changed("step")
-	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("step", f.step, 0),
-		console.AtLeast("back", f.back, 0)); err != nil {
+	if err := checkRank(f.rank, f.world); err != nil {
 		return s, err
 	}
 	switch {
@@ -88,9 +87,6 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 
 // checkRank checks --rank and --world.
 func checkRank(rank, world int) error {
-	if err := console.AtLeast("world", world, 1); err != nil {
-		return err
-	}
 	if rank < 0 || rank >= world {
 		return console.Usagef("--rank is %d, but --world is %d: ranks are 0 to %d", rank, world, world-1)
 	}

@@ -40,7 +40,7 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl := &f.Own
 	f.Source.Add(fl)
 	f.bands.Add(fl)
-	fl.IntVar(&f.Batch, "batch", batch, "samples in a batch")
+	console.CountVar(fl, &f.Batch, "batch", batch, 1, "samples in a batch")
 	f.sampler.add(fl)
 	f.ground.add(fl)
 	fl.StringVar(&f.augment, "augment", "",
@@ -141,9 +141,6 @@ func (f *Dataset) normalization(field *loader.Field) (err error) {
 
 // check checks the values of the flags. Spec.Validate would refuse them by the names of the spec's members.
 func (f *Dataset) check() error {
-	if err := console.AtLeast("batch", f.Batch, 1); err != nil {
-		return err
-	}
 	for _, x := range []struct {
 		flag, value string
 		choices     []string
@@ -157,11 +154,6 @@ func (f *Dataset) check() error {
 			if err := console.OneOf(x.flag, x.value, x.choices...); err != nil {
 				return err
 			}
-		}
-	}
-	if f.Own.Changed("per-asset") {
-		if err := console.AtLeast("per-asset", f.sampler.perAsset, 1); err != nil {
-			return err
 		}
 	}
 	if f.clip && f.DType != "uint8" {

@@ -29,9 +29,9 @@ const noLimit = -1
 func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
 	fl.StringVar(&f.OrderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
-	fl.IntVar(&f.Limit, "limit", noLimit, "take at most this many rows (default: all)")
+	console.CountVar(fl, &f.Limit, "limit", noLimit, 0, "take at most this many rows (default: all)")
 	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
-	fl.IntVar(&f.Offset, "offset", 0, "leave out this many rows at the start")
+	console.CountVar(fl, &f.Offset, "offset", 0, 0, "leave out this many rows at the start")
 }
 
 // addFilters adds the flags that choose rows, without those that sort and count them: a run has an
@@ -49,20 +49,13 @@ func (f *Filter) addFilters(fl *pflag.FlagSet) {
 	NonEmptyVar(fl, &f.datetime, "datetime",
 		"`A/B`: choose samples that begin between two dates (whole days, UTC) or times")
 	fl.StringVar(&f.timeCol, "time-col", "", "`COLUMN` of timestamps (default: istac:time_start or stac:time_start)")
-	fl.IntVar(&f.atLevel, "at-level", 0,
+	console.CountVar(fl, &f.atLevel, "at-level", 0, 0,
 		"level whose rows --bbox and --datetime compare; a sample of level 0 is chosen if a row below it matches, "+
 			"and ls lists only matching rows")
 }
 
 // TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
 func (f *Filter) TacoFilter() (*taco.Filter, error) {
-	if err := console.FirstError(console.AtLeast("at-level", f.atLevel, 0),
-		console.AtLeast("offset", f.Offset, 0)); err != nil {
-		return nil, err
-	}
-	if f.Limit < 0 && f.Limit != noLimit {
-		return nil, console.AtLeast("limit", f.Limit, 0)
-	}
 	switch {
 	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):
 		return nil, console.Usagef("--bbox-crs, --bbox-rule and --geometry-col need --bbox")

@@ -33,10 +33,11 @@ func (f *Run) Add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.data.Add(fl, 32, true)
 	f.data.AddArithmetic(fl)
-	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers,
+		"decoding workers (default: the number of processors)")
 	AddMemory(fl, &f.memory, "batches")
 	f.total.Add(fl)
-	fl.Int64Var(&f.cache, "cache", resources.DefaultCacheBytes,
+	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
 		"memory for parsed headers and pages of tables, in bytes")
 	AddMaxChunk(fl, &f.maxChunk)
 }
@@ -48,11 +49,6 @@ func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
 
 // options returns the settings of the engine.
 func (f *Run) options(sql query.Full) (loader.Options, error) {
-	if err := console.FirstError(console.Between("workers", f.workers, 0, MaxWorkers),
-		console.AtLeast("memory", f.memory, 0),
-		console.AtLeast("cache", f.cache, 1)); err != nil {
-		return loader.Options{}, err
-	}
 	total, err := f.total.Budget(f.memory)
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
 		MaxChunkBytes: f.maxChunk, SQL: sql, Budget: total}, err

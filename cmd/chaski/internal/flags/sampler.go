@@ -39,7 +39,7 @@ func flagOf(member string) string { return strings.ReplaceAll(member, "_", "-") 
 // add adds the flags to a set.
 func (s *sampler) add(fl *pflag.FlagSet) {
 	fl.StringVar(&s.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
-	fl.IntVar(&s.perAsset, "per-asset", 0,
+	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1,
 		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
 			"number of tiles)")
 	fl.StringVar(&s.kind, "sampler", "", "how windows are chosen: "+strings.Join(spec.SamplerKinds, ", ")+

@@ -10,7 +10,7 @@ import (
 // AddSQLLimits adds --sql-time and --sql-memory.
 func AddSQLLimits(fl *pflag.FlagSet, l *query.Limits) {
 	fl.DurationVar(&l.Time, "sql-time", query.DefaultTime, "how long a query may run")
-	fl.Int64Var(&l.Memory, "sql-memory", 0,
+	console.CountVar(fl, &l.Memory, "sql-memory", 0, 0,
 		"memory for the columns that a query computes, or for the process in which chaski-full runs it, in "+
 			"bytes\n(default: a quarter of the machine's, from 512 MiB to 4 GiB)")
 }
@@ -20,5 +20,5 @@ func CheckSQLLimits(l query.Limits) error {
 	if l.Time <= 0 {
 		return console.Usagef("--sql-time is %v: it must be longer than 0s", l.Time)
 	}
-	return console.AtLeast("sql-memory", l.Memory, 0)
+	return nil
 }

@@ -49,7 +49,7 @@ Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
   chaski bench decode --stage float32 --workers 1 --rounds 2 --seconds 0.1 --json chip.tif`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			if err := console.FirstError(f.check(), console.OneOf("stage", o.Stage, bench.Stages()...)); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			bar, progress := f.bar(env)
@@ -60,7 +60,8 @@ Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
 		},
 	}
 	f.add(cmd.Flags(), 1)
-	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, "how far to decode: "+strings.Join(bench.Stages(), ", "))
+	console.ChoiceVar(cmd.Flags(), &o.Stage, "stage", bench.StageArray,
+		"how far to decode: "+strings.Join(bench.Stages(), ", "), bench.Stages()...)
 	cmd.Flags().BoolVar(&o.Opened, "opened", false, "open files and read their headers before the measurement")
 	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
 	return cmd
@@ -86,10 +87,6 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if err := console.FirstError(console.AtLeast("prefetch", prefetch, 1),
-				console.AtLeast("memory", memory, 0)); err != nil {
-				return err
-			}
 			spec, err := d.SpecOf(args[0])
 			if err != nil {
 				return err
@@ -113,7 +110,7 @@ or SPEC.json, such as Python's loader.spec.`,
 	f.add(cmd.Flags(), 2)
 	d.Add(cmd.Flags(), 32, true)
 	d.AddArithmetic(cmd.Flags())
-	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
+	console.CountVar(cmd.Flags(), &prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
 	flags.AddMemory(cmd.Flags(), &memory, "batches")
 	total.Add(cmd.Flags())
 	return cmd

@@ -18,9 +18,9 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
-	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0, "decoding workers (default: the number of processors)")
 	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of a table")
-	fl.IntVar(&f.rounds, "rounds", 5, "number of rounds, each measured on its own")
+	console.NumberVar(fl, &f.rounds, "rounds", 5, 1, 1000, "number of rounds, each measured on its own")
 	fl.Float64Var(&f.seconds, "seconds", seconds, "shortest time of a round, in seconds")
 }
 
@@ -29,7 +29,7 @@ func (f *roundFlags) check() error {
 	if !(f.seconds > 0 && f.seconds <= 3600) {
 		return console.Usagef("--seconds is %v: it must be above 0 and at most 3600", f.seconds)
 	}
-	return console.FirstError(console.Between("rounds", f.rounds, 1, 1000), console.AtLeast("workers", f.workers, 0))
+	return nil
 }
 
 func (f *roundFlags) time() time.Duration { return time.Duration(f.seconds * float64(time.Second)) }

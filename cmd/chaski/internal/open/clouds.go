@@ -10,17 +10,15 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// clouds are the drivers of the clouds of Google and Microsoft.
+// clouds are the drivers that write to the clouds of Google and Microsoft.
 var clouds = map[string]func() blobsource.Driver{
-	"gs": func() blobsource.Driver { return gcs.New(gcs.Options{}) },
-	"az": newAzure, "abfs": newAzure,
+	"gs": func() blobsource.Driver { return gcs.New(gcs.Options{Uploads: true}) },
+	"az": azure.New, "abfs": azure.New,
 }
-
-func newAzure() blobsource.Driver { return azure.New(azure.Options{}) }
 
 // addClouds adds the clouds of Google and Microsoft.
 func addClouds(schemes map[string]source.Opener) {
-	schemes["gs"] = must(blobsource.New(clouds["gs"](), remote.Options{}))
-	schemes["az"] = must(blobsource.New(newAzure(), remote.Options{}))
+	schemes["gs"] = must(blobsource.New(gcs.New(gcs.Options{}), remote.Options{}))
+	schemes["az"] = must(blobsource.New(azure.New(), remote.Options{}))
 	schemes["abfs"] = schemes["az"]
 }

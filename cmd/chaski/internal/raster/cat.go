@@ -83,12 +83,12 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 	fl.StringVar(&f.header, "header", "",
 		"`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header "+
 			"is not read")
-	fl.IntVar(&f.overview, "overview", -1,
+	console.CountVar(fl, &f.overview, "overview", -1, -1,
 		"read overview `N`, from 0, the largest, as in GDAL, also of PATH.ovr; --y and --x count its pixels (-1: the "+
 			"raster itself)")
 	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256, npy or raw", "sha256", "npy", "raw")
-	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "refuse results larger than this, in bytes")
+	console.CountVar(fl, &f.threads, "threads", procs.Workers(), 1, "decoding threads")
+	console.CountVar(fl, &f.maxBytes, "max-bytes", 8<<30, 1, "refuse results larger than this, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	return cmd
 }
@@ -123,10 +123,6 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 
 // options checks the flags and returns them as options of loader.Read.
 func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
-	if err := console.FirstError(console.AtLeast("threads", f.threads, 1),
-		console.AtLeast("overview", f.overview, -1), console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
-		return o, err
-	}
 	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes
 	if f.layout != "" {
 		if _, err := einops.Parse(f.layout); err != nil {

@@ -154,7 +154,7 @@ func (f *convertFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
 	fl.StringVar(&f.steps, "t", "", "steps of time of SRC: `SEL`, or all")
 	fl.BoolVar(&f.stack, "stack", false, "with --to rumi3: all SRC become one file, as its steps of time")
-	fl.IntVar(&f.workers, "workers", 0,
+	console.CountVar(fl, &f.workers, "workers", 0, 0,
 		"number of files or tiles to convert at the same time (default: the number of processors)")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
 	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be converted")
@@ -307,9 +307,6 @@ func (f *convertFlags) resolve() error {
 		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
 			return console.Usagef("--t is %q: it must be start:stop, all, or a list of indices such as 0,2", f.steps)
 		}
-	}
-	if err := console.AtLeast("workers", f.workers, 0); err != nil {
-		return err
 	}
 	f.workers = cmp.Or(f.workers, procs.Workers())
 	f.o.Workers = f.workers

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -69,12 +68,8 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 			jobs = append(jobs, conversion{src: p, dst: f.out, step: -1})
 		case !dir:
 			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p)), step: -1})
-		case source.IsRemote(p):
-			if jobs, err = f.list(ctx, files, jobs, p); err != nil {
-				return nil, err
-			}
 		default:
-			if jobs, err = f.walk(ctx, jobs, p); err != nil {
+			if jobs, err = f.below(ctx, files, jobs, p); err != nil {
 				return nil, err
 			}
 		}
@@ -197,63 +192,28 @@ func (f *convertFlags) inFolder(rel string) string {
 	return pathname.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
 }
 
-// walk appends the rasters below dir. It follows links and leaves out hidden files and directories, and the
+// below appends the rasters below dir. It follows links and leaves out hidden files and directories, and the
 // destination, since a second run would otherwise convert the output of the first.
-func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) ([]conversion, error) {
-	out, outErr := os.Stat(f.out) // it need not exist yet
-	isOut := func(d fs.DirEntry) bool {
-		st, err := d.Info()
-		return err == nil && outErr == nil && os.SameFile(st, out)
-	}
-	err := source.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return console.FileError(p, err)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case d.IsDir() && p != dir && (strings.HasPrefix(d.Name(), ".") || isOut(d)):
-			return fs.SkipDir
-		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
-			return nil
-		}
-		if isRaster(p) {
-			rel, err := filepath.Rel(dir, p)
-			if err != nil {
-				return err
-			}
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(rel), step: -1})
-		}
-		return nil
-	})
-	return jobs, err
-}
-
-// isRaster reports whether a name has the extension of a raster that directories are searched for.
-func isRaster(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".tif", ".tiff", ".rumi":
-		return true
-	}
-	return false
-}
-
-// list appends the rasters below a remote directory, in the order of their names, as walk does.
-func (f *convertFlags) list(ctx context.Context, files source.Opener, jobs []conversion,
+func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []conversion,
 	dir string) ([]conversion, error) {
-	dir = strings.TrimRight(dir, "/")
-	first := len(jobs)
-	err := source.List(ctx, files, dir, func(e source.Entry) error {
-		if !isRaster(e.Path) || strings.HasPrefix(e.Path, ".") || strings.Contains(e.Path, "/.") {
+	out, outErr := os.Stat(f.out) // it need not exist yet
+	err := source.Visible(ctx, files, dir, func(found source.Found) error {
+		if found.Dir {
+			if st, err := os.Stat(found.Path); err == nil && outErr == nil && os.SameFile(st, out) {
+				return fs.SkipDir
+			}
 			return nil
 		}
-		if !filepath.IsLocal(filepath.FromSlash(e.Path)) {
-			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-				"its file %q would be written outside of DST", e.Path), dir)
+		if !console.IsRaster(found.Name) {
+			return nil
 		}
-		jobs = append(jobs, conversion{src: dir + "/" + e.Path, dst: f.inFolder(e.Path), step: -1})
+		if !filepath.IsLocal(filepath.FromSlash(found.Name)) {
+			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+				"its file %q would be written outside of DST", found.Name), dir)
+		}
+		jobs = append(jobs, conversion{src: found.Path, dst: f.inFolder(found.Name), step: -1})
 		return nil
 	})
-	slices.SortFunc(jobs[first:], func(a, b conversion) int { return strings.Compare(a.src, b.src) })
 	return jobs, err
 }
 

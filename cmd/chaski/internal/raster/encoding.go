@@ -22,14 +22,15 @@ type encoding struct {
 // add declares the flags.
 func (f *encoding) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2, rumi3 or tiledb")
-	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
+	console.NumberVar(fl, &f.o.Tile, "tile", 512, 1, 65535, "side of a tile, in pixels")
 	fl.StringVar(&f.o.Graph, "graph", "", "OpenZL graph of rumi files, in place of --codec")
-	fl.StringVar(&f.codec, "codec", "auto", "how the graph of a tile of rumi files is chosen: auto or best")
+	console.ChoiceVar(fl, &f.codec, "codec", "auto", "how the graph of a tile of rumi files is chosen: auto or best",
+		"auto", "best")
 	fl.Float64Var(&f.o.MaxCost, "max-cost", 0,
 		"longest time to decode a graph that --codec chooses, as a multiple of a TOG's tile (default: best 0.71, auto "+
 			"none)")
 	fl.IntVar(&f.o.Geozl, "geozl", 0, "release 0.`N` of geozl that readers of rumi3 have, 18 or 19 (default: 18)")
-	fl.IntVar(&f.o.Level, "level", 13,
+	console.NumberVar(fl, &f.o.Level, "level", 13, 1, 22,
 		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
 	fl.StringVar(&f.unit, "unit", "tile",
 		"what a frame of rumi2 or rumi3 holds: tile (one band) or cell (all); of rumi3 also step, or axes like "+
@@ -47,12 +48,6 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 func (f *encoding) resolve() (err error) {
 	f.to = cmp.Or(f.to, convert.TOG)
 	if err := console.OneOf("to", f.to, convert.Formats...); err != nil {
-		return err
-	}
-	err = console.FirstError(console.OneOf("codec", f.codec, "auto", "best"),
-		console.Between("level", f.o.Level, 1, 22),
-		console.Between("tile", f.o.Tile, 1, 65535))
-	if err != nil {
 		return err
 	}
 	if f.o.Graph == "" {

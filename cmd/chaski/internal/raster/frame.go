@@ -36,7 +36,7 @@ bytes of the outputs, one after the other.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	console.ChoiceVar(cmd.Flags(), &f.format, "format", "sha256", "sha256 or raw", "sha256", "raw")
-	cmd.Flags().IntVar(&f.maxOutput, "max-output", resources.DefaultMaxChunkBytes,
+	console.CountVar(cmd.Flags(), &f.maxOutput, "max-output", resources.DefaultMaxChunkBytes, 1,
 		"refuse frames whose content is larger than this, in bytes")
 	return cmd
 }
@@ -51,9 +51,6 @@ type frameOutput struct {
 }
 
 func (f *frameFlags) run(ctx context.Context, env console.Env, path string) error {
-	if err := console.AtLeast("max-output", f.maxOutput, 1); err != nil {
-		return err
-	}
 	if f.format == "raw" {
 		if err := console.NotToTerminal(env.Out, "the content of a frame"); err != nil {
 			return err

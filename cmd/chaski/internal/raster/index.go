@@ -104,7 +104,7 @@ without a file are counted on standard error.`,
 	console.ChoiceVar(fl, &f.format, "format", "hex",
 		"hex or parquet (default: parquet if the output file ends in .parquet)", "hex", "parquet")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0,
+	console.CountVar(fl, &f.workers, "workers", 0, 0,
 		"number of files to read at the same time (default: the number of processors, at least 4)")
 	fl.BoolVar(&f.absolute, "absolute", false, "store absolute paths in the catalog")
 	flags.AddMaxChunk(fl, &f.maxChunk)
@@ -121,9 +121,6 @@ without a file are counted on standard error.`,
 }
 
 func (f *indexFlags) check() error {
-	if err := console.AtLeast("workers", f.workers, 0); err != nil {
-		return err
-	}
 	switch {
 	case f.format == "hex" && f.resume:
 		return console.Usagef("--resume needs --format parquet")

@@ -36,7 +36,7 @@ type pairsFlags struct {
 func (f *pairsFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.pairs, "pairs", false, "check whether the rasters of each sample of a dataset lie on each other")
 	f.source.Add(&f.data)
-	f.own.IntVar(&f.options.Worst, "worst", 20, "with --pairs: list at most this many pairs")
+	console.NumberVar(&f.own, &f.options.Worst, "worst", 20, 1, 10_000, "with --pairs: list at most this many pairs")
 	fl.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of text; without, it always is JSON")
 	f.own.AddFlagSet(&f.data)
 	fl.AddFlagSet(&f.own)
@@ -50,8 +50,7 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	if cmd.Flags().Changed("max-faults") {
 		return console.Usagef("--max-faults and --pairs exclude each other; see --worst")
 	}
-	if err := console.FirstError(console.Between("workers", o.Workers, 0, flags.MaxWorkers),
-		console.Between("worst", f.options.Worst, 1, 10_000)); err != nil {
+	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
 	spec, err := f.spec(paths[0])

@@ -66,10 +66,11 @@ the first.
 		},
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&o.Workers, "workers", 0, "number of files to check at the same time (default: the number of processors)")
+	console.CountVar(fl, &o.Workers, "workers", 0, 0,
+		"number of files to check at the same time (default: the number of processors)")
 	flags.AddMaxChunk(fl, &o.MaxChunk)
 	fl.BoolVar(&o.Pixels, "pixels", false, "decode the rasters of all containers, also of those with checksums")
-	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "list at most this many faults")
+	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1, "list at most this many faults")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	f.shards.Add(fl)
 	p.add(fl)
@@ -82,10 +83,7 @@ type verifyFlags struct {
 }
 
 func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, o verify.Options) error {
-	err := console.FirstError(console.AtLeast("workers", o.Workers, 0), console.AtLeast("max-faults", o.MaxFaults, 1))
-	if err != nil {
-		return err
-	}
+	var err error
 	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return err
 	}

@@ -15,24 +15,17 @@ type clientFlags struct {
 }
 
 func (f *clientFlags) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.streams, "max-streams", server.DefaultMaxStreams, "streams that are served at a time")
-	fl.IntVar(&f.datasets, "max-datasets", server.DefaultMaxEngines, "datasets that are open at a time")
-	fl.IntVar(&f.each, "max-client-streams", 0,
+	console.CountVar(fl, &f.streams, "max-streams", server.DefaultMaxStreams, 1, "streams that are served at a time")
+	console.CountVar(fl, &f.datasets, "max-datasets", server.DefaultMaxEngines, 1, "datasets that are open at a time")
+	console.CountVar(fl, &f.each, "max-client-streams", 0, 0,
 		"streams of one client: a host, or a process on a Unix socket (default: half of --max-streams, at least 64)")
-	fl.IntVar(&f.eachDatasets, "max-client-datasets", 0,
+	console.CountVar(fl, &f.eachDatasets, "max-client-datasets", 0, 0,
 		"datasets that one client has unanswered tickets for (default: half of --max-datasets, at least 16)")
-	fl.IntVar(&f.eachOpened, "max-client-openings", 0,
+	console.CountVar(fl, &f.eachOpened, "max-client-openings", 0, 0,
 		"openings that one client has begun, also those that wait (default: half of all, at least 64)")
-	fl.Int64Var(&f.rate, "client-rate", 0,
+	console.CountVar(fl, &f.rate, "client-rate", 0, 0,
 		"bytes a second to send to one client, on average over its answers; tokens may set others\n"+
 			"(default 0: no limit)")
-}
-
-func (f *clientFlags) check() error {
-	return console.FirstError(console.AtLeast("max-streams", f.streams, 1),
-		console.AtLeast("max-datasets", f.datasets, 1), console.AtLeast("max-client-streams", f.each, 0),
-		console.AtLeast("max-client-datasets", f.eachDatasets, 0),
-		console.AtLeast("max-client-openings", f.eachOpened, 0), console.AtLeast("client-rate", f.rate, 0))
 }
 
 func (f *clientFlags) set(o *server.Options) {

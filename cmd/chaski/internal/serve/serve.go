@@ -117,18 +117,20 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
 		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
 			"a\nUnix socket, which only one user can reach, or --stop-on-eof, with which one program has the token")
-	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers,
+		"decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
 	f.total.Add(fl)
-	fl.Int64Var(&f.cache, "cache", resources.DefaultCacheBytes,
+	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
 		"memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "largest message, in bytes of data")
-	fl.IntVar(&f.openings, "max-openings", server.DefaultMaxOpenings,
+	console.NumberVar(fl, &f.partBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes,
+		"largest message, in bytes of data")
+	console.CountVar(fl, &f.openings, "max-openings", server.DefaultMaxOpenings, 1,
 		"datasets and files that are opened at a time; equal ones are opened once")
-	fl.IntVar(&f.queued, "max-queued-openings", server.DefaultMaxQueuedOpenings,
+	console.CountVar(fl, &f.queued, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1,
 		"openings that may wait for others; more are refused")
-	fl.Int64Var(&f.paste, "paste-bytes", server.DefaultMaxReadBytes,
+	console.CountVar(fl, &f.paste, "paste-bytes", server.DefaultMaxReadBytes, 1,
 		"memory for the raster of pasted predictions, in bytes")
 	flags.AddSQLLimits(fl, &f.sql)
 	fl.BoolVar(&f.noShared, "no-shared-memory", false,
@@ -170,13 +172,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
 			"--stop-on-eof and the token that is made", f.listen)
 	}
-	if err := console.FirstError(f.access.check(), console.Between("workers", f.workers, 0, flags.MaxWorkers),
-		console.AtLeast("memory", f.memory, 0),
-		console.AtLeast("cache", f.cache, 1), console.AtLeast("paste-bytes", f.paste, 1),
-		console.AtLeast("max-openings", f.openings, 1), console.AtLeast("max-queued-openings", f.queued, 1),
-		f.clients.check(),
-		console.Between("part-bytes", f.partBytes, 1,
-			server.MaxPartBytes)); err != nil {
+	if err := f.access.check(); err != nil {
 		return level, err
 	}
 	if err := flags.CheckSQLLimits(f.sql); err != nil {

@@ -38,10 +38,6 @@ A server reads its file again when it changes. To revoke a token, delete its lin
 					return console.Usagef("--root is empty")
 				}
 			}
-			if err := console.FirstError(console.AtLeast("streams", c.Streams, 0),
-				console.AtLeast("datasets", c.Datasets, 0), console.AtLeast("rate", c.Rate, 0)); err != nil {
-				return err
-			}
 			token := auth.NewToken()
 			line, err := auth.Line(token, c, expires)
 			if err != nil {
@@ -58,10 +54,11 @@ A server reads its file again when it changes. To revoke a token, delete its lin
 	fl.StringArrayVar(&c.Roots, "root", nil,
 		"`DIR` or prefix of remote URIs that the client may read, below a --root of the server; repeatable\n(default: "+
 			"all that the server serves)")
-	fl.IntVar(&c.Streams, "streams", 0, "streams that the client may have at a time (default: that of the server)")
-	fl.IntVar(&c.Datasets, "datasets", 0,
+	console.CountVar(fl, &c.Streams, "streams", 0, 0,
+		"streams that the client may have at a time (default: that of the server)")
+	console.CountVar(fl, &c.Datasets, "datasets", 0, 0,
 		"datasets that the client may have open at a time (default: that of the server)")
-	fl.Int64Var(&c.Rate, "rate", 0, "bytes a second that the client is sent (default: that of the server)")
+	console.CountVar(fl, &c.Rate, "rate", 0, 0, "bytes a second that the client is sent (default: that of the server)")
 	fl.DurationVar(&valid, "valid", 0, "how long the token is valid, such as 720h (default: until its line is deleted)")
 	return cmd
 }

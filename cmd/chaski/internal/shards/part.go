@@ -118,7 +118,7 @@ func (d *divided) check(ctx context.Context, s Share) error {
 	return nil
 }
 
-// fits refuses the part of other work than that of d.
+// fits refuses the part of other work than d does.
 func (d *divided) fits(s Share, t *trailer) error {
 	switch {
 	case t.Shard != s.Number || t.Count != d.count:

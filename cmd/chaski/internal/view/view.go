@@ -44,6 +44,10 @@ type viewFlags struct {
 	resized, several bool // --size, --batch are set: a report has defaults of its own
 }
 
+// maxSize is the largest --size: such a picture takes 1 GiB in memory, and a larger one would end the command for lack
+// of it.
+const maxSize = 1 << 14
+
 func NewView(env console.Env) *cobra.Command {
 	var f viewFlags
 	cmd := &cobra.Command{
@@ -86,12 +90,13 @@ WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores 
 	fl.StringVar(&f.b, "b", "",
 		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or "+
 			"the first)")
-	fl.IntVar(&f.size, "size", 512, "longest side of a picture, in pixels (default of a report: 192)")
-	fl.IntVar(&f.columns, "columns", 0, "pictures in a row (default: about as many as rows)")
+	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize,
+		"longest side of a picture, in pixels (default of a report: 192)")
+	console.CountVar(fl, &f.columns, "columns", 0, 0, "pictures in a row (default: about as many as rows)")
 	console.ChoiceVar(fl, &f.palette, "palette", "auto",
 		"draw one band with a colour for each value: auto, never or always", "auto", "never", "always")
 	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles to draw black and white")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30,
+	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1,
 		"refuse images or batches that are larger than this when decoded, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	f.data.Add(fl, 16, true)
@@ -107,12 +112,6 @@ func (f *viewFlags) options() (draw.Options, error) {
 	if ext := strings.ToLower(filepath.Ext(f.out)); !f.report && ext != "" && ext != ".png" {
 		return options, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG",
 			f.out)
-	}
-	// A picture of 16384 by 16384 pixels takes 1 GiB in memory: a larger --size would not fail here but for
-	// lack of memory.
-	if err := console.FirstError(console.Between("size", f.size, 1, 1<<14), console.AtLeast("max-bytes", f.maxBytes, 1),
-		console.AtLeast("columns", f.columns, 0)); err != nil {
-		return options, err
 	}
 	options.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
 	sel, err := raster.ParseSelection(f.b)

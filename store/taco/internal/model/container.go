@@ -53,8 +53,8 @@ type Reader interface {
 	Level(ctx context.Context, k int) (*Level, error)
 	// Parents returns for each row of a level below 0 its parent row in the level above.
 	Parents(ctx context.Context, k int) ([]int32, error)
-	// Place sets kind and place of a sample whose id, level and row are set.
-	Place(ctx context.Context, e *Entry) error
+	// Entry returns id, kind and place of a row that exists.
+	Entry(ctx context.Context, level, row int) (Entry, error)
 	// Verify checks everything and adds its results to r.
 	Verify(ctx context.Context, r *Report) error
 	// Bytes estimates the memory of what it keeps beside the levels.
@@ -111,38 +111,31 @@ func (c *Container) deepen(ctx context.Context) error {
 
 // Table returns the rows of a level with the stored columns.
 func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
+	level, err := c.locked(ctx, k, c.Level)
+	return level.Table, err
+}
+
+// locked returns a level, which is empty after an error.
+func (c *Container) locked(ctx context.Context, k int, read func(context.Context, int) (*Level, error)) (Level, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	level, err := c.Level(ctx, k)
+	level, err := read(ctx, k)
 	if err != nil {
-		return nil, err
+		return Level{}, err
 	}
-	return level.Table, nil
+	return *level, nil
 }
 
 // IDs returns the ids of a level.
 func (c *Container) IDs(ctx context.Context, k int) (*tables.Vector, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	level, err := c.Level(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	return level.IDs, nil
+	level, err := c.locked(ctx, k, c.Level)
+	return level.IDs, err
 }
 
 // Parents returns for each row of a level its parent row in the level above, or nil at level 0.
 func (c *Container) Parents(ctx context.Context, k int) ([]int32, error) {
-	if k == 0 {
-		return nil, nil
-	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	level, err := c.Linked(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	return level.Parents, nil
+	level, err := c.locked(ctx, k, c.Linked)
+	return level.Parents, err
 }
 
 // Children returns the children of a row in the next level, in order. It is empty for a file.
@@ -176,10 +169,6 @@ func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
 func (c *Container) ID(ctx context.Context, k, row int) (string, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	return c.id(ctx, k, row)
-}
-
-func (c *Container) id(ctx context.Context, k, row int) (string, error) {
 	if c.Lazy != nil {
 		return c.Lazy.ID(ctx, k, row)
 	}
@@ -284,12 +273,18 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 
 // EntryOf is Entry.
 func (c *Container) EntryOf(ctx context.Context, k, row int) (Entry, error) {
-	id, err := c.id(ctx, k, row)
-	if err != nil {
-		return Entry{}, err
+	if c.Lazy == nil { // else the row may be provisional
+		level, err := c.Level(ctx, k)
+		if err == nil && (row < 0 || row >= level.Table.Len()) {
+			err = c.NoRow(k, row)
+		}
+		if err != nil {
+			return Entry{}, err
+		}
 	}
-	e := Entry{ID: id, Padding: c.Form.Pads() && IsPadding(id), Level: k, Row: row}
-	return e, c.Reader.Place(ctx, &e)
+	e, err := c.Reader.Entry(ctx, k, row)
+	e.Padding, e.Level, e.Row = c.Form.Pads() && IsPadding(e.ID), k, row
+	return e, err
 }
 
 // NoRow returns the error about a row that does not exist, or about its level if the container has fewer levels.

@@ -6,6 +6,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
@@ -122,4 +123,12 @@ func (r *Report) Note(format string, args ...any) {
 	if len(r.Notes) < 100 {
 		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 	}
+}
+
+// CutLast is strings.Cut at the last separator.
+func CutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }

@@ -13,6 +13,18 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
+// Names of columns of TACO 2 and 3.
+const (
+	ColumnID       = "id"
+	ColumnType     = "type"                // FILE or FOLDER; TACO 3 has it in no file
+	ColumnCurrent  = "internal:current_id" // a row's own number
+	ColumnParent   = "internal:parent_id"
+	ColumnOffset   = "internal:offset"
+	ColumnSize     = "internal:size"
+	ColumnSource   = "internal:source_file"
+	ColumnRelative = "internal:relative_path"
+)
+
 // Span is a byte range of an object.
 type Span struct{ Off, Size int64 }
 

@@ -70,16 +70,15 @@ func (c *reader) Level(_ context.Context, level int) (*model.Level, error) {
 // Parents implements model.Reader.
 func (c *reader) Parents(context.Context, int) ([]int32, error) { return c.parents, nil }
 
-// Place implements model.Reader.
-func (c *reader) Place(_ context.Context, e *model.Entry) error {
-	if e.Level == 0 {
-		e.Kind = model.Folder
-		return nil
+// Entry implements model.Reader.
+func (c *reader) Entry(_ context.Context, level, row int) (model.Entry, error) {
+	if level == 0 {
+		return model.Entry{ID: c.levels[0].IDs.Str(row), Kind: model.Folder}, nil
 	}
-	file := &c.files[e.Row]
+	file := &c.files[row]
 	s := &c.shards[file.shard]
-	e.URI, e.Offset, e.Size, e.Head, e.Object = s.uri, file.off, file.size, file.head.Value(), s.object
-	return nil
+	return model.Entry{ID: file.name.Value(), URI: s.uri, Offset: file.off, Size: file.size, Head: file.head.Value(),
+		Object: s.object}, nil
 }
 
 // Verify implements model.Reader. The places of all files were checked when the shards were opened.

@@ -21,18 +21,6 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Names of columns.
-const (
-	ColumnID       = "id"
-	ColumnType     = "type"
-	ColumnCurrent  = "internal:current_id" // a row's own number
-	ColumnParent   = "internal:parent_id"
-	ColumnOffset   = "internal:offset"
-	ColumnSize     = "internal:size"
-	ColumnSource   = "internal:source_file"
-	ColumnRelative = "internal:relative_path"
-)
-
 // MetaName is the name of a folder's own table of children.
 const MetaName = "__meta__"
 
@@ -154,8 +142,8 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 }
 
 func newReader(o source.Opener, f model.Form, uri, base string) *reader {
-	return &reader{of: &model.Container{URI: uri, Form: f, IDColumn: ColumnID, Histograms: -1}, opener: o, base: base,
-		files: map[string]source.Reader{}, absent: map[string]error{}}
+	of := &model.Container{URI: uri, Form: f, IDColumn: model.ColumnID, Histograms: -1}
+	return &reader{of: of, opener: o, base: base, files: map[string]source.Reader{}, absent: map[string]error{}}
 }
 
 // Join appends a relative path to a directory, which is a path or a URI. In a file:// URI and an HTTP
@@ -241,14 +229,14 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 		return nil, c.inLevel(err, k)
 	}
 	l := &level{Level: model.Level{Table: table}}
-	if l.IDs, err = c.column(ctx, table, k, ColumnID, tables.String); err != nil {
+	if l.IDs, err = c.column(ctx, table, k, model.ColumnID, tables.String); err != nil {
 		return nil, err
 	}
-	if l.types, err = c.column(ctx, table, k, ColumnType, tables.String); err != nil {
+	if l.types, err = c.column(ctx, table, k, model.ColumnType, tables.String); err != nil {
 		return nil, err
 	}
 	if c.of.Form.Indexes() {
-		if l.sources, err = c.column(ctx, table, k, ColumnSource, tables.String); err != nil {
+		if l.sources, err = c.column(ctx, table, k, model.ColumnSource, tables.String); err != nil {
 			return nil, err
 		}
 	}

@@ -14,65 +14,59 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Place implements model.Reader.
-func (c *reader) Place(ctx context.Context, e *model.Entry) error {
-	level := c.levels[e.Level]
-	if level.IDs.Null(e.Row) {
-		return c.row(fault.Corrupt, e.Level, e.Row, "id is null")
+// Entry implements model.Reader.
+func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
+	level := c.levels[k]
+	e := model.Entry{ID: level.IDs.Str(row)}
+	if level.IDs.Null(row) {
+		return e, c.row(fault.Corrupt, k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
 	// it.
 	if model.Climbs(e.ID) {
-		return c.row(fault.Corrupt, e.Level, e.Row, "id %q could lead out of its folder", e.ID)
+		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
 	}
-	switch t := level.types.Bytes(e.Row); string(t) {
+	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
 		e.Kind = model.File
 	case "FOLDER":
 		e.Kind = model.Folder
 	default:
-		return c.row(fault.Corrupt, e.Level, e.Row, "type %q is neither FILE nor FOLDER", t)
+		return e, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
 	}
-	if c.of.Form == model.TacoFolder {
-		return c.folderEntry(ctx, e)
+	if c.of.Form != model.TacoFolder {
+		return c.zipEntry(ctx, e, k, row)
 	}
-	return c.zipEntry(ctx, level, e)
-}
-
-// folderEntry sets the place of a sample of a FOLDER.
-func (c *reader) folderEntry(ctx context.Context, e *model.Entry) error {
-	path, err := c.path(ctx, e.Level, e.Row)
+	path, err := c.path(ctx, k, row)
 	if err != nil {
-		return err
+		return e, err
 	}
 	e.URI, e.Offset, e.Size = Join(c.base, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
 		e.URI = Join(e.URI, MetaName)
 	}
-	return nil
+	return e, nil
 }
 
-// zipEntry sets the place of a sample in a ZIP, or in one of a catalog's ZIPs.
-func (c *reader) zipEntry(ctx context.Context, l *level, e *model.Entry) error {
-	if err := c.settle(ctx, e.Level); err != nil {
-		return err
+// zipEntry returns a sample with its place in a ZIP, or in one of a catalog's ZIPs.
+func (c *reader) zipEntry(ctx context.Context, e model.Entry, k, row int) (model.Entry, error) {
+	if err := c.settle(ctx, k); err != nil {
+		return e, err
 	}
+	l := c.levels[k]
 	var err error
-	if e.URI, err = c.sourceOf(l, e.Level, e.Row); err != nil {
-		return err
+	if e.URI, err = c.sourceOf(l, k, row); err != nil {
+		return e, err
 	}
-	span, err := c.span(l, e.Level, e.Row)
+	span, err := c.span(l, k, row)
 	if err != nil {
-		return err
+		return e, err
 	}
-	if c.of.Form == model.ZIP {
-		if size := c.object.Size; span.Off < int64(zipDataAt) || !span.In(0, size) {
-			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off,
-				size)
-		}
+	if size := c.object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
+		return e, c.row(fault.Corrupt, k, row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off, size)
 	}
 	e.Offset, e.Size, e.Object = span.Off, span.Size, c.object
-	return nil
+	return e, nil
 }
 
 // span returns the place of the bytes that a row states.
@@ -81,7 +75,7 @@ func (c *reader) span(l *level, k, row int) (span, error) {
 		return l.spans[row], nil
 	}
 	if l.offsets.Null(row) || l.sizes.Null(row) {
-		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", ColumnOffset, ColumnSize)
+		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	s := span{Off: l.offsets.Int(row), Size: l.sizes.Int(row)}
 	if !s.In(0, math.MaxInt64) {
@@ -97,7 +91,7 @@ func (c *reader) sourceOf(l *level, k, row int) (string, error) {
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
-		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", ColumnSource, name)
+		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
 	}
 	return Join(c.base, name), nil
 }
@@ -135,10 +129,10 @@ func (c *reader) settle(ctx context.Context, k int) error {
 		return nil
 	}
 	var err error
-	if level.offsets, err = c.column(ctx, level.Table, k, ColumnOffset, tables.Int64); err != nil {
+	if level.offsets, err = c.column(ctx, level.Table, k, model.ColumnOffset, tables.Int64); err != nil {
 		return err
 	}
-	if level.sizes, err = c.column(ctx, level.Table, k, ColumnSize, tables.Int64); err != nil {
+	if level.sizes, err = c.column(ctx, level.Table, k, model.ColumnSize, tables.Int64); err != nil {
 		return err
 	}
 	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
@@ -235,7 +229,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
 		if l.offsets.Null(i) || l.sizes.Null(i) {
-			return c.row(fault.Corrupt, k, i, "%s or %s is null", ColumnOffset, ColumnSize)
+			return c.row(fault.Corrupt, k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		}
 		spans[i] = span{Off: l.offsets.Int(i), Size: l.sizes.Int(i)}
 		stored[spans[i]] = true
@@ -272,7 +266,7 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 	uri, after := c.of.URI, c.collAt.End()
 	if l.sources != nil {
 		if badSource(name) {
-			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+ColumnSource, fault.NoOffset,
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
 		uri = Join(c.base, name)

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
 // Parents implements model.Reader.
 func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 	l, up := c.levels[k], c.levels[k-1]
-	ids, err := c.column(ctx, l.Table, k, ColumnParent, tables.Int64)
+	ids, err := c.column(ctx, l.Table, k, model.ColumnParent, tables.Int64)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func (c *reader) join(l, up *level, ids *tables.Vector, k int) ([]int32, error) 
 	var rows []int32
 	for i := range parents {
 		if ids.Null(i) {
-			return nil, c.row(fault.Corrupt, k, i, "%s is null", ColumnParent)
+			return nil, c.row(fault.Corrupt, k, i, "%s is null", model.ColumnParent)
 		}
 		n := int64(up.Table.Len())
 		if bySource != nil {
@@ -41,7 +42,8 @@ func (c *reader) join(l, up *level, ids *tables.Vector, k int) ([]int32, error) 
 		}
 		p := ids.Int(i)
 		if p < 0 || p >= n {
-			return nil, c.row(fault.Corrupt, k, i, "%s is %d, the level above has rows 0 to %d", ColumnParent, p, n-1)
+			return nil, c.row(fault.Corrupt, k, i, "%s is %d, the level above has rows 0 to %d",
+				model.ColumnParent, p, n-1)
 		}
 		parents[i] = int32(p)
 		if bySource != nil {

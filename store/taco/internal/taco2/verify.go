@@ -68,9 +68,9 @@ func (c *reader) verifyLevel(ctx context.Context, k int, r *model.Report) error 
 	level := c.levels[k]
 	r.Rows += int64(level.Table.Len())
 	var relative *tables.Vector
-	if level.Table.Index(ColumnRelative) >= 0 {
+	if level.Table.Index(model.ColumnRelative) >= 0 {
 		var err error
-		if relative, err = c.column(ctx, level.Table, k, ColumnRelative, tables.String); err != nil {
+		if relative, err = c.column(ctx, level.Table, k, model.ColumnRelative, tables.String); err != nil {
 			return err
 		}
 	}
@@ -115,14 +115,14 @@ func (c *reader) verifyRow(ctx context.Context, l *level, k, i int) error {
 // verifyPath checks that the relative path of a row has the ids from level 0 down.
 func (c *reader) verifyPath(ctx context.Context, k, i int, relative string) error {
 	if model.Climbs(relative) {
-		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", ColumnRelative, relative)
+		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", model.ColumnRelative, relative)
 	}
 	path, err := c.path(ctx, k, i)
 	if err != nil {
 		return err
 	}
 	if strings.TrimSuffix(relative, "/") != path {
-		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", ColumnRelative, relative, path)
+		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", model.ColumnRelative, relative, path)
 	}
 	return nil
 }
@@ -495,20 +495,20 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return nil
 	}
 	container := v.c
-	ids, err := model.Column(ctx, t, ColumnID, tables.String)
+	ids, err := model.Column(ctx, t, model.ColumnID, tables.String)
 	if err != nil {
 		return err
 	}
-	types, err := model.Column(ctx, t, ColumnType, tables.String)
+	types, err := model.Column(ctx, t, model.ColumnType, tables.String)
 	if err != nil {
 		return err
 	}
 	var offsets, sizes *tables.Vector
 	if container.of.Form != model.TacoFolder {
-		if offsets, err = model.Column(ctx, t, ColumnOffset, tables.Int64); err != nil {
+		if offsets, err = model.Column(ctx, t, model.ColumnOffset, tables.Int64); err != nil {
 			return err
 		}
-		if sizes, err = model.Column(ctx, t, ColumnSize, tables.Int64); err != nil {
+		if sizes, err = model.Column(ctx, t, model.ColumnSize, tables.Int64); err != nil {
 			return err
 		}
 	}
@@ -526,7 +526,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		case types.Null(i) || types.Str(i) != entry.Kind.String():
 			return bad("the type is %q, but %v in METADATA", types.Str(i), entry.Kind)
 		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
-			return bad("%s or %s is null", ColumnOffset, ColumnSize)
+			return bad("%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		case offsets != nil && (offsets.Int(i) != entry.Offset || sizes.Int(i) != entry.Size):
 			return bad("%d bytes at %d, but %d bytes at %d in METADATA", sizes.Int(i), offsets.Int(i), entry.Size,
 				entry.Offset)

@@ -302,7 +302,7 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 			t.Fatal(err)
 		}
 		var v [3]*tables.Vector
-		for i, name := range []string{ColumnParent, ColumnOffset, ColumnSize} {
+		for i, name := range []string{model.ColumnParent, model.ColumnOffset, model.ColumnSize} {
 			if v[i], err = l.Table.Column(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}

@@ -22,18 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Names of columns.
-const (
-	columnID       = "id"
-	columnType     = "type" // FILE or FOLDER; in no file, but in the tables of the model
-	columnCurrent  = "internal:current_id"
-	columnParent   = "internal:parent_id"
-	columnRelative = "internal:relative_path"
-	columnOffset   = "internal:offset"
-	columnSize     = "internal:size"
-	columnSource   = "internal:source_file"
-)
-
 // joinURI appends a relative path to a directory.
 type joinURI func(folder, path string) string
 
@@ -81,8 +69,8 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 	if index.profile == profileFlat {
 		return openFlat(ctx, uri, tail, object, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join, index: index, object: object,
-		files: []source.Reader{tail}}
+	c := &reader{of: container(uri, model.Cozip), opener: o, join: join,
+		index: index, object: object, files: []source.Reader{tail}}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -139,7 +127,7 @@ func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
 }
 
 func container(uri string, form model.Form) *model.Container {
-	return &model.Container{URI: uri, Form: form, IDColumn: columnID, Histograms: -1}
+	return &model.Container{URI: uri, Form: form, IDColumn: model.ColumnID, Histograms: -1}
 }
 
 // layOut makes the levels of taco:structure.
@@ -225,7 +213,7 @@ func (c *reader) Level(ctx context.Context, depth int) (*model.Level, error) {
 		}
 	}
 	names := tables.NewStrings(ids, nil)
-	return &model.Level{IDs: names, Table: tables.Join(tables.FromVectors([]string{columnID, columnType},
+	return &model.Level{IDs: names, Table: tables.Join(tables.FromVectors([]string{model.ColumnID, model.ColumnType},
 		[]*tables.Vector{names, tables.NewStrings(types, nil)}), stored)}, nil
 }
 
@@ -271,20 +259,24 @@ func (c *reader) Parents(_ context.Context, depth int) ([]int32, error) {
 	return parents, nil
 }
 
-// Place implements model.Reader.
-func (c *reader) Place(_ context.Context, e *model.Entry) error {
-	if e.Level == 0 {
-		if e.Kind = model.Folder; c.levels[0].names.Null(e.Row) {
-			return c.inRow(c.levels[0], e.Row, "id is null")
+// Entry implements model.Reader.
+func (c *reader) Entry(_ context.Context, depth, row int) (model.Entry, error) {
+	if depth == 0 {
+		e := model.Entry{ID: c.levels[0].names.Str(row), Kind: model.Folder}
+		if c.levels[0].names.Null(row) {
+			return e, c.inRow(c.levels[0], row, "id is null")
 		}
-		return nil
+		return e, nil
 	}
-	in := func(l *level) bool { return e.Row >= l.base && e.Row < l.base+l.tbl.Len() }
-	l := c.byDepth[e.Level][slices.IndexFunc(c.byDepth[e.Level], in)]
-	if e.Kind = c.kind(l, e.Row-l.base); e.Kind == model.Folder {
-		return nil
+	in := func(l *level) bool { return row >= l.base && row < l.base+l.tbl.Len() }
+	l := c.byDepth[depth][slices.IndexFunc(c.byDepth[depth], in)]
+	row -= l.base
+	e := model.Entry{ID: l.ids[row], Kind: c.kind(l, row)}
+	if e.Kind == model.Folder {
+		return e, nil
 	}
-	return c.place(l, e.Row-l.base, e)
+	err := c.place(l, row, &e)
+	return e, err
 }
 
 // place sets where the bytes of a file are.
@@ -293,7 +285,7 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
 		if model.Climbs(p) {
-			return c.inRow(l, i, "%s %q is not a path below DATA", columnRelative, p)
+			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
 		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
 		return nil
@@ -302,12 +294,12 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 	if l.sources != nil {
 		name := l.sources.Str(i)
 		if l.sources.Null(i) || model.Climbs(name) {
-			return c.inRow(l, i, "%s %q is not the name of a file below", columnSource, name)
+			return c.inRow(l, i, "%s %q is not the name of a file below", model.ColumnSource, name)
 		}
 		e.URI, e.Object = c.join(c.base, name), source.Known{}
 	}
 	if l.offsets.Null(i) || l.sizes.Null(i) {
-		return c.inRow(l, i, "%s or %s is null", columnOffset, columnSize)
+		return c.inRow(l, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
 	past := l.sources == nil && (e.Offset > c.object.Size || e.Size > c.object.Size-e.Offset)

@@ -71,17 +71,18 @@ func (f *flat) Level(context.Context, int) (*model.Level, error) {
 	return &model.Level{Table: f.tbl, IDs: f.names}, nil
 }
 
-// Place implements model.Reader.
-func (f *flat) Place(_ context.Context, e *model.Entry) error {
-	e.URI, e.Object, e.Offset, e.Size = f.of.URI, f.object, f.offsets.Int(e.Row), f.sizes.Int(e.Row)
-	null := f.names.Null(e.Row) || f.offsets.Null(e.Row) || f.sizes.Null(e.Row)
+// Entry implements model.Reader.
+func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
+	e := model.Entry{ID: f.names.Str(row), URI: f.of.URI, Object: f.object, Offset: f.offsets.Int(row),
+		Size: f.sizes.Int(row)}
+	null := f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row)
 	past := e.Offset > f.object.Size || e.Size > f.object.Size-e.Offset
 	if null || past || e.Offset < indexAt || e.Size < 0 {
-		return fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(e.Row),
+		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
 			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.object.Size),
 			f.of.URI)
 	}
-	return nil
+	return e, nil
 }
 
 // Names implements model.Named.
@@ -90,7 +91,7 @@ func (f *flat) Names() []string { return []string{"sample"} }
 // Files implements model.Named: a sample is a file.
 func (f *flat) Files() []string { return nil }
 
-// Sequence implements model.Named: there is none.
+// Sequence implements model.Named: a flat file has no sequences.
 func (f *flat) Sequence(context.Context, string) (*model.Sequence, error) { return nil, nil }
 
 // NamedRows implements model.Named.

@@ -71,22 +71,22 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 // columns reads the columns of places, and checks what other rows are found by.
 func (c *reader) columns(ctx context.Context, l *level) (err error) {
 	if c.of.Form == model.CozipCatalog {
-		if l.sources, err = model.Column(ctx, l.tbl, columnSource, tables.String); err != nil {
+		if l.sources, err = model.Column(ctx, l.tbl, model.ColumnSource, tables.String); err != nil {
 			return err
 		}
 	}
 	if l.above == nil {
-		l.names, err = model.Column(ctx, l.tbl, columnID, tables.String)
+		l.names, err = model.Column(ctx, l.tbl, model.ColumnID, tables.String)
 		return err
 	}
-	if l.paths, err = model.Column(ctx, l.tbl, columnRelative, tables.String); err != nil {
+	if l.paths, err = model.Column(ctx, l.tbl, model.ColumnRelative, tables.String); err != nil {
 		return err
 	}
 	if c.of.Form != model.CozipFolder {
-		if l.offsets, err = model.Column(ctx, l.tbl, columnOffset, tables.Uint64); err != nil {
+		if l.offsets, err = model.Column(ctx, l.tbl, model.ColumnOffset, tables.Uint64); err != nil {
 			return err
 		}
-		if l.sizes, err = model.Column(ctx, l.tbl, columnSize, tables.Uint64); err != nil {
+		if l.sizes, err = model.Column(ctx, l.tbl, model.ColumnSize, tables.Uint64); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 	for i := range l.ids {
 		p := l.paths.Bytes(i)
 		if l.paths.Null(i) {
-			return corrupt("column "+columnRelative, "is null in row %d", i)
+			return corrupt("column "+model.ColumnRelative, "is null in row %d", i)
 		}
 		name := p[strings.LastIndexByte(string(p), '/')+1:]
 		id, ok := names[string(name)]
@@ -105,7 +105,7 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 		}
 		l.ids[i] = id
 	}
-	parents, err := model.Column(ctx, l.tbl, columnParent, tables.Uint64)
+	parents, err := model.Column(ctx, l.tbl, model.ColumnParent, tables.Uint64)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,8 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 	for i := range l.parents {
 		p := uint64(parents.Int(i))
 		if parents.Null(i) || p >= above {
-			return corrupt("column "+columnParent, "row %d has the parent %d: the level above has %d rows", i, p, above)
+			return corrupt("column "+model.ColumnParent, "row %d has the parent %d: the level above has %d rows", i, p,
+				above)
 		}
 		l.parents[i] = int32(p)
 	}

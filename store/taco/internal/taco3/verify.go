@@ -51,17 +51,17 @@ func (c *reader) verifySchema(l *level) error {
 	if name, _ := l.tbl.Meta("taco:level"); name != l.name {
 		return corrupt("taco:level", "is %.80q", name)
 	}
-	want := map[string]string{columnCurrent: "uint64", columnRelative: "string"}
+	want := map[string]string{model.ColumnCurrent: "uint64", model.ColumnRelative: "string"}
 	switch {
 	case l.above == nil:
-		want[columnID] = "string"
+		want[model.ColumnID] = "string"
 	case c.of.Form == model.CozipFolder:
-		want[columnParent] = "uint64"
+		want[model.ColumnParent] = "uint64"
 	default:
-		want[columnParent], want[columnOffset], want[columnSize] = "uint64", "uint64", "uint64"
+		want[model.ColumnParent], want[model.ColumnOffset], want[model.ColumnSize] = "uint64", "uint64", "uint64"
 	}
 	if c.of.Form == model.CozipCatalog {
-		want[columnSource] = "string"
+		want[model.ColumnSource] = "string"
 	}
 	for name, d := range c.coll.metadata[l.name] {
 		want[name] = typeName(d.Type)
@@ -126,13 +126,13 @@ func (c *reader) verifySources(ctx context.Context) error {
 // verifyRows compares the rows of all levels with taco:structure.
 func (c *reader) verifyRows(ctx context.Context) error {
 	for _, level := range c.levels {
-		current, err := model.Column(ctx, level.tbl, columnCurrent, tables.Uint64)
+		current, err := model.Column(ctx, level.tbl, model.ColumnCurrent, tables.Uint64)
 		if err != nil {
 			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 		}
 		for i := range level.tbl.Len() {
 			if current.Null(i) || current.Int(i) != int64(i) {
-				return c.inRow(level, i, "%s is not the number of the row", columnCurrent)
+				return c.inRow(level, i, "%s is not the number of the row", model.ColumnCurrent)
 			}
 			// Readers find the rows of a folder by the parent alone, but go on in order.
 			if level.above != nil && i > 0 && level.parents[i] < level.parents[i-1] {
@@ -161,7 +161,7 @@ func (c *reader) verifyRows(ctx context.Context) error {
 // verifySamples checks the rows of the level of samples.
 func (c *reader) verifySamples(ctx context.Context) error {
 	level := c.levels[0]
-	paths, err := model.Column(ctx, level.tbl, columnRelative, tables.String)
+	paths, err := model.Column(ctx, level.tbl, model.ColumnRelative, tables.String)
 	if err != nil {
 		return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 	}
@@ -182,7 +182,7 @@ func (c *reader) verifySamples(ctx context.Context) error {
 		case seen[id]:
 			return c.inRow(level, i, "another sample has the id %.80q, too", id)
 		case paths.Null(i) || paths.Str(i) != strconv.Itoa(number):
-			return c.inRow(level, i, "%s is %.80q: it must be %d", columnRelative, paths.Str(i), number)
+			return c.inRow(level, i, "%s is %.80q: it must be %d", model.ColumnRelative, paths.Str(i), number)
 		}
 		seen[id] = true
 		number++
@@ -206,8 +206,8 @@ func (c *reader) verifyChildren(l *level, p int, rows []int32) error {
 	order, wrong := c.coll.structure.Order(l.folder, names)
 	for i := range names {
 		if wrong == names[i] || wrong == "" && order[i] != i {
-			return c.inRow(l, int(rows[i]), "%s %.80q is not in taco:structure, or not in its place", columnRelative,
-				l.paths.Str(int(rows[i])))
+			return c.inRow(l, int(rows[i]), "%s %.80q is not in taco:structure, or not in its place",
+				model.ColumnRelative, l.paths.Str(int(rows[i])))
 		}
 	}
 	if wrong != "" {
@@ -223,7 +223,7 @@ func (c *reader) folderIs(l *level, row int, folder string) bool {
 
 // verifyValues checks paths and places of all rows below the samples.
 func (c *reader) verifyValues(ctx context.Context) error {
-	top, err := model.Column(ctx, c.levels[0].tbl, columnRelative, tables.String)
+	top, err := model.Column(ctx, c.levels[0].tbl, model.ColumnRelative, tables.String)
 	if err != nil {
 		return fault.WithFile(err, c.of.URI)
 	}
@@ -235,18 +235,18 @@ func (c *reader) verifyValues(ctx context.Context) error {
 			}
 			p := int(level.parents[i])
 			if level.paths.Str(i) != paths.Str(p)+"/"+level.ids[i] {
-				return c.inRow(level, i, "%s is %.80q: its parent's is %.80q", columnRelative, level.paths.Str(i),
+				return c.inRow(level, i, "%s is %.80q: its parent's is %.80q", model.ColumnRelative, level.paths.Str(i),
 					paths.Str(p))
 			}
 			if level.sources != nil && (level.sources.Null(i) || level.sources.Str(i) != level.above.sources.Str(p)) {
-				return c.inRow(level, i, "%s is another than its parent's", columnSource)
+				return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
 			}
 			if c.kind(level, i) == model.File {
 				if err := c.place(level, i, &model.Entry{}); err != nil {
 					return err
 				}
 			} else if level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i)) {
-				return c.inRow(level, i, "a folder has %s or %s", columnOffset, columnSize)
+				return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
 			}
 		}
 	}
@@ -333,7 +333,7 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 		}
 		done = append(done, name)
 		if samples.sources.Null(i) || model.Climbs(name) {
-			return c.inRow(samples, i, "%s %.80q is not the name of a file below", columnSource, name)
+			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
 		uri := c.join(c.base, name)
 		file, err := c.opener.Open(ctx, uri)

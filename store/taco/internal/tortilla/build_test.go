@@ -64,7 +64,7 @@ func writeTable[R any](t testing.TB, rows []R, pointer string) []byte {
 
 // head returns a header.
 func head(magic string, fo, fl, dp, co, cl uint64) []byte {
-	b := make([]byte, headerSize)
+	b := make([]byte, HeaderSize)
 	copy(b, magic)
 	for i, v := range [...]uint64{fo, fl, dp, co, cl} {
 		binary.LittleEndian.PutUint64(b[2+8*i:], v)
@@ -82,11 +82,11 @@ func buildTortilla(t testing.TB, samples []sample) []byte {
 		if s.format == nested && s.kids != nil {
 			b = buildTortilla(t, s.kids)
 		}
-		rows = append(rows, row{s.id, s.format, int64(headerSize + len(data)), int64(len(b))})
+		rows = append(rows, row{s.id, s.format, int64(HeaderSize + len(data)), int64(len(b))})
 		data = append(data, b...)
 	}
 	footer := writeTable(t, rows, "")
-	return append(append(head(magicTortilla, uint64(headerSize+len(data)), uint64(len(footer)), 1, 0, 0),
+	return append(append(head(MagicTortilla, uint64(HeaderSize+len(data)), uint64(len(footer)), 1, 0, 0),
 		data...), footer...)
 }
 
@@ -107,7 +107,7 @@ func levelsOf(samples []sample, byTop bool) (levels [][]rootedRow, data []byte) 
 				root = above[0]
 			}
 			at := len(levels[k])
-			start := int64(headerSize + len(data))
+			start := int64(HeaderSize + len(data))
 			levels[k] = append(levels[k], rootedRow{row{s.id, s.format, start, 0}, root})
 			if s.kids != nil {
 				data = append(data, "head"...)
@@ -116,7 +116,7 @@ func levelsOf(samples []sample, byTop bool) (levels [][]rootedRow, data []byte) 
 			} else {
 				data = append(data, s.data...)
 			}
-			levels[k][at].Length = int64(headerSize+len(data)) - start
+			levels[k][at].Length = int64(HeaderSize+len(data)) - start
 		}
 	}
 	walk(0, samples, nil)
@@ -147,7 +147,7 @@ func buildStream(t testing.TB, tables [][]rootedRow, data []byte, form func(off,
 		form = func(off, size int) string { return fmt.Sprintf("OFFSETLENGTH(%d, %d)", off, size) }
 	}
 	const end = "NULL"
-	b := append(make([]byte, headerSize), data...)
+	b := append(make([]byte, HeaderSize), data...)
 	pointer, off, size := end, 0, 0
 	for i := len(tables) - 1; i >= 0; i-- { // the last table comes first
 		obj := writeTable(t, tables[i], pointer)
@@ -156,6 +156,6 @@ func buildStream(t testing.TB, tables [][]rootedRow, data []byte, form func(off,
 		b = append(b, obj...)
 	}
 	coll := `{"id":"x","taco_version":"0.2.0"}`
-	copy(b, head(magicTACO, uint64(off), uint64(size), 1, uint64(len(b)), uint64(len(coll))))
+	copy(b, head(MagicTACO, uint64(off), uint64(size), 1, uint64(len(b)), uint64(len(coll))))
 	return append(b, coll...)
 }

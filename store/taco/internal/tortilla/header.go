@@ -10,13 +10,13 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// headerSize is the size of the header, and so the smallest offset of anything else.
-const headerSize = 200
+// HeaderSize is the size of the header, and so the smallest offset of anything else.
+const HeaderSize = 200
 
 // The magic numbers.
 const (
-	magicTortilla = "#y"
-	magicTACO     = "WX"
+	MagicTortilla = "#y"
+	MagicTACO     = "WX"
 )
 
 // span is a byte range.
@@ -37,27 +37,27 @@ func ParseHeader(b []byte, size int64) (Header, error) {
 	bad := func(part string, off int64, format string, args ...any) (Header, error) {
 		return h, fault.New(fault.Corrupt, "header "+part, off, format, args...)
 	}
-	if len(b) < 2 || string(b[:2]) != magicTortilla && string(b[:2]) != magicTACO {
+	if len(b) < 2 || string(b[:2]) != MagicTortilla && string(b[:2]) != MagicTACO {
 		return bad("magic number", 0, "is neither that of a Tortilla nor of a TACO")
 	}
-	if len(b) < headerSize || size < headerSize {
-		return bad("", 0, "%d bytes, %d are needed", min(int64(len(b)), size), headerSize)
+	if len(b) < HeaderSize || size < HeaderSize {
+		return bad("", 0, "%d bytes, %d are needed", min(int64(len(b)), size), HeaderSize)
 	}
-	h.TACO = string(b[:2]) == magicTACO
+	h.TACO = string(b[:2]) == MagicTACO
 	place := func(at int) span {
 		return span{Off: int64(binary.LittleEndian.Uint64(b[at:])),
 			Size: int64(binary.LittleEndian.Uint64(b[at+8:]))}
 	}
 	h.Footer = place(2)
 	h.Partitions = binary.LittleEndian.Uint64(b[18:])
-	if !h.Footer.In(headerSize, size) || h.Footer.Size == 0 {
+	if !h.Footer.In(HeaderSize, size) || h.Footer.Size == 0 {
 		return bad("footer", 2, "%d bytes at %d in %d bytes", uint64(h.Footer.Size), uint64(h.Footer.Off), size)
 	}
 	if !h.TACO {
 		return h, nil
 	}
 	h.Collection = place(26)
-	if !h.Collection.In(headerSize, size) || h.Collection.Size == 0 {
+	if !h.Collection.In(HeaderSize, size) || h.Collection.Size == 0 {
 		return bad("COLLECTION", 26, "%d bytes at %d in %d bytes", uint64(h.Collection.Size),
 			uint64(h.Collection.Off), size)
 	}

@@ -37,7 +37,7 @@ func (f *file) Close() error { return f.r.Close() }
 // reads the footer, the collection of a TACO, and the first nested sample of each level. These are
 // mostly one request, because they are at the end of the file. It closes r if it fails.
 func Open(ctx context.Context, uri string, r source.Reader, head []byte) (*model.Container, error) {
-	f := &file{of: &model.Container{URI: uri, IDColumn: colID, Histograms: -1}, r: r,
+	f := &file{of: &model.Container{URI: uri, IDColumn: ColID, Histograms: -1}, r: r,
 		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
 	if err := f.open(ctx, head); err != nil {
 		return nil, errors.Join(f.fail(err), r.Close())

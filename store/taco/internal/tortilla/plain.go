@@ -88,7 +88,7 @@ func (b *blob) nextFolder(i int) int {
 }
 
 // lo is the smallest offset of a sample.
-func (b *blob) lo() int64 { return b.at.Off + headerSize }
+func (b *blob) lo() int64 { return b.at.Off + HeaderSize }
 
 // span returns the place of a row's bytes in the file.
 func (b *blob) span(i int) (span, error) {
@@ -134,7 +134,7 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 		return nil, fault.New(fault.Limit, kid.part(), span.Off, "more than %d levels", maxDepth)
 	}
 	r := &within{c.requests, span}
-	head := make([]byte, min(headerSize, span.Size))
+	head := make([]byte, min(HeaderSize, span.Size))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return nil, fault.WithPart(err, kid.part(), fault.NoOffset)
 	}
@@ -318,7 +318,7 @@ func (c *plain) Level(ctx context.Context, level int) (*model.Level, error) {
 	table, err := tables.Concat(list, tables.Mixed)
 	var ids *tables.Vector
 	if err == nil {
-		ids, err = table.Column(ctx, colID)
+		ids, err = table.Column(ctx, ColID)
 	}
 	if err != nil {
 		return nil, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
@@ -356,19 +356,22 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 	return children, nil
 }
 
-// Place implements model.Reader.
-func (c *plain) Place(ctx context.Context, e *model.Entry) error {
-	blob, i, err := c.at(ctx, e.Level, e.Row)
+// Entry implements model.Reader.
+func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
+	blob, i, err := c.at(ctx, level, row)
 	if err != nil {
-		return c.fail(err)
+		return model.Entry{}, c.fail(err)
 	}
-	err = blob.fill(e, i)
+	e, err := blob.entry(i)
 	var s span
 	if err == nil {
 		s, err = blob.span(i)
 	}
+	if err != nil {
+		return model.Entry{}, c.fail(fault.WithPart(err, blob.part(), fault.NoOffset))
+	}
 	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
-	return c.fail(fault.WithPart(err, blob.part(), fault.NoOffset))
+	return e, nil
 }
 
 // ID implements model.Lazy.

@@ -12,12 +12,12 @@ import (
 
 // Names of columns.
 const (
-	colID     = "tortilla:id"
-	colFormat = "tortilla:file_format"
-	colOffset = "tortilla:offset"
-	colLength = "tortilla:length"
+	ColID     = "tortilla:id"
+	ColFormat = "tortilla:file_format"
+	ColOffset = "tortilla:offset"
+	ColLength = "tortilla:length"
 	colSplit  = "tortilla:data_split"
-	colRoot   = "tortilla:root"
+	ColRoot   = "tortilla:root"
 )
 
 // nested is the format of samples that contain samples.
@@ -55,9 +55,9 @@ func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows
 		kind     tables.Kind
 		optional bool
 	}{
-		{&t.ids, colID, tables.String, false}, {&t.formats, colFormat, tables.String, false},
-		{&t.offsets, colOffset, tables.Int64, false}, {&t.lengths, colLength, tables.Int64, false},
-		{&t.roots, colRoot, tables.String, true},
+		{&t.ids, ColID, tables.String, false}, {&t.formats, ColFormat, tables.String, false},
+		{&t.offsets, ColOffset, tables.Int64, false}, {&t.lengths, ColLength, tables.Int64, false},
+		{&t.roots, ColRoot, tables.String, true},
 	} {
 		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
 			continue
@@ -77,7 +77,7 @@ func (t *rows) folder(i int) bool { return !t.formats.Null(i) && string(t.format
 func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 	if t.offsets.Null(i) || t.lengths.Null(i) {
 		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null",
-			colOffset, colLength)
+			ColOffset, ColLength)
 	}
 	s := span{Off: t.offsets.Int(i), Size: t.lengths.Int(i)}
 	if !s.In(lo-base, hi-base) {
@@ -87,19 +87,18 @@ func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 	return span{Off: base + s.Off, Size: s.Size}, nil
 }
 
-// fill sets the fields of a sample from a row.
-func (t *rows) fill(e *model.Entry, i int) error {
-	part := "row " + strconv.Itoa(i)
+// entry returns id and kind of a row.
+func (t *rows) entry(i int) (e model.Entry, err error) {
 	switch {
 	case t.ids.Null(i) || len(t.ids.Bytes(i)) == 0:
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null or empty", colID)
+		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null or empty", ColID)
 	case t.formats.Null(i):
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null", colFormat)
+		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null", ColFormat)
 	}
 	if e.ID = t.ids.Str(i); t.folder(i) {
 		e.Kind = model.Folder
 	}
-	return nil
+	return e, nil
 }
 
 // verify checks the rows by themselves: ids, formats, splits, and that siblings have different ids.
@@ -118,8 +117,8 @@ func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int,
 		}
 	}
 	for i := range t.len() {
-		var e model.Entry
-		if err := t.fill(&e, i); err != nil {
+		e, err := t.entry(i)
+		if err != nil {
 			return splits, err
 		}
 		k := key{id: e.ID}
@@ -128,7 +127,7 @@ func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int,
 		}
 		if seen[k] {
 			return splits, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
-				"a sibling has the same %s %q", colID, e.ID)
+				"a sibling has the same %s %q", ColID, e.ID)
 		}
 		seen[k] = true
 		if split != nil && !split.Null(i) && !knownSplit(split, i) {

@@ -57,7 +57,7 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 			return err
 		}
 		if rows.roots == nil {
-			return fault.New(fault.Corrupt, part+" column "+colRoot, next.Off,
+			return fault.New(fault.Corrupt, part+" column "+ColRoot, next.Off,
 				"is missing or does not have strings")
 		}
 		if pointer, ok = rows.tbl.Meta(pointerKey); !ok {
@@ -76,15 +76,15 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 	return nil
 }
 
-// histogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0,
+// HistogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0,
 // "Precomputed Histogram information"). The specification has them as a Tortilla, so that a file of
 // that name is a sample like any other.
-const histogramID = "histogram"
+const HistogramID = "histogram"
 
 func (c *stream) findHistogram() int {
 	top := c.levels[0]
 	for i := range top.len() {
-		if string(top.ids.Bytes(i)) == histogramID && top.folder(i) {
+		if string(top.ids.Bytes(i)) == HistogramID && top.folder(i) {
 			return i
 		}
 	}
@@ -94,7 +94,7 @@ func (c *stream) findHistogram() int {
 // fits checks the place of the next table of the chain. It must lie in the file and must not
 // overlap another table, because a chain could otherwise be endless.
 func (c *stream) fits(s span) error {
-	if !s.In(headerSize, c.r.Size()) || s.Size == 0 {
+	if !s.In(HeaderSize, c.r.Size()) || s.Size == 0 {
 		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.Size, s.Off, c.r.Size())
 	}
 	if len(c.chain) == maxTables {
@@ -136,20 +136,23 @@ func (c *stream) Chunks(_ context.Context, stored bool) (*tables.Table, error) {
 	return c.chunks.tbl.Take(rows), nil
 }
 
-// Place implements model.Reader.
-func (c *stream) Place(_ context.Context, e *model.Entry) error {
-	rows := c.levels[e.Level]
-	err := rows.fill(e, e.Row)
+// Entry implements model.Reader.
+func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
+	rows := c.levels[level]
+	e, err := rows.entry(row)
 	var s span
 	if err == nil {
-		s, err = c.span(rows, e.Row)
+		s, err = c.span(rows, row)
+	}
+	if err != nil {
+		return model.Entry{}, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
 	}
 	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
-	return c.fail(fault.WithPart(err, model.LevelName(e.Level), fault.NoOffset))
+	return e, nil
 }
 
 // span returns the place of a row's bytes.
-func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, headerSize, c.r.Size()) }
+func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, HeaderSize, c.r.Size()) }
 
 // Parents implements model.Reader.
 func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
@@ -227,7 +230,7 @@ func (c *stream) longPaths(level int) error {
 // parent returns the parent of row i.
 func (j *joiner) parent(t *rows, i int) (int32, error) {
 	if t.roots.Null(i) {
-		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", colRoot)
+		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", ColRoot)
 	}
 	up := j.c.levels[j.level-1]
 	root := t.roots.Str(i)
@@ -245,7 +248,7 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 		return p, nil
 	}
 	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q is not a sample of level %d with children",
-		colRoot, root, j.level-1)
+		ColRoot, root, j.level-1)
 }
 
 // encloses reports whether the bytes of row p of a table enclose the bytes of row i of another.
@@ -312,7 +315,7 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 	n, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
 		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
-			"%s %q does not end in a number", colID, c.chunks.ids.Str(row)))
+			"%s %q does not end in a number", ColID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
 		ID: c.chunks.ids.Str(row), URI: c.of.URI, Object: c.object, Offset: s.Off, Size: s.Size,
@@ -357,15 +360,8 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, "chunk", fault.NoOffset))
 	}
-	_, name, _ := cutLast(id, "::")
+	_, name, _ := model.CutLast(id, "::")
 	return c.chunk(owner, int(rows[0]), name, span)
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // fewLookups is the number of chunks that are found row by row before an index is made, which takes
@@ -450,16 +446,16 @@ func (o *owners) of(row int) (model.Entry, error) {
 	rows := o.c.chunks
 	part := "chunk row " + strconv.Itoa(row)
 	if rows.ids.Null(row) || rows.roots.Null(row) {
-		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s or %s is null", colID, colRoot)
+		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s or %s is null", ColID, ColRoot)
 	}
 	span, err := o.c.span(rows, row)
 	if err != nil {
 		return model.Entry{}, fault.WithPart(err, "chunk", fault.NoOffset)
 	}
-	id, name, ok := cutLast(rows.ids.Str(row), "::")
+	id, name, ok := model.CutLast(rows.ids.Str(row), "::")
 	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
 		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset,
-			"%s %q is not ID::N with the id of a sample", colID, rows.ids.Str(row))
+			"%s %q is not ID::N with the id of a sample", ColID, rows.ids.Str(row))
 	}
 	samples := o.samples[[2]string{rows.roots.Str(row), id}]
 	for _, e := range samples {
@@ -471,7 +467,7 @@ func (o *owners) of(row int) (model.Entry, error) {
 		return model.Entry{}, fault.New(fault.Corrupt, part, span.Off,
 			"its %d bytes are outside those of its sample %q", span.Size, samples[0].ID)
 	}
-	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot,
+	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", ColRoot,
 		rows.roots.Str(row), id)
 }
 
@@ -502,7 +498,7 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 		return c.fail(err)
 	}
 	if c.levels[0].roots == nil {
-		r.Note("the first table has no column %s", colRoot)
+		r.Note("the first table has no column %s", ColRoot)
 	}
 	c.notes(r, splits)
 	return nil
@@ -555,6 +551,6 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 
 // ambiguous reports whether several samples have chunks with one root and id.
 func (o *owners) ambiguous(root, id string) bool {
-	id, _, _ = cutLast(id, "::")
+	id, _, _ = model.CutLast(id, "::")
 	return len(o.samples[[2]string{root, id}]) > 1
 }

@@ -47,7 +47,7 @@ func TestHeader(t *testing.T) {
 		if fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err == nil && (!h.Footer.In(headerSize, size) || h.TACO && !h.Collection.In(headerSize, size)) {
+		if err == nil && (!h.Footer.In(HeaderSize, size) || h.TACO && !h.Collection.In(HeaderSize, size)) {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
@@ -359,13 +359,13 @@ func TestBombs(t *testing.T) {
 		deep = []sample{folder("d", deep...)}
 	}
 	inner := buildTortilla(t, []sample{blobOf("x", 1)})
-	shared := append(head(magicTortilla, 0, 0, 1, 0, 0), inner...)
-	rows := writeTable(t, []row{{"a", nested, headerSize, int64(len(inner))},
-		{"b", nested, headerSize, int64(len(inner))}}, "")
-	copy(shared, head(magicTortilla, uint64(len(shared)), uint64(len(rows)), 1, 0, 0))
+	shared := append(head(MagicTortilla, 0, 0, 1, 0, 0), inner...)
+	rows := writeTable(t, []row{{"a", nested, HeaderSize, int64(len(inner))},
+		{"b", nested, HeaderSize, int64(len(inner))}}, "")
+	copy(shared, head(MagicTortilla, uint64(len(shared)), uint64(len(rows)), 1, 0, 0))
 	shared = append(shared, rows...)
 	same := writeTable(t, make([]smallRow, 3<<20), "")
-	flat := append(head(magicTortilla, headerSize, uint64(len(same)), 1, 0, 0), same...)
+	flat := append(head(MagicTortilla, HeaderSize, uint64(len(same)), 1, 0, 0), same...)
 	// One long id at level 0 is a part of the path of each sample below.
 	long := strings.Repeat("i", 1<<15)
 	levels := [][]rootedRow{{{row{long, nested, 200, 100}, long}}, nil, {}}
@@ -404,7 +404,7 @@ func withCollection(t *testing.T, doc string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(b, head(magicTACO, uint64(h.Footer.Off), uint64(h.Footer.Size), 1, uint64(len(b)), uint64(len(doc))))
+	copy(b, head(MagicTACO, uint64(h.Footer.Off), uint64(h.Footer.Size), 1, uint64(len(b)), uint64(len(doc))))
 	return append(b, doc...)
 }
 
@@ -416,7 +416,7 @@ func walk(t testing.TB, b []byte) error {
 		return err
 	}
 	check := func(e model.Entry) {
-		if !(span{Off: e.Offset, Size: e.Size}).In(headerSize, int64(len(b))) {
+		if !(span{Off: e.Offset, Size: e.Size}).In(HeaderSize, int64(len(b))) {
 			t.Errorf("%q: %d bytes at %d of %d", e.ID, e.Size, e.Offset, len(b))
 		}
 	}
@@ -535,7 +535,7 @@ func FuzzHeader(f *testing.F) {
 		switch {
 		case err != nil && fault.KindOf(err) != fault.Corrupt:
 			t.Fatal(err)
-		case err == nil && (!h.Footer.In(headerSize, size) || h.TACO && !h.Collection.In(headerSize, size)):
+		case err == nil && (!h.Footer.In(HeaderSize, size) || h.TACO && !h.Collection.In(HeaderSize, size)):
 			t.Fatalf("%+v of %d bytes", h, size)
 		}
 	})
@@ -606,7 +606,7 @@ func FuzzChain(f *testing.F) {
 		}
 		for i, at := range s.chain {
 			for _, o := range s.chain[:i] {
-				if at.Off < o.End() && o.Off < at.End() || !at.In(headerSize, int64(len(file))) {
+				if at.Off < o.End() && o.Off < at.End() || !at.In(HeaderSize, int64(len(file))) {
 					t.Fatalf("chain %v of %d bytes", s.chain, len(file))
 				}
 			}

@@ -19,7 +19,7 @@ func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 		return b.Compare(flip[name], r, l)
 	}
 	if r.Literal != nil && r.Literal.Rat != nil && sqltype.IsInteger(l.Type) && l.Literal == nil {
-		return b.compareNumber(name, l, r.Literal.Rat)
+		return b.compareNumber(name, l, r)
 	}
 	l, r, err := b.unify(l, r)
 	if err != nil {
@@ -66,49 +66,20 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 	return n, nil
 }
 
-// compareNumber compares integers with a number that may have a fraction or be out of their range.
-func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Node, error) {
-	floor := new(big.Int).Div(r.Num(), r.Denom()) // Euclidean, and Denom is positive
-	whole := r.IsInt()
-	always := func(yes bool) (*plan.Node, error) { // yes, but null where l is null
-		node, err := b.Intern(&plan.Node{Op: ast.OpIsNull, Type: sqltype.Bool, Args: []*plan.Node{l}, Not: yes})
-		if err != nil {
-			return nil, err
-		}
-		null, err := b.Literal(tables.Type{}, plan.Literal{Null: true})
-		if err != nil {
-			return nil, err
-		}
-		// x IS NOT NULL OR NULL; x IS NULL AND NULL
-		o := ast.OpAnd
-		if yes {
-			o = ast.OpOr
-		}
-		return b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: []*plan.Node{node, null}})
+// compareNumber compares integers with a number: as integers if 64 bits hold it, otherwise as DOUBLE.
+func (b *Binder) compareNumber(name string, l, r *plan.Node) (*plan.Node, error) {
+	wide := tables.Type{Kind: l.Type.Kind, Bits: 64}
+	lo, hi := sqltype.Limits(wide)
+	number, err := r, error(nil)
+	if ratio := r.Literal.Rat; ratio.IsInt() && sqltype.Within(ratio.Num(), lo, hi) {
+		number, err = b.Literal(l.Type, plan.Literal{Rat: ratio, Int: sqltype.Word(ratio.Num())})
+	} else {
+		l, number, err = b.both(l, r, sqltype.Double)
 	}
-	if !whole {
-		switch name {
-		case "=", "<>":
-			return always(name == "<>")
-		case "<":
-			name = "<="
-		case ">=":
-			name = ">"
-		}
-	}
-	lo, hi := sqltype.Limits(l.Type)
-	switch {
-	case floor.Cmp(lo) < 0:
-		return always(name == "<>" || name == ">" || name == ">=")
-	case floor.Cmp(hi) > 0:
-		return always(name == "<>" || name == "<" || name == "<=")
-	}
-	c, err := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: l.Type,
-		Literal: &plan.Literal{Rat: new(big.Rat).SetInt(floor), Int: sqltype.Word(floor)}})
 	if err != nil {
 		return nil, err
 	}
-	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, c}})
+	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, number}})
 }
 
 // asTheyAre are the kinds whose values are compared as they are, in any type of the kind.
@@ -124,7 +95,7 @@ func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	case lt.Kind == rt.Kind && slices.Contains(asTheyAre, lt.Kind):
 		return l, r, nil
 	case r.Literal != nil && rt.Kind == tables.String:
-		r2, err := b.parseAs(r.Literal.String, lt)
+		r2, err := b.parseAs(r, lt)
 		if err != nil {
 			return nil, nil, err
 		}

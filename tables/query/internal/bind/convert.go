@@ -2,7 +2,6 @@ package bind
 
 import (
 	"math/big"
-	"strings"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
@@ -36,13 +35,14 @@ func (b *Binder) Convert(n *plan.Node, t tables.Type) (*plan.Node, error) {
 			return b.integer(n, t)
 		}
 	case n.Literal != nil && n.Type.Kind == tables.String && t.Kind != tables.String:
-		return b.parseAs(n.Literal.String, t)
+		return b.parseAs(n, t)
 	}
 	return b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{n}})
 }
 
-// parseAs parses a string as a value of a type.
-func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
+// parseAs parses a string literal as a value of a type.
+func (b *Binder) parseAs(text *plan.Node, t tables.Type) (*plan.Node, error) {
+	s := text.Literal.String
 	bad := func() (*plan.Node, error) {
 		return nil, sqlerr.Bind("could not convert string %q to %s", s, plan.TypeName(&plan.Node{Type: t}))
 	}
@@ -61,35 +61,18 @@ func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
 			return b.clockLiteral(s, d, rest, true)
 		}
 		return b.timeLiteral(ast.OpTimestamp, s)
-	case tables.Int64, tables.Uint64, tables.Float64:
-		ratio, ok := new(big.Rat).SetString(strings.TrimSpace(s))
-		if !ok || len(s) > 64 || strings.ContainsAny(s, "/eExXoObBpP_") {
-			if len(s) > 0 && strings.ContainsAny(s, "0123456789infINF") {
-				return nil, sqlerr.Unsupported("the string %q as a number", s)
-			}
+	case tables.Int64, tables.Uint64, tables.Float64, tables.Bool:
+		node, err := b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{text}})
+		if err == nil {
+			node, err = b.fold(node)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if node.Literal == nil {
 			return bad()
 		}
-		if t.Kind == tables.Float64 {
-			f, _ := ratio.Float64()
-			if t.Bits < 64 {
-				g, _ := ratio.Float32()
-				f = float64(g)
-			}
-			return b.Literal(t, plan.Literal{Float: f})
-		}
-		lo, hi := sqltype.Limits(t)
-		if !ratio.IsInt() || ratio.Num().Cmp(lo) < 0 || ratio.Num().Cmp(hi) > 0 {
-			return bad()
-		}
-		return b.Literal(t, plan.Literal{Rat: ratio, Int: sqltype.Word(ratio.Num())})
-	case tables.Bool:
-		switch strings.ToLower(s) {
-		case "true", "t":
-			return b.Literal(sqltype.Bool, plan.Literal{Int: 1})
-		case "false", "f":
-			return b.Literal(sqltype.Bool, plan.Literal{})
-		}
-		return nil, sqlerr.Unsupported("the string %q as a BOOLEAN", s)
+		return node, nil
 	}
 	return nil, sqlerr.Unsupported("the string %q as a value of type %s", s, plan.TypeName(&plan.Node{Type: t}))
 }
@@ -109,8 +92,8 @@ func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) (*plan.Node, error)
 	return b.fold(out)
 }
 
-// fold computes a date or timestamp made of literals, so that Prune can leave out rows by it. If the computation fails
-// the node stays: it is an error only if there is a row to compute it for.
+// fold computes an expression of literals, so that Prune can leave out rows by it. If the computation fails the node
+// stays: it is an error only if there is a row to compute it for.
 func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
 	values, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
 	if err != nil {
@@ -119,7 +102,21 @@ func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
 	if values.IsNull(0) {
 		return b.Literal(n.Type, plan.Literal{Null: true})
 	}
-	return b.Literal(n.Type, plan.Literal{Int: values.Ints[0], Nanos: values.Nanos(0)})
+	literal := plan.Literal{Nanos: values.Nanos(0)}
+	switch {
+	case values.Bools != nil:
+		literal.Int = sqltype.Bit(values.Bools[0])
+	case values.Floats != nil:
+		literal.Float = values.Floats[0]
+	case n.Type.Kind == tables.Uint64:
+		literal.Rat = new(big.Rat).SetUint64(uint64(values.Ints[0]))
+	case n.Type.Kind == tables.Int64:
+		literal.Rat = new(big.Rat).SetInt64(values.Ints[0])
+	}
+	if values.Ints != nil {
+		literal.Int = values.Ints[0]
+	}
+	return b.Literal(n.Type, literal)
 }
 
 // AsString binds a cast to VARCHAR, unless the node is one.

@@ -88,11 +88,11 @@ func (c *caster) shown(k int) string {
 		s := c.x.Bytes(k)
 		return strconv.Quote(string(s[:min(len(s), limit)]))
 	}
-	single := vec.Collector{Type: c.from}
-	if single.Add(c.x.At(k)) != nil {
+	all := vec.Collector{Type: c.from}
+	if all.Add(c.x) != nil {
 		return "a value"
 	}
-	return string(single.Vector().AppendCast(nil, 0))
+	return string(all.Vector().AppendCast(nil, k))
 }
 
 func (c *caster) toBool() error {

@@ -250,16 +250,8 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 		if err != nil {
 			return nil, err
 		}
-		for t := range out.Tables {
-			if source := batch.List(t); source != nil {
-				for _, s := range sel {
-					out.Tables[t] = append(out.Tables[t], source[s])
-				}
-			} else {
-				for _, s := range sel {
-					out.Tables[t] = append(out.Tables[t], int32(lo)+s)
-				}
-			}
+		for t, rows := range batch.Take(sel).Tables {
+			out.Tables[t] = append(out.Tables[t], rows...)
 		}
 		out.N += len(sel)
 	}

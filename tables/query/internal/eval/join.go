@@ -129,17 +129,8 @@ func (p *pairs) flush() error {
 
 // relation returns the rows of r at positions l, each with the row of the table in k.
 func (p *pairs) relation(l, k []int32) *vec.Rows {
-	out := &vec.Rows{N: len(l), Tables: make([][]int32, p.tab+1)}
-	for t, source := range p.r.Tables {
-		picked := make([]int32, len(l))
-		for i, x := range l {
-			if picked[i] = x; source != nil {
-				picked[i] = source[x]
-			}
-		}
-		out.Tables[t] = picked
-	}
-	out.Tables[p.tab] = append([]int32{}, k...)
+	out := p.r.Take(l)
+	out.Tables = append(out.Tables, append([]int32{}, k...)) // nil would stand for all rows
 	return out
 }
 

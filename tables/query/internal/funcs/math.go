@@ -25,14 +25,15 @@ func wholes() []*bind.Function {
 	return []*bind.Function{
 		{Names: []string{"round"}, Signature: "round(x[, digits])",
 			Doc: "rounded to a number of digits after the point (default: 0), halves away from 0; digits " +
-				"is a literal", Bind: bindRound, Eval: evalRound},
+				"is a literal", Bind: bindRound, Eval: either(roundFloats, roundInts)},
 		{Names: []string{"floor"}, Signature: "floor(x)", Doc: "the greatest whole number that is not above x",
 			Bind: bindWhole, Eval: evalWhole(math.Floor)},
 		{Names: []string{"ceil", "ceiling"}, Signature: "ceil(x)",
 			Doc: "the least whole number that is not below x", Bind: bindWhole, Eval: evalWhole(math.Ceil)},
 		{Names: []string{"trunc"}, Signature: "trunc(x)", Doc: "x without its fraction", Bind: bindWhole,
 			Eval: evalWhole(math.Trunc)},
-		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "x without its sign", Bind: bindAbs, Eval: evalAbs},
+		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "x without its sign", Bind: bindAbs,
+			Eval: either(absFloats, absInts)},
 		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: []bind.Param{bind.FloatParam},
 			Type: tables.Type{Kind: tables.Int64, Bits: 8},
 			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
@@ -158,28 +159,34 @@ func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node,
 	return b.Call(f, typ, node, number)
 }
 
-func evalRound(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	places := int(n.Args[1].Literal.Int)
-	values := args[0]
-	vector := &vec.Vec{N: b.N, Nulls: values.Nulls}
-	switch sqltype.RepOf(n.Type) {
-	case sqltype.RepFloat:
-		vector.Floats = make([]float64, b.N)
-		for k, f := range values.Floats {
-			vector.Floats[k] = roundFloat(f, places)
-			if n.Type.Bits < 64 {
-				vector.Floats[k] = float64(float32(vector.Floats[k]))
-			}
+var (
+	roundFloats = eval.Floats(func(n *plan.Node, r eval.Row) (float64, error) {
+		x := roundFloat(r.Float(0), int(n.Args[1].Literal.Int))
+		if n.Type.Bits < 64 {
+			x = float64(float32(x))
 		}
-		return vector, nil
-	case sqltype.RepInt:
-		vector.Ints = make([]int64, b.N)
-		for k, i := range values.Ints {
-			vector.Ints[k] = roundInt(i, -places)
+		return x, nil
+	})
+	roundInts = eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
+		return roundInt(r.Int(0), -int(n.Args[1].Literal.Int)), nil
+	})
+	absFloats = eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return math.Abs(r.Float(0)), nil })
+	absInts   = eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+		if r.Int(0) == math.MinInt64 {
+			return 0, eval.ErrOverflow
 		}
-		return vector, nil
+		return max(r.Int(0), -r.Int(0)), nil
+	})
+)
+
+// either returns the evaluation of a function that has the type of its argument: floats or integers.
+func either(floats, ints plan.Evaluation) plan.Evaluation {
+	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		if sqltype.RepOf(n.Type) == sqltype.RepFloat {
+			return floats(ev, n, args, b)
+		}
+		return ints(ev, n, args, b)
 	}
-	return vec.AllNull(n.Type, b.N), nil
 }
 
 // roundFloat rounds by multiplication, as DuckDB does: 1.005, which is less in binary, rounds to 1.0.
@@ -254,27 +261,4 @@ func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, e
 		return args[0], nil
 	}
 	return b.Call(f, typ, args...)
-}
-
-func evalAbs(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	values := args[0]
-	vector := &vec.Vec{N: values.N, Nulls: values.Nulls}
-	switch sqltype.RepOf(n.Type) {
-	case sqltype.RepFloat:
-		vector.Floats = make([]float64, values.N)
-		for k, y := range values.Floats {
-			vector.Floats[k] = math.Abs(y)
-		}
-		return vector, nil
-	case sqltype.RepInt:
-		vector.Ints = make([]int64, values.N)
-		for k, y := range values.Ints {
-			if y == math.MinInt64 && !values.IsNull(k) {
-				return nil, eval.ErrOverflow
-			}
-			vector.Ints[k] = max(y, -y)
-		}
-		return vector, nil
-	}
-	return vec.AllNull(n.Type, b.N), nil
 }

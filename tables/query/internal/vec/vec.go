@@ -8,24 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// At returns value k as a vec of one value.
-func (v *Vec) At(k int) *Vec {
-	out := &Vec{N: 1, Nulls: one(v.Nulls, k), Bools: one(v.Bools, k), Ints: one(v.Ints, k), After: one(v.After, k),
-		Floats: one(v.Floats, k), Lo: one(v.Lo, k), Hi: one(v.Hi, k)}
-	if v.Lo != nil {
-		out.Data = v.Data
-	}
-	return out
-}
-
-// one returns value k of a member that a vec may lack.
-func one[T any](s []T, k int) []T {
-	if s == nil {
-		return nil
-	}
-	return s[k : k+1]
-}
-
 // set copies value i of another vec of type t, which is not of strings or bytes.
 func (v *Vec) set(k int, from *Vec, i int, t tables.Type) {
 	switch {
@@ -276,15 +258,6 @@ func ToInts(s []int32) []int {
 
 // Take returns the rows at some positions.
 func (r *Rows) Take(at []int32) *Rows {
-	out := &Rows{N: len(at), Tables: make([][]int32, len(r.Tables))}
-	for t, source := range r.Tables {
-		picked := make([]int32, len(at))
-		for i, x := range at {
-			if picked[i] = x; source != nil {
-				picked[i] = source[x]
-			}
-		}
-		out.Tables[t] = picked
-	}
-	return out
+	taken := r.Batch(0, r.N).Take(at)
+	return &Rows{N: taken.N, Tables: taken.Tables}
 }

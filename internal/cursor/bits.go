@@ -1,0 +1,55 @@
+package cursor
+
+// Packer appends numbers of some bits each, from the least significant bit on.
+type Packer struct {
+	Dst []byte
+	acc uint64 // the bits that fill no byte yet
+	n   int    // how many those are, below 8
+}
+
+// Put appends the low bits of v, all others being 0.
+func (p *Packer) Put(v uint64, width int) {
+	if width > 32 { // with the 7 that may be held, more than 57 would not fit in acc
+		p.Put(v&(1<<32-1), 32)
+		v, width = v>>32, width-32
+	}
+	p.acc |= v << p.n
+	for p.n += width; p.n >= 8; p.n -= 8 {
+		p.Dst = append(p.Dst, byte(p.acc))
+		p.acc >>= 8
+	}
+}
+
+// Bytes returns all bytes, the last one filled up with zeros.
+func (p *Packer) Bytes() []byte {
+	if p.n > 0 {
+		return append(p.Dst, byte(p.acc))
+	}
+	return p.Dst
+}
+
+// Unpacker reads the bits that Packer wrote. It must have enough bytes for all reads.
+type Unpacker struct {
+	Src []byte
+	acc uint64
+	n   int
+}
+
+// Get reads a number of width bits, at most 64.
+func (u *Unpacker) Get(width int) uint64 {
+	if width > 32 {
+		low := u.Get(32)
+		return low | u.Get(width-32)<<32
+	}
+	for ; u.n < width; u.n += 8 {
+		u.acc |= uint64(u.Src[0]) << u.n
+		u.Src = u.Src[1:]
+	}
+	v := u.acc & (1<<width - 1)
+	u.acc >>= width
+	u.n -= width
+	return v
+}
+
+// Spare returns the bits of the last byte that were not read.
+func (u *Unpacker) Spare() uint64 { return u.acc }

@@ -1,0 +1,101 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// tree is a reader of two samples with two and one files. It counts how often a level is read.
+type tree struct {
+	reads  [2]int
+	closed error
+}
+
+func level(ids ...string) *Level {
+	v := tables.NewStrings(ids, nil)
+	return &Level{Table: tables.FromVectors([]string{"id"}, []*tables.Vector{v}), IDs: v}
+}
+
+var ids = [2][]string{{"a", "__TACOPAD__0"}, {"x", "y", "z"}}
+
+func (r *tree) Level(_ context.Context, k int) (*Level, error) {
+	r.reads[k]++
+	return level(ids[k]...), nil
+}
+
+func (r *tree) Parents(context.Context, int) ([]int32, error) { return []int32{1, 0, 1}, nil }
+
+func (r *tree) Entry(_ context.Context, k, row int) (Entry, error) {
+	return Entry{ID: ids[k][row], Kind: Kind(1 - k)}, nil
+}
+
+func (r *tree) Verify(context.Context, *Report) error { return nil }
+func (r *tree) Bytes() int64                          { return 7 }
+func (r *tree) Close() error                          { return r.closed }
+
+// TestContainer promises that a container asks its reader for each level once, and answers what readers have in common:
+// children in storage order, placeholders where the form has them, and errors about rows that do not exist.
+func TestContainer(t *testing.T) {
+	ctx, r := t.Context(), &tree{closed: errors.New("closed")}
+	c := (&Container{URI: "u", Form: ZIP, Histograms: -1}).Open(r, 2)
+	for range 2 {
+		if kids, err := c.Children(ctx, 0, 1); err != nil || !slices.Equal(kids, []int32{0, 2}) {
+			t.Fatal(kids, err)
+		}
+	}
+	if kids, err := c.Children(ctx, 1, 0); err != nil || kids != nil {
+		t.Error(kids, err)
+	}
+	if e, err := c.Entry(ctx, 0, 1); err != nil || !e.Padding || e.Level != 0 || e.Row != 1 || e.Kind != Folder {
+		t.Error(e, err)
+	}
+	if pad, err := c.Padding(ctx, 0, 0); pad || err != nil {
+		t.Error(pad, err)
+	}
+	if r.reads != [2]int{1, 1} || c.Levels() != 2 || c.Bytes() < 7 {
+		t.Error(r.reads, c.Levels(), c.Bytes())
+	}
+	for what, err := range map[string]error{
+		"row":      second(c.Entry(ctx, 1, 3)),
+		"negative": second(c.Entry(ctx, 1, -1)),
+		"children": second(c.Children(ctx, 0, 2)),
+		"level":    second(c.Table(ctx, 2)),
+		"ids":      second(c.IDs(ctx, -1)),
+	} {
+		if fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	c.Form = TortillaFile // ids of placeholders are those of samples here
+	if e, err := c.Entry(ctx, 0, 1); err != nil || e.Padding {
+		t.Error(e, err)
+	}
+	if err := c.Close(); !errors.Is(err, r.closed) {
+		t.Error(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestTrees promises that trees are the same if types and ids are, whatever their counts and placeholders.
+func TestTrees(t *testing.T) {
+	of := func(n int64, ids ...string) *Tree {
+		tree := &Tree{Hierarchy: map[string][]TreeFolder{"1": {{N: n, Type: []string{"FILE", "FILE"}, ID: ids}}}}
+		tree.Root.Type = "FOLDER"
+		return tree
+	}
+	for other, want := range map[*Tree]bool{of(9, "x", "y"): true, of(1, "x", "__TACOPAD__3"): true,
+		of(1, "y", "x"): false, of(1, "x", "__TACOPAD__x"): false, {}: false, nil: false} {
+		if got := of(1, "x", "y").Same(other); got != want {
+			t.Errorf("%+v: %t", other, got)
+		}
+	}
+	if n := of(1).Levels(); n != 2 {
+		t.Error(n)
+	}
+}
