@@ -2,46 +2,26 @@ package dryrun
 
 import (
 	"context"
-	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 )
 
-// Arrays plans the reads of arrays by a worker, without reading. It holds plans where a
-// pixels.Reader holds readers. The zero value is a worker that has read nothing.
+// Arrays plans the reads of arrays by a worker, without reading. It holds plans where a pixels.Reader
+// holds readers, and as many: the reads of a reader depend on its earlier ones. The zero value is a
+// worker that has read nothing.
 type Arrays struct {
 	// Held is the largest memory that those readers hold at a time, in bytes.
-	Held   int64
-	arrays []plannedArray // the last one used comes first
-}
-
-// plannedArray is the plan of a worker's reader of an array.
-type plannedArray struct {
-	array chunk.BlockPlanner
-	plan  chunk.BlockPlan
-}
-
-// plan returns the plan of an array. It keeps as many as a pixels.Reader keeps readers and drops
-// the same ones, because the reads of a reader depend on its earlier ones.
-func (f *Arrays) plan(a chunk.BlockPlanner) chunk.BlockPlan {
-	k := slices.IndexFunc(f.arrays, func(p plannedArray) bool { return p.array == a })
-	if k < 0 {
-		f.arrays = slices.Insert(f.arrays[:min(len(f.arrays), pixels.MaxArrays-1)], 0, plannedArray{a, a.Plan()})
-		return f.arrays[0].plan
-	}
-	found := f.arrays[k]
-	copy(f.arrays[1:], f.arrays[:k])
-	f.arrays[0] = found
-	return found.plan
+	Held  int64
+	plans pixels.PerArray[chunk.BlockPlan]
 }
 
 // hold records the memory of the readers.
 func (f *Arrays) hold() {
 	n := int64(0)
-	for _, p := range f.arrays {
-		n += p.plan.Held()
+	for _, p := range f.plans {
+		n += p.Value.Held()
 	}
 	f.Held = max(f.Held, n)
 }
@@ -56,7 +36,7 @@ func (f *Arrays) Blocks(ctx context.Context, asset *Asset, chunks []Chunk,
 		return false, nil
 	}
 	defer f.hold()
-	plan := f.plan(a)
+	plan := f.plans.Get(a, a.Plan)
 	// As in a run, the array must know all boxes of the window first, since it joins reads of
 	// adjacent tiles.
 	if prefetcher, ok := plan.(chunk.Prefetcher); ok {
@@ -85,7 +65,8 @@ func (f *Arrays) Points(ctx context.Context, p *Points, read func(file string, o
 		return nil
 	}
 	defer f.hold()
-	plan := f.plan(pixels.PointArray{Array: p.array}).(pixels.PointPlan)
+	points := pixels.PointArray{Array: p.array}
+	plan := f.plans.Get(points, points.Plan).(pixels.PointPlan)
 	p.Exact, err = plan.Sparse(ctx, p.attr, p.box, read)
 	return fault.WithFile(err, p.Array)
 }

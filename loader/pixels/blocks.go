@@ -9,35 +9,41 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// MaxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
+// maxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
 // decoded, so a worker holds up to four tiles beside its own buffers (see Options.MaxChunkBytes).
-const MaxArrays = 4
+const maxArrays = 4
 
-// openArray is a worker's reader of one array.
-type openArray struct {
-	array  chunk.BlockArray
-	reader chunk.BlockReader
+// PerArray has a value for each of the arrays that a worker used last, the last used one first.
+type PerArray[V any] []arrayValue[V]
+
+type arrayValue[V any] struct {
+	array chunk.BlockArray
+	Value V
 }
 
-// reader returns this worker's reader of an array, and moves it to the front of r.arrays. A fifth array
-// evicts the reader that was used longest ago.
+// Get returns the value of an array, which open makes. A fifth array evicts the one that was used longest ago.
+func (p *PerArray[V]) Get(a chunk.BlockArray, open func() V) V {
+	list := *p
+	k := slices.IndexFunc(list, func(v arrayValue[V]) bool { return v.array == a })
+	if k < 0 {
+		*p = slices.Insert(list[:min(len(list), maxArrays-1)], 0, arrayValue[V]{a, open()})
+		return (*p)[0].Value
+	}
+	found := list[k]
+	copy(list[1:], list[:k])
+	list[0] = found
+	return found.Value
+}
+
+// reader returns this worker's reader of an array.
 func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
-	for k := range r.arrays {
-		if found := r.arrays[k]; found.array == a {
-			copy(r.arrays[1:], r.arrays[:k])
-			r.arrays[0] = found
-			return found.reader
+	return r.arrays.Get(a, func() chunk.BlockReader {
+		reader := a.Open()
+		if t, ok := reader.(chunk.TurnTaker); ok {
+			t.SetTurn(r.turn)
 		}
-	}
-	if len(r.arrays) == MaxArrays {
-		r.arrays = r.arrays[:MaxArrays-1]
-	}
-	reader := a.Open()
-	if t, ok := reader.(chunk.TurnTaker); ok {
-		t.SetTurn(r.turn)
-	}
-	r.arrays = slices.Insert(r.arrays, 0, openArray{a, reader})
-	return reader
+		return reader
+	})
 }
 
 // turn waits for a turn to decode, and measures the stages around it. Readers of arrays call it between

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// PointReader returns this worker's reader of an array of points. It shares the MaxArrays readers of
+// PointReader returns this worker's reader of an array of points. It shares the maxArrays readers of
 // the worker with arrays of images.
 func (r *Reader) PointReader(a *tiledb.Array) *tiledb.Reader {
 	return r.reader(PointArray{a}).(pointReader).Reader

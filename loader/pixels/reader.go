@@ -52,7 +52,7 @@ type Reader struct {
 	wants    []want
 	boxes    []chunk.Box // the boxes of an array that are read next
 	planned  []int       // the chunks of all runs of the plan
-	arrays   []openArray // the last used one comes first
+	arrays   PerArray[chunk.BlockReader]
 }
 
 // NewReader returns a reader for one worker of an engine with these options.

@@ -55,8 +55,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // indexStore is a directory of index files. A nil store keeps nothing.
 type indexStore struct {
-	dir   string
-	bound int64 // bytes of all files together
+	dir       string
+	bound     int64 // bytes of all files together
+	fileBound int64 // bytes of one file
 }
 
 // newIndexStore returns the store in dir. "" is chaski/indexes in the user's cache directory, and
@@ -73,7 +74,7 @@ func newIndexStore(dir string) *indexStore {
 		}
 		dir = filepath.Join(base, "chaski", "indexes")
 	}
-	return &indexStore{dir, indexStoreBytes}
+	return &indexStore{dir, indexStoreBytes, indexFileBytes}
 }
 
 // open returns the indexes of the version of a file that key names. It returns nil if they are not
@@ -111,7 +112,6 @@ type indexFile struct {
 
 	mu     sync.RWMutex // guards the fields below it
 	file   *os.File     // nil until there is one
-	size   int64        // of the file, as far as it is known here
 	stored map[extent]indexBlob
 	fresh  map[extent][]byte // indexes that are not written yet
 	bytes  int               // that fresh takes in a file
@@ -127,7 +127,7 @@ func (x *indexFile) load() {
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && x.scan(file, info.Size()) {
 		now := time.Now()
 		_ = os.Chtimes(x.path, now, now) // trim goes by the modification time
-		x.file, x.size = file, info.Size()
+		x.file = file
 		return
 	}
 	clear(x.stored)
@@ -137,7 +137,8 @@ func (x *indexFile) load() {
 
 // scan reads the records of a file of size bytes. It reports false for a file that is damaged or has another key.
 func (x *indexFile) scan(r io.Reader, size int64) bool {
-	if size > indexFileBytes {
+	// Processes that write at once may pass the bound by a write each, pendingBytes.
+	if size > 2*indexFileBytes {
 		return false
 	}
 	in := bufio.NewReaderSize(r, 1<<20)
@@ -207,7 +208,7 @@ func (x *indexFile) put(off, length int64, blob []byte) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.full || x.size+int64(x.bytes+indexHead+len(blob)) > indexFileBytes {
+	if x.full {
 		return nil
 	}
 	x.fresh[extent{off, length}] = blob
@@ -247,7 +248,7 @@ func (x *indexFile) flush() error {
 	clear(x.fresh)
 	x.bytes = 0
 	end, err := x.append(records)
-	if err != nil {
+	if err != nil || end == 0 {
 		x.full = true
 		return err
 	}
@@ -255,13 +256,12 @@ func (x *indexFile) flush() error {
 		place.off += end - int64(len(records))
 		x.stored[raster] = place
 	}
-	x.size = end
 	x.store.trim(x.path)
 	return nil
 }
 
 // append writes records at the end of the file in one write, so that processes do not mix theirs, and returns where
-// they end.
+// they end, or 0 if there is no room for them.
 func (x *indexFile) append(records []byte) (end int64, err error) {
 	if x.file == nil {
 		if err := os.MkdirAll(x.store.dir, 0o700); err != nil {
@@ -270,6 +270,9 @@ func (x *indexFile) append(records []byte) (end int64, err error) {
 		if x.file, err = os.OpenFile(x.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
 			return 0, err
 		}
+	}
+	if info, err := x.file.Stat(); err != nil || info.Size()+int64(len(records)) > x.store.fileBound {
+		return 0, err
 	}
 	if _, err := x.file.Write(records); err != nil {
 		return 0, err

@@ -101,6 +101,28 @@ func TestIndexStoreIsBounded(t *testing.T) {
 	}
 }
 
+// TestIndexFilesAreBounded: a file stays below its bound, also if several processes fill it.
+func TestIndexFilesAreBounded(t *testing.T) {
+	s := newIndexStore(t.TempDir())
+	s.fileBound = 20_000
+	files := []*indexFile{s.open("key"), s.open("key"), s.open("key")}
+	for i, x := range files {
+		for k := range int64(5) {
+			if err := x.put(int64(i)*100+k, 1, make([]byte, 2000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := s.open("key")
+	defer last.close()
+	if info, err := os.Stat(last.path); err != nil || info.Size() > s.fileBound || len(last.stored) != 5 {
+		t.Errorf("%d indexes in %v: %v", len(last.stored), info, err)
+	}
+}
+
 // FuzzIndexFile: a file of indexes with any contents yields a blob or nothing.
 func FuzzIndexFile(f *testing.F) {
 	s := newIndexStore(f.TempDir())
