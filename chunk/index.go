@@ -152,6 +152,16 @@ type Blocks struct {
 	Order [3]uint8
 }
 
+// WithBlocks returns a copy of the index with the blocks of an image.
+func (x *Index) WithBlocks(b Blocks) *Index {
+	image := &struct {
+		x Index
+		b Blocks
+	}{*x, b}
+	image.x.Blocks = &image.b
+	return &image.x
+}
+
 // BlockArray is an array of images of one shape. It is safe for concurrent use, and comparable: equal
 // values are the same array.
 type BlockArray interface {

@@ -177,15 +177,11 @@ func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 // Index returns a chunk index of image i like Grid, with its Blocks. If every cell of the image was
 // written (Array.Covers), it has no nodata: a pixel with the fill value was measured.
 func (m *Images) Index(i int64) *chunk.Index {
-	image := &struct {
-		x chunk.Index
-		b chunk.Blocks
-	}{m.grid, chunk.Blocks{Array: m, Image: i, Order: m.order}}
-	image.x.Blocks = &image.b
+	x := m.grid.WithBlocks(chunk.Blocks{Array: m, Image: i, Order: m.order})
 	if attribute := &m.a.Schema.Attrs[m.attr]; m.full || !attribute.Nullable && m.a.Covers(m.box(i, i+1)) {
-		image.x.NoData, image.x.NoDataBits = nil, nil
+		x.NoData, x.NoDataBits = nil, nil
 	}
-	return &image.x
+	return x
 }
 
 // box returns the cells of images lo to hi-1.

@@ -122,16 +122,8 @@ func (m *Images) measure() error {
 func (m *Images) Grid() chunk.Index { return m.grid }
 
 // Index returns a chunk index of image i.
-func (m *Images) Index(i int64) *chunk.Index { return withBlocks(&m.grid, m, i) }
-
-// withBlocks returns a copy of an index with the blocks of an image.
-func withBlocks(grid *chunk.Index, a chunk.BlockArray, i int64) *chunk.Index {
-	image := &struct {
-		x chunk.Index
-		b chunk.Blocks
-	}{*grid, chunk.Blocks{Array: a, Image: i}}
-	image.x.Blocks = &image.b
-	return &image.x
+func (m *Images) Index(i int64) *chunk.Index {
+	return m.grid.WithBlocks(chunk.Blocks{Array: m, Image: i})
 }
 
 // Open implements chunk.BlockArray.

@@ -67,7 +67,7 @@ func (s *Raster) Index(i int64) *chunk.Index {
 	if s.names == nil {
 		return s.bands[0].Index(i)
 	}
-	return withBlocks(&s.grid, s, i)
+	return s.grid.WithBlocks(chunk.Blocks{Array: s, Image: i})
 }
 
 // BandNames returns the names of the bands, or nil if they have none.
