@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -14,36 +13,6 @@ import (
 )
 
 var wide = tables.Type{Kind: tables.Int64, Bits: 64}
-
-// TestSumInts: the sums of 128 bits are those of math/big, for the largest and the least numbers too.
-func TestSumInts(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 3))
-	for _, unsigned := range []bool{false, true} {
-		typ := wide
-		if unsigned {
-			typ.Kind = tables.Uint64
-		}
-		numbers, rows := make([]int64, 500), make([]int32, 500)
-		groups := &Groups{Of: make([]int32, len(numbers))}
-		want := []*big.Int{new(big.Int), new(big.Int), new(big.Int)}
-		for i := range numbers {
-			numbers[i] = []int64{math.MaxInt64, math.MinInt64, -1, r.Int64() - r.Int64()}[r.IntN(4)]
-			rows[i], groups.Of[i] = int32(i), int32(r.IntN(3))
-			n := big.NewInt(numbers[i])
-			if unsigned {
-				n = new(big.Int).SetUint64(uint64(numbers[i]))
-			}
-			want[groups.Of[i]].Add(want[groups.Of[i]], n)
-		}
-		lo, hi := SumInts(groups, tables.NewInts(typ, numbers, nil), rows, len(want))
-		for id := range want {
-			got := new(big.Int).Lsh(big.NewInt(hi[id]), 64)
-			if got.Add(got, new(big.Int).SetUint64(uint64(lo[id]))); got.Cmp(want[id]) != 0 {
-				t.Errorf("unsigned %t, group %d: %v, want %v", unsigned, id, got, want[id])
-			}
-		}
-	}
-}
 
 // TestSortRows: rows stand in the order of a stable sort, with nulls at the end that the key says, and a limit is a
 // prefix.
