@@ -68,7 +68,10 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 
 // compareNumber compares integers with a number: as integers if 64 bits hold it, otherwise as DOUBLE.
 func (b *Binder) compareNumber(name string, l, r *plan.Node) (*plan.Node, error) {
-	wide := tables.Type{Kind: l.Type.Kind, Bits: 64}
+	wide := sqltype.Int64
+	if sqltype.RepOf(l.Type) == sqltype.RepUint {
+		wide = l.Type
+	}
 	lo, hi := sqltype.Limits(wide)
 	number, err := r, error(nil)
 	if ratio := r.Literal.Rat; ratio.IsInt() && sqltype.Within(ratio.Num(), lo, hi) {
