@@ -386,7 +386,7 @@ func (g *grammar) computed(depth int) string {
 	case 23:
 		return g.pick("d - DATE '2013-01-01'", "d + k", "d - 10", "k + d")
 	}
-	return g.pick("k", "dec", "i64", "i8") + g.pick(" + ", " - ", " * ", " / ", " % ") +
+	return g.pick("k", "dec", "u16", "i8") + g.pick(" + ", " - ", " * ", " / ", " % ") +
 		g.pick("0.5", "1.25", "dec", "2.0", "10")
 }
 

@@ -124,6 +124,7 @@ func TestMeaning(t *testing.T) {
 		{"select id from data where score > 0 or id > 100", `id | 0 | 1 | 4`},
 		{"select score > 0 as p from data where id < 2", `p | true | true`},
 		{"select id from data where big > 9223372036854775807", `id | 0 | 3`},
+		{"select id from data where id < 9223372036854775808 and id > -0.5", `id | 0 | 1 | 2 | 3 | 4`},
 		{"select id from data where big >= -1 and big < 1e30", `id | 0 | 1 | 2 | 3 | 4`},
 		{"select id from data where age > 29.5 and age <> 30.5 and age < 1000", `id | 0 | 2 | 3`},
 		{"select id from data where name ilike 'B_' order by name", `id | 1 | 4`},

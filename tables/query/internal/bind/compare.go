@@ -2,7 +2,6 @@ package bind
 
 import (
 	"math"
-	"math/big"
 	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
@@ -68,7 +67,10 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 
 // compareNumber compares integers with a number: as integers if 64 bits hold it, otherwise as DOUBLE.
 func (b *Binder) compareNumber(name string, l, r *plan.Node) (*plan.Node, error) {
-	wide := tables.Type{Kind: l.Type.Kind, Bits: 64}
+	wide := sqltype.Int64
+	if sqltype.RepOf(l.Type) == sqltype.RepUint {
+		wide = l.Type
+	}
 	lo, hi := sqltype.Limits(wide)
 	number, err := r, error(nil)
 	if ratio := r.Literal.Rat; ratio.IsInt() && sqltype.Within(ratio.Num(), lo, hi) {
@@ -138,15 +140,6 @@ func (b *Binder) both(l, r *plan.Node, t tables.Type) (*plan.Node, *plan.Node, e
 func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
 	if t, ok := floatOf(l, r); ok {
 		return b.both(l, r, t)
-	}
-	if l.Literal != nil && r.Literal != nil {
-		order := int64(l.Literal.Rat.Cmp(r.Literal.Rat))
-		node, err := b.Literal(sqltype.Int64, plan.Literal{Int: order, Rat: big.NewRat(order, 1)})
-		if err != nil {
-			return nil, nil, err
-		}
-		zero, err := b.Literal(sqltype.Int64, plan.Literal{Rat: new(big.Rat)})
-		return node, zero, err
 	}
 	if sqltype.RepOf(l.Type) == sqltype.RepInt && sqltype.RepOf(r.Type) == sqltype.RepInt {
 		return l, r, nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -120,88 +119,52 @@ func parseBool(s []byte) (value, ok bool) {
 
 // toInt casts to integers. Floats round to the nearest, halves to even; strings round halves away from 0, as in DuckDB.
 func (c *caster) toInt() error {
-	lo, hi := sqltype.Limits(c.to)
-	least, _ := new(big.Float).SetInt(lo).Float64()
-	put := func(k int, x *big.Int) bool {
-		if x == nil || !sqltype.Within(x, lo, hi) {
+	wide := sqltype.RepOf(c.to) == sqltype.RepUint // hi does not count
+	lo, hi := int64(0), int64(1)<<(c.to.Bits&63)-1
+	if c.to.Kind == tables.Int64 {
+		lo = math.MinInt64 >> (64 - c.to.Bits)
+		hi = -1 - lo
+	}
+	put := func(k int, x int64) bool {
+		c.v.Ints[k] = x
+		return x >= lo && (wide || x <= hi)
+	}
+	round := func(k int, f float64, to func(float64) float64) bool {
+		if math.IsNaN(f) || f < float64(lo) { // DuckDB checks the range before it rounds
 			return false
 		}
-		c.v.Ints[k] = sqltype.Word(x)
-		return true
+		f = to(f)
+		if wide {
+			c.v.Ints[k] = int64(uint64(f))
+			return f < 1<<64
+		}
+		return f < 1<<63 && put(k, int64(f))
 	}
 	switch {
 	case c.from.Kind == tables.Bool:
 		return c.each(func(k int) bool { c.v.Ints[k] = sqltype.Bit(c.x.Bools[k]); return true })
 	case c.from.Kind == tables.String:
-		return c.each(func(k int) bool { return put(k, parseWhole(c.x.Bytes(k))) })
-	case c.from.Kind == tables.Float64:
 		return c.each(func(k int) bool {
-			f := c.x.Floats[k]
-			if math.IsNaN(f) || math.Abs(f) > 1<<65 || f < least { // DuckDB checks the range before it rounds
-				return false
+			text := string(bytes.TrimSpace(c.x.Bytes(k)))
+			if x, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return put(k, x)
 			}
-			f = math.RoundToEven(f)
-			if math.Abs(f) < 1<<62 && lo.IsInt64() && hi.IsInt64() {
-				c.v.Ints[k] = int64(f)
-				return c.v.Ints[k] >= lo.Int64() && c.v.Ints[k] <= hi.Int64()
+			if x, err := strconv.ParseUint(text, 10, 64); err == nil {
+				c.v.Ints[k] = int64(x)
+				return wide
 			}
-			x, _ := big.NewFloat(f).Int(nil)
-			return put(k, x)
+			f, ok := parseFloat([]byte(text), 64)
+			return ok && round(k, f, math.Round)
 		})
-	case sqltype.RepOf(c.from) == sqltype.RepInt && lo.IsInt64() && hi.IsInt64():
-		l, h := lo.Int64(), hi.Int64()
+	case c.from.Kind == tables.Float64:
+		return c.each(func(k int) bool { return round(k, c.x.Floats[k], math.RoundToEven) })
+	case sqltype.RepOf(c.from) == sqltype.RepUint:
 		return c.each(func(k int) bool {
 			c.v.Ints[k] = c.x.Ints[k]
-			return c.x.Ints[k] >= l && c.x.Ints[k] <= h
+			return uint64(c.x.Ints[k]) <= uint64(hi)
 		})
 	}
-	return c.each(func(k int) bool {
-		x := big.NewInt(c.x.Ints[k])
-		if sqltype.RepOf(c.from) == sqltype.RepUint {
-			x.SetUint64(uint64(c.x.Ints[k]))
-		}
-		return put(k, x)
-	})
-}
-
-// parseNumber parses a decimal number with an optional exponent, and blanks around it.
-func parseNumber(s []byte) *big.Rat {
-	s = bytes.TrimSpace(s)
-	// limit bounds the length in bytes and the exponent. A larger exponent is out of the range of
-	// integers or makes 0, and would make big.Rat allocate as many digits.
-	const limit = 64
-	if len(s) == 0 || len(s) > limit || bytes.ContainsAny(s, "/xXoObBpP_") {
-		return nil
-	}
-	if exponent := bytes.IndexAny(s, "eE"); exponent >= 0 {
-		if e, err := strconv.Atoi(string(s[exponent+1:])); err != nil || e > limit || e < -limit {
-			return nil
-		}
-	}
-	ratio, ok := new(big.Rat).SetString(string(s))
-	if !ok {
-		return nil
-	}
-	return ratio
-}
-
-// parseWhole parses a number and rounds it, halves away from 0.
-func parseWhole(s []byte) *big.Int {
-	if len(s) < 19 {
-		if x, err := strconv.ParseInt(string(s), 10, 64); err == nil {
-			return big.NewInt(x)
-		}
-	}
-	r := parseNumber(s)
-	if r == nil {
-		return nil
-	}
-	half := new(big.Int).Rsh(r.Denom(), 1)
-	if r.Sign() < 0 {
-		half.Neg(half)
-	}
-	whole := half.Add(half, r.Num())
-	return whole.Quo(whole, r.Denom())
+	return c.each(func(k int) bool { return put(k, c.x.Ints[k]) })
 }
 
 func (c *caster) toFloat() error {
