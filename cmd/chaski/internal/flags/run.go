@@ -17,15 +17,38 @@ import (
 // processors only help while they wait, so that a larger number is a mistake.
 const MaxWorkers = 4096
 
-// Run has the flags of commands that look at a run: its spec and the settings of its engine.
-type Run struct {
-	data     Dataset
+// Engine has the flags of what an engine may take.
+type Engine struct {
 	workers  int
 	memory   int64
 	total    MemoryTotal
 	cache    int64
 	maxChunk int
-	JSON     bool
+}
+
+// Add adds the flags. of says what an engine is of, if there may be several, such as " of a dataset".
+func (f *Engine) Add(fl *pflag.FlagSet, of string) {
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers,
+		"decoding workers"+of+" (default: the number of processors)")
+	AddMemory(fl, &f.memory, "batches"+of)
+	f.total.Add(fl)
+	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
+		"memory for parsed headers and pages of tables"+of+", in bytes")
+	AddMaxChunk(fl, &f.maxChunk)
+}
+
+// Options returns the settings of the engine, and limits the heap of this process to its budget.
+func (f *Engine) Options(sql query.Full) (loader.Options, error) {
+	budget, err := f.total.Budget(f.memory)
+	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
+		MaxChunkBytes: f.maxChunk, SQL: sql, Budget: budget}, err
+}
+
+// Run has the flags of commands that look at a run: its spec and the settings of its engine.
+type Run struct {
+	data   Dataset
+	engine Engine
+	JSON   bool
 }
 
 // Add adds all flags but --json.
@@ -33,13 +56,7 @@ func (f *Run) Add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.data.Add(fl, 32, true)
 	f.data.AddArithmetic(fl)
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers,
-		"decoding workers (default: the number of processors)")
-	AddMemory(fl, &f.memory, "batches")
-	f.total.Add(fl)
-	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
-		"memory for parsed headers and pages of tables, in bytes")
-	AddMaxChunk(fl, &f.maxChunk)
+	f.engine.Add(fl, "")
 }
 
 // AddJSON adds --json.
@@ -47,18 +64,11 @@ func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
 	fl.BoolVar(&f.JSON, "json", false, what)
 }
 
-// options returns the settings of the engine.
-func (f *Run) options(sql query.Full) (loader.Options, error) {
-	total, err := f.total.Budget(f.memory)
-	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
-		MaxChunkBytes: f.maxChunk, SQL: sql, Budget: total}, err
-}
-
 // Open opens the engine of a run. path is a spec or a dataset. change, if not nil, edits the spec and
 // the options before. closeAll closes the engine and its files.
 func (f *Run) Open(ctx context.Context, env console.Env, path string,
 	change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
-	o, err := f.options(env.SQL)
+	o, err := f.engine.Options(env.SQL)
 	if err != nil {
 		return nil, nil, err
 	}

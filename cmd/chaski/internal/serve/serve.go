@@ -31,29 +31,17 @@ import (
 )
 
 type serveFlags struct {
+	server.Options
 	access    access
-	reflect   bool // --reflection
 	listen    string
-	roots     []string
 	redirects bool
+	engine    flags.Engine
 	upstream  bool
-	workers   int
-	memory    int64
-	total     flags.MemoryTotal
-	cache     int64
-	maxChunk  int
-	partBytes int
-	openings  int
-	queued    int
-	paste     int64
 	noShared  bool
 	sql       query.Limits
 	metrics   string
 	health    string
 	stopOnEOF bool
-	grace     time.Duration
-	idle      time.Duration
-	clients   clientFlags
 	delay     time.Duration // --drain-delay
 	logLevel  string
 	stages    string
@@ -106,9 +94,9 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 		"`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only "+
 			"this\nuser can connect, and no file is left behind)")
 	f.access.add(fl)
-	fl.BoolVar(&f.reflect, "reflection", false,
+	fl.BoolVar(&f.Reflection, "reflection", false,
 		"offer gRPC reflection, which describes the service to tools (default: off)")
-	fl.StringArrayVar(&f.roots, "root", nil,
+	fl.StringArrayVar(&f.Roots, "root", nil,
 		"`DIR` below which to serve files, or a prefix of remote URIs to serve, such as s3://bucket/chips; "+
 			"repeatable\n(default: none, so that nothing is served)")
 	fl.BoolVar(&f.redirects, "allow-redirects", false,
@@ -117,20 +105,14 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
 		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
 			"a\nUnix socket, which only one user can reach, or --stop-on-eof, with which one program has the token")
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers,
-		"decoding workers of each dataset (default: the number of processors)")
-	flags.AddMemory(fl, &f.memory, "batches of a dataset")
-	f.total.Add(fl)
-	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
-		"memory for parsed headers and pages of tables of a dataset, in bytes")
-	flags.AddMaxChunk(fl, &f.maxChunk)
-	console.NumberVar(fl, &f.partBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes,
+	f.engine.Add(fl, " of a dataset")
+	console.NumberVar(fl, &f.PartBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes,
 		"largest message, in bytes of data")
-	console.CountVar(fl, &f.openings, "max-openings", server.DefaultMaxOpenings, 1,
+	console.CountVar(fl, &f.MaxOpenings, "max-openings", server.DefaultMaxOpenings, 1,
 		"datasets and files that are opened at a time; equal ones are opened once")
-	console.CountVar(fl, &f.queued, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1,
+	console.CountVar(fl, &f.MaxQueuedOpenings, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1,
 		"openings that may wait for others; more are refused")
-	console.CountVar(fl, &f.paste, "paste-bytes", server.DefaultMaxReadBytes, 1,
+	console.CountVar(fl, &f.MaxPasteBytes, "paste-bytes", server.DefaultMaxReadBytes, 1,
 		"memory for the raster of pasted predictions, in bytes")
 	flags.AddSQLLimits(fl, &f.sql)
 	fl.BoolVar(&f.noShared, "no-shared-memory", false,
@@ -142,10 +124,10 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 			"probes\nof Kubernetes, which have no certificate for --client-ca (default: off)")
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false,
 		"stop when standard input closes, as it does when the parent process ends")
-	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
-	fl.DurationVar(&f.idle, "idle-timeout", server.DefaultIdleTimeout,
+	fl.DurationVar(&f.DrainTimeout, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
+	fl.DurationVar(&f.IdleTimeout, "idle-timeout", server.DefaultIdleTimeout,
 		"end connections without a call, and streams without a ticket and a credit while other clients have streams")
-	f.clients.add(fl)
+	addLimits(fl, &f.Options)
 	fl.DurationVar(&f.delay, "drain-delay", 0,
 		"how long to go on serving after SIGTERM, while readiness says no, so that no new clients are\nsent "+
 			"(default: 0s)")
@@ -163,10 +145,10 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.delay < 0:
 		return level, console.Usagef("--drain-delay is %v: it must not be negative", f.delay)
-	case f.grace <= 0:
-		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
-	case f.idle <= 0:
-		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.idle)
+	case f.DrainTimeout <= 0:
+		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.DrainTimeout)
+	case f.IdleTimeout <= 0:
+		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.IdleTimeout)
 	case f.upstream && !onlyUser(f.listen) && (!f.stopOnEOF || f.access.insecure || f.access.asks()):
 		// Other clients could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
@@ -178,7 +160,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 	if err := flags.CheckSQLLimits(f.sql); err != nil {
 		return level, err
 	}
-	for _, r := range f.roots {
+	for _, r := range f.Roots {
 		if err := checkRoot(r); err != nil {
 			return level, err
 		}
@@ -191,7 +173,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if err != nil {
 		return err
 	}
-	total, err := f.total.Budget(f.memory)
+	engine, err := f.engine.Options(env.SQL)
 	if err != nil {
 		return err
 	}
@@ -214,8 +196,9 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	engine.Logger, engine.SQLLimits = log, f.sql
 	options := f.serverOptions(env, level, log)
-	options.Loader.Budget = total
+	options.Loader = engine
 	options.Loader.Stages, options.Loader.Opener, options.Metrics, options.Bad = stages, opener, registry, bad.hook()
 	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
@@ -250,13 +233,13 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if f.stopOnEOF {
 		go cancelAtEOF(env.In, cancel, log)
 	}
-	if len(f.roots) == 0 {
+	if len(f.Roots) == 0 {
 		log.Warn("there is no --root: the server will serve no files")
 	}
 	if err := f.announce(addr, doors.token, env); err != nil {
 		return err
 	}
-	log.Info("listening", "address", addr, "roots", f.roots)
+	log.Info("listening", "address", addr, "roots", f.Roots)
 	if err := f.serve(ctx, srv, listener); err != nil {
 		return err
 	}
@@ -316,17 +299,8 @@ func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env
 }
 
 func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.Logger) server.Options {
-	options := server.Options{
-		Roots: f.roots, Reflection: f.reflect,
-		Loader: loader.Options{
-			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk,
-			Logger: log, SQL: env.SQL, SQLLimits: f.sql,
-		},
-		MaxOpenings: f.openings, MaxQueuedOpenings: f.queued,
-		PartBytes: f.partBytes, MaxPasteBytes: f.paste, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
-	}
-	options.IdleTimeout = f.idle
-	f.clients.set(&options)
+	options := f.Options
+	options.SharedMemory, options.Logger = !f.noShared, log
 	if f.upstream {
 		// Messages of a client about servers that come and go matter to its user, so they are shown at every level.
 		clients := console.NewLog(env.Err, min(level, slog.LevelInfo))
