@@ -59,14 +59,8 @@ func (f *Field) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// ParseState reads a state. Errors are Corrupt, Unsupported (a later version) or Limit. b is not kept.
-func ParseState(b []byte) (*Field, error) {
-	f, _, err := parseState(b, maxState)
-	return f, err
-}
-
-// ParseStates reads the states of several fields, which together may take as much memory as one of ParseState. It
-// returns the same errors as ParseState.
+// ParseStates reads the states of several fields, which together may take 1 GiB of memory. Errors are Corrupt,
+// Unsupported (a later version) or Limit. The states are not kept.
 func ParseStates(states [][]byte) ([]*Field, error) {
 	fields := make([]*Field, len(states))
 	left := uint64(maxState)
@@ -81,7 +75,7 @@ func ParseStates(states [][]byte) ([]*Field, error) {
 	return fields, nil
 }
 
-// parseState is ParseState of a field that takes at most most bytes of memory, and returns how many it takes.
+// parseState reads the state of a field that takes at most most bytes of memory, and returns how many it takes.
 func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	p := stateParser{cursor.Cursor{B: b, Part: "state"}}
 	if v := p.Magic(stateMagic, "a state of statistics"); p.Err == nil && v != stateVersion {

@@ -692,3 +692,9 @@ func TestMergeOverflow(t *testing.T) {
 		}
 	}
 }
+
+// ParseState reads one state.
+func ParseState(b []byte) (*Field, error) {
+	f, _, err := parseState(b, maxState)
+	return f, err
+}

@@ -324,13 +324,9 @@ func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, fir
 
 // openOverview reads the structure of the overview of image x that a directory describes, with its mask.
 func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.Index, l Limits) (*chunk.Index, error) {
-	if err := f.Prefetch(ctx, d, wanted...); err != nil {
+	index, err := read(ctx, f, d, (*parser).index)
+	if err != nil {
 		return nil, err
-	}
-	p := parser{f.Tags(ctx, d)}
-	index := p.index()
-	if p.Err != nil {
-		return nil, p.Err
 	}
 	part := fmt.Sprintf("ifd %d", d.Index)
 	if index.Bands != x.Bands || index.DType != x.DType || index.Height > x.Height || index.Width > x.Width {
@@ -339,11 +335,9 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
 	index.NoData, index.NoDataBits = x.NoData, x.NoDataBits
-	var err error
 	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
 		return nil, err
 	}
-	cutRaw(index, f.Size())
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, fault.WithPart(err, part, d.Off)
 	}

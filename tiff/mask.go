@@ -44,15 +44,10 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 				continue
 			}
 		}
-		if err := f.Prefetch(ctx, directory, wanted...); err != nil {
+		index, err := read(ctx, f, directory, func(p *parser) *chunk.Index { return p.mask(x) })
+		if err != nil {
 			return nil, err
 		}
-		p := parser{f.Tags(ctx, directory)}
-		index := p.mask(x)
-		if p.Err != nil {
-			return nil, p.Err
-		}
-		cutRaw(index, f.Size())
 		if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 			return nil, fault.WithPart(err, "mask", 0)
 		}

@@ -73,17 +73,10 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*Image, error) {
 // FromFile is Open for a file whose directories are read already.
 func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	l.MaxChunk = cmp.Or(l.MaxChunk, DefaultMaxChunk)
-	directory := &f.Dirs[0]
-	// All values in few reads, since each would otherwise cost a request of a remote file.
-	if err := f.Prefetch(ctx, directory, wanted...); err != nil {
+	index, err := read(ctx, f, &f.Dirs[0], (*parser).index)
+	if err != nil {
 		return nil, err
 	}
-	p := parser{f.Tags(ctx, directory)}
-	index := p.index()
-	if p.Err != nil {
-		return nil, p.Err
-	}
-	cutRaw(index, f.Size())
 	meta, err := ReadMeta(ctx, f)
 	if err != nil {
 		return nil, err
@@ -93,6 +86,21 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 		return nil, err
 	}
 	return &Image{Index: index, Meta: meta}, nil
+}
+
+// read builds the index of the image of a directory, not yet validated as a whole.
+func read(ctx context.Context, f *ifd.File, d *ifd.Directory, build func(*parser) *chunk.Index) (*chunk.Index, error) {
+	// All values in few reads, since each would otherwise cost a request of a remote file.
+	if err := f.Prefetch(ctx, d, wanted...); err != nil {
+		return nil, err
+	}
+	p := parser{f.Tags(ctx, d)}
+	index := build(&p)
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	cutRaw(index, f.Size())
+	return index, nil
 }
 
 // wanted are the tags whose values may lie outside the directory.

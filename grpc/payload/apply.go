@@ -20,7 +20,7 @@ func Apply(t *loader.Tensor) error {
 	if convert == nil {
 		return nil
 	}
-	if msg := checkConvert(t, convert); msg != "" {
+	if msg := checkSizes(t, convert, uint64(len(t.Data)), uint64(len(convert.Mask)), convert.Mask != nil); msg != "" {
 		return fmt.Errorf("tensor %q: %s", t.Name, msg)
 	}
 	elems, _ := elements(t.Shape)
@@ -95,15 +95,11 @@ func widens(d chunk.DType) bool {
 	return false
 }
 
-// checkConvert says what in c contradicts the dense tensor t, or nothing.
-func checkConvert(t *loader.Tensor, c *loader.Convert) string {
-	return checkSizes(t, c, uint64(len(t.Data)), uint64(len(c.Mask)), c.Mask != nil)
-}
-
 // targets are the dtypes that arithmetic may lead to.
 var targets = []chunk.DType{chunk.Uint8, chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Int64}
 
-// checkSizes is checkConvert for a tensor of so many bytes, whose mask has so many bytes if it is masked.
+// checkSizes says what in c contradicts the dense tensor t of so many bytes, whose mask has so many bytes if it is
+// masked, or nothing.
 func checkSizes(t *loader.Tensor, c *loader.Convert, data, mask uint64, masked bool) string {
 	elems, ok := elements(t.Shape)
 	bands := int64(1)

@@ -1,5 +1,7 @@
 package cursor
 
+import "encoding/binary"
+
 // Packer appends numbers of some bits each, from the least significant bit on.
 type Packer struct {
 	Dst []byte
@@ -31,25 +33,32 @@ func (p *Packer) Bytes() []byte {
 // Unpacker reads the bits that Packer wrote. It must have enough bytes for all reads.
 type Unpacker struct {
 	Src []byte
-	acc uint64
-	n   int
+	pos int // bits read
 }
 
 // Get reads a number of width bits, at most 64.
 func (u *Unpacker) Get(width int) uint64 {
-	if width > 32 {
-		low := u.Get(32)
-		return low | u.Get(width-32)<<32
+	first, shift := u.pos>>3, u.pos&7
+	u.pos += width
+	if first+8 <= len(u.Src) && shift+width <= 64 {
+		return binary.LittleEndian.Uint64(u.Src[first:]) >> shift & (1<<width - 1)
 	}
-	for ; u.n < width; u.n += 8 {
-		u.acc |= uint64(u.Src[0]) << u.n
-		u.Src = u.Src[1:]
+	var v uint64
+	for i := 0; 8*i < shift+width; i++ { // bytes, the first one from bit shift on
+		b := uint64(u.Src[first+i])
+		if i == 0 {
+			v = b >> shift
+		} else {
+			v |= b << (8*i - shift)
+		}
 	}
-	v := u.acc & (1<<width - 1)
-	u.acc >>= width
-	u.n -= width
-	return v
+	return v & (1<<width - 1)
 }
 
 // Spare returns the bits of the last byte that were not read.
-func (u *Unpacker) Spare() uint64 { return u.acc }
+func (u *Unpacker) Spare() uint64 {
+	if u.pos&7 == 0 {
+		return 0
+	}
+	return uint64(u.Src[u.pos>>3] >> (u.pos & 7))
+}

@@ -15,8 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,13 +197,7 @@ func Sync(path string) error {
 	if err = errors.Join(err, files.wait()); err != nil {
 		return err
 	}
-	names := newPool(SyncNames)
-	for _, folder := range folders {
-		if names.add(folder) != nil {
-			break
-		}
-	}
-	return names.wait()
+	return syncAll(slices.Values(folders), SyncNames)
 }
 
 // pool syncs paths at the same time.
@@ -233,6 +229,17 @@ func (p *pool) add(path string) error {
 }
 
 func (p *pool) wait() error { return p.group.Wait() }
+
+// syncAll syncs paths until one fails.
+func syncAll(paths iter.Seq[string], sync func(path string) error) error {
+	p := newPool(sync)
+	for path := range paths {
+		if p.add(path) != nil {
+			break
+		}
+	}
+	return p.wait()
+}
 
 // syncFile waits until the content of a file is on the disk.
 func syncFile(path string) error {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
@@ -90,21 +92,10 @@ func (f *Fresh) folder(of string) {
 
 // Sync waits until all are on the disk, and forgets them.
 func (f *Fresh) Sync() error {
-	files := newPool(syncFile)
-	for _, path := range f.files {
-		if files.add(path) != nil {
-			break
-		}
-	}
-	if err := files.wait(); err != nil {
+	if err := syncAll(slices.Values(f.files), syncFile); err != nil {
 		return err
 	}
-	folders := newPool(SyncNames)
-	for path := range f.folders {
-		if folders.add(path) != nil {
-			break
-		}
-	}
+	folders := maps.Keys(f.folders)
 	*f = Fresh{}
-	return folders.wait()
+	return syncAll(folders, SyncNames)
 }

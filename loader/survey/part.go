@@ -90,7 +90,7 @@ type partField struct {
 	State []byte   `json:"state"` // stats.Field.AppendState
 }
 
-// maxPart bounds the JSON of a part, in bytes: the largest state of a field (stats.ParseState) in base64.
+// maxPart bounds the JSON of a part, in bytes: the largest state of a field (stats.ParseStates) in base64.
 const maxPart = 4 << 30 / 3
 
 // Write writes the part for ReadPart.

@@ -244,7 +244,7 @@ type partEnd struct {
 }
 
 // maxLine bounds a line of a part, in bytes: the largest has the statistics, which have the size of the largest
-// state (stats.ParseState) in base64.
+// state (stats.ParseStates) in base64.
 const maxLine = 4 << 30 / 3
 
 func (c *chip) record() *record {

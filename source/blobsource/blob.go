@@ -146,23 +146,23 @@ func (b *backend) failure(err error) error {
 	}
 	if status, h := b.driver.Status(err); status >= 300 {
 		f = remote.Status(status, h)
-		f.Err = brief(err)
+		f.Err = Brief(err)
 		return f
 	}
 	switch code {
 	case gcerrors.NotFound:
-		return remote.Fail(remote.Missing, brief(err))
+		return remote.Fail(remote.Missing, Brief(err))
 	case gcerrors.FailedPrecondition:
-		return remote.Fail(remote.Changed, brief(err))
+		return remote.Fail(remote.Changed, Brief(err))
 	case gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.Unimplemented:
-		return remote.Fail(remote.Denied, brief(err))
+		return remote.Fail(remote.Denied, Brief(err))
 	}
 	return err
 }
 
-// brief returns the last part of an error's text on one line, without the identifiers of requests. The SDKs
+// Brief returns the last part of an error's text on one line, without the identifiers of requests. The SDKs
 // repeat the request in front of it.
-func brief(err error) error {
+func Brief(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: ", "RESPONSE "} {
 		if i := strings.LastIndex(text, before); i >= 0 {

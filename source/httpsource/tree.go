@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/chaski-eo/chaski/source/remote"
@@ -83,43 +84,26 @@ func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []
 	return page, next, err
 }
 
-// nextPage returns the URL of the next page, if there is a link to it (RFC 8288). It takes only the
-// query from the link, because mirrors of the hub link to the hub itself, and the token must not be
-// sent to another host.
+// nextLink matches a link to the next page in a Link header (RFC 8288): <TARGET>; rel="next".
+var nextLink = regexp.MustCompile(`(?i)<([^>]*)>[^,]*;\s*rel\s*=\s*"?\s*next\s*"?\s*(?:[;,]|$)`)
+
+// nextPage returns the URL of the next page, if there is a link to it. It takes only the query from the link, because
+// mirrors of the hub link to the hub itself, and the token must not be sent to another host.
 func nextPage(at *url.URL, links []string) (*url.URL, error) {
-	for _, l := range links {
-		for l != "" {
-			_, rest, ok := strings.Cut(l, "<")
-			target, rest, closed := strings.Cut(rest, ">")
-			if !ok || !closed {
-				break
-			}
-			params, after, _ := strings.Cut(rest, ",")
-			if l = after; !isNext(params) {
-				continue
-			}
-			address, err := at.Parse(target)
-			if err != nil || address.RawQuery == at.RawQuery {
-				return nil, remote.Fail(remote.Refused, errors.New("the link to the next page is not a URL"))
-			}
-			next := *at
-			next.RawQuery = address.RawQuery
-			return &next, nil
+	for _, link := range links {
+		found := nextLink.FindStringSubmatch(link)
+		if found == nil {
+			continue
 		}
+		address, err := at.Parse(found[1])
+		if err != nil || address.RawQuery == at.RawQuery {
+			return nil, remote.Fail(remote.Refused, errors.New("the link to the next page is not a URL"))
+		}
+		next := *at
+		next.RawQuery = address.RawQuery
+		return &next, nil
 	}
 	return nil, nil
-}
-
-// isNext reports whether the parameters of a link have rel="next".
-func isNext(params string) bool {
-	for p := range strings.SplitSeq(params, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
-		if strings.EqualFold(strings.TrimSpace(name), "rel") &&
-			strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
-			return true
-		}
-	}
-	return false
 }
 
 // treeNames appends the names of the entries of a page.

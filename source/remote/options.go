@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -70,31 +71,24 @@ type Options struct {
 	Gap int64
 }
 
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
 func (o Options) withDefaults() Options {
-	def(&o.Attempts, DefaultAttempts)
-	def(&o.Backoff, DefaultBackoff)
-	def(&o.MaxBackoff, DefaultMaxBackoff)
-	def(&o.Timeout, DefaultTimeout)
-	def(&o.MinRate, DefaultMinRate)
-	def(&o.Concurrency, DefaultConcurrency)
-	def(&o.RetryBurst, DefaultRetryBurst)
-	def(&o.RetryShare, DefaultRetryShare)
-	def(&o.HedgeAfter, DefaultHedgeAfter)
-	def(&o.HedgeMin, DefaultHedgeMin)
-	def(&o.HedgeShare, DefaultHedgeShare)
-	def(&o.Block, DefaultBlock)
-	def(&o.CacheBytes, DefaultCacheBytes)
-	def(&o.Fresh, DefaultFresh)
-	def(&o.Gap, DefaultGap)
-	def(&o.MaxWhole, DefaultMaxWhole)
-	def(&o.WholeBytes, DefaultWholeBytes)
+	o.Attempts = cmp.Or(o.Attempts, DefaultAttempts)
+	o.Backoff = cmp.Or(o.Backoff, DefaultBackoff)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, DefaultMaxBackoff)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.MinRate = cmp.Or(o.MinRate, DefaultMinRate)
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	o.RetryBurst = cmp.Or(o.RetryBurst, DefaultRetryBurst)
+	o.RetryShare = cmp.Or(o.RetryShare, DefaultRetryShare)
+	o.HedgeAfter = cmp.Or(o.HedgeAfter, DefaultHedgeAfter)
+	o.HedgeMin = cmp.Or(o.HedgeMin, DefaultHedgeMin)
+	o.HedgeShare = cmp.Or(o.HedgeShare, DefaultHedgeShare)
+	o.Block = cmp.Or(o.Block, DefaultBlock)
+	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.Fresh = cmp.Or(o.Fresh, DefaultFresh)
+	o.Gap = cmp.Or(o.Gap, DefaultGap)
+	o.MaxWhole = cmp.Or(o.MaxWhole, DefaultMaxWhole)
+	o.WholeBytes = cmp.Or(o.WholeBytes, DefaultWholeBytes)
 	return o
 }
 

@@ -247,7 +247,7 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if err := f.ahead(ctx, pos); err != nil {
 		return 0, err
 	}
-	data, err := f.bytes(ctx, part, pos, int64(countSize))
+	data, err := f.Bytes(ctx, part, pos, int64(countSize))
 	if err != nil {
 		return 0, err
 	}
@@ -262,7 +262,7 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
 		nextSize = 0 // because some writers end the file without a pointer to the next directory
 	}
-	data, err = f.bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
+	data, err = f.Bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
 	if err != nil {
 		return 0, err
 	}
@@ -326,11 +326,6 @@ func (f *File) cached(off, n int64) []byte {
 // Bytes returns n bytes of the file from off on, which count against Limits.MaxBytes unless they were read
 // before. They must not be written to. Errors name the part.
 func (f *File) Bytes(ctx context.Context, part string, off, n int64) ([]byte, error) {
-	return f.bytes(ctx, part, off, n)
-}
-
-// bytes is Bytes.
-func (f *File) bytes(ctx context.Context, part string, off, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -378,7 +373,7 @@ func (f *File) Prefetch(ctx context.Context, d *Directory, tags ...uint16) error
 		for want = want[1:]; len(want) > 0 && want[0].off-run.end <= maxGap; want = want[1:] {
 			run.end = max(run.end, want[0].end)
 		}
-		if _, err := f.bytes(ctx, "tags", run.off, run.end-run.off); err != nil {
+		if _, err := f.Bytes(ctx, "tags", run.off, run.end-run.off); err != nil {
 			return err
 		}
 	}

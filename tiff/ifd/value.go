@@ -144,7 +144,7 @@ func (f *File) Value(ctx context.Context, d *Directory, tag uint16) (Value, erro
 	if err != nil {
 		return Value{}, err
 	}
-	data, err := f.bytes(ctx, d.Part(tag), entry.Off, n)
+	data, err := f.Bytes(ctx, d.Part(tag), entry.Off, n)
 	if err != nil {
 		return Value{}, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
@@ -172,14 +173,5 @@ func (s *Store) fail(uri string, err error) error {
 	}
 	status, _ := (&driver{}).Status(err)
 	return &source.RequestError{URI: uri, Part: "object", Off: fault.NoOffset, Attempts: n,
-		Denied: status != 0 && remote.Status(status, nil).Class == remote.Denied, Err: brief(err)}
-}
-
-// brief returns the end of an error's text, on one line. The SDK repeats the request in front of it.
-func brief(err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if i := strings.LastIndex(text, "api error "); i >= 0 {
-		text = text[i+len("api error "):]
-	}
-	return errors.New(text)
+		Denied: status != 0 && remote.Status(status, nil).Class == remote.Denied, Err: blobsource.Brief(err)}
 }
