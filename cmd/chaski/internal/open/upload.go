@@ -41,7 +41,8 @@ func Upload(ctx context.Context, bucket *blob.Bucket, key, url, file string) err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case code == gcerrors.NotFound:
-			return fault.WithFile(fault.New(fault.NotFound, "object or bucket", fault.NoOffset, "no such object"), url)
+			return fault.WithFile(fault.New(fault.NotFound, "bucket", fault.NoOffset,
+				"no such bucket, or no permission to write there"), url)
 		case code == gcerrors.PermissionDenied, code == gcerrors.InvalidArgument, code == gcerrors.Unimplemented,
 			n == tries:
 			return &source.RequestError{URI: url, Part: "object", Off: fault.NoOffset, Attempts: n,
