@@ -203,8 +203,7 @@ func binOf(v, lo, hi float64) int {
 
 // strips collects the rows of histograms as the strips of a TIFF. Each band has strips of its own.
 type strips struct {
-	rows   int // of the image
-	added  int
+	rows   int        // of the image
 	bands  [][]byte   // rows of each band that are not in a strip yet
 	stored [][][]byte // strips of each band
 	absent int        // rows before the first with counts: the number of bands was not known
@@ -212,7 +211,6 @@ type strips struct {
 
 // add adds a row: nil is one of zeros.
 func (s *strips) add(counts [][]uint32) error {
-	s.added++
 	if s.bands == nil {
 		if counts == nil {
 			s.absent++

@@ -18,8 +18,7 @@ type arrayFlags struct {
 	sub, format string
 	attrs       []string
 	at          flags.Timestamp
-	maxTile     int64
-	maxResult   int64
+	options     tiledb.Options
 }
 
 func NewArray(env console.Env) *cobra.Command {
@@ -54,9 +53,9 @@ For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
 	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256", "sha256")
 	f.at.Add(fl)
 	fl.StringSliceVar(&f.attrs, "attr", nil, "`NAMES` of the attributes to read (default: all)")
-	console.CountVar(fl, &f.maxTile, "max-tile", tiledb.DefaultMaxTile, 1,
+	console.CountVar(fl, &f.options.MaxTile, "max-tile", tiledb.DefaultMaxTile, 1,
 		"refuse tiles that are larger than this when decoded, in bytes")
-	console.CountVar(fl, &f.maxResult, "max-result", tiledb.DefaultMaxResult, 1,
+	console.CountVar(fl, &f.options.MaxResult, "max-result", tiledb.DefaultMaxResult, 1,
 		"refuse results of an attribute that are larger than this, in bytes")
 	return cmd
 }
@@ -82,8 +81,7 @@ type Read struct {
 func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
 	files := open.NewOpener(true)
 	defer files.Close()
-	array, err := open.Array(ctx, files, path,
-		f.at.Options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
+	array, err := open.Array(ctx, files, path, f.at.Options(f.options))
 	if err != nil {
 		return err
 	}

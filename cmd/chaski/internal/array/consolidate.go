@@ -13,8 +13,8 @@ import (
 )
 
 type consolidateFlags struct {
-	remove    bool
-	maxResult int64
+	merge tiledb.MergeOptions
+	open  tiledb.Options
 }
 
 func NewConsolidate(env console.Env) *cobra.Command {
@@ -44,8 +44,8 @@ Python package tiledb merges those. For encrypted arrays see 'chaski array'.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.remove, "remove", false, "delete the merged fragments, and all hidden ones")
-	console.CountVar(fl, &f.maxResult, "max-result", tiledb.DefaultMaxResult, 1,
+	fl.BoolVar(&f.merge.Remove, "remove", false, "delete the merged fragments, and all hidden ones")
+	console.CountVar(fl, &f.open.MaxResult, "max-result", tiledb.DefaultMaxResult, 1,
 		"memory for lists of tiles, in bytes")
 	return cmd
 }
@@ -68,12 +68,13 @@ func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string
 	}
 	var files source.Files
 	defer files.Close()
-	array, err := open.Array(ctx, &files, path, tiledb.Options{MaxResult: f.maxResult})
+	array, err := open.Array(ctx, &files, path, f.open)
 	if err != nil {
 		return err
 	}
 	bar := console.NewBar(env.Err, "merging tiles", -1)
-	merged, err := array.Merge(ctx, tiledb.MergeOptions{Remove: f.remove, Progress: bar.Set})
+	f.merge.Progress = bar.Set
+	merged, err := array.Merge(ctx, f.merge)
 	bar.Done()
 	if err != nil {
 		return fault.WithFile(err, path)

@@ -13,13 +13,10 @@ import (
 )
 
 type planFlags struct {
-	run         flags.Run
-	epoch       uint64
-	rank, world int
-	prefetch    int
-	sample      int64
-	all         bool
-	price       price
+	run     flags.Run
+	options dryrun.Options
+	all     bool
+	price   price
 }
 
 func NewPlan(env console.Env) *cobra.Command {
@@ -66,11 +63,11 @@ With --world N the numbers are those of one rank of N that has its own engine.`,
 	f.run.Add(cmd)
 	fl := cmd.Flags()
 	f.run.AddJSON(fl, "one line of JSON instead of a table")
-	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch to examine")
-	fl.IntVar(&f.rank, "rank", 0, "the rank to count, from 0")
-	console.CountVar(fl, &f.world, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
-	console.CountVar(fl, &f.prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
-	console.CountVar(fl, &f.sample, "sample", dryrun.DefaultSamples, 1, "examine at most this many samples")
+	fl.Uint64Var(&f.options.Epoch, "epoch", 0, "the epoch to examine")
+	fl.IntVar(&f.options.Rank, "rank", 0, "the rank to count, from 0")
+	console.CountVar(fl, &f.options.World, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
+	console.CountVar(fl, &f.options.Prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
+	console.CountVar(fl, &f.options.Samples, "sample", dryrun.DefaultSamples, 1, "examine at most this many samples")
 	f.price.add(fl)
 	fl.BoolVar(&f.all, "all", false, "examine every sample, whatever their number")
 	return cmd
@@ -89,7 +86,7 @@ type planReport struct {
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
-	if err := console.FirstError(checkRank(f.rank, f.world), f.price.check(cmd.Flags())); err != nil {
+	if err := console.FirstError(checkRank(f.options.Rank, f.options.World), f.price.check(cmd.Flags())); err != nil {
 		return err
 	}
 	engine, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)
@@ -97,13 +94,12 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return err
 	}
 	defer closeAll()
-	options := dryrun.Options{Epoch: f.epoch, Rank: f.rank, World: f.world, Prefetch: f.prefetch, Samples: f.sample}
 	if f.all {
-		options.Samples = -1
+		f.options.Samples = -1
 	}
 	bar := console.NewBar(env.Err, "planning", -1)
-	options.Progress = bar.Set
-	forecast, err := engine.Forecast(cmd.Context(), options)
+	f.options.Progress = bar.Set
+	forecast, err := engine.Forecast(cmd.Context(), f.options)
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)

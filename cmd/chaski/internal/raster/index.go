@@ -27,17 +27,14 @@ import (
 )
 
 type indexFlags struct {
-	format   string
-	out      string
-	workers  int
-	absolute bool
-	maxChunk int
-	resume   bool
-	skipBad  bool
-	join     build.Join
-	fields   []string
-	drop     bool
-	shards   shards.Flags
+	format  string
+	out     string
+	options build.Options
+	resume  bool
+	skipBad bool
+	join    build.Join
+	fields  []string
+	shards  shards.Flags
 }
 
 func NewIndex(env console.Env) *cobra.Command {
@@ -104,15 +101,15 @@ without a file are counted on standard error.`,
 	console.ChoiceVar(fl, &f.format, "format", "hex",
 		"hex or parquet (default: parquet if the output file ends in .parquet)", "hex", "parquet")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	console.CountVar(fl, &f.workers, "workers", 0, 0,
+	console.CountVar(fl, &f.options.Workers, "workers", 0, 0,
 		"number of files to read at the same time (default: the number of processors, at least 4)")
-	fl.BoolVar(&f.absolute, "absolute", false, "store absolute paths in the catalog")
-	flags.AddMaxChunk(fl, &f.maxChunk)
+	fl.BoolVar(&f.options.Absolute, "absolute", false, "store absolute paths in the catalog")
+	flags.AddMaxChunk(fl, &f.options.MaxChunk)
 	fl.BoolVar(&f.resume, "resume", false, "keep the rows of the output file whose files have not changed")
 	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be indexed")
 	fl.StringArrayVar(&f.fields, "field", nil,
 		"`NAME=PATTERN`, or of a table NAME=COLUMN: a field of a catalog of pairs; repeatable")
-	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples that lack the file of a field")
+	fl.BoolVar(&f.options.DropIncomplete, "drop-missing", false, "leave out samples that lack the file of a field")
 	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns to add")
 	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
 	fl.BoolVar(&f.join.Left, "join-left", false, "allow files without a row in the table")
@@ -132,7 +129,7 @@ func (f *indexFlags) check() error {
 		return console.Usagef("--field needs --format parquet")
 	case len(f.fields) > 0 && (f.resume || f.join != build.Join{}):
 		return console.Usagef("--field excludes --resume and --join")
-	case f.drop && len(f.fields) == 0:
+	case f.options.DropIncomplete && len(f.fields) == 0:
 		return console.Usagef("--drop-missing needs --field")
 	case f.join.Table != "" && f.join.On == "":
 		return console.Usagef("--join %s needs --on COLUMN", f.join.Table)
@@ -174,13 +171,12 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	bar := console.NewBar(env.Err, "indexing", -1)
 	var counts build.Counts
 	var skipped, leftOut []string
-	options := build.Options{
-		Base: pathname.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
-		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
-		LeftOut: func(column string) { leftOut = append(leftOut, column) },
-		Members: func(ctx context.Context, path string) ([]build.Member, error) {
-			return members.Of(ctx, files, path)
-		},
+	options := f.options
+	options.Base, options.Opener, options.Counts = pathname.Dir(f.out), files, &counts
+	options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
+	options.LeftOut = func(column string) { leftOut = append(leftOut, column) }
+	options.Members = func(ctx context.Context, path string) ([]build.Member, error) {
+		return members.Of(ctx, files, path)
 	}
 	if f.skipBad {
 		options.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
@@ -192,7 +188,6 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	if options.Fields, err = pairFields(f.fields, paths[0]); err != nil {
 		return err
 	}
-	options.DropIncomplete = f.drop
 	switch {
 	case f.shards.Given():
 		err = f.divided(ctx, paths, options)
@@ -244,7 +239,7 @@ func (f *indexFlags) divided(ctx context.Context, paths []string, o build.Option
 	}
 	defer func() { err = errors.Join(err, list.Close()) }()
 	work := shards.Work{Output: f.out, Inputs: list.Hash(), Items: int64(list.Len()),
-		Settings: []any{f.fields, f.absolute, f.skipBad, f.maxChunk}}
+		Settings: []any{f.fields, f.options.Absolute, f.skipBad, f.options.MaxChunk}}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
 		return list.WritePart(ctx, body, int(s.First), int(s.Count))
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
@@ -335,7 +330,7 @@ func rowsIn(name string) int64 {
 
 func (f *indexFlags) hex(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
 	for _, p := range paths {
-		_, meta, err := catalog.OpenAsset(ctx, files, p, f.maxChunk)
+		_, meta, err := catalog.OpenAsset(ctx, files, p, f.options.MaxChunk)
 		if err != nil {
 			return err
 		}

@@ -19,27 +19,24 @@ import (
 
 // access are the flags that say who may call.
 type access struct {
-	certificate, key string
-	clients          string // --client-ca
-	tokens           string
-	jwks             string
-	audience, issuer string
-	insecure         bool
+	gate     auth.GateOptions
+	tls      auth.TLSOptions
+	insecure bool
 }
 
 func (a *access) add(fl *pflag.FlagSet) {
-	fl.StringVar(&a.certificate, "tls-cert", "",
+	fl.StringVar(&a.tls.Certificate, "tls-cert", "",
 		"`FILE` with the certificate of this server, in PEM: connections use TLS (default: none)")
-	fl.StringVar(&a.key, "tls-key", "", "`FILE` with the key of --tls-cert")
-	fl.StringVar(&a.clients, "client-ca", "",
+	fl.StringVar(&a.tls.Key, "tls-key", "", "`FILE` with the key of --tls-cert")
+	fl.StringVar(&a.tls.ClientAuthorities, "client-ca", "",
 		"`FILE` with the authorities that certificates of clients must be signed by: clients without one\nare refused "+
 			"(default: clients need none)")
-	fl.StringVar(&a.tokens, "tokens", "",
+	fl.StringVar(&a.gate.Tokens, "tokens", "",
 		"`FILE` with a line for each token that lets a client in, as 'chaski token' prints it (default: none)")
-	fl.StringVar(&a.jwks, "jwks", "",
+	fl.StringVar(&a.gate.Keys, "jwks", "",
 		"`FILE` with a JSON Web Key Set: tokens may be JSON Web Tokens that one of its keys has signed")
-	fl.StringVar(&a.audience, "jwt-audience", "", "audience that a JSON Web Token must have; needed with --jwks")
-	fl.StringVar(&a.issuer, "jwt-issuer", "", "issuer that a JSON Web Token must have (default: any)")
+	fl.StringVar(&a.gate.Audience, "jwt-audience", "", "audience that a JSON Web Token must have; needed with --jwks")
+	fl.StringVar(&a.gate.Issuer, "jwt-issuer", "", "issuer that a JSON Web Token must have (default: any)")
 	fl.BoolVar(&a.insecure, "insecure", false,
 		"listen on TCP without TLS and without tokens, unless other flags set them: only for networks\nthat "+
 			"nobody else can reach")
@@ -48,12 +45,12 @@ func (a *access) add(fl *pflag.FlagSet) {
 // check checks the flags that have nothing to do with an address.
 func (a *access) check() error {
 	for _, pair := range []struct{ flag, value, needs, other string }{
-		{"tls-cert", a.certificate, "tls-key", a.key},
-		{"tls-key", a.key, "tls-cert", a.certificate},
-		{"client-ca", a.clients, "tls-cert", a.certificate},
-		{"jwks", a.jwks, "jwt-audience", a.audience},
-		{"jwt-audience", a.audience, "jwks", a.jwks},
-		{"jwt-issuer", a.issuer, "jwks", a.jwks},
+		{"tls-cert", a.tls.Certificate, "tls-key", a.tls.Key},
+		{"tls-key", a.tls.Key, "tls-cert", a.tls.Certificate},
+		{"client-ca", a.tls.ClientAuthorities, "tls-cert", a.tls.Certificate},
+		{"jwks", a.gate.Keys, "jwt-audience", a.gate.Audience},
+		{"jwt-audience", a.gate.Audience, "jwks", a.gate.Keys},
+		{"jwt-issuer", a.gate.Issuer, "jwks", a.gate.Keys},
 	} {
 		if pair.value != "" && pair.other == "" {
 			return console.Usagef("--%s needs --%s", pair.flag, pair.needs)
@@ -63,7 +60,9 @@ func (a *access) check() error {
 }
 
 // asks reports whether clients have to show anything.
-func (a *access) asks() bool { return a.clients != "" || a.tokens != "" || a.jwks != "" }
+func (a *access) asks() bool {
+	return a.tls.ClientAuthorities != "" || a.gate.Tokens != "" || a.gate.Keys != ""
+}
 
 // makes reports whether a token is made for addresses: of --listen and then, if it is given, of --metrics:
 // for listeners on a loopback address, which every user of this machine reaches.
@@ -81,7 +80,7 @@ func (a *access) makes(addresses []net.Addr) (bool, error) {
 		switch loopback := tcp.IP.IsLoopback(); {
 		case loopback:
 			local = true
-		case a.certificate == "":
+		case a.tls.Certificate == "":
 			return false, console.Usagef("%s: %v is not a loopback address: it needs --tls-cert and --tls-key, and "+
 				"--tokens, --jwks or --client-ca; --insecure listens without", flag, tcp)
 		case !a.asks():
@@ -109,10 +108,8 @@ func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
 	failed := func(err error) {
 		log.Error("a changed file cannot be read: its old content stays in use", "error", err)
 	}
-	gateOptions := auth.GateOptions{
-		Tokens: a.tokens, Keys: a.jwks, Audience: a.audience, Issuer: a.issuer, Certificates: a.clients != "",
-		Failed: failed,
-	}
+	gateOptions, tlsOptions := a.gate, a.tls
+	gateOptions.Certificates, gateOptions.Failed, tlsOptions.Failed = a.tls.ClientAuthorities != "", failed, failed
 	if makes {
 		gateOptions.Made = auth.NewToken()
 	}
@@ -120,9 +117,8 @@ func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
 	if d.gate, err = auth.NewGate(gateOptions); err != nil {
 		return nil, accessError(err)
 	}
-	if a.certificate != "" {
-		tlsOptions := auth.TLSOptions{Certificate: a.certificate, Key: a.key, ClientAuthorities: a.clients,
-			Protocols: []string{"h2"}, Failed: failed}
+	if a.tls.Certificate != "" {
+		tlsOptions.Protocols = []string{"h2"}
 		if d.tls, err = auth.ServerTLS(tlsOptions); err != nil {
 			return nil, accessError(err)
 		}
