@@ -95,6 +95,8 @@ type Work struct {
 	Settings any    // what all parts must have been made with, as JSON
 	Inputs   string // a hash of the inputs, which all parts must have been made of
 	Items    int64  // the number of inputs
+	// Check, if not nil, returns an error if what a part tells of is no longer there. The part then counts as absent.
+	Check func(ctx context.Context, p *Part) error
 }
 
 // Share is a run of the inputs.
