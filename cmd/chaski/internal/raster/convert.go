@@ -238,6 +238,12 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 	if err != nil {
 		return err
 	}
+	if !f.shards.Merging() { // the part lies beside DST, which may be in a folder that is not there yet
+		above := pathname.Dir(strings.TrimRight(f.out, "/"+string(filepath.Separator)))
+		if err := durable.MkdirAll(above); err != nil {
+			return console.FileError(above, err)
+		}
+	}
 	work.Check = func(ctx context.Context, p *shards.Part) error { return stillThere(ctx, p, jobs) }
 	return f.shards.Do(ctx, work, func(s shards.Share, _ io.Writer) (any, error) {
 		return f.convertAll(ctx, env, jobs[s.First:s.First+s.Count])

@@ -65,7 +65,7 @@ func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
 		flag = "shard"
 		err = f.parse()
 	}
-	if err == nil && (output == "" || output == "-" || source.IsRemote(output)) {
+	if err == nil && (output == "" || output == "-" || source.IsRemote(output) || source.LocalPath(output) != output) {
 		err = console.Usagef("-o is %q: --%s needs a local output, beside which the parts lie", output, flag)
 	}
 	return err
@@ -161,9 +161,6 @@ func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) 
 	name := d.name(s.Number)
 	if d.check(ctx, s) == nil {
 		return nil
-	}
-	if err := durable.MkdirAll(pathname.Dir(name)); err != nil {
-		return console.FileError(name, err)
 	}
 	if err := console.Writable(name); err != nil {
 		return err // before the share is done
