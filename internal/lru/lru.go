@@ -68,11 +68,11 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	cost += Overhead
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if e := c.at[k]; e != nil { // another worker added it since our Get, or its cost has changed
+		c.drop(e)
+	}
 	if cost > c.max {
 		return
-	}
-	if e := c.at[k]; e != nil { // another worker added it since our Get
-		c.drop(e)
 	}
 	c.at[k] = c.order.PushFront(&entry[K, V]{k, v, cost})
 	c.used += cost

@@ -37,6 +37,7 @@ const (
 	indexHead    = 8 + 8 + 4 + 4
 	maxIndexKey  = 1 << 13  // a path or URI, a size and an entity tag
 	maxIndexBlob = 16 << 20 // at most the size of one write, pendingBytes
+	maxIndexes   = 1 << 20  // records, whose places take 80 MiB of memory
 
 	// indexFileBytes bounds one file, which is read once when it is opened: 128 MiB hold the indexes of 130,000 rasters
 	// of 1 KiB each, whose places take about 10 MiB of memory. indexStoreBytes bounds the directory: 8 files of full
@@ -150,7 +151,7 @@ func (x *indexFile) scan(r io.Reader, size int64) bool {
 		}
 		pos += indexHead
 		n, checksum := binary.LittleEndian.Uint32(head[16:]), binary.LittleEndian.Uint32(head[20:])
-		if n > maxIndexBlob || int64(n) > size-pos {
+		if n > maxIndexBlob || int64(n) > size-pos || len(x.stored) >= maxIndexes {
 			return false
 		}
 		blob = slices.Grow(blob[:0], int(n))[:n]
@@ -208,7 +209,7 @@ func (x *indexFile) put(off, length int64, blob []byte) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.full {
+	if x.full || len(x.stored)+len(x.fresh) >= maxIndexes {
 		return nil
 	}
 	x.fresh[extent{off, length}] = blob

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from conftest import nonempty
@@ -54,6 +56,20 @@ def test_a_loop_goes_on(chips):  # noqa: F811
         assert got == want and loader.epoch == 1
 
 
+def test_threads(chips):  # noqa: F811
+    folder, x = chips
+    with chaski.load(folder, batch_size=4, pixels=NATIVE) as loader:
+
+        def fetch(i: int) -> bool:
+            named = [i % N, (i + 1) % N]
+            windows = [(0, 0, 8, 8)] * 2 if i % 3 == 0 else None
+            got = loader.fetch(named, windows)["image"]
+            return np.array_equal(got, x[named][..., :8, :8] if windows else x[named])
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(fetch, range(60)))
+
+
 def test_windows(chips):  # noqa: F811
     folder, x = chips
     rng = np.random.default_rng(2)
@@ -81,7 +97,7 @@ def test_windows(chips):  # noqa: F811
         for y0, x0 in ((last[0] + 1, 0), (0, last[1] + 1), (1 << 31, 0)):
             with pytest.raises(chaski.Error, match=f"row {y0} and column {x0}"):
                 loader.fetch([0], [(y0, x0, h, w)])
-        for wrong in ([], [(0, 0, h)], [(0, 0, h, w)] * 2, [(-1, 0, h, w)]):
+        for wrong in ([], [(0, 0, h)], [(0, 0, h, w)] * 2, [(-1, 0, h, w)], [(0, 1 << 32, h, w)]):
             with pytest.raises(chaski.SpecError, match="windows"):
                 loader.fetch([0], wrong)
         with pytest.raises(chaski.SpecError, match="windows"):

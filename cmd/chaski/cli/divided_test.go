@@ -201,3 +201,30 @@ func TestShardMistakes(t *testing.T) {
 		t.Errorf("%v are left, %v", left, err)
 	}
 }
+
+// TestConvertedFilesAreThere: a shard whose files were removed counts as not done.
+func TestConvertedFilesAreThere(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	run := func(code int, say string, args ...string) {
+		t.Helper()
+		r := chaski(t.Context(), slices.Concat([]string{"convert", "--overwrite", "-o", out + "/"}, args,
+			[]string{testdata(t, "coast", "coast_dir", "DATA", "tile_00")})...)
+		if r.code != code || !strings.Contains(r.err, say) {
+			t.Errorf("%q: exit %d: %s, want %d and %q", args, r.code, r.err, code, say)
+		}
+	}
+	run(0, "", "--shard", "0/2")
+	run(0, "", "--shard", "1/2")
+	want := len(contents(t, out))
+	if err := os.RemoveAll(out); err != nil {
+		t.Fatal(err)
+	}
+	run(1, "2 of 2 shards have none: 0, 1", "--merge", "2")
+	run(0, "", "--shard", "0/2")
+	run(0, "", "--shard", "1/2")
+	run(0, "", "--merge", "2")
+	if got := len(contents(t, out)); got != want || want < 2 {
+		t.Errorf("%d files, want %d", got, want)
+	}
+}

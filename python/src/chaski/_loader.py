@@ -7,6 +7,7 @@ import logging
 import operator
 import os
 import sys
+import threading
 import time
 import weakref
 from collections import deque
@@ -180,7 +181,8 @@ class Loader:
             raise
         # Of samples one by one (at "", or with a size of windows) and of the ids of fields.
         self._singles: dict[tuple[str, tuple[int, int] | None], Description] = {}
-        # The stream of fetch, with the size of its windows.
+        # The stream of fetch, with the size of its windows. One thread at a time uses it.
+        self._fetch_lock = threading.Lock()
         self._fetching: tuple[tuple[int, int] | None, Run] | None = None
         self._end_fetching: Callable[[], object] = lambda: None
         self._start_state = State(d.reply.spec_hash, spec["seed"], 0, 0, run=d.run)
@@ -317,7 +319,8 @@ class Loader:
                 bad_samples="skip", its row is not "valid" instead.
         """
         named = self._named(samples, windows)
-        batch = self._outlive(lambda: self._fetched(named))
+        with self._fetch_lock:
+            batch = self._outlive(lambda: self._fetched(named))
         self._tell(batch)
         return batch
 

@@ -148,6 +148,9 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
     return blobs
 
 
+_MAX_CORNER = 0xFFFFFFFF  # a corner in a request has 32 bits
+
+
 def sizes_and_corners(windows: Sequence[Sequence[int]], n: int) -> tuple[int, int, list[int]]:
     """Returns height and width of n windows of one size, and row and column of each."""
     all_ = [[count("windows", v, 0) for v in w] for w in windows]
@@ -156,7 +159,10 @@ def sizes_and_corners(windows: Sequence[Sequence[int]], n: int) -> tuple[int, in
             f"windows are {len(all_)}: they must be {n} of one size, each (row, column, height, "
             "width)"
         )
-    return all_[0][2], all_[0][3], [v for w in all_ for v in w[:2]]
+    corners = [v for w in all_ for v in w[:2]]
+    if max(corners) > _MAX_CORNER:
+        raise SpecError(f"windows: row and column must be at most {_MAX_CORNER}")
+    return all_[0][2], all_[0][3], corners
 
 
 def read(

@@ -53,21 +53,19 @@ func randomTaco(t *testing.T, path string, form build.Form, seed int) *maker {
 	t.Helper()
 	m := &maker{dir: filepath.Dir(path), leaves: map[string]string{}}
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	for ; ; seed += 1000 {
-		set := rapid.Custom(func(r *rapid.T) *build.Taco {
-			m.r, m.rows, m.names = r, nil, nil
-			clear(m.leaves)
-			return m.taco()
-		}).Example(seed)
-		if form == build.StreamingTaco {
-			m.rasters(t, rng, "", set.Samples)
-		}
-		set.Collection = curated()
-		if _, err := build.Create(t.Context(), set, path, build.Options{Form: form}); err != nil {
-			t.Fatal(err)
-		}
-		return m
+	set := rapid.Custom(func(r *rapid.T) *build.Taco {
+		m.r, m.rows, m.names = r, nil, nil
+		clear(m.leaves)
+		return m.taco()
+	}).Example(seed)
+	if form == build.StreamingTaco {
+		m.rasters(t, rng, "", set.Samples)
 	}
+	set.Collection = curated()
+	if _, err := build.Create(t.Context(), set, path, build.Options{Form: form}); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // rasters replaces all files by TOGs.

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// tries is how often an upload is tried whose failure may be temporary. The drivers do not repeat requests.
+	// tries is how often an upload is tried whose failure may be temporary. No driver but that for gs, whose
+	// library sends the rest of a part again, repeats requests.
 	tries = 5
 	// firstWait is how long the second try waits, at most, and each further one twice as long: 3 s for all, in which a
 	// store that asked to slow down has done so.

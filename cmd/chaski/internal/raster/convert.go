@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -235,6 +238,13 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 	if err != nil {
 		return err
 	}
+	if !f.shards.Merging() { // the part lies beside DST, which may be in a folder that is not there yet
+		above := pathname.Dir(strings.TrimRight(f.out, "/"+string(filepath.Separator)))
+		if err := durable.MkdirAll(above); err != nil {
+			return console.FileError(above, err)
+		}
+	}
+	work.Check = func(ctx context.Context, p *shards.Part) error { return stillThere(ctx, p, jobs) }
 	return f.shards.Do(ctx, work, func(s shards.Share, _ io.Writer) (any, error) {
 		return f.convertAll(ctx, env, jobs[s.First:s.First+s.Count])
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
@@ -243,10 +253,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 			if err != nil {
 				return err
 			}
-			results, err := shards.ParseTally[[]converted](p)
-			if err == nil && int64(len(results)) != p.Count {
-				err = fault.New(fault.Corrupt, "part", fault.NoOffset, "%d files, not %d", len(results), p.Count)
-			}
+			results, err := convertedBy(p)
 			if err != nil {
 				return err
 			}
@@ -254,6 +261,36 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 		}
 		f.report(env.Err, jobs, all)
 		return nil
+	})
+}
+
+// convertedBy returns what became of the conversions of a shard.
+func convertedBy(p *shards.Part) ([]converted, error) {
+	results, err := shards.ParseTally[[]converted](p)
+	if err == nil && int64(len(results)) != p.Count {
+		err = fault.New(fault.Corrupt, "part", fault.NoOffset, "%d files, not %d", len(results), p.Count)
+	}
+	return results, err
+}
+
+// stillThere returns an error if a file that a shard wrote is not there: its part lies beside DST, so that who removes
+// DST may leave it.
+func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
+	results, err := convertedBy(p)
+	if err != nil {
+		return err
+	}
+	const atOnce = 16 // a network file system answers several at the same time
+	return each.Of(ctx, p.Count, atOnce, func(_ context.Context, i int64) error {
+		dst := jobs[p.First+i].dst
+		if results[i].Error != "" {
+			return nil
+		}
+		_, err := os.Stat(dst)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.New(fault.NotFound, "part", fault.NoOffset, "%s, which it tells of, is not there", dst)
+		}
+		return err
 	})
 }
 

@@ -101,7 +101,7 @@ func (d *divided) open(s Share) (*os.File, *Part, error) {
 	return file, part, nil
 }
 
-// check reads the part of a share as a whole.
+// check reads the part of a share as a whole, and looks for what it tells of.
 func (d *divided) check(ctx context.Context, s Share) error {
 	file, part, err := d.open(s)
 	if err != nil {
@@ -114,6 +114,9 @@ func (d *divided) check(ctx context.Context, s Share) error {
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != part.sum {
 		return fault.WithFile(damaged("its body is not that which it names"), file.Name())
+	}
+	if d.Check != nil && s.Count > 0 {
+		return fault.WithFile(d.Check(ctx, part), file.Name())
 	}
 	return nil
 }

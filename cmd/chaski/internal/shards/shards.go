@@ -65,7 +65,7 @@ func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
 		flag = "shard"
 		err = f.parse()
 	}
-	if err == nil && (output == "" || output == "-" || source.IsRemote(output)) {
+	if err == nil && (output == "" || output == "-" || source.IsRemote(output) || source.LocalPath(output) != output) {
 		err = console.Usagef("-o is %q: --%s needs a local output, beside which the parts lie", output, flag)
 	}
 	return err
@@ -95,6 +95,8 @@ type Work struct {
 	Settings any    // what all parts must have been made with, as JSON
 	Inputs   string // a hash of the inputs, which all parts must have been made of
 	Items    int64  // the number of inputs
+	// Check, if not nil, returns an error if what a part tells of is no longer there. The part then counts as absent.
+	Check func(ctx context.Context, p *Part) error
 }
 
 // Share is a run of the inputs.
@@ -147,7 +149,7 @@ type divided struct {
 
 // name returns the name of a part. The output may be a folder, with or without "/" at its end.
 func (d *divided) name(shard int) string {
-	output := strings.TrimRight(d.Output, "/"+string(filepath.Separator))
+	output := strings.TrimRightFunc(d.Output, func(r rune) bool { return r == '/' || r == filepath.Separator })
 	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
 		output = pathname.Join(d.Output, "output")
 	}
@@ -159,9 +161,6 @@ func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) 
 	name := d.name(s.Number)
 	if d.check(ctx, s) == nil {
 		return nil
-	}
-	if err := durable.MkdirAll(pathname.Dir(name)); err != nil {
-		return console.FileError(name, err)
 	}
 	if err := console.Writable(name); err != nil {
 		return err // before the share is done

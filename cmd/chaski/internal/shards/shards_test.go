@@ -81,7 +81,7 @@ func TestShares(t *testing.T) {
 	for _, items := range []int64{1, 2, 7, 1000} {
 		for _, n := range []int{1, 2, 3, 9} {
 			dir := t.TempDir()
-			w := Work{Output: filepath.Join(dir, "new", "out") + "/", Settings: "a", Inputs: "b", Items: items}
+			w := Work{Output: filepath.Join(dir, "out") + "/", Settings: "a", Inputs: "b", Items: items}
 			for k := n - 1; k >= 0; k-- {
 				shard(t, w, k, n)
 				if shard(t, w, k, n) != (w.share(k, n).Count > 0) {
@@ -96,7 +96,7 @@ func TestShares(t *testing.T) {
 			if err != nil || len(lines) != int(items) || lines[items-1] != fmt.Sprint(items-1) {
 				t.Errorf("%d items in %d shards: %q, %v", items, n, all, err)
 			}
-			if left, err := os.ReadDir(filepath.Join(dir, "new")); err != nil || len(left) > 0 {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 				t.Errorf("%v are left, %v", left, err)
 			}
 		}
@@ -202,6 +202,7 @@ func TestFlags(t *testing.T) {
 		{"--merge is 0", "out", []string{"--merge", "0"}},
 		{`-o is "-": --merge needs a local output`, "-", []string{"--merge", "3"}},
 		{`-o is "s3://b/x": --shard needs a local output`, "s3://b/x", []string{"--shard", "0/3"}},
+		{`-o is "file:///x": --shard needs a local output`, "file:///x", []string{"--shard", "0/3"}},
 	} {
 		f, err := given(c.output, c.args...)
 		said := fmt.Sprint(err)

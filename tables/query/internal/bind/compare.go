@@ -2,6 +2,7 @@ package bind
 
 import (
 	"math"
+	"math/big"
 	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
@@ -18,7 +19,7 @@ func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 		return b.Compare(flip[name], r, l)
 	}
 	if r.Literal != nil && r.Literal.Rat != nil && sqltype.IsInteger(l.Type) && l.Literal == nil {
-		return b.compareNumber(name, l, r)
+		return b.compareNumber(name, l, r.Literal.Rat)
 	}
 	l, r, err := b.unify(l, r)
 	if err != nil {
@@ -65,23 +66,30 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 	return n, nil
 }
 
-// compareNumber compares integers with a number: as integers if 64 bits hold it, otherwise as DOUBLE.
-func (b *Binder) compareNumber(name string, l, r *plan.Node) (*plan.Node, error) {
-	wide := sqltype.Int64
+// compareNumber compares integers with a number exactly: it may have a fraction, or be out of their range.
+func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Node, error) {
+	wide := sqltype.Int64 // which holds all integers but those of 64 bits without a sign
 	if sqltype.RepOf(l.Type) == sqltype.RepUint {
 		wide = l.Type
 	}
 	lo, hi := sqltype.Limits(wide)
-	number, err := r, error(nil)
-	if ratio := r.Literal.Rat; ratio.IsInt() && sqltype.Within(ratio.Num(), lo, hi) {
-		number, err = b.Literal(l.Type, plan.Literal{Rat: ratio, Int: sqltype.Word(ratio.Num())})
-	} else {
-		l, number, err = b.both(l, r, sqltype.Double)
+	number := new(big.Int).Div(r.Num(), r.Denom()) // rounded down
+	equals := name == "=" || name == "<>"
+	switch {
+	case number.Cmp(hi) > 0, !r.IsInt() && equals: // x <= hi is true of all, and x > hi of none
+		number = hi
+		name = map[string]string{"<": "<=", "<=": "<=", "<>": "<=", ">": ">", ">=": ">", "=": ">"}[name]
+	case number.Cmp(lo) < 0: // x >= lo is true of all, and x < lo of none
+		number = lo
+		name = map[string]string{">": ">=", ">=": ">=", "<>": ">=", "<": "<", "<=": "<", "=": "<"}[name]
+	case !r.IsInt(): // x < 1.5 is x <= 1, and x >= 1.5 is x > 1
+		name = map[string]string{"<": "<=", "<=": "<=", ">": ">", ">=": ">"}[name]
 	}
+	literal, err := b.Literal(l.Type, plan.Literal{Rat: new(big.Rat).SetInt(number), Int: sqltype.Word(number)})
 	if err != nil {
 		return nil, err
 	}
-	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, number}})
+	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, literal}})
 }
 
 // asTheyAre are the kinds whose values are compared as they are, in any type of the kind.
