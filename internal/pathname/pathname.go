@@ -55,6 +55,11 @@ func Dir(path string) string {
 	return clean(dir)
 }
 
+// Trim returns a path without the separators at its end.
+func Trim(path string) string {
+	return strings.TrimRightFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
+}
+
 // HasParent reports whether a part of a path is "..".
 func HasParent(path string) bool {
 	for i := 0; ; {

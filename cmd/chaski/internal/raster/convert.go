@@ -239,7 +239,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 		return err
 	}
 	if !f.shards.Merging() { // the part lies beside DST, which may be in a folder that is not there yet
-		above := pathname.Dir(strings.TrimRight(f.out, "/"+string(filepath.Separator)))
+		above := pathname.Dir(pathname.Trim(f.out))
 		if err := durable.MkdirAll(above); err != nil {
 			return console.FileError(above, err)
 		}

@@ -149,7 +149,7 @@ type divided struct {
 
 // name returns the name of a part. The output may be a folder, with or without "/" at its end.
 func (d *divided) name(shard int) string {
-	output := strings.TrimRightFunc(d.Output, func(r rune) bool { return r == '/' || r == filepath.Separator })
+	output := pathname.Trim(d.Output)
 	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
 		output = pathname.Join(d.Output, "output")
 	}
