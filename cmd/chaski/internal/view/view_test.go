@@ -1,0 +1,65 @@
+package view
+
+import (
+	"bytes"
+	"image/png"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+)
+
+// view runs the command and returns what it writes.
+func view(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := NewView(console.Env{Out: &out, Err: io.Discard})
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	return out.Bytes(), err
+}
+
+// TestPictures: a picture has the sides that --size allows, several stand side by side with a gap, and wrong flags write
+// nothing.
+func TestPictures(t *testing.T) {
+	testdata := filepath.Join("..", "..", "..", "..", "testdata")
+	file := filepath.Join(testdata, "raster", "tog", "tog-1x1.tif") // one pixel
+	for _, c := range []struct {
+		args          []string
+		width, height int
+	}{
+		{[]string{file}, 1, 1},
+		{[]string{"--columns", "3", file, file, file}, 3 + 2*4, 1},
+		{[]string{"--columns", "1", file, file}, 1, 2 + 4},
+	} {
+		out, err := view(t, append([]string{"-o", "-"}, c.args...)...)
+		if err != nil {
+			t.Fatalf("%q: %v", c.args, err)
+		}
+		picture, err := png.Decode(bytes.NewReader(out))
+		if err != nil || picture.Bounds().Dx() != c.width || picture.Bounds().Dy() != c.height {
+			t.Errorf("%q: %v, %v; want %d by %d", c.args, picture.Bounds(), err, c.width, c.height)
+		}
+	}
+	for _, args := range [][]string{
+		{file}, {"-o", "a.jpg", file}, {"-o", "-", "--b", "1,2", file}, {"-o", "-", "--stretch", "98,2", file},
+		{"-o", "-", "--window", "4x4", file}, {"-o", "-", "--b", "7", file}, {"-o", "-"}, {"-o", "-", file + "x"},
+	} {
+		if out, err := view(t, args...); err == nil || len(out) > 0 {
+			t.Errorf("%q: %d bytes, %v", args, len(out), err)
+		}
+	}
+}
+
+// TestTitle: the title of a report is the last name of a path, or the path without one.
+func TestTitle(t *testing.T) {
+	for path, want := range map[string]string{
+		"a/chips": "chips", "chips/": "chips", ".": ".", "../..": "../..", "/": "/", "s3://b/c.parquet": "c.parquet",
+	} {
+		if got := title(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
