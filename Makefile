@@ -249,8 +249,8 @@ soak-jobs: build-default env ## shards on Dask and Ray over FILES, and templates
 soak-catalogs: build-default env ## the Python tests, with a catalog in place of each directory
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/python/tests \
 		$(PY) -m pytest -q -p through_catalogs python/tests
-soak-make: ## chaski make, killed at SOAKKILLS random points, and continued
-	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRunsGoOn -v -timeout 2h
+soak-make: ## chaski make, killed at SOAKKILLS random points, and made again
+	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRuns$$ -v -timeout 2h
 soak-edit: ## chaski edit, killed SOAKKILLS times for each form of a container
 	CHASKI_SOAK_EDIT=$(or $(SOAKKILLS),200) $(GO) test ./store/taco/build -run TestKillsOfEdits -v -timeout 2h
 soak-hostile: build-default env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client

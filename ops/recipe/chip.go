@@ -3,7 +3,6 @@ package recipe
 import (
 	"bytes"
 	"context"
-	"hash/crc32"
 	"math"
 	"slices"
 	"strconv"
@@ -20,9 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -36,25 +33,26 @@ const (
 	duplicate  // an earlier chip has the same picture; the chip is kept until it is taken
 )
 
-// chip is the result of one window.
+// chip is the result of one window. Its exported fields are in parts.
 type chip struct {
-	left    int    // kept, or why it is left out
-	why     error  // of a bad or misplaced sample
-	source  string // its id in the source, without secrets
-	row     int64  // of the source
-	split   string
-	lonlat  [2]float64 // of the centre of the first field; NaN if it is not known
-	files   []file
-	*judged // nil unless the recipe leaves out duplicates
+	Left   int    // kept, or why it is left out
+	why    error  // of a bad or misplaced sample
+	Why    string // in a part, why for people: of the first window of the part that has a reason
+	Source string // its id in the source, without secrets
+	Row    int64  // of the source
+	Split  string
+	LonLat [2]float64 // of the centre of the first field; NaN if it is not known
+	Files  []file
+	Judged *judged // nil unless the recipe leaves out duplicates
 }
 
 // judged holds the data of a chip that may still be left out when it is taken.
 type judged struct {
-	hash uint64
+	Hash uint64
 	// What its statistics are made of once it is taken, if the recipe wants any. The memory of statistics of integers
 	// of 16 bits is far larger than a small chip, so that only chips of a part, which are taken elsewhere, have theirs.
-	images   []image        // of each field, copies
-	measured []*stats.Field // of a chip of a part
+	images   []image  // of each field, copies
+	Measured [][]byte // stats.Field.AppendState of each field of a chip of a part
 }
 
 // image is the pixels of a field, with axes of bands, rows and columns, and which samples are valid.
@@ -63,21 +61,19 @@ type image struct {
 	valid  []byte
 }
 
-// file is the encoded raster of a field. Of an interrupted run it has no bytes.
+// file is the encoded raster of a field.
 type file struct {
-	bytes []byte
-	facts
-}
-
-// into gives a sample the file as its content.
-func (f *file) into(s *build.Sample) {
-	if s.Bytes = f.bytes; f.bytes == nil {
-		s.Kept = &build.Kept{Size: f.Size, CRC: f.CRC}
-	}
+	columns.Raster
+	Bytes  []byte   // nil once it is written
+	Window [4]int64 // y, x, height, width
+	Bands  []string // names
+	Index  []byte   // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
+	Names  string   // beside Index: of the bands, as the file has them and catalog.NamesText writes them
+	Moved  int64    // how many valid samples had the nodata value and got the next one
 }
 
 // chip makes the chip of position i.
-func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
+func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 	batch, err := m.engine.Start(ctx, shuffle.StepTicket(0, i, 1, 0, 1), false).Wait(ctx)
 	if err != nil {
 		return nil, err
@@ -88,28 +84,28 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		c.why = errBad(&batch.Bad[0])
 		switch {
 		case fault.KindOf(c.why) == fault.Misplaced && m.recipe.Quality.Pairs == "drop":
-			c.left = misplaced
+			c.Left = misplaced
 		case m.recipe.BadSamples == "skip":
-			c.left = bad
+			c.Left = bad
 		default:
 			return nil, c.why
 		}
 		return c, nil
 	}
 	draw := m.engine.Plan().At(0, i)
-	c.row = draw.Row
+	c.Row = draw.Row
 	id, err := m.engine.ID(ctx, draw.Dataset, draw.Row)
 	if err != nil {
 		return nil, err
 	}
-	c.source = fault.WithoutSecrets(id) // a container is published
+	c.Source = fault.WithoutSecrets(id) // a container is published
 	windows, err := m.origins(ctx, batch, draw)
 	if err != nil {
 		return nil, err
 	}
 	place := batch.Tensor("geo.lonlat").Float64()
-	c.lonlat = [2]float64{place[0], place[1]}
-	if c.split, err = m.partOf(c); err != nil {
+	c.LonLat = [2]float64{place[0], place[1]}
+	if c.Split, err = m.partOf(c); err != nil {
 		return nil, err
 	}
 	for k := range windows {
@@ -118,7 +114,7 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		}
 	}
 	if m.isEmpty(batch) {
-		c.left = empty
+		c.Left = empty
 		return c, nil
 	}
 	images := make([]image, len(windows))
@@ -128,21 +124,21 @@ func (m *maker) chip(ctx context.Context, i int64) (*chip, error) {
 		}
 	}
 	if enough, err := m.isLabelled(images, windows); err != nil || !enough {
-		c.left = unlabelled
+		c.Left = unlabelled
 		return c, err
 	}
 	return c, m.encode(ctx, batch, c, images, windows)
 }
 
 // encode makes the files of a chip.
-func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
+func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
 	tally := <-m.tallies
 	defer func() { m.tallies <- tally }()
 	if m.seen != nil {
-		c.judged = &judged{}
+		c.Judged = &judged{}
 		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
 		var err error
-		if c.hash, err = hashOf(images[first].pixels, images[first].valid); err != nil {
+		if c.Judged.Hash, err = hashOf(images[first].pixels, images[first].valid); err != nil {
 			return fault.WithFile(err, windows[first].Asset.URI)
 		}
 	}
@@ -154,28 +150,28 @@ func (m *maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 		if err != nil {
 			return fault.WithFile(err, windows[k].Asset.URI)
 		}
-		c.files = append(c.files, *file)
+		c.Files = append(c.Files, *file)
 	}
-	if m.apart && c.judged != nil {
-		c.measured, tally.fields = tally.fields, nil
+	if m.apart && c.Judged != nil {
+		c.Judged.Measured, tally.fields = states(tally.fields), nil
 	}
 	return nil
 }
 
 // count adds field k of a chip to the statistics. If the chip may still be left out, it keeps the arguments of measure
 // instead.
-func (m *maker) count(c *chip, k int, im image, t *tally) error {
-	if c.judged == nil || m.apart {
+func (m *Maker) count(c *chip, k int, im image, t *tally) error {
+	if c.Judged == nil || m.apart {
 		return t.count(k, len(m.recipe.Fields), im)
 	}
 	tensor := *im.pixels
 	tensor.Data = bytes.Clone(tensor.Data)
-	c.images = append(c.images, image{&tensor, bytes.Clone(im.valid)})
+	c.Judged.images = append(c.Judged.images, image{&tensor, bytes.Clone(im.valid)})
 	return nil
 }
 
 // isEmpty reports whether a field has more nodata than the recipe allows.
-func (m *maker) isEmpty(b *loader.Batch) bool {
+func (m *Maker) isEmpty(b *loader.Batch) bool {
 	quality := &m.recipe.Quality
 	if quality.MaxNoData == nil {
 		return false
@@ -196,7 +192,7 @@ func (m *maker) isEmpty(b *loader.Batch) bool {
 }
 
 // isLabelled reports whether a chip has the labels that the recipe wants.
-func (m *maker) isLabelled(images []image, windows []*origin) (bool, error) {
+func (m *Maker) isLabelled(images []image, windows []*origin) (bool, error) {
 	labels := m.recipe.Quality.Labels
 	if labels == nil {
 		return true, nil
@@ -215,7 +211,7 @@ type origin struct {
 }
 
 // origins returns where the fields of a draw come from. Shapes are drawn into the window of the first raster.
-func (m *maker) origins(ctx context.Context, b *loader.Batch, draw shuffle.Draw) ([]*origin, error) {
+func (m *Maker) origins(ctx context.Context, b *loader.Batch, draw shuffle.Draw) ([]*origin, error) {
 	var rasters []*origin
 	if m.recipe.Windows.Kind == Ground {
 		assets, err := m.engine.RowAssets(ctx, draw)
@@ -250,7 +246,7 @@ func (m *maker) origins(ctx context.Context, b *loader.Batch, draw shuffle.Draw)
 }
 
 // image returns the pixels of field k. All of a mask of shapes are valid.
-func (m *maker) image(b *loader.Batch, k int) (im image, _ error) {
+func (m *Maker) image(b *loader.Batch, k int) (im image, _ error) {
 	field := &m.recipe.Fields[k]
 	pixels := b.Tensor(field.Name)
 	if field.Vector != nil {
@@ -267,7 +263,7 @@ func (m *maker) image(b *loader.Batch, k int) (im image, _ error) {
 }
 
 // file encodes the raster of field k.
-func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *origin, t *tally) (*file, error) {
+func (m *Maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *origin, t *tally) (*file, error) {
 	field, pixels := &m.recipe.Fields[k], im.pixels
 	meta, err := m.meta(ctx, &w.RasterWindow)
 	if err != nil {
@@ -281,9 +277,9 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		chip.Geo.Transform = windowTransform(&meta.Transform, w.Window, shape)
 	}
 	window := w.Window
-	out := &file{facts: facts{Window: [4]int64{int64(window.Y), int64(window.X), int64(window.H), int64(window.W)},
+	out := &file{Window: [4]int64{int64(window.Y), int64(window.X), int64(window.H), int64(window.W)},
 		Raster: columns.Raster{Shape: shape, EPSG: chip.Geo.EPSG, Placed: chip.Geo.HasTransform,
-			Transform: chip.Geo.Transform}}}
+			Transform: chip.Geo.Transform}}
 	if field.Vector == nil {
 		out.Bands = bandsOf(field, meta, shape[0])
 		chip.Bands = out.Bands
@@ -297,7 +293,7 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 			return nil, err
 		}
 	}
-	var w2 bytes.Buffer
+	var encoded bytes.Buffer
 	options, err := field.options(Pair{shape[1], shape[2]})
 	if err == nil {
 		err = timed(&options, field, b)
@@ -305,14 +301,13 @@ func (m *maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	if err != nil {
 		return nil, err
 	}
-	if err := chip.Write(ctx, &w2, options); err != nil {
+	if err := chip.Write(ctx, &encoded, options); err != nil {
 		return nil, err
 	}
-	out.bytes = w2.Bytes()
-	out.Size, out.CRC = int64(len(out.bytes)), crc32.ChecksumIEEE(out.bytes)
+	out.Bytes = encoded.Bytes()
 	if *m.recipe.Index {
 		// Read back, so that the copy of the header equals what any reader makes.
-		asset, read, err := catalog.OpenAsset(ctx, written(out.bytes), "chip", 0)
+		asset, read, err := catalog.OpenAsset(ctx, written(out.Bytes), "chip", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -449,7 +444,7 @@ func windowTransform(t *[6]float64, w shuffle.Box, shape [3]int) [6]float64 {
 }
 
 // meta returns the georeferencing and the names of bands of an asset.
-func (m *maker) meta(ctx context.Context, w *loader.RasterWindow) (*tiff.Meta, error) {
+func (m *Maker) meta(ctx context.Context, w *loader.RasterWindow) (*tiff.Meta, error) {
 	asset := &w.Asset
 	if asset.Parts != nil || asset.Index.Blocks != nil {
 		meta := &tiff.Meta{}
@@ -525,7 +520,7 @@ func (q *Quality) about(field string) bool {
 }
 
 // partOf returns the part of the split that a chip belongs to.
-func (m *maker) partOf(c *chip) (string, error) {
+func (m *Maker) partOf(c *chip) (string, error) {
 	split := m.recipe.Split
 	if split == nil {
 		return "", nil
@@ -533,20 +528,20 @@ func (m *maker) partOf(c *chip) (string, error) {
 	pos := -1
 	switch split.By {
 	case "hash":
-		pos = m.split.OfText(c.source)
+		pos = m.split.OfText(c.Source)
 	case "column":
-		if !m.groups.Null(int(c.row)) {
-			pos = m.split.OfText(string(m.groups.AppendJSON(nil, int(c.row))))
+		if !m.groups.Null(int(c.Row)) {
+			pos = m.split.OfText(string(m.groups.AppendJSON(nil, int(c.Row))))
 		}
 	case "place":
-		pos = m.split.OfCell([4]float64{c.lonlat[0], c.lonlat[1], c.lonlat[0], c.lonlat[1]}, split.Cell)
+		pos = m.split.OfCell([4]float64{c.LonLat[0], c.LonLat[1], c.LonLat[0], c.LonLat[1]}, split.Cell)
 	}
 	if pos < 0 {
 		what := "place"
 		if split.By == "column" {
 			what = "column " + strconv.Quote(split.Column)
 		}
-		return "", fault.New(fault.Unsupported, "sample "+c.source, fault.NoOffset,
+		return "", fault.New(fault.Unsupported, "sample "+c.Source, fault.NoOffset,
 			"belongs to no part of the split by %s: its %s is not known", split.By, what)
 	}
 	return m.split.Shares[pos].Name, nil

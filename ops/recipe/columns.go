@@ -31,40 +31,28 @@ type table struct {
 	rows    []int
 	splits  []string
 	lonlats [][2]float64
-	files   [][]facts  // of each field
+	files   [][]file   // of each field, without their bytes
 	bands   [][]string // of each field, those of the first chip
-}
-
-// facts describes a file without its bytes. Its fields are in the journal: see note.
-type facts struct {
-	columns.Raster
-	Window [4]int64 // y, x, height, width
-	Bands  []string // names
-	Size   int64
-	CRC    uint32
-	Index  []byte // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
-	Names  string // beside Index: of the bands, as the file has them and catalog.NamesText writes them
-	Moved  int64  // how many valid samples had the nodata value and got the next one
 }
 
 func (t *table) len() int { return len(t.sources) }
 
 // add adds a chip.
 func (t *table) add(c *chip) {
-	t.sources, t.rows, t.splits = append(t.sources, c.source), append(t.rows, int(c.row)), append(t.splits, c.split)
-	t.lonlats = append(t.lonlats, c.lonlat)
+	t.sources, t.rows, t.splits = append(t.sources, c.Source), append(t.rows, int(c.Row)), append(t.splits, c.Split)
+	t.lonlats = append(t.lonlats, c.LonLat)
 	if t.files == nil {
-		t.files = make([][]facts, len(c.files))
-		for _, f := range c.files {
+		t.files = make([][]file, len(c.Files))
+		for _, f := range c.Files {
 			t.bands = append(t.bands, f.Bands)
 		}
 	}
-	for k, file := range c.files {
-		file.Bands = nil // those of the first chip are enough
+	for k, file := range c.Files {
+		file.Bytes, file.Bands = nil, nil // the names of the first chip are enough
 		if n := len(t.files[k]); n > 0 && t.files[k][n-1].Names == file.Names {
 			file.Names = t.files[k][n-1].Names // one string in memory for all chips
 		}
-		t.files[k] = append(t.files[k], file.facts)
+		t.files[k] = append(t.files[k], file)
 	}
 }
 
@@ -72,7 +60,7 @@ func (t *table) add(c *chip) {
 type carried struct{ from, to string }
 
 // choose leaves the columns of the source that the recipe names.
-func (m *maker) choose(container bool) error {
+func (m *Maker) choose(container bool) error {
 	var names []string
 	for _, name := range m.recipe.Columns {
 		switch {
@@ -103,7 +91,7 @@ func (m *maker) choose(container bool) error {
 
 // own reports whether a column of the source is one that the container computes, or that describes the source's files.
 // container says that the source is a container, whose ids and types are not a user's.
-func (m *maker) own(name string, container bool) bool {
+func (m *Maker) own(name string, container bool) bool {
 	switch name {
 	case "id", "type":
 		return container
@@ -116,7 +104,7 @@ func (m *maker) own(name string, container bool) bool {
 }
 
 // columns returns the columns of the levels.
-func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
+func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	table := &m.table
 	single := len(table.files) == 1
 	top := &columns.Set{}
@@ -137,23 +125,23 @@ func (m *maker) columns(ctx context.Context) ([]*tables.Table, error) {
 		if *m.recipe.Statistics {
 			top.Stats(table.len(), first)
 		}
-		m.indexes(top, table.len(), func(i int) *facts { return &table.files[0][i] })
+		m.indexes(top, table.len(), func(i int) *file { return &table.files[0][i] })
 		return []*tables.Table{top.Table()}, nil
 	}
 	n := len(table.files)
-	factsOf := func(i int) *facts { return &table.files[i%n][i/n] }
+	fileOf := func(i int) *file { return &table.files[i%n][i/n] }
 	below := &columns.Set{}
-	rasters := func(i int) *columns.Raster { return &factsOf(i).Raster }
+	rasters := func(i int) *columns.Raster { return &fileOf(i).Raster }
 	below.STAC(n*table.len(), rasters)
 	if *m.recipe.Statistics {
 		below.Stats(n*table.len(), rasters)
 	}
-	m.indexes(below, n*table.len(), factsOf)
+	m.indexes(below, n*table.len(), fileOf)
 	return []*tables.Table{top.Table(), below.Table()}, nil
 }
 
 // carried adds the columns of the source.
-func (m *maker) carried(ctx context.Context, to *columns.Set) error {
+func (m *Maker) carried(ctx context.Context, to *columns.Set) error {
 	for _, carried := range m.names {
 		values, err := m.data.Take(m.table.rows).Column(ctx, carried.from)
 		if err != nil {
@@ -166,7 +154,7 @@ func (m *maker) carried(ctx context.Context, to *columns.Set) error {
 
 // indexes adds the chunk indexes of n rasters, which belong to the fields in turn: a column for each of their
 // formats.
-func (m *maker) indexes(to *columns.Set, n int, of func(i int) *facts) {
+func (m *Maker) indexes(to *columns.Set, n int, of func(i int) *file) {
 	if !*m.recipe.Index {
 		return
 	}

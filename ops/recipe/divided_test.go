@@ -95,35 +95,19 @@ func TestDividedContainer(t *testing.T) {
 	}
 }
 
-// TestDividedOtherwise: a folder that is there is refused before the work. A run goes on with what one
-// with other parts made, and leaves nothing beside the container.
-func TestDividedOtherwise(t *testing.T) {
-	unsynced(t)
-	dir := scenes(t, 1)
-	text := "source: img\nwindows: {kind: grid, size: 20}\nfields: [{codec: {level: 3}}]\n"
-	out := filepath.Join(t.TempDir(), "out")
-	interrupted(t, dir, text, out, 20, recipe.Output{PartBytes: 9000})
-	windows := 0
-	run := func() error {
-		windows = 0
-		_, err := recipe.Make(t.Context(), parsed(t, text), out, recipe.Options{Base: dir,
-			Output: recipe.Output{PartBytes: 4000}, Resume: true, Shard: 5,
-			Progress: func(int64, int64) { windows++ }})
-		return err
-	}
-	if err := run(); err != nil || windows >= 25 {
-		t.Fatalf("%v after %d windows", err, windows)
-	}
-	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) != 1 {
-		t.Errorf("it leaves %v (%v)", left, err)
-	}
-	if err := run(); !errors.Is(err, fault.Unsupported) || windows != 0 {
-		t.Errorf("a folder that is there: %v after %d windows", err, windows)
+// TestDividedAgain: a folder that is there is refused before the work.
+func TestDividedAgain(t *testing.T) {
+	dir, out := scenes(t, 1), t.TempDir()
+	text := "source: img\nwindows: {kind: grid, size: 20}\n"
+	_, err := recipe.Make(t.Context(), parsed(t, text), out, recipe.Options{Base: dir,
+		Output: recipe.Output{PartBytes: 4000}, Progress: func(int64, int64) { t.Error("a window is made") }})
+	if !errors.Is(err, fault.Unsupported) {
+		t.Error(err)
 	}
 }
 
 // TestOlderForms: a Tortilla, a streaming and a plain TACO 0.2 have the samples of the ZIP, and the bytes do not depend
-// on workers or on an interruption. The histograms of the streaming one count each valid pixel.
+// on workers. The histograms of the streaming one count each valid pixel.
 func TestOlderForms(t *testing.T) {
 	race.SkipCovered(t)
 	unsynced(t)
@@ -142,12 +126,9 @@ func TestOlderForms(t *testing.T) {
 			continue // the goroutines are those of a Tortilla
 		}
 		var first []byte
-		for _, o := range []recipe.Options{{Loader: loader.Options{Workers: 1}}, {Shard: 5, Resume: true}} {
+		for _, o := range []recipe.Options{{Loader: loader.Options{Workers: 1}}, {}} {
 			o.Base, o.Form = dir, form
 			out := filepath.Join(t.TempDir(), name)
-			if o.Resume {
-				interrupt(t, r, out, o, 12)
-			}
 			if _, err := recipe.Make(t.Context(), r, out, o); err != nil {
 				t.Fatal(err)
 			}
@@ -168,21 +149,6 @@ func TestOlderForms(t *testing.T) {
 				countHistogram(t, out+"::histogram/mask")
 			}
 		}
-	}
-}
-
-// interrupt runs a recipe until some windows are done.
-func interrupt(t *testing.T, r *recipe.Recipe, out string, o recipe.Options, windows int64) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	o.Progress = func(done, _ int64) {
-		if done == windows {
-			cancel()
-		}
-	}
-	if _, err := recipe.Make(ctx, r, out, o); !errors.Is(err, context.Canceled) {
-		t.Fatalf("not interrupted: %v", err)
 	}
 }
 

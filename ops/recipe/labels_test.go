@@ -114,7 +114,7 @@ func TestLabels(t *testing.T) {
 		}
 		text := fmt.Sprintf("%s\nquality: {labels: {field: mask, classes: %s, min_share: %g}}\n", c.text,
 			strings.ReplaceAll(fmt.Sprint(c.classes), " ", ", "), c.share)
-		everyWay(t, dir, text, ways{[]int{1, 7}, 3, []int64{7}, []int64{3}}, func(what, out string,
+		everyWay(t, dir, text, ways{[]int{1, 7}, []int64{3}}, func(what, out string,
 			res *recipe.Result) {
 			left := (had - len(want)) / 2
 			if have := leaves(t, out); !slices.Equal(have, want) || int(res.Unlabelled) != left ||
@@ -156,7 +156,7 @@ func TestWeightedWindows(t *testing.T) {
 		t.Fatalf("%d of %d random windows have the class, by which weights could not be told from chance", have, all)
 	}
 	text := "source: .\nwindows: {kind: weighted, weights: three.weights, " + rest
-	everyWay(t, dir, text, ways{[]int{1, 7}, 3, []int64{7}, []int64{3}}, func(what, out string, _ *recipe.Result) {
+	everyWay(t, dir, text, ways{[]int{1, 7}, []int64{3}}, func(what, out string, _ *recipe.Result) {
 		if all, have := windowsOf(t, out, size, 3); all != 2*perFile || have != all {
 			t.Errorf("%s: %d of %d windows have the class", what, have, all)
 		}
@@ -187,11 +187,10 @@ func windowsOf(t *testing.T, out string, size int, class byte) (all, have int) {
 	return all, have
 }
 
-// ways are how everyWay makes a recipe: with numbers of workers, interrupted after numbers of windows, and in parts.
+// ways are how everyWay makes a recipe: with numbers of workers, and in parts.
 type ways struct {
-	workers     []int
-	shard       int64
-	done, parts []int64
+	workers []int
+	parts   []int64
 }
 
 // everyWay makes a recipe in all ways: the bytes and statistics must be equal.
@@ -225,17 +224,10 @@ func everyWay(t *testing.T, dir, text string, w ways,
 		same(fmt.Sprint(workers), out, res, err)
 	}
 	r := parsed(t, text)
-	for _, done := range w.done {
-		out := filepath.Join(t.TempDir(), "out.tacozip")
-		o := recipe.Options{Base: dir, Shard: w.shard, Resume: true}
-		interrupt(t, r, out, o, done)
-		res, err := recipe.Make(t.Context(), r, out, o)
-		same("resumed", out, res, err)
-	}
 	for _, n := range w.parts {
-		e, all := parts(t, r, dir, n)
+		all := parts(t, r, dir, n)
 		out := filepath.Join(t.TempDir(), "out.tacozip")
-		res, err := joined(t.Context(), r, out, e, all, recipe.Options{Base: dir})
+		res, err := joined(t, r, out, all, recipe.Options{Base: dir})
 		same("parts", out, res, err)
 	}
 	return stats

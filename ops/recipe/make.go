@@ -38,12 +38,6 @@ type Options struct {
 	// Loader has the options for reading. Loader.Workers is also the number of chips that are encoded at a time. The
 	// container does not depend on it.
 	Loader loader.Options
-	// Resume goes on with a run of the same recipe that was interrupted. Without one, and by default, the run begins
-	// at the first window.
-	Resume bool
-	// Shard is how many windows are made before a run can go on after them. The default is 256 for each worker, or
-	// less if they are large. The container does not depend on it.
-	Shard int64
 	// Progress is called after every window, from one goroutine at a time.
 	Progress func(done, total int64)
 }
@@ -54,30 +48,19 @@ type Output struct {
 	PartBytes int64
 	// Store is where the container is written, whose path is then a URI. The default is the local disk. A ZIP and a
 	// folder are written to it while the chips are made, and other forms are made in the directory for temporary files
-	// first. Such a run cannot go on: Resume needs the local disk.
+	// first.
 	Store build.Store
-}
-
-// split reports whether the container is divided into parts.
-func (o *Output) split() bool { return o.PartBytes > 0 }
-
-// final returns the form that the container has at its name.
-func (o *Output) final(path string) build.Form {
-	if o.split() {
-		return build.Folder
-	}
-	return o.whole(path)
 }
 
 // whole returns the form that the container has or, in parts, that it would have without them.
 func (o *Output) whole(path string) build.Form { return cmp.Or(o.Form, build.FormOf(path)) }
 
-// grown returns the form in which the output is written until it is complete. A later run can continue it in any form.
-func (o *Output) grown(path string) build.Form {
-	if f := o.final(path); f == build.Folder && !o.split() {
-		return f
+// final returns the form that the container has at its name.
+func (o *Output) final(path string) build.Form {
+	if o.PartBytes > 0 {
+		return build.Folder
 	}
-	return build.ZIP
+	return o.whole(path)
 }
 
 // Result has the counts of a run.
@@ -96,102 +79,91 @@ type Result struct {
 	Report *stats.Report
 }
 
-// Make makes the container that a recipe describes. It appears at path when it is complete. An error or a kill leaves
-// an old container unchanged, and beside it a folder from which Options.Resume continues. The same recipe on the same
-// source gives the same bytes.
+// Make makes the container that a recipe describes. It appears at path when it is complete: an error or a kill leaves
+// an old container unchanged. The same recipe on the same source gives the same bytes.
 func Make(ctx context.Context, r *Recipe, path string, o Options) (*Result, error) {
-	return write(ctx, r, path, o, func(ctx context.Context, m *maker, w *work,
-		put func(*build.Sample) error) (*Result, error) {
-		return m.samples(ctx, w, put)
-	})
+	if err := r.writable(ctx, path, &o); err != nil {
+		return nil, err
+	}
+	m, err := Open(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return m.write(ctx, path, m.samples)
 }
 
-// putSamples hands all chips to put.
-type putSamples func(ctx context.Context, m *maker, w *work, put func(*build.Sample) error) (*Result, error)
+// write writes a container of the chips that samples hands to put.
+func (m *Maker) write(ctx context.Context, path string,
+	samples func(ctx context.Context, put func(*build.Sample) error) (*Result, error)) (left *Result, err error) {
+	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes, Workers: m.workers,
+		Opener: m.options.Loader.Opener, Store: m.options.Store, Bytes: m.engine.Len() * m.engine.BatchBytes()}
+	if options.Form == build.StreamingTaco {
+		// The opener of the options may see other folders only.
+		files := &source.Files{}
+		defer func() { err = errors.Join(err, files.Close()) }()
+		c := &columns.Compute{Workers: m.workers}
+		c.Stream(&options, files)
+		options.Inspect = c.Inspect
+	}
+	run := func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
+		collection, err := m.recipe.collection()
+		if err != nil {
+			return build.Collection{}, nil, err
+		}
+		if left, err = samples(ctx, put); err != nil {
+			return build.Collection{}, nil, err
+		}
+		levels, err := m.columns(ctx)
+		return *collection, levels, err
+	}
+	written, err := m.stream(ctx, path, options, run)
+	if err != nil {
+		return nil, err
+	}
+	left.Result = *written
+	return left, nil
+}
 
-// write writes a container of the chips that samples hands over.
-func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (_ *Result, err error) {
+// stream writes a container of the samples that run puts. Forms whose columns or parts depend on all samples are copies
+// of a ZIP in a temporary folder: beside the container or, if that is in a store, where temporary files are.
+func (m *Maker) stream(ctx context.Context, path string, o build.Options,
+	run func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error)) (_ *build.Result, err error) {
+	if form := m.options.final(path); o.PartBytes == 0 && (form == build.ZIP || form == build.Folder) {
+		return build.Stream(ctx, path, o, run)
+	}
+	beside := path
+	if o.Store != nil {
+		beside = pathname.Join(os.TempDir(), "chaski-make")
+	}
+	folder, err := durable.NewFolder(beside)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	return build.StreamIn(ctx, path, folder.Path, 0, o,
+		func(sink *build.Sink) (build.Collection, []*tables.Table, error) { return run(sink.Put) })
+}
+
+// Writable returns an error, before the work, if the container cannot be written to a path.
+func (m *Maker) Writable(ctx context.Context, path string) error {
+	return m.recipe.writable(ctx, path, &m.options)
+}
+
+// writable returns an error, before the work, if the recipe cannot be written to a path.
+func (r *Recipe) writable(ctx context.Context, path string, o *Options) error {
+	form, err := o.whole(path), error(nil)
 	if o.Store != nil {
 		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes})
 	} else {
 		err = build.Writable(path, o.final(path))
 	}
+	if err != nil {
+		return err
+	}
+	collection, err := r.collection()
 	if err == nil {
-		err = r.writable(path, o.whole(path))
-	}
-	if err != nil {
-		return nil, err
-	}
-	maker, done, err := opened(ctx, r, o)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if o.Store != nil {
-		return maker.writeInStore(ctx, path, samples)
-	}
-	work, err := maker.openWork(path)
-	if err != nil {
-		return nil, err
-	}
-	left, err := maker.write(ctx, work, path, samples)
-	if err = errors.Join(err, work.close(err != nil)); err != nil {
-		return nil, err
-	}
-	return left, nil
-}
-
-// writeInStore writes the container to a store.
-func (m *maker) writeInStore(ctx context.Context, path string, samples putSamples) (left *Result, err error) {
-	form := m.options.final(path)
-	if m.options.grown(path) == form {
-		options := build.Options{Form: form, Store: m.options.Store, Workers: m.workers,
-			Opener: m.options.Loader.Opener, Bytes: m.engine.Len() * m.engine.BatchBytes()}
-		var written *build.Result
-		written, err = build.Stream(ctx, path, options,
-			func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
-				var c build.Collection
-				var levels []*tables.Table
-				left, c, levels, err = m.all(ctx, nil, put, samples)
-				return c, levels, err
-			})
-		if err != nil {
-			return nil, err
-		}
-		left.Result = *written
-		return left, nil
-	}
-	folder, err := durable.NewFolder(pathname.Join(os.TempDir(), "chaski-make"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, folder.Remove()) }()
-	work, err := m.openWork(pathname.Join(folder.Path, "made"))
-	if err != nil {
-		return nil, err
-	}
-	left, err = m.write(ctx, work, path, samples)
-	return left, errors.Join(err, work.close(true))
-}
-
-// all calls put with every chip, and returns the columns and the description of the container.
-func (m *maker) all(ctx context.Context, w *work, put func(*build.Sample) error,
-	samples putSamples) (left *Result, _ build.Collection, levels []*tables.Table, err error) {
-	collection, err := m.recipe.collection()
-	if err != nil {
-		return nil, build.Collection{}, nil, err
-	}
-	if left, err = samples(ctx, m, w, put); err == nil {
-		levels, err = m.columns(ctx)
-	}
-	return left, *collection, levels, err
-}
-
-// writable returns an error, before the work, if the recipe cannot be written in a form.
-func (r *Recipe) writable(path string, form build.Form) error {
-	c, err := r.collection()
-	if err == nil {
-		err = c.CheckFor(form)
+		err = collection.CheckFor(form)
 	}
 	if err != nil || form != build.StreamingTaco {
 		return fault.WithFile(err, path)
@@ -205,56 +177,11 @@ func (r *Recipe) writable(path string, form build.Form) error {
 	return nil
 }
 
-// opened opens the source of a recipe, and returns what ends the use of it.
-func opened(ctx context.Context, r *Recipe, o Options) (*maker, func(), error) {
-	end := func() {}
-	if o.Loader.Opener == nil {
-		files := &source.Files{}
-		o.Loader.Opener, end = files, func() { _ = files.Close() } // they were only read
-	}
-	m, err := open(ctx, r, o)
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	return m, func() {
-		_ = m.engine.Close() // its files were only read
-		end()
-	}, nil
-}
-
-// write writes the container.
-func (m *maker) write(ctx context.Context, w *work, path string, samples putSamples) (left *Result, err error) {
-	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes,
-		Opener: m.options.Loader.Opener, Store: m.options.Store}
-	if options.Form == build.StreamingTaco {
-		// The opener of the options may see other folders only.
-		files := &source.Files{}
-		defer func() { err = errors.Join(err, files.Close()) }()
-		c := &columns.Compute{Workers: m.workers}
-		c.Stream(&options, files)
-		options.Inspect = c.Inspect
-	}
-	written, err := build.StreamIn(ctx, path, w.folder.Path, w.from(), options,
-		func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
-			w.flush = sink.Flush
-			var c build.Collection
-			var levels []*tables.Table
-			var err error
-			left, c, levels, err = m.all(ctx, w, sink.Put, samples)
-			return c, levels, err
-		})
-	if err != nil {
-		return nil, err
-	}
-	left.Result = *written
-	return left, nil
-}
-
-// maker makes one container.
-type maker struct {
+// Maker makes the chips of one recipe.
+type Maker struct {
 	recipe  *Recipe
 	options Options
+	files   *source.Files // that Options.Loader did not have
 	engine  *loader.Engine
 	workers int
 	data    *tables.Table // the columns of the source; nil if the recipe needs none
@@ -276,27 +203,30 @@ const (
 	metaCost  = 4 << 10
 )
 
-// open opens the source of a recipe.
-func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
+// Open opens the source of a recipe.
+func Open(ctx context.Context, r *Recipe, o Options) (_ *Maker, err error) {
 	sp, err := r.spec(o.Base)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	m := &maker{recipe: r, options: o, workers: o.Loader.Workers, metas: lru.New[string, *tiff.Meta](metaBytes)}
-	m.workers = cmp.Or(m.workers, procs.Workers())
-	m.ids.taken = map[string]int{}
+	m := &Maker{recipe: r, options: o, workers: cmp.Or(o.Loader.Workers, procs.Workers()),
+		metas: lru.New[string, *tiff.Meta](metaBytes), ids: ids{map[string]int{}}}
+	if o.Loader.Opener == nil {
+		m.files = &source.Files{}
+		m.options.Loader.Opener = m.files
+	}
 	if d := r.Quality.Duplicates; d != nil {
 		m.seen = newHashes(*d)
 	}
-	o.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
-	if m.engine, err = loader.Open(ctx, sp, o.Loader); err != nil {
-		return nil, err
-	}
+	m.options.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
 	defer func() {
 		if err != nil {
-			_ = m.engine.Close()
+			m.Close()
 		}
 	}()
+	if m.engine, err = loader.Open(ctx, sp, m.options.Loader); err != nil {
+		return nil, err
+	}
 	if err := m.openColumns(ctx); err != nil {
 		return nil, err
 	}
@@ -307,8 +237,41 @@ func open(ctx context.Context, r *Recipe, o Options) (_ *maker, err error) {
 	return m, nil
 }
 
+// Close ends the use of the source. Its files were only read, so that there is no error to tell.
+func (m *Maker) Close() {
+	if m.engine != nil {
+		_ = m.engine.Close()
+	}
+	if m.files != nil {
+		_ = m.files.Close()
+	}
+}
+
+// samples makes all chips and hands them to put.
+func (m *Maker) samples(ctx context.Context, put func(*build.Sample) error) (*Result, error) {
+	windows := m.engine.Len()
+	res := &Result{Windows: windows}
+	err := m.windows(ctx, 0, windows, func(i int64, c *chip) error {
+		if err := m.take(c, put, res); err != nil {
+			return err
+		}
+		m.progress(i+1, windows)
+		return nil
+	})
+	if err == nil {
+		err = m.finish(res)
+	}
+	return res, err
+}
+
+func (m *Maker) progress(done, total int64) {
+	if m.options.Progress != nil {
+		m.options.Progress(done, total)
+	}
+}
+
 // openColumns reads the columns of the source that the recipe needs.
-func (m *maker) openColumns(ctx context.Context) (err error) {
+func (m *Maker) openColumns(ctx context.Context) (err error) {
 	recipe := m.recipe
 	byColumn := recipe.Split != nil && recipe.Split.By == "column"
 	if len(recipe.Columns) > 0 || byColumn {
@@ -331,7 +294,7 @@ func (m *maker) openColumns(ctx context.Context) (err error) {
 }
 
 // windows makes the chips of the windows from begin to end, and hands them to use in their order.
-func (m *maker) windows(ctx context.Context, begin, end int64, use func(i int64, c *chip) error) error {
+func (m *Maker) windows(ctx context.Context, begin, end int64, use func(i int64, c *chip) error) error {
 	return inorder.Do(ctx, int(end-begin), m.workers,
 		func(ctx context.Context, i int) (*chip, error) { return m.chip(ctx, begin+int64(i)) },
 		func(i int, c *chip) error { return use(begin+int64(i), c) }, func(*chip) {})
@@ -375,7 +338,7 @@ func (r *Result) reasons() string {
 }
 
 // finish returns an error if the run kept no chip, and completes the result.
-func (m *maker) finish(res *Result) (err error) {
+func (m *Maker) finish(res *Result) (err error) {
 	if m.table.len() == 0 {
 		err := fault.New(fault.NotFound, "chips", fault.NoOffset, "none is left of %d windows: %s", res.Windows,
 			res.reasons())
@@ -394,11 +357,11 @@ func (m *maker) finish(res *Result) (err error) {
 }
 
 // take writes a chip, or counts why it is left out.
-func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error {
-	if c.judged != nil && !m.seen.add(c.hash) {
-		c.left = duplicate
+func (m *Maker) take(c *chip, put func(*build.Sample) error, res *Result) error {
+	if c.Judged != nil && !m.seen.add(c.Judged.Hash) {
+		c.Left = duplicate
 	}
-	switch c.left {
+	switch c.Left {
 	case bad:
 		res.Bad++
 	case misplaced:
@@ -414,13 +377,12 @@ func (m *maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 		return nil
 	default:
 		sample := &build.Sample{ID: m.ids.of(c, m.recipe)}
-		if len(c.files) == 1 {
-			c.files[0].into(sample)
+		if len(c.Files) == 1 {
+			sample.Bytes = c.Files[0].Bytes
 		} else {
 			sample.Children = &build.Tortilla{}
-			for i := range c.files {
-				below := build.Sample{ID: m.recipe.Fields[i].Name}
-				c.files[i].into(&below)
+			for i := range c.Files {
+				below := build.Sample{ID: m.recipe.Fields[i].Name, Bytes: c.Files[i].Bytes}
 				sample.Children.Samples = append(sample.Children.Samples, below)
 			}
 		}
@@ -448,11 +410,11 @@ func (s *ids) of(c *chip, r *Recipe) string {
 			return '_'
 		}
 		return r
-	}, strings.ToValidUTF8(noSecrets.Replace(c.source), "_"))
+	}, strings.ToValidUTF8(noSecrets.Replace(c.Source), "_"))
 	for _, ext := range []string{".tif", ".tiff", ".rumi"} {
 		id = strings.TrimSuffix(id, ext)
 	}
-	switch file := &c.files[0]; {
+	switch file := &c.Files[0]; {
 	case r.Windows.inPixels():
 		id = fmt.Sprintf("%s_y%d_x%d", id, file.Window[0], file.Window[1])
 	case r.Windows.Kind == Ground:

@@ -20,7 +20,7 @@ import (
 // maskAlpha marks the pixels of field k as missing where an alpha band is 0. As in GDAL it is the last of two or four
 // bands of uint8 or uint16, in a file without a mask and nodata. In a window on the ground it counts if the field has
 // it.
-func (m *maker) maskAlpha(ctx context.Context, b *loader.Batch, k int, w *origin) error {
+func (m *Maker) maskAlpha(ctx context.Context, b *loader.Batch, k int, w *origin) error {
 	field, index := &m.recipe.Fields[k], w.Asset.Index
 	small := index.DType == chunk.Uint8 || index.DType == chunk.Uint16
 	if field.Vector != nil || !small || index.Bands != 2 && index.Bands != 4 || index.Mask != nil {
@@ -65,7 +65,7 @@ func (m *maker) maskAlpha(ctx context.Context, b *loader.Batch, k int, w *origin
 }
 
 // readBand returns a band of a window as it is stored, and 0 past the edge.
-func (m *maker) readBand(ctx context.Context, w *origin, band int) ([]byte, error) {
+func (m *Maker) readBand(ctx context.Context, w *origin, band int) ([]byte, error) {
 	box, index := w.Window, w.Asset.Index
 	y0, y1 := max(box.Y, 0), min(box.Y+box.H, index.Height)
 	x0, x1 := max(box.X, 0), min(box.X+box.W, index.Width)

@@ -58,7 +58,7 @@ func TestShareOfNoData(t *testing.T) {
 	copy(valid, make([]byte, 29))
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: "a" + validity, Data: valid}}}
 	for limit, want := range map[float64]bool{0.28: true, 0.29: false, 0.3: false} {
-		m := &maker{recipe: &Recipe{Fields: []Field{{Name: "a"}}, Quality: Quality{MaxNoData: &limit}}}
+		m := &Maker{recipe: &Recipe{Fields: []Field{{Name: "a"}}, Quality: Quality{MaxNoData: &limit}}}
 		if m.isEmpty(b) != want {
 			t.Errorf("%g: %v", limit, !want)
 		}

@@ -38,21 +38,25 @@ func (t *tally) count(k, n int, im image) error {
 }
 
 // measure adds a chip that was not measured when it was made.
-func (m *maker) measure(c *chip) error {
-	if c.judged == nil {
+func (m *Maker) measure(c *chip) error {
+	if c.Judged == nil {
 		return nil
 	}
 	tally := <-m.tallies
 	defer func() { m.tallies <- tally }()
-	for k := range c.images {
-		if err := tally.count(k, len(c.images), c.images[k]); err != nil {
+	for k := range c.Judged.images {
+		if err := tally.count(k, len(c.Judged.images), c.Judged.images[k]); err != nil {
 			return err
 		}
 	}
-	if c.measured == nil {
+	if c.Judged.Measured == nil {
 		return nil
 	}
-	if err := tally.merge(c.measured); err != nil {
+	measured, err := stats.ParseStates(c.Judged.Measured)
+	if err != nil {
+		return err
+	}
+	if err := tally.merge(measured); err != nil {
 		return damaged("statistics of a chip: %v", err)
 	}
 	return nil
@@ -72,8 +76,16 @@ func (t *tally) merge(fields []*stats.Field) error {
 	return nil
 }
 
-// merged returns the statistics of all chips so far. No worker runs meanwhile.
-func (m *maker) merged() ([]*stats.Field, error) {
+// states returns statistics as parts have them.
+func states(fields []*stats.Field) (out [][]byte) {
+	for _, f := range fields {
+		out = append(out, f.AppendState(nil))
+	}
+	return out
+}
+
+// merged returns the statistics of all chips so far, and forgets them. No worker runs meanwhile.
+func (m *Maker) merged() ([]*stats.Field, error) {
 	total := <-m.tallies
 	defer func() { m.tallies <- total }()
 	for range m.workers - 1 {
@@ -85,11 +97,13 @@ func (m *maker) merged() ([]*stats.Field, error) {
 			return nil, err
 		}
 	}
-	return total.fields, nil
+	fields := total.fields
+	total.fields = nil
+	return fields, nil
 }
 
 // report returns what all workers measured.
-func (m *maker) report(res *Result) (*stats.Report, error) {
+func (m *Maker) report(res *Result) (*stats.Report, error) {
 	r := &stats.Report{Version: stats.ReportVersion, Samples: int64(m.table.len()), Skipped: res.Bad + res.Misplaced,
 		Fields: map[string]stats.FieldReport{}}
 	total, err := m.merged()

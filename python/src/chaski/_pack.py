@@ -107,7 +107,8 @@ def make(
         stats: also write the statistics of all chips to this file, for `stats` of `load`.
         report: also write a page of HTML about the chips to this file.
         workers: chips that are made at a time; None is one a core. The bytes do not depend on it.
-        resume: go on with an interrupted run of the same recipe, if there is one.
+        resume: keep what is done beside the container, and go on with what an interrupted run with
+            `resume` has done.
 
     Raises:
         SpecError: an argument has the wrong type or value.

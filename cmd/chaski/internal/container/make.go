@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
+	"github.com/chaski-eo/chaski/source"
 )
 
 type makeFlags struct {
@@ -85,9 +86,9 @@ Of these, too, the ZIP is made first, so that the disk needs room for both.
 why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. The
-same recipe gives the same bytes, for any number of workers. An interrupted run goes on with --resume, in
-place of starting over: it keeps what is done in the folder .OUT.chaski-work beside OUT. OUT may be in S3
-(s3://), where a ZIP and a folder are written without a local copy, and one file also in other stores (gs://,
+same recipe gives the same bytes, for any number of workers. A run with --resume makes parts beside OUT, as
+--shard does, and joins them at the end: if it is interrupted, the next one with --resume makes only those that
+are missing. OUT may be in S3 (s3://), where a ZIP and a folder are written without a local copy, and one file also in other stores (gs://,
 az://), where it is uploaded when it is complete.`
 
 // NewMake returns the command make.
@@ -121,7 +122,8 @@ func NewMake(env console.Env) *cobra.Command {
 		"chips that are read and encoded at a time (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "windows")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.BoolVar(&f.resume, "resume", false, "go on with an interrupted run of the same recipe, if there is one")
+	fl.BoolVar(&f.resume, "resume", false,
+		"keep what is done beside OUT, and go on with what an interrupted run with --resume has done")
 	f.shards.Add(fl)
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	return cmd
@@ -142,7 +144,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.resume && f.shards.Given() {
 		return console.Usagef("--resume is for a run without --shard and --merge: shards that are done are kept anyway")
 	}
-	if f.resume && open.IsStore(f.out) {
+	if f.resume && (open.IsStore(f.out) || source.LocalPath(f.out) != f.out) {
 		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
 	}
 	r, text, err := f.recipe(ctx, env, path)
@@ -160,7 +162,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	files := open.NewOpener(true)
 	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
-	options := recipe.Options{Base: pathname.Dir(path), Resume: f.resume,
+	options := recipe.Options{Base: pathname.Dir(path),
 		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
 			SQL: env.SQL}}
 	if !f.quiet {
@@ -168,15 +170,17 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	}
 	if f.shards.Given() && !f.shards.Merging() {
 		defer bar.Done()
-		return f.divided(ctx, r, text, options, nil)
+		_, err := f.divided(ctx, r, text, options)
+		return err
 	}
 	var res *recipe.Result
 	err = f.made.stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
 		options.Output = output
-		if f.shards.Merging() {
-			return f.divided(ctx, r, text, options, &res)
+		if f.shards.Merging() || f.resume {
+			res, err = f.divided(ctx, r, text, options)
+		} else {
+			res, err = recipe.Make(ctx, r, path, options)
 		}
-		res, err = recipe.Make(ctx, r, path, options)
 		return err
 	})
 	bar.Done()
@@ -189,19 +193,27 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	return f.draw(ctx, env, r, res, options.Loader)
 }
 
-// divided makes a share of the chips, or a container of all parts, whose counts it puts into res.
-func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, o recipe.Options,
-	res **recipe.Result) error {
-	extent, err := recipe.Survey(ctx, r, o)
-	if err != nil {
-		return err
+// divided makes a share of the chips, a container of all parts, or with --resume both.
+func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, o recipe.Options) (res *recipe.Result,
+	err error) {
+	var before, all int64 // windows before those of the share, and of all shares
+	if set := o.Progress; f.resume && set != nil {
+		o.Progress = func(done, _ int64) { set(before+done, all) }
 	}
-	work := shards.Work{Output: f.out, Settings: []string{string(text), extent.Version}, Inputs: extent.Source,
-		Items: extent.Windows}
-	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		return nil, recipe.WritePart(ctx, body, r, extent, s.First, s.Count, o)
-	}, func(parts iter.Seq2[*shards.Part, error]) (err error) {
-		*res, err = recipe.Merge(ctx, r, f.out, extent, func(yield func(*recipe.Part, error) bool) {
+	maker, err := recipe.Open(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	defer maker.Close()
+	extent := maker.Extent()
+	all = extent.Windows
+	write := func(s shards.Share, body io.Writer) (any, error) {
+		before = s.First
+		return nil, maker.WritePart(ctx, body, s.First, s.Count)
+	}
+	join := func(parts iter.Seq2[*shards.Part, error]) (err error) {
+		before = 0
+		res, err = maker.Merge(ctx, f.out, func(yield func(*recipe.Part, error) bool) {
 			for p, err := range parts {
 				part := &recipe.Part{}
 				if err == nil {
@@ -211,9 +223,18 @@ func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, 
 					return
 				}
 			}
-		}, o)
+		})
 		return err
-	})
+	}
+	work := shards.Work{Output: f.out, Settings: []string{string(text), extent.Version}, Inputs: extent.Source,
+		Items: extent.Windows}
+	if !f.resume {
+		return res, f.shards.Do(ctx, work, write, join)
+	}
+	if err := maker.Writable(ctx, f.out); err != nil {
+		return nil, err
+	}
+	return res, work.Resume(ctx, max(1, maker.Parts()), write, join)
 }
 
 // apart refuses files of --stats and --report that would replace another.
