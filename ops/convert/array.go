@@ -250,29 +250,14 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 		}
 		n *= int64(s)
 	}
-	var meta tiff.Meta
-	if meta.NoData = "nan"; index.NoDataBits != nil && index.DType == chunk.Uint64 {
-		meta.NoData = strconv.FormatUint(*index.NoDataBits, 10)
-	} else if index.NoDataBits != nil {
-		meta.NoData = strconv.FormatInt(int64(*index.NoDataBits), 10)
-	} else if index.NoData == nil {
-		meta.NoData = ""
-	} else if *index.NoData == *index.NoData {
-		meta.NoData = strconv.FormatFloat(*index.NoData, 'f', -1, 64)
-	}
-	h := &holding{meta: meta}
-	if err := o.fits(index.DType, shape, &h.meta); err != nil {
+	pixels := make([]byte, n)
+	im := &image{holding: &holding{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels, times: 1, shape: shape,
+		dtype: index.DType}
+	if err := o.fits(im); err != nil {
 		return err
 	}
-	pixels := make([]byte, n)
 	if err := m.Read(ctx, r, pixels, i, chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}); err != nil {
 		return err
 	}
-	switch o.Format {
-	case TOG:
-		return tiff.WriteTOG(w, pixels, o.togOptions(ctx, shape, index.DType, h))
-	case Rumi3:
-		return o.cube3(ctx, w, pixels, 1, shape, index.DType, h)
-	}
-	return o.rumi(ctx, w, pixels, shape, index.DType, h)
+	return o.write(ctx, w, im)
 }

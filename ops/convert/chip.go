@@ -33,25 +33,14 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if o.Format == TileDB {
 		return fmt.Errorf("format is %q: a chip is a file", o.Format)
 	}
-	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}}
-	if err := o.fits(c.DType, c.Shape, &h.meta); err != nil {
-		return err
-	}
-	if o.Format == TOG {
-		t := o.togOptions(ctx, c.Shape, c.DType, h)
-		t.Mask = c.Mask
-		return tiff.WriteTOG(w, c.Pixels, t)
-	}
 	if what := c.lost(o.Format); what != "" && o.Strict {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s cannot hold %s", o.Format, what)
 	}
-	switch o.Format {
-	case Rumi:
+	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}}
+	if o.Format == Rumi {
 		h.extras.Items = tiff.DescriptionItems(c.Bands)
-	case Rumi3:
-		return o.cube3(ctx, w, c.Pixels, 1, c.Shape, c.DType, h)
 	}
-	return o.rumi(ctx, w, c.Pixels, c.Shape, c.DType, h)
+	return o.write(ctx, w, &image{holding: h, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType, mask: c.Mask})
 }
 
 // HoldsNoData reports whether files of a format say which value is nodata.
@@ -61,6 +50,8 @@ func HoldsNoData(format string) bool { return format != Rumi2 && format != Rumi3
 func (c *Chip) lost(format string) string {
 	_, named := rumi.BandNames(c.Bands, len(c.Bands))
 	switch {
+	case format == TOG:
+		return ""
 	case c.Mask != nil:
 		return "a mask"
 	case !HoldsNoData(format) && c.NoData != "":

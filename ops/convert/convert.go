@@ -1,7 +1,7 @@
 // Package convert writes rasters as TOG or rumi files, rasters as one TileDB array, and images of an array
 // as raster files.
 //
-//   - File converts one raster, Stack several to one file with steps of time.
+//   - File converts one raster, or several to one file with steps of time.
 //   - Array writes many rasters as one dense array, which appears in one step.
 //   - Image converts one image of an array.
 //
@@ -158,85 +158,131 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// File reads the raster at path and writes it to w in the format o.Format, with everything besides the
-// pixels that the format can hold. It returns the names of what it left out. With Options.Strict it refuses a
-// raster if it would leave out anything of it, with the kind fault.Unsupported. Errors about the raster have a
-// kind; errors about o or w have none.
-func File(ctx context.Context, w io.Writer, path string, o Options) (left []string, err error) {
+// File reads the rasters at paths and writes them to w as one file in the format o.Format, with everything besides the
+// pixels that the format can hold. Several are the steps of time of a Rumi3, in the order of paths: all must have the
+// same shape, dtype, georeferencing and names of bands. It returns the names of what it left out. With Options.Strict
+// it refuses a raster if it would leave out anything of it, with the kind fault.Unsupported. Errors about a raster have
+// a kind; errors about o or w have none.
+func File(ctx context.Context, w io.Writer, paths []string, o Options) (left []string, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	holding, err := o.inspect(ctx, path)
-	if err != nil {
-		return nil, fault.WithFile(err, path)
+	var whole *holding
+	for _, path := range paths {
+		holding, err := o.inspect(ctx, path)
+		if err != nil {
+			return nil, fault.WithFile(err, path)
+		}
+		names, err := o.keep(holding)
+		if err != nil {
+			return nil, fault.WithFile(err, path)
+		}
+		for _, n := range names {
+			if !slices.Contains(left, n) {
+				left = append(left, n)
+			}
+		}
+		if whole == nil {
+			whole = holding
+		} else if err := whole.stack(holding); err != nil {
+			return nil, fault.WithFile(err, path)
+		}
 	}
-	if left, err = o.keep(holding); err != nil {
-		return nil, err
-	}
-	if o.Format == Rumi3 {
-		return left, o.cube(ctx, w, []string{path}, holding)
-	}
-	if n := len(holding.steps); n > 1 {
+	if n := len(whole.steps); n > 1 && o.Format != Rumi3 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset,
 			"it has %d steps of time, and %s holds one: --t picks one, or with a directory as DST one file for each", n,
 			o.Format)
 	}
-	array, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
-		Layout: "b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
+	array, err := raster.Read(ctx, paths, raster.ReadOptions{
+		Layout: "(n t) b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	shape := [3]int(array.Shape)
-	if err := o.fits(array.DType, shape, &holding.meta); err != nil {
-		return nil, err
+	image := &image{holding: whole, pixels: array.Data, times: array.Shape[0], shape: [3]int(array.Shape[1:]),
+		dtype: array.DType}
+	if o.Format == TOG {
+		if err := o.fits(image); err != nil { // before the mask and the overviews are read
+			return nil, err
+		}
+		if image.mask, err = o.readMask(ctx, paths[0], whole.image); err != nil {
+			return nil, err
+		}
+		if image.reduced, err = o.readOverviews(ctx, paths[0], whole.overviews, len(array.Data)); err != nil {
+			return nil, err
+		}
 	}
-	if o.Format != TOG {
-		return left, o.rumi(ctx, w, array.Data, shape, array.DType, holding)
+	return left, o.write(ctx, w, image)
+}
+
+// image is what is written as a file.
+type image struct {
+	*holding
+	pixels  []byte // with the axes t, b, y and x
+	times   int
+	shape   [3]int // bands, height, width
+	dtype   chunk.DType
+	mask    []byte          // of a TOG, as tiff.TOGOptions.Mask
+	reduced []tiff.Overview // of a TOG
+}
+
+// write writes an image in the format o.Format.
+func (o *Options) write(ctx context.Context, w io.Writer, im *image) error {
+	layout := rumi.Layout{Generation: generations[o.Format].number, TileH: o.Tile, TileW: o.Tile, Geo: &im.meta.Geo}
+	if o.Format == Rumi3 {
+		if err := o.cube(im, &layout); err != nil {
+			return err
+		}
 	}
-	options := o.togOptions(ctx, shape, array.DType, holding)
-	if options.Mask, err = o.readMask(ctx, path, holding.image); err != nil {
-		return nil, err
+	if err := o.fits(im); err != nil {
+		return err
 	}
-	if options.Overviews, err = o.readOverviews(ctx, path, holding.overviews, len(array.Data)); err != nil {
-		return nil, err
+	switch o.Format {
+	case TOG:
+		return tiff.WriteTOG(w, im.pixels, o.togOptions(ctx, im))
+	case Rumi:
+		geo := im.geo()
+		layout.Geo, layout.Tags = &geo, im.tags()
+	case Rumi2:
+		layout.Cells = o.Cells
 	}
-	return left, tiff.WriteTOG(w, array.Data, options)
+	layout.Shape, layout.DType = im.shape, im.dtype
+	return o.compress(ctx, w, im.pixels, layout)
 }
 
 // fits refuses a raster that the format cannot hold. It runs before compression, which may take minutes.
-func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
+func (o *Options) fits(im *image) error {
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
-	generation := map[string]int{Rumi: 1, Rumi2: 2, Rumi3: 3}[o.Format]
+	generation, bands, d, place := generations[o.Format].number, im.shape[0], im.dtype, &im.meta.Geo
 	switch {
-	case shape[0] > math.MaxUint16:
-		return refuse("it has %d bands: at most %d can be written", shape[0], math.MaxUint16)
+	case bands > math.MaxUint16:
+		return refuse("it has %d bands: at most %d can be written", bands, math.MaxUint16)
 	case o.Format == TOG:
 		if format, _ := tiff.FormatOf(d); format == 0 {
 			return refuse("a TIFF cannot hold dtype %s", d)
 		}
 	case d == chunk.Complex128 && o.Format != Rumi3 || !rumi.Stores(generation, d):
 		return refuse("rumi of generation %d cannot hold dtype %s", generation, d)
-	case generation > 1 && (m.HasTransform || m.EPSG != 0 || len(m.GeoKeys) > 0):
+	case generation > 1 && (place.HasTransform || place.EPSG != 0 || len(place.GeoKeys) > 0):
 		// The headers of generations 2 and 3 have only these two numbers, and none of the GeoTIFF keys. EPSG codes
 		// of GeoTIFF go from 1024 to 32766.
-		if !m.HasTransform || m.EPSG < 1024 || m.EPSG > 32766 {
+		if !place.HasTransform || place.EPSG < 1024 || place.EPSG > 32766 {
 			return refuse("rumi of generation %d needs a transform and an EPSG code from 1024 to 32766: the raster "+
-				"has EPSG %d, transform %t", generation, m.EPSG, m.HasTransform)
+				"has EPSG %d, transform %t", generation, place.EPSG, place.HasTransform)
 		}
 	}
 	return nil
 }
 
-// togOptions returns the options of a TOG for a raster, without its mask and overviews, which are read later.
-func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h *holding) tiff.TOGOptions {
+// togOptions returns the options of a TOG for an image.
+func (o *Options) togOptions(ctx context.Context, im *image) tiff.TOGOptions {
 	options := tiff.TOGOptions{
-		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: h.geo(), NoData: h.meta.NoData,
-		BandNames: h.meta.BandNames, Workers: o.Workers,
-		Photometric: h.extras.Photometric, WhiteIsZero: h.extras.WhiteIsZero, ExtraSamples: h.extras.ExtraSamples,
-		Tags: h.extras.Tags,
+		Shape: im.shape, DType: im.dtype, Tile: o.Tile, Level: o.Level, Geo: im.geo(), NoData: im.meta.NoData,
+		BandNames: im.meta.BandNames, Workers: o.Workers, Mask: im.mask, Overviews: im.reduced,
+		Photometric: im.extras.Photometric, WhiteIsZero: im.extras.WhiteIsZero, ExtraSamples: im.extras.ExtraSamples,
+		Tags: im.extras.Tags,
 		Progress: func(done, total int) error {
 			if o.Progress != nil {
 				o.Progress(done, total)
@@ -244,22 +290,10 @@ func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h
 			return ctx.Err()
 		},
 	}
-	if len(h.extras.Items) > 0 {
-		options.GDALMetadata = tiff.FormatGDALMetadata(h.extras.Items)
+	if len(im.extras.Items) > 0 {
+		options.GDALMetadata = tiff.FormatGDALMetadata(im.extras.Items)
 	}
 	return options
-}
-
-// rumi writes an image as a rumi file of generation 1 or 2.
-func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, h *holding) error {
-	layout := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo}
-	if o.Format == Rumi2 {
-		layout.Generation, layout.Cells = 2, o.Cells
-	} else {
-		geo := h.geo()
-		layout.Geo, layout.Tags = &geo, h.tags()
-	}
-	return o.compress(ctx, w, pixels, layout)
 }
 
 // compress compresses the tiles of an image in parallel and writes them as a rumi file. It holds all frames, because

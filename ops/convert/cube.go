@@ -1,14 +1,12 @@
 package convert
 
 import (
-	"context"
-	"io"
+	"cmp"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/rumi"
 )
 
@@ -30,42 +28,7 @@ func (o *Options) check3() error {
 	return err
 }
 
-func (o *Options) unit() string {
-	if o.Unit == "" {
-		return "tile"
-	}
-	return o.Unit
-}
-
-// Stack writes the rasters at paths to w as one file of the format Rumi3: their steps of time, in the order of paths.
-// All must have the same shape, dtype, georeferencing and names of bands. It returns what File does, of all.
-func Stack(ctx context.Context, w io.Writer, paths []string, o Options) (left []string, err error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	var whole *holding
-	for _, path := range paths {
-		holding, err := o.inspect(ctx, path)
-		if err != nil {
-			return nil, fault.WithFile(err, path)
-		}
-		names, err := o.keep(holding)
-		if err != nil {
-			return nil, fault.WithFile(err, path)
-		}
-		for _, n := range names {
-			if !slices.Contains(left, n) {
-				left = append(left, n)
-			}
-		}
-		if whole == nil {
-			whole = holding
-		} else if err := whole.stack(holding); err != nil {
-			return nil, fault.WithFile(err, path)
-		}
-	}
-	return left, o.cube(ctx, w, paths, whole)
-}
+func (o *Options) unit() string { return cmp.Or(o.Unit, "tile") }
 
 // stack adds what a further raster holds. Either all have times, or none counts.
 func (h *holding) stack(next *holding) error {
@@ -87,41 +50,22 @@ func (h *holding) stack(next *holding) error {
 	return nil
 }
 
-// cube writes rasters as one file of generation 3. h is what all of them hold.
-func (o *Options) cube(ctx context.Context, w io.Writer, paths []string, h *holding) error {
-	array, err := raster.Read(ctx, paths, raster.ReadOptions{
-		Layout: "(n t) b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
-	})
-	if err != nil {
+// cube sets what only a file of generation 3 has: of the image the dtype of the options, of the layout the rest.
+func (o *Options) cube(im *image, layout *rumi.Layout) (err error) {
+	if layout.Trailer, err = o.trailer(im.holding, im.shape[0], im.times); err != nil {
 		return err
 	}
-	return o.cube3(ctx, w, array.Data, array.Shape[0], [3]int(array.Shape[1:]), array.DType, h)
-}
-
-// cube3 writes an image, with its axes in the order t b y x, as a file of generation 3.
-func (o *Options) cube3(ctx context.Context, w io.Writer, pixels []byte, times int, shape [3]int, d chunk.DType,
-	h *holding) error {
-	trailer, err := o.trailer(h, shape[0], times)
-	if err != nil {
-		return err
-	}
-	if o.DType != chunk.Invalid && o.DType != d {
-		if pixels, err = exactly(pixels, d, o.DType); err != nil {
+	if o.DType != chunk.Invalid && o.DType != im.dtype {
+		if im.pixels, err = exactly(im.pixels, im.dtype, o.DType); err != nil {
 			return err
 		}
-		d = o.DType
+		im.dtype = o.DType
 	}
-	if err := o.fits(d, shape, &h.meta); err != nil {
-		return err
-	}
-	unit, err := rumi.ParseUnit(o.unit(), shape[0], times)
-	if err != nil {
+	if layout.Unit, err = rumi.ParseUnit(o.unit(), im.shape[0], im.times); err != nil {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%v", err)
 	}
-	return o.compress(ctx, w, pixels, rumi.Layout{
-		Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo, Generation: 3, Times: times, Unit: unit,
-		Trailer: trailer,
-	})
+	layout.Times = im.times
+	return nil
 }
 
 // trailer returns the names and times of a file of generation 3: of the options, else of the rasters.

@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/rumi"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Frames compresses the samples of an image into frames, for a caller that writes the file. in has the samples of one
@@ -33,7 +32,7 @@ func Frames(ctx context.Context, l rumi.Layout, in io.Reader, o Options, write f
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if err := o.fits(l.DType, l.Shape, &tiff.Meta{}); err != nil {
+	if err := o.fits(&image{holding: &holding{}, shape: l.Shape, dtype: l.DType}); err != nil {
 		return err
 	}
 	compressors := make([]compressor, min(o.Workers, cuts.Len()))

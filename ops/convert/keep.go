@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,13 +85,32 @@ func openPicture(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Ind
 
 // pictureMeta returns what the header of a PNG or JPEG file says besides the shape.
 func pictureMeta(x *chunk.Index) (m tiff.Meta) {
-	if x.NoData != nil {
-		m.NoData = strconv.FormatFloat(*x.NoData, 'f', -1, 64)
-	}
+	m.NoData = NoDataText(x)
 	if x.Codec == chunk.PNG && x.Bands%2 == 0 {
 		m.ExtraSamples = []uint16{2} // alpha
 	}
 	return m
+}
+
+// NoDataText returns the nodata value of x as GDAL writes it, "" for none.
+func NoDataText(x *chunk.Index) string {
+	switch {
+	case x.NoDataBits != nil && x.DType == chunk.Uint64:
+		return strconv.FormatUint(*x.NoDataBits, 10)
+	case x.NoDataBits != nil:
+		return strconv.FormatInt(int64(*x.NoDataBits), 10)
+	case x.NoData == nil:
+		return ""
+	}
+	return NumberText(*x.NoData)
+}
+
+// NumberText returns a value as GDAL writes nodata.
+func NumberText(v float64) string {
+	if math.IsNaN(v) {
+		return "nan"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // rumi reads what a rumi file holds. A file of generation 2 has no tags besides the tags of its georeferencing, so

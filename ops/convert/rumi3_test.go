@@ -24,7 +24,7 @@ func TestFromRumi3(t *testing.T) {
 	o := convert.Options{Format: convert.Rumi2, Tile: 16, Level: 3, Graph: "zstd", Workers: 2, MaxBytes: 1 << 20,
 		Opener: files}
 	var w bytes.Buffer
-	left, err := convert.File(t.Context(), &w, filepath.Join(dir, "unit-b-y-x-2.rumi"), o)
+	left, err := convert.File(t.Context(), &w, []string{filepath.Join(dir, "unit-b-y-x-2.rumi")}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestFromRumi3(t *testing.T) {
 	if corpus.SHA256(pix) != rows[k].SHA256 {
 		t.Error("other pixels")
 	}
-	_, err = convert.File(t.Context(), &w, filepath.Join(dir, "unit-t-b-y-x-4.rumi"), o)
+	_, err = convert.File(t.Context(), &w, []string{filepath.Join(dir, "unit-t-b-y-x-4.rumi")}, o)
 	if !errors.Is(err, fault.Unsupported) {
 		t.Errorf("three steps of time: %v", err)
 	}

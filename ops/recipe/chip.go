@@ -2,8 +2,8 @@ package recipe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -350,7 +350,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	switch {
 	case f.NoData != nil:
 		v := float64(*f.NoData)
-		c.NoData, sample = number(v), sampleOf(&chunk.Index{DType: c.DType, NoData: &v})
+		c.NoData, sample = convert.NumberText(v), sampleOf(&chunk.Index{DType: c.DType, NoData: &v})
 		fillMissing(c.Pixels, valid, sample) // the loader has not seen the mask of an alpha band
 		return avoid(c.Pixels, valid, sample, c.DType), nil
 	case native:
@@ -493,26 +493,7 @@ func bandsOf(f *Field, meta *tiff.Meta, n int) []string {
 
 // noDataOf returns the nodata value of an asset as a string, "" for none.
 func noDataOf(x *chunk.Index, meta *tiff.Meta) string {
-	if meta.NoData != "" {
-		return meta.NoData
-	}
-	switch {
-	case x.NoDataBits != nil && x.DType == chunk.Uint64:
-		return strconv.FormatUint(*x.NoDataBits, 10)
-	case x.NoDataBits != nil:
-		return strconv.FormatInt(int64(*x.NoDataBits), 10)
-	case x.NoData != nil:
-		return number(*x.NoData)
-	}
-	return ""
-}
-
-// number returns a value as GDAL writes nodata.
-func number(v float64) string {
-	if math.IsNaN(v) {
-		return "nan"
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return cmp.Or(meta.NoData, convert.NoDataText(x))
 }
 
 func (q *Quality) about(field string) bool {

@@ -390,9 +390,9 @@ func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([
 	case j.images != nil:
 		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, options)
 	case f.stack:
-		return convert.Stack(ctx, w, j.stack, options)
+		return convert.File(ctx, w, j.stack, options)
 	case j.step >= 0:
 		options.Steps = raster.Selection{List: []int{j.step}}
 	}
-	return convert.File(ctx, w, j.src, options)
+	return convert.File(ctx, w, []string{j.src}, options)
 }
