@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/wkb"
@@ -66,9 +65,9 @@ func (c *Compute) Check() error {
 // Levels with a raster get the columns of the raster. A folder gets the columns about the place of its first raster:
 // stac and istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
 func (c *Compute) Inspect(levels []build.Level) build.Inspection {
-	rasters := make([][]*raster, len(levels))
+	rasters := make([][]*Raster, len(levels))
 	for k := range levels {
-		rasters[k] = make([]*raster, len(levels[k].Rows))
+		rasters[k] = make([]*Raster, len(levels[k].Rows))
 	}
 	in := build.Inspection{Columns: func(ctx context.Context) ([]*tables.Table, error) {
 		return c.columns(ctx, levels, rasters)
@@ -91,7 +90,7 @@ func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 }
 
 // columns returns the columns of each level, of its rasters; other files have nil.
-func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][]*raster) ([]*tables.Table, error) {
+func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][]*Raster) ([]*tables.Table, error) {
 	if err := c.checkClasses(levels, rasters); err != nil {
 		return nil, err
 	}
@@ -111,7 +110,7 @@ func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][
 
 // checkClasses refuses classes of rasters that are not there: a path with a mistake would leave the categories in all
 // rasters to be averaged like measurements.
-func (c *Compute) checkClasses(levels []build.Level, rasters [][]*raster) error {
+func (c *Compute) checkClasses(levels []build.Level, rasters [][]*Raster) error {
 	found := map[string]bool{}
 	for k := range rasters {
 		for i, r := range rasters[k] {
@@ -152,7 +151,7 @@ func paths(levels []build.Level, k, row int) (below, path string) {
 }
 
 // inherit gives each folder the raster of its first row that has one.
-func inherit(levels []build.Level, rasters [][]*raster) {
+func inherit(levels []build.Level, rasters [][]*Raster) {
 	for k := len(levels) - 1; k > 0; k-- {
 		for i := range levels[k].Rows {
 			up := levels[k].Rows[i].Parent
@@ -163,23 +162,40 @@ func inherit(levels []build.Level, rasters [][]*raster) {
 	}
 }
 
+// wants reports whether the columns of a part of an extension are computed.
+func (c *Compute) wants(part string) bool {
+	switch part {
+	case OfCentre:
+		return c.names["stac"]
+	case OfPixels:
+		return c.names["stats"] && !c.Old
+	case ofMoments:
+		return c.names["stats"] && c.Old
+	case OfRumi:
+		return c.names["index"] || c.names["rumi"]
+	}
+	return c.names[part]
+}
+
+// ofFolder reports whether a part is about place, so that folders have it.
+func ofFolder(part string) bool { return part == OfPlace || part == OfCentre || part == ofRegion }
+
 // level returns the columns of level k.
-func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*raster, k int) (*Set, error) {
+func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*Raster, k int) (*Set, error) {
 	set, rows := &Set{}, levels[k].Rows
-	n := len(rows)
-	rasterOf := func(i int) *raster { return rasters[k][i] }
-	fileOf := func(i int) *raster { // a folder has no pixels of its own
+	files := slices.Clone(rasters[k]) // a folder has no pixels of its own
+	ids := make([]string, len(rows))
+	for i := range rows {
 		if rows[i].Folder {
-			return nil
+			files[i] = nil
 		}
-		return rasters[k][i]
+		if !rows[i].Padding {
+			ids[i] = rows[i].ID
+		}
 	}
-	placed, files := false, false
-	for i := range n {
-		placed, files = placed || rasterOf(i) != nil, files || fileOf(i) != nil
-	}
-	if placed && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
-		c.places(set, n, rasterOf)
+	is := func(r *Raster) bool { return r != nil }
+	if slices.ContainsFunc(rasters[k], is) && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
+		set.Rasters(rasters[k], func(part string) bool { return ofFolder(part) && c.wants(part) })
 	}
 	for _, extension := range []string{"stac", "istac"} {
 		if !c.names[extension] {
@@ -189,21 +205,15 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 			return nil, err
 		}
 	}
-	if files {
-		c.pixels(set, n, fileOf)
+	if slices.ContainsFunc(files, is) {
+		set.Rasters(files, func(part string) bool { return !ofFolder(part) && c.wants(part) })
 	}
 	if k > 0 {
 		return set, nil
 	}
-	points, err := centroids(ctx, &levels[0], rasterOf)
+	points, err := centroids(ctx, &levels[0], rasters[0])
 	if err != nil {
 		return nil, err
-	}
-	ids := make([]string, n)
-	for i := range rows {
-		if !rows[i].Padding {
-			ids[i] = rows[i].ID
-		}
 	}
 	if err := c.samples(set, ids, points); err != nil {
 		return nil, err
@@ -211,86 +221,8 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	return set, c.declare(set, &levels[0])
 }
 
-// places adds the columns about place.
-func (c *Compute) places(set *Set, n int, of func(i int) *raster) {
-	if c.names["stac"] {
-		set.STAC(n, func(i int) *Raster {
-			if of(i) == nil {
-				return nil
-			}
-			return &of(i).Raster
-		})
-		set.points(Centroid, n, func(i int) [2]float64 { return of(i).at() })
-	}
-	if !c.names["istac"] {
-		return
-	}
-	crs, none := make([]string, n), make([]bool, n)
-	var shapes []byte
-	offs := make([]uint32, 1, n+1)
-	for i := range n {
-		if raster := of(i); raster == nil || !raster.Placed || raster.EPSG == 0 {
-			none[i] = true
-		} else {
-			crs[i] = epsgName(raster.EPSG)
-			shapes = append(shapes, raster.footprint()...)
-		}
-		offs = append(offs, uint32(len(shapes)))
-	}
-	set.Add(regionCRS, tables.NewStrings(crs, none))
-	set.Add(regionShape, tables.NewBytes(tables.Type{Kind: tables.Binary}, shapes, offs, none))
-	set.points(regionCentroid, n, func(i int) [2]float64 { return of(i).at() })
-}
-
-// pixels adds the columns about the bytes and pixels of files.
-func (c *Compute) pixels(set *Set, n int, of func(i int) *raster) {
-	pixels := func(i int) *Raster {
-		if of(i) == nil {
-			return nil
-		}
-		return &of(i).Raster
-	}
-	switch {
-	case c.names["stats"] && c.Old:
-		set.moments(n, pixels)
-	case c.names["stats"]:
-		set.Stats(n, pixels)
-	}
-	if c.names["scaling"] {
-		set.scaling(n, of)
-	}
-	if c.names["header"] {
-		set.Add(tacoHeader, Bytes(n, func(i int) []byte { return of(i).tacoHeader() }))
-	}
-	header := func(name string) {
-		set.Add(name, Bytes(n, func(i int) []byte {
-			if r := of(i); r != nil && r.rumi == (name == rumiHeader) {
-				return r.index
-			}
-			return nil
-		}))
-	}
-	if c.names["index"] {
-		header(chunkIndex)
-	}
-	if c.names["index"] || c.names["rumi"] {
-		header(rumiHeader)
-	}
-	if c.names["rumi"] {
-		set.rumi(n, of)
-	}
-	if c.names["index"] {
-		set.texts(catalog.NamesColumn, n, func(i int) string {
-			if r := of(i); r != nil {
-				return r.names
-			}
-			return ""
-		})
-	}
-}
-
 // centroids returns the centre of each sample: of its raster, or as the column stac:centroid says that it has.
-func centroids(ctx context.Context, l *build.Level, of func(i int) *raster) ([][2]float64, error) {
+func centroids(ctx context.Context, l *build.Level, rasters []*Raster) ([][2]float64, error) {
 	points := make([][2]float64, len(l.Rows))
 	var known *tables.Vector
 	if i := l.Table.Index(Centroid); i >= 0 && l.Table.Columns()[i].Type.Kind == tables.Binary {
@@ -300,7 +232,9 @@ func centroids(ctx context.Context, l *build.Level, of func(i int) *raster) ([][
 		}
 	}
 	for i := range points {
-		points[i] = of(i).at()
+		if points[i] = [2]float64{math.NaN(), math.NaN()}; rasters[i] != nil {
+			points[i] = rasters[i].LonLat
+		}
 		if known == nil || known.Null(i) || !math.IsNaN(points[i][0]) {
 			continue
 		}
@@ -315,7 +249,7 @@ func centroids(ctx context.Context, l *build.Level, of func(i int) *raster) ([][
 func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 	if c.names["majortom"] {
 		g := newGrid(c.kilometres)
-		set.texts(gridCode, len(ids), func(i int) string { return g.code(points[i]) })
+		set.Add(gridCode, Texts(len(ids), func(i int) string { return g.code(points[i]) }))
 	}
 	if c.names["spatialgroup"] {
 		codes := groups(points, c.group)
@@ -323,15 +257,15 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 			return fault.New(fault.NotFound, "column "+groupCode, fault.NoOffset,
 				"no sample has a place: neither a raster with a known CRS nor %s", Centroid)
 		}
-		set.texts(groupCode, len(ids), func(i int) string { return codes[i] })
+		set.Add(groupCode, Texts(len(ids), func(i int) string { return codes[i] }))
 	}
 	if c.names[splitName] {
-		set.texts(splitName, len(ids), func(i int) string {
+		set.Add(splitName, Texts(len(ids), func(i int) string {
 			if ids[i] == "" {
 				return ""
 			}
 			return c.split.Shares[c.split.OfText(ids[i])].Name
-		})
+		}))
 	}
 	return nil
 }

@@ -11,20 +11,11 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Further columns of the extensions of TACO.
+// Columns that level 0 alone has.
 const (
-	regionCRS      = "istac:crs"
-	regionShape    = "istac:geometry"
-	regionCentroid = "istac:centroid"
-	scaleFactor    = "scaling:scale_factor"
-	scaleOffset    = "scaling:scale_offset"
-	scalePadding   = "scaling:padding"
-	tacoHeader     = "taco:header"
-	chunkIndex     = "chaski:index"
-	rumiHeader     = "rumi:header"
-	gridCode       = "majortom:code"
-	groupCode      = "spatialgroup:code"
-	splitName      = "split"
+	gridCode  = "majortom:code"
+	groupCode = "spatialgroup:code"
+	splitName = "split"
 )
 
 // services are extensions whose values come from a service or from data sets of the whole globe. chaski adds their
@@ -38,11 +29,6 @@ var services = map[string][]tables.Column{
 		declared("rai:", float32Type, "cisi", "gdp", "hdi", "gmi", "pop"),
 		declared("rai:", textType, "admin0", "admin1", "admin2")),
 }
-
-var (
-	float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
-	textType    = tables.Type{Kind: tables.String}
-)
 
 func declared(prefix string, t tables.Type, names ...string) (out []tables.Column) {
 	for _, name := range names {

@@ -13,39 +13,10 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
-// raster is the data that Compute has of a file.
-type raster struct {
-	Raster
-	lonlat [2]float64 // of the centre; NaN if it is not known
-	index  []byte
-	rumi   bool   // index is a rumi header
-	names  string // of the bands, as catalog.NamesText writes them
-	header []byte // taco:header, nil if the file is not a TACOTIFF
-	bands  []tiff.Band
-	pixels []float64 // the statistics of all valid pixels of a rumi file, see Set.rumi; nil without one
-}
-
-// at returns the centre. r may be nil.
-func (r *raster) at() [2]float64 {
-	if r == nil {
-		return [2]float64{math.NaN(), math.NaN()}
-	}
-	return r.lonlat
-}
-
-// tacoHeader returns taco:header. r may be nil.
-func (r *raster) tacoHeader() []byte {
-	if r == nil {
-		return nil
-	}
-	return r.header
-}
-
 // raster reads a file, and returns nil if it is not a raster. below and path are its ids.
-func (c *Compute) raster(ctx context.Context, s *space, file source.Reader, below, path string) (*raster, error) {
+func (c *Compute) raster(ctx context.Context, s *space, file source.Reader, below, path string) (*Raster, error) {
 	r, err := c.read(ctx, s, opened{file}, below)
 	if err != nil {
 		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path), fault.NoOffset)
@@ -53,7 +24,7 @@ func (c *Compute) raster(ctx context.Context, s *space, file source.Reader, belo
 	return r, nil
 }
 
-func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*raster, error) {
+func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*Raster, error) {
 	if !catalog.IsRaster(ctx, o.r) {
 		return nil, nil
 	}
@@ -62,19 +33,17 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 		return nil, bare(err)
 	}
 	index := asset.Index
-	r := &raster{}
+	r := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
+		LonLat: [2]float64{math.NaN(), math.NaN()}}
+	header := meta.Kept(index)
 	if c.names["index"] || c.names["rumi"] { // a container may have a million
-		r.index = meta.Kept(index)
-		r.rumi = rumi.IsBlob(r.index)
-		r.names = catalog.NamesText(asset.Names)
+		r.Index, r.Names = header, catalog.NamesText(asset.Names)
 	}
-	if r.rumi && c.names["rumi"] {
-		if r.pixels, err = s.pooled(ctx, o, index, r.index); err != nil {
+	if c.names["rumi"] && rumi.IsBlob(header) {
+		if r.pooled, err = s.pooled(ctx, o, index, header); err != nil {
 			return nil, bare(err)
 		}
 	}
-	r.Shape, r.EPSG = [3]int{index.Bands, index.Height, index.Width}, meta.EPSG
-	r.lonlat = (*raster)(nil).at()
 	if meta.Transform != nil {
 		r.Placed, r.Transform = true, *meta.Transform
 		r.centre()
@@ -87,21 +56,27 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 		if err != nil {
 			return nil, bare(err)
 		}
-		r.bands = m.Bands
+		r.factors, r.offsets = scales(m.Bands, index.Bands)
 	}
 	if !c.names["stats"] {
 		return r, nil
 	}
-	if r.Stats, err = c.statistics(ctx, s, o, &asset, meta.Kept(index), c.Classes[below]); err != nil {
+	array, err := s.read(ctx, o, index, header)
+	if err != nil {
 		return nil, bare(err)
 	}
-	r.scale(c.Classes[below] != nil)
+	defer array.Release()
+	classes := c.Classes[below]
+	if r.Stats, err = s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes); err != nil {
+		return nil, bare(err)
+	}
+	r.scale(classes != nil)
 	return r, nil
 }
 
 // centre sets the longitude and latitude of the centre, if the CRS is known. Package crs may differ in the last bits
 // from one machine to the next; 1e-9 degrees are 0.1 mm.
-func (r *raster) centre() {
+func (r *Raster) centre() {
 	system, ok := crs.ByCode(r.EPSG)
 	if !ok {
 		return
@@ -110,13 +85,16 @@ func (r *raster) centre() {
 	system.Inverse(points, points)
 	lon, lat := math.Round(points[0][0]*1e9)/1e9, math.Round(points[0][1]*1e9)/1e9
 	if math.Abs(lon) <= 180 && math.Abs(lat) <= 90 {
-		r.lonlat = [2]float64{lon, lat}
+		r.LonLat = [2]float64{lon, lat}
 	}
 }
 
-// footprint returns the outline of the raster as WKB, in its CRS: a polygon (type 3) of one ring, whose first corner is
-// repeated at the end. It begins at the upper left and turns against the clock where north is up, as GeoJSON wants.
-func (r *raster) footprint() []byte {
+// footprint returns the outline of the raster as WKB, in its CRS, nil if that is not known: a polygon (type 3) of one
+// ring, whose first corner is repeated at the end. It begins at the upper left and turns against the clock where north is up, as GeoJSON wants.
+func (r *Raster) footprint() []byte {
+	if !r.Placed || r.EPSG == 0 {
+		return nil
+	}
 	h, w := float64(r.Shape[1]), float64(r.Shape[2])
 	buf := []byte{1, 3, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0}
 	for _, corner := range [...][2]float64{{0, 0}, {0, h}, {w, h}, {w, 0}, {0, 0}} {
@@ -125,17 +103,6 @@ func (r *raster) footprint() []byte {
 		}
 	}
 	return buf
-}
-
-// statistics returns geotiff:stats of a raster: nil if no pixel is valid.
-func (c *Compute) statistics(ctx context.Context, s *space, o opened, as *catalog.Asset, header []byte,
-	classes []int64) ([][]float64, error) {
-	array, err := s.read(ctx, o, as.Index, header)
-	if err != nil {
-		return nil, err
-	}
-	defer array.Release()
-	return s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes)
 }
 
 // TACOTIFF's header: see headerOf.

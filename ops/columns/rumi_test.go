@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	loaded "github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -29,24 +30,24 @@ func TestRumiStatistics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r == nil || !r.rumi {
-			if r != nil && r.pixels != nil {
-				t.Errorf("%s is no rumi file, and has %v", f.Path, r.pixels)
+		if r == nil || !rumi.IsBlob(r.Index) {
+			if r != nil && r.pooled != nil {
+				t.Errorf("%s is no rumi file, and has %v", f.Path, r.pooled)
 			}
 			continue
 		}
 		want := sortedPixels(t, file)
 		if want == nil {
-			if r.pixels != nil {
-				t.Errorf("%s: got %v, and no pixel is valid", f.Path, r.pixels)
+			if r.pooled != nil {
+				t.Errorf("%s: got %v, and no pixel is valid", f.Path, r.pooled)
 			}
 			continue
 		}
 		measured++
-		for k, v := range r.pixels {
+		for k, v := range r.pooled {
 			// Sums of counts and sums of pixels are rounded elsewhere; percentiles of float32 are float32.
 			if math.Abs(v-want[k]) > 1e-7*max(math.Abs(want[k]), want[3]) {
-				t.Errorf("%s: %s is %v, want %v", f.Path, rumiStatistics[k], v, want[k])
+				t.Errorf("%s: statistic %d is %v, want %v", f.Path, k, v, want[k])
 			}
 		}
 	}

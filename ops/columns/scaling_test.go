@@ -15,9 +15,8 @@ func TestScaledStatistics(t *testing.T) {
 		for _, v := range values {
 			scaled = append(scaled, v*of[0]+of[1])
 		}
-		r := &raster{bands: []tiff.Band{{Scale: &of[0], Offset: &of[1]}}}
-		r.Shape[0] = 1
-		r.Stats = [][]float64{summary(slices.Clone(values), len(values), bandPercents)}
+		r := &Raster{Stats: [][]float64{summary(slices.Clone(values), len(values), bandPercents)}}
+		r.factors, r.offsets = scales([]tiff.Band{{Scale: &of[0], Offset: &of[1]}}, 1)
 		r.scale(false)
 		want := summary(scaled, len(scaled), bandPercents)
 		n := len(want)

@@ -2,19 +2,10 @@ package columns
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
-)
-
-// Columns of the extensions of TACO.
-const (
-	CRS       = "stac:crs"
-	Shape     = "stac:tensor_shape"
-	Transform = "stac:geotransform"
-	Centroid  = "stac:centroid"
-	Stats     = "geotiff:stats"
 )
 
 // Renamed is the prefix that columns of a table get if every container has one of their name.
@@ -26,15 +17,6 @@ func Rename(name string) string {
 		return Renamed + name
 	}
 	return name
-}
-
-// Raster is what columns say of a raster.
-type Raster struct {
-	Shape     [3]int
-	EPSG      int  // 0 if it is not known
-	Placed    bool // Transform is known
-	Transform [6]float64
-	Stats     [][]float64 // of each band, see Summary
 }
 
 // Set collects columns.
@@ -51,101 +33,32 @@ func (c *Set) Add(name string, v *tables.Vector) {
 // Table returns the columns.
 func (c *Set) Table() *tables.Table { return tables.FromVectors(c.names, c.vectors) }
 
-// STAC adds the columns of STAC of n rasters, but for the centroid. A nil raster has null.
-func (c *Set) STAC(n int, of func(i int) *Raster) {
-	crs, none := make([]string, n), make([]bool, n)
+// Rasters adds the columns of rasters that are of some parts. A nil raster has null.
+func (c *Set) Rasters(rasters []*Raster, wants func(part string) bool) {
+	for _, column := range columns {
+		if wants(column.part) {
+			c.Add(column.name, column.of(rasters))
+		}
+	}
+}
+
+// DropNulls leaves out those of some columns that have no value.
+func (c *Set) DropNulls(names ...string) {
+	for i := len(c.names) - 1; i >= 0; i-- {
+		if v := c.vectors[i]; slices.Contains(names, c.names[i]) && !slices.Contains(v.Nulls(), false) {
+			c.names, c.vectors = slices.Delete(c.names, i, i+1), slices.Delete(c.vectors, i, i+1)
+		}
+	}
+}
+
+// Texts returns a column of n strings; "" is null.
+func Texts(n int, value func(i int) string) *tables.Vector {
+	texts, none := make([]string, n), make([]bool, n)
 	for i := range n {
-		if raster := of(i); raster == nil || raster.EPSG == 0 {
-			none[i] = true
-		} else {
-			crs[i] = epsgName(raster.EPSG)
-		}
+		texts[i] = value(i)
+		none[i] = texts[i] == ""
 	}
-	c.Add(CRS, tables.NewStrings(crs, none))
-	c.Add(Shape, Integers(n, func(i int) []int64 {
-		raster := of(i)
-		if raster == nil {
-			return nil
-		}
-		return []int64{int64(raster.Shape[0]), int64(raster.Shape[1]), int64(raster.Shape[2])}
-	}))
-	c.Add(Transform, listOf(floats, n, func(i int) []float64 {
-		raster := of(i)
-		if raster == nil || !raster.Placed {
-			return nil
-		}
-		return raster.Transform[:]
-	}))
-}
-
-// Stats adds the column geotiff:stats of n rasters. A nil raster, or one without statistics, has null.
-func (c *Set) Stats(n int, of func(i int) *Raster) {
-	var bands [][]float64
-	offs, none := make([]uint32, 1, n+1), make([]bool, n)
-	for i := range n {
-		r := of(i)
-		if none[i] = r == nil || r.Stats == nil; !none[i] {
-			bands = append(bands, r.Stats...)
-		}
-		offs = append(offs, uint32(len(bands)))
-	}
-	each := listOf(float32s, len(bands), func(i int) []float64 { return bands[i] })
-	c.Add(Stats, tables.NewList(each, offs, none))
-}
-
-// momentNames are the columns of STATS in TACO 0.2, and momentAt where Summary has their values.
-var (
-	momentNames = [...]string{"stats:mean", "stats:min", "stats:max", "stats:std"}
-	momentAt    = [...]int{2, 0, 1, 3}
-)
-
-// moments adds the columns of STATS of n rasters. A nil raster, or one without statistics, has null.
-func (c *Set) moments(n int, of func(i int) *Raster) {
-	for k, name := range momentNames {
-		c.Add(name, listOf(floats, n, func(i int) (out []float64) {
-			if r := of(i); r != nil {
-				for _, band := range r.Stats {
-					out = append(out, band[momentAt[k]])
-				}
-			}
-			return out
-		}))
-	}
-}
-
-// rumiStatistics are the columns of the extension rumi of TACO 3 with statistics, in the order of space.pooled.
-var rumiStatistics = [...]string{"rumi:minimum", "rumi:maximum", "rumi:mean", "rumi:stddev", "rumi:p2", "rumi:p98"}
-
-// rumi adds the statistics of n rumi files. Another file, and one without a valid pixel, has null.
-func (c *Set) rumi(n int, of func(i int) *raster) {
-	for k, name := range rumiStatistics {
-		values, none := make([]float64, n), make([]bool, n)
-		for i := range n {
-			if raster := of(i); raster == nil || raster.pixels == nil {
-				none[i] = true
-			} else {
-				values[i] = raster.pixels[k]
-			}
-		}
-		c.Add(name, tables.NewFloats(float64s, values, none))
-	}
-}
-
-// Centroids adds the column stac:centroid of points of longitude and latitude. NaN gives null.
-func (c *Set) Centroids(points [][2]float64) {
-	c.points(Centroid, len(points), func(i int) [2]float64 { return points[i] })
-}
-
-// points adds a column of n points as WKB: little-endian, type 1. NaN is null.
-func (c *Set) points(name string, n int, of func(i int) [2]float64) {
-	c.Add(name, Bytes(n, func(i int) []byte {
-		p := of(i)
-		if math.IsNaN(p[0] + p[1]) {
-			return nil
-		}
-		b := binary.LittleEndian.AppendUint64([]byte{1, 1, 0, 0, 0}, math.Float64bits(p[0]))
-		return binary.LittleEndian.AppendUint64(b, math.Float64bits(p[1]))
-	}))
+	return tables.NewStrings(texts, none)
 }
 
 // Bytes returns a column of n byte strings; a nil one is null.
@@ -161,31 +74,37 @@ func Bytes(n int, value func(i int) []byte) *tables.Vector {
 	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
 }
 
-// texts adds a column of n strings; "" is null.
-func (c *Set) texts(name string, n int, of func(i int) string) {
-	texts, none := make([]string, n), make([]bool, n)
-	for i := range n {
-		texts[i] = of(i)
-		none[i] = texts[i] == ""
-	}
-	c.Add(name, tables.NewStrings(texts, none))
-}
-
-// epsgName returns the name of a CRS.
-func epsgName(code int) string { return fmt.Sprintf("EPSG:%d", code) }
+var (
+	int64s      = tables.Type{Kind: tables.Int64, Bits: 64}
+	float64s    = tables.Type{Kind: tables.Float64, Bits: 64}
+	float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
+	textType    = tables.Type{Kind: tables.String}
+)
 
 // Integers returns a column of n lists of integers; a nil one is null.
-func Integers(n int, values func(i int) []int64) *tables.Vector { return listOf(integers, n, values) }
+func Integers(n int, values func(i int) []int64) *tables.Vector {
+	return listOf(func(v []int64) *tables.Vector { return tables.NewInts(int64s, v, nil) }, n, values)
+}
 
-var (
-	int64s   = tables.Type{Kind: tables.Int64, Bits: 64}
-	float64s = tables.Type{Kind: tables.Float64, Bits: 64}
-	float32s = func(v []float64) *tables.Vector {
-		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, v, nil)
-	}
-	integers = func(v []int64) *tables.Vector { return tables.NewInts(int64s, v, nil) }
-	floats   = func(v []float64) *tables.Vector { return tables.NewFloats(float64s, v, nil) }
-)
+// floats and float32s return a column of n lists of numbers; a nil one is null.
+func floats(n int, values func(i int) []float64) *tables.Vector {
+	return listOf(numbersOf(float64s), n, values)
+}
+
+func float32s(n int, values func(i int) []float64) *tables.Vector {
+	return listOf(numbersOf(float32Type), n, values)
+}
+
+func numbersOf(t tables.Type) func([]float64) *tables.Vector {
+	return func(v []float64) *tables.Vector { return tables.NewFloats(t, v, nil) }
+}
+
+// bands returns a column of n lists with a list of numbers for each band; a nil one is null.
+func bands(n int, values func(i int) [][]float64) *tables.Vector {
+	return listOf(func(all [][]float64) *tables.Vector {
+		return float32s(len(all), func(i int) []float64 { return all[i] })
+	}, n, values)
+}
 
 // listOf returns n lists; a nil one is null.
 func listOf[T any](of func([]T) *tables.Vector, n int, values func(i int) []T) *tables.Vector {
@@ -198,4 +117,26 @@ func listOf[T any](of func([]T) *tables.Vector, n int, values func(i int) []T) *
 		offs = append(offs, uint32(len(flat)))
 	}
 	return tables.NewList(of(flat), offs, none)
+}
+
+// single returns a column of n numbers, each the first of a list; a nil list is null.
+func single(t tables.Type, n int, values func(i int) []float64) *tables.Vector {
+	numbers, none := make([]float64, n), make([]bool, n)
+	for i := range n {
+		if v := values(i); v == nil {
+			none[i] = true
+		} else {
+			numbers[i] = v[0]
+		}
+	}
+	return tables.NewFloats(t, numbers, none)
+}
+
+// point returns a point as WKB: little-endian, type 1. It is nil for NaN.
+func point(p [2]float64) []byte {
+	if math.IsNaN(p[0] + p[1]) {
+		return nil
+	}
+	b := binary.LittleEndian.AppendUint64([]byte{1, 1, 0, 0, 0}, math.Float64bits(p[0]))
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(p[1]))
 }

@@ -67,8 +67,6 @@ type file struct {
 	Bytes  []byte   // nil once it is written
 	Window [4]int64 // y, x, height, width
 	Bands  []string // names
-	Index  []byte   // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
-	Names  string   // beside Index: of the bands, as the file has them and catalog.NamesText writes them
 	Moved  int64    // how many valid samples had the nodata value and got the next one
 }
 
@@ -149,6 +147,9 @@ func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 		}
 		if err != nil {
 			return fault.WithFile(err, windows[k].Asset.URI)
+		}
+		if k == 0 {
+			file.LonLat = c.LonLat
 		}
 		c.Files = append(c.Files, *file)
 	}

@@ -8,29 +8,25 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Columns that are computed.
+// Columns that are computed, beside those of package columns.
 const (
 	columnSource = "chaski:source" // the id of the chip's sample in the source
 	columnWindow = "chaski:window" // y, x, height, width in pixels of the first field's raster
 	columnSplit  = "split"
-	columnIndex  = "chaski:index" // the loader takes it in place of the file's header
-	columnHeader = "rumi:header"
 )
 
 var computed = []string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
-	columns.Centroid, columns.Stats, columnIndex, columnHeader, catalog.NamesColumn}
+	columns.Centroid, columns.Stats, columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn}
 
 // table holds the values of the columns, one row per chip.
 type table struct {
 	sources []string
 	rows    []int
 	splits  []string
-	lonlats [][2]float64
 	files   [][]file   // of each field, without their bytes
 	bands   [][]string // of each field, those of the first chip
 }
@@ -40,7 +36,6 @@ func (t *table) len() int { return len(t.sources) }
 // add adds a chip.
 func (t *table) add(c *chip) {
 	t.sources, t.rows, t.splits = append(t.sources, c.Source), append(t.rows, int(c.Row)), append(t.splits, c.Split)
-	t.lonlats = append(t.lonlats, c.LonLat)
 	if t.files == nil {
 		t.files = make([][]file, len(c.Files))
 		for _, f := range c.Files {
@@ -118,26 +113,33 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	if m.recipe.Split != nil {
 		top.Add(columnSplit, tables.NewStrings(table.splits, nil))
 	}
-	first := func(i int) *columns.Raster { return &table.files[0][i].Raster }
-	top.STAC(table.len(), first)
-	top.Centroids(table.lonlats)
-	if single {
-		if *m.recipe.Statistics {
-			top.Stats(table.len(), first)
+	// The files of each chip, one after the other, and the first one of each.
+	var files, first []*columns.Raster
+	for i := range table.len() {
+		for k := range table.files {
+			files = append(files, &table.files[k][i].Raster)
 		}
-		m.indexes(top, table.len(), func(i int) *file { return &table.files[0][i] })
-		return []*tables.Table{top.Table()}, nil
+		first = append(first, &table.files[0][i].Raster)
 	}
-	n := len(table.files)
-	fileOf := func(i int) *file { return &table.files[i%n][i/n] }
-	below := &columns.Set{}
-	rasters := func(i int) *columns.Raster { return &fileOf(i).Raster }
-	below.STAC(n*table.len(), rasters)
-	if *m.recipe.Statistics {
-		below.Stats(n*table.len(), rasters)
+	ofFiles := func(part string) bool {
+		return part == columns.OfPlace || part == columns.OfIndex || part == columns.OfRumi ||
+			part == columns.OfPixels && *m.recipe.Statistics
 	}
-	m.indexes(below, n*table.len(), fileOf)
-	return []*tables.Table{top.Table(), below.Table()}, nil
+	top.Rasters(first, func(part string) bool {
+		return part == columns.OfPlace || part == columns.OfCentre || single && ofFiles(part)
+	})
+	levels := []*columns.Set{top}
+	if !single {
+		below := &columns.Set{}
+		below.Rasters(files, ofFiles)
+		levels = append(levels, below)
+	}
+	var out []*tables.Table
+	for _, set := range levels {
+		set.DropNulls(columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn)
+		out = append(out, set.Table())
+	}
+	return out, nil
 }
 
 // carried adds the columns of the source.
@@ -150,34 +152,4 @@ func (m *Maker) carried(ctx context.Context, to *columns.Set) error {
 		to.Add(carried.to, values.MapStrings(fault.WithoutSecrets)) // a container is published
 	}
 	return nil
-}
-
-// indexes adds the chunk indexes of n rasters, which belong to the fields in turn: a column for each of their
-// formats.
-func (m *Maker) indexes(to *columns.Set, n int, of func(i int) *file) {
-	if !*m.recipe.Index {
-		return
-	}
-	for _, name := range []string{columnIndex, columnHeader} {
-		found := false
-		values := columns.Bytes(n, func(i int) []byte {
-			blob := of(i).Index
-			if rumi.IsBlob(blob) != (name == columnHeader) {
-				return nil
-			}
-			found = found || len(blob) > 0
-			return blob
-		})
-		if found {
-			to.Add(name, values)
-		}
-	}
-	names, missing := make([]string, n), make([]bool, n)
-	for i := range n {
-		names[i] = of(i).Names
-		missing[i] = names[i] == ""
-	}
-	if slices.Contains(missing, false) {
-		to.Add(catalog.NamesColumn, tables.NewStrings(names, missing))
-	}
 }

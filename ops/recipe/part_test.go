@@ -231,8 +231,6 @@ type partFile struct {
 	Bytes  []byte
 	Window [4]int64
 	Bands  []string
-	Index  []byte
-	Names  string
 	Moved  int64
 }
 
