@@ -28,10 +28,9 @@ type writer struct {
 	named *named // of a form of TACO 3, once its structure is known
 	// columns are those of the tables of a part of a TACO 3, by level. They are made of all parts together: what
 	// columns there are, and of what types, depends on the values.
-	columns map[string]*tables.Table
-	// described is the form that the description is for, if a ZIP is written first; else it is 0.
-	described Form
-	work      *work // of a run that can be continued, else nil
+	columns   map[string]*tables.Table
+	described Form     // the form that the description is for, if a ZIP is written first
+	growing   *growing // of a run that can be continued, else nil
 }
 
 // putter writes the bytes of a file.

@@ -11,11 +11,10 @@ import (
 
 // zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each
 // holds the places of the rows below it, then the tables of levels, and COLLECTION.json.
-func (w *writer) zip(ctx context.Context, f archiveFile) error {
-	archive := newArchive(f)
-	if w.work != nil {
-		archive = w.work.archive(f)
-	}
+func (w *writer) zip(ctx context.Context, f archiveFile) error { return w.zipTo(ctx, newArchive(f)) }
+
+// zipTo is zip for an archive that has no entry yet.
+func (w *writer) zipTo(ctx context.Context, archive *archive) error {
 	head, err := archive.reserve()
 	if err != nil {
 		return err
