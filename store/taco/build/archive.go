@@ -250,15 +250,3 @@ func writeNew(name string, write func(f io.Writer) error) error {
 	}
 	return errors.Join(write(disk(file)), file.Close())
 }
-
-// written returns what writes pieces to a file, one after the other.
-func written(pieces ...[]byte) func(f io.Writer) error {
-	return func(f io.Writer) error {
-		for _, p := range pieces {
-			if _, err := f.Write(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}

@@ -3,7 +3,6 @@ package build
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 
@@ -20,17 +19,7 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
-		return err
-	}
-	if err = fill(ctx, &localFolder{dir: folder.Path}); err == nil {
-		err = folder.Place(path)
-	}
-	if err != nil {
-		return errors.Join(err, folder.Remove())
-	}
-	return nil
+	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, &localFolder{dir: folder}) })
 }
 
 // into writes a container that is a folder.
@@ -80,7 +69,8 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 	}
 	return writeNew(path, func(f io.Writer) error {
 		if l.r == nil {
-			return written(l.bytes)(f)
+			_, err := f.Write(l.bytes)
+			return err
 		}
 		_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
 		return err

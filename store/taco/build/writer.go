@@ -136,8 +136,7 @@ func (w *writer) add(added []*tables.Table) error {
 			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
 				table.Len(), len(level.Rows))
 		}
-		s := schema{types: map[string]tables.Type{}}
-		if err := s.addLevel(table, k); err != nil {
+		if err := checkColumns(table, k); err != nil {
 			return err
 		}
 		level.Table = replaced(level.Table, table)
