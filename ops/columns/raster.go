@@ -90,7 +90,8 @@ func (r *Raster) centre() {
 }
 
 // footprint returns the outline of the raster as WKB, in its CRS, nil if that is not known: a polygon (type 3) of one
-// ring, whose first corner is repeated at the end. It begins at the upper left and turns against the clock where north is up, as GeoJSON wants.
+// ring, whose first corner is repeated at the end. It begins at the upper left and turns against the clock where north
+// is up, as GeoJSON wants.
 func (r *Raster) footprint() []byte {
 	if !r.Placed || r.EPSG == 0 {
 		return nil

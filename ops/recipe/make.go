@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/columns"
@@ -106,43 +103,23 @@ func (m *Maker) write(ctx context.Context, path string,
 		c.Stream(&options, files)
 		options.Inspect = c.Inspect
 	}
-	run := func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
+	run := func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
 		collection, err := m.recipe.collection()
 		if err != nil {
 			return build.Collection{}, nil, err
 		}
-		if left, err = samples(ctx, put); err != nil {
+		if left, err = samples(ctx, sink.Put); err != nil {
 			return build.Collection{}, nil, err
 		}
 		levels, err := m.columns(ctx)
 		return *collection, levels, err
 	}
-	written, err := m.stream(ctx, path, options, run)
+	written, err := build.Stream(ctx, path, options, run)
 	if err != nil {
 		return nil, err
 	}
 	left.Result = *written
 	return left, nil
-}
-
-// stream writes a container of the samples that run puts. Forms whose columns or parts depend on all samples are copies
-// of a ZIP in a temporary folder: beside the container or, if that is in a store, where temporary files are.
-func (m *Maker) stream(ctx context.Context, path string, o build.Options,
-	run func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error)) (_ *build.Result, err error) {
-	if form := m.options.final(path); o.PartBytes == 0 && (form == build.ZIP || form == build.Folder) {
-		return build.Stream(ctx, path, o, run)
-	}
-	beside := path
-	if o.Store != nil {
-		beside = pathname.Join(os.TempDir(), "chaski-make")
-	}
-	folder, err := durable.NewFolder(beside)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, folder.Remove()) }()
-	return build.StreamIn(ctx, path, folder.Path, 0, o,
-		func(sink *build.Sink) (build.Collection, []*tables.Table, error) { return run(sink.Put) })
 }
 
 // Writable returns an error, before the work, if the container cannot be written to a path.

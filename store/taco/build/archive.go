@@ -156,31 +156,6 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	return s, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
 }
 
-// skip adds an entry whose bytes are in the file. copied says that copy may have written it.
-func (a *archive) skip(name string, size int64, crc uint32, copied bool) (span, error) {
-	head := a.at()
-	if copied {
-		a.hold(head+crcAt, crcBytes)
-	}
-	_, writer, err := a.begin(name, size, crc)
-	if err == nil && copied { // its header has no CRC-32 until close
-		err = a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, crc))
-	}
-	if err != nil {
-		return span{}, err
-	}
-	s := span{Off: a.at(), Size: size}
-	if a.buffer == nil {
-		a.buffer = make([]byte, copyBytes)
-	}
-	for size > 0 && err == nil { // resumed drops them
-		var n int
-		n, err = writer.Write(a.buffer[:min(size, copyBytes)])
-		size -= int64(n)
-	}
-	return s, err
-}
-
 // reserve writes the entry TACO_HEADER, which is first, without its content.
 func (a *archive) reserve() (*zip.FileHeader, error) {
 	a.hold(crcAt, crcBytes)
@@ -249,16 +224,4 @@ func writeNew(name string, write func(f io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(disk(file)), file.Close())
-}
-
-// written returns what writes pieces to a file, one after the other.
-func written(pieces ...[]byte) func(f io.Writer) error {
-	return func(f io.Writer) error {
-		for _, p := range pieces {
-			if _, err := f.Write(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }

@@ -84,7 +84,6 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		}
 		l.add(k, r)
 	}
-	s := schema{types: map[string]tables.Type{}}
 	var keep []int
 	for i, c := range t.Columns() {
 		if !ofContainer(c.Name, d.IDColumn()) {
@@ -93,7 +92,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 	}
 	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
 	l.Table = typed.Select(keep).Take(slices.Clone(rows))
-	return l, s.addLevel(l.Table, k)
+	return l, checkColumns(l.Table, k)
 }
 
 // ofContainer reports whether a column holds places or ids of samples in their container. The new container

@@ -199,8 +199,7 @@ func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
 		if k > 0 {
 			return errInZIPs(k)
 		}
-		s := schema{types: map[string]tables.Type{}}
-		if err = s.addLevel(table, k); err == nil {
+		if err = checkColumns(table, k); err == nil {
 			e.tables[k] = replaced(e.tables[k], table)
 		}
 	}
@@ -334,7 +333,7 @@ func (e *editing) index(ctx context.Context) error {
 		return err
 	}
 	if e.tables == nil {
-		return replaceFile(pathname.Join(e.indexOf, collName), written(doc))
+		return replaceFile(pathname.Join(e.indexOf, collName), doc)
 	}
 	files := indexFiles{doc: doc}
 	for k, t := range e.tables {

@@ -3,9 +3,7 @@ package build
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -21,17 +19,7 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
-		return err
-	}
-	if err = fill(ctx, &localFolder{dir: folder.Path}); err == nil {
-		err = folder.Place(path)
-	}
-	if err != nil {
-		return errors.Join(err, folder.Remove())
-	}
-	return nil
+	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, &localFolder{dir: folder}) })
 }
 
 // into writes a container that is a folder.
@@ -49,11 +37,10 @@ func (w *writer) into(ctx context.Context, t target) error {
 	return w.folderTables(ctx, func(name string, b []byte) error { return t.put(ctx, name, held(b)) })
 }
 
-// localFolder is a local folder that is new, or that continues an interrupted run. Its files are synced afterwards.
+// localFolder is a new local folder. Its files are synced afterwards.
 type localFolder struct {
 	dir  string
 	made map[string]bool // folders
-	work *work           // of a run that can be continued, else nil
 }
 
 func (t *localFolder) path(name string) string { return pathname.Join(t.dir, name) }
@@ -68,11 +55,6 @@ func (t *localFolder) folder(path string) error {
 	if err == nil {
 		err = os.Mkdir(path, 0o777)
 	}
-	if t.work != nil {
-		if t.work.keepFolder(path); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	}
 	if t.made == nil {
 		t.made = map[string]bool{}
 	}
@@ -85,13 +67,10 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 	if err := t.folder(pathname.Dir(path)); err != nil {
 		return err
 	}
-	if l.kept {
-		return t.work.keepFile(path, name, l.size)
-	}
-	t.work.wrote(path)
 	return writeNew(path, func(f io.Writer) error {
 		if l.r == nil {
-			return written(l.bytes)(f)
+			_, err := f.Write(l.bytes)
+			return err
 		}
 		_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
 		return err

@@ -60,7 +60,7 @@ func (g *grower) check(s *Sample, path string, k int, siblings map[string]bool) 
 		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
 	}
 	set := 0
-	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Kept != nil, s.Children != nil} {
+	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Children != nil} {
 		if is {
 			set++
 		}

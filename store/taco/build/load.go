@@ -22,7 +22,6 @@ type loaded struct {
 	r     source.Reader
 	size  int64
 	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
-	kept  bool    // an interrupted run has written them: only size and crc are set
 }
 
 // held returns a file in memory.

@@ -13,11 +13,11 @@
 //
 // Its files use only those below them, from the ground up: the model of what is written (model, form, collection), rows
 // and where their bytes are (level, tree, schema; levels makes them from a model, copied from a container), the bytes
-// themselves (load, archive, work of an interrupted run), the writer and its tables, a file for each form of container
+// themselves (load, archive), the writer and its tables, a file for each form of container
 // (zip, folder, tortilla), and on top what users call.
 package build
 
-// Sample is a file, or a folder of samples. Exactly one of File, Bytes, Kept and Children is set.
+// Sample is a file, or a folder of samples. Exactly one of File, Bytes and Children is set.
 type Sample struct {
 	// ID is unique among siblings. It must not be empty, ".", "..", begin with "__", or hold "/", "\", ":" or
 	// a control character: it becomes part of a path.
@@ -26,16 +26,8 @@ type Sample struct {
 	File string
 	// Bytes are the content itself. An empty slice that is not nil is an empty file.
 	Bytes []byte
-	// Kept is a file that an interrupted run has written: see StreamIn.
-	Kept *Kept
 	// Children are the samples of a folder.
 	Children *Tortilla
-}
-
-// Kept is a file that is in the container already.
-type Kept struct {
-	Size int64
-	CRC  uint32 // CRC-32 of its bytes, as in package hash/crc32
 }
 
 // Tortilla is the samples of one folder, or of the top.

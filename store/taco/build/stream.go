@@ -5,80 +5,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
+// Sink takes the samples of a container that are made while it is written.
+type Sink struct {
+	ctx   context.Context
+	w     *writer
+	write putter
+	grow  grower
+}
+
+// samplesInto puts all samples into a sink. It returns COLLECTION.json, and the columns of each level, with a row for
+// each of its samples in the order of their parents.
+type samplesInto = func(s *Sink) (Collection, []*tables.Table, error)
+
 // Stream writes a container whose samples are made while it is written, so that they need not be in memory or in files
-// together. run calls put with one sample after the other. put writes the bytes of the sample before it returns, and
-// keeps only its ids. Columns of the samples and of tortillas are ignored: run returns the columns of each level, with
-// a row for each of its samples in the order of their parents, and COLLECTION.json. It checks what Create checks. An
-// error or a kill leaves an old container unchanged.
-func Stream(ctx context.Context, path string, o Options,
-	run func(put func(s *Sample) error) (Collection, []*tables.Table, error)) (*Result, error) {
-	w := &writer{o: o}
-	w.files = w.streamed(func(s *Sink) (Collection, []*tables.Table, error) { return run(s.Put) })
-	return w.write(ctx, path)
+// together. It checks what Create checks. An error or a kill leaves an old container unchanged.
+//
+// A container in parts, a Tortilla, a TACO 0.2 and a TACO 3 are copies of a ZIP, as Export copies it, because their
+// columns or parts depend on all samples. The ZIP is in a temporary folder beside path or, if that is in a store, where
+// temporary files are. o.More, o.Inspect and o.Histograms apply to that copy.
+func Stream(ctx context.Context, path string, o Options, run samplesInto) (_ *Result, err error) {
+	w := &writer{o: o, described: cmp.Or(o.Form, FormOf(path))}
+	w.files = w.streamed(run)
+	if !o.split() && (w.described == ZIP || w.described == Folder) {
+		return w.write(ctx, path)
+	}
+	if o.split() && w.described != Cozip {
+		w.described = Folder
+	}
+	beside := path
+	if o.Store != nil {
+		beside = pathname.Join(os.TempDir(), "chaski-made")
+	} else if err := Writable(path, w.o.final(w.described)); err != nil {
+		return nil, err
+	}
+	folder, err := durable.NewFolder(beside)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	zip := pathname.Join(folder.Path, "container.tacozip")
+	w.o = Options{Form: ZIP, Opener: o.Opener, Workers: o.Workers, Bytes: o.Bytes}
+	if _, err := w.write(ctx, zip); err != nil {
+		return nil, err
+	}
+	o.Form = w.described
+	return copyInto(ctx, zip, path, o)
+}
+
+// final returns the form that a container of a form has at its name: parts are in a folder.
+func (o *Options) final(form Form) Form {
+	if o.split() {
+		return Folder
+	}
+	return form
 }
 
 // streamed returns what puts the files of the samples that run hands over.
-func (w *writer) streamed(run func(s *Sink) (Collection, []*tables.Table, error)) func(context.Context, putter) error {
+func (w *writer) streamed(run samplesInto) func(context.Context, putter) error {
 	return func(ctx context.Context, put putter) error {
-		s := &stream{w: w, put: func(p place, l *loaded) error {
-			if err := w.work.start(l.kept); err != nil {
-				return err
-			}
-			return put(p, l)
-		}}
-		collection, columns, err := run(&Sink{ctx, s})
+		s := &Sink{ctx: ctx, w: w, write: put, grow: grower{form: w.o.Form}}
+		collection, columns, err := run(s)
 		if err == nil {
-			err = w.work.start(false)
-		}
-		if err == nil {
-			err = s.finish(ctx, collection, columns)
+			err = s.finish(collection, columns)
 		}
 		return err
 	}
 }
 
-// stream adds samples to the levels of a writer.
-type stream struct {
-	w    *writer
-	put  putter
-	grow grower
-}
-
-// sample writes a sample of level 0 with all that is below it.
-func (s *stream) sample(ctx context.Context, sample *Sample) error {
+// Put writes a sample of level 0 with all that is below it. It keeps only the ids. Columns of the samples are ignored.
+func (s *Sink) Put(sample *Sample) error {
 	row, err := s.grow.sample(sample)
 	if s.w.levels = s.grow.levels; err != nil {
 		return err
 	}
-	if err := s.write(ctx, 0, row, sample.ID, sample); err != nil {
+	if err := s.files(0, row, sample.ID, sample); err != nil {
 		return err
 	}
 	s.w.result.Samples++
 	return nil
 }
 
-// write writes the files of a row.
-func (s *stream) write(ctx context.Context, k, row int, path string, sample *Sample) error {
+// files writes the files of a row.
+func (s *Sink) files(k, row int, path string, sample *Sample) error {
 	at := &s.w.levels[k].Rows[row]
 	if sample.Children != nil {
 		for i := range sample.Children.Samples {
 			c := &sample.Children.Samples[i]
-			if err := s.write(ctx, k+1, int(s.w.levels[k].first[row])+i, path+"/"+c.ID, c); err != nil {
+			if err := s.files(k+1, int(s.w.levels[k].first[row])+i, path+"/"+c.ID, c); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	loaded, err := s.load(ctx, at, sample.Kept, path)
+	loaded, err := load(s.ctx, s.w.o.Opener, at)
 	at.bytes = nil // they are written, and would stay in memory
 	if err != nil {
 		return err
 	}
-	err = s.put(place{k, row, path}, loaded)
+	err = s.write(place{k, row, path}, loaded)
 	if cerr := loaded.close(); err == nil {
 		err = cerr
 	}
@@ -88,38 +121,57 @@ func (s *stream) write(ctx context.Context, k, row int, path string, sample *Sam
 }
 
 // finish completes the levels.
-func (s *stream) finish(ctx context.Context, c Collection, columns []*tables.Table) error {
+func (s *Sink) finish(c Collection, columns []*tables.Table) error {
 	if err := s.grow.end(); err != nil {
 		return err
 	}
 	s.w.collection = c
-	if err := s.w.collection.CheckFor(cmp.Or(s.w.described, ZIP)); err != nil {
+	if err := s.w.collection.CheckFor(s.w.described); err != nil {
 		return err
 	}
 	if len(columns) != len(s.w.levels) {
 		return fmt.Errorf("columns of %d levels for %d", len(columns), len(s.w.levels))
 	}
 	for k, level := range s.w.levels {
+		level.Table = tables.New(len(level.Rows), nil, nil)
 		if columns[k].Len() != len(level.Rows) {
 			return fmt.Errorf("level %d has %d rows of columns for %d samples", k, columns[k].Len(), len(level.Rows))
 		}
-		var check schema
-		check.types = map[string]tables.Type{}
-		if err := check.add(columns[k], level.Rows[0].ID); err != nil {
-			return err
-		}
-		level.Table = columns[k]
 	}
-	return s.w.typed(ctx)
+	if err := s.w.add(columns); err != nil {
+		return err
+	}
+	return s.w.typed(s.ctx)
 }
 
-// load returns the bytes of a row.
-func (s *stream) load(ctx context.Context, r *Row, kept *Kept, path string) (*loaded, error) {
-	switch {
-	case kept == nil:
-		return load(ctx, s.w.o.Opener, r)
-	case s.w.work == nil:
-		return nil, errors.New("sample " + path + ": nothing is kept of a run that cannot be continued")
+// copyInto copies a ZIP into a container of another form, or in parts.
+func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {
+	// The opener of the options may see other folders only.
+	files := &source.Files{}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	dataset, err := taco.Open(ctx, files, []string{zip}, taco.Options{})
+	if err != nil {
+		return nil, err
 	}
-	return &loaded{kept: true, size: kept.Size, crc: kept.CRC}, nil
+	defer func() { err = errors.Join(err, dataset.Close()) }()
+	collection, err := CollectionOf(dataset)
+	if err != nil {
+		return nil, err
+	}
+	o.Opener = &bothOpener{files, o.Opener}
+	return Export(ctx, dataset, nil, *collection, path, o)
+}
+
+// bothOpener opens local files and, for an index of ZIPs in a store, what another opener does.
+type bothOpener struct {
+	local *source.Files
+	other source.Opener
+}
+
+// Open implements source.Opener.
+func (b *bothOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if b.other != nil && source.IsRemote(uri) {
+		return b.other.Open(ctx, uri)
+	}
+	return b.local.Open(ctx, uri)
 }

@@ -28,10 +28,8 @@ type writer struct {
 	named *named // of a form of TACO 3, once its structure is known
 	// columns are those of the tables of a part of a TACO 3, by level. They are made of all parts together: what
 	// columns there are, and of what types, depends on the values.
-	columns map[string]*tables.Table
-	// described is the form that the description is for, if a ZIP is written first; else it is 0.
-	described Form
-	work      *work // of a run that can be continued, else nil
+	columns   map[string]*tables.Table
+	described Form // the form that the description is for, if a ZIP is written first
 }
 
 // putter writes the bytes of a file.
@@ -137,8 +135,7 @@ func (w *writer) add(added []*tables.Table) error {
 			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
 				table.Len(), len(level.Rows))
 		}
-		s := schema{types: map[string]tables.Type{}}
-		if err := s.addLevel(table, k); err != nil {
+		if err := checkColumns(table, k); err != nil {
 			return err
 		}
 		level.Table = replaced(level.Table, table)

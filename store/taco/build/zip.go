@@ -13,9 +13,6 @@ import (
 // holds the places of the rows below it, then the tables of levels, and COLLECTION.json.
 func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	archive := newArchive(f)
-	if w.work != nil {
-		archive = w.work.archive(f)
-	}
 	head, err := archive.reserve()
 	if err != nil {
 		return err
@@ -42,8 +39,6 @@ func (w *writer) data(ctx context.Context, a *archive) error {
 		switch target := &level.spans[p.row]; {
 		case w.o.Form.Named() && l.size == 0:
 			return w.emptyFile(p)
-		case l.kept:
-			*target, err = a.skip(name, l.size, l.crc, l.size > wholeBytes)
 		case l.r == nil:
 			*target, err = a.add(name, l.bytes, l.crc)
 		default:
