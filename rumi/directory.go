@@ -7,10 +7,8 @@ import (
 )
 
 const (
-	tagMatrix  = 34264
-	tagGeoKeys = 34735
-	tagUnit    = 65000 // generation 3 only, as the next one
-	tagTimes   = 65001
+	tagUnit  = 65000 // generation 3 only, as the next one
+	tagTimes = 65001
 
 	dirAt = 16 // where the directory of a file of generation 2 or 3 stands
 )
@@ -41,11 +39,12 @@ const (
 
 // entries3 are all tags of a file of generation 3, in their order. Generation 2 lacks the last two.
 var entries3 = [...]entry{
-	{tagWidth, ifd.Long, one}, {tagHeight, ifd.Long, one}, {tagBits, ifd.Short, perBand}, {tagSamples, ifd.Short, one},
-	{tagTileWidth, ifd.Short, one}, {tagTileHeight, ifd.Short, one},
-	{tagOffsets, ifd.Long8, perFrame}, {tagCounts, ifd.Long, perFrame},
-	{tagFormat, ifd.Short, perBand}, {tagMatrix, ifd.Double, sixteen}, {tagGeoKeys, ifd.Short, sixteen},
-	{tagUnit, ifd.Short, one}, {tagTimes, ifd.Long, one},
+	{ifd.TagImageWidth, ifd.Long, one}, {ifd.TagImageLength, ifd.Long, one},
+	{ifd.TagBitsPerSample, ifd.Short, perBand}, {ifd.TagSamplesPerPixel, ifd.Short, one},
+	{ifd.TagTileWidth, ifd.Short, one}, {ifd.TagTileLength, ifd.Short, one},
+	{ifd.TagTileOffsets, ifd.Long8, perFrame}, {ifd.TagTileByteCounts, ifd.Long, perFrame},
+	{ifd.TagSampleFormat, ifd.Short, perBand}, {ifd.TagTransformation, ifd.Double, sixteen},
+	{ifd.TagGeoKeys, ifd.Short, sixteen}, {tagUnit, ifd.Short, one}, {tagTimes, ifd.Long, one},
 }
 
 // entries returns all tags of a generation after the first.
@@ -126,35 +125,35 @@ func (p *profile) places(generation, bands int, frames uint64) {
 // geo checks the form of the georeferencing: a matrix without a third row, and three keys with their
 // values beside them.
 func (p *profile) geo() {
-	value, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	value, k := p.Value(ifd.TagTransformation), p.Uints(ifd.TagGeoKeys)
 	if p.Err != nil {
 		return
 	}
 	for i := 8; i < 12; i++ {
 		if value.Float(i) != 0 {
-			p.fail(tagMatrix, "a third row that is not 0")
+			p.fail(ifd.TagTransformation, "a third row that is not 0")
 		}
 	}
 	head := [...]uint64{1, 1, 0, 3}
 	for i, want := range head {
 		if k.Uint(i) != want {
-			p.fail(tagGeoKeys, "a key directory that starts with %d at %d", k.Uint(i), i)
+			p.fail(ifd.TagGeoKeys, "a key directory that starts with %d at %d", k.Uint(i), i)
 		}
 	}
 	for i, id := range [...]uint64{keyModel, keyRaster, k.Uint(12)} {
 		if pos := 4 + 4*i; k.Uint(pos) != id || k.Uint(pos+1) != 0 || k.Uint(pos+2) != 1 {
-			p.fail(tagGeoKeys, "key %d of type %d with %d values", k.Uint(pos), k.Uint(pos+1), k.Uint(pos+2))
+			p.fail(ifd.TagGeoKeys, "key %d of type %d with %d values", k.Uint(pos), k.Uint(pos+1), k.Uint(pos+2))
 		}
 	}
 	if last := k.Uint(12); last != keyGeographic && last != keyProjected {
-		p.fail(tagGeoKeys, "key %d, where 2048 or 3072 is needed", last)
+		p.fail(ifd.TagGeoKeys, "key %d, where 2048 or 3072 is needed", last)
 	}
 }
 
 // ranges reads the tile arrays, which are in the order of the frames, and checks that these follow the
 // directory without gaps. It returns the offset of their end.
 func (p *profile) ranges(generation int, x *chunk.Index, bands int) uint64 {
-	offs, counts := p.Uints(tagOffsets), p.Uints(tagCounts)
+	offs, counts := p.Uints(ifd.TagTileOffsets), p.Uints(ifd.TagTileByteCounts)
 	if p.Err != nil {
 		return 0
 	}

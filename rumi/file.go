@@ -11,25 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// TIFF tags of the profile.
-const (
-	tagWidth       = 256
-	tagHeight      = 257
-	tagBits        = 258
-	tagCompression = 259
-	tagPhotometric = 262
-	tagSamples     = 277
-	tagPlanar      = 284
-	tagPredictor   = 317
-	tagTileWidth   = 322
-	tagTileHeight  = 323
-	tagOffsets     = 324
-	tagCounts      = 325
-	tagFormat      = 339
-
-	// Compression is the value of the Compression tag of rumi files.
-	Compression = 60000
-)
+// Compression is the value of the Compression tag of rumi files.
+const Compression = 60000
 
 // Is reports whether an open file claims to be a rumi file: by Compression 60000 (generation 1), by the
 // tags of generation 2, or by the first bytes of generation 3.
@@ -43,7 +26,7 @@ func generationOf(ctx context.Context, f *ifd.File) int {
 	case is2(f):
 		return 2
 	}
-	v, err := f.Uint(ctx, &f.Dirs[0], tagCompression, 0)
+	v, err := f.Uint(ctx, &f.Dirs[0], ifd.TagCompression, 0)
 	if err == nil && v == Compression {
 		return 1
 	}
@@ -122,13 +105,13 @@ func index1(ctx context.Context, f *ifd.File) (*chunk.Index, error) {
 		return nil, fault.New(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")
 	}
 	p := profile{f.Tags(ctx, d)}
-	p.want(tagCompression, 0, Compression)
+	p.want(ifd.TagCompression, 0, Compression)
 	if !oneDirectory(f) && p.Err == nil {
 		return nil, fault.New(fault.Unsupported, "ifd 1", int64(f.Dirs[0].Next), "a rumi file has one directory")
 	}
-	p.want(tagPlanar, 1, 2)
-	p.want(tagPredictor, 1, 1)
-	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat)
+	p.want(ifd.TagPlanarConfig, 1, 2)
+	p.want(ifd.TagPredictor, 1, 1)
+	p.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat)
 	index := newIndex(1)
 	p.sizes(index)
 	index.DType = p.dtype(1, index.Bands)
@@ -159,17 +142,17 @@ func (p *profile) size(tag uint16, largest uint64) int { return int(p.Between(ta
 
 // sizes reads the sizes of the image and of its tiles.
 func (p *profile) sizes(x *chunk.Index) {
-	x.Width, x.Height = p.size(tagWidth, chunk.MaxSide), p.size(tagHeight, chunk.MaxSide)
-	x.ChunkW, x.ChunkH = p.size(tagTileWidth, math.MaxUint16), p.size(tagTileHeight, math.MaxUint16)
-	x.Bands = p.size(tagSamples, math.MaxUint16)
+	x.Width, x.Height = p.size(ifd.TagImageWidth, chunk.MaxSide), p.size(ifd.TagImageLength, chunk.MaxSide)
+	x.ChunkW, x.ChunkH = p.size(ifd.TagTileWidth, math.MaxUint16), p.size(ifd.TagTileLength, math.MaxUint16)
+	x.Bands = p.size(ifd.TagSamplesPerPixel, math.MaxUint16)
 }
 
 // dtype reads the type of the samples, which all bands share.
 func (p *profile) dtype(generation, bands int) chunk.DType {
-	bits, format := p.perBand(tagBits, bands), p.perBand(tagFormat, bands)
+	bits, format := p.perBand(ifd.TagBitsPerSample, bands), p.perBand(ifd.TagSampleFormat, bands)
 	dtype := dtypeOf(generation, format, bits)
 	if dtype == chunk.Invalid {
-		p.fail(tagBits, "samples of %d bits with SampleFormat %d", bits, format)
+		p.fail(ifd.TagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
 	}
 	return dtype
 }
@@ -201,13 +184,13 @@ func (p *profile) frames(x *chunk.Index) {
 		return
 	}
 	positions, bands := uint64(x.Across())*uint64(x.Down()), uint64(x.Bands)
-	offs, counts := p.Array(tagOffsets, positions, bands), p.Array(tagCounts, positions, bands)
+	offs, counts := p.Array(ifd.TagTileOffsets, positions, bands), p.Array(ifd.TagTileByteCounts, positions, bands)
 	if p.Err != nil {
 		return
 	}
 	first := offs.Uint(0)
 	if first > maxU32 {
-		p.fail(tagOffsets, "first frame at %d", first)
+		p.fail(ifd.TagTileOffsets, "first frame at %d", first)
 		return
 	}
 	p.follow(x, offs, counts, x.Bands, first)
@@ -223,15 +206,16 @@ func (p *profile) follow(x *chunk.Index, offs, counts ifd.Value, bands int, next
 		pos := i%bands*positions + i/bands
 		off, n := offs.Uint(pos), counts.Uint(pos)
 		if off != next {
-			p.fail(tagOffsets, "frame %d at %d, not at %d: frames not in their order without gaps", i, off, next)
+			p.fail(ifd.TagTileOffsets, "frame %d at %d, not at %d: frames not in their order without gaps", i, off,
+				next)
 			return 0
 		}
 		if n == 0 || n > maxU32 {
-			p.fail(tagCounts, "frame %d of %d bytes", i, n)
+			p.fail(ifd.TagTileByteCounts, "frame %d of %d bytes", i, n)
 			return 0
 		}
 		if next += n; next > uint64(p.File.Size()) {
-			p.fail(tagCounts, "frame %d ends at %d, the file at %d", i, next, p.File.Size())
+			p.fail(ifd.TagTileByteCounts, "frame %d ends at %d, the file at %d", i, next, p.File.Size())
 			return 0
 		}
 		x.Ranges[i] = chunk.Range{Off: int64(off), Len: int64(n)}

@@ -13,8 +13,8 @@ import (
 // are not compressed have PhotometricInterpretation, which TIFF demands of every image.
 func is2(f *ifd.File) bool {
 	d := &f.Dirs[0]
-	return !is3(f) && f.Big && d.Find(tagCompression) == nil && d.Find(tagPhotometric) == nil &&
-		d.Find(tagOffsets) != nil && d.Find(tagMatrix) != nil && d.Find(tagGeoKeys) != nil
+	return !is3(f) && f.Big && d.Find(ifd.TagCompression) == nil && d.Find(ifd.TagPhotometric) == nil &&
+		d.Find(ifd.TagTileOffsets) != nil && d.Find(ifd.TagTransformation) != nil && d.Find(ifd.TagGeoKeys) != nil
 }
 
 // index2 reads the directory of a file that is2.
@@ -34,12 +34,13 @@ func index2(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, error) {
 	}
 	// Entries of TileOffsets, by unit2.
 	p.places(2, index.Bands, uint64(index.Across())*uint64(index.Down())*uint64(index.Groups()))
-	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
+	p.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat,
+		ifd.TagTransformation, ifd.TagGeoKeys)
 	index.DType = p.dtype(2, index.Bands)
 	p.geo()
 	end := p.ranges(2, index, index.Bands)
 	if p.Err == nil && end != uint64(f.Size()) {
-		p.fail(tagCounts, "frames end at %d, the file at %d", end, f.Size())
+		p.fail(ifd.TagTileByteCounts, "frames end at %d, the file at %d", end, f.Size())
 	}
 	return index, unit, p.Err
 }
@@ -51,7 +52,7 @@ func (p *profile) unit2(x *chunk.Index) Unit {
 		return UnitTile
 	}
 	positions := uint64(x.Across()) * uint64(x.Down()) // below 2^62
-	n, bands := p.Dir.Find(tagOffsets).Count, uint64(x.Bands)
+	n, bands := p.Dir.Find(ifd.TagTileOffsets).Count, uint64(x.Bands)
 	switch {
 	case n%bands == 0 && n/bands == positions:
 		return UnitTile
@@ -59,6 +60,6 @@ func (p *profile) unit2(x *chunk.Index) Unit {
 		x.ChunkB = x.Bands
 		return UnitPlanes
 	}
-	p.fail(tagOffsets, "%d entries for %d positions with %d bands", n, positions, bands)
+	p.fail(ifd.TagTileOffsets, "%d entries for %d positions with %d bands", n, positions, bands)
 	return UnitTile
 }

@@ -59,7 +59,8 @@ func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, err
 		return nil, 0, nil, p.Err
 	}
 	p.places(3, bands, p.frames3(index))
-	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
+	p.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat,
+		ifd.TagTransformation, ifd.TagGeoKeys)
 	index.DType = p.dtype(3, bands)
 	index.LowBits = index.DType.Bits() < 8
 	p.geo()
@@ -78,7 +79,7 @@ func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, err
 func (p *profile) frames3(x *chunk.Index) uint64 {
 	positions, groups := uint64(x.Across())*uint64(x.Down()), uint64(x.Groups())
 	if positions > uint64(p.File.Size())/groups {
-		p.fail(tagOffsets, "%d positions of %d frames in a file of %d bytes", positions, groups, p.File.Size())
+		p.fail(ifd.TagTileOffsets, "%d positions of %d frames in a file of %d bytes", positions, groups, p.File.Size())
 		return 0
 	}
 	return positions * groups
@@ -135,31 +136,31 @@ func setTimes(x *chunk.Index, times int64) error {
 // geo3 checks what generation 3 asks of the georeferencing beside what geo checks: the matrix of a plane,
 // and keys that agree.
 func (p *profile) geo3() {
-	value, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	value, k := p.Value(ifd.TagTransformation), p.Uints(ifd.TagGeoKeys)
 	if p.Err != nil {
 		return
 	}
 	for i := range 16 {
 		v := value.Float(i)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			p.fail(tagMatrix, "a number that is not finite")
+			p.fail(ifd.TagTransformation, "a number that is not finite")
 		}
 		if (i == 2 || i == 6 || i >= 12 && i < 15) && v != 0 || i == 15 && v != 1 {
-			p.fail(tagMatrix, "%g at %d, in the matrix of an image", v, i)
+			p.fail(ifd.TagTransformation, "%g at %d, in the matrix of an image", v, i)
 		}
 	}
 	model, raster, key, code := k.Uint(7), k.Uint(11), k.Uint(12), k.Uint(15)
 	switch {
 	case raster != 1 && raster != rasterPixelIsPoint:
-		p.fail(tagGeoKeys, "raster type %d", raster)
+		p.fail(ifd.TagGeoKeys, "raster type %d", raster)
 	case model == 0 && (key != keyGeographic || code != 0), model == 1 && key != keyProjected,
 		model == 2 && key != keyGeographic, model > 2, model != 0 && (code < leastEPSG || code > mostEPSG):
-		p.fail(tagGeoKeys, "model type %d with key %d of %d", model, key, code)
+		p.fail(ifd.TagGeoKeys, "model type %d with key %d of %d", model, key, code)
 	}
 	if unit := [...]float64{0: 1, 5: 1, 7: 0}; model == 0 { // the identity
 		for i := range 8 {
 			if v := value.Float(i); v != unit[i] {
-				p.fail(tagMatrix, "%g at %d, without a CRS", v, i)
+				p.fail(ifd.TagTransformation, "%g at %d, without a CRS", v, i)
 			}
 		}
 	}

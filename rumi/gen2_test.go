@@ -212,9 +212,9 @@ func TestChangedDirectories2(t *testing.T) {
 			harmless[int(e.Off)+i] = true
 		}
 	}
-	place(tagMatrix, 128)
-	place(tagGeoKeys, 32)
-	place(tagFormat, 4)
+	place(ifd.TagTransformation, 128)
+	place(ifd.TagGeoKeys, 32)
+	place(ifd.TagSampleFormat, 4)
 	end := int(firstFrame(2, 2, 8))
 	for at := range end {
 		for _, bit := range []byte{1, 4, 0x80} {

@@ -263,7 +263,7 @@ func TestHighBits(t *testing.T) {
 	pix[500] = 0x10
 	file := write3(t, pix, l)
 	d := open3(t, file)
-	for tag, v := range map[uint16]byte{tagBits: 4, tagFormat: 1} {
+	for tag, v := range map[uint16]byte{ifd.TagBitsPerSample: 4, ifd.TagSampleFormat: 1} {
 		e := d.Dirs[0].Find(tag)
 		file[e.Off], file[e.Off+2] = v, v
 	}
@@ -338,15 +338,16 @@ func TestChangedDirectories3(t *testing.T) {
 		head, end := int(ranges[0].Off), int(ranges[len(ranges)-1].Off+ranges[len(ranges)-1].Len)
 		free := map[int]bool{} // what nothing else in the file says
 		d := open3(t, good)
-		for _, tag := range []uint16{tagWidth, tagHeight, tagTileWidth, tagTileHeight, tagUnit} {
+		for _, tag := range []uint16{ifd.TagImageWidth, ifd.TagImageLength, ifd.TagTileWidth, ifd.TagTileLength,
+			tagUnit} {
 			for i := range 4 {
 				free[int(d.Dirs[0].Find(tag).Off)+i] = true
 			}
 		}
 		for i := range 16 { // the sign of a 0, which rumi-eo reads, too
-			free[int(d.Dirs[0].Find(tagMatrix).Off)+8*i+7] = true
+			free[int(d.Dirs[0].Find(ifd.TagTransformation).Off)+8*i+7] = true
 		}
-		free[int(d.Dirs[0].Find(tagGeoKeys).Off)+22] = true // the area or the point of a pixel
+		free[int(d.Dirs[0].Find(ifd.TagGeoKeys).Off)+22] = true // the area or the point of a pixel
 		for at := range good {
 			if head <= at && at < end {
 				continue
@@ -383,8 +384,8 @@ func TestFramesOverflow(t *testing.T) {
 		Unit: UnitPlanes})
 	d := &open3(t, b).Dirs[0]
 	le := binary.LittleEndian
-	le.PutUint32(b[d.Find(tagWidth).Off:], 1_119_412_321)
-	le.PutUint32(b[d.Find(tagHeight).Off:], 998_724_481)
+	le.PutUint32(b[d.Find(ifd.TagImageWidth).Off:], 1_119_412_321)
+	le.PutUint32(b[d.Find(ifd.TagImageLength).Off:], 998_724_481)
 	le.PutUint16(b[d.Find(tagUnit).Off:], uint16(UnitTile))
 	if _, err := IndexFile(context.Background(), &corpus.Mem{B: b}); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("read, or refused otherwise: %v", err)
@@ -394,7 +395,7 @@ func TestFramesOverflow(t *testing.T) {
 // TestNoOtherEncodings: sample formats of 8 bits after those of the format are refused.
 func TestNoOtherEncodings(t *testing.T) {
 	good := write3(t, make([]byte, 16), Layout{Shape: [3]int{1, 4, 4}, DType: chunk.Uint8, TileH: 4, TileW: 4})
-	at := open3(t, good).Dirs[0].Find(tagFormat).Off
+	at := open3(t, good).Dirs[0].Find(ifd.TagSampleFormat).Off
 	for _, format := range []byte{0, 4, 99, 107, 108} {
 		b := slices.Clone(good)
 		b[at] = format
@@ -409,7 +410,7 @@ func TestPlaces3(t *testing.T) {
 		Geo: &tiff.Geo{HasTransform: true, EPSG: 32633, Transform: [6]float64{1, 2, 0, 3, 0, -2}}}
 	good := write3(t, make([]byte, 16), l)
 	d := open3(t, good)
-	keys, matrix := d.Dirs[0].Find(tagGeoKeys).Off, d.Dirs[0].Find(tagMatrix).Off
+	keys, matrix := d.Dirs[0].Find(ifd.TagGeoKeys).Off, d.Dirs[0].Find(ifd.TagTransformation).Off
 	for name, edit := range map[string]func(b []byte){
 		"EPSG 1023":             func(b []byte) { copy(b[keys+30:], "\xff\x03") },
 		"EPSG 32767":            func(b []byte) { copy(b[keys+30:], "\xff\x7f") },

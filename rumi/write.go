@@ -329,7 +329,7 @@ func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
 		fields = append(fields, ifd.Shorts(tagUnit, uint16(l.unit())), ifd.Longs(tagTimes, uint32(x.Steps())))
 	}
 	for _, field := range fields {
-		if l.PixelIsPoint && field.Tag == tagGeoKeys {
+		if l.PixelIsPoint && field.Tag == ifd.TagGeoKeys {
 			// The value of the second key, behind four numbers of the head and four of the first key.
 			binary.LittleEndian.PutUint16(field.Data[2*(4+4+3):], rasterPixelIsPoint)
 		}
@@ -346,15 +346,15 @@ func directory2(x *chunk.Index, geo *tiff.Geo, frames, generation int) ([]ifd.Fi
 		return nil, err
 	}
 	return []ifd.Field{
-		ifd.Longs(tagWidth, uint32(x.Width)),
-		ifd.Longs(tagHeight, uint32(x.Height)),
-		ifd.Shorts(tagBits, slices.Repeat([]uint16{bits}, x.StepBands())...),
-		ifd.Shorts(tagSamples, uint16(x.StepBands())),
-		ifd.Shorts(tagTileWidth, uint16(x.ChunkW)),
-		ifd.Shorts(tagTileHeight, uint16(x.ChunkH)),
-		ifd.Long8s(tagOffsets, make([]uint64, frames)...),
-		ifd.Longs(tagCounts, make([]uint32, frames)...),
-		ifd.Shorts(tagFormat, slices.Repeat([]uint16{format}, x.StepBands())...),
+		ifd.Longs(ifd.TagImageWidth, uint32(x.Width)),
+		ifd.Longs(ifd.TagImageLength, uint32(x.Height)),
+		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, x.StepBands())...),
+		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(x.StepBands())),
+		ifd.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
+		ifd.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
+		ifd.Long8s(ifd.TagTileOffsets, make([]uint64, frames)...),
+		ifd.Longs(ifd.TagTileByteCounts, make([]uint32, frames)...),
+		ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, x.StepBands())...),
 		matrix, keys,
 	}, nil
 }
@@ -387,8 +387,8 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 			model, key = 2, 2048
 		}
 	}
-	matrix = ifd.Doubles(tagMatrix, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
-	keys = ifd.Shorts(tagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
+	matrix = ifd.Doubles(ifd.TagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
+	keys = ifd.Shorts(ifd.TagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
 	return matrix, keys, nil
 }
 
@@ -398,19 +398,19 @@ func directory(x *chunk.Index, geo *tiff.Geo) []ifd.Field {
 	every := func(v uint16) []uint16 { return slices.Repeat([]uint16{v}, x.Bands) }
 	n := x.Across() * x.Down() * x.Bands
 	fields := []ifd.Field{
-		ifd.Longs(tagWidth, uint32(x.Width)),
-		ifd.Longs(tagHeight, uint32(x.Height)),
-		ifd.Shorts(tagBits, every(bits)...),
-		ifd.Shorts(tagCompression, Compression),
-		ifd.Shorts(tagPhotometric, 1),
-		ifd.Shorts(tagSamples, uint16(x.Bands)),
-		ifd.Shorts(tagPlanar, 2),
-		ifd.Shorts(tagPredictor, 1),
-		ifd.Shorts(tagTileWidth, uint16(x.ChunkW)),
-		ifd.Shorts(tagTileHeight, uint16(x.ChunkH)),
-		ifd.Long8s(tagOffsets, make([]uint64, n)...),
-		ifd.Longs(tagCounts, make([]uint32, n)...),
-		ifd.Shorts(tagFormat, every(format)...),
+		ifd.Longs(ifd.TagImageWidth, uint32(x.Width)),
+		ifd.Longs(ifd.TagImageLength, uint32(x.Height)),
+		ifd.Shorts(ifd.TagBitsPerSample, every(bits)...),
+		ifd.Shorts(ifd.TagCompression, Compression),
+		ifd.Shorts(ifd.TagPhotometric, 1),
+		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(x.Bands)),
+		ifd.Shorts(ifd.TagPlanarConfig, 2),
+		ifd.Shorts(ifd.TagPredictor, 1),
+		ifd.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
+		ifd.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
+		ifd.Long8s(ifd.TagTileOffsets, make([]uint64, n)...),
+		ifd.Longs(ifd.TagTileByteCounts, make([]uint32, n)...),
+		ifd.Shorts(ifd.TagSampleFormat, every(format)...),
 	}
 	if geo != nil {
 		fields = append(fields, geo.Fields()...)
@@ -433,10 +433,10 @@ func setArrays(fields []ifd.Field, x *chunk.Index, generation int) {
 	}
 	for i := range fields {
 		switch fields[i].Tag {
-		case tagOffsets:
-			fields[i] = ifd.Long8s(tagOffsets, offs...)
-		case tagCounts:
-			fields[i] = ifd.Longs(tagCounts, counts...)
+		case ifd.TagTileOffsets:
+			fields[i] = ifd.Long8s(ifd.TagTileOffsets, offs...)
+		case ifd.TagTileByteCounts:
+			fields[i] = ifd.Longs(ifd.TagTileByteCounts, counts...)
 		}
 	}
 }

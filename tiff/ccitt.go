@@ -4,20 +4,21 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/ccitt"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // ccitt reads the scheme of bilevel codes, which is the one byte of Params.
 func (p *parser) ccitt(x *chunk.Index) {
 	const twoD = 1 // bit of T4Options
-	compression, options := p.Uint(tagCompression, compNone), p.Uint(tagT4Options, 0)
+	compression, options := p.Uint(ifd.TagCompression, compNone), p.Uint(ifd.TagT4Options, 0)
 	switch {
 	case p.Err != nil:
 		return
 	case x.ChunkB != 1:
-		p.Fail(fault.Unsupported, tagCompression, "compression %s: chunks of %d bands",
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s: chunks of %d bands",
 			CompressionName(uint16(compression)), x.ChunkB)
 	case x.Packed != 1 && !x.Bits:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "compression %s: samples that do not have 1 bit",
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "compression %s: samples that do not have 1 bit",
 			CompressionName(uint16(compression)))
 	}
 	scheme := ccitt.Scheme(compression) // 2, 3 or 4

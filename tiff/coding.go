@@ -10,14 +10,14 @@ import (
 // coding reads the parameters of the codec (chunk.Index.Params), and refuses images that would be read
 // wrongly. x has its shape and its sample type.
 func (p *parser) coding(x *chunk.Index) {
-	switch v := p.Between(tagFillOrder, 1, 0, 1<<16); {
+	switch v := p.Between(ifd.TagFillOrder, 1, 0, 1<<16); {
 	case v == 2:
 		// Streams of JPEG have one order only, as in libtiff.
 		x.Reversed = x.Codec != chunk.JPEG && x.Codec != chunk.OldJPEG
 	case v != 1:
-		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
+		p.Fail(fault.Unsupported, ifd.TagFillOrder, "FillOrder %d", v)
 	}
-	yCbCr := p.Between(tagPhotometric, 1, 0, 1<<16) == photometricYCbCr
+	yCbCr := p.Between(ifd.TagPhotometric, 1, 0, 1<<16) == photometricYCbCr
 	if p.Err != nil {
 		return
 	}
@@ -53,18 +53,19 @@ func JPEGParams(yCbCr bool) []byte {
 }
 
 func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
-	tables := p.Value(tagJPEGTables)
+	tables := p.Value(ifd.TagJPEGTables)
 	switch {
 	case p.Err != nil:
 		return
 	case tables.Type != ifd.Undefined && tables.Type != ifd.Byte && tables.Len() > 0:
-		p.Fail(fault.Corrupt, tagJPEGTables, "values of type %d", tables.Type)
+		p.Fail(fault.Corrupt, ifd.TagJPEGTables, "values of type %d", tables.Type)
 	case x.DType != chunk.Uint8 || x.Packed != 0:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "JPEG of samples of %d bits", p.same(tagBitsPerSample, x.Bands, 1))
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "JPEG of samples of %d bits",
+			p.same(ifd.TagBitsPerSample, x.Bands, 1))
 	case yCbCr && (x.Bands != 3 || x.ChunkB != 3):
-		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples of %d bands in chunks of %d", x.Bands, x.ChunkB)
+		p.Fail(fault.Unsupported, ifd.TagPhotometric, "YCbCr samples of %d bands in chunks of %d", x.Bands, x.ChunkB)
 	}
-	x.Params = append(JPEGParams(yCbCr), tables.Field(tagJPEGTables).Data...)
+	x.Params = append(JPEGParams(yCbCr), tables.Field(ifd.TagJPEGTables).Data...)
 }
 
 // jpegDecoder reads JPEG (TIFF Technical Note 2).

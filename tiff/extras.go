@@ -39,24 +39,24 @@ var keptTags = []uint16{
 	285, 286, 287, 297, // PageName, XPosition, YPosition, PageNumber
 	301, 318, 319, // TransferFunction, WhitePoint, PrimaryChromaticities
 	305, 306, 315, 316, // Software, DateTime, Artist, HostComputer
-	tagColorMap,
+	ifd.TagColorMap,
 	332, 333, 334, // InkSet, InkNames, NumberOfInks
 	340, 341, // SMinSampleValue, SMaxSampleValue
 	700, 33723, 34377, 34675, // XMP, IPTC, Photoshop, ICC profile
 	33432, // Copyright
-	tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII,
+	ifd.TagPixelScale, ifd.TagTiepoint, ifd.TagTransformation, ifd.TagGeoKeys, ifd.TagGeoDoubles, ifd.TagGeoASCII,
 	50844, 50908, 50909, // RPCCoefficient, RSID, GEO_METADATA
 }
 
 // storageTags describe how samples are stored, or are in other fields of Meta and Extras.
 var storageTags = append([]uint16{
-	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289,
+	255, ifd.TagFillOrder, ifd.TagStripOffsets, ifd.TagRowsPerStrip, ifd.TagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
-	tagYCbCrCoefficients, tagYCbCrSubSampling, 531, tagReferenceBlackWhite, // 531 is YCbCrPositioning
-	tagJPEGProc, tagJPEGInterchange, tagJPEGInterchangeLength, tagJPEGRestart, 517, 518,
-	tagJPEGQTables, tagJPEGDCTables, tagJPEGACTables, // 517 and 518 are of lossless processes
-	tagT4Options, 293, // 293 is T6Options
-	tagJPEGTables, tagLercParameters,
+	ifd.TagYCbCrCoefficients, ifd.TagYCbCrSubSampling, 531, ifd.TagReferenceBlackWhite, // 531 is YCbCrPositioning
+	ifd.TagJPEGProc, ifd.TagJPEGInterchange, ifd.TagJPEGInterchangeLength, ifd.TagJPEGRestart, 517, 518,
+	ifd.TagJPEGQTables, ifd.TagJPEGDCTables, ifd.TagJPEGACTables, // 517 and 518 are of lossless processes
+	ifd.TagT4Options, 293, // 293 is T6Options
+	ifd.TagJPEGTables, ifd.TagLercParameters,
 }, written...)
 
 // tagNames names tags that are not kept, for messages.
@@ -106,7 +106,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	if err := extras.colours(ctx, f, dir); err != nil {
 		return nil, err
 	}
-	v, err := f.Value(ctx, dir, tagGDALMetadata)
+	v, err := f.Value(ctx, dir, ifd.TagGDALMetadata)
 	if err != nil {
 		return nil, err
 	}
@@ -130,21 +130,21 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
 func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) error {
 	first := parser{f.Tags(ctx, dir)}
-	bands, err := f.Uint(ctx, dir, tagSamplesPerPixel, first.samplesPerPixel())
+	bands, err := f.Uint(ctx, dir, ifd.TagSamplesPerPixel, first.samplesPerPixel())
 	if err != nil {
 		return err
 	}
-	p, err := f.Uint(ctx, dir, tagPhotometric, photometricBlackIsZero)
+	p, err := f.Uint(ctx, dir, ifd.TagPhotometric, photometricBlackIsZero)
 	if err != nil {
 		return err
 	}
-	bits, err := f.Uint(ctx, dir, tagBitsPerSample, 1)
+	bits, err := f.Uint(ctx, dir, ifd.TagBitsPerSample, 1)
 	if err != nil {
 		return err
 	}
 	hasPalette := false
 	e.Tags = slices.DeleteFunc(e.Tags, func(t ifd.Field) bool {
-		if t.Tag != tagColorMap {
+		if t.Tag != ifd.TagColorMap {
 			return false
 		}
 		// Red, green and blue of every value that a sample can have.
@@ -169,7 +169,7 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 	case p != photometricBlackIsZero:
 		e.Unknown = append(e.Unknown, fmt.Sprintf("PhotometricInterpretation %d", p))
 	}
-	v, err := f.Value(ctx, dir, tagExtraSamples)
+	v, err := f.Value(ctx, dir, ifd.TagExtraSamples)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 func widenPalette(tags []ifd.Field) {
 	const wide = 2 * 1 << 8 // bytes of one of the three colours
 	for i, field := range tags {
-		if n := len(field.Data) / 3; field.Tag == tagColorMap && n < wide {
+		if n := len(field.Data) / 3; field.Tag == ifd.TagColorMap && n < wide {
 			data := make([]byte, 3*wide)
 			for c := range 3 {
 				copy(data[c*wide:], field.Data[c*n:][:n])

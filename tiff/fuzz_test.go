@@ -88,7 +88,7 @@ func FuzzExtras(f *testing.F) {
 		f.Add(b)
 	}
 	nested := "<GDALMetadata><Item name='a' domain='xml:x'><Item>\xff</Item></Item><b/></GDALMetadata>"
-	f.Add(oneTile(ifd.Text(tagGDALMetadata, nested), ifd.Shorts(tagCompression, compNone)))
+	f.Add(oneTile(ifd.Text(ifd.TagGDALMetadata, nested), ifd.Shorts(ifd.TagCompression, compNone)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ctx, bound := context.Background(), Limits{MaxChunk: 1 << 16}
 		read := func(b []byte) (img *Image, e *Extras, overviews []*chunk.Index, err error) {

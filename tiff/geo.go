@@ -61,7 +61,7 @@ func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
 		}
 		return s, nil
 	}
-	v, err := f.Value(ctx, d, tagGeoKeys)
+	v, err := f.Value(ctx, d, ifd.TagGeoKeys)
 	if err != nil {
 		return err
 	}
@@ -70,24 +70,24 @@ func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
 			g.GeoKeys = append(g.GeoKeys, uint16(v.Uint(i)))
 		}
 	}
-	if g.GeoDoubles, err = floats(tagGeoDoubles); err != nil {
+	if g.GeoDoubles, err = floats(ifd.TagGeoDoubles); err != nil {
 		return err
 	}
-	if v, err = f.Value(ctx, d, tagGeoASCII); err != nil {
+	if v, err = f.Value(ctx, d, ifd.TagGeoASCII); err != nil {
 		return err
 	}
 	g.GeoASCII = v.Text()
 	g.EPSG = g.epsg()
 	g.Parameters = g.parameters()
-	scale, err := floats(tagPixelScale)
+	scale, err := floats(ifd.TagPixelScale)
 	if err != nil {
 		return err
 	}
-	tie, err := floats(tagTiepoint)
+	tie, err := floats(ifd.TagTiepoint)
 	if err != nil {
 		return err
 	}
-	matrix, err := floats(tagTransformation)
+	matrix, err := floats(ifd.TagTransformation)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (g *Geo) Citation() string {
 // citation returns the string of a GeoKey, or "".
 func (g *Geo) citation(id uint16) string {
 	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
-		if k[4] != id || k[5] != tagGeoASCII {
+		if k[4] != id || k[5] != ifd.TagGeoASCII {
 			continue
 		}
 		if pos, n := int(k[7]), int(k[6]); pos <= len(g.GeoASCII) && n <= len(g.GeoASCII)-pos {
@@ -206,19 +206,19 @@ func (g *Geo) Fields() []ifd.Field {
 		}
 		if t[2] == 0 && t[4] == 0 && t[5] < 0 {
 			fields = append(fields,
-				ifd.Doubles(tagPixelScale, t[1], -t[5], 0), ifd.Doubles(tagTiepoint, 0, 0, 0, t[0], t[3], 0))
+				ifd.Doubles(ifd.TagPixelScale, t[1], -t[5], 0), ifd.Doubles(ifd.TagTiepoint, 0, 0, 0, t[0], t[3], 0))
 		} else {
-			fields = append(fields, ifd.Doubles(tagTransformation,
+			fields = append(fields, ifd.Doubles(ifd.TagTransformation,
 				t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1))
 		}
 	}
 	if len(keys) > 0 {
-		fields = append(fields, ifd.Shorts(tagGeoKeys, keys...))
+		fields = append(fields, ifd.Shorts(ifd.TagGeoKeys, keys...))
 		if len(g.GeoDoubles) > 0 {
-			fields = append(fields, ifd.Doubles(tagGeoDoubles, g.GeoDoubles...))
+			fields = append(fields, ifd.Doubles(ifd.TagGeoDoubles, g.GeoDoubles...))
 		}
 		if g.GeoASCII != "" {
-			fields = append(fields, ifd.Text(tagGeoASCII, g.GeoASCII))
+			fields = append(fields, ifd.Text(ifd.TagGeoASCII, g.GeoASCII))
 		}
 	}
 	return fields

@@ -34,7 +34,7 @@ func oneTile(replace ...ifd.Field) []byte {
 func openWith(t *testing.T, fields ...ifd.Field) *Image {
 	t.Helper()
 	img, err := Open(context.Background(), &corpus.Mem{
-		B: oneTile(append(fields, ifd.Shorts(tagCompression, compNone))...),
+		B: oneTile(append(fields, ifd.Shorts(ifd.TagCompression, compNone))...),
 	}, Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -50,11 +50,11 @@ const mercatorText = `ESRI PE String = PROJCS["WGS_1984_Web_Mercator_Auxiliary_S
 	`PARAMETER["Standard_Parallel_1",0.0],PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]|`
 
 func TestGeoreferencing(t *testing.T) {
-	scale, tie := ifd.Doubles(tagPixelScale, 10, 20, 0), ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0)
+	scale, tie := ifd.Doubles(ifd.TagPixelScale, 10, 20, 0), ifd.Doubles(ifd.TagTiepoint, 2, 3, 0, 1000, 5000, 0)
 	keys := func(k ...uint16) ifd.Field {
-		return ifd.Shorts(tagGeoKeys, append([]uint16{1, 1, 0, uint16(len(k) / 4)}, k...)...)
+		return ifd.Shorts(ifd.TagGeoKeys, append([]uint16{1, 1, 0, uint16(len(k) / 4)}, k...)...)
 	}
-	matrix := ifd.Doubles(tagTransformation, 1, 2, 0, 30, 4, 5, 0, 60, 0, 0, 0, 0, 0, 0, 0, 1)
+	matrix := ifd.Doubles(ifd.TagTransformation, 1, 2, 0, 30, 4, 5, 0, 60, 0, 0, 0, 0, 0, 0, 0, 1)
 	for name, c := range map[string]struct {
 		fields    []ifd.Field
 		epsg      int
@@ -88,25 +88,25 @@ func TestGeoreferencing(t *testing.T) {
 		"private": {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 40000)}, 0, [6]float64{}, false},
 		"ESRI's text": {
 			[]ifd.Field{
-				keys(1024, 0, 1, 32767, 2048, 0, 1, 4326, 3073, tagGeoASCII, uint16(len(mercatorText)), 0),
-				ifd.Text(tagGeoASCII, mercatorText),
+				keys(1024, 0, 1, 32767, 2048, 0, 1, 4326, 3073, ifd.TagGeoASCII, uint16(len(mercatorText)), 0),
+				ifd.Text(ifd.TagGeoASCII, mercatorText),
 			},
 			3857, [6]float64{}, false,
 		},
 		"a scale of y below 0": {
-			[]ifd.Field{ifd.Doubles(tagPixelScale, 10, -20, 0), tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
+			[]ifd.Field{ifd.Doubles(ifd.TagPixelScale, 10, -20, 0), tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
 		},
 		"several tie points": {
-			[]ifd.Field{scale, ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0,
+			[]ifd.Field{scale, ifd.Doubles(ifd.TagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0,
 			[6]float64{980, 10, 0, 5060, 0, -20},
 			true,
 		},
-		"cut keys":            {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
-		"an infinite scale":   {fields: []ifd.Field{ifd.Doubles(tagPixelScale, math.Inf(-1), 1, 0), tie}},
-		"a tie point of NaN":  {fields: []ifd.Field{scale, ifd.Doubles(tagTiepoint, 0, 0, 0, 1, math.NaN(), 0)}},
-		"the shift overflows": {fields: []ifd.Field{ifd.Doubles(tagPixelScale, 1e308, 1, 0), tie}},
+		"cut keys":            {[]ifd.Field{ifd.Shorts(ifd.TagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
+		"an infinite scale":   {fields: []ifd.Field{ifd.Doubles(ifd.TagPixelScale, math.Inf(-1), 1, 0), tie}},
+		"a tie point of NaN":  {fields: []ifd.Field{scale, ifd.Doubles(ifd.TagTiepoint, 0, 0, 0, 1, math.NaN(), 0)}},
+		"the shift overflows": {fields: []ifd.Field{ifd.Doubles(ifd.TagPixelScale, 1e308, 1, 0), tie}},
 		"no numbers": {
-			[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")},
+			[]ifd.Field{ifd.Text(ifd.TagPixelScale, "10 10"), ifd.Text(ifd.TagGeoKeys, "EPSG:4326")},
 			0, [6]float64{}, false,
 		},
 	} {
@@ -136,7 +136,7 @@ func TestGDALMetadata(t *testing.T) {
 		},
 		"another INTERLEAVE": {`<GDALMetadata><Item name="INTERLEAVE">TILE</Item></GDALMetadata>`, "BAND", nil},
 	} {
-		m := openWith(t, ifd.Text(tagGDALMetadata, c.xml)).Meta
+		m := openWith(t, ifd.Text(ifd.TagGDALMetadata, c.xml)).Meta
 		if m.Interleave != c.interleave || !slices.Equal(m.BandNames, c.names) {
 			t.Errorf("%s: %s %q", name, m.Interleave, m.BandNames)
 		}
@@ -196,9 +196,9 @@ func TestCitation(t *testing.T) {
 		keys []uint16
 		want string
 	}{
-		{[]uint16{1, 1, 0, 2, keyCitation, tagGeoASCII, 4, 0, keyGeographicCitation, tagGeoASCII, 7, 4}, "UTM"},
-		{[]uint16{1, 1, 0, 1, keyGeographicCitation, tagGeoASCII, 7, 4}, "WGS 84"},
-		{[]uint16{1, 1, 0, 1, keyCitation, tagGeoASCII, 9, 4}, ""}, // past the end
+		{[]uint16{1, 1, 0, 2, keyCitation, ifd.TagGeoASCII, 4, 0, keyGeographicCitation, ifd.TagGeoASCII, 7, 4}, "UTM"},
+		{[]uint16{1, 1, 0, 1, keyGeographicCitation, ifd.TagGeoASCII, 7, 4}, "WGS 84"},
+		{[]uint16{1, 1, 0, 1, keyCitation, ifd.TagGeoASCII, 9, 4}, ""}, // past the end
 		{[]uint16{1, 1, 0, 1, keyCitation, 0, 1, 4}, ""},
 		{nil, ""},
 	} {
@@ -216,8 +216,8 @@ func TestTwoKeysForOneParameter(t *testing.T) {
 		g := Geo{
 			GeoKeys: []uint16{
 				1, 1, 0, 9, 1024, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, 32767, 3075, 0,
-				1, 1, 3080, tagGeoDoubles, 1, 0, 3082, tagGeoDoubles, 1, 3, 3084,
-				tagGeoDoubles, 1, 4, 3088, tagGeoDoubles, 1, 1, 3092, tagGeoDoubles, 1, 2,
+				1, 1, 3080, ifd.TagGeoDoubles, 1, 0, 3082, ifd.TagGeoDoubles, 1, 3, 3084,
+				ifd.TagGeoDoubles, 1, 4, 3088, ifd.TagGeoDoubles, 1, 1, 3092, ifd.TagGeoDoubles, 1, 2,
 			},
 			GeoDoubles: []float64{15, 21, 0.9996, 500_000, 9},
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // GeoKeys of CRSs that have no code (GeoTIFF 1.1, annex B, and 1.0, section 6.2).
@@ -153,7 +154,7 @@ func (g *Geo) unit() (metres float64, known bool) {
 // double returns the value of a GeoKey that is a float64.
 func (g *Geo) double(id uint16) (float64, bool) {
 	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
-		if k[4] == id && k[5] == tagGeoDoubles && k[6] == 1 && int(k[7]) < len(g.GeoDoubles) {
+		if k[4] == id && k[5] == ifd.TagGeoDoubles && k[6] == 1 && int(k[7]) < len(g.GeoDoubles) {
 			v := g.GeoDoubles[k[7]]
 			return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 		}

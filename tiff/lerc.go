@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/lerc"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // Params of the codec LERC are two bytes: the compression around the blobs, and 1 if blobs may lack the last
@@ -27,16 +28,16 @@ var lercTypes = map[chunk.DType]lerc.Type{
 // lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of a blob, and makes it from
 // the blob's mask, if it has no values but 0 and 255 there.
 func (p *parser) lerc(x *chunk.Index) {
-	v, extra := p.Uints(tagLercParameters), p.Uints(tagExtraSamples)
+	v, extra := p.Uints(ifd.TagLercParameters), p.Uints(ifd.TagExtraSamples)
 	if p.Err != nil {
 		return
 	}
 	if _, ok := lercTypes[x.DType]; !ok || x.Packed != 0 {
-		p.Fail(fault.Unsupported, tagBitsPerSample, "LERC of %s samples", x.DType)
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "LERC of %s samples", x.DType)
 		return
 	}
 	if v.Len() < 2 || v.Uint(1) > lercZstd {
-		p.Fail(fault.Unsupported, tagLercParameters,
+		p.Fail(fault.Unsupported, ifd.TagLercParameters,
 			"compression LERC: %d parameters, or an unknown additional compression", v.Len())
 		return
 	}

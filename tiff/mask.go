@@ -39,7 +39,7 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 		}
 		if bits&subfileReduced != 0 {
 			t := f.Tags(ctx, directory)
-			if w, h := t.Uint(tagImageWidth, 0), t.Uint(tagImageLength, 0); t.Err != nil ||
+			if w, h := t.Uint(ifd.TagImageWidth, 0), t.Uint(ifd.TagImageLength, 0); t.Err != nil ||
 				w != uint64(x.Width) || h != uint64(x.Height) {
 				continue
 			}
@@ -59,7 +59,7 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 // subfileType returns the NewSubfileType of a directory after the first. It returns 0, an image of its own,
 // if the value is broken, so that such a directory does not prevent reading the first image.
 func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, error) {
-	v, err := f.Uint(ctx, d, tagNewSubfileType, 0)
+	v, err := f.Uint(ctx, d, ifd.TagNewSubfileType, 0)
 	if fault.KindOf(err) != 0 {
 		return 0, nil
 	}
@@ -69,27 +69,29 @@ func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, er
 // mask builds the index of a mask, not yet validated as a whole.
 func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	index := &chunk.Index{
-		Width:  int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
-		Height: int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
+		Width:  int(p.Between(ifd.TagImageWidth, 0, 1, chunk.MaxSide)),
+		Height: int(p.Between(ifd.TagImageLength, 0, 1, chunk.MaxSide)),
 		Bands:  1, ChunkB: 1, DType: chunk.Uint8,
 		Codec: p.codec(),
 	}
-	samples := p.Between(tagSamplesPerPixel, 1, 0, 1<<16)
+	samples := p.Between(ifd.TagSamplesPerPixel, 1, 0, 1<<16)
 	bits, format := uint64(0), uint64(0)
 	if samples > 1 && samples == uint64(image.Bands) {
-		bits, format = p.same(tagBitsPerSample, image.Bands, 1), p.same(tagSampleFormat, image.Bands, formatUint)
+		bits = p.same(ifd.TagBitsPerSample, image.Bands, 1)
+		format = p.same(ifd.TagSampleFormat, image.Bands, formatUint)
 		index.Bands = image.Bands
-		if p.Between(tagPlanarConfig, 1, 1, 2) == 1 {
+		if p.Between(ifd.TagPlanarConfig, 1, 1, 2) == 1 {
 			index.ChunkB, index.Inner = index.Bands, chunk.YXB
 		}
 	} else {
-		bits, format = p.Between(tagBitsPerSample, 1, 0, 1<<16), p.Between(tagSampleFormat, formatUint, 0, 1<<16)
+		bits = p.Between(ifd.TagBitsPerSample, 1, 0, 1<<16)
+		format = p.Between(ifd.TagSampleFormat, formatUint, 0, 1<<16)
 	}
 	index.Predictor = p.predictor(index)
 	index.Bits = bits == 1 && index.Bands == 1
 	switch index.Codec {
 	case chunk.JPEG, chunk.OldJPEG, chunk.LERC, chunk.WebP:
-		p.Fail(fault.Unsupported, tagCompression, "a mask with compression %s", index.Codec)
+		p.Fail(fault.Unsupported, ifd.TagCompression, "a mask with compression %s", index.Codec)
 	}
 	p.coding(index)
 	p.grid(index)
@@ -97,14 +99,14 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	case p.Err != nil:
 		return nil
 	case index.Width != image.Width || index.Height != image.Height:
-		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", index.Height,
+		p.Fail(fault.Corrupt, ifd.TagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", index.Height,
 			index.Width, image.Height, image.Width)
 	case samples != uint64(index.Bands) || format != formatUint || !index.Bits && bits != 8:
-		p.Fail(fault.Unsupported, tagBitsPerSample,
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample,
 			"a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples,
 			bits, format, image.Bands)
 	case index.Bits && index.Predictor != chunk.NoPredictor:
-		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", index.Predictor)
+		p.Fail(fault.Unsupported, ifd.TagPredictor, "predictor %d for samples of 1 bit", index.Predictor)
 	}
 	p.ranges(index)
 	if p.Err != nil {

@@ -29,9 +29,9 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 		return nil, nil, err
 	}
 	d0, ctx := &f.Dirs[0], context.Background()
-	w, err1 := f.Uint(ctx, d0, tagImageWidth, 0)
-	h, err2 := f.Uint(ctx, d0, tagImageLength, 0)
-	bands, err3 := f.Uint(ctx, d0, tagSamplesPerPixel, 1)
+	w, err1 := f.Uint(ctx, d0, ifd.TagImageWidth, 0)
+	h, err2 := f.Uint(ctx, d0, ifd.TagImageLength, 0)
+	bands, err3 := f.Uint(ctx, d0, ifd.TagSamplesPerPixel, 1)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
 	}
@@ -129,12 +129,13 @@ func TestMasksOfGDAL(t *testing.T) {
 func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
 	b := ifd.AppendHeader(nil, 16)
 	b = ifd.AppendDirectory(b, 16, []ifd.Field{
-		ifd.Longs(tagImageWidth, uint32(width)), ifd.Longs(tagImageLength, uint32(height)),
+		ifd.Longs(ifd.TagImageWidth, uint32(width)), ifd.Longs(ifd.TagImageLength, uint32(height)),
 	})
 	next := len(b) - 8
-	off := ifd.End(int64(len(b)), append(fields, ifd.Shorts(tagStripOffsets, 0), ifd.Shorts(tagStripByteCounts, 0)))
-	fields = append(fields, ifd.Long8s(tagStripOffsets, uint64(off)),
-		ifd.Long8s(tagStripByteCounts, uint64(len(stored))))
+	off := ifd.End(int64(len(b)), append(fields, ifd.Shorts(ifd.TagStripOffsets, 0), ifd.Shorts(ifd.TagStripByteCounts,
+		0)))
+	fields = append(fields, ifd.Long8s(ifd.TagStripOffsets, uint64(off)),
+		ifd.Long8s(ifd.TagStripByteCounts, uint64(len(stored))))
 	binary.LittleEndian.PutUint64(b[next:], uint64(len(b)))
 	b = ifd.AppendDirectory(b, int64(len(b)), fields)
 	return append(b, stored...)
@@ -142,9 +143,9 @@ func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
 
 func maskFields(width, height, bits int) []ifd.Field {
 	return []ifd.Field{
-		ifd.Longs(tagNewSubfileType, subfileMask), ifd.Longs(tagImageWidth, uint32(width)),
-		ifd.Longs(tagImageLength, uint32(height)), ifd.Shorts(tagBitsPerSample, uint16(bits)),
-		ifd.Shorts(tagCompression, compNone), ifd.Shorts(tagPhotometric, 4),
+		ifd.Longs(ifd.TagNewSubfileType, subfileMask), ifd.Longs(ifd.TagImageWidth, uint32(width)),
+		ifd.Longs(ifd.TagImageLength, uint32(height)), ifd.Shorts(ifd.TagBitsPerSample, uint16(bits)),
+		ifd.Shorts(ifd.TagCompression, compNone), ifd.Shorts(ifd.TagPhotometric, 4),
 	}
 }
 
@@ -181,8 +182,8 @@ func TestMaskOfEveryWidth(t *testing.T) {
 func TestMaskOfFaxCodes(t *testing.T) {
 	const name = "fax-group4-fill-order.tif"
 	src, x := firstChunk(t, name)
-	fields := append(maskFields(x.Width, x.Height, 1), ifd.Shorts(tagFillOrder, 2))
-	fields[4] = ifd.Shorts(tagCompression, compFax4)
+	fields := append(maskFields(x.Width, x.Height, 1), ifd.Shorts(ifd.TagFillOrder, 2))
+	fields[4] = ifd.Shorts(ifd.TagCompression, compFax4)
 	_, got, err := readMask(maskFile(x.Width, x.Height, src, fields...))
 	if err != nil {
 		t.Fatal(err)
@@ -205,21 +206,21 @@ func TestMaskRefuses(t *testing.T) {
 		"another size": {fault.Corrupt, maskFile(9, 3, make([]byte, 32), maskFields(9, 2, 1)...)},
 		"16 bits":      {fault.Unsupported, with(16, func(f []ifd.Field) []ifd.Field { return f })},
 		"three samples": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(tagSamplesPerPixel, 3))
+			return append(f, ifd.Shorts(ifd.TagSamplesPerPixel, 3))
 		})},
 		"floats": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(tagSampleFormat, formatFloat))
+			return append(f, ifd.Shorts(ifd.TagSampleFormat, formatFloat))
 		})},
 		"bits of a third order": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
-			return append(f, ifd.Shorts(tagFillOrder, 3))
+			return append(f, ifd.Shorts(ifd.TagFillOrder, 3))
 		})},
 		"a predictor on bits": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
-			f[4] = ifd.Shorts(tagCompression, compLZW)
-			return append(f, ifd.Shorts(tagPredictor, 2))
+			f[4] = ifd.Shorts(ifd.TagCompression, compLZW)
+			return append(f, ifd.Shorts(ifd.TagPredictor, 2))
 		})},
 		"too few bytes": {fault.Corrupt, maskFile(9, 2, make([]byte, 3), maskFields(9, 2, 1)...)},
 		"JPEG": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
-			f[4] = ifd.Shorts(tagCompression, 7)
+			f[4] = ifd.Shorts(ifd.TagCompression, 7)
 			return f
 		})},
 		"a huge chunk": {fault.Limit, maskFile(1<<20, 1<<20, nil, maskFields(1<<20, 1<<20, 8)...)},
@@ -229,7 +230,7 @@ func TestMaskRefuses(t *testing.T) {
 		}
 	}
 	overview := with(1, func(f []ifd.Field) []ifd.Field {
-		f[0] = ifd.Longs(tagNewSubfileType, subfileMask|subfileReduced)
+		f[0] = ifd.Longs(ifd.TagNewSubfileType, subfileMask|subfileReduced)
 		return f
 	})
 	if m, _, err := readMask(overview); m != nil || err != nil {
@@ -263,7 +264,7 @@ func FuzzMask(f *testing.F) {
 	for _, bits := range []int{1, 8} {
 		f.Add(maskFile(9, 2, make([]byte, 32), maskFields(9, 2, bits)...))
 		f.Add(maskFile(16, 2, []byte{8, 0, 0x80, 0x40, 1, 1},
-			append(maskFields(16, 2, bits), ifd.Shorts(tagTileWidth, 16), ifd.Shorts(tagTileLength, 16))...))
+			append(maskFields(16, 2, bits), ifd.Shorts(ifd.TagTileWidth, 16), ifd.Shorts(ifd.TagTileLength, 16))...))
 	}
 	for _, e := range append(corpus.Files(f), corpus.Manifest(f, filepath.Join(corpus.Testdata(f), "masks"))...) {
 		if e.MaskSHA256 != nil {

@@ -62,16 +62,16 @@ const maxGDALMetadata = 4 << 20
 func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	directory := &f.Dirs[0]
 	meta := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
-	meta.Tiled = directory.Find(tagTileWidth) != nil
+	meta.Tiled = directory.Find(ifd.TagTileWidth) != nil
 	var bands uint16
 	for _, field := range []struct {
 		to     *uint16
 		tag    uint16
 		absent uint64
 	}{
-		{&meta.Compression, tagCompression, compNone}, {&meta.Predictor, tagPredictor, 1}, {&meta.Planar,
-			tagPlanarConfig, 1},
-		{&meta.Photometric, tagPhotometric, 0}, {&bands, tagSamplesPerPixel, 1},
+		{&meta.Compression, ifd.TagCompression, compNone}, {&meta.Predictor, ifd.TagPredictor, 1}, {&meta.Planar,
+			ifd.TagPlanarConfig, 1},
+		{&meta.Photometric, ifd.TagPhotometric, 0}, {&bands, ifd.TagSamplesPerPixel, 1},
 	} {
 		v, err := f.Uint(ctx, directory, field.tag, field.absent)
 		if err != nil {
@@ -79,10 +79,10 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 		}
 		*field.to = uint16(min(v, math.MaxUint16))
 	}
-	if p := (parser{f.Tags(ctx, directory)}); directory.Find(tagSamplesPerPixel) == nil {
+	if p := (parser{f.Tags(ctx, directory)}); directory.Find(ifd.TagSamplesPerPixel) == nil {
 		bands = uint16(p.samplesPerPixel())
 	}
-	v, err := f.Value(ctx, directory, tagExtraSamples)
+	v, err := f.Value(ctx, directory, ifd.TagExtraSamples)
 	if err != nil {
 		return meta, err
 	}
@@ -107,12 +107,12 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 }
 
 func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, bands int) error {
-	v, err := f.Value(ctx, d, tagGDALNoData)
+	v, err := f.Value(ctx, d, ifd.TagGDALNoData)
 	if err != nil {
 		return err
 	}
 	m.NoData = strings.TrimSpace(v.Text())
-	if v, err = f.Value(ctx, d, tagGDALMetadata); err != nil {
+	if v, err = f.Value(ctx, d, ifd.TagGDALMetadata); err != nil {
 		return err
 	}
 	if m.GDALMetadata = v.Text(); len(m.GDALMetadata) <= maxGDALMetadata {
@@ -140,7 +140,7 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 		case subfileReduced:
 			m.Overviews++
 			var size [2]int
-			for k, tag := range [...]uint16{tagImageLength, tagImageWidth} {
+			for k, tag := range [...]uint16{ifd.TagImageLength, ifd.TagImageWidth} {
 				n, err := f.Uint(ctx, &f.Dirs[1+i], tag, 0)
 				if err != nil && fault.KindOf(err) == 0 {
 					return err

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/jpeg"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // JPEG of 1992 (TIFF 6.0 section 22) keeps tables and headers apart from the strips or tiles. Each of these holds the
@@ -47,22 +48,22 @@ func (p *parser) oldJPEG(x *chunk.Index, yCbCr bool) {
 	}
 	s := oldStream{tables: []byte{0xff, markSOI}}
 	switch {
-	case p.Uint(tagJPEGInterchange, 0) != 0:
+	case p.Uint(ifd.TagJPEGInterchange, 0) != 0:
 		p.oldInterchange(&s)
-	case p.Dir.Find(tagJPEGQTables) != nil:
+	case p.Dir.Find(ifd.TagJPEGQTables) != nil:
 		p.oldTables(x, &s, yCbCr)
 	}
 	switch {
 	case p.Err != nil:
 		return
-	case p.Uint(tagJPEGProc, 1) != 1:
-		p.Fail(fault.Unsupported, tagJPEGProc, "old JPEG of process %d", p.Uint(tagJPEGProc, 1))
+	case p.Uint(ifd.TagJPEGProc, 1) != 1:
+		p.Fail(fault.Unsupported, ifd.TagJPEGProc, "old JPEG of process %d", p.Uint(ifd.TagJPEGProc, 1))
 	case x.DType != chunk.Uint8 || x.Packed != 0:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "old JPEG of samples that do not have 8 bits")
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "old JPEG of samples that do not have 8 bits")
 	case x.ChunkB > 4 || yCbCr && (x.Bands != 3 || x.ChunkB != 3):
-		p.Fail(fault.Unsupported, tagPhotometric, "old JPEG of %d bands in chunks of %d", x.Bands, x.ChunkB)
+		p.Fail(fault.Unsupported, ifd.TagPhotometric, "old JPEG of %d bands in chunks of %d", x.Bands, x.ChunkB)
 	case len(s.components) > 0 && len(s.components) != oldComponent*x.ChunkB:
-		p.Fail(fault.Unsupported, tagCompression, "old JPEG of %d components in chunks of %d bands",
+		p.Fail(fault.Unsupported, ifd.TagCompression, "old JPEG of %d components in chunks of %d bands",
 			len(s.components)/oldComponent, x.ChunkB)
 	}
 	x.Params = binary.BigEndian.AppendUint16(JPEGParams(yCbCr), s.restart)
@@ -72,7 +73,7 @@ func (p *parser) oldJPEG(x *chunk.Index, yCbCr bool) {
 
 // oldInterchange reads the header of the stream that JPEGInterchangeFormat points to.
 func (p *parser) oldInterchange(s *oldStream) {
-	const tag = tagJPEGInterchange
+	const tag = ifd.TagJPEGInterchange
 	off := p.Uint(tag, 0)
 	size := uint64(p.File.Size())
 	if p.Err != nil || off >= size {
@@ -119,7 +120,7 @@ func (p *parser) oldInterchange(s *oldStream) {
 // oldRange moves the ends of the only chunk to the bits of the stream that JPEGInterchangeFormat points to, if the
 // chunk begins in the stream: some writers let strips begin in the header, or give them fewer bytes than they have.
 func (p *parser) oldRange(x *chunk.Index) {
-	off, n := p.Uint(tagJPEGInterchange, 0), p.Uint(tagJPEGInterchangeLength, 0)
+	off, n := p.Uint(ifd.TagJPEGInterchange, 0), p.Uint(ifd.TagJPEGInterchangeLength, 0)
 	size := uint64(p.File.Size())
 	inside := 0 < off && off <= size && n <= size-off
 	if p.Err != nil || len(x.Ranges) != 1 || !inside {
@@ -135,7 +136,7 @@ func (p *parser) oldRange(x *chunk.Index) {
 		start = max(start, s.bits)
 	}
 	if start >= end {
-		p.Fail(fault.Corrupt, tagJPEGInterchange, "no bits behind the header of the stream at %d", off)
+		p.Fail(fault.Corrupt, ifd.TagJPEGInterchange, "no bits behind the header of the stream at %d", off)
 		return
 	}
 	*r = chunk.Range{Off: start, Len: end - start}
@@ -149,13 +150,13 @@ func (p *parser) oldScan(s *oldStream, frame, scan []byte) {
 	}
 	whole := len(frame) == 6+3*n && len(scan) == 4+2*n
 	if n < 1 || n > 4 || !whole || int(scan[0]) != n {
-		p.Fail(fault.Unsupported, tagJPEGInterchange, "old JPEG with a scan of some of the components")
+		p.Fail(fault.Unsupported, ifd.TagJPEGInterchange, "old JPEG with a scan of some of the components")
 		return
 	}
 	for i := range n {
 		s.components = append(s.components, frame[6+3*i:][:3]...)
 		if s.components = append(s.components, scan[2+2*i]); scan[1+2*i] != frame[6+3*i] {
-			p.Fail(fault.Corrupt, tagJPEGInterchange, "a scan of component %d, not %d", scan[1+2*i], frame[6+3*i])
+			p.Fail(fault.Corrupt, ifd.TagJPEGInterchange, "a scan of component %d, not %d", scan[1+2*i], frame[6+3*i])
 		}
 	}
 }
@@ -165,18 +166,18 @@ func (p *parser) oldTables(x *chunk.Index, s *oldStream, yCbCr bool) {
 	sampling := byte(0x11)
 	if yCbCr {
 		sampling = 0x22
-		if v := p.Uints(tagYCbCrSubSampling); v.Len() >= 2 {
+		if v := p.Uints(ifd.TagYCbCrSubSampling); v.Len() >= 2 {
 			sampling = byte(min(v.Uint(0), 15)<<4 | min(v.Uint(1), 15))
 		}
 	}
-	s.restart = uint16(min(p.Uint(tagJPEGRestart, 0), math.MaxUint16))
+	s.restart = uint16(min(p.Uint(ifd.TagJPEGRestart, 0), math.MaxUint16))
 	for i := range min(x.ChunkB, 4) {
 		id := byte(i)
 		s.components = append(s.components, id, sampling, id, id<<4|id)
 		sampling = 0x11
-		s.segment(markDQT, id, p.oldTable(tagJPEGQTables, i))
-		s.segment(markDHT, id, p.oldTable(tagJPEGDCTables, i))
-		s.segment(markDHT, 0x10|id, p.oldTable(tagJPEGACTables, i))
+		s.segment(markDQT, id, p.oldTable(ifd.TagJPEGQTables, i))
+		s.segment(markDHT, id, p.oldTable(ifd.TagJPEGDCTables, i))
+		s.segment(markDHT, 0x10|id, p.oldTable(ifd.TagJPEGACTables, i))
 	}
 }
 
@@ -197,7 +198,7 @@ func (p *parser) oldTable(tag uint16, i int) []byte {
 		return nil
 	}
 	off := int64(min(v.Uint(i), math.MaxInt64))
-	if tag == tagJPEGQTables {
+	if tag == ifd.TagJPEGQTables {
 		return p.Bytes(tag, off, 64)
 	}
 	symbols := int64(0)

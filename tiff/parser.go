@@ -23,7 +23,7 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 		return absent
 	}
 	few := v.Len() < bands
-	many := tag == tagBitsPerSample && v.Len() > bands && !p.agree(bands)
+	many := tag == ifd.TagBitsPerSample && v.Len() > bands && !p.agree(bands)
 	if v.Len() > 1 && (few || many) {
 		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
 		return 0
@@ -40,8 +40,8 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 // samplesPerPixel returns the samples of a pixel of a file that does not say. Old JPEG of YCbCr has three, as in
 // libtiff.
 func (p *parser) samplesPerPixel() uint64 {
-	if p.Dir.Find(tagSamplesPerPixel) == nil && p.Uint(tagCompression, compNone) == compOldJPEG &&
-		p.Uint(tagPhotometric, photometricBlackIsZero) == photometricYCbCr {
+	if p.Dir.Find(ifd.TagSamplesPerPixel) == nil && p.Uint(ifd.TagCompression, compNone) == compOldJPEG &&
+		p.Uint(ifd.TagPhotometric, photometricBlackIsZero) == photometricYCbCr {
 		return 3
 	}
 	return 1
@@ -49,8 +49,8 @@ func (p *parser) samplesPerPixel() uint64 {
 
 // agree reports whether PhotometricInterpretation and ExtraSamples need exactly that many bands.
 func (p *parser) agree(bands int) bool {
-	colours := coloursOf(uint16(min(p.Uint(tagPhotometric, photometricBlackIsZero), math.MaxUint16)))
-	return p.Err == nil && colours+p.Uints(tagExtraSamples).Len() == bands
+	colours := coloursOf(uint16(min(p.Uint(ifd.TagPhotometric, photometricBlackIsZero), math.MaxUint16)))
+	return p.Err == nil && colours+p.Uints(ifd.TagExtraSamples).Len() == bands
 }
 
 // coloursOf is the number of bands that a PhotometricInterpretation gives a meaning.

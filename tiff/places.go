@@ -13,29 +13,29 @@ import (
 // size of the first one tells the rows.
 func (p *parser) grid(x *chunk.Index) {
 	if p.tiled() {
-		x.ChunkW = int(p.Between(tagTileWidth, 0, 1, chunk.MaxSide))
-		x.ChunkH = int(p.Between(tagTileLength, 0, 1, chunk.MaxSide))
+		x.ChunkW = int(p.Between(ifd.TagTileWidth, 0, 1, chunk.MaxSide))
+		x.ChunkH = int(p.Between(ifd.TagTileLength, 0, 1, chunk.MaxSide))
 		return
 	}
 	x.ChunkW, x.CutEdge = x.Width, true
-	missing := p.Dir.Find(tagRowsPerStrip) == nil
-	rows := p.Between(tagRowsPerStrip, uint64(x.Height), 1, math.MaxUint32)
+	missing := p.Dir.Find(ifd.TagRowsPerStrip) == nil
+	rows := p.Between(ifd.TagRowsPerStrip, uint64(x.Height), 1, math.MaxUint32)
 	x.ChunkH = min(x.Height, int(rows))
-	entry := p.Dir.Find(tagStripOffsets)
+	entry := p.Dir.Find(ifd.TagStripOffsets)
 	if p.Err != nil || x.ChunkH < x.Height || entry == nil || entry.Count <= uint64(x.Groups()) {
 		return
 	}
 	if h := p.rowsOfStrips(x, entry.Count); h > 0 {
 		x.ChunkH = h
 	} else if missing {
-		p.Fail(fault.Corrupt, tagRowsPerStrip, "missing, and StripOffsets has %d entries", entry.Count)
+		p.Fail(fault.Corrupt, ifd.TagRowsPerStrip, "missing, and StripOffsets has %d entries", entry.Count)
 	}
 }
 
 // rowsOfStrips returns the rows of a strip as the size of the first one tells them, if the samples are not
 // compressed and an image in strips of so many rows has that number of strips, else 0.
 func (p *parser) rowsOfStrips(x *chunk.Index, strips uint64) int {
-	counts, row := p.Uints(tagStripByteCounts), rowBytes(x)
+	counts, row := p.Uints(ifd.TagStripByteCounts), rowBytes(x)
 	if x.Codec != chunk.Raw || counts.Len() == 0 || row == 0 {
 		return 0
 	}
@@ -52,7 +52,8 @@ func (p *parser) rowsOfStrips(x *chunk.Index, strips uint64) int {
 }
 
 func (p *parser) tiled() bool {
-	return p.Dir.Find(tagTileWidth) != nil || p.Dir.Find(tagTileLength) != nil || p.Dir.Find(tagTileOffsets) != nil
+	return p.Dir.Find(ifd.TagTileWidth) != nil || p.Dir.Find(ifd.TagTileLength) != nil ||
+		p.Dir.Find(ifd.TagTileOffsets) != nil
 }
 
 // rowBytes returns the bytes of one row of an uncompressed chunk.
@@ -69,12 +70,12 @@ func rowBytes(x *chunk.Index) uint64 {
 // of the image are ignored.
 func (p *parser) ranges(x *chunk.Index) {
 	// The tags are chosen one by one, because some writers put tiles under the tags of strips.
-	offTag, countTag := uint16(tagStripOffsets), uint16(tagStripByteCounts)
-	if p.Dir.Find(tagTileOffsets) != nil {
-		offTag = tagTileOffsets
+	offTag, countTag := uint16(ifd.TagStripOffsets), uint16(ifd.TagStripByteCounts)
+	if p.Dir.Find(ifd.TagTileOffsets) != nil {
+		offTag = ifd.TagTileOffsets
 	}
-	if p.Dir.Find(tagTileByteCounts) != nil && p.tiled() {
-		countTag = tagTileByteCounts
+	if p.Dir.Find(ifd.TagTileByteCounts) != nil && p.tiled() {
+		countTag = ifd.TagTileByteCounts
 	}
 	if p.Err != nil {
 		return
@@ -199,7 +200,7 @@ func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
 		row = row / uint64(s.x.ChunkW) * uint64(box.X1-box.X0)
 	}
 	wanted, least := uint64(h)*row, uint64(box.Y1-box.Y0)*row
-	if s.Dir.Find(tagCompression) == nil && n != 0 && n != wanted && n != least {
+	if s.Dir.Find(ifd.TagCompression) == nil && n != 0 && n != wanted && n != least {
 		s.Fail(fault.Unsupported, s.countTag,
 			"no Compression tag, and chunk %d has %d bytes where samples that are not compressed have %d", at, n,
 			wanted)

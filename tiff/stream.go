@@ -3,11 +3,9 @@ package tiff
 import (
 	"bufio"
 	"errors"
-	"hash"
-	"hash/adler32"
 	"io"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zlib"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -25,49 +23,31 @@ func (zstdDecoder) Stream(src *bufio.Reader, maxWindow int) (chunk.Stream, error
 
 // Stream implements chunk.StreamDecompressor.
 func (*deflateDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
-	var head [2]byte
-	if _, err := io.ReadFull(src, head[:]); err != nil && !errors.Is(err, io.EOF) &&
-		!errors.Is(err, io.ErrUnexpectedEOF) {
+	r, err := zlib.NewReader(src)
+	if err != nil {
 		return nil, badDeflate("%v", err)
 	}
-	if !zlibHeader(head[:]) {
-		return nil, errZlibHeader()
-	}
-	return &deflateStream{src: src, r: flate.NewReader(src), sum: adler32.New()}, nil
+	return &deflateStream{r}, nil
 }
 
 // deflateStream is the chunk.Stream of a zlib stream.
-type deflateStream struct {
-	src *bufio.Reader
-	r   io.ReadCloser
-	sum hash.Hash32 // of the content so far
-}
+type deflateStream struct{ r io.ReadCloser }
 
 // Fill implements chunk.Stream.
 func (d *deflateStream) Fill(p []byte) error {
 	if _, err := io.ReadFull(d.r, p); err != nil {
 		return badDeflate("%v", err)
 	}
-	_, _ = d.sum.Write(p) // a hash never fails
 	return nil
 }
 
 // End implements chunk.Stream. It reads what the stream holds beyond the content, for the checksum covers it, and
 // damage can lengthen a stream. It gives up after zstd.MaxSurplus bytes.
 func (d *deflateStream) End() error {
-	switch _, err := io.CopyN(d.sum, d.r, zstd.MaxSurplus); {
-	case err == nil:
-		return nil
-	case !errors.Is(err, io.EOF):
+	if _, err := io.CopyN(io.Discard, d.r, zstd.MaxSurplus); err != nil && !errors.Is(err, io.EOF) {
 		return badDeflate("%v", err)
 	}
-	// The checksum is next, because flate never reads ahead in an io.ByteReader.
-	var behind [4]byte
-	n, err := io.ReadFull(d.src, behind[:])
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return badDeflate("%v", err)
-	}
-	return checkDeflate(behind[:n], d.sum.Sum32())
+	return nil
 }
 
 // Close implements chunk.Stream.

@@ -2,51 +2,6 @@ package tiff
 
 import "strconv"
 
-// Tags read or written here (TIFF 6.0; GeoTIFF 1.1, OGC 19-008r4; GDAL's own 42112 and 42113).
-const (
-	tagNewSubfileType        = 254
-	tagImageWidth            = 256
-	tagImageLength           = 257
-	tagBitsPerSample         = 258
-	tagCompression           = 259
-	tagPhotometric           = 262
-	tagFillOrder             = 266
-	tagStripOffsets          = 273
-	tagSamplesPerPixel       = 277
-	tagRowsPerStrip          = 278
-	tagStripByteCounts       = 279
-	tagPlanarConfig          = 284
-	tagT4Options             = 292
-	tagPredictor             = 317
-	tagColorMap              = 320
-	tagTileWidth             = 322
-	tagTileLength            = 323
-	tagTileOffsets           = 324
-	tagTileByteCounts        = 325
-	tagExtraSamples          = 338
-	tagSampleFormat          = 339
-	tagJPEGTables            = 347
-	tagJPEGProc              = 512
-	tagJPEGInterchange       = 513
-	tagJPEGInterchangeLength = 514
-	tagJPEGRestart           = 515
-	tagJPEGQTables           = 519
-	tagJPEGDCTables          = 520
-	tagJPEGACTables          = 521
-	tagYCbCrCoefficients     = 529
-	tagYCbCrSubSampling      = 530
-	tagReferenceBlackWhite   = 532
-	tagPixelScale            = 33550
-	tagTiepoint              = 33922
-	tagTransformation        = 34264
-	tagGeoKeys               = 34735
-	tagGeoDoubles            = 34736
-	tagGeoASCII              = 34737
-	tagGDALMetadata          = 42112
-	tagGDALNoData            = 42113
-	tagLercParameters        = 50674
-)
-
 // PhotometricInterpretation values.
 const (
 	photometricWhiteIsZero = 0

@@ -105,24 +105,24 @@ func read(ctx context.Context, f *ifd.File, d *ifd.Directory, build func(*parser
 
 // wanted are the tags whose values may lie outside the directory.
 var wanted = []uint16{
-	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
-	tagExtraSamples, tagJPEGTables, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles,
-	tagGeoASCII,
-	tagGDALMetadata, tagGDALNoData, tagLercParameters, tagYCbCrCoefficients, tagReferenceBlackWhite,
+	ifd.TagBitsPerSample, ifd.TagSampleFormat, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagStripOffsets,
+	ifd.TagStripByteCounts, ifd.TagExtraSamples, ifd.TagJPEGTables, ifd.TagPixelScale, ifd.TagTiepoint,
+	ifd.TagTransformation, ifd.TagGeoKeys, ifd.TagGeoDoubles, ifd.TagGeoASCII, ifd.TagGDALMetadata, ifd.TagGDALNoData,
+	ifd.TagLercParameters, ifd.TagYCbCrCoefficients, ifd.TagReferenceBlackWhite,
 }
 
 // index builds the chunk index, without nodata, and not yet validated as a whole.
 func (p *parser) index() *chunk.Index {
 	index := &chunk.Index{
-		Width:     int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
-		Height:    int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
-		Bands:     int(p.Between(tagSamplesPerPixel, p.samplesPerPixel(), 1, math.MaxUint16)),
+		Width:     int(p.Between(ifd.TagImageWidth, 0, 1, chunk.MaxSide)),
+		Height:    int(p.Between(ifd.TagImageLength, 0, 1, chunk.MaxSide)),
+		Bands:     int(p.Between(ifd.TagSamplesPerPixel, p.samplesPerPixel(), 1, math.MaxUint16)),
 		Codec:     p.codec(),
 		BigEndian: p.File.BigEndian,
 	}
 	index.DType, index.Packed = p.dtype(index.Bands)
 	index.Predictor = p.predictor(index)
-	if index.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && index.Bands > 1 {
+	if index.ChunkB = 1; p.Between(ifd.TagPlanarConfig, 1, 1, 2) == 1 && index.Bands > 1 {
 		index.ChunkB, index.Inner = index.Bands, chunk.YXB
 	}
 	p.coding(index)
@@ -142,12 +142,12 @@ func (p *parser) codec() chunk.Codec {
 	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They also
 	// lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the sizes of the
 	// chunks with the sizes of uncompressed samples.
-	if p.Err == nil && p.Dir.Find(tagCompression) == nil && p.Dir.Find(tagPhotometric) == nil && p.tiled() {
-		p.Fail(fault.Unsupported, tagCompression,
+	if p.Err == nil && p.Dir.Find(ifd.TagCompression) == nil && p.Dir.Find(ifd.TagPhotometric) == nil && p.tiled() {
+		p.Fail(fault.Unsupported, ifd.TagCompression,
 			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
 	}
-	switch c := p.Between(tagCompression, compNone, 0, math.MaxUint16); c {
+	switch c := p.Between(ifd.TagCompression, compNone, 0, math.MaxUint16); c {
 	case compNone:
 		return chunk.Raw
 	case compZstd:
@@ -171,7 +171,7 @@ func (p *parser) codec() chunk.Codec {
 	case compHuffman, compFax3, compFax4:
 		return chunk.CCITT
 	default:
-		p.Fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s", CompressionName(uint16(c)))
 		return 0
 	}
 }
@@ -214,8 +214,8 @@ func FormatOf(d chunk.DType) (format, bits uint16) {
 
 // dtype returns the sample type, and the bits of a sample as stored if they are fewer.
 func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
-	bits := p.same(tagBitsPerSample, bands, 1)
-	format := p.same(tagSampleFormat, bands, formatUint)
+	bits := p.same(ifd.TagBitsPerSample, bands, 1)
+	format := p.same(ifd.TagSampleFormat, bands, formatUint)
 	if d = DTypeOf(format, bits); d != chunk.Invalid {
 		return d, 0
 	}
@@ -231,7 +231,7 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 	case format == formatFloat && bits == 24:
 		d = chunk.Float32
 	default:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
 	}
 	return d, int(min(bits, 64))
 }
@@ -239,7 +239,7 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 // predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG, LERC and WebP data even if the tag
 // differs, as in libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
-	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
+	v := p.Between(ifd.TagPredictor, 1, 0, math.MaxUint64)
 	if p.Err != nil {
 		return chunk.NoPredictor
 	}
@@ -248,7 +248,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 		return chunk.NoPredictor
 	}
 	if v != 1 && x.Packed != 0 {
-		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of %d bits", v, x.Packed)
+		p.Fail(fault.Unsupported, ifd.TagPredictor, "predictor %d for samples of %d bits", v, x.Packed)
 		return chunk.NoPredictor
 	}
 	float := x.DType == chunk.Float16 || x.DType == chunk.Float32 || x.DType == chunk.Float64
@@ -257,7 +257,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	case v == 2 && x.DType.Components() == 1:
 	case v == 3 && float:
 	default:
-		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for %s samples", v, x.DType)
+		p.Fail(fault.Unsupported, ifd.TagPredictor, "predictor %d for %s samples", v, x.DType)
 	}
 	return chunk.Predictor(v)
 }

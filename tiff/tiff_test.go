@@ -197,7 +197,7 @@ func TestUnsupportedCompressions(t *testing.T) {
 	maps.Copy(names, compressionNames)
 	read := 0
 	for c, name := range names {
-		file := oneTile(ifd.Shorts(tagCompression, c))
+		file := oneTile(ifd.Shorts(ifd.TagCompression, c))
 		switch _, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{}); {
 		case err == nil:
 			read++

@@ -4,15 +4,17 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/webp"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // webp refuses images that libtiff does not write as WebP.
 func (p *parser) webp(x *chunk.Index) {
 	switch {
 	case x.DType != chunk.Uint8 || x.Packed != 0:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "WebP of samples of %d bits", p.same(tagBitsPerSample, x.Bands, 1))
+		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "WebP of samples of %d bits",
+			p.same(ifd.TagBitsPerSample, x.Bands, 1))
 	case x.ChunkB != 3 && x.ChunkB != 4:
-		p.Fail(fault.Unsupported, tagCompression, "compression WebP: chunks of %d bands, it has 3 or 4", x.ChunkB)
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression WebP: chunks of %d bands, it has 3 or 4", x.ChunkB)
 	}
 }
 

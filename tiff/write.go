@@ -142,10 +142,10 @@ func (o *TOGOptions) validate(pixels int) error {
 
 // written are the tags that options other than Tags write.
 var written = []uint16{
-	tagNewSubfileType, tagImageWidth, tagImageLength, tagBitsPerSample, tagCompression, tagPhotometric,
-	tagSamplesPerPixel, tagPlanarConfig, tagPredictor,
-	tagTileWidth, tagTileLength, tagTileOffsets, tagTileByteCounts, tagExtraSamples, tagSampleFormat,
-	tagGDALMetadata, tagGDALNoData,
+	ifd.TagNewSubfileType, ifd.TagImageWidth, ifd.TagImageLength, ifd.TagBitsPerSample, ifd.TagCompression,
+	ifd.TagPhotometric, ifd.TagSamplesPerPixel, ifd.TagPlanarConfig, ifd.TagPredictor, ifd.TagTileWidth,
+	ifd.TagTileLength, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagExtraSamples, ifd.TagSampleFormat,
+	ifd.TagGDALMetadata, ifd.TagGDALNoData,
 }
 
 // WriteTOG writes an image as a TACO optimized GeoTIFF, laid out as GDAL's COG driver does with
@@ -412,31 +412,31 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 	}
 	var fields []ifd.Field
 	if p.subfile != 0 {
-		fields = append(fields, ifd.Longs(tagNewSubfileType, p.subfile))
+		fields = append(fields, ifd.Longs(ifd.TagNewSubfileType, p.subfile))
 	}
-	fields = append(fields, side(tagImageWidth, index.Width), side(tagImageLength, index.Height),
-		ifd.Shorts(tagBitsPerSample, slices.Repeat([]uint16{bits}, index.Bands)...),
-		ifd.Shorts(tagCompression, codec),
-		ifd.Shorts(tagPhotometric, photometric),
-		ifd.Shorts(tagSamplesPerPixel, uint16(index.Bands)),
-		ifd.Shorts(tagPlanarConfig, planar),
-		ifd.Shorts(tagPredictor, uint16(index.Predictor)),
-		side(tagTileWidth, index.ChunkW), side(tagTileLength, index.ChunkH))
+	fields = append(fields, side(ifd.TagImageWidth, index.Width), side(ifd.TagImageLength, index.Height),
+		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, index.Bands)...),
+		ifd.Shorts(ifd.TagCompression, codec),
+		ifd.Shorts(ifd.TagPhotometric, photometric),
+		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(index.Bands)),
+		ifd.Shorts(ifd.TagPlanarConfig, planar),
+		ifd.Shorts(ifd.TagPredictor, uint16(index.Predictor)),
+		side(ifd.TagTileWidth, index.ChunkW), side(ifd.TagTileLength, index.ChunkH))
 	if !index.Bits && len(o.ExtraSamples) > 0 {
-		fields = append(fields, ifd.Shorts(tagExtraSamples, o.ExtraSamples...))
+		fields = append(fields, ifd.Shorts(ifd.TagExtraSamples, o.ExtraSamples...))
 	}
-	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, index.Bands)...))
+	fields = append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, index.Bands)...))
 	for _, field := range o.Tags {
 		// A palette belongs to the samples of every image; other tags are written once.
-		if p.subfile == 0 || field.Tag == tagColorMap && !index.Bits {
+		if p.subfile == 0 || field.Tag == ifd.TagColorMap && !index.Bits {
 			fields = append(fields, field)
 		}
 	}
 	if p.subfile == 0 {
-		fields = append(fields, ifd.Text(tagGDALMetadata, o.GDALMetadata))
+		fields = append(fields, ifd.Text(ifd.TagGDALMetadata, o.GDALMetadata))
 	}
 	if o.NoData != "" && !index.Bits {
-		fields = append(fields, ifd.Text(tagGDALNoData, o.NoData))
+		fields = append(fields, ifd.Text(ifd.TagGDALNoData, o.NoData))
 	}
 	if p.subfile == 0 {
 		fields = append(fields, o.Geo.Fields()...)
@@ -444,7 +444,7 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 	for i := range fields {
 		fields[i].Align = 2
 	}
-	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(index, func(i int) uint64 { return p.offs[i] })...),
+	return append(fields, ifd.Long8s(ifd.TagTileOffsets, planeMajor(index, func(i int) uint64 { return p.offs[i] })...),
 		p.byteCounts())
 }
 
@@ -479,9 +479,10 @@ func (p *part) byteCounts() ifd.Field {
 	}
 	switch {
 	case len(p.tiles) == 1:
-		return ifd.Long8s(tagTileByteCounts, uint64(largest))
+		return ifd.Long8s(ifd.TagTileByteCounts, uint64(largest))
 	case decoded < math.MaxUint16/10 && largest <= math.MaxUint16:
-		return ifd.Shorts(tagTileByteCounts, planeMajor(p.x, func(i int) uint16 { return uint16(len(p.tiles[i])) })...)
+		return ifd.Shorts(ifd.TagTileByteCounts, planeMajor(p.x,
+			func(i int) uint16 { return uint16(len(p.tiles[i])) })...)
 	}
-	return ifd.Longs(tagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(len(p.tiles[i])) })...)
+	return ifd.Longs(ifd.TagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(len(p.tiles[i])) })...)
 }

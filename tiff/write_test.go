@@ -77,7 +77,7 @@ func withoutTiles(t *testing.T, file []byte) []byte {
 		t.Fatal(err)
 	}
 	file = bytes.Clone(file)
-	for _, tag := range []uint16{tagTileOffsets, tagTileByteCounts} {
+	for _, tag := range []uint16{ifd.TagTileOffsets, ifd.TagTileByteCounts} {
 		e := f.Dirs[0].Find(tag)
 		clear(file[e.Off:][:int(e.Count)*e.Type.Size()])
 	}

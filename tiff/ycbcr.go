@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // Params of the codec YCbCr are three bytes, the codec of the stored samples and how many columns and rows share
@@ -23,7 +24,7 @@ var yCbCrShares = [][2]byte{{1, 1}, {1, 2}, {2, 1}, {2, 2}, {4, 1}, {4, 2}, {4, 
 // ycbcr reads how samples become RGB, and refuses images that libtiff does not make RGB of.
 func (p *parser) ycbcr(x *chunk.Index) {
 	share := [2]byte{2, 2}
-	v := p.Uints(tagYCbCrSubSampling)
+	v := p.Uints(ifd.TagYCbCrSubSampling)
 	if v.Len() >= 2 {
 		share = [2]byte{byte(min(v.Uint(0), 255)), byte(min(v.Uint(1), 255))}
 	}
@@ -33,14 +34,16 @@ func (p *parser) ycbcr(x *chunk.Index) {
 	case p.Err != nil:
 		return
 	case !ok:
-		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples with compression %s", codec)
+		p.Fail(fault.Unsupported, ifd.TagPhotometric, "YCbCr samples with compression %s", codec)
 	case x.Bands != 3 || x.ChunkB != 3 || x.DType != chunk.Uint8 || x.Packed != 0:
-		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples of %d bands of %s in chunks of %d", x.Bands, x.DType,
+		p.Fail(fault.Unsupported, ifd.TagPhotometric, "YCbCr samples of %d bands of %s in chunks of %d", x.Bands,
+			x.DType,
 			x.ChunkB)
 	case x.Predictor != chunk.NoPredictor:
-		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for YCbCr samples", x.Predictor)
+		p.Fail(fault.Unsupported, ifd.TagPredictor, "predictor %d for YCbCr samples", x.Predictor)
 	case !slices.Contains(yCbCrShares, share):
-		p.Fail(fault.Unsupported, tagYCbCrSubSampling, "chroma that %d columns and %d rows share", share[0], share[1])
+		p.Fail(fault.Unsupported, ifd.TagYCbCrSubSampling, "chroma that %d columns and %d rows share", share[0],
+			share[1])
 	}
 	x.Codec, x.Params = chunk.YCbCr, append([]byte{byte(codec), share[0], share[1]}, colours...)
 }
@@ -51,8 +54,8 @@ func (p *parser) colorimetry() (params []byte) {
 		number uint16
 		absent []float32
 	}{
-		{tagYCbCrCoefficients, []float32{0.299, 0.587, 0.114}},
-		{tagReferenceBlackWhite, []float32{0, 255, 128, 255, 128, 255}},
+		{ifd.TagYCbCrCoefficients, []float32{0.299, 0.587, 0.114}},
+		{ifd.TagReferenceBlackWhite, []float32{0, 255, 128, 255, 128, 255}},
 	} {
 		v, numbers := p.Value(tag.number), tag.absent
 		if v.Len() > 0 {
@@ -72,7 +75,7 @@ func (p *parser) colorimetry() (params []byte) {
 			}
 			params = binary.LittleEndian.AppendUint32(params, math.Float32bits(f))
 		}
-		if tag.number == tagYCbCrCoefficients && numbers[1] == 0 {
+		if tag.number == ifd.TagYCbCrCoefficients && numbers[1] == 0 {
 			p.Fail(fault.Corrupt, tag.number, "0 for green")
 		}
 	}

@@ -253,13 +253,8 @@ func (s *strips) end(b int) {
 	}
 }
 
-// TIFF tags and values.
-const (
-	tagWidth, tagLength, tagBits, tagCompression, tagPhotometric = 256, 257, 258, 259, 262
-	tagStripOffsets, tagSamples, tagRows, tagStripBytes          = 273, 277, 278, 279
-	tagPlanar, tagExtra, tagFormat                               = 284, 338, 339
-	compressionZstd                                              = 50000
-)
+// compressionZstd is the value of the TIFF tag Compression.
+const compressionZstd = 50000
 
 // tiff returns the image.
 func (s *strips) tiff() []byte {
@@ -270,16 +265,17 @@ func (s *strips) tiff() []byte {
 	}
 	n := len(s.bands)
 	fields := []ifd.Field{
-		ifd.Longs(tagWidth, histogramBins), ifd.Longs(tagLength, uint32(s.rows)),
-		ifd.Shorts(tagBits, slices.Repeat([]uint16{32}, n)...), ifd.Shorts(tagCompression, compressionZstd),
-		ifd.Shorts(tagPhotometric, 1), ifd.Long8s(tagStripOffsets, make([]uint64, len(lists))...),
-		ifd.Shorts(tagSamples, uint16(n)), ifd.Longs(tagRows, stripRows),
-		ifd.Long8s(tagStripBytes, make([]uint64, len(lists))...), ifd.Shorts(tagPlanar, 2),
+		ifd.Longs(ifd.TagImageWidth, histogramBins), ifd.Longs(ifd.TagImageLength, uint32(s.rows)),
+		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{32}, n)...),
+		ifd.Shorts(ifd.TagCompression, compressionZstd),
+		ifd.Shorts(ifd.TagPhotometric, 1), ifd.Long8s(ifd.TagStripOffsets, make([]uint64, len(lists))...),
+		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(n)), ifd.Longs(ifd.TagRowsPerStrip, stripRows),
+		ifd.Long8s(ifd.TagStripByteCounts, make([]uint64, len(lists))...), ifd.Shorts(ifd.TagPlanarConfig, 2),
 	}
 	if n > 1 {
-		fields = append(fields, ifd.Shorts(tagExtra, make([]uint16, n-1)...))
+		fields = append(fields, ifd.Shorts(ifd.TagExtraSamples, make([]uint16, n-1)...))
 	}
-	fields = append(fields, ifd.Shorts(tagFormat, slices.Repeat([]uint16{1}, n)...))
+	fields = append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{1}, n)...))
 	const dir = 16 // behind the header of a BigTIFF
 	offs, sizes := make([]uint64, len(lists)), make([]uint64, len(lists))
 	pos := uint64(ifd.End(dir, fields))
@@ -289,10 +285,10 @@ func (s *strips) tiff() []byte {
 	}
 	for i := range fields {
 		switch fields[i].Tag {
-		case tagStripOffsets:
-			fields[i] = ifd.Long8s(tagStripOffsets, offs...)
-		case tagStripBytes:
-			fields[i] = ifd.Long8s(tagStripBytes, sizes...)
+		case ifd.TagStripOffsets:
+			fields[i] = ifd.Long8s(ifd.TagStripOffsets, offs...)
+		case ifd.TagStripByteCounts:
+			fields[i] = ifd.Long8s(ifd.TagStripByteCounts, sizes...)
 		}
 	}
 	out := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)

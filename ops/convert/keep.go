@@ -135,7 +135,8 @@ func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error)
 			h.trailer.Times = append(h.trailer.Times, trailer.Times[each*k:each*(k+1)]...)
 		}
 	}
-	if h.meta, err = rumi.Meta(ctx, f); err != nil || f.Dirs[0].Find(compressionTag) == nil {
+	if h.meta, err = rumi.Meta(ctx, f); err != nil ||
+		f.Dirs[0].Find(ifd.TagCompression) == nil { // of generation 2 and 3
 		return err
 	}
 	extras, err := tiff.ReadExtras(ctx, f)
@@ -144,10 +145,6 @@ func (h *holding) rumi(ctx context.Context, f *ifd.File, o *Options) (err error)
 	}
 	return err
 }
-
-// compressionTag is the TIFF tag Compression. It tells the generations of rumi apart, since files of
-// generation 2 lack it.
-const compressionTag = 259
 
 // geo returns the georeferencing for a writer that also gets the tags of the file. It is empty if these
 // tags have it, because the writer would otherwise write it twice.
@@ -162,31 +159,17 @@ func (h *holding) geo() tiff.Geo {
 func (h *holding) tags() []ifd.Field {
 	tags := slices.Clone(h.extras.Tags)
 	if len(h.extras.Items) > 0 {
-		tags = append(tags, ifd.Text(metadataTag, tiff.FormatGDALMetadata(h.extras.Items)))
+		tags = append(tags, ifd.Text(ifd.TagGDALMetadata, tiff.FormatGDALMetadata(h.extras.Items)))
 	}
 	if h.meta.NoData != "" {
-		tags = append(tags, ifd.Text(noDataTag, h.meta.NoData))
+		tags = append(tags, ifd.Text(ifd.TagGDALNoData, h.meta.NoData))
 	}
 	return tags
 }
 
-// TIFF tags with a meaning here. Tags of GeoTIFF and GDAL have no constants in package ifd.
-const (
-	colorMapTag  = 320
-	scaleTag     = 33550
-	tiepointTag  = 33922
-	matrixTag    = 34264
-	profileTag   = 34675
-	geoKeysTag   = 34735
-	geoDoubleTag = 34736
-	geoTextTag   = 34737
-	metadataTag  = 42112
-	noDataTag    = 42113
-	rpcTag       = 50844
-)
-
 func isPlace(f ifd.Field) bool {
-	return slices.Contains([]uint16{scaleTag, tiepointTag, matrixTag, geoKeysTag, geoDoubleTag, geoTextTag}, f.Tag)
+	return slices.Contains([]uint16{ifd.TagPixelScale, ifd.TagTiepoint, ifd.TagTransformation, ifd.TagGeoKeys,
+		ifd.TagGeoDoubles, ifd.TagGeoASCII}, f.Tag)
 }
 
 // left returns the names of what the format cannot hold. Their order does not depend on the file, so that
@@ -247,16 +230,16 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 	placed := meta.HasTransform || meta.EPSG != 0
 	for _, f := range h.extras.Tags {
 		switch f.Tag {
-		case colorMapTag:
+		case ifd.TagColorMap:
 			add(true, "colour table")
-		case profileTag:
+		case ifd.TagICCProfile:
 			add(true, "colour profile")
-		case rpcTag:
+		case ifd.TagRPC:
 			add(true, "RPCs")
-		case tiepointTag:
+		case ifd.TagTiepoint:
 			add(!meta.HasTransform, "ground control points")
-		case scaleTag, matrixTag, geoDoubleTag, geoTextTag:
-		case geoKeysTag:
+		case ifd.TagPixelScale, ifd.TagTransformation, ifd.TagGeoDoubles, ifd.TagGeoASCII:
+		case ifd.TagGeoKeys:
 			add(!placed || o.Format == TileDB, "georeferencing")
 			add(o.Format != TileDB && h.meta.Geo.IsVertical(), "vertical CRS")
 		default:
@@ -358,12 +341,12 @@ func readMeta(ctx context.Context, path string, opener source.Opener, places boo
 		return m, nil, err
 	}
 	// Only a TIFF and rumi of generation 1, which have the tag, have tags of places besides a transform.
-	if m, err = rumi.Meta(ctx, f); err != nil || !places || f.Dirs[0].Find(compressionTag) == nil {
+	if m, err = rumi.Meta(ctx, f); err != nil || !places || f.Dirs[0].Find(ifd.TagCompression) == nil {
 		return m, nil, err
 	}
 	extras, err := tiff.ReadExtras(ctx, f)
 	if err != nil {
 		return m, nil, err
 	}
-	return m, slices.DeleteFunc(extras.Tags, func(t ifd.Field) bool { return !isPlace(t) && t.Tag != rpcTag }), nil
+	return m, slices.DeleteFunc(extras.Tags, func(t ifd.Field) bool { return !isPlace(t) && t.Tag != ifd.TagRPC }), nil
 }

@@ -8,7 +8,6 @@ package paste
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -196,12 +195,6 @@ func (o *Options) check() error {
 func (o *Options) bytes() float64 {
 	return 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) +
 		4*float64(o.Bands)*float64(o.Grid.H)*float64(o.Grid.W)
-}
-
-// WriteTOG writes the result of Image for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) with the georeferencing
-// geo. workers goroutines compress its tiles, at least one.
-func WriteTOG(w io.Writer, image []byte, o Options, geo tiff.Geo, workers int) error {
-	return tiff.WriteTOG(w, image, o.togOptions(geo, workers))
 }
 
 // togOptions returns how the image is written.

@@ -130,10 +130,10 @@ func TestWriteTOG(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	err = WriteTOG(&b, image, o, tiff.Geo{
+	err = tiff.WriteTOG(&b, image, o.togOptions(tiff.Geo{
 		EPSG: 32618, HasTransform: true,
 		Transform: [6]float64{5e5, 10, 0, 4e6, 0, -10},
-	}, 1)
+	}, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

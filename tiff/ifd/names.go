@@ -1,0 +1,48 @@
+package ifd
+
+// Tags of images (TIFF 6.0; GeoTIFF 1.1, OGC 19-008r4; GDAL's own 42112 and 42113).
+const (
+	TagNewSubfileType        = 254
+	TagImageWidth            = 256
+	TagImageLength           = 257
+	TagBitsPerSample         = 258
+	TagCompression           = 259
+	TagPhotometric           = 262
+	TagFillOrder             = 266
+	TagStripOffsets          = 273
+	TagSamplesPerPixel       = 277
+	TagRowsPerStrip          = 278
+	TagStripByteCounts       = 279
+	TagPlanarConfig          = 284
+	TagT4Options             = 292
+	TagPredictor             = 317
+	TagColorMap              = 320
+	TagTileWidth             = 322
+	TagTileLength            = 323
+	TagTileOffsets           = 324
+	TagTileByteCounts        = 325
+	TagExtraSamples          = 338
+	TagSampleFormat          = 339
+	TagJPEGTables            = 347
+	TagJPEGProc              = 512
+	TagJPEGInterchange       = 513
+	TagJPEGInterchangeLength = 514
+	TagJPEGRestart           = 515
+	TagJPEGQTables           = 519
+	TagJPEGDCTables          = 520
+	TagJPEGACTables          = 521
+	TagYCbCrCoefficients     = 529
+	TagYCbCrSubSampling      = 530
+	TagReferenceBlackWhite   = 532
+	TagPixelScale            = 33550
+	TagTiepoint              = 33922
+	TagTransformation        = 34264
+	TagICCProfile            = 34675
+	TagGeoKeys               = 34735
+	TagGeoDoubles            = 34736
+	TagGeoASCII              = 34737
+	TagGDALMetadata          = 42112
+	TagGDALNoData            = 42113
+	TagLercParameters        = 50674
+	TagRPC                   = 50844 // rational polynomial coefficients
+)
