@@ -48,11 +48,8 @@ type chip struct {
 
 // judged holds the data of a chip that may still be left out when it is taken.
 type judged struct {
-	Hash uint64
-	// What its statistics are made of once it is taken, if the recipe wants any. The memory of statistics of integers
-	// of 16 bits is far larger than a small chip, so that only chips of a part, which are taken elsewhere, have theirs.
-	images   []image  // of each field, copies
-	Measured [][]byte // stats.Field.AppendState of each field of a chip of a part
+	Hash     uint64
+	Measured [][]byte // stats.Field.AppendState of each field, if the recipe wants statistics
 }
 
 // image is the pixels of a field, with axes of bands, rows and columns, and which samples are valid.
@@ -143,7 +140,7 @@ func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 	for k, im := range images {
 		file, err := m.file(ctx, b, k, im, windows[k], tally)
 		if err == nil && *m.recipe.Statistics {
-			err = m.count(c, k, im, tally)
+			err = tally.count(k, len(images), im)
 		}
 		if err != nil {
 			return fault.WithFile(err, windows[k].Asset.URI)
@@ -153,21 +150,9 @@ func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 		}
 		c.Files = append(c.Files, *file)
 	}
-	if m.apart && c.Judged != nil {
+	if c.Judged != nil {
 		c.Judged.Measured, tally.fields = states(tally.fields), nil
 	}
-	return nil
-}
-
-// count adds field k of a chip to the statistics. If the chip may still be left out, it keeps the arguments of measure
-// instead.
-func (m *Maker) count(c *chip, k int, im image, t *tally) error {
-	if c.Judged == nil || m.apart {
-		return t.count(k, len(m.recipe.Fields), im)
-	}
-	tensor := *im.pixels
-	tensor.Data = bytes.Clone(tensor.Data)
-	c.Judged.images = append(c.Judged.images, image{&tensor, bytes.Clone(im.valid)})
 	return nil
 }
 

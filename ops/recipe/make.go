@@ -167,9 +167,9 @@ type Maker struct {
 	split   shuffle.Split
 	metas   *lru.Cache[string, *tiff.Meta]
 	tallies chan *tally // as many as there are workers
+	total   tally       // of chips that were measured elsewhere, or by themselves
 	table   table       // of the chips that were written
 	seen    *hashes     // of these chips; nil unless the recipe leaves out duplicates
-	apart   bool        // chips are of a part, and taken elsewhere
 	ids     ids
 }
 
@@ -277,6 +277,12 @@ func (m *Maker) windows(ctx context.Context, begin, end int64, use func(i int64,
 		func(i int, c *chip) error { return use(begin+int64(i), c) }, func(*chip) {})
 }
 
+// count returns the number of windows that are left out for a reason.
+func (r *Result) count(left int) *int64 {
+	return [...]*int64{bad: &r.Bad, misplaced: &r.Misplaced, empty: &r.Empty, unlabelled: &r.Unlabelled,
+		duplicate: &r.Duplicates}[left]
+}
+
 // LeftOut says for people how many windows have no chip, and why the first has none. It is "" if all have one.
 func (r *Result) LeftOut() string {
 	left := r.Bad + r.Misplaced + r.Empty + r.Unlabelled + r.Duplicates
@@ -338,39 +344,26 @@ func (m *Maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 	if c.Judged != nil && !m.seen.add(c.Judged.Hash) {
 		c.Left = duplicate
 	}
-	switch c.Left {
-	case bad:
-		res.Bad++
-	case misplaced:
-		res.Misplaced++
-	case empty:
-		res.Empty++
+	if c.Left != kept {
+		*res.count(c.Left)++
+		res.First = cmp.Or(res.First, c.why)
 		return nil
-	case unlabelled:
-		res.Unlabelled++
-		return nil
-	case duplicate:
-		res.Duplicates++
-		return nil
-	default:
-		sample := &build.Sample{ID: m.ids.of(c, m.recipe)}
-		if len(c.Files) == 1 {
-			sample.Bytes = c.Files[0].Bytes
-		} else {
-			sample.Children = &build.Tortilla{}
-			for i := range c.Files {
-				below := build.Sample{ID: m.recipe.Fields[i].Name, Bytes: c.Files[i].Bytes}
-				sample.Children.Samples = append(sample.Children.Samples, below)
-			}
-		}
-		if err := put(sample); err != nil {
-			return err
-		}
-		m.table.add(c)
-		return m.measure(c)
 	}
-	res.First = cmp.Or(res.First, c.why)
-	return nil
+	sample := &build.Sample{ID: m.ids.of(c, m.recipe)}
+	if len(c.Files) == 1 {
+		sample.Bytes = c.Files[0].Bytes
+	} else {
+		sample.Children = &build.Tortilla{}
+		for i := range c.Files {
+			below := build.Sample{ID: m.recipe.Fields[i].Name, Bytes: c.Files[i].Bytes}
+			sample.Children.Samples = append(sample.Children.Samples, below)
+		}
+	}
+	if err := put(sample); err != nil {
+		return err
+	}
+	m.table.add(c)
+	return m.measure(c)
 }
 
 // ids makes the ids of samples.

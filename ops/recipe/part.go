@@ -83,7 +83,6 @@ func (m *Maker) WritePart(ctx context.Context, w io.Writer, first, count int64) 
 	if first < 0 || count < 1 || count > m.engine.Len()-first {
 		return fmt.Errorf("windows %d to %d, of %d", first, first+count, m.engine.Len())
 	}
-	m.apart = true
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	out, told := gob.NewEncoder(buffered), false
 	err := m.windows(ctx, first, first+count, func(i int64, c *chip) error {
@@ -117,7 +116,6 @@ func (m *Maker) Merge(ctx context.Context, path string, parts iter.Seq2[*Part, e
 	if err := m.Writable(ctx, path); err != nil {
 		return nil, err
 	}
-	m.apart = false
 	windows := m.engine.Len()
 	return m.write(ctx, path, func(ctx context.Context, put func(*build.Sample) error) (*Result, error) {
 		res := &Result{Windows: windows}
@@ -187,9 +185,7 @@ func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	if err != nil {
 		return err
 	}
-	t := <-m.tallies
-	defer func() { m.tallies <- t }()
-	if err := t.merge(fields); err != nil {
+	if err := m.total.merge(fields); err != nil {
 		return damaged("statistics: %v", err)
 	}
 	return nil

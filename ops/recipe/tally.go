@@ -37,26 +37,16 @@ func (t *tally) count(k, n int, im image) error {
 	return nil
 }
 
-// measure adds a chip that was not measured when it was made.
+// measure adds the statistics of a chip that could have been left out.
 func (m *Maker) measure(c *chip) error {
-	if c.Judged == nil {
-		return nil
-	}
-	tally := <-m.tallies
-	defer func() { m.tallies <- tally }()
-	for k := range c.Judged.images {
-		if err := tally.count(k, len(c.Judged.images), c.Judged.images[k]); err != nil {
-			return err
-		}
-	}
-	if c.Judged.Measured == nil {
+	if c.Judged == nil || c.Judged.Measured == nil {
 		return nil
 	}
 	measured, err := stats.ParseStates(c.Judged.Measured)
 	if err != nil {
 		return err
 	}
-	if err := tally.merge(measured); err != nil {
+	if err := m.total.merge(measured); err != nil {
 		return damaged("statistics of a chip: %v", err)
 	}
 	return nil
@@ -86,19 +76,17 @@ func states(fields []*stats.Field) (out [][]byte) {
 
 // merged returns the statistics of all chips so far, and forgets them. No worker runs meanwhile.
 func (m *Maker) merged() ([]*stats.Field, error) {
-	total := <-m.tallies
-	defer func() { m.tallies <- total }()
-	for range m.workers - 1 {
+	for range m.workers {
 		tally := <-m.tallies
 		fields := tally.fields
 		tally.fields = nil
 		m.tallies <- tally
-		if err := total.merge(fields); err != nil {
+		if err := m.total.merge(fields); err != nil {
 			return nil, err
 		}
 	}
-	fields := total.fields
-	total.fields = nil
+	fields := m.total.fields
+	m.total.fields = nil
 	return fields, nil
 }
 
