@@ -6,8 +6,6 @@ import (
 	"io"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -33,10 +31,16 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if o.Format == TileDB {
 		return fmt.Errorf("format is %q: a chip is a file", o.Format)
 	}
-	if what := c.lost(o.Format); what != "" && o.Strict {
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s cannot hold %s", o.Format, what)
+	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
+	for _, name := range c.Bands {
+		h.meta.Bands = append(h.meta.Bands, tiff.Band{Description: name})
 	}
-	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}}
+	if c.Mask != nil {
+		h.image.Mask = &chunk.Index{Bands: 1}
+	}
+	if _, err := o.keep(h); err != nil {
+		return err
+	}
 	if o.Format == Rumi {
 		h.extras.Items = tiff.DescriptionItems(c.Bands)
 	}
@@ -45,19 +49,3 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 
 // HoldsNoData reports whether files of a format say which value is nodata.
 func HoldsNoData(format string) bool { return format != Rumi2 && format != Rumi3 }
-
-// lost names what a generation of rumi cannot hold of a chip, "" for nothing.
-func (c *Chip) lost(format string) string {
-	_, named := rumi.BandNames(c.Bands, len(c.Bands))
-	switch {
-	case format == TOG:
-		return ""
-	case c.Mask != nil:
-		return "a mask"
-	case !HoldsNoData(format) && c.NoData != "":
-		return "a nodata value"
-	case format == Rumi2 && c.Bands != nil, format == Rumi3 && !named:
-		return "these names of bands"
-	}
-	return ""
-}

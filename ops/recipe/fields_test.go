@@ -231,7 +231,7 @@ func TestScenesWithOtherNoData(t *testing.T) {
 		field, fails string
 	}{
 		{1, true, "", ""}, {2, true, "", ""}, {2, false, "", "the field's nodata gives one"},
-		{2, false, "nodata: 7", ""}, {1, true, "codec: {format: rumi}", "cannot hold a mask"},
+		{2, false, "nodata: 7", ""}, {1, true, "codec: {format: rumi}", "would leave out: mask"},
 	} {
 		dir := t.TempDir()
 		at := otherNoData(t, dir, c.bands, c.all)
@@ -293,7 +293,7 @@ fields:
 		{"img", pattern, ", time: 2024-05-01/2024-05-02", false,
 			[2][]int64{{1714521600, 1714608000}, {1714521600, 1714608000}}, ""},
 		{"img", pattern, "", false, [2][]int64{}, "codec.time gives one"},
-		{"img", pattern, ", time: 2024-05-01", true, [2][]int64{}, "cannot hold a nodata value"},
+		{"img", pattern, ", time: 2024-05-01", true, [2][]int64{}, "would leave out: nodata value"},
 	} {
 		out, _, err := create(t, dir, fmt.Sprintf(text, c.source, c.field, c.strict, c.time), 2)
 		if c.fails != "" {
