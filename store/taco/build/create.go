@@ -18,6 +18,7 @@ import (
 // file that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: t.Collection}
+	w.files = w.copyFiles
 	if err := w.check(ctx, path); err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 			return nil, err
 		}
 	}
-	if err := w.more(ctx, w.readsOnce()); err != nil {
+	if err := w.more(ctx); err != nil {
 		return nil, err
 	}
 	return w.create(ctx, path)
@@ -80,7 +81,6 @@ func (c *Collection) CheckFor(form Form) error {
 
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
-	w.files = w.copyFiles
 	w.o.More = nil // it was called, and may hold the samples and their table: 400 MB of a million
 	if w.inspection == nil {
 		if err := w.complete(ctx); err != nil {

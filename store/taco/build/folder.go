@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
@@ -34,7 +32,10 @@ func (w *writer) into(ctx context.Context, t target) error {
 	if err != nil {
 		return err
 	}
-	return w.folderTables(ctx, func(name string, b []byte) error { return t.put(ctx, name, held(b)) })
+	_, err = w.metadata(ctx, func(name string, data []byte) (span, error) {
+		return span{}, t.put(ctx, name, held(data))
+	})
+	return err
 }
 
 // localFolder is a new local folder. Its files are synced afterwards.
@@ -80,32 +81,4 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 func (t *localFolder) large(_ context.Context, name string, _ func(ctx context.Context) (int64, error),
 	write func(f archiveFile) error) error {
 	return durable.WriteFile(t.path(name), func(f *os.File) error { return write(disk(f)) })
-}
-
-// folderTables calls put with the tables of a container that is a folder, then with COLLECTION.json.
-func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {
-	for k := range len(w.levels) - 1 {
-		err := w.metaTables(ctx, k, func(row int, b []byte) error {
-			return put(dataFolder+path(w.levels, k, row)+metaSuffix, b)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for k := range w.levels {
-		var b bytes.Buffer
-		// A store that keeps equal pieces of files once gets only the pages that an edit changes.
-		err := encode.ByContent(ctx, &b, w.consolidated(k))
-		if err == nil {
-			err = put(metadataFolder+levelName(k)+".parquet", b.Bytes())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	doc, err := w.document(ctx)
-	if err != nil {
-		return err
-	}
-	return put(collName, doc)
 }

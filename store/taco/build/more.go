@@ -2,7 +2,9 @@ package build
 
 import (
 	"context"
+	"errors"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
@@ -26,34 +28,97 @@ type Inspection struct {
 // adds reports whether the options add columns.
 func (o *Options) adds() bool { return o.More != nil || o.Inspect != nil }
 
-// further returns the columns that the options add to levels, and adds them to these: without those of Inspect if once
-// is set.
-func (o *Options) further(ctx context.Context, levels []Level, once bool) ([]*tables.Table, error) {
-	inspect := o.inspected
-	if once || o.Inspect == nil {
-		inspect = nil
+// more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if files are
+// inspected while they are copied.
+func (w *writer) more(ctx context.Context) error {
+	if w.o.More != nil {
+		added, err := w.o.More(ctx, shown(w.levels))
+		if err == nil {
+			err = w.add(added)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	tbls := make([]*tables.Table, len(levels))
-	for _, step := range []More{o.More, inspect} {
-		if step == nil {
+	if w.o.Inspect == nil {
+		return nil
+	}
+	in := w.o.Inspect(shown(w.levels))
+	if w.inspection = &in; w.readsOnce() {
+		return nil
+	}
+	if err := w.inspectAll(ctx); err != nil {
+		return err
+	}
+	return w.inspected(ctx)
+}
+
+// add adds columns to the levels.
+func (w *writer) add(added []*tables.Table) error {
+	for k, table := range added {
+		if table == nil {
 			continue
 		}
-		added, err := step(ctx, levels)
-		if err != nil {
-			return nil, err
+		level := w.levels[k]
+		if table.Len() != len(level.Rows) {
+			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
+				table.Len(), len(level.Rows))
 		}
-		for k, table := range added {
-			if table == nil {
-				continue
+		if err := checkColumns(table, k); err != nil {
+			return err
+		}
+		level.Table = replaced(level.Table, table)
+	}
+	return nil
+}
+
+// readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
+// the files, and in which the columns say nothing about their order.
+func (w *writer) readsOnce() bool {
+	whole := w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named()
+	return w.files != nil && whole && !w.o.split()
+}
+
+// inspectAll hands all files to the inspection.
+func (w *writer) inspectAll(ctx context.Context) error {
+	if w.inspection.File == nil {
+		return nil
+	}
+	var files []place
+	for k, level := range w.levels {
+		for i := range level.Rows {
+			if r := &level.Rows[i]; !r.Folder && !r.Padding {
+				files = append(files, place{level: k, row: i})
 			}
-			levels[k].Table = replaced(levels[k].Table, table)
-			if tbls[k] != nil {
-				table = replaced(tbls[k], table)
-			}
-			tbls[k] = table
 		}
 	}
-	return tbls, nil
+	return inorder.Do(ctx, len(files), w.o.Workers, func(ctx context.Context, i int) (struct{}, error) {
+		p := files[i]
+		file, err := w.levels[p.level].Rows[p.row].Open(ctx, w.o.Opener)
+		if err != nil {
+			return struct{}{}, err
+		}
+		err = w.inspection.File(ctx, p.level, p.row, file)
+		return struct{}{}, errors.Join(err, file.Close())
+	}, func(int, struct{}) error { return nil }, func(struct{}) {})
+}
+
+// inspect hands a file that is copied to the inspection, if there is one.
+func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
+	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
+		return nil
+	}
+	return w.inspection.File(ctx, p.level, p.row, l.open())
+}
+
+// inspected adds the columns of the inspection, which has seen all files.
+func (w *writer) inspected(ctx context.Context) error {
+	added, err := w.inspection.Columns(ctx)
+	w.inspection = nil
+	if err != nil {
+		return err
+	}
+	return w.add(added)
 }
 
 // replaced returns a table with further columns, which replace columns of the same names.
@@ -71,37 +136,4 @@ func shown(levels []*Level) []Level {
 		out[k] = *l
 	}
 	return out
-}
-
-// inspected reads all files for the columns of Inspect.
-func (o *Options) inspected(ctx context.Context, levels []Level) ([]*tables.Table, error) {
-	in := o.Inspect(levels)
-	if in.File == nil {
-		return in.Columns(ctx)
-	}
-	type at struct{ level, row int }
-	var files []at
-	for k := range levels {
-		for i := range levels[k].Rows {
-			if r := &levels[k].Rows[i]; !r.Folder && !r.Padding {
-				files = append(files, at{k, i})
-			}
-		}
-	}
-	err := inorder.Do(ctx, len(files), o.Workers, func(ctx context.Context, i int) (struct{}, error) {
-		p := files[i]
-		file, err := levels[p.level].Rows[p.row].Open(ctx, o.Opener)
-		if err != nil {
-			return struct{}{}, err
-		}
-		err = in.File(ctx, p.level, p.row, file)
-		if cerr := file.Close(); err == nil {
-			err = cerr
-		}
-		return struct{}{}, err
-	}, func(int, struct{}) error { return nil }, func(struct{}) {})
-	if err != nil {
-		return nil, err
-	}
-	return in.Columns(ctx)
 }

@@ -101,6 +101,52 @@ func encoded(ctx context.Context, t *tables.Table) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// metadata calls put with the tables of folders from the deepest level up, because each holds the places of the rows
+// below it, then with the tables of levels and COLLECTION.json. It returns the places of the latter.
+func (w *writer) metadata(ctx context.Context, put func(name string, data []byte) (span, error)) (places []span,
+	err error) {
+	for k := len(w.levels) - 2; k >= 0; k-- {
+		spans := w.levels[k].spans
+		err := w.metaTables(ctx, k, func(row int, data []byte) error {
+			place, err := put(dataFolder+path(w.levels, k, row)+metaSuffix, data)
+			if spans != nil {
+				spans[row] = place
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	add := func(name string, data []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		place, err := put(name, data)
+		places = append(places, place)
+		return err
+	}
+	for k, level := range w.levels {
+		encode := encoded
+		if level.spans == nil { // a store that keeps equal pieces of files once gets the pages that an edit changes
+			encode = encodedByContent
+		}
+		data, err := encode(ctx, w.consolidated(k))
+		if err := add(metadataFolder+levelName(k)+".parquet", data, err); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := w.document(ctx)
+	return places, add(collName, doc, err)
+}
+
+// encodedByContent is encoded with pages that end where their content says so.
+func encodedByContent(ctx context.Context, t *tables.Table) ([]byte, error) {
+	var b bytes.Buffer
+	err := encode.ByContent(ctx, &b, t)
+	return b.Bytes(), err
+}
+
 // document returns COLLECTION.json.
 func (w *writer) document(ctx context.Context) ([]byte, error) {
 	if w.collection.Extent == nil {
