@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,14 +109,6 @@ func (e *editing) read(ctx context.Context) (err error) {
 	if extent := e.writer.collection.Extent; extent != collection.Extent {
 		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
 	}
-	for oldName, newName := range e.changes.Rename {
-		if prefix, _, ok := strings.Cut(oldName, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
-			newName = prefix + ":" + newName
-		}
-		if collection.said[oldName] != "" {
-			collection.said[newName] = collection.said[oldName]
-		}
-	}
 	if e.columns() {
 		if err := e.readLevels(ctx, dataset); err != nil {
 			return err
@@ -139,9 +130,9 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	were := make([]*tables.Table, len(writer.levels))
 	for k, l := range writer.levels {
 		were[k] = l.Table
-		if l.Table, err = e.changes.apply(l.Table, k, len(writer.levels)); err != nil {
-			return err
-		}
+	}
+	if err := e.changes.apply(writer.levels, writer.collection.said); err != nil {
+		return err
 	}
 	if err := writer.more(ctx); err != nil {
 		return err
@@ -194,65 +185,58 @@ func errInZIPs(k int) error {
 		"its columns are in the ZIPs as well: edit these, and write the index again")
 }
 
-// apply drops and renames the columns of level k of n.
-func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
+// apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
+func (c *Changes) apply(levels []*Level, said map[string]string) error {
 	for _, text := range c.Drop {
-		level, name, err := c.find(t, text, k, n)
+		k, name, err := find(levels, text)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if level == k {
-			t = t.Without(name)
-		}
+		levels[k].Table = levels[k].Table.Without(name)
 	}
-	names := map[string]string{}
-	for oldName, name := range c.Rename {
-		level, column, err := c.find(t, oldName, k, n)
+	for _, text := range slices.Sorted(maps.Keys(c.Rename)) {
+		k, name, err := find(levels, text)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if level != k {
-			continue
+		to := c.Rename[text]
+		what := badColumn(to)
+		if levels[k].Table.Index(to) >= 0 {
+			what = "is there already"
 		}
-		if what := badColumn(name); what != "" {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%s", what)
+		if what != "" {
+			return fault.New(fault.Unsupported, "column "+to, fault.NoOffset, "%s", what)
 		}
-		if t.Index(name) >= 0 {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is there already")
+		levels[k].Table = levels[k].Table.Rename(func(column string) string {
+			if column == name {
+				return to
+			}
+			return column
+		})
+		if text := said[keyOf(k, name)]; text != "" {
+			said[keyOf(k, to)] = text
 		}
-		if names[column] != "" {
-			return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset, "is renamed twice")
-		}
-		if slices.Contains(slices.Collect(maps.Values(names)), name) {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is the new name of two columns")
-		}
-		names[column] = name
 	}
-	if len(names) == 0 {
-		return t, nil
-	}
-	return t.Rename(func(name string) string { return cmp.Or(names[name], name) }), nil
+	return nil
 }
 
-// find returns the level and the name of a column that the user wrote, and checks it if t is its level: k of n.
-func (c *Changes) find(t *tables.Table, text string, k, n int) (level int, name string, err error) {
+// find returns the level and the name of a column that the user wrote.
+func find(levels []*Level, text string) (level int, name string, err error) {
 	name = text
 	if prefix, rest, ok := strings.Cut(text, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
-		if l, err := strconv.Atoi(prefix[1:]); err == nil {
-			level, name = l, rest
+		if number, err := strconv.Atoi(prefix[1:]); err == nil {
+			level, name = number, rest
 		}
 	}
-	if level >= n {
-		return 0, "", fault.New(fault.NotFound, "column "+text, fault.NoOffset, "there are levels 0 to %d", n-1)
-	}
-	if level != k {
-		return level, name, nil
+	if level >= len(levels) {
+		return 0, "", fault.New(fault.NotFound, "column "+text, fault.NoOffset, "there are levels 0 to %d",
+			len(levels)-1)
 	}
 	if what := badColumn(name); what != "" {
 		return 0, "", fault.New(fault.Unsupported, "column "+text, fault.NoOffset, "%s", what)
 	}
-	if t.Index(name) < 0 {
-		return 0, "", t.NoColumn(name)
+	if table := levels[level].Table; table.Index(name) < 0 {
+		return 0, "", table.NoColumn(name)
 	}
 	return level, name, nil
 }

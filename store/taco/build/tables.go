@@ -160,16 +160,13 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 	}
 	fields := make([]member, len(w.levels))
 	for k := range w.levels {
-		fields[k] = member{levelName(k), w.fields(k)}
+		fields[k] = member{levelName(k), fieldsOf(&w.collection, k, w.consolidated(k))}
 	}
 	return w.collection.document(member{pitMember, pit(w.levels)}, member{fieldsMember, object(fields)})
 }
 
-// fields returns the columns of a level as taco:field_schema has them: name, type and description. It leaves the places
-// of bytes out, as the original writers do: a FOLDER has none.
-func (w *writer) fields(k int) [][3]string { return fieldsOf(&w.collection, k, w.consolidated(k)) }
-
-// fieldsOf is fields for a table of METADATA.
+// fieldsOf returns the columns of a table of METADATA as taco:field_schema has them: name, type and description. It
+// leaves the places of bytes out, as the original writers do: a FOLDER has none.
 func fieldsOf(c *Collection, k int, t *tables.Table) [][3]string {
 	var out [][3]string
 	for _, column := range t.Columns() {
