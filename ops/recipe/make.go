@@ -103,11 +103,7 @@ type putSamples func(ctx context.Context, m *maker, w *work, put func(*build.Sam
 
 // write writes a container of the chips that samples hands over.
 func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (_ *Result, err error) {
-	if o.Store != nil {
-		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes})
-	} else {
-		err = build.Writable(path, o.final(path))
-	}
+	err = build.Writable(ctx, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes, Store: o.Store})
 	if err == nil {
 		err = r.writable(path, o.whole(path))
 	}

@@ -2,18 +2,17 @@ package build
 
 import (
 	"context"
-	"io"
+	"errors"
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
 // complete.
-func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t target) error) error {
+func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t sink) error) error {
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
@@ -21,7 +20,7 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 }
 
 // into writes a container that is a folder.
-func (w *writer) into(ctx context.Context, t target) error {
+func (w *writer) into(ctx context.Context, t sink) error {
 	if w.o.Form == CozipFolder {
 		return w.namedInto(ctx, t)
 	}
@@ -68,17 +67,9 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 	if err := t.folder(pathname.Dir(path)); err != nil {
 		return err
 	}
-	return writeNew(path, func(f io.Writer) error {
-		if l.r == nil {
-			_, err := f.Write(l.bytes)
-			return err
-		}
-		_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
 		return err
-	})
-}
-
-func (t *localFolder) large(_ context.Context, name string, _ func(ctx context.Context) (int64, error),
-	write func(f archiveFile) error) error {
-	return durable.WriteFile(t.path(name), func(f *os.File) error { return write(disk(f)) })
+	}
+	return errors.Join(l.writeTo(ctx, disk(file)), file.Close())
 }

@@ -50,11 +50,7 @@ func StreamIn(ctx context.Context, path, work string, from int64, o Options, run
 		o.Form = Folder
 	}
 	if o.Store == nil {
-		existing := o.Form
-		if o.split() {
-			existing = Folder
-		}
-		if err := Writable(path, existing); err != nil {
+		if err := Writable(ctx, path, o); err != nil {
 			return nil, err
 		}
 	}

@@ -149,14 +149,8 @@ func encodedByContent(ctx context.Context, t *tables.Table) ([]byte, error) {
 
 // document returns COLLECTION.json.
 func (w *writer) document(ctx context.Context) ([]byte, error) {
-	if w.collection.Extent == nil {
-		var err error
-		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
-			return nil, err
-		}
-		if w.collection.Extent == nil {
-			w.collection.Extent = world()
-		}
+	if err := w.located(ctx, world()); err != nil {
+		return nil, err
 	}
 	fields := make([]member, len(w.levels))
 	for k := range w.levels {

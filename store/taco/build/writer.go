@@ -1,9 +1,11 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
@@ -165,4 +167,52 @@ func (w *writer) measure(ctx context.Context) error {
 	}
 	w.collection.Extent = extent
 	return nil
+}
+
+// inspect hands a file that is copied to the inspection, if there is one.
+func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
+	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
+		return nil
+	}
+	return w.inspection.File(ctx, p.level, p.row, l.open())
+}
+
+// inspected adds the columns of the inspection, which has seen all files.
+func (w *writer) inspected(ctx context.Context) error {
+	added, err := w.inspection.Columns(ctx)
+	w.inspection = nil
+	if err != nil {
+		return err
+	}
+	return w.add(added)
+}
+
+// add adds columns to the levels.
+func (w *writer) add(added []*tables.Table) error {
+	for k, table := range added {
+		if table == nil {
+			continue
+		}
+		level := w.levels[k]
+		if table.Len() != len(level.Rows) {
+			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
+				table.Len(), len(level.Rows))
+		}
+		if err := checkColumns(table, k); err != nil {
+			return err
+		}
+		level.Table = replaced(level.Table, table)
+	}
+	return nil
+}
+
+// located sets the extent of the description to that of the samples, or to another one if they have no positions,
+// unless there is one.
+func (w *writer) located(ctx context.Context, otherwise *Extent) error {
+	if w.collection.Extent != nil {
+		return nil
+	}
+	extent, err := extentOf(ctx, w.levels)
+	w.collection.Extent = cmp.Or(extent, otherwise)
+	return err
 }
