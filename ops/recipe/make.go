@@ -52,14 +52,6 @@ type Output struct {
 // whole returns the form that the container has or, in parts, that it would have without them.
 func (o *Output) whole(path string) build.Form { return cmp.Or(o.Form, build.FormOf(path)) }
 
-// final returns the form that the container has at its name.
-func (o *Output) final(path string) build.Form {
-	if o.PartBytes > 0 {
-		return build.Folder
-	}
-	return o.whole(path)
-}
-
 // Result has the counts of a run.
 type Result struct {
 	build.Result
@@ -129,13 +121,9 @@ func (m *Maker) Writable(ctx context.Context, path string) error {
 
 // writable returns an error, before the work, if the recipe cannot be written to a path.
 func (r *Recipe) writable(ctx context.Context, path string, o *Options) error {
-	form, err := o.whole(path), error(nil)
-	if o.Store != nil {
-		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes})
-	} else {
-		err = build.Writable(path, o.final(path))
-	}
-	if err != nil {
+	form := o.whole(path)
+	target := build.Options{Form: form, PartBytes: o.PartBytes, Store: o.Store}
+	if err := build.Writable(ctx, path, target); err != nil {
 		return err
 	}
 	collection, err := r.collection()

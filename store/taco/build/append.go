@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -164,7 +164,7 @@ func (a *appending) recover() error {
 		return err
 	}
 	// A journal holds the name of a part. With any other content no file is removed.
-	if name := string(data); isPart(name) && !slices.Contains(a.zips, name) {
+	if name := string(data); partPattern.MatchString(name) && !slices.Contains(a.zips, name) {
 		if err := removed(pathname.Join(a.folder, name)); err != nil {
 			return err
 		}
@@ -172,14 +172,8 @@ func (a *appending) recover() error {
 	return os.Remove(path)
 }
 
-// isPart reports whether a part may have this name.
-func isPart(name string) bool {
-	if len(name) != len(partName(0)) {
-		return false
-	}
-	n, err := strconv.ParseUint(name[len("part"):len("part")+4], 10, 32)
-	return err == nil && name == partName(int(n))
-}
+// partPattern is what names parts have: see partName.
+var partPattern = regexp.MustCompile(`^part[0-9]{4}\.tacozip$`)
 
 // run writes the new ZIP and the indexes.
 func (a *appending) run(ctx context.Context, o Options,

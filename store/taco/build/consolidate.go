@@ -287,19 +287,13 @@ func (x *index) count(tree *model.Tree) error {
 
 // describe adds the description of a ZIP.
 func (x *index) describe(ctx context.Context, w *writer, name string) error {
-	collection := w.collection
-	if err := collection.Check(); err != nil {
+	if err := w.collection.Check(); err != nil {
 		return err
 	}
-	if collection.Extent == nil {
-		var err error
-		if collection.Extent, err = extentOf(ctx, w.levels); err != nil {
-			return err
-		}
-		if collection.Extent == nil {
-			collection.Extent = world()
-		}
+	if err := w.located(ctx, world()); err != nil {
+		return err
 	}
+	collection := w.collection
 	if len(x.sources.Files) == 0 {
 		x.collection = collection
 		x.collection.Extent = &Extent{Spatial: collection.Extent.Spatial, Temporal: collection.Extent.Temporal}

@@ -73,7 +73,7 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		for _, level := range e.writer.levels {
 			level.takePlaces() // those of folders are set again as their tables are written
 		}
-		if places, err = e.writer.metadata(ctx, a); err != nil {
+		if places, err = e.writer.metadata(ctx, a.addNew); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,9 @@ func (e *editing) folder(ctx context.Context) error {
 	}
 	return durable.ReplaceFolder(e.path, func(folder string) error {
 		target := &localFolder{dir: folder}
-		err := writer.folderTables(ctx, func(name string, b []byte) error { return target.put(ctx, name, held(b)) })
+		_, err := writer.metadata(ctx, func(name string, data []byte) (span, error) {
+			return span{}, target.put(ctx, name, held(data))
+		})
 		if err != nil {
 			return err
 		}

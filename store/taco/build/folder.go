@@ -1,21 +1,18 @@
 package build
 
 import (
-	"bytes"
 	"context"
-	"io"
+	"errors"
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
 // complete.
-func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t target) error) error {
+func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t sink) error) error {
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
@@ -23,7 +20,7 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 }
 
 // into writes a container that is a folder.
-func (w *writer) into(ctx context.Context, t target) error {
+func (w *writer) into(ctx context.Context, t sink) error {
 	if w.o.Form == CozipFolder {
 		return w.namedInto(ctx, t)
 	}
@@ -34,7 +31,10 @@ func (w *writer) into(ctx context.Context, t target) error {
 	if err != nil {
 		return err
 	}
-	return w.folderTables(ctx, func(name string, b []byte) error { return t.put(ctx, name, held(b)) })
+	_, err = w.metadata(ctx, func(name string, data []byte) (span, error) {
+		return span{}, t.put(ctx, name, held(data))
+	})
+	return err
 }
 
 // localFolder is a new local folder. Its files are synced afterwards.
@@ -67,45 +67,9 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 	if err := t.folder(pathname.Dir(path)); err != nil {
 		return err
 	}
-	return writeNew(path, func(f io.Writer) error {
-		if l.r == nil {
-			_, err := f.Write(l.bytes)
-			return err
-		}
-		_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-		return err
-	})
-}
-
-func (t *localFolder) large(_ context.Context, name string, _ func(ctx context.Context) (int64, error),
-	write func(f archiveFile) error) error {
-	return durable.WriteFile(t.path(name), func(f *os.File) error { return write(disk(f)) })
-}
-
-// folderTables calls put with the tables of a container that is a folder, then with COLLECTION.json.
-func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {
-	for k := range len(w.levels) - 1 {
-		err := w.metaTables(ctx, k, func(row int, b []byte) error {
-			return put(dataFolder+path(w.levels, k, row)+metaSuffix, b)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for k := range w.levels {
-		var b bytes.Buffer
-		// A store that keeps equal pieces of files once gets only the pages that an edit changes.
-		err := encode.ByContent(ctx, &b, w.consolidated(k))
-		if err == nil {
-			err = put(metadataFolder+levelName(k)+".parquet", b.Bytes())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	doc, err := w.document(ctx)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	return put(collName, doc)
+	return errors.Join(l.writeTo(ctx, disk(file)), file.Close())
 }

@@ -111,7 +111,7 @@ func (x *indexFiles) add(name string, table []byte) {
 }
 
 // put writes an index that is a folder.
-func (x indexFiles) put(ctx context.Context, t target, folder string) error {
+func (x indexFiles) put(ctx context.Context, t sink, folder string) error {
 	for k, b := range x.tables {
 		if err := t.put(ctx, folder+x.names[k], held(b)); err != nil {
 			return err

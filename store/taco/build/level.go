@@ -116,3 +116,11 @@ func path(levels []*Level, k, row int) string {
 }
 
 func levelName(k int) string { return model.LevelName(k) }
+
+// replaced returns a table with further columns, which replace columns of the same names.
+func replaced(t, by *tables.Table) *tables.Table {
+	for _, c := range by.Columns() {
+		t = t.Without(c.Name)
+	}
+	return tables.Join(t, by)
+}

@@ -41,11 +41,13 @@ func Stream(ctx context.Context, path string, o Options, run samplesInto) (_ *Re
 	if o.split() && w.described != Cozip {
 		w.described = Folder
 	}
+	o.Form = w.described
+	if err := Writable(ctx, path, o); err != nil {
+		return nil, err
+	}
 	beside := path
 	if o.Store != nil {
 		beside = pathname.Join(os.TempDir(), "chaski-made")
-	} else if err := Writable(path, w.o.final(w.described)); err != nil {
-		return nil, err
 	}
 	folder, err := durable.NewFolder(beside)
 	if err != nil {
@@ -57,16 +59,7 @@ func Stream(ctx context.Context, path string, o Options, run samplesInto) (_ *Re
 	if _, err := w.write(ctx, zip); err != nil {
 		return nil, err
 	}
-	o.Form = w.described
 	return copyInto(ctx, zip, path, o)
-}
-
-// final returns the form that a container of a form has at its name: parts are in a folder.
-func (o *Options) final(form Form) Form {
-	if o.split() {
-		return Folder
-	}
-	return form
 }
 
 // streamed returns what puts the files of the samples that run hands over.

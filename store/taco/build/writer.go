@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -106,66 +107,10 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	return err
 }
 
-// more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if once is
-// set: it says that the files are copied later, and are read only then.
-func (w *writer) more(ctx context.Context, once bool) error {
-	if !w.o.adds() {
-		return nil
-	}
-	levels := shown(w.levels)
-	added, err := w.o.further(ctx, levels, once)
-	if err != nil {
-		return err
-	}
-	if once {
-		in := w.o.Inspect(levels)
-		w.inspection = &in
-	}
-	return w.add(added)
-}
-
-// add adds columns to the levels.
-func (w *writer) add(added []*tables.Table) error {
-	for k, table := range added {
-		if table == nil {
-			continue
-		}
-		level := w.levels[k]
-		if table.Len() != len(level.Rows) {
-			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				table.Len(), len(level.Rows))
-		}
-		if err := checkColumns(table, k); err != nil {
-			return err
-		}
-		level.Table = replaced(level.Table, table)
-	}
-	return nil
-}
-
-// readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
-// the files, and in which the columns say nothing about their order.
-func (w *writer) readsOnce() bool {
-	whole := w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named()
-	return w.o.Inspect != nil && whole && !w.o.split()
-}
-
-// inspect hands a file to the inspection, if there is one.
-func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
-	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
-		return nil
-	}
-	return w.inspection.File(ctx, p.level, p.row, l.open())
-}
-
 // complete adds the columns of the inspection, which has seen all files, and columns that are computed from others.
 func (w *writer) complete(ctx context.Context) error {
 	if w.inspection != nil {
-		added, err := w.inspection.Columns(ctx)
-		if err == nil {
-			err = w.add(added)
-		}
-		if err != nil {
+		if err := w.inspected(ctx); err != nil {
 			return err
 		}
 	}
@@ -221,4 +166,52 @@ func (w *writer) measure(ctx context.Context) error {
 	}
 	w.collection.Extent = extent
 	return nil
+}
+
+// inspect hands a file that is copied to the inspection, if there is one.
+func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
+	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
+		return nil
+	}
+	return w.inspection.File(ctx, p.level, p.row, l.open())
+}
+
+// inspected adds the columns of the inspection, which has seen all files.
+func (w *writer) inspected(ctx context.Context) error {
+	added, err := w.inspection.Columns(ctx)
+	w.inspection = nil
+	if err != nil {
+		return err
+	}
+	return w.add(added)
+}
+
+// add adds columns to the levels.
+func (w *writer) add(added []*tables.Table) error {
+	for k, table := range added {
+		if table == nil {
+			continue
+		}
+		level := w.levels[k]
+		if table.Len() != len(level.Rows) {
+			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
+				table.Len(), len(level.Rows))
+		}
+		if err := checkColumns(table, k); err != nil {
+			return err
+		}
+		level.Table = replaced(level.Table, table)
+	}
+	return nil
+}
+
+// located sets the extent of the description to that of the samples, or to another one if they have no positions,
+// unless there is one.
+func (w *writer) located(ctx context.Context, otherwise *Extent) error {
+	if w.collection.Extent != nil {
+		return nil
+	}
+	extent, err := extentOf(ctx, w.levels)
+	w.collection.Extent = cmp.Or(extent, otherwise)
+	return err
 }

@@ -24,7 +24,7 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	places, err := w.metadata(ctx, archive)
+	places, err := w.metadata(ctx, archive.addNew)
 	if err != nil {
 		return err
 	}
@@ -58,37 +58,4 @@ func (w *writer) emptyFile(p place) error {
 	_, file, _ := strings.Cut(p.path, "/")
 	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
 		"%s has no bytes: files of TACO 3 have some", file)
-}
-
-// metadata writes the tables of folders and of levels, and COLLECTION.json. It returns the places of the latter.
-func (w *writer) metadata(ctx context.Context, a *archive) (places []span, err error) {
-	for k := len(w.levels) - 2; k >= 0; k-- {
-		err := w.metaTables(ctx, k, func(row int, b []byte) (err error) {
-			w.levels[k].spans[row], err = a.addNew(dataFolder+path(w.levels, k, row)+metaSuffix, b)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for k := range w.levels {
-		data, err := encoded(ctx, w.consolidated(k))
-		if err != nil {
-			return nil, err
-		}
-		place, err := a.addNew("METADATA/"+levelName(k)+".parquet", data)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, place)
-	}
-	doc, err := w.document(ctx)
-	if err != nil {
-		return nil, err
-	}
-	place, err := a.addNew(collName, doc)
-	if err != nil {
-		return nil, err
-	}
-	return append(places, place), nil
 }
