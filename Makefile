@@ -272,6 +272,12 @@ interop: build-default ## compatibility with the original Python packages in bot
 interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
 	$(or $(PYTHON),python3) tools/interop_newest.py
 
+.PHONY: frameworks
+frameworks: build-default ## the adapters for TorchGeo, in an environment with it; needs Python 3.12: make frameworks PYTHON=python3.12
+	tools/pinned.sh .frameworks-env frameworks $(or $(PYTHON),python3.12)
+	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/bin/python -m pytest -q \
+	  python/tests/test_torchgeo.py python/tests/test_coming_from.py
+
 .PHONY: cross
 cross: ## whether the command compiles for the other platforms
 	for platform in linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
@@ -306,4 +312,4 @@ release-snapshot: ## dist: all that a release publishes, built twice and checked
 
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env .notebooks-env python/THIRD-PARTY-NOTICES.txt
+	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env .notebooks-env .frameworks-env python/THIRD-PARTY-NOTICES.txt

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes python/requirements*.txt from python/requirements*.in: each package with what it needs, pinned, with the hashes
 # of all files of each version that the package index has, on all systems: for Python 3.10 and newer what users and tests
-# need, for 3.11 and newer what builds the site and a release, and runs the notebooks.
+# need, for 3.11 and newer what builds the site and a release, and runs the notebooks, for 3.12 what adapters are for.
 #
 #   tools/requirements.sh     asks the package index; needs python3 with venv
 #
@@ -39,7 +39,10 @@ oldest=3.11 # of mkdocs-material
 compile requirements-site.txt requirements-site.in
 compile requirements-release.txt requirements-release.in
 compile requirements-notebooks.txt -c "$tmp/all.txt" requirements-notebooks.in
+oldest=3.12 # of TorchGeo
+compile requirements-frameworks.txt -c "$tmp/all.txt" --override "$tmp/cpu.txt" requirements-frameworks.in \
+  requirements.in requirements-dev.in requirements-torch.in
 for f in requirements requirements-torch requirements-dev requirements-build requirements-site requirements-release \
-  requirements-notebooks; do
+  requirements-notebooks requirements-frameworks; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done
