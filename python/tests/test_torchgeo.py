@@ -269,3 +269,85 @@ def test_a_file_that_cannot_be_read(folder, tmp_path):
     with pytest.raises(chaski.Error) as e:
         ours[slice(x.start, x.start + 320), slice(NORTH - 320, NORTH)]
     assert "a_20240101.tif" in e.value.file
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Chips with masks of three classes."""
+    root = tmp_path_factory.mktemp("pairs")
+    rng = np.random.default_rng(2)
+    for name in ("images", "masks"):
+        (root / name).mkdir()
+    for i in range(22):
+        image = rng.integers(0, 4000, (3, 32, 32)).astype("uint16")
+        write(root / "images" / f"{i:02}.tif", i * 40, 0, image)
+        write(root / "masks" / f"{i:02}.tif", i * 40, 0, (image[:1] % 3).astype("uint8"))
+    return root
+
+
+FIELDS = {
+    "image": chaski.Field(
+        pattern="images/{id}.tif",
+        dtype="float32",
+        normalize={"mean": [2000] * 3, "std": [1000] * 3},
+    ),
+    "mask": chaski.Field(pattern="masks/{id}.tif", dtype="uint8"),
+}
+
+
+def module(folder, **more):
+    options = {"fields": FIELDS, "val": {"rows": chaski.Rows(take=6)}, "seed": 4, **more}
+    return chaski.torchgeo.ChaskiDataModule(folder, batch_size=4, **options)
+
+
+def task(seen):
+    """Returns their task, which notes the samples of each step, and trains a small net."""
+    from torchgeo.tasks import SemanticSegmentation
+
+    class Task(SemanticSegmentation):
+        def training_step(self, batch, *args):
+            seen.append(batch["sample"].tolist())
+            return super().training_step(batch, *args)
+
+    return Task(model="unet", backbone="resnet18", in_channels=3, num_classes=3, loss="ce")
+
+
+def trainer(**options):
+    from lightning import Trainer
+
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    quiet["enable_checkpointing"] = "callbacks" in options
+    return Trainer(accelerator="cpu", **quiet, **options)
+
+
+def test_their_task_trains(pairs, tmp_path):
+    """It resumes from a checkpoint inside of an epoch with the batch that is next."""
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    whole, rest = [], []
+    saver = ModelCheckpoint(tmp_path, "a", every_n_train_steps=7)
+    trainer(max_epochs=2, callbacks=[saver]).fit(task(whole), module(pairs))
+    assert [len(s) for s in whole] == [4] * 10  # the last batch of each epoch is left out
+    assert len({i for step in whole[:5] for i in step}) == 20 and whole[:5] != whole[5:]
+    trainer(max_epochs=2).fit(task(rest), module(pairs), ckpt_path=tmp_path / "a.ckpt")
+    assert rest == whole[7:]
+
+
+def test_batches_and_pictures(pairs):
+    data = module(pairs, pixels=chaski.Pixels(geo=True), test={})
+    assert data.predict_dataloader() == []
+    batches = list(data.val_dataloader())
+    assert [len(b["image"]) for b in batches] == [4, 2]  # no rows that only pad
+    for b in batches:
+        assert b["image"].dtype == torch.float32 and b["mask"].dtype == torch.int64
+        assert b["mask"].shape == b["image"][:, 0].shape
+        for k, i in enumerate(b["sample"].tolist()):
+            with rasterio.open(pairs / "images" / f"{i:02}.tif") as f:
+                want = torch.from_numpy((f.read().astype("float64") - 2000) / 1000)
+                bounds = torch.tensor(f.bounds, dtype=torch.float64)
+            assert torch.allclose(b["image"][k].double(), want, atol=1e-6)
+            assert torch.equal(b["bounds"][k], bounds)
+    sample = {k: v[0] for k, v in batches[0].items()}
+    sample["prediction"] = sample["mask"]
+    figure = data.plot(sample)
+    assert len([a for a in figure.axes if a.images]) == 3

@@ -9,16 +9,17 @@
     sampler = RandomPatchSampler(images, size=256)
     batches = DataLoader(images, batch_size=16, sampler=sampler, collate_fn=stack_samples)
 
-Index, samplers, transforms, `plot` and samples are TorchGeo's own. It needs TorchGeo 0.10.
+Index, samplers, transforms, `plot` and samples are TorchGeo's own. `ChaskiDataModule` goes further:
+its batches are made ahead, in an order that resumes exactly. Both need TorchGeo 0.10.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,15 +30,21 @@ import rasterio.transform
 import shapely
 import torch
 import torch.utils.data
+from torchgeo.datamodules import BaseDataModule
 from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
 from torchgeo.datasets.utils import array_to_tensor
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
+from chaski._assemble import Members
 from chaski._loader import load
-from chaski._proto.arguments import Engine, Field, Pixels
+from chaski._proto.arguments import Engine, Field, Pixels, SourceLike
 from chaski.errors import UnsupportedError
+from chaski.torch import IterableDataset
 
-__all__ = ["ChaskiDataset"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ChaskiDataModule", "ChaskiDataset"]
 
 Sample: TypeAlias = dict[str, Any]
 Slices: TypeAlias = tuple[slice, slice, slice]
@@ -193,6 +200,117 @@ class _Intersection(IntersectionDataset):  # type: ignore[misc]
         ]
         samples = [self.collate_fn(both) for both in zip(*parts, strict=True)]
         return samples if self.transforms is None else [self.transforms(s) for s in samples]
+
+
+class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
+    """Batches of `chaski.torch.IterableDataset` as TorchGeo's tasks take them.
+
+        fields = {"image": chaski.Field(pattern="images/{id}.tif", dtype="float32"),
+                  "mask": chaski.Field(pattern="masks/{id}.tif", dtype="uint8")}
+        data = ChaskiDataModule("chips/", batch_size=16, fields=fields,
+                                train={"rows": chaski.Rows(take=900)}, val={...})
+        Trainer().fit(SemanticSegmentation(in_channels=4, num_classes=9), data)
+
+    A checkpoint in the middle of an epoch resumes with the next batch. A batch has only the rows
+    that are valid. A "mask" of one band has the axes (n y x) and, of integers, the dtype int64.
+    With `pixels=chaski.Pixels(geo=True)` it has "bounds" (least x, y, greatest x, y) and
+    "transform". `plot` draws the members of a sample by `chaski.show`.
+
+    The engine normalises (`normalize=`), so that `mean` is 0 and `std` is 1 here.
+    """
+
+    mean = torch.tensor(0.0)
+    std = torch.tensor(1.0)
+
+    def __init__(
+        self,
+        source: SourceLike,
+        *,
+        batch_size: int,
+        train: Mapping[str, Any] | None = None,
+        val: Mapping[str, Any] | None = None,
+        test: Mapping[str, Any] | None = None,
+        predict: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Makes a data module; files are opened when a loop begins.
+
+        Args:
+            source: as of `chaski.load`.
+            batch_size: samples of a global batch, over all ranks.
+            train: arguments that differ in training. `shuffle` and `drop_last` are on there, and
+                off elsewhere.
+            val: those of validation; without any there is no validation. So of the others.
+            test: those of tests.
+            predict: those of predictions.
+            options: arguments of `chaski.torch.IterableDataset` for all of them.
+        """
+        super().__init__(ChaskiDataset, batch_size)
+        self._source, self._options = source, options
+        self._splits = {"train": train or {}, "val": val, "test": test, "predict": predict}
+
+    def setup(self, stage: str) -> None:
+        """Does nothing."""
+
+    def train_dataloader(self) -> Any:
+        """Returns the batches to train on."""
+        return self._batches("train")
+
+    def val_dataloader(self) -> Any:
+        """Returns the batches to validate on."""
+        return self._batches("val")
+
+    def test_dataloader(self) -> Any:
+        """Returns the batches to test on."""
+        return self._batches("test")
+
+    def predict_dataloader(self) -> Any:
+        """Returns the batches to predict of."""
+        return self._batches("predict")
+
+    def _batches(self, split: str) -> Any:
+        own = self._splits[split]
+        if own is None:
+            return []
+        training = split == "train"
+        options = {"shuffle": training, "drop_last": training, **self._options, **own}
+        return _Batches(self._source, batch_size=self.batch_size, **options)
+
+    def plot(self, sample: Mapping[str, Any], **options: Any) -> Figure:
+        """Draws the image, mask and prediction of a sample.
+
+        Args:
+            sample: without the axis n.
+            options: as of `chaski.Batch.plot`.
+        """
+        batch = Members()
+        for name in ("image", "mask", "prediction"):
+            if name in sample:
+                batch[name] = sample[name][None]
+                batch.axes = {**batch.axes, name: ("n", "b", "y", "x")[-batch[name].ndim :]}
+        return batch.plot(**options)
+
+
+class _Batches(IterableDataset):
+    """Batches with the members of TorchGeo's samples."""
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(_as_theirs, super().__iter__())
+
+
+def _as_theirs(batch: Sample) -> Sample:
+    """Returns a batch as TorchGeo has it."""
+    valid = batch["valid"]
+    tensors = {k: v for k, v in batch.items() if isinstance(v, torch.Tensor)}
+    out = {k: v if bool(valid.all()) else v[valid] for k, v in tensors.items() if k != "valid"}
+    mask = out.get("mask")
+    if mask is not None:
+        mask = mask if mask.is_floating_point() else mask.long()
+        out["mask"] = mask.squeeze(1) if mask.ndim == 4 else mask
+    for name in ("bounds", "transform"):
+        if f"geo.{name}" in out:
+            out[name] = out.pop(f"geo.{name}")
+    return out
 
 
 def _open(dataset: ChaskiDataset) -> _Opened | None:
