@@ -273,10 +273,12 @@ interop-newest: build-default ## which files of the newest packages of the index
 	$(or $(PYTHON),python3) tools/interop_newest.py
 
 .PHONY: frameworks
-frameworks: build-default ## the adapters for TorchGeo, in an environment with it; needs Python 3.12: make frameworks PYTHON=python3.12
-	tools/pinned.sh .frameworks-env frameworks $(or $(PYTHON),python3.12)
-	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/bin/python -m pytest -q \
-	  python/tests/test_torchgeo.py python/tests/test_coming_from.py
+frameworks: build-default ## the adapters for TorchGeo and TerraTorch, each in an environment with it, of Python 3.12
+	for name in torchgeo terratorch; do \
+	  tools/pinned.sh .frameworks-env/$$name $$name $(or $(PYTHON),python3.12) && \
+	  CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/$$name/bin/python -m pytest -q \
+	    python/tests/test_$$name.py python/tests/test_coming_from.py || exit 1; \
+	done
 
 .PHONY: cross
 cross: ## whether the command compiles for the other platforms

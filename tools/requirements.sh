@@ -40,9 +40,12 @@ compile requirements-site.txt requirements-site.in
 compile requirements-release.txt requirements-release.in
 compile requirements-notebooks.txt -c "$tmp/all.txt" requirements-notebooks.in
 oldest=3.12 # of TorchGeo
-compile requirements-frameworks.txt -c "$tmp/all.txt" --override "$tmp/cpu.txt" requirements-frameworks.in \
-  requirements.in requirements-dev.in requirements-torch.in
+adapter=(requirements.in requirements-dev.in requirements-torch.in --override "$tmp/cpu.txt")
+compile requirements-torchgeo.txt -c "$tmp/all.txt" requirements-torchgeo.in "${adapter[@]}"
+sed -nE 's/^([A-Za-z][^ ]*==[^\\]*)\\?$/\1/p' "$tmp/all.txt" | grep -v '^numpy=' >"$tmp/others.txt"
+echo 'numpy==2.3.5' >>"$tmp/cpu.txt"
+compile requirements-terratorch.txt -c "$tmp/others.txt" requirements-terratorch.in "${adapter[@]}"
 for f in requirements requirements-torch requirements-dev requirements-build requirements-site requirements-release \
-  requirements-notebooks requirements-frameworks; do
+  requirements-notebooks requirements-torchgeo requirements-terratorch; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done

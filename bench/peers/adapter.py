@@ -1,7 +1,7 @@
 """TorchGeo's raster datasets with and without an engine: the same samplers, loops and pixels.
 
     make frameworks PYTHON=python3.12
-    PYTHONPATH=python/src .frameworks-env/bin/python bench/peers/adapter.py \
+    PYTHONPATH=python/src .frameworks-env/torchgeo/bin/python bench/peers/adapter.py \
       --imagery imagery/s2.npy --work .peers/adapter
 
 It cuts the imagery, uint16 bands of (b y x), into scenes on one map with masks beside them, and
