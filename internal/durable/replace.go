@@ -6,6 +6,31 @@ import (
 	"os"
 )
 
+// WriteFolder makes the folder name of what write creates in a folder with a temporary name. An error or a kill leaves
+// no folder name. There must be none before, unless it is empty.
+func WriteFolder(name string, write func(folder string) error) error {
+	return writeFolder(name, write, (*Folder).Place)
+}
+
+// ReplaceFolder is WriteFolder for a folder that may be there, and then stays as it is until the new one replaces it.
+func ReplaceFolder(name string, write func(folder string) error) error {
+	return writeFolder(name, write, (*Folder).Replace)
+}
+
+func writeFolder(name string, write func(folder string) error, publish func(f *Folder, name string) error) error {
+	folder, err := NewFolder(name)
+	if err != nil {
+		return err
+	}
+	if err = write(folder.Path); err == nil {
+		err = publish(folder, name)
+	}
+	if err != nil {
+		return errors.Join(err, folder.Remove())
+	}
+	return nil
+}
+
 // Replace is Replace for the folder: name gets its content.
 func (f *Folder) Replace(name string) error {
 	defer f.unlock()

@@ -1,13 +1,10 @@
 package durable
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
@@ -64,38 +61,3 @@ func (w *Work) Close() error {
 
 // SyncFile waits until the content of an open file is on the disk.
 func SyncFile(f *os.File) error { return fsync(f) }
-
-// Fresh is files and folders that were made and are not on the disk yet.
-type Fresh struct {
-	files   []string
-	folders map[string]bool
-}
-
-// Add adds a closed file. The folder that holds its name is synced too.
-func (f *Fresh) Add(file string) {
-	f.files = append(f.files, file)
-	f.folder(file)
-}
-
-// AddFolder adds a folder.
-func (f *Fresh) AddFolder(path string) {
-	f.folder(path)
-	f.folders[path] = true
-}
-
-func (f *Fresh) folder(of string) {
-	if f.folders == nil {
-		f.folders = map[string]bool{}
-	}
-	f.folders[cmp.Or(parent(of), ".")] = true
-}
-
-// Sync waits until all are on the disk, and forgets them.
-func (f *Fresh) Sync() error {
-	if err := syncAll(slices.Values(f.files), syncFile); err != nil {
-		return err
-	}
-	folders := maps.Keys(f.folders)
-	*f = Fresh{}
-	return syncAll(folders, SyncNames)
-}

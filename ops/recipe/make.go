@@ -72,14 +72,6 @@ func (o *Output) final(path string) build.Form {
 // whole returns the form that the container has or, in parts, that it would have without them.
 func (o *Output) whole(path string) build.Form { return cmp.Or(o.Form, build.FormOf(path)) }
 
-// grown returns the form in which the output is written until it is complete. A later run can continue it in any form.
-func (o *Output) grown(path string) build.Form {
-	if f := o.final(path); f == build.Folder && !o.split() {
-		return f
-	}
-	return build.ZIP
-}
-
 // Result has the counts of a run.
 type Result struct {
 	build.Result
@@ -111,11 +103,7 @@ type putSamples func(ctx context.Context, m *maker, w *work, put func(*build.Sam
 
 // write writes a container of the chips that samples hands over.
 func write(ctx context.Context, r *Recipe, path string, o Options, samples putSamples) (_ *Result, err error) {
-	if o.Store != nil {
-		err = build.Vacant(ctx, o.Store, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes})
-	} else {
-		err = build.Writable(path, o.final(path))
-	}
+	err = build.Writable(ctx, path, build.Options{Form: o.final(path), PartBytes: o.PartBytes, Store: o.Store})
 	if err == nil {
 		err = r.writable(path, o.whole(path))
 	}
@@ -143,16 +131,15 @@ func write(ctx context.Context, r *Recipe, path string, o Options, samples putSa
 
 // writeInStore writes the container to a store.
 func (m *maker) writeInStore(ctx context.Context, path string, samples putSamples) (left *Result, err error) {
-	form := m.options.final(path)
-	if m.options.grown(path) == form {
+	if form := m.options.final(path); !m.options.split() && (form == build.ZIP || form == build.Folder) {
 		options := build.Options{Form: form, Store: m.options.Store, Workers: m.workers,
 			Opener: m.options.Loader.Opener, Bytes: m.engine.Len() * m.engine.BatchBytes()}
 		var written *build.Result
 		written, err = build.Stream(ctx, path, options,
-			func(put func(*build.Sample) error) (build.Collection, []*tables.Table, error) {
+			func(sink *build.Sink) (build.Collection, []*tables.Table, error) {
 				var c build.Collection
 				var levels []*tables.Table
-				left, c, levels, err = m.all(ctx, nil, put, samples)
+				left, c, levels, err = m.all(ctx, nil, sink.Put, samples)
 				return c, levels, err
 			})
 		if err != nil {

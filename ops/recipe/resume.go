@@ -26,7 +26,7 @@ import (
 //	.OUT.chaski-work/journal     JSON: the key, then a note for each shard
 //	.OUT.chaski-work/stats-N     the statistics of all chips up to note N
 //
-// The pixels are written once, into the container itself.
+// The pixels are written once, into a ZIP that becomes the container, or is copied if that has another form.
 
 // Sizes of a shard.
 const (
@@ -71,7 +71,7 @@ func (m *maker) openWork(path string) (_ *work, err error) {
 			err = errors.Join(err, w.folder.Close())
 		}
 	}()
-	key, err := m.key(m.options.grown(path))
+	key, err := m.key()
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +93,15 @@ func (m *maker) openWork(path string) (_ *work, err error) {
 	return w, m.restore(w)
 }
 
-// key is equal for runs that write the same bytes while the container grows in a form: it is of the recipe, the data,
-// the form and the program.
-func (m *maker) key(form build.Form) (string, error) {
+// key is equal for runs that write the same bytes while the container grows: it is of the recipe, the data and the
+// program.
+func (m *maker) key() (string, error) {
 	r, err := yaml.Marshal(m.recipe)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "3\n%s\n%s\n%s\n%d\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), form, r)
+	fmt.Fprintf(h, "4\n%s\n%s\n%s\n%s", m.engine.Hash(), m.engine.Fingerprint(), version(), r)
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 

@@ -5,19 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -56,13 +54,11 @@ func Append(ctx context.Context, folder string, o Options,
 
 // appending is one run of Append.
 type appending struct {
-	folder     string
-	opener     source.Opener
-	indexes    []string    // paths
-	zips       []string    // names, of all indexes
-	collection *Collection // of the first index
-	top        *Level      // level 0 of the first index with tables, settled; nil if none has tables
-	topOf      string      // the name of that index
+	folder  string
+	opener  source.Opener
+	indexes []string // paths
+	zips    []string // names, of all indexes
+	index   *index   // the first one, if possible one with tables
 }
 
 // open reads which ZIPs the indexes have.
@@ -74,16 +70,13 @@ func (a *appending) open(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		names, collection, top, err := indexed(ctx, a.opener, path)
+		x, err := indexed(ctx, a.opener, path)
 		if err != nil {
-			return err
+			return fault.WithFile(err, path)
 		}
-		a.collection = cmp.Or(a.collection, collection)
-		if a.top == nil && top != nil {
-			a.top, a.topOf = top, name
-		}
+		a.index = cmp.Or(a.index, x)
 		a.indexes = append(a.indexes, path)
-		for _, name := range names {
+		for _, name := range x.sources.Files {
 			if !slices.Contains(a.zips, name) {
 				a.zips = append(a.zips, name)
 			}
@@ -96,56 +89,61 @@ func (a *appending) open(ctx context.Context) error {
 	return nil
 }
 
-// indexed returns the names of the ZIPs of an index, its description, and its level 0 if it has tables.
-func indexed(ctx context.Context, o source.Opener, path string) (names []string, c *Collection, top *Level, err error) {
+// indexed reads an index.
+func indexed(ctx context.Context, o source.Opener, path string) (x *index, err error) {
 	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, dataset.Close()) }()
 	var doc struct {
-		Sources struct {
-			Files []string `json:"files"`
-		} `json:"taco:sources"`
-		Tacocat struct {
-			Files []string `json:"dataset_sources"`
-		} `json:"_tacocat"`
+		Tree    *model.Tree `json:"taco:pit_schema"`
+		Sources sources     `json:"taco:sources"`
 	}
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
-		return nil, nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	if names = doc.Sources.Files; names == nil {
-		names = doc.Tacocat.Files
+	x = &index{first: filepath.Base(path), pit: doc.Tree, sources: doc.Sources, ids: map[string]string{}}
+	if n := len(x.sources.Files); n == 0 || len(x.sources.Extents) != n || len(x.sources.IDs) != n || x.pit == nil {
+		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset,
+			"does not say of which ZIPs it is: write it again with 'chaski pack -o %s FOLDER'", x.first)
 	}
-	if len(names) == 0 {
-		return nil, nil, nil, fault.WithFile(fault.New(fault.Unsupported, collName, fault.NoOffset,
-			"does not say of which ZIPs it is"), path)
-	}
-	for _, name := range names {
+	for _, name := range x.sources.Files {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, nil, nil, fault.WithFile(fault.New(fault.Corrupt, collName, fault.NoOffset,
-				"%q is not a file below its folder", name), path)
+			return nil, fault.New(fault.Corrupt, collName, fault.NoOffset, "%q is not a file below its folder", name)
 		}
 	}
-	if c, err = CollectionOf(dataset); err == nil && FormOf(path) != Tacollection {
-		top, err = topOf(ctx, dataset)
-	}
-	return names, c, top, err
-}
-
-// topOf returns level 0 of an index with its columns in memory.
-func topOf(ctx context.Context, d *taco.Dataset) (*Level, error) {
-	table, err := d.Level(ctx, 0)
+	collection, err := CollectionOf(dataset)
 	if err != nil {
 		return nil, err
 	}
-	rows := upTo[int](table.Len())
-	l, err := copiedLevel(ctx, d, table, 0, rows, make([]int32, len(rows)))
+	if x.collection = *collection; FormOf(path) == Tacollection {
+		return x, nil
+	}
+	for k := range dataset.Levels() {
+		table, err := dataset.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for i := range table.Columns() { // the file is replaced before the last index is written
+			if _, err := table.At(ctx, i); err != nil {
+				return nil, err
+			}
+		}
+		x.levels = append(x.levels, []*tables.Table{table})
+	}
+	ids, err := dataset.IDs(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{levels: []*Level{l}}
-	return l, w.settle(ctx)
+	zips, err := x.levels[0][0].Column(ctx, taco.SourceColumn)
+	if err != nil {
+		return nil, err
+	}
+	for i := range ids.Len() {
+		x.ids[ids.Str(i)] = zips.Str(i)
+	}
+	return x, nil
 }
 
 // recover removes the ZIP of a run that was killed before the index had it.
@@ -166,7 +164,7 @@ func (a *appending) recover() error {
 		return err
 	}
 	// A journal holds the name of a part. With any other content no file is removed.
-	if name := string(data); isPart(name) && !slices.Contains(a.zips, name) {
+	if name := string(data); partPattern.MatchString(name) && !slices.Contains(a.zips, name) {
 		if err := removed(pathname.Join(a.folder, name)); err != nil {
 			return err
 		}
@@ -174,14 +172,8 @@ func (a *appending) recover() error {
 	return os.Remove(path)
 }
 
-// isPart reports whether a part may have this name.
-func isPart(name string) bool {
-	if len(name) != len(partName(0)) {
-		return false
-	}
-	n, err := strconv.ParseUint(name[len("part"):len("part")+4], 10, 32)
-	return err == nil && name == partName(int(n))
-}
+// partPattern is what names parts have: see partName.
+var partPattern = regexp.MustCompile(`^part[0-9]{4}\.tacozip$`)
 
 // run writes the new ZIP and the indexes.
 func (a *appending) run(ctx context.Context, o Options,
@@ -191,10 +183,7 @@ func (a *appending) run(ctx context.Context, o Options,
 		return nil, err
 	}
 	journal, zip := pathname.Join(a.folder, journalName), pathname.Join(a.folder, name)
-	err = durable.WriteFile(journal, func(f *os.File) error {
-		_, err := io.WriteString(disk(f), name)
-		return err
-	})
+	err = replaceFile(journal, []byte(name))
 	done := 0 // indexes that have the ZIP
 	defer func() {
 		if done == 0 { // no index lists the ZIP
@@ -205,17 +194,16 @@ func (a *appending) run(ctx context.Context, o Options,
 	if err != nil { // its name may be there all the same
 		return nil, err
 	}
-	c := *a.collection
+	c := a.index.collection
 	c.Extent = nil // that of the new samples
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}
-	index, err := a.join(ctx, zip)
-	if err != nil {
+	if err := a.join(ctx, name); err != nil {
 		return nil, err
 	}
 	for _, path := range a.indexes {
-		err := writeIndex(ctx, index, path, FormOf(path))
+		err := writeIndex(ctx, a.index, path, FormOf(path), nil)
 		if err == nil || !a.old(ctx, path, name) {
 			done++ // also if only the sync of its name failed
 		}
@@ -226,51 +214,21 @@ func (a *appending) run(ctx context.Context, o Options,
 	return r, nil
 }
 
-// join returns the content of the indexes with one more ZIP.
-func (a *appending) join(ctx context.Context, zip string) (*index, error) {
+// join adds a ZIP to the index, with all others that it lacks: the index says nothing of their columns if it has no
+// tables.
+func (a *appending) join(ctx context.Context, name string) error {
+	x := a.index
+	if x.levels == nil {
+		a.index = &index{ids: x.ids}
+		defer func() { a.index.collection = x.collection }()
+	}
 	var zips []string
-	for _, name := range a.zips {
-		zips = append(zips, pathname.Join(a.folder, name))
-	}
-	x := &index{ids: map[string]string{}, kept: a.topOf}
-	o := Options{Opener: a.opener}
-	err := gather(ctx, zips, a.indexes[0], x, o)
-	if err == nil {
-		err = fault.WithFile(x.keep(a), a.folder)
-	}
-	if err == nil {
-		err = gather(ctx, []string{zip}, a.indexes[0], x, o)
-	}
-	return x, err
-}
-
-// keep replaces what follows from the ZIPs by what the indexes say: the description, and the columns of level 0. The
-// places of samples stay as the ZIPs say.
-func (x *index) keep(a *appending) error {
-	x.collection = *a.collection
-	if a.top != nil {
-		places, err := tables.Concat(x.levels[0], tables.Intersection)
-		if err != nil {
-			return err
+	for _, name := range append(slices.Clone(a.zips), name) {
+		if !slices.Contains(a.index.sources.Files, name) {
+			zips = append(zips, pathname.Join(a.folder, name))
 		}
-		if !slices.Equal(x.tops, a.top.ids()) {
-			return fault.New(fault.Unsupported, a.topOf, fault.NoOffset, "its samples are not the samples of its "+
-				"ZIPs in their order: write it again with 'chaski pack -o %s FOLDER'", a.topOf)
-		}
-		var ours []int
-		for i, c := range places.Columns() {
-			if strings.HasPrefix(c.Name, "internal:") {
-				ours = append(ours, i)
-			}
-		}
-		x.keeps = true
-		x.levels[0] = []*tables.Table{tables.Join(a.top.Table, places.Select(ours))}
 	}
-	for k := range x.fields {
-		t := x.levels[k][0].Without(taco.SourceColumn)
-		x.fields[k].value = fieldsOf(&x.collection, k, t)
-	}
-	return nil
+	return gather(ctx, zips, a.indexes[0], a.index, Options{Opener: a.opener})
 }
 
 // removed removes a file that may not be there.
@@ -284,8 +242,8 @@ func removed(path string) error {
 
 // old reports whether an index lacks a ZIP.
 func (a *appending) old(ctx context.Context, path, name string) bool {
-	names, _, _, err := indexed(ctx, &source.Files{}, path)
-	return err == nil && !slices.Contains(names, name)
+	x, err := indexed(ctx, &source.Files{}, path)
+	return err == nil && !slices.Contains(x.sources.Files, name)
 }
 
 // free returns an unused name for a part.

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -241,24 +240,3 @@ type archiveFile interface {
 
 // Tests replace this to fail.
 var disk = func(f *os.File) archiveFile { return f }
-
-// writeNew writes a file that does not exist yet.
-func writeNew(name string, write func(f io.Writer) error) error {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(disk(file)), file.Close())
-}
-
-// written returns what writes pieces to a file, one after the other.
-func written(pieces ...[]byte) func(f io.Writer) error {
-	return func(f io.Writer) error {
-		for _, p := range pieces {
-			if _, err := f.Write(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}

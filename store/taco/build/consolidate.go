@@ -3,9 +3,9 @@ package build
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -27,47 +27,53 @@ import (
 // writers has wrong ones. The options' opener must open local files.
 //
 // A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
-// index has every ZIP that an Append has added.
+// index has every ZIP that an Append has added. In a store, the ZIPs are named one by one, and the index is one object.
 func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
-	unlock, err := lockRuns(pathname.Dir(path), indexBusy)
+	names := zips
+	if o.Store == nil {
+		unlock, err := lockRuns(pathname.Dir(path), indexBusy)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+		if names, err = eachZIP(zips); err != nil {
+			return nil, err
+		}
+	}
+	form, err := indexForm(path, o.Form)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	var names []string
+	if o.Store != nil && form != TacocatFile && form != Tacollection {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
+			"is several objects, which a store does not replace together: write %s", tacocatFileName), path)
+	}
+	defer o.open()()
+	if form, err = newest(ctx, o.Opener, names, form); err != nil {
+		return nil, err
+	}
+	x := indexOf(form)
+	if err := gather(ctx, names, path, x, o); err != nil {
+		return nil, err
+	}
+	return x.counts(), writeIndex(ctx, x, path, form, o.Store)
+}
+
+// eachZIP returns ZIPs with those in the folders among them.
+func eachZIP(zips []string) (names []string, err error) {
 	for _, zip := range zips {
-		if st, err := os.Stat(zip); err != nil || !st.IsDir() {
-			names = append(names, zip)
-			continue
-		}
-		in, err := ZIPsIn(zip)
-		if err != nil {
-			return nil, err
+		in := []string{zip}
+		if st, err := os.Stat(zip); err == nil && st.IsDir() {
+			if in, err = ZIPsIn(zip); err != nil {
+				return nil, err
+			}
 		}
 		if len(in) == 0 {
 			in = []string{zip} // perhaps a container that is a folder, which is refused
 		}
 		names = append(names, in...)
 	}
-	return consolidate(ctx, names, path, o)
-}
-
-// consolidate is Consolidate without its lock: the caller holds the lock of the folder, or no other process knows the
-// folder.
-func consolidate(ctx context.Context, zips []string, path string, o Options) (*Result, error) {
-	form, err := indexForm(path, o.Form)
-	if err != nil {
-		return nil, err
-	}
-	defer o.open()()
-	if form, err = newest(ctx, o.Opener, zips, form); err != nil {
-		return nil, err
-	}
-	x := indexOf(form)
-	if err := gather(ctx, zips, path, x, o); err != nil {
-		return nil, err
-	}
-	return x.counts(), writeIndex(ctx, x, path, form)
+	return names, nil
 }
 
 // joined is the content of several ZIPs of one generation.
@@ -82,7 +88,7 @@ type joined interface {
 // indexOf returns what joins ZIPs for an index of a form.
 func indexOf(form Form) joined {
 	if form == CozipCatalog {
-		return &cozips{}
+		return &cozips{ids: map[string]string{}}
 	}
 	return &index{}
 }
@@ -147,13 +153,10 @@ func addZIP(ctx context.Context, x joined, o source.Opener, zip, name string) (e
 type index struct {
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
-	tops   []string          // ids of all rows of level 0
-	keeps  bool              // the columns of kept are in levels
-	kept   string            // the index that says which columns level 0 has; empty if the first ZIP says it
+	first  string            // the ZIP or index that says what columns and what tree there are
 
 	collection Collection // of the first
 	pit        *model.Tree
-	fields     []member
 	sources    sources
 	levels     [][]*tables.Table // by level, those of each ZIP
 }
@@ -188,71 +191,62 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 		return err
 	}
 	tree := pit(w.levels)
-	if x.pit != nil && len(w.levels) != len(x.levels) {
+	if x.pit == nil {
+		x.first, x.levels = name, make([][]*tables.Table, len(w.levels))
+	}
+	if len(w.levels) != len(x.levels) {
 		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset, "it has %d levels, and %q has %d",
-			len(w.levels), x.sources.Files[0], len(x.levels))
+			len(w.levels), x.first, len(x.levels))
 	}
 	for k, level := range w.levels {
-		level.spans = make([]span, len(level.Rows))
+		level.takePlaces()
 		for i := range level.Rows {
-			level.spans[i] = span{Off: level.Rows[i].entry.Offset, Size: level.Rows[i].entry.Size}
 			if !level.Rows[i].Folder {
 				x.result.Files++
 				x.result.Bytes += level.spans[i].Size
 			}
 		}
-		sources := make([]string, len(level.Rows))
-		for i := range sources {
-			sources[i] = name
-		}
-		if x.pit == nil {
-			x.levels = append(x.levels, nil)
-			x.fields = append(x.fields, member{levelName(k), w.fields(k)})
-		}
+		sources := slices.Repeat([]string{name}, len(level.Rows))
 		table := tables.Join(w.consolidated(k), tables.FromVectors([]string{taco.SourceColumn},
 			[]*tables.Vector{tables.NewStrings(sources, nil)}))
-		if err := x.sameColumns(k, table); err != nil {
-			return err
+		if len(x.levels[k]) > 0 {
+			if err := sameColumns(x.levels[k][0], table, levelName(k), x.first); err != nil {
+				return err
+			}
 		}
 		x.levels[k] = append(x.levels[k], table)
 	}
 	if err := x.count(tree); err != nil {
 		return err
 	}
-	x.tops = append(x.tops, w.levels[0].ids()...)
 	for i := range w.levels[0].Rows {
-		id := w.levels[0].Rows[i].ID
 		if w.levels[0].Rows[i].Padding {
 			continue
 		}
 		x.result.Samples++
-		if x.ids == nil {
-			continue
+		if err := unique(x.ids, w.levels[0].Rows[i].ID, name); err != nil {
+			return err
 		}
-		if in, found := x.ids[id]; found {
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
-				"%q has one of this id", in)
-		}
-		x.ids[id] = name
 	}
 	return x.describe(ctx, w, name)
 }
 
-// sameColumns checks that a ZIP has the columns of level k of the first ZIP or, at level 0, of an index that is kept.
-// Their order may differ.
-func (x *index) sameColumns(k int, t *tables.Table) error {
-	if len(x.levels[k]) == 0 {
+// unique adds the id of a sample of level 0, and refuses it if another ZIP has it. ids is nil if they may repeat.
+func unique(ids map[string]string, id, zip string) error {
+	if ids == nil {
 		return nil
 	}
-	first, name := x.levels[k][0], x.sources.Files[0]
-	if k == 0 && x.kept != "" {
-		if !x.keeps {
-			return nil // Edit may have changed the columns in the index, after some of the ZIPs were appended
-		}
-		name = x.kept
+	if in, found := ids[id]; found {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset, "%q has one of this id", in)
 	}
+	ids[id] = zip
+	return nil
+}
+
+// sameColumns checks that a table has the columns of the first, which is of the file name. Their order may differ.
+func sameColumns(first, t *tables.Table, part, name string) error {
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, format, args...)
+		return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
 	}
 	for _, column := range t.Columns() {
 		i := first.Index(column.Name)
@@ -280,8 +274,7 @@ func (x *index) count(tree *model.Tree) error {
 	}
 	if !x.pit.Same(tree) {
 		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset,
-			"the tree of its samples differs from that of %q",
-			x.sources.Files[0])
+			"the tree of its samples differs from that of %q", x.first)
 	}
 	x.pit.Root.N += tree.Root.N
 	for level, folders := range x.pit.Hierarchy {
@@ -294,19 +287,13 @@ func (x *index) count(tree *model.Tree) error {
 
 // describe adds the description of a ZIP.
 func (x *index) describe(ctx context.Context, w *writer, name string) error {
-	collection := w.collection
-	if err := collection.Check(); err != nil {
+	if err := w.collection.Check(); err != nil {
 		return err
 	}
-	if collection.Extent == nil {
-		var err error
-		if collection.Extent, err = extentOf(ctx, w.levels); err != nil {
-			return err
-		}
-		if collection.Extent == nil {
-			collection.Extent = world()
-		}
+	if err := w.located(ctx, world()); err != nil {
+		return err
 	}
+	collection := w.collection
 	if len(x.sources.Files) == 0 {
 		x.collection = collection
 		x.collection.Extent = &Extent{Spatial: collection.Extent.Spatial, Temporal: collection.Extent.Temporal}
@@ -324,7 +311,11 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 
 // document returns the COLLECTION.json of all ZIPs.
 func (x *index) document(form Form) ([]byte, error) {
-	members := []member{{pitMember, x.pit}, {fieldsMember, object(x.fields)}, {sourcesMember, x.sources}}
+	fields := make([]member, len(x.levels))
+	for k, parts := range x.levels {
+		fields[k] = member{levelName(k), fieldsOf(&x.collection, k, parts[0].Without(taco.SourceColumn))}
+	}
+	members := []member{{pitMember, x.pit}, {fieldsMember, object(fields)}, {sourcesMember, x.sources}}
 	if form == TacocatFile {
 		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
 			"dataset_sources": x.sources.Files}})
@@ -335,17 +326,19 @@ func (x *index) document(form Form) ([]byte, error) {
 // counts implements joined.
 func (x *index) counts() *Result { return &x.result }
 
-// writeIndex writes an index of a form.
-func writeIndex(ctx context.Context, x joined, path string, form Form) (err error) {
+// writeIndex writes an index of a form, to a store if that is not nil.
+func writeIndex(ctx context.Context, x joined, path string, form Form, s Store) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if form == Tacocat || form == CozipCatalog {
+	case s != nil:
+		return s.Put(ctx, path, files.joined(form))
+	case form == Tacocat || form == CozipCatalog:
 		return writeTacocat(ctx, path, files)
 	}
-	return replaceFile(path, written(files.joined(form)))
+	return replaceFile(path, files.joined(form))
 }
 
 // encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
@@ -368,11 +361,14 @@ func (x *index) encoded(ctx context.Context, form Form) (out indexFiles, err err
 }
 
 // replaceFile writes a file, which may replace one.
-func replaceFile(path string, write func(f io.Writer) error) error {
+func replaceFile(path string, content []byte) error {
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	return durable.WriteFile(path, func(f *os.File) error { return write(disk(f)) })
+	return durable.WriteFile(path, func(f *os.File) error {
+		_, err := disk(f).Write(content)
+		return err
+	})
 }
 
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
@@ -385,38 +381,7 @@ func writeTacocat(ctx context.Context, path string, files indexFiles) error {
 				"exists and is not an index: it has no %s", collName)
 		}
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
-		return err
-	}
-	err = files.put(ctx, &localFolder{dir: folder.Path}, "")
-	if err == nil {
-		err = folder.Replace(path)
-	}
-	if err != nil {
-		return errors.Join(err, folder.Remove())
-	}
-	return nil
-}
-
-// PutIndex is Consolidate for an index that is one object, __TACOCAT__ or TACOLLECTION.json, of ZIPs in its folder or
-// below.
-func PutIndex(ctx context.Context, s Store, zips []string, uri string, o Options) (*Result, error) {
-	form, err := indexForm(uri, o.Form)
-	if err != nil {
-		return nil, err
-	}
-	if form == Tacocat || form == CozipCatalog {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
-			"is several objects, which a store does not replace together: write %s", tacocatFileName), uri)
-	}
-	x := indexOf(form)
-	if err := gather(ctx, zips, uri, x, o); err != nil {
-		return nil, err
-	}
-	files, err := x.encoded(ctx, form)
-	if err != nil {
-		return nil, fault.WithFile(err, uri)
-	}
-	return x.counts(), s.Put(ctx, uri, files.joined(form))
+	return durable.ReplaceFolder(path, func(folder string) error {
+		return files.put(ctx, &localFolder{dir: folder}, "")
+	})
 }

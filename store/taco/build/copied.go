@@ -54,7 +54,13 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Lev
 		}
 	}
 	levels[len(levels)-1].first = nil
-	return levels, checkCopied(levels, form)
+	seen := make(map[string]bool, len(rows))
+	for row := range levels[0].Rows {
+		if err := checkSample(levels, form, row, seen); err != nil {
+			return nil, err
+		}
+	}
+	return levels, nil
 }
 
 // copiedLevel returns rows of level k, whose table is t. A row of -1 is a placeholder.
@@ -84,7 +90,6 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		}
 		l.add(k, r)
 	}
-	s := schema{types: map[string]tables.Type{}}
 	var keep []int
 	for i, c := range t.Columns() {
 		if !ofContainer(c.Name, d.IDColumn()) {
@@ -93,7 +98,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 	}
 	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
 	l.Table = typed.Select(keep).Take(slices.Clone(rows))
-	return l, s.addLevel(l.Table, k)
+	return l, checkColumns(l.Table, k)
 }
 
 // ofContainer reports whether a column holds places or ids of samples in their container. The new container
@@ -175,36 +180,4 @@ func placeOf(levels []*Level, k, row int) string {
 		row = int(levels[k].Rows[row].Parent)
 	}
 	return place
-}
-
-// checkCopied checks ids and trees, because readers accept more than writers may write.
-func checkCopied(levels []*Level, form Form) error {
-	for k, level := range levels {
-		seen, parent := map[string]bool{}, int32(-1)
-		for i := range level.Rows {
-			row := &level.Rows[i]
-			if k > 0 && row.Parent != parent {
-				clear(seen)
-				parent = row.Parent
-			}
-			bad := func(what string) error {
-				name := strconv.Quote(path(levels, k, i))
-				return fault.New(fault.Unsupported, "sample "+name, fault.NoOffset, "%s", what)
-			}
-			if what := badIDFor(form, k, row.ID); what != "" && !row.Padding {
-				return bad("its id " + what)
-			}
-			if seen[row.ID] {
-				return bad("a sibling has the same id")
-			}
-			seen[row.ID] = true
-			if row.Folder && (level.first == nil || level.first[i] == level.first[i+1]) {
-				return bad("is a folder without samples")
-			}
-		}
-	}
-	if form.Named() {
-		return nil
-	}
-	return sameTrees(levels)
 }

@@ -233,17 +233,14 @@ func (w *writer) declaredColumns(level string, cols []tables.Column) object {
 
 // namedDocument returns COLLECTION.json.
 func (w *writer) namedDocument(ctx context.Context, metadata []member) ([]byte, error) {
-	if w.collection.Extent == nil {
-		var err error
-		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
-			return nil, err
-		}
+	if err := w.located(ctx, nil); err != nil {
+		return nil, err
 	}
 	return w.collection.named(member{"taco:structure", w.named.paths}, member{"taco:metadata", object(metadata)})
 }
 
 // namedInto writes the files of a folder of TACO 3.
-func (w *writer) namedInto(ctx context.Context, t target) error {
+func (w *writer) namedInto(ctx context.Context, t sink) error {
 	if err := w.name(ctx); err != nil {
 		return err
 	}

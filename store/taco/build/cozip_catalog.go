@@ -1,12 +1,11 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -113,17 +112,8 @@ func ofOne(name string) bool {
 
 // sameValue reports whether two texts are one JSON value, whatever the order of members.
 func sameValue(a, b json.RawMessage) bool {
-	canonical := func(text json.RawMessage) []byte {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.UseNumber()
-		var v any
-		if decoder.Decode(&v) != nil {
-			return nil
-		}
-		out, _ := json.Marshal(v) // what was decoded can be encoded
-		return out
-	}
-	return bytes.Equal(canonical(a), canonical(b))
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
@@ -155,8 +145,10 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 			typ = nameType
 		case model.ColumnID:
 			typ = nameType
-			if err := x.unique(values, name); err != nil {
-				return err
+			for row := range values.Len() {
+				if err := unique(x.ids, values.Str(row), name); err != nil {
+					return err
+				}
 			}
 		default:
 			if d, ok := declared[column.Name]; ok {
@@ -165,11 +157,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		}
 		columns.add(column.Name, typ, values)
 	}
-	sources := make([]string, t.Len())
-	for row := range sources {
-		sources[row] = name
-	}
-	columns.add(taco.SourceColumn, nameType, tables.NewStrings(sources, nil))
+	columns.add(taco.SourceColumn, nameType, tables.NewStrings(slices.Repeat([]string{name}, t.Len()), nil))
 	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }
@@ -196,21 +184,6 @@ func (x *cozips) above(i int) int {
 		up = x.names[i][:cut]
 	}
 	return slices.Index(x.names, up)
-}
-
-// unique refuses samples whose id another ZIP has.
-func (x *cozips) unique(ids *tables.Vector, name string) error {
-	if x.ids == nil {
-		x.ids = map[string]string{}
-	}
-	for i := range ids.Len() {
-		if in, found := x.ids[ids.Str(i)]; found {
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(ids.Str(i)), fault.NoOffset,
-				"%q has one of this id", in)
-		}
-		x.ids[ids.Str(i)] = name
-	}
-	return nil
 }
 
 // source adds what taco:sources says of a ZIP.

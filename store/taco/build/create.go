@@ -2,12 +2,15 @@ package build
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not exist. An error or a kill
@@ -18,6 +21,7 @@ import (
 // file that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: t.Collection}
+	w.files = w.copyFiles
 	if err := w.check(ctx, path); err != nil {
 		return nil, err
 	}
@@ -35,7 +39,7 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 			return nil, err
 		}
 	}
-	if err := w.more(ctx, w.readsOnce()); err != nil {
+	if err := w.more(ctx); err != nil {
 		return nil, err
 	}
 	return w.create(ctx, path)
@@ -54,13 +58,7 @@ func (w *writer) check(ctx context.Context, path string) error {
 	if err := w.collection.CheckFor(w.o.Form); err != nil {
 		return err
 	}
-	switch {
-	case w.o.Store != nil:
-		return Vacant(ctx, w.o.Store, path, w.o)
-	case w.o.split():
-		return Writable(path, Folder)
-	}
-	return Writable(path, w.o.Form)
+	return Writable(ctx, path, w.o)
 }
 
 // CheckFor is Check for a container of a form: a Tortilla and shards have no description, and a TACO 0.2 needs
@@ -80,7 +78,6 @@ func (c *Collection) CheckFor(form Form) error {
 
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
-	w.files = w.copyFiles
 	w.o.More = nil // it was called, and may hold the samples and their table: 400 MB of a million
 	if w.inspection == nil {
 		if err := w.complete(ctx); err != nil {
@@ -103,25 +100,33 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	defer w.defaults(path)()
 	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, Cozip: w.cozip, TortillaFile: w.tortilla,
 		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
-	file := forms[w.o.Form]
-	switch {
-	case w.o.Store != nil && file != nil:
-		return &w.result, fault.WithFile(w.object(ctx, path, w.planned, func(f archiveFile) error {
-			return file(ctx, f)
-		}), path)
-	case w.o.Store == nil:
-		if err := Writable(path, w.o.Form); err != nil {
+	if w.o.Store == nil {
+		if err := Writable(ctx, path, w.o); err != nil {
 			return nil, err
 		}
 	}
-	if file != nil {
-		err := durable.WriteFile(path, func(f *os.File) error { return file(ctx, disk(f)) })
-		return &w.result, err
+	file := forms[w.o.Form]
+	if file == nil {
+		return &w.result, w.onto(ctx, path, w.into)
 	}
-	if err := w.onto(ctx, path, w.into); err != nil {
-		return nil, err
+	archive, err := w.archived(ctx, file)
+	switch {
+	case err != nil:
+	case w.o.Store != nil:
+		err = fault.WithFile(w.object(ctx, path, archive), path)
+	default:
+		err = durable.WriteFile(path, func(f *os.File) error { return archive.writeTo(ctx, disk(f)) })
 	}
-	return &w.result, nil
+	return &w.result, err
+}
+
+// archived returns the archive that a function writes.
+func (w *writer) archived(ctx context.Context, write func(context.Context, archiveFile) error) (l *loaded, err error) {
+	l = &loaded{made: func(f archiveFile) error { return write(ctx, f) }}
+	if w.o.Store != nil {
+		l.size, err = w.planned(ctx)
+	}
+	return l, err
 }
 
 // defaults fills in the options, and returns what ends the use of them.
@@ -147,4 +152,41 @@ func (w *writer) planned(ctx context.Context) (size int64, err error) {
 			return nil
 		}, func(int64) {})
 	return size, err
+}
+
+// Writable returns an error if an existing file or folder at path prevents writing a container of these options there.
+// A program can call it before a long run. In a store, a container that is one object is replaced, and objects below
+// path prevent a folder, unless an interrupted run left them.
+func Writable(ctx context.Context, path string, o Options) error {
+	form := o.Form
+	if form == Auto {
+		form = FormOf(path)
+	}
+	if o.split() {
+		form = Folder
+	}
+	bad := func(part, what string) error {
+		return fault.WithFile(fault.New(fault.Unsupported, part, fault.NoOffset, "%s", what), path)
+	}
+	switch {
+	case form.Indexes():
+		return bad("file", "is an index of ZIPs, which holds no samples")
+	case o.Store != nil && form.OneFile():
+		return nil
+	case o.Store != nil:
+		_, err := interrupted(ctx, o.Store, prefixOf(path))
+		return err
+	case source.IsRemote(path):
+		return bad("file", "containers are written to local files only")
+	case form.OneFile():
+		return replaceable(path)
+	}
+	_, err := os.Lstat(path)
+	if err == nil {
+		return bad("folder", newFolder)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

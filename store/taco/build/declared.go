@@ -136,34 +136,31 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 	if v.Kind() == tables.Null {
 		return tables.NewNulls(to, n), nil
 	}
-	none, ints := make([]bool, n), []int64(nil)
-	var floats []float64
-	var texts []string
+	none, ints, floats, texts := make([]bool, n), make([]int64, n), make([]float64, n), make([]string, n)
 	for i := range n {
 		if none[i] = v.Null(i); none[i] {
-			ints, floats, texts = append(ints, 0), append(floats, 0), append(texts, "")
 			continue
 		}
-		ok := false
-		switch to.Kind {
-		case tables.String:
-			if ok = v.Kind() != tables.List && v.Kind() != tables.Struct && v.Kind() != tables.Binary; ok {
-				texts = append(texts, string(v.AppendCast(nil, i)))
-			}
-		case tables.Float64:
-			var f float64
-			f, ok = floatAt(v, i)
-			// Infinite as float32, though the number is not.
-			ok = ok && (to.Bits != 32 || math.IsInf(f, 0) || !math.IsInf(float64(float32(f)), 0))
-			floats = append(floats, f)
+		ok := v.Kind() != tables.List && v.Kind() != tables.Struct && v.Kind() != tables.Binary
+		if v.Kind() == tables.String {
+			texts[i] = v.Str(i)
+		} else if ok {
+			texts[i] = string(v.AppendCast(nil, i))
+		}
+		switch text := strings.TrimSpace(texts[i]); {
+		case !ok || to.Kind == tables.String:
+		case to.Kind == tables.Float64:
+			f, err := strconv.ParseFloat(text, 64)
+			becomesInf := to.Bits == 32 && !math.IsInf(f, 0) && math.IsInf(float64(float32(f)), 0)
+			floats[i], ok = f, err == nil && !becomesInf
+		case to.Kind == tables.Timestamp && v.Kind() == tables.Int64:
+			ints[i] = v.Int(i)
 		default:
-			var x int64
-			x, ok = intAt(v, i, to)
-			ints = append(ints, x)
+			ints[i], ok = parsed(text, to)
 		}
 		if !ok {
-			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %s, which is no %v", i,
-				shortened(string(v.AppendJSON(nil, i))), to)
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %.100s, which is no %v", i,
+				v.AppendJSON(nil, i), to)
 		}
 	}
 	switch to.Kind {
@@ -175,54 +172,8 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 	return tables.NewInts(to, ints, none), nil
 }
 
-// shortened returns the beginning of a value, for an error.
-func shortened(text string) string { return fmt.Sprintf("%.100s", text) }
-
-// floatAt returns value i as a number.
-func floatAt(v *tables.Vector, i int) (float64, bool) {
-	switch v.Kind() {
-	case tables.Float64:
-		return v.Float(i), true
-	case tables.Int64:
-		return float64(v.Int(i)), true
-	case tables.Uint64:
-		return float64(uint64(v.Int(i))), true
-	case tables.String:
-		f, err := strconv.ParseFloat(strings.TrimSpace(v.Str(i)), 64)
-		return f, err == nil
-	}
-	return 0, false
-}
-
-// intAt returns value i as one of a kind that Vector.Int gives.
-func intAt(v *tables.Vector, i int, to tables.Type) (x int64, ok bool) {
-	switch v.Kind() {
-	case tables.Int64, tables.Bool, tables.Timestamp, tables.Date:
-		x, ok = v.Int(i), true
-	case tables.Uint64:
-		x, ok = v.Int(i), v.Int(i) >= 0
-	case tables.Float64:
-		f := v.Float(i)
-		x, ok = int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<63
-	case tables.String:
-		return parsed(v.Str(i), to)
-	}
-	switch to.Kind {
-	case tables.Timestamp:
-		if v.Kind() == tables.Date {
-			x *= 24 * 60 * 60 * 1_000_000
-		}
-		return x, ok && v.Kind() != tables.Bool && v.Kind() != tables.Float64
-	case tables.Bool:
-		return x, ok && (x == 0 || x == 1) && v.Kind() != tables.Timestamp && v.Kind() != tables.Date
-	}
-	shift := 64 - to.Bits
-	return x, ok && x<<shift>>shift == x && v.Kind() != tables.Timestamp && v.Kind() != tables.Date
-}
-
-// parsed is intAt for text.
+// parsed returns what a text says of a type that Vector.Int has values of.
 func parsed(text string, to tables.Type) (int64, bool) {
-	text = strings.TrimSpace(text)
 	switch to.Kind {
 	case tables.Timestamp:
 		t, err := taco.ParseTimes(text)
@@ -234,8 +185,12 @@ func parsed(text string, to tables.Type) (int64, bool) {
 		}
 		return 0, err == nil
 	}
-	x, err := strconv.ParseInt(text, 10, int(to.Bits))
-	return x, err == nil
+	if x, err := strconv.ParseInt(text, 10, int(to.Bits)); err == nil {
+		return x, true
+	}
+	f, err := strconv.ParseFloat(text, 64) // such as 3.0, or 1e9
+	most := math.Ldexp(1, int(to.Bits)-1)
+	return int64(f), err == nil && f == math.Trunc(f) && f >= -most && f < most
 }
 
 // saidOf returns the descriptions of columns in a taco:field_schema, so that a copy keeps them.

@@ -70,7 +70,6 @@ type editing struct {
 	writer  writer
 	form    Form
 	doc     json.RawMessage // COLLECTION.json as it was
-	tables  []*tables.Table // of an index, its levels with all columns
 	indexOf string          // of an index, the folder .tacocat
 }
 
@@ -110,45 +109,44 @@ func (e *editing) read(ctx context.Context) (err error) {
 	if extent := e.writer.collection.Extent; extent != collection.Extent {
 		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
 	}
-	for oldName, newName := range e.changes.Rename {
-		if prefix, _, ok := strings.Cut(oldName, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
-			newName = prefix + ":" + newName
-		}
-		if collection.said[oldName] != "" {
-			collection.said[newName] = collection.said[oldName]
-		}
-	}
 	if e.columns() {
-		if e.form == Tacocat {
-			if err = e.readIndex(ctx, dataset); err == nil {
-				err = e.typeIndex(ctx)
-			}
-		} else {
-			err = e.readLevels(ctx, dataset)
-		}
-		if err != nil {
+		if err := e.readLevels(ctx, dataset); err != nil {
 			return err
 		}
 	}
 	return e.writer.collection.Check()
 }
 
-// readLevels reads the columns of a ZIP or folder and changes them.
+// readLevels reads the columns and changes them.
 func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	writer := &e.writer
-	if writer.levels, err = wholeLevels(ctx, d); err != nil {
+	read := wholeLevels
+	if e.form == Tacocat {
+		read = e.indexLevels
+	}
+	if writer.levels, err = read(ctx, d); err != nil {
 		return err
 	}
+	were := make([]*tables.Table, len(writer.levels))
 	for k, l := range writer.levels {
-		if l.Table, err = e.changes.apply(l.Table, k, len(writer.levels)); err != nil {
-			return err
-		}
+		were[k] = l.Table
 	}
-	if err := writer.more(ctx, false); err != nil {
+	if err := e.changes.apply(writer.levels, writer.collection.said); err != nil {
+		return err
+	}
+	if err := writer.more(ctx); err != nil {
 		return err
 	}
 	if err := writer.typed(ctx); err != nil {
 		return err
+	}
+	if e.form == Tacocat {
+		for k := 1; k < len(were); k++ {
+			if writer.levels[k].Table != were[k] {
+				return errInZIPs(k)
+			}
+		}
+		return nil
 	}
 	if err := writer.measure(ctx); err != nil {
 		return err
@@ -156,68 +154,29 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	return writer.settle(ctx)
 }
 
-// readIndex reads the tables of an index and changes them.
-func (e *editing) readIndex(ctx context.Context, d *taco.Dataset) error {
-	var levels []Level
+// indexLevels returns the levels of an index with all columns, and their rows if columns are made of them.
+func (e *editing) indexLevels(ctx context.Context, d *taco.Dataset) (levels []*Level, err error) {
 	for k := range d.Levels() {
 		table, err := d.Level(ctx, k)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		was := table
-		if table, err = e.changes.apply(table, k, d.Levels()); err != nil {
-			return err
-		}
-		if k > 0 && tables.Names(table.Columns()) != tables.Names(was.Columns()) {
-			return errInZIPs(k)
-		}
-		e.tables = append(e.tables, table)
-		if !e.writer.o.adds() {
-			continue
-		}
-		parents, err := d.Parents(ctx, k)
-		if err != nil {
-			return err
-		}
-		if k == 0 {
-			parents = make([]int32, table.Len())
-		}
-		level, err := copiedLevel(ctx, d, table, k, upTo[int](table.Len()), parents)
-		if err != nil {
-			return err
-		}
-		levels = append(levels, *level)
-	}
-	if !e.writer.o.adds() {
-		return nil
-	}
-	added, err := e.writer.o.further(ctx, levels, false)
-	for k, table := range added {
-		if err != nil || table == nil {
-			continue
-		}
-		if k > 0 {
-			return errInZIPs(k)
-		}
-		s := schema{types: map[string]tables.Type{}}
-		if err = s.addLevel(table, k); err == nil {
-			e.tables[k] = replaced(e.tables[k], table)
-		}
-	}
-	return err
-}
-
-// typeIndex gives columns of an index the types that are declared of them.
-func (e *editing) typeIndex(ctx context.Context) error {
-	declared := e.writer.collection.Columns
-	for k := 1; k < len(e.tables); k++ {
-		for _, c := range e.tables[k].Columns() {
-			if declared[keyOf(k, c.Name)].Type != "" {
-				return errInZIPs(k)
+		level := &Level{}
+		if e.writer.o.adds() {
+			parents := make([]int32, table.Len())
+			if k > 0 {
+				if parents, err = d.Parents(ctx, k); err != nil {
+					return nil, err
+				}
+			}
+			if level, err = copiedLevel(ctx, d, table, k, upTo[int](table.Len()), parents); err != nil {
+				return nil, err
 			}
 		}
+		level.Table = table
+		levels = append(levels, level)
 	}
-	return typed(ctx, declared, e.tables)
+	return levels, nil
 }
 
 // errInZIPs is returned for columns of an index at a level below the top, which each folder has in its table __meta__.
@@ -226,67 +185,58 @@ func errInZIPs(k int) error {
 		"its columns are in the ZIPs as well: edit these, and write the index again")
 }
 
-// apply drops and renames the columns of level k of n.
-func (c *Changes) apply(t *tables.Table, k, n int) (*tables.Table, error) {
+// apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
+func (c *Changes) apply(levels []*Level, said map[string]string) error {
 	for _, text := range c.Drop {
-		level, name, err := c.find(t, text, k, n)
+		k, name, err := find(levels, text)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if level == k {
-			t = t.Without(name)
+		levels[k].Table = levels[k].Table.Without(name)
+	}
+	for _, text := range slices.Sorted(maps.Keys(c.Rename)) {
+		k, name, err := find(levels, text)
+		if err != nil {
+			return err
+		}
+		to := c.Rename[text]
+		what := badColumn(to)
+		if levels[k].Table.Index(to) >= 0 {
+			what = "is there already"
+		}
+		if what != "" {
+			return fault.New(fault.Unsupported, "column "+to, fault.NoOffset, "%s", what)
+		}
+		levels[k].Table = levels[k].Table.Rename(func(column string) string {
+			if column == name {
+				return to
+			}
+			return column
+		})
+		if text := said[keyOf(k, name)]; text != "" {
+			said[keyOf(k, to)] = text
 		}
 	}
-	names := map[string]string{}
-	for oldName, name := range c.Rename {
-		level, column, err := c.find(t, oldName, k, n)
-		if err != nil {
-			return nil, err
-		}
-		if level != k {
-			continue
-		}
-		if what := badColumn(name); what != "" {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%s", what)
-		}
-		if t.Index(name) >= 0 {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is there already")
-		}
-		if names[column] != "" {
-			return nil, fault.New(fault.Unsupported, "column "+column, fault.NoOffset, "is renamed twice")
-		}
-		if slices.Contains(slices.Collect(maps.Values(names)), name) {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is the new name of two columns")
-		}
-		names[column] = name
-	}
-	return t.Rename(func(name string) string {
-		if names[name] != "" {
-			return names[name]
-		}
-		return name
-	}), nil
+	return nil
 }
 
-// find returns the level and the name of a column that the user wrote, and checks it if t is its level: k of n.
-func (c *Changes) find(t *tables.Table, text string, k, n int) (level int, name string, err error) {
+// find returns the level and the name of a column that the user wrote.
+func find(levels []*Level, text string) (level int, name string, err error) {
 	name = text
 	if prefix, rest, ok := strings.Cut(text, ":"); ok && len(prefix) == 2 && prefix[0] == 'l' {
-		if l, err := strconv.Atoi(prefix[1:]); err == nil {
-			level, name = l, rest
+		if number, err := strconv.Atoi(prefix[1:]); err == nil {
+			level, name = number, rest
 		}
 	}
-	if level >= n {
-		return 0, "", fault.New(fault.NotFound, "column "+text, fault.NoOffset, "there are levels 0 to %d", n-1)
-	}
-	if level != k {
-		return level, name, nil
+	if level >= len(levels) {
+		return 0, "", fault.New(fault.NotFound, "column "+text, fault.NoOffset, "there are levels 0 to %d",
+			len(levels)-1)
 	}
 	if what := badColumn(name); what != "" {
 		return 0, "", fault.New(fault.Unsupported, "column "+text, fault.NoOffset, "%s", what)
 	}
-	if t.Index(name) < 0 {
-		return 0, "", t.NoColumn(name)
+	if table := levels[level].Table; table.Index(name) < 0 {
+		return 0, "", table.NoColumn(name)
 	}
 	return level, name, nil
 }
@@ -304,7 +254,7 @@ func (e *editing) write(ctx context.Context) error {
 
 // document returns COLLECTION.json. Unless columns change, it keeps the old members about tree and columns.
 func (e *editing) document(ctx context.Context) ([]byte, error) {
-	if e.writer.levels != nil {
+	if e.writer.levels != nil && e.form != Tacocat {
 		return e.writer.document(ctx)
 	}
 	var was map[string]json.RawMessage
@@ -314,10 +264,10 @@ func (e *editing) document(ctx context.Context) ([]byte, error) {
 	var members []member
 	for _, name := range computed {
 		switch value, found := was[name]; {
-		case name == fieldsMember && e.tables != nil:
-			fields := make([]member, len(e.tables))
-			for k, t := range e.tables {
-				fields[k] = member{levelName(k), fieldsOf(&e.writer.collection, k, t)}
+		case name == fieldsMember && e.writer.levels != nil:
+			fields := make([]member, len(e.writer.levels))
+			for k, l := range e.writer.levels {
+				fields[k] = member{levelName(k), fieldsOf(&e.writer.collection, k, l.Table)}
 			}
 			members = append(members, member{name, object(fields)})
 		case found:
@@ -333,12 +283,12 @@ func (e *editing) index(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.tables == nil {
-		return replaceFile(pathname.Join(e.indexOf, collName), written(doc))
+	if e.writer.levels == nil {
+		return replaceFile(pathname.Join(e.indexOf, collName), doc)
 	}
 	files := indexFiles{doc: doc}
-	for k, t := range e.tables {
-		data, err := encoded(ctx, t)
+	for k, l := range e.writer.levels {
+		data, err := encoded(ctx, l.Table)
 		if err != nil {
 			return err
 		}

@@ -226,13 +226,13 @@ func TestEditRefuses(t *testing.T) {
 		path := newEdited(t, form)
 		was := contentAt(t, path)
 		for want, c := range map[string]Changes{
-			"l7:n":        {Drop: []string{"l7:n"}},
-			"what":        {Drop: []string{"what"}},
-			"itself":      {Drop: []string{"id"}},
-			"internal":    {Rename: map[string]string{"n": "internal:x"}},
-			"two columns": {Rename: map[string]string{"n": "x", "v": "x"}},
-			"twice":       {Rename: map[string]string{"n": "x", "l0:n": "y"}},
-			"description": {Describe: func(c *Collection) error { c.Description = ""; return nil }},
+			"l7:n":                {Drop: []string{"l7:n"}},
+			"what":                {Drop: []string{"what"}},
+			"itself":              {Drop: []string{"id"}},
+			"internal":            {Rename: map[string]string{"n": "internal:x"}},
+			"x: is there already": {Rename: map[string]string{"n": "x", "v": "x"}},
+			`no column "n"`:       {Rename: map[string]string{"n": "x", "l0:n": "y"}},
+			"description":         {Describe: func(c *Collection) error { c.Description = ""; return nil }},
 		} {
 			if err := Edit(t.Context(), path, c, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", want, err)

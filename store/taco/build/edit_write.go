@@ -70,7 +70,10 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		}
 	} else {
 		var err error
-		if places, err = e.metadata(ctx, a); err != nil {
+		for _, level := range e.writer.levels {
+			level.takePlaces() // those of folders are set again as their tables are written
+		}
+		if places, err = e.writer.metadata(ctx, a.addNew); err != nil {
 			return err
 		}
 	}
@@ -98,19 +101,6 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	return err
 }
 
-// metadata writes the tables of all levels.
-func (e *editing) metadata(ctx context.Context, a *archive) ([]span, error) {
-	for _, level := range e.writer.levels {
-		level.spans = make([]span, len(level.Rows))
-		for i := range level.Rows {
-			if !level.Rows[i].Folder {
-				level.spans[i] = span{Off: level.Rows[i].entry.Offset, Size: level.Rows[i].entry.Size}
-			}
-		}
-	}
-	return e.writer.metadata(ctx, a)
-}
-
 // switched is a file that writes to memory once directory is set.
 type switched struct {
 	archiveFile
@@ -133,24 +123,18 @@ func (e *editing) folder(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return replaceFile(pathname.Join(e.path, collName), written(doc))
+		return replaceFile(pathname.Join(e.path, collName), doc)
 	}
-	folder, err := durable.NewFolder(e.path)
-	if err != nil {
-		return err
-	}
-	target := &localFolder{dir: folder.Path}
-	err = writer.folderTables(ctx, func(name string, b []byte) error { return target.put(ctx, name, held(b)) })
-	if err == nil {
-		err = e.others(folder.Path)
-	}
-	if err == nil {
-		err = folder.Replace(e.path)
-	}
-	if err != nil {
-		return errors.Join(err, folder.Remove())
-	}
-	return nil
+	return durable.ReplaceFolder(e.path, func(folder string) error {
+		target := &localFolder{dir: folder}
+		_, err := writer.metadata(ctx, func(name string, data []byte) (span, error) {
+			return span{}, target.put(ctx, name, held(data))
+		})
+		if err != nil {
+			return err
+		}
+		return e.others(folder)
+	})
 }
 
 // others links the files that are not written again, also those that the tables do not list, such as a README or a

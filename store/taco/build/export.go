@@ -19,6 +19,7 @@ import (
 // authors may have written the extent of the images, whose centres the points are.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
+	w.files = w.copyFiles
 	if err := w.check(ctx, path); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 			}
 		}
 	}
-	if err := w.more(ctx, w.readsOnce()); err != nil {
+	if err := w.more(ctx); err != nil {
 		return nil, err
 	}
 	given := w.collection.Extent

@@ -130,9 +130,6 @@ func checkTimes(temporal []string) error {
 	if len(temporal) == 0 {
 		return nil
 	}
-	if len(temporal) != 2 {
-		return badMember("extent.temporal is %q: it must be [start, end]", temporal)
-	}
 	for _, text := range temporal {
 		if _, err := taco.ParseTimes(text); err != nil || strings.Contains(text, "/") {
 			return badMember("extent.temporal has %q: it must be a date or a timestamp such as 2024-05-01T10:00:00Z",

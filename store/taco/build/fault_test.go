@@ -243,12 +243,12 @@ func TestEveryFaultOfAnIndex(t *testing.T) {
 // one or the new one, and nothing is left beside it.
 func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
 	streamed := func(ctx context.Context, d *Taco, path string, o Options) (*Result, error) {
-		return Stream(ctx, path, o, func(put func(*Sample) error) (Collection, []*tables.Table, error) {
+		return Stream(ctx, path, o, func(sink *Sink) (Collection, []*tables.Table, error) {
 			rows := 0
 			for i := range d.Samples.Samples {
 				s := &d.Samples.Samples[i]
 				rows += len(s.Children.Samples)
-				if err := put(s); err != nil {
+				if err := sink.Put(s); err != nil {
 					return Collection{}, nil, err
 				}
 			}
@@ -463,9 +463,9 @@ func TestStreamIsCreate(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := Stream(t.Context(), other, Options{},
-			func(put func(*Sample) error) (Collection, []*tables.Table, error) {
+			func(sink *Sink) (Collection, []*tables.Table, error) {
 				for i := range d.Samples.Samples {
-					if err := put(&d.Samples.Samples[i]); err != nil {
+					if err := sink.Put(&d.Samples.Samples[i]); err != nil {
 						return Collection{}, nil, err
 					}
 				}
@@ -498,9 +498,9 @@ func TestStreamRefuses(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		_, err := Stream(t.Context(), filepath.Join(dir, "a.tacozip"), Options{},
-			func(put func(*Sample) error) (Collection, []*tables.Table, error) {
+			func(sink *Sink) (Collection, []*tables.Table, error) {
 				for _, s := range samples {
-					if err := put(s); err != nil {
+					if err := sink.Put(s); err != nil {
 						return Collection{}, nil, err
 					}
 				}

@@ -1,41 +1,26 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"io/fs"
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
-	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
 // complete.
-func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t target) error) error {
+func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t sink) error) error {
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
-	folder, err := durable.NewFolder(path)
-	if err != nil {
-		return err
-	}
-	if err = fill(ctx, &localFolder{dir: folder.Path}); err == nil {
-		err = folder.Place(path)
-	}
-	if err != nil {
-		return errors.Join(err, folder.Remove())
-	}
-	return nil
+	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, &localFolder{dir: folder}) })
 }
 
 // into writes a container that is a folder.
-func (w *writer) into(ctx context.Context, t target) error {
+func (w *writer) into(ctx context.Context, t sink) error {
 	if w.o.Form == CozipFolder {
 		return w.namedInto(ctx, t)
 	}
@@ -46,14 +31,16 @@ func (w *writer) into(ctx context.Context, t target) error {
 	if err != nil {
 		return err
 	}
-	return w.folderTables(ctx, func(name string, b []byte) error { return t.put(ctx, name, held(b)) })
+	_, err = w.metadata(ctx, func(name string, data []byte) (span, error) {
+		return span{}, t.put(ctx, name, held(data))
+	})
+	return err
 }
 
-// localFolder is a local folder that is new, or that continues an interrupted run. Its files are synced afterwards.
+// localFolder is a new local folder. Its files are synced afterwards.
 type localFolder struct {
 	dir  string
 	made map[string]bool // folders
-	work *work           // of a run that can be continued, else nil
 }
 
 func (t *localFolder) path(name string) string { return pathname.Join(t.dir, name) }
@@ -68,11 +55,6 @@ func (t *localFolder) folder(path string) error {
 	if err == nil {
 		err = os.Mkdir(path, 0o777)
 	}
-	if t.work != nil {
-		if t.work.keepFolder(path); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	}
 	if t.made == nil {
 		t.made = map[string]bool{}
 	}
@@ -85,48 +67,9 @@ func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
 	if err := t.folder(pathname.Dir(path)); err != nil {
 		return err
 	}
-	if l.kept {
-		return t.work.keepFile(path, name, l.size)
-	}
-	t.work.wrote(path)
-	return writeNew(path, func(f io.Writer) error {
-		if l.r == nil {
-			return written(l.bytes)(f)
-		}
-		_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
-		return err
-	})
-}
-
-func (t *localFolder) large(_ context.Context, name string, _ func(ctx context.Context) (int64, error),
-	write func(f archiveFile) error) error {
-	return durable.WriteFile(t.path(name), func(f *os.File) error { return write(disk(f)) })
-}
-
-// folderTables calls put with the tables of a container that is a folder, then with COLLECTION.json.
-func (w *writer) folderTables(ctx context.Context, put func(name string, b []byte) error) error {
-	for k := range len(w.levels) - 1 {
-		err := w.metaTables(ctx, k, func(row int, b []byte) error {
-			return put(dataFolder+path(w.levels, k, row)+metaSuffix, b)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for k := range w.levels {
-		var b bytes.Buffer
-		// A store that keeps equal pieces of files once gets only the pages that an edit changes.
-		err := encode.ByContent(ctx, &b, w.consolidated(k))
-		if err == nil {
-			err = put(metadataFolder+levelName(k)+".parquet", b.Bytes())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	doc, err := w.document(ctx)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	return put(collName, doc)
+	return errors.Join(l.writeTo(ctx, disk(file)), file.Close())
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -67,29 +66,8 @@ func FormOf(path string) Form {
 	return Folder
 }
 
-// Writable returns an error if an existing file or folder at path prevents writing a container of this form there. A
-// program can call it before a long run.
-func Writable(path string, form Form) error {
-	if form == Auto {
-		form = FormOf(path)
-	}
-	switch _, err := os.Lstat(path); {
-	case source.IsRemote(path):
-		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"containers are written to local files only"), path)
-	case form.Indexes():
-		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"is an index of ZIPs, which holds no samples"), path)
-	case form.OneFile():
-		return replaceable(path)
-	case err == nil:
-		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-			"exists: a container that is a folder needs a new name"), path)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	return nil
-}
+// newFolder says why a folder is not written.
+const newFolder = "exists: a container that is a folder needs a new name"
 
 // replaceable returns an error if path is a device, a pipe or a folder. A rename would replace a device, such as
 // /dev/stdout, by a file. It would fail for a folder too, but only after everything was written.

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -58,36 +57,29 @@ const indexBusy = "another run appends to it, or writes an index"
 
 // zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
 func zipName(folder, zip string, taken []string) (string, error) {
-	bad := func(what string) (string, error) {
-		return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
+	name, below := strings.CutPrefix(zip, prefixOf(folder))
+	if !source.IsRemote(folder) && !source.IsRemote(zip) {
+		base, err := realPath(folder)
+		if err != nil {
+			return "", err
+		}
+		file, err := realPath(zip)
+		if err != nil {
+			return "", err
+		}
+		name, err = filepath.Rel(base, file)
+		name, below = filepath.ToSlash(name), err == nil && filepath.IsLocal(name)
 	}
-	if source.IsRemote(folder) || source.IsRemote(zip) {
-		name, below := strings.CutPrefix(zip, prefixOf(folder))
-		if !below {
-			return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
-		}
-		if slices.Contains(taken, name) {
-			return bad("is named twice")
-		}
+	what := ""
+	switch {
+	case !below:
+		what = "does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it"
+	case slices.Contains(taken, name):
+		what = "is named twice"
+	default:
 		return name, nil
 	}
-	base, err := realPath(folder)
-	if err != nil {
-		return "", err
-	}
-	file, err := realPath(zip)
-	if err != nil {
-		return "", err
-	}
-	name, err := filepath.Rel(base, file)
-	if err != nil || name == ".." || strings.HasPrefix(name, ".."+string(filepath.Separator)) {
-		return bad("does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it")
-	}
-	name = filepath.ToSlash(name)
-	if slices.Contains(taken, name) {
-		return bad("is named twice")
-	}
-	return name, nil
+	return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
 }
 
 // realPath returns a path from the root, without links.
@@ -119,7 +111,7 @@ func (x *indexFiles) add(name string, table []byte) {
 }
 
 // put writes an index that is a folder.
-func (x indexFiles) put(ctx context.Context, t target, folder string) error {
+func (x indexFiles) put(ctx context.Context, t sink, folder string) error {
 	for k, b := range x.tables {
 		if err := t.put(ctx, folder+x.names[k], held(b)); err != nil {
 			return err
@@ -133,13 +125,9 @@ func (x indexFiles) joined(form Form) []byte {
 	if form == Tacollection {
 		return x.doc
 	}
-	head := taco2.TacocatHeader(lengths(x.tables), len(x.doc))
-	return bytes.Join(append(append([][]byte{head}, x.tables...), x.doc), nil)
-}
-
-func lengths(levels [][]byte) (n []int) {
-	for _, b := range levels {
-		n = append(n, len(b))
+	lengths := make([]int, len(x.tables))
+	for k, table := range x.tables {
+		lengths[k] = len(table)
 	}
-	return n
+	return slices.Concat(taco2.TacocatHeader(lengths, len(x.doc)), slices.Concat(x.tables...), x.doc)
 }

@@ -47,6 +47,14 @@ func (l *Level) add(k int, r Row) int32 {
 	return row
 }
 
+// takePlaces notes where a ZIP that the level is copied of has the bytes of each row.
+func (l *Level) takePlaces() {
+	l.spans = make([]span, len(l.Rows))
+	for i := range l.Rows {
+		l.spans[i] = span{Off: l.Rows[i].entry.Offset, Size: l.Rows[i].entry.Size}
+	}
+}
+
 // below returns the range of the children of a row in the next level.
 func (l *Level) below(row int) (from, to int) { return int(l.first[row]), int(l.first[row+1]) }
 
@@ -108,3 +116,11 @@ func path(levels []*Level, k, row int) string {
 }
 
 func levelName(k int) string { return model.LevelName(k) }
+
+// replaced returns a table with further columns, which replace columns of the same names.
+func replaced(t, by *tables.Table) *tables.Table {
+	for _, c := range by.Columns() {
+		t = t.Without(c.Name)
+	}
+	return tables.Join(t, by)
+}

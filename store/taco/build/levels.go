@@ -38,71 +38,45 @@ func levelsOf(ctx context.Context, t *Tortilla, form Form) ([]*Level, error) {
 	return g.levels, nil
 }
 
-// sample checks a sample of level 0, and adds its rows. It returns its own.
+// sample adds the rows of a sample of level 0, and checks them. It returns its own.
 func (g *grower) sample(s *Sample) (row int, err error) {
 	if g.seen == nil {
 		g.seen = map[string]bool{}
 	}
-	if err := g.check(s, s.ID, 0, g.seen); err != nil {
+	number, err := g.grow(0, 0, s)
+	if err != nil {
 		return 0, err
 	}
-	row = int(g.grow(0, 0, s))
-	if g.form.Named() { // its structure says what samples have in common
-		return row, nil
-	}
-	// All samples must have the same tree (PIT-1): a stream refuses one that differs before its bytes are written.
-	return row, sameTree(g.levels, row)
+	// A stream refuses a sample before its bytes are written.
+	return int(number), checkSample(g.levels, g.form, int(number), g.seen)
 }
 
-// check checks a sample and all that is below it.
-func (g *grower) check(s *Sample, path string, k int, siblings map[string]bool) error {
-	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path), fault.NoOffset, format, args...)
+// grow adds the rows of a sample, and returns its own. Each level has, in first, the end of the children of its rows.
+func (g *grower) grow(k int, parent int32, s *Sample) (row int32, err error) {
+	if len(g.levels) == k {
+		g.levels = append(g.levels, &Level{first: []int32{0}})
 	}
+	l := g.levels[k]
+	row = l.add(k, Row{ID: s.ID, Parent: parent, Folder: s.Children != nil, file: s.File, bytes: s.Bytes})
 	set := 0
 	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Kept != nil, s.Children != nil} {
 		if is {
 			set++
 		}
 	}
-	what := badIDFor(g.form, k, s.ID)
+	part := "sample " + strconv.Quote(path(g.levels, k, int(row)))
 	switch {
-	case what != "":
-		return bad("its id %s", what)
-	case siblings[s.ID]:
-		return bad("a sibling has the same id")
 	case set != 1:
-		return bad("has %d of a file, bytes and children: it must have exactly one", set)
-	case s.Children != nil && len(s.Children.Samples) == 0:
-		return bad("is a folder without samples")
+		return 0, fault.New(fault.Unsupported, part, fault.NoOffset,
+			"has %d of a file, bytes and children: it must have exactly one", set)
 	case s.Children != nil && k+1 == taco2.MaxLevels:
-		return fault.New(fault.Limit, "sample "+path, fault.NoOffset,
+		return 0, fault.New(fault.Limit, part, fault.NoOffset,
 			"is a folder at level %d: a container has at most %d levels", k, taco2.MaxLevels)
-	}
-	siblings[s.ID] = true
-	if s.Children == nil {
-		return nil
-	}
-	seen := map[string]bool{}
-	for i := range s.Children.Samples {
-		c := &s.Children.Samples[i]
-		if err := g.check(c, join(path, c.ID), k+1, seen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// grow adds the rows of a sample, and returns its own. Each level has, in first, the end of the children of its rows.
-func (g *grower) grow(k int, parent int32, s *Sample) int32 {
-	if len(g.levels) == k {
-		g.levels = append(g.levels, &Level{first: []int32{0}})
-	}
-	l := g.levels[k]
-	row := l.add(k, Row{ID: s.ID, Parent: parent, Folder: s.Children != nil, file: s.File, bytes: s.Bytes})
-	if s.Children != nil {
+	case s.Children != nil:
 		for i := range s.Children.Samples {
-			g.grow(k+1, row, &s.Children.Samples[i])
+			if _, err := g.grow(k+1, row, &s.Children.Samples[i]); err != nil {
+				return 0, err
+			}
 		}
 	}
 	children := int32(0)
@@ -110,7 +84,46 @@ func (g *grower) grow(k int, parent int32, s *Sample) int32 {
 		children = int32(len(g.levels[k+1].Rows))
 	}
 	l.first = append(l.first, children)
-	return row
+	return row, nil
+}
+
+// checkSample checks a sample of level 0 with all that is below it: ids, which readers accept more of than writers may
+// write, and that it has the tree of the first sample (PIT-1). The samples of TACO 3 have a structure in its place.
+// seen are the ids of the samples before.
+func checkSample(levels []*Level, form Form, row int, seen map[string]bool) error {
+	if err := checkIDs(levels, form, 0, row, seen); err != nil || form.Named() {
+		return err
+	}
+	return sameTree(levels, row)
+}
+
+// checkIDs checks a row of level k and all that is below it.
+func checkIDs(levels []*Level, form Form, k, row int, siblings map[string]bool) error {
+	level := levels[k]
+	r := &level.Rows[row]
+	bad := func(what string) error {
+		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path(levels, k, row)), fault.NoOffset, "%s", what)
+	}
+	if what := badIDFor(form, k, r.ID); what != "" && !r.Padding {
+		return bad("its id " + what)
+	}
+	if siblings[r.ID] {
+		return bad("a sibling has the same id")
+	}
+	if siblings[r.ID] = true; !r.Folder {
+		return nil
+	}
+	if level.first == nil || level.first[row] == level.first[row+1] {
+		return bad("is a folder without samples")
+	}
+	seen := map[string]bool{}
+	from, to := level.below(row)
+	for child := from; child < to; child++ {
+		if err := checkIDs(levels, form, k+1, child, seen); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end completes the levels.

@@ -41,8 +41,8 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := &List{Samples: &Tortilla{}, table: t, rows: make(map[string]int, t.Len())}
-	tree := lister{list: list, folders: map[string]*Tortilla{"": list.Samples}}
+	tree := newTree()
+	list := &List{Samples: tree.top, table: t, rows: make(map[string]int, t.Len())}
 	for row := range t.Len() {
 		if ids.Null(row) {
 			return nil, badRow(row, "id is null")
@@ -73,8 +73,7 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 			tree.folder(path)
 			continue
 		}
-		above, id := tree.above(path)
-		above.Samples = append(above.Samples, Sample{ID: id, File: file})
+		tree.file(path, file)
 	}
 	for row := range t.Len() {
 		path := ids.Str(row)
@@ -87,34 +86,6 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 		}
 	}
 	return list, nil
-}
-
-// lister makes the folders of a List as rows name them.
-type lister struct {
-	list    *List
-	folders map[string]*Tortilla
-}
-
-// above returns the folder of a path, and its last id.
-func (l *lister) above(path string) (*Tortilla, string) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return l.list.Samples, path
-	}
-	return l.folder(path[:i]), path[i+1:]
-}
-
-// folder returns the folder at a path. It makes the folder if it does not exist yet. A folder is a sample of the one
-// above it.
-func (l *lister) folder(path string) *Tortilla {
-	if t := l.folders[path]; t != nil {
-		return t
-	}
-	tortilla := &Tortilla{}
-	l.folders[path] = tortilla
-	above, id := l.above(path)
-	above.Samples = append(above.Samples, Sample{ID: id, Children: tortilla})
-	return tortilla
 }
 
 // badRow returns an error about a row of a table of samples.

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"hash/crc32"
+	"io"
 	"slices"
 	"sync"
 
@@ -23,6 +24,8 @@ type loaded struct {
 	size  int64
 	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
 	kept  bool    // an interrupted run has written them: only size and crc are set
+	// made, if it is not nil, writes the bytes of an archive, which are about size.
+	made func(f archiveFile) error
 }
 
 // held returns a file in memory.
@@ -38,6 +41,20 @@ func (l *loaded) close() error {
 		return nil
 	}
 	return l.r.Close()
+}
+
+// writeTo writes the bytes to a file.
+func (l *loaded) writeTo(ctx context.Context, f archiveFile) error {
+	var err error
+	switch {
+	case l.made != nil:
+		return l.made(f)
+	case l.r != nil:
+		_, err = io.Copy(f, source.Sequential(ctx, l.r, 0))
+	default:
+		_, err = f.Write(l.bytes)
+	}
+	return err
 }
 
 // keep returns the bytes for use after close.

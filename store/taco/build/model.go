@@ -26,7 +26,7 @@ type Sample struct {
 	File string
 	// Bytes are the content itself. An empty slice that is not nil is an empty file.
 	Bytes []byte
-	// Kept is a file that an interrupted run has written: see StreamIn.
+	// Kept is a file that an interrupted run of StreamIn has written.
 	Kept *Kept
 	// Children are the samples of a folder.
 	Children *Tortilla

@@ -24,10 +24,8 @@ var oldTasks = []string{"Regression", "Classification", "Scene Classification", 
 
 // age turns the levels and the description into the forms of TACO 0.2.
 func (w *writer) age(ctx context.Context) (err error) {
-	if w.collection.Extent == nil {
-		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
-			return err
-		}
+	if err := w.located(ctx, nil); err != nil {
+		return err
 	}
 	for k, l := range w.levels {
 		if l.Table, err = older(ctx, l.Table); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Options configure Create. The zero value selects the defaults.
@@ -66,3 +67,21 @@ type Result struct {
 func (r *Result) add(o *Result) {
 	r.Samples, r.Files, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Bytes+o.Bytes
 }
+
+// More returns further columns of samples: for each level a table with a row for each of its samples, or nil. They
+// replace columns of the same name.
+type More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
+
+// Inspection computes columns from the bytes of files: see Options.Inspect.
+type Inspection struct {
+	// File is called once for each file, without padding, by several goroutines. r reads the bytes of the row of
+	// Level.Rows with that number; File does not close it, and does not use it after it returns. File is nil if no
+	// column needs the bytes.
+	File func(ctx context.Context, level, row int, r source.Reader) error
+	// Columns returns for each level a table with a row for each of its samples, or nil. It is called once, after
+	// File was called for all files.
+	Columns func(ctx context.Context) ([]*tables.Table, error)
+}
+
+// adds reports whether the options add columns.
+func (o *Options) adds() bool { return o.More != nil || o.Inspect != nil }

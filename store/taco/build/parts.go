@@ -28,7 +28,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		return nil, err
 	}
 	var sum Result
-	err = w.onto(ctx, path, func(ctx context.Context, t target) error {
+	err = w.onto(ctx, path, func(ctx context.Context, t sink) error {
 		var zips []string
 		for i := range groups {
 			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
@@ -36,7 +36,11 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 				return err
 			}
 			zips = append(zips, t.path(name))
-			if err := t.large(ctx, name, part.planned, func(f archiveFile) error { return write(ctx, f) }); err != nil {
+			archive, err := part.archived(ctx, write)
+			if err == nil {
+				err = t.put(ctx, name, archive)
+			}
+			if err != nil {
 				return err
 			}
 			sum.add(&part.result)

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -13,6 +14,40 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
+// folderTree makes the folders of samples that paths of ids name, in their order.
+type folderTree struct {
+	top     *Tortilla
+	folders map[string]*Tortilla
+}
+
+func newTree() *folderTree {
+	top := &Tortilla{}
+	return &folderTree{top, map[string]*Tortilla{"": top}}
+}
+
+// file adds a sample that is a file.
+func (t *folderTree) file(path, file string) { t.add(path, Sample{File: file}) }
+
+// add adds a sample to the folder that its path says.
+func (t *folderTree) add(path string, s Sample) {
+	cut := max(strings.LastIndexByte(path, '/'), 0)
+	s.ID = strings.TrimPrefix(path[cut:], "/")
+	above := t.folder(path[:cut])
+	above.Samples = append(above.Samples, s)
+}
+
+// folder returns the folder at a path. It makes the folder if it does not exist yet. A folder is a sample of the one
+// above it.
+func (t *folderTree) folder(path string) *Tortilla {
+	if folder := t.folders[path]; folder != nil {
+		return folder
+	}
+	folder := &Tortilla{}
+	t.folders[path] = folder
+	t.add(path, Sample{Children: folder})
+	return folder
+}
+
 // Scan returns the files of a local directory as samples, and its directories as folders of them, each in the order of
 // the bytes of their names, which are the ids. Names that begin with "." are left out, and so are empty directories.
 // Links to files are followed; links to directories are fault.Unsupported, because they may lead round in a circle.
@@ -20,79 +55,58 @@ import (
 // The files in skip are left out. Callers that write a container into dir name it there, so that a second run does not
 // pack the container of the first.
 func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
-	s := scanner{}
-	for _, name := range skip {
-		if st, err := os.Lstat(name); err == nil { // it need not exist yet
-			s.skip = append(s.skip, st)
+	tree, files := newTree(), os.DirFS(dir)
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err = cmp.Or(err, ctx.Err()); err != nil || path == "." {
+			return err
 		}
-	}
-	tortilla, err := s.scan(ctx, dir, 0)
-	if err == nil && tortilla == nil {
-		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
-	}
-	return tortilla, fault.WithFile(err, dir)
-}
-
-// scanner holds the files that are left out.
-type scanner struct{ skip []fs.FileInfo }
-
-// skips reports whether a file is left out.
-func (s *scanner) skips(e fs.DirEntry) bool {
-	if len(s.skip) == 0 {
-		return false
-	}
-	st, err := e.Info()
-	return err == nil && slices.ContainsFunc(s.skip, func(not fs.FileInfo) bool { return os.SameFile(st, not) })
-}
-
-func (s *scanner) scan(ctx context.Context, dir string, depth int) (*Tortilla, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if depth == taco2.MaxLevels {
-		return nil, fault.New(fault.Limit, "folder "+strconv.Quote(dir), fault.NoOffset,
-			"lies more than %d levels deep", taco2.MaxLevels)
-	}
-	entries, err := os.ReadDir(dir) // sorted
-	if err != nil {
-		return nil, err
-	}
-	tortilla := &Tortilla{}
-	for _, entry := range entries {
-		name := pathname.Join(dir, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || s.skips(entry) {
-			continue
+		if strings.HasPrefix(entry.Name(), ".") || skips(skip, entry) {
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		mode := entry.Type()
-		if mode&os.ModeSymlink != 0 {
-			st, err := os.Stat(name)
+		if mode&fs.ModeSymlink != 0 {
+			st, err := fs.Stat(files, path)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if st.IsDir() {
-				return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(name), fault.NoOffset,
-					"is a link to a directory")
+			if mode = st.Mode(); mode.IsDir() {
+				return badEntry(dir, path, "is a link to a directory")
 			}
-			mode = st.Mode()
 		}
 		switch {
+		case mode.IsDir() && strings.Count(path, "/")+1 == taco2.MaxLevels:
+			return fault.New(fault.Limit, "folder "+strconv.Quote(pathname.Join(dir, path)), fault.NoOffset,
+				"lies more than %d levels deep", taco2.MaxLevels)
 		case mode.IsDir():
-			below, err := s.scan(ctx, name, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			if below != nil {
-				tortilla.Samples = append(tortilla.Samples, Sample{ID: entry.Name(), Children: below})
-			}
 		case mode.IsRegular():
-			tortilla.Samples = append(tortilla.Samples, Sample{ID: entry.Name(), File: name})
+			tree.file(path, pathname.Join(dir, path))
 		default:
-			return nil, fault.New(fault.Unsupported, "file "+strconv.Quote(name), fault.NoOffset,
-				"is neither a file nor a directory")
+			return badEntry(dir, path, "is neither a file nor a directory")
 		}
+		return nil
+	})
+	if err == nil && len(tree.top.Samples) == 0 {
+		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
 	}
-	if len(tortilla.Samples) == 0 {
-		return nil, nil
-	}
-	return tortilla, nil
+	return tree.top, fault.WithFile(err, dir)
+}
+
+// badEntry returns an error about a file of a directory.
+func badEntry(dir, path, what string) error {
+	return fault.New(fault.Unsupported, "file "+strconv.Quote(pathname.Join(dir, path)), fault.NoOffset, "%s", what)
+}
+
+// skips reports whether a file is one of those that are left out. They need not exist yet.
+func skips(names []string, entry fs.DirEntry) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		not, err := os.Lstat(name)
+		if err != nil {
+			return false
+		}
+		st, err := entry.Info()
+		return err == nil && os.SameFile(st, not)
+	})
 }

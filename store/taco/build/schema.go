@@ -12,28 +12,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// schema is the columns of the samples of a level so far.
-type schema struct {
-	names []string
-	types map[string]tables.Type
-	first string // path of the first sample, or of its folder
-	begun bool
-}
-
-// add checks the columns of the samples at path.
-func (s *schema) add(t *tables.Table, path string) error {
-	return s.addPart(t, path, "sample "+strconv.Quote(path))
-}
-
-// addLevel checks the columns of all samples of a level.
-func (s *schema) addLevel(t *tables.Table, k int) error {
-	return s.addPart(t, levelName(k), "level "+strconv.Itoa(k))
-}
-
-// addPart is add; part is what errors name.
-func (s *schema) addPart(t *tables.Table, path, part string) error {
+// checkColumns checks the names of the columns of a level.
+func checkColumns(t *tables.Table, k int) error {
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
+		return fault.New(fault.Unsupported, "level "+strconv.Itoa(k), fault.NoOffset, format, args...)
 	}
 	seen := map[string]bool{}
 	for _, column := range t.Columns() {
@@ -44,27 +26,6 @@ func (s *schema) addPart(t *tables.Table, path, part string) error {
 			return bad("there are two columns %q", column.Name)
 		}
 		seen[column.Name] = true
-		was, known := s.types[column.Name]
-		switch {
-		case !known && s.begun:
-			return bad("has a column %q, which %q has not", column.Name, s.first)
-		case known && was.Kind != tables.Null && column.Type.Kind != tables.Null && !was.Equal(column.Type):
-			return bad("column %q has type %v, and %v in %q", column.Name, column.Type, was, s.first)
-		}
-		if !known {
-			s.names = append(s.names, column.Name)
-		}
-		if !known || was.Kind == tables.Null {
-			s.types[column.Name] = column.Type
-		}
-	}
-	for _, name := range s.names {
-		if !seen[name] {
-			return bad("has no column %q, which %q has", name, s.first)
-		}
-	}
-	if !s.begun {
-		s.first, s.begun = path, true
 	}
 	return nil
 }

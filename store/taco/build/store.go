@@ -5,13 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // A container that is a folder is a prefix of a store. The object unfinishedName is written first and deleted last. The
@@ -26,23 +24,6 @@ const clearing = time.Minute
 
 // errFound ends a listing.
 var errFound = errors.New("found")
-
-// Vacant is Writable for a container in a store: it returns an error if there are objects below path, unless an
-// interrupted run left them. An object that is itself a container is replaced.
-func Vacant(ctx context.Context, s Store, path string, o Options) error {
-	form := o.Form
-	if form == Auto {
-		form = FormOf(path)
-	}
-	switch {
-	case form.Indexes():
-		return Writable(path, form)
-	case !o.split() && form.OneFile():
-		return nil
-	}
-	_, err := interrupted(ctx, s, prefixOf(path))
-	return err
-}
 
 // lastOf returns the name of the object that makes a folder a container, or "" if it has none.
 func lastOf(form Form, parts bool) string {
@@ -61,8 +42,7 @@ const tacocatColl = tacocatName + "/" + collName
 // interrupted reports whether the objects below a prefix were left by an interrupted run. It returns an error for other
 // objects, such as a container of any form that is complete except for the removal of unfinishedName.
 func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
-	exists := fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-		"exists: a container that is a folder needs a new name"), prefix)
+	exists := fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, newFolder), prefix)
 	switch _, err := s.Get(ctx, prefix+unfinishedName); {
 	case err == nil:
 		for _, last := range []string{collName, tacocatColl} {
@@ -103,7 +83,7 @@ const requests = 16
 
 // inStore writes a container that is a folder: what fill puts.
 func (w *writer) inStore(ctx context.Context, path string,
-	fill func(ctx context.Context, t target) error) (err error) {
+	fill func(ctx context.Context, t sink) error) (err error) {
 	o := &objects{w: w, store: w.o.Store, prefix: prefixOf(path), id: []byte(rand.Text()),
 		last: lastOf(w.o.Form, w.o.split())}
 	stale, err := interrupted(ctx, o.store, o.prefix)
@@ -200,12 +180,11 @@ func (o *objects) path(name string) string { return o.prefix + name }
 
 // put keeps the last object in memory until all others are written.
 func (o *objects) put(ctx context.Context, name string, l *loaded) error {
-	if l.r != nil {
-		size := func(context.Context) (int64, error) { return l.size, nil }
-		return o.large(ctx, name, size, func(f archiveFile) error {
-			_, err := io.Copy(f, source.Sequential(ctx, l.r, 0))
+	if l.r != nil || l.made != nil { // that takes long, so that another run may have begun since the last one
+		if err := o.own(ctx); err != nil {
 			return err
-		})
+		}
+		return o.w.object(ctx, o.prefix+name, l)
 	}
 	b := l.keep()
 	if name == o.last {
@@ -219,27 +198,13 @@ func (o *objects) put(ctx context.Context, name string, l *loaded) error {
 	return nil
 }
 
-// large writes an object in pieces. That takes long, so that another run may have begun since the last one.
-func (o *objects) large(_ context.Context, name string, size func(ctx context.Context) (int64, error),
-	write func(f archiveFile) error) error {
-	if err := o.own(o.ctx); err != nil {
-		return err
-	}
-	return o.w.object(o.ctx, o.prefix+name, size, write)
-}
-
-// object writes an object in pieces. size returns about how many bytes it will have.
-func (w *writer) object(ctx context.Context, uri string, size func(ctx context.Context) (int64, error),
-	write func(f archiveFile) error) error {
-	n, err := size(ctx)
+// object writes an object in pieces.
+func (w *writer) object(ctx context.Context, uri string, l *loaded) error {
+	object, err := w.o.Store.Create(ctx, uri, l.size)
 	if err != nil {
 		return err
 	}
-	object, err := w.o.Store.Create(ctx, uri, n)
-	if err != nil {
-		return err
-	}
-	if err := write(object); err != nil {
+	if err := l.writeTo(ctx, object); err != nil {
 		return errors.Join(err, object.Abort())
 	}
 	return object.Commit()

@@ -101,29 +101,66 @@ func encoded(ctx context.Context, t *tables.Table) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// document returns COLLECTION.json.
-func (w *writer) document(ctx context.Context) ([]byte, error) {
-	if w.collection.Extent == nil {
-		var err error
-		if w.collection.Extent, err = extentOf(ctx, w.levels); err != nil {
+// metadata calls put with the tables of folders from the deepest level up, because each holds the places of the rows
+// below it, then with the tables of levels and COLLECTION.json. It returns the places of the latter.
+func (w *writer) metadata(ctx context.Context, put func(name string, data []byte) (span, error)) (places []span,
+	err error) {
+	for k := len(w.levels) - 2; k >= 0; k-- {
+		spans := w.levels[k].spans
+		err := w.metaTables(ctx, k, func(row int, data []byte) error {
+			place, err := put(dataFolder+path(w.levels, k, row)+metaSuffix, data)
+			if spans != nil {
+				spans[row] = place
+			}
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
-		if w.collection.Extent == nil {
-			w.collection.Extent = world()
+	}
+	add := func(name string, data []byte, err error) error {
+		if err != nil {
+			return err
 		}
+		place, err := put(name, data)
+		places = append(places, place)
+		return err
+	}
+	for k, level := range w.levels {
+		encode := encoded
+		if level.spans == nil { // a store that keeps equal pieces of files once gets the pages that an edit changes
+			encode = encodedByContent
+		}
+		data, err := encode(ctx, w.consolidated(k))
+		if err := add(metadataFolder+levelName(k)+".parquet", data, err); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := w.document(ctx)
+	return places, add(collName, doc, err)
+}
+
+// encodedByContent is encoded with pages that end where their content says so.
+func encodedByContent(ctx context.Context, t *tables.Table) ([]byte, error) {
+	var b bytes.Buffer
+	err := encode.ByContent(ctx, &b, t)
+	return b.Bytes(), err
+}
+
+// document returns COLLECTION.json.
+func (w *writer) document(ctx context.Context) ([]byte, error) {
+	if err := w.located(ctx, world()); err != nil {
+		return nil, err
 	}
 	fields := make([]member, len(w.levels))
 	for k := range w.levels {
-		fields[k] = member{levelName(k), w.fields(k)}
+		fields[k] = member{levelName(k), fieldsOf(&w.collection, k, w.consolidated(k))}
 	}
 	return w.collection.document(member{pitMember, pit(w.levels)}, member{fieldsMember, object(fields)})
 }
 
-// fields returns the columns of a level as taco:field_schema has them: name, type and description. It leaves the places
-// of bytes out, as the original writers do: a FOLDER has none.
-func (w *writer) fields(k int) [][3]string { return fieldsOf(&w.collection, k, w.consolidated(k)) }
-
-// fieldsOf is fields for a table of METADATA.
+// fieldsOf returns the columns of a table of METADATA as taco:field_schema has them: name, type and description. It
+// leaves the places of bytes out, as the original writers do: a FOLDER has none.
 func fieldsOf(c *Collection, k int, t *tables.Table) [][3]string {
 	var out [][3]string
 	for _, column := range t.Columns() {

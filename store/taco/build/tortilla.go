@@ -211,20 +211,11 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 
 // encoder returns the encoder of the tables of level k. One schema serves all.
 func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, error) {
-	table, err := t.table(ctx, k, nil, nil)
+	table, err := t.table(ctx, k, upTo[int](len(t.w.levels[k].Rows)), t.w.levels[k].spans)
 	if err != nil {
 		return nil, err
 	}
-	clocked := arrow.Fitted(ctx, t.columns(k))
-	cols := table.Columns()
-	for i := range cols {
-		for _, c := range clocked {
-			if c.Name == cols[i].Name {
-				cols[i].Type = c.Type
-			}
-		}
-	}
-	return encode.NewWriter(cols, nil)
+	return encode.NewWriter(arrow.Fitted(ctx, table), nil)
 }
 
 // columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself:

@@ -8,18 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// sameTrees checks that all samples of level 0 have the same tree (PIT-1): kinds, and below level 0 ids. Padding
+// sameTree checks that a sample of level 0 has the tree of the first one (PIT-1): kinds, and below level 0 ids. Padding
 // matches anything.
-func sameTrees(levels []*Level) error {
-	for i := range levels[0].Rows {
-		if err := sameTree(levels, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sameTree checks that a sample of level 0 has the tree of the first one.
 func sameTree(levels []*Level, row int) error {
 	top := levels[0].Rows
 	if what := apart(levels, 0, 0, row); what != "" {

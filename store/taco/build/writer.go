@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -28,10 +29,9 @@ type writer struct {
 	named *named // of a form of TACO 3, once its structure is known
 	// columns are those of the tables of a part of a TACO 3, by level. They are made of all parts together: what
 	// columns there are, and of what types, depends on the values.
-	columns map[string]*tables.Table
-	// described is the form that the description is for, if a ZIP is written first; else it is 0.
-	described Form
-	work      *work // of a run that can be continued, else nil
+	columns   map[string]*tables.Table
+	described Form     // the form that the description is for, if a ZIP is written first
+	growing   *growing // of a run that can be continued, else nil
 }
 
 // putter writes the bytes of a file.
@@ -108,67 +108,10 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	return err
 }
 
-// more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if once is
-// set: it says that the files are copied later, and are read only then.
-func (w *writer) more(ctx context.Context, once bool) error {
-	if !w.o.adds() {
-		return nil
-	}
-	levels := shown(w.levels)
-	added, err := w.o.further(ctx, levels, once)
-	if err != nil {
-		return err
-	}
-	if once {
-		in := w.o.Inspect(levels)
-		w.inspection = &in
-	}
-	return w.add(added)
-}
-
-// add adds columns to the levels.
-func (w *writer) add(added []*tables.Table) error {
-	for k, table := range added {
-		if table == nil {
-			continue
-		}
-		level := w.levels[k]
-		if table.Len() != len(level.Rows) {
-			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				table.Len(), len(level.Rows))
-		}
-		s := schema{types: map[string]tables.Type{}}
-		if err := s.addLevel(table, k); err != nil {
-			return err
-		}
-		level.Table = replaced(level.Table, table)
-	}
-	return nil
-}
-
-// readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
-// the files, and in which the columns say nothing about their order.
-func (w *writer) readsOnce() bool {
-	whole := w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named()
-	return w.o.Inspect != nil && whole && !w.o.split()
-}
-
-// inspect hands a file to the inspection, if there is one.
-func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
-	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
-		return nil
-	}
-	return w.inspection.File(ctx, p.level, p.row, l.open())
-}
-
 // complete adds the columns of the inspection, which has seen all files, and columns that are computed from others.
 func (w *writer) complete(ctx context.Context) error {
 	if w.inspection != nil {
-		added, err := w.inspection.Columns(ctx)
-		if err == nil {
-			err = w.add(added)
-		}
-		if err != nil {
+		if err := w.inspected(ctx); err != nil {
 			return err
 		}
 	}
@@ -224,4 +167,52 @@ func (w *writer) measure(ctx context.Context) error {
 	}
 	w.collection.Extent = extent
 	return nil
+}
+
+// inspect hands a file that is copied to the inspection, if there is one.
+func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
+	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
+		return nil
+	}
+	return w.inspection.File(ctx, p.level, p.row, l.open())
+}
+
+// inspected adds the columns of the inspection, which has seen all files.
+func (w *writer) inspected(ctx context.Context) error {
+	added, err := w.inspection.Columns(ctx)
+	w.inspection = nil
+	if err != nil {
+		return err
+	}
+	return w.add(added)
+}
+
+// add adds columns to the levels.
+func (w *writer) add(added []*tables.Table) error {
+	for k, table := range added {
+		if table == nil {
+			continue
+		}
+		level := w.levels[k]
+		if table.Len() != len(level.Rows) {
+			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
+				table.Len(), len(level.Rows))
+		}
+		if err := checkColumns(table, k); err != nil {
+			return err
+		}
+		level.Table = replaced(level.Table, table)
+	}
+	return nil
+}
+
+// located sets the extent of the description to that of the samples, or to another one if they have no positions,
+// unless there is one.
+func (w *writer) located(ctx context.Context, otherwise *Extent) error {
+	if w.collection.Extent != nil {
+		return nil
+	}
+	extent, err := extentOf(ctx, w.levels)
+	w.collection.Extent = cmp.Or(extent, otherwise)
+	return err
 }

@@ -11,11 +11,10 @@ import (
 
 // zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each
 // holds the places of the rows below it, then the tables of levels, and COLLECTION.json.
-func (w *writer) zip(ctx context.Context, f archiveFile) error {
-	archive := newArchive(f)
-	if w.work != nil {
-		archive = w.work.archive(f)
-	}
+func (w *writer) zip(ctx context.Context, f archiveFile) error { return w.zipTo(ctx, newArchive(f)) }
+
+// zipTo is zip for an archive that has no entry yet.
+func (w *writer) zipTo(ctx context.Context, archive *archive) error {
 	head, err := archive.reserve()
 	if err != nil {
 		return err
@@ -27,7 +26,7 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	if err != nil {
 		return err
 	}
-	places, err := w.metadata(ctx, archive)
+	places, err := w.metadata(ctx, archive.addNew)
 	if err != nil {
 		return err
 	}
@@ -63,37 +62,4 @@ func (w *writer) emptyFile(p place) error {
 	_, file, _ := strings.Cut(p.path, "/")
 	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
 		"%s has no bytes: files of TACO 3 have some", file)
-}
-
-// metadata writes the tables of folders and of levels, and COLLECTION.json. It returns the places of the latter.
-func (w *writer) metadata(ctx context.Context, a *archive) (places []span, err error) {
-	for k := len(w.levels) - 2; k >= 0; k-- {
-		err := w.metaTables(ctx, k, func(row int, b []byte) (err error) {
-			w.levels[k].spans[row], err = a.addNew(dataFolder+path(w.levels, k, row)+metaSuffix, b)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	for k := range w.levels {
-		data, err := encoded(ctx, w.consolidated(k))
-		if err != nil {
-			return nil, err
-		}
-		place, err := a.addNew("METADATA/"+levelName(k)+".parquet", data)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, place)
-	}
-	doc, err := w.document(ctx)
-	if err != nil {
-		return nil, err
-	}
-	place, err := a.addNew(collName, doc)
-	if err != nil {
-		return nil, err
-	}
-	return append(places, place), nil
 }

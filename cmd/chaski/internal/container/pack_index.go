@@ -64,7 +64,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 		}
 	}
 	if o.Store != nil {
-		return build.PutIndex(ctx, o.Store, zips, f.out, o)
+		return build.Consolidate(ctx, zips, f.out, o)
 	}
 	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
 	return build.Consolidate(ctx, paths, f.out, o)

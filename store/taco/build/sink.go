@@ -31,13 +31,10 @@ type Object interface {
 	Abort() error
 }
 
-// target takes the files of a container that is a folder.
-type target interface {
+// sink takes the files of a container that is a folder.
+type sink interface {
 	// put writes a file.
 	put(ctx context.Context, name string, l *loaded) error
-	// large writes a file at any place until it is complete. size returns about how many bytes it will have.
-	large(ctx context.Context, name string, size func(ctx context.Context) (int64, error),
-		write func(f archiveFile) error) error
 	// path returns the path or URI of a file.
 	path(name string) string
 }
