@@ -11,9 +11,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -56,26 +54,24 @@ type level struct {
 	trusted bool // the offsets and sizes, or spans, were checked
 }
 
-// OpenZIP opens a ZIP. head has its first bytes, at least zipDataAt if there are as many.
-func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte) (*model.Container, error) {
-	c := newReader(o, model.ZIP, uri, "")
-	c.files[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	levels, coll, err := parseHeader(head, r.Size())
+// OpenZIP opens a ZIP.
+func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
+	c := newReader(from, model.ZIP)
+	c.object = source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}
+	levels, coll, err := parseHeader(from.Head, from.File.Size())
 	if err == nil {
-		c.coll, c.files[uri], err = readCollectionAhead(ctx, r, coll)
+		c.coll, c.files[from.URI], err = readCollectionAhead(ctx, from.File, coll)
 	}
 	c.collAt = coll
 	return c.located(levels, err)
 }
 
-// OpenTacocat opens a __TACOCAT__ file with source files in base. head has its first bytes.
-func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader,
-	head []byte) (*model.Container, error) {
-	c := newReader(o, model.TacocatFile, uri, base)
-	c.files[uri] = r
-	levels, coll, err := parseTacocat(head, r.Size())
+// OpenTacocat opens a __TACOCAT__ file.
+func OpenTacocat(ctx context.Context, from model.Source) (*model.Container, error) {
+	c := newReader(from, model.TacocatFile)
+	levels, coll, err := parseTacocat(from.Head, from.File.Size())
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+		c.coll, err = readCollection(ctx, from.File, coll, "COLLECTION.json")
 	}
 	return c.located(levels, err)
 }
@@ -99,13 +95,14 @@ func (c *reader) opened(err error) (*model.Container, error) {
 }
 
 // OpenFolder opens a FOLDER.
-func OpenFolder(ctx context.Context, o source.Opener, uri string) (*model.Container, error) {
-	return newReader(o, model.TacoFolder, uri, uri).openFolder(ctx, Join(uri, "METADATA"))
+func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
+	from.Base = from.URI
+	return newReader(from, model.TacoFolder).openFolder(ctx, model.Join(from.URI, "METADATA"))
 }
 
-// OpenTacocatFolder opens a .tacocat directory with source files in base.
-func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string) (*model.Container, error) {
-	return newReader(o, model.Tacocat, uri, base).openFolder(ctx, uri)
+// OpenTacocatFolder opens a .tacocat directory.
+func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container, error) {
+	return newReader(from, model.Tacocat).openFolder(ctx, from.URI)
 }
 
 // MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
@@ -113,7 +110,7 @@ func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string) (
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
-	r, err := c.open(ctx, Join(c.of.URI, "COLLECTION.json"))
+	r, err := c.open(ctx, model.Join(c.of.URI, "COLLECTION.json"))
 	if err == nil {
 		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
@@ -129,7 +126,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 			"it has %d levels, at most %d are supported", known, MaxLevels))
 	}
 	for k := range MaxLevels {
-		uri := Join(tables, model.LevelName(k)+".parquet")
+		uri := model.Join(tables, model.LevelName(k)+".parquet")
 		if _, err := c.open(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break
@@ -141,30 +138,14 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 	return c.opened(nil)
 }
 
-func newReader(o source.Opener, f model.Form, uri, base string) *reader {
-	of := &model.Container{URI: uri, Form: f, IDColumn: model.ColumnID, Histograms: -1}
-	return &reader{of: of, opener: o, base: base, files: map[string]source.Reader{}, absent: map[string]error{}}
-}
-
-// Join appends a relative path to a directory, which is a path or a URI. In a file:// URI and an HTTP
-// URL the path is escaped. It is inserted before the query of the latter, since the query may be a
-// signature for the whole directory.
-func Join(folder, path string) string {
-	if folder == "" {
-		return path
+func newReader(from model.Source, f model.Form) *reader {
+	of := &model.Container{URI: from.URI, Form: f, IDColumn: model.ColumnID, Histograms: -1}
+	c := &reader{of: of, opener: from.Opener, base: from.Base, files: map[string]source.Reader{},
+		absent: map[string]error{}}
+	if from.File != nil {
+		c.files[from.URI] = from.File
 	}
-	query := ""
-	if s := source.Scheme(folder); s == "http" || s == "https" || s == "file" {
-		if i := strings.IndexByte(folder, '?'); i >= 0 && s != "file" {
-			folder, query = folder[:i], folder[i:]
-		}
-		parts := strings.Split(path, "/")
-		for i, p := range parts {
-			parts[i] = url.PathEscape(p)
-		}
-		path = strings.Join(parts, "/")
-	}
-	return strings.TrimRight(folder, "/") + "/" + path + query
+	return c
 }
 
 // open returns an open reader of an object. It stays open until Close, because each level of a directory is read from

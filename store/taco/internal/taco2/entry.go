@@ -41,9 +41,9 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	e.URI, e.Offset, e.Size = Join(c.base, "DATA/"+path), model.Whole, model.Whole
+	e.URI, e.Offset, e.Size = model.Join(c.base, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
-		e.URI = Join(e.URI, MetaName)
+		e.URI = model.Join(e.URI, MetaName)
 	}
 	return e, nil
 }
@@ -93,7 +93,7 @@ func (c *reader) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources.Null(row) || badSource(name) {
 		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
 	}
-	return Join(c.base, name), nil
+	return model.Join(c.base, name), nil
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
@@ -269,7 +269,7 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
-		uri = Join(c.base, name)
+		uri = model.Join(c.base, name)
 	}
 	file, err := c.open(ctx, uri)
 	if err != nil {

@@ -22,14 +22,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// joinURI appends a relative path to a directory.
-type joinURI func(folder, path string) string
-
 // reader is a model.Reader of TACO 3.
 type reader struct {
 	of      *model.Container
 	opener  source.Opener
-	join    joinURI
 	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
 	index   *index          // of a ZIP
@@ -58,19 +54,18 @@ type level struct {
 	parents                 []int32 // rows of the level above
 }
 
-// OpenZIP opens a cozip, of profile TACO or Flat. head has its first bytes. It closes r if it fails.
-func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string, r source.Reader,
-	head []byte) (*model.Container, error) {
-	object := source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	index, tail, err := readIndex(ctx, r, head)
+// OpenZIP opens a cozip, of profile TACO or Flat.
+func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
+	object := source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}
+	index, tail, err := readIndex(ctx, from.File, from.Head)
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+		return nil, errors.Join(fault.WithFile(err, from.URI), from.File.Close())
 	}
 	if index.profile == profileFlat {
-		return openFlat(ctx, uri, tail, object, index)
+		return openFlat(ctx, from.URI, tail, object, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join,
-		index: index, object: object, files: []source.Reader{tail}}
+	c := newReader(from, model.Cozip)
+	c.index, c.object, c.files = index, object, []source.Reader{tail}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -82,9 +77,13 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 		err = c.listed()
 	}
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), c.Close())
+		return nil, errors.Join(fault.WithFile(err, from.URI), c.Close())
 	}
 	return c.of, nil
+}
+
+func newReader(from model.Source, form model.Form) *reader {
+	return &reader{of: container(from.URI, form), opener: from.Opener, base: from.Base}
 }
 
 // listed checks that the index lists the table of every level, and no other.
@@ -102,19 +101,18 @@ func (c *reader) listed() error {
 }
 
 // OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
-func OpenFolder(ctx context.Context, o source.Opener, join func(folder, path string) string,
-	uri string) (*model.Container, error) {
-	return openDirectory(ctx, &reader{of: container(uri, model.CozipFolder), opener: o, join: join, base: uri})
+func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
+	from.Base = from.URI
+	return openDirectory(ctx, newReader(from, model.CozipFolder))
 }
 
-// OpenCatalog opens a directory with the tables of many ZIPs, which are in base.
-func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path string) string,
-	uri, base string) (*model.Container, error) {
-	return openDirectory(ctx, &reader{of: container(uri, model.CozipCatalog), opener: o, join: join, base: base})
+// OpenCatalog opens a directory with the tables of many ZIPs, which are in its base.
+func OpenCatalog(ctx context.Context, from model.Source) (*model.Container, error) {
+	return openDirectory(ctx, newReader(from, model.CozipCatalog))
 }
 
 func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
-	file, err := c.opener.Open(ctx, c.join(c.of.URI, CollectionName))
+	file, err := c.opener.Open(ctx, model.Join(c.of.URI, CollectionName))
 	if err != nil {
 		return nil, fault.WithFile(err, c.of.URI)
 	}
@@ -287,7 +285,7 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		if model.Climbs(p) {
 			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
-		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
+		e.URI, e.Offset, e.Size = model.Join(c.base, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
 	e.URI, e.Object = c.of.URI, c.object
@@ -296,7 +294,7 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		if l.sources.Null(i) || model.Climbs(name) {
 			return c.inRow(l, i, "%s %q is not the name of a file below", model.ColumnSource, name)
 		}
-		e.URI, e.Object = c.join(c.base, name), source.Known{}
+		e.URI, e.Object = model.Join(c.base, name), source.Known{}
 	}
 	if l.offsets.Null(i) || l.sizes.Null(i) {
 		return c.inRow(l, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)

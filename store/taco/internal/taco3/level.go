@@ -53,9 +53,9 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 	if c.index != nil {
 		file, place = c.files[0], c.index.spans[l.entry()]
 	} else {
-		uri := c.join(c.of.URI, l.entry())
+		uri := model.Join(c.of.URI, l.entry())
 		if c.of.Form == model.CozipCatalog {
-			uri = c.join(c.of.URI, TableName(l.name))
+			uri = model.Join(c.of.URI, TableName(l.name))
 		}
 		var err error
 		if file, err = c.opener.Open(ctx, uri); err != nil {

@@ -261,7 +261,7 @@ func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 			if c.kind(level, i) == model.Folder {
 				continue
 			}
-			uri := c.join(c.base, "DATA/"+level.paths.Str(i))
+			uri := model.Join(c.base, "DATA/"+level.paths.Str(i))
 			file, err := c.opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
@@ -290,14 +290,14 @@ func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error
 	for _, l := range c.levels {
 		tablesOf[TableName(l.name)] = true
 	}
-	err := walk(ctx, c.join(c.base, "METADATA"), func(path string) error {
+	err := walk(ctx, model.Join(c.base, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
 			return corrupt("METADATA/"+path, "is not declared")
 		}
 		return nil
 	})
 	if err == nil {
-		err = walk(ctx, c.join(c.base, "DATA"), func(path string) error {
+		err = walk(ctx, model.Join(c.base, "DATA"), func(path string) error {
 			if !named[path] {
 				return corrupt("DATA/"+path, "is in no row")
 			}
@@ -335,7 +335,7 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 		if samples.sources.Null(i) || model.Climbs(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
-		uri := c.join(c.base, name)
+		uri := model.Join(c.base, name)
 		file, err := c.opener.Open(ctx, uri)
 		if err != nil && missing(err) {
 			r.Absent = append(r.Absent, uri)

@@ -33,14 +33,13 @@ type file struct {
 // Close implements model.Reader.
 func (f *file) Close() error { return f.r.Close() }
 
-// Open opens a container whose first bytes (the whole header, if there are as many) are in head. It
-// reads the footer, the collection of a TACO, and the first nested sample of each level. These are
-// mostly one request, because they are at the end of the file. It closes r if it fails.
-func Open(ctx context.Context, uri string, r source.Reader, head []byte) (*model.Container, error) {
-	f := &file{of: &model.Container{URI: uri, IDColumn: ColID, Histograms: -1}, r: r,
-		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
-	if err := f.open(ctx, head); err != nil {
-		return nil, errors.Join(f.fail(err), r.Close())
+// Open opens a container. It reads the footer, the collection of a TACO, and the first nested sample of each level.
+// These are mostly one request, because they are at the end of the file.
+func Open(ctx context.Context, from model.Source) (*model.Container, error) {
+	f := &file{of: &model.Container{URI: from.URI, IDColumn: ColID, Histograms: -1}, r: from.File,
+		object: source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}}
+	if err := f.open(ctx, from.Head); err != nil {
+		return nil, errors.Join(f.fail(err), from.File.Close())
 	}
 	return f.of, nil
 }
