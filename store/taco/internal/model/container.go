@@ -57,7 +57,7 @@ type Reader interface {
 	Parents(ctx context.Context, k int) ([]int32, error)
 	// Entry returns id, kind and place of a row that exists.
 	Entry(ctx context.Context, level, row int) (Entry, error)
-	// Verify checks everything and adds its results to r.
+	// Verify checks what the rules of the format say beside those of verifyRows, and adds its results to r.
 	Verify(ctx context.Context, r *Report) error
 	// Bytes estimates the memory of what it keeps beside the levels.
 	Bytes() int64
@@ -174,13 +174,6 @@ func (c *Container) Bytes() int64 {
 	return n
 }
 
-// Verify checks everything and adds its results to r.
-func (c *Container) Verify(ctx context.Context, r *Report) error {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return c.Reader.Verify(ctx, r)
-}
-
 // Close closes all files.
 func (c *Container) Close() error {
 	c.Mu.Lock()
@@ -252,10 +245,13 @@ func (c *Container) rowOf(ctx context.Context, k, row int) (*Level, error) {
 func (c *Container) NoRow(k, row int) error {
 	part, what := LevelName(k), fmt.Sprintf("the levels are 0 to %d", len(c.levels)-1)
 	if k >= 0 && k < len(c.levels) {
-		part, what = part+" row "+strconv.Itoa(row), "does not exist"
+		part, what = RowName(k, row), "does not exist"
 	}
 	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.URI)
 }
 
 // LevelName returns the name of a level in errors and tables: "level0".
 func LevelName(k int) string { return "level" + strconv.Itoa(k) }
+
+// RowName returns the name of a row of a level in errors: "level0 row 3".
+func RowName(k, row int) string { return LevelName(k) + " row " + strconv.Itoa(row) }

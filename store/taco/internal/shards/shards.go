@@ -139,21 +139,13 @@ func (c *reader) Entry(_ context.Context, level, row int) (model.Entry, error) {
 
 // Verify implements model.Reader. The places of all files were checked when the shards were opened.
 func (c *reader) Verify(_ context.Context, r *model.Report) error {
-	ids := c.levels[0].IDs
-	r.Rows += int64(ids.Len() + len(c.parents))
-	r.Files += int64(len(c.parents))
-	for _, p := range c.parts {
-		for _, f := range p.files {
-			r.Bytes += f.size
-		}
-	}
-	seen := make(map[string]bool, ids.Len())
-	for i := range ids.Len() {
-		if id := ids.Str(i); seen[id] {
+	seen := map[string]bool{}
+	for i := range c.levels[0].IDs.Len() {
+		id := c.levels[0].IDs.Str(i)
+		if seen[id] {
 			r.Note("%s: two samples have the id %q: only the first is found by it", c.of.URI, id)
-		} else {
-			seen[id] = true
 		}
+		seen[id] = true
 	}
 	return nil
 }

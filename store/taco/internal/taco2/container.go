@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -241,10 +240,4 @@ func (c *reader) column(ctx context.Context, t *tables.Table, k int, name string
 		return nil, c.inLevel(err, k)
 	}
 	return values, nil
-}
-
-// row returns an error for a value in a row.
-func (c *reader) row(kind fault.Kind, k, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(kind, model.LevelName(k)+" row "+strconv.Itoa(row), fault.NoOffset, format,
-		args...), c.of.URI)
 }

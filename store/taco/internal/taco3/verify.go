@@ -26,10 +26,9 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	for _, level := range c.levels {
-		if err := cmp.Or(ctx.Err(), c.verifySchema(level), level.tbl.Check(ctx)); err != nil {
+		if err := c.verifySchema(level); err != nil {
 			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 		}
-		r.Rows += int64(level.tbl.Len())
 	}
 	if err := c.verifySources(ctx); err != nil {
 		return fault.WithFile(err, c.of.URI)
@@ -241,11 +240,8 @@ func (c *reader) verifyValues(ctx context.Context) error {
 			if level.sources != nil && (level.sources.Null(i) || level.sources.Str(i) != level.above.sources.Str(p)) {
 				return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
 			}
-			if c.kind(level, i) == model.File {
-				if err := c.place(level, i, &model.Entry{}); err != nil {
-					return err
-				}
-			} else if level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i)) {
+			placed := level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i))
+			if placed && c.kind(level, i) == model.Folder {
 				return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
 			}
 		}
@@ -459,21 +455,13 @@ func (f *flat) Verify(ctx context.Context, r *model.Report) error {
 	if err != nil {
 		return fault.WithFile(err, f.of.URI)
 	}
-	if err := f.tbl.Check(ctx); err != nil {
-		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.of.URI)
-	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
 		entry, err := f.of.EntryOf(ctx, 0, i)
 		if err != nil {
 			return err
 		}
-		if _, twice := places[entry.ID]; twice {
-			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
-				f.of.URI)
-		}
 		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
-	r.Rows += int64(f.tbl.Len())
 	return fault.WithFile(verifyZIP(ctx, f.file, index, places, r), f.of.URI)
 }

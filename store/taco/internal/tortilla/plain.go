@@ -67,16 +67,6 @@ func openPlain(ctx context.Context, f *file, top *rows) error {
 	return nil
 }
 
-// nextFolder returns the first row from i on with nested samples, or -1.
-func (b *blob) nextFolder(i int) int {
-	for ; i < b.len(); i++ {
-		if b.folder(i) {
-			return i
-		}
-	}
-	return -1
-}
-
 // span returns the place of a row's bytes in the file.
 func (b *blob) span(i int) (span, error) {
 	return b.rows.span(i, b.at.Off, b.at.Off+HeaderSize, b.at.End())
@@ -246,50 +236,30 @@ func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	return e, c.fail(fault.WithPart(err, b.part, fault.NoOffset))
 }
 
-// Verify implements model.Reader. It checks the header, and of every level the ids (unique among
-// siblings), formats and places of all samples, which must lie inside their Tortilla.
+// Verify implements model.Reader.
 func (c *plain) Verify(ctx context.Context, r *model.Report) error {
+	var all []*rows
+	for _, b := range slices.Concat(c.levels...) {
+		all = append(all, b.rows)
+	}
+	return c.verify(ctx, r, all)
+}
+
+// verify notes violations of the specification that can be read anyway.
+func (f *file) verify(ctx context.Context, r *model.Report, all []*rows) error {
 	splits := 0
-	for _, level := range c.levels {
-		for _, blob := range level {
-			n, err := blob.verify(ctx, nil)
-			if err == nil {
-				err = blob.places(r)
-			}
-			if err != nil {
-				return c.fail(fault.WithPart(err, blob.part, fault.NoOffset))
-			}
-			splits += n
-		}
-	}
-	c.notes(r, splits)
-	return nil
-}
-
-// places checks and counts the places of the samples.
-func (b *blob) places(r *model.Report) error {
-	for i := range b.len() {
-		span, err := b.span(i)
+	for _, t := range all {
+		n, err := t.unknownSplits(ctx)
 		if err != nil {
-			return err
+			return f.fail(err)
 		}
-		if b.folder(i) {
-			r.Folders++
-		} else {
-			r.Files++
-			r.Bytes += span.Size
-		}
+		splits += n
 	}
-	r.Rows += int64(b.len())
-	return nil
-}
-
-// notes adds notes on violations of the specification that can be read anyway.
-func (f *file) notes(r *model.Report, splits int) {
 	if f.header.Partitions == 0 {
 		r.Note("the header says that the container is split into 0 files")
 	}
 	if splits > 0 {
 		r.Note("%d rows have a %s other than train, test and validation", splits, colSplit)
 	}
+	return nil
 }

@@ -471,28 +471,13 @@ func (o *owners) of(row int) (model.Entry, error) {
 		rows.roots.Str(row), id)
 }
 
-// Verify implements model.Reader. It checks the header, the chain, and of every level the ids
-// (unique among siblings), formats, parents and places of all samples; also that every chunk
+// Verify implements model.Reader. It checks that a table follows that of a level with folders, and that every chunk
 // belongs to a sample, lies in its bytes, and exists once.
 func (c *stream) Verify(ctx context.Context, r *model.Report) error {
-	splits := 0
-	for k, rows := range c.levels {
-		var siblings func(int) int32
-		if k > 0 {
-			linked, err := c.of.Linked(ctx, k)
-			if err != nil {
-				return err
-			}
-			siblings = func(i int) int32 { return linked.Parents[i] }
-		}
-		n, err := rows.verify(ctx, siblings)
-		if err == nil {
-			err = c.places(k, r)
-		}
-		if err != nil {
-			return c.fail(fault.WithPart(err, model.LevelName(k), fault.NoOffset))
-		}
-		splits += n
+	k := len(c.levels) - 1
+	if last := c.levels[k]; last.nextFolder(0) >= 0 {
+		return c.fail(fault.New(fault.Corrupt, model.RowName(k, last.nextFolder(0)), fault.NoOffset,
+			"format %s, but the chain has no table of its samples", nested))
 	}
 	if err := c.verifyChunks(ctx, r); err != nil {
 		return c.fail(err)
@@ -500,31 +485,7 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	if c.levels[0].roots == nil {
 		r.Note("the first table has no column %s", ColRoot)
 	}
-	c.notes(r, splits)
-	return nil
-}
-
-// places checks and counts the places of the samples of a level.
-func (c *stream) places(k int, r *model.Report) error {
-	rows := c.levels[k]
-	for i := range rows.len() {
-		span, err := c.span(rows, i)
-		if err != nil {
-			return err
-		}
-		switch {
-		case !rows.folder(i):
-			r.Files++
-			r.Bytes += span.Size
-		case k+1 == len(c.levels):
-			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
-				"format %s, but the chain has no table of its samples", nested)
-		default:
-			r.Folders++
-		}
-	}
-	r.Rows += int64(rows.len())
-	return nil
+	return c.verify(ctx, r, c.levels)
 }
 
 func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
