@@ -160,7 +160,7 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 // namesOf returns the names of the tables of a container, or nil if they have none.
 func namesOf(c *model.Container) []string {
 	if c.Named != nil {
-		return c.Named.Names()
+		return c.Named.Names
 	}
 	return nil
 }

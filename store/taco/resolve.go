@@ -359,14 +359,14 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	if err == nil && rest == "" {
 		part = n.part
 	}
-	chunker := d.parts[part].Chunker
-	if chunker == nil {
+	chunks := d.parts[part].Chunks
+	if chunks == nil {
 		return e, false, nil
 	}
 	if err == nil && rest == "" {
-		e, err = chunker.Chunk(ctx, n.level, n.row, name)
+		e, err = chunks.Of(ctx, n.level, n.row, name)
 	} else {
-		e, err = chunker.NamedChunk(ctx, folder, key)
+		e, err = chunks.Named(ctx, folder, key)
 		if fault.KindOf(err) == fault.NotFound {
 			return e, false, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -15,6 +16,8 @@ import (
 // included. It is safe for concurrent use. Levels are read when they are first needed.
 type Container struct {
 	URI      string // the path or URI that it was opened by
+	From     Source
+	Object   source.Known // size and tag of its file, to open it again without a request
 	Form     Form
 	Document json.RawMessage // about the whole dataset, or nil
 	IDColumn string
@@ -24,17 +27,19 @@ type Container struct {
 	Histograms int
 	// Partitions is the number of files that the container is split into, or 0 if its format has no such number.
 	Partitions int
-	// Named and Chunker are what only some formats have, or nil.
-	Named   Named
-	Chunker Chunker
+	// Named and Chunks are what only some formats have, or nil.
+	Named  *Named
+	Chunks *Chunks
 	// Depth finds out the number of levels before one below level 0 is read, which may be more than the container
 	// was opened with. It is nil if that number is certain.
 	Depth func(ctx context.Context) (int, error)
 
-	// Mu guards the levels and what the reader keeps. Methods of Named and Chunker lock it themselves.
+	// Mu guards the levels and what the reader keeps. Functions of Named and Chunks lock it themselves.
 	Mu     sync.Mutex
 	Reader Reader
 	levels []*Level
+	files  map[string]source.Reader // open ones, by URI
+	absent map[string]error         // URIs of files that do not exist
 }
 
 // Level is the rows of a level.
@@ -61,7 +66,6 @@ type Reader interface {
 	Verify(ctx context.Context, r *Report) error
 	// Bytes estimates the memory of what it keeps beside the levels.
 	Bytes() int64
-	Close() error
 }
 
 // Open makes r the reader of a container of some levels.
@@ -178,7 +182,7 @@ func (c *Container) Bytes() int64 {
 func (c *Container) Close() error {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	return c.Reader.Close()
+	return c.closeFiles()
 }
 
 // The methods below are for readers: the container is locked.

@@ -27,15 +27,3 @@ func Join(folder, path string) string {
 	}
 	return strings.TrimRight(folder, "/") + "/" + path + query
 }
-
-// Source is what a container is opened from.
-type Source struct {
-	Opener source.Opener
-	URI    string
-	// Base is the directory of the source files of an index.
-	Base string
-	// File is the open file, or nil for a directory. It belongs to the container, which closes it if it cannot be
-	// opened. Head has its first bytes.
-	File source.Reader
-	Head []byte
-}

@@ -96,14 +96,14 @@ func open(ctx context.Context, o source.Opener, name string, form model.Form, ur
 	if err != nil {
 		return nil, err
 	}
-	c := &reader{of: &model.Container{URI: name, Form: form, IDColumn: columnID, Histograms: -1}, parts: parts}
+	c := &reader{of: model.New(model.Source{URI: name}, form), parts: parts}
 	if err := c.join(); err != nil {
 		return nil, fault.WithFile(err, name)
 	}
 	return c.of.Open(c, len(c.levels)), nil
 }
 
-// reader is a model.Reader of shards, all of which is read when they are opened.
+// reader is a model.Reader of shards, all of which is read when they are opened. Who reads files opens their shards.
 type reader struct {
 	of      *model.Container
 	parts   []*part
@@ -111,9 +111,6 @@ type reader struct {
 	levels  [2]*model.Level
 	parents []int32
 }
-
-// Close implements model.Reader. Shards are opened by those who read their files.
-func (c *reader) Close() error { return nil }
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 { return fileBytes * int64(len(c.parents)) }

@@ -9,8 +9,6 @@ package taco2
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -30,15 +28,10 @@ type place struct {
 // reader is a model.Reader of TACO 2.
 type reader struct {
 	of     *model.Container
-	opener source.Opener
-	base   string // directory of the source files of a catalog; of a FOLDER its own directory
 	coll   *Collection
 	places []place
-	collAt span         // the place of COLLECTION.json in a ZIP
-	object source.Known // size and tag of a ZIP, to open it again without a request
+	collAt span // the place of COLLECTION.json in a ZIP
 	levels []*level
-	files  map[string]source.Reader // open ones by URI
-	absent map[string]error         // URIs that could not be opened
 }
 
 // level is a level with the values derived from its table.
@@ -55,11 +48,12 @@ type level struct {
 
 // OpenZIP opens a ZIP.
 func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := newReader(from, model.ZIP)
-	c.object = source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}
+	c := &reader{of: model.New(from, model.ZIP)}
 	levels, coll, err := parseHeader(from.Head, from.File.Size())
 	if err == nil {
-		c.coll, c.files[from.URI], err = readCollectionAhead(ctx, from.File, coll)
+		var file source.Reader
+		c.coll, file, err = readCollectionAhead(ctx, from.File, coll)
+		c.of.Hold(file)
 	}
 	c.collAt = coll
 	return c.located(levels, err)
@@ -67,7 +61,7 @@ func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
 
 // OpenTacocat opens a __TACOCAT__ file.
 func OpenTacocat(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := newReader(from, model.TacocatFile)
+	c := &reader{of: model.New(from, model.TacocatFile)}
 	levels, coll, err := parseTacocat(from.Head, from.File.Size())
 	if err == nil {
 		c.coll, err = readCollection(ctx, from.File, coll, "COLLECTION.json")
@@ -86,7 +80,7 @@ func (c *reader) located(levels []span, err error) (*model.Container, error) {
 // opened finishes a container, or closes its files after an error.
 func (c *reader) opened(err error) (*model.Container, error) {
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, c.of.URI), c.Close())
+		return nil, c.of.Failed(err)
 	}
 	c.levels = make([]*level, len(c.places))
 	c.of.Document, c.of.Tree = c.coll.Raw, c.coll.Tree
@@ -95,13 +89,14 @@ func (c *reader) opened(err error) (*model.Container, error) {
 
 // OpenFolder opens a FOLDER.
 func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	from.Base = from.URI
-	return newReader(from, model.TacoFolder).openFolder(ctx, model.Join(from.URI, "METADATA"))
+	c := &reader{of: model.New(from, model.TacoFolder)}
+	return c.openFolder(ctx, model.Join(from.URI, "METADATA"))
 }
 
 // OpenTacocatFolder opens a .tacocat directory.
 func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	return newReader(from, model.Tacocat).openFolder(ctx, from.URI)
+	c := &reader{of: model.New(from, model.Tacocat)}
+	return c.openFolder(ctx, from.URI)
 }
 
 // MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
@@ -109,7 +104,7 @@ func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
-	r, err := c.open(ctx, model.Join(c.of.URI, "COLLECTION.json"))
+	r, err := c.of.File(ctx, model.Join(c.of.URI, "COLLECTION.json"))
 	if err == nil {
 		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
@@ -126,7 +121,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 	}
 	for k := range MaxLevels {
 		uri := model.Join(tables, model.LevelName(k)+".parquet")
-		if _, err := c.open(ctx, uri); err != nil {
+		if _, err := c.of.File(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break
 			}
@@ -135,48 +130,6 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 		c.places = append(c.places, place{uri: uri})
 	}
 	return c.opened(nil)
-}
-
-func newReader(from model.Source, f model.Form) *reader {
-	of := &model.Container{URI: from.URI, Form: f, IDColumn: model.ColumnID, Histograms: -1}
-	c := &reader{of: of, opener: from.Opener, base: from.Base, files: map[string]source.Reader{},
-		absent: map[string]error{}}
-	if from.File != nil {
-		c.files[from.URI] = from.File
-	}
-	return c
-}
-
-// open returns an open reader of an object. It stays open until Close, because each level of a directory is read from
-// the same few files.
-func (c *reader) open(ctx context.Context, uri string) (source.Reader, error) {
-	if r := c.files[uri]; r != nil {
-		return r, nil
-	}
-	if err := c.absent[uri]; err != nil {
-		return nil, err
-	}
-	file, err := c.opener.Open(ctx, uri)
-	if err != nil {
-		// Only missing files are remembered: a network error may pass, and would otherwise stay
-		// until the container is closed.
-		if k := fault.KindOf(err); k == fault.NotFound || errors.Is(err, fs.ErrNotExist) {
-			c.absent[uri] = err
-		}
-		return nil, err
-	}
-	c.files[uri] = file
-	return file, nil
-}
-
-// Close implements model.Reader.
-func (c *reader) Close() error {
-	var errs []error
-	for _, r := range c.files {
-		errs = append(errs, r.Close())
-	}
-	c.files = map[string]source.Reader{}
-	return errors.Join(errs...)
 }
 
 // Bytes implements model.Reader.
@@ -197,7 +150,7 @@ func (c *reader) inLevel(err error, k int) error {
 // Level implements model.Reader.
 func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	place := c.places[k]
-	file, err := c.open(ctx, place.uri)
+	file, err := c.of.File(ctx, place.uri)
 	if err != nil {
 		return nil, err
 	}

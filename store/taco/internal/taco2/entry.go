@@ -41,7 +41,7 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	e.URI, e.Offset, e.Size = model.Join(c.base, "DATA/"+path), model.Whole, model.Whole
+	e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
 		e.URI = model.Join(e.URI, MetaName)
 	}
@@ -62,10 +62,10 @@ func (c *reader) zipEntry(ctx context.Context, e model.Entry, k, row int) (model
 	if err != nil {
 		return e, err
 	}
-	if size := c.object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
+	if size := c.of.Object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
 		return e, c.of.InRow(k, row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off, size)
 	}
-	e.Offset, e.Size, e.Object = span.Off, span.Size, c.object
+	e.Offset, e.Size, e.Object = span.Off, span.Size, c.of.Object
 	return e, nil
 }
 
@@ -93,7 +93,7 @@ func (c *reader) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources.Null(row) || badSource(name) {
 		return "", c.of.InRow(k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
 	}
-	return model.Join(c.base, name), nil
+	return model.Join(c.of.From.Base, name), nil
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
@@ -269,9 +269,9 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
-		uri = model.Join(c.base, name)
+		uri = model.Join(c.of.From.Base, name)
 	}
-	file, err := c.open(ctx, uri)
+	file, err := c.of.File(ctx, uri)
 	if err != nil {
 		if l.sources != nil && fault.KindOf(err) == fault.NotFound {
 			return nil, nil

@@ -193,7 +193,7 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	if v.c.of.Form != model.ZIP {
 		return nil
 	}
-	file, err := v.c.open(ctx, v.c.of.URI)
+	file, err := v.c.of.File(ctx, v.c.of.URI)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 // open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
 	if v.c.of.Form == model.TacoFolder {
-		file, err := v.c.opener.Open(ctx, e.URI)
+		file, err := v.c.of.From.Opener.Open(ctx, e.URI)
 		if err != nil {
 			return nil, fault.WithFile(err, e.URI)
 		}
@@ -250,7 +250,7 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 	if v.absent[e.URI] {
 		return nil, nil
 	}
-	reader, err := v.c.open(ctx, e.URI)
+	reader, err := v.c.of.File(ctx, e.URI)
 	if err != nil && v.c.of.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
 		v.absent[e.URI] = true
 		v.r.Absent = append(v.r.Absent, e.URI)
@@ -325,7 +325,7 @@ func (v *verifier) tables(ctx context.Context) error {
 		if !ok || z.Size != e.span.Size {
 			continue
 		}
-		file, err := container.open(ctx, container.of.URI)
+		file, err := container.of.File(ctx, container.of.URI)
 		if err != nil {
 			return err
 		}

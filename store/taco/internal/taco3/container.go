@@ -9,8 +9,6 @@ package taco3
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -25,12 +23,8 @@ import (
 // reader is a model.Reader of TACO 3.
 type reader struct {
 	of      *model.Container
-	opener  source.Opener
-	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
-	index   *index          // of a ZIP
-	object  source.Known    // a ZIP, to open it again without a request
-	files   []source.Reader // open ones: the ZIP, or tables of a directory
+	index   *index // of a ZIP
 	levels  []*level
 	byDepth [][]*level
 	// locations are the columns PATH::location of the wide table, each a table of its own.
@@ -56,16 +50,16 @@ type level struct {
 
 // OpenZIP opens a cozip, of profile TACO or Flat.
 func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
-	object := source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}
+	of := model.New(from, model.Cozip)
 	index, tail, err := readIndex(ctx, from.File, from.Head)
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, from.URI), from.File.Close())
+		return nil, of.Failed(err)
 	}
+	of.Hold(tail)
 	if index.profile == profileFlat {
-		return openFlat(ctx, from.URI, tail, object, index)
+		return openFlat(ctx, of, index)
 	}
-	c := newReader(from, model.Cozip)
-	c.index, c.object, c.files = index, object, []source.Reader{tail}
+	c := &reader{of: of, index: index}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -77,13 +71,9 @@ func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
 		err = c.listed()
 	}
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, from.URI), c.Close())
+		return nil, of.Failed(err)
 	}
 	return c.of, nil
-}
-
-func newReader(from model.Source, form model.Form) *reader {
-	return &reader{of: container(from.URI, form), opener: from.Opener, base: from.Base}
 }
 
 // listed checks that the index lists the table of every level, and no other.
@@ -102,30 +92,25 @@ func (c *reader) listed() error {
 
 // OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
 func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	from.Base = from.URI
-	return openDirectory(ctx, newReader(from, model.CozipFolder))
+	return openDirectory(ctx, model.New(from, model.CozipFolder))
 }
 
 // OpenCatalog opens a directory with the tables of many ZIPs, which are in its base.
 func OpenCatalog(ctx context.Context, from model.Source) (*model.Container, error) {
-	return openDirectory(ctx, newReader(from, model.CozipCatalog))
+	return openDirectory(ctx, model.New(from, model.CozipCatalog))
 }
 
-func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
-	file, err := c.opener.Open(ctx, model.Join(c.of.URI, CollectionName))
-	if err != nil {
-		return nil, fault.WithFile(err, c.of.URI)
+func openDirectory(ctx context.Context, of *model.Container) (*model.Container, error) {
+	c := &reader{of: of}
+	file, err := of.File(ctx, model.Join(of.URI, CollectionName))
+	if err == nil {
+		c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
 	}
-	c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fault.WithFile(err, c.of.URI)
+	if err != nil {
+		return nil, of.Failed(err)
 	}
 	c.layOut()
-	return c.of, nil
-}
-
-func container(uri string, form model.Form) *model.Container {
-	return &model.Container{URI: uri, Form: form, IDColumn: model.ColumnID, Histograms: -1}
+	return of, nil
 }
 
 // layOut makes the levels of taco:structure.
@@ -147,21 +132,14 @@ func (c *reader) layOut() {
 		}
 		c.levels, c.byDepth[l.depth] = append(c.levels, l), append(c.byDepth[l.depth], l)
 	}
-	c.of.Document, c.of.Named = c.coll.raw, c
+	c.of.Document = c.coll.raw
+	c.of.Named = &model.Named{Names: slices.Clone(c.coll.structure.Levels), Rows: c.rows, Files: c.filePaths(),
+		Sequence: c.sequence, Wide: c.wide}
 	c.of.Open(c, len(c.byDepth))
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
 func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
-
-// Close implements model.Reader.
-func (c *reader) Close() error {
-	var errs []error
-	for _, r := range c.files {
-		errs = append(errs, r.Close())
-	}
-	return errors.Join(errs...)
-}
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 {
@@ -285,24 +263,25 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		if model.Climbs(p) {
 			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
-		e.URI, e.Offset, e.Size = model.Join(c.base, "DATA/"+p), model.Whole, model.Whole
+		e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
-	e.URI, e.Object = c.of.URI, c.object
+	e.URI, e.Object = c.of.URI, c.of.Object
 	if l.sources != nil {
 		name := l.sources.Str(i)
 		if l.sources.Null(i) || model.Climbs(name) {
 			return c.inRow(l, i, "%s %q is not the name of a file below", model.ColumnSource, name)
 		}
-		e.URI, e.Object = model.Join(c.base, name), source.Known{}
+		e.URI, e.Object = model.Join(c.of.From.Base, name), source.Known{}
 	}
 	if l.offsets.Null(i) || l.sizes.Null(i) {
 		return c.inRow(l, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
-	past := l.sources == nil && (e.Offset > c.object.Size || e.Size > c.object.Size-e.Offset)
+	size := c.of.Object.Size
+	past := l.sources == nil && (e.Offset > size || e.Size > size-e.Offset)
 	if e.Offset < indexAt || e.Size < 1 || past {
-		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), c.object.Size)
+		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), size)
 	}
 	return nil
 }
@@ -311,9 +290,4 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 func (c *reader) inRow(l *level, row int, format string, args ...any) error {
 	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
 		c.of.URI)
-}
-
-// missing reports whether an error says that a file does not exist.
-func missing(err error) bool {
-	return fault.KindOf(err) == fault.NotFound || errors.Is(err, fs.ErrNotExist)
 }

@@ -175,7 +175,7 @@ func TestLargeStructures(t *testing.T) {
 			t.Errorf("%s: got %v, want kind %v", name, err, c.kind)
 		}
 		if err == nil {
-			if n := len((&reader{coll: &collection{structure: s}}).Files()); n > maxItems {
+			if n := len((&reader{coll: &collection{structure: s}}).filePaths()); n > maxItems {
 				t.Errorf("%s: got %d files, want at most %d", name, n, maxItems)
 			}
 		}

@@ -38,7 +38,11 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	switch c.of.Form {
 	case model.Cozip:
-		return c.verifyArchive(ctx, c.files[0], "", r)
+		file, err := c.of.File(ctx, c.of.URI)
+		if err != nil {
+			return err
+		}
+		return c.verifyArchive(ctx, file, "", r)
 	case model.CozipFolder:
 		return c.verifyFiles(ctx, r)
 	}
@@ -257,8 +261,8 @@ func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 			if c.kind(level, i) == model.Folder {
 				continue
 			}
-			uri := model.Join(c.base, "DATA/"+level.paths.Str(i))
-			file, err := c.opener.Open(ctx, uri)
+			uri := model.Join(c.of.URI, "DATA/"+level.paths.Str(i))
+			file, err := c.of.From.Opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
 			}
@@ -286,14 +290,14 @@ func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error
 	for _, l := range c.levels {
 		tablesOf[TableName(l.name)] = true
 	}
-	err := walk(ctx, model.Join(c.base, "METADATA"), func(path string) error {
+	err := walk(ctx, model.Join(c.of.URI, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
 			return corrupt("METADATA/"+path, "is not declared")
 		}
 		return nil
 	})
 	if err == nil {
-		err = walk(ctx, model.Join(c.base, "DATA"), func(path string) error {
+		err = walk(ctx, model.Join(c.of.URI, "DATA"), func(path string) error {
 			if !named[path] {
 				return corrupt("DATA/"+path, "is in no row")
 			}
@@ -331,9 +335,9 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 		if samples.sources.Null(i) || model.Climbs(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
-		uri := model.Join(c.base, name)
-		file, err := c.opener.Open(ctx, uri)
-		if err != nil && missing(err) {
+		uri := model.Join(c.of.From.Base, name)
+		file, err := c.of.From.Opener.Open(ctx, uri)
+		if err != nil && model.IsMissing(err) {
 			r.Absent = append(r.Absent, uri)
 			continue
 		}
@@ -451,7 +455,11 @@ const (
 
 // Verify implements model.Reader.
 func (f *flat) Verify(ctx context.Context, r *model.Report) error {
-	index, err := indexOf(ctx, f.file)
+	file, err := f.of.File(ctx, f.of.URI)
+	if err != nil {
+		return err
+	}
+	index, err := indexOf(ctx, file)
 	if err != nil {
 		return fault.WithFile(err, f.of.URI)
 	}
@@ -463,5 +471,5 @@ func (f *flat) Verify(ctx context.Context, r *model.Report) error {
 		}
 		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
-	return fault.WithFile(verifyZIP(ctx, f.file, index, places, r), f.of.URI)
+	return fault.WithFile(verifyZIP(ctx, file, index, places, r), f.of.URI)
 }

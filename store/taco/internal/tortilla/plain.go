@@ -42,9 +42,9 @@ const (
 // openPlain opens a container with the rows of its footer. Samples mostly have the same structure, so that the first
 // nested ones tell the depth, until the level below level 0 is asked for.
 func openPlain(ctx context.Context, f *file, top *rows) error {
-	root := &blob{rows: top, at: span{Off: 0, Size: f.r.Size()}, part: "footer"}
+	root := &blob{rows: top, at: span{Off: 0, Size: f.size()}, part: "footer"}
 	c := &plain{file: f, levels: [][]*blob{{root}}}
-	if f.of.Form = model.TortillaFile; f.header.TACO {
+	if f.header.TACO {
 		f.of.Form = model.PlainTaco
 	}
 	if err := root.check(); err != nil {
@@ -177,7 +177,7 @@ func (c *plain) below(ctx context.Context, above []*blob, level int, total int64
 	for _, b := range blobs {
 		b.first = first
 		first += b.len()
-		if limit := model.RowLimit(c.r.Size()); total+int64(first) > limit {
+		if limit := model.RowLimit(c.size()); total+int64(first) > limit {
 			return nil, fault.New(fault.Limit, b.part, b.at.Off, "more than %d rows", limit)
 		}
 	}
@@ -232,7 +232,7 @@ func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err == nil {
 		s, err = b.span(row - b.first)
 	}
-	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
+	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.of.Object, s.Off, s.Size
 	return e, c.fail(fault.WithPart(err, b.part, fault.NoOffset))
 }
 

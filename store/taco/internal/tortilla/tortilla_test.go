@@ -226,12 +226,12 @@ func TestRoots(t *testing.T) {
 			s := c.Reader.(*stream)
 			for row, size := range []int64{10, 4, 20, 6, 30, 8, 40, 2} {
 				for k := range 2 {
-					e, err := s.Chunk(t.Context(), 2, row, fmt.Sprint(k))
+					e, err := s.chunkOf(t.Context(), 2, row, fmt.Sprint(k))
 					if err != nil || e.Size != size/2 || e.Number != k || e.Of.Row != row {
 						t.Errorf("byTop %t row %d chunk %d: %+v, %v", byTop, row, k, e, err)
 					}
 				}
-				if _, err := s.Chunk(t.Context(), 2, row, "2"); fault.KindOf(err) != fault.NotFound {
+				if _, err := s.chunkOf(t.Context(), 2, row, "2"); fault.KindOf(err) != fault.NotFound {
 					t.Error(err)
 				}
 			}
@@ -430,11 +430,11 @@ func walk(t testing.TB, b []byte) error {
 			check(e)
 			_, err = c.Children(ctx, k, row)
 			errs = append(errs, err)
-			if s := c.Chunker; s != nil {
-				if e, err := s.Chunk(ctx, k, row, "1"); err == nil {
+			if s := c.Chunks; s != nil {
+				if e, err := s.Of(ctx, k, row, "1"); err == nil {
 					check(e)
 				}
-				if e, err := s.NamedChunk(ctx, e.ID, e.ID+"::0"); err == nil {
+				if e, err := s.Named(ctx, e.ID, e.ID+"::0"); err == nil {
 					check(e)
 				}
 			}
