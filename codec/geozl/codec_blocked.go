@@ -3,8 +3,8 @@ package geozl
 import (
 	"encoding/binary"
 
-	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 // maxBlock bounds a block, which needs scratch memory of its size: 64 MiB, a quarter of the default output.
@@ -48,7 +48,7 @@ func decodeBlocked(c *openzl.Call) error {
 			return err
 		}
 		if width > 1 {
-			kernel.Join(dst[:n], out, width)
+			planes.Join(dst[:n], out, width)
 		}
 		dst, src = dst[n:], src[4+size:]
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Codes of older headers of nodata.
@@ -70,7 +72,7 @@ func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
 		guards[i] = T(le(h[i*w : (i+1)*w]))
 	}
 	v, ok := read[T](values), true
-	filled(dst, func(d []T) {
+	cast.Fill(dst, func(d []T) {
 		if len(h) == w {
 			kernel.Restore(d, v, mask, guards[0])
 		} else {
@@ -91,16 +93,6 @@ func allHoles(c *openzl.Call, w int) error {
 	if err != nil {
 		return err
 	}
-	pattern := le(h[1 : 1+w])
-	switch w {
-	case 1:
-		filled(dst, func(d []uint8) { kernel.Fill(d, uint8(pattern)) })
-	case 2:
-		filled(dst, func(d []uint16) { kernel.Fill(d, uint16(pattern)) })
-	case 4:
-		filled(dst, func(d []uint32) { kernel.Fill(d, uint32(pattern)) })
-	case 8:
-		filled(dst, func(d []uint64) { kernel.Fill(d, pattern) })
-	}
+	numbers.Fill(dst, h[1:1+w])
 	return nil
 }

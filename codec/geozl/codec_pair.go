@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // The codecs of this file combine two streams of equal length.
@@ -22,13 +23,13 @@ func decodeDeinterleave(c *openzl.Call) error {
 	}
 	switch a.Width {
 	case 1:
-		filled(dst, func(d []uint8) { kernel.Interleave(d, a.Data, b.Data) })
+		cast.Fill(dst, func(d []uint8) { kernel.Interleave(d, a.Data, b.Data) })
 	case 2:
-		filled(dst, func(d []uint16) { kernel.Interleave(d, read[uint16](a.Data), read[uint16](b.Data)) })
+		cast.Fill(dst, func(d []uint16) { kernel.Interleave(d, read[uint16](a.Data), read[uint16](b.Data)) })
 	case 4:
-		filled(dst, func(d []uint32) { kernel.Interleave(d, read[uint32](a.Data), read[uint32](b.Data)) })
+		cast.Fill(dst, func(d []uint32) { kernel.Interleave(d, read[uint32](a.Data), read[uint32](b.Data)) })
 	case 8:
-		filled(dst, func(d []uint64) { kernel.Interleave(d, read[uint64](a.Data), read[uint64](b.Data)) })
+		cast.Fill(dst, func(d []uint64) { kernel.Interleave(d, read[uint64](a.Data), read[uint64](b.Data)) })
 	}
 	return nil
 }
@@ -60,17 +61,17 @@ func decodeBinOffset(c *openzl.Call) error {
 	ok, count := false, int(h[0])
 	switch w {
 	case 1:
-		filled(dst, func(d []uint8) { ok = kernel.AddBins(d, bins.Data, offsets.Data, &lower, &mask, count) })
+		cast.Fill(dst, func(d []uint8) { ok = kernel.AddBins(d, bins.Data, offsets.Data, &lower, &mask, count) })
 	case 2:
-		filled(dst, func(d []uint16) {
+		cast.Fill(dst, func(d []uint16) {
 			ok = kernel.AddBins(d, bins.Data, read[uint16](offsets.Data), &lower, &mask, count)
 		})
 	case 4:
-		filled(dst, func(d []uint32) {
+		cast.Fill(dst, func(d []uint32) {
 			ok = kernel.AddBins(d, bins.Data, read[uint32](offsets.Data), &lower, &mask, count)
 		})
 	case 8:
-		filled(dst, func(d []uint64) {
+		cast.Fill(dst, func(d []uint64) {
 			ok = kernel.AddBins(d, bins.Data, read[uint64](offsets.Data), &lower, &mask, count)
 		})
 	}
@@ -106,17 +107,17 @@ func decodeIntMult(c *openzl.Call) error {
 	ok := false
 	switch q.Width {
 	case 1:
-		filled(dst, func(d []uint8) { ok = kernel.MulAdd(d, q.Data, r.Data, uint8(base)) })
+		cast.Fill(dst, func(d []uint8) { ok = kernel.MulAdd(d, q.Data, r.Data, uint8(base)) })
 	case 2:
-		filled(dst, func(d []uint16) {
+		cast.Fill(dst, func(d []uint16) {
 			ok = kernel.MulAdd(d, read[uint16](q.Data), read[uint16](r.Data), uint16(base))
 		})
 	case 4:
-		filled(dst, func(d []uint32) {
+		cast.Fill(dst, func(d []uint32) {
 			ok = kernel.MulAdd(d, read[uint32](q.Data), read[uint32](r.Data), uint32(base))
 		})
 	case 8:
-		filled(dst, func(d []uint64) { ok = kernel.MulAdd(d, read[uint64](q.Data), read[uint64](r.Data), base) })
+		cast.Fill(dst, func(d []uint64) { ok = kernel.MulAdd(d, read[uint64](q.Data), read[uint64](r.Data), base) })
 	}
 	if !ok {
 		return c.Corrupt("remainder that is not below its base")
@@ -152,11 +153,11 @@ func decodeFloatQuant(c *openzl.Call) error {
 	}
 	ok := false
 	if high.Width == 4 {
-		filled(dst, func(d []uint32) {
+		cast.Fill(dst, func(d []uint32) {
 			ok = kernel.LowBits(d, read[uint32](high.Data), read[uint32](low.Data), k, 1<<31)
 		})
 	} else {
-		filled(dst, func(d []uint64) {
+		cast.Fill(dst, func(d []uint64) {
 			ok = kernel.LowBits(d, read[uint64](high.Data), read[uint64](low.Data), k, 1<<63)
 		})
 	}
@@ -184,11 +185,11 @@ func decodeFloatMult(c *openzl.Call) error {
 		return err
 	}
 	if mult.Width == 4 {
-		filled(dst, func(d []uint32) {
+		cast.Fill(dst, func(d []uint32) {
 			kernel.Multiples32(d, read[uint32](mult.Data), read[uint32](adjust.Data), float32(base))
 		})
 	} else {
-		filled(dst, func(d []uint64) {
+		cast.Fill(dst, func(d []uint64) {
 			kernel.Multiples64(d, read[uint64](mult.Data), read[uint64](adjust.Data), base)
 		})
 	}

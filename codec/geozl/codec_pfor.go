@@ -51,7 +51,7 @@ func decodePlanarZigzagPfor(c *openzl.Call) error {
 		return err
 	}
 	size := int(h[8])
-	g, err := planes(c, binary.LittleEndian.Uint32(h[9:]), h[13:], len(dst)/size)
+	g, err := gridOf(c, binary.LittleEndian.Uint32(h[9:]), h[13:], len(dst)/size)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 // Sizes of the header of planar_zigzag_pivco, and the modes of a lane.
@@ -39,7 +40,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 	if err := checkLanes(c, lanes, n); err != nil {
 		return err
 	}
-	g, err := planes(c, binary.LittleEndian.Uint32(h[9:]), h[13:17], n)
+	g, err := gridOf(c, binary.LittleEndian.Uint32(h[9:]), h[13:17], n)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 		return err
 	}
 	if width > 1 {
-		kernel.Join(dst, out, width)
+		planes.Join(dst, out, width)
 	}
 	planarZigzag.run(dst, dst, width, g)
 	return nil

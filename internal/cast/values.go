@@ -14,3 +14,14 @@ func Values[T Number](b []byte) []T {
 	_, _ = binary.Decode(b, binary.LittleEndian, s)
 	return s
 }
+
+// Fill runs f on b as little-endian numbers, and copies them back to b if they were a copy.
+func Fill[T Number](b []byte, f func([]T)) {
+	v, ok := Of[T](b)
+	if !ok {
+		v = Values[T](b)
+	}
+	if f(v); !ok {
+		_, _ = binary.Encode(b, binary.LittleEndian, v) // it fails only if b is shorter than v
+	}
+}

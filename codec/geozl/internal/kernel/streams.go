@@ -1,45 +1,5 @@
 package kernel
 
-import "encoding/binary"
-
-// Join writes byte k of element i, dst[i*width+k], from src[k*n+i], n = len(src)/width. dst and
-// src have one length, a multiple of width, which is 2, 4 or 8.
-func Join(dst, src []byte, width int) {
-	n := len(src) / width
-	a, b := src[:n], src[n:2*n]
-	switch width {
-	case 2:
-		// Four at a time, in a word.
-		for len(a) >= 4 && len(b) >= 4 && len(dst) >= 8 {
-			lo, hi := spread(binary.LittleEndian.Uint32(a)), spread(binary.LittleEndian.Uint32(b))
-			binary.LittleEndian.PutUint64(dst, lo|hi<<8)
-			a, b, dst = a[4:], b[4:], dst[8:]
-		}
-		for i, x := range a {
-			binary.LittleEndian.PutUint16(dst[2*i:], uint16(x)|uint16(b[i])<<8)
-		}
-	case 4:
-		c, d := src[2*n:3*n], src[3*n:4*n]
-		for i, x := range a {
-			binary.LittleEndian.PutUint32(dst[4*i:], uint32(x)|uint32(b[i])<<8|uint32(c[i])<<16|uint32(d[i])<<24)
-		}
-	default:
-		c, d, e, f, g, h := src[2*n:3*n], src[3*n:4*n], src[4*n:5*n], src[5*n:6*n], src[6*n:7*n], src[7*n:8*n]
-		for i, x := range a {
-			lo := uint32(x) | uint32(b[i])<<8 | uint32(c[i])<<16 | uint32(d[i])<<24
-			hi := uint32(e[i]) | uint32(f[i])<<8 | uint32(g[i])<<16 | uint32(h[i])<<24
-			binary.LittleEndian.PutUint64(dst[8*i:], uint64(lo)|uint64(hi)<<32)
-		}
-	}
-}
-
-// spread puts the four bytes of v into the lower halves of four numbers of two bytes.
-func spread(v uint32) uint64 {
-	w := uint64(v)
-	w = (w | w<<16) & 0x0000_ffff_0000_ffff
-	return (w | w<<8) & 0x00ff_00ff_00ff_00ff
-}
-
 // Interleave takes an element from a, then one from b, and so on. len(a) is len(b) or one more,
 // and len(dst) their sum.
 func Interleave[T Unsigned](dst, a, b []T) {
@@ -48,13 +8,6 @@ func Interleave[T Unsigned](dst, a, b []T) {
 	}
 	if len(a) > len(b) {
 		dst[len(dst)-1] = a[len(a)-1]
-	}
-}
-
-// Fill sets every element of dst to v.
-func Fill[T Unsigned](dst []T, v T) {
-	for i := range dst {
-		dst[i] = v
 	}
 }
 
