@@ -69,7 +69,7 @@ func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
 	var guards [4]T // the pattern, then its replacements
 	w := size[T]()
 	for i := range len(h) / w {
-		guards[i] = T(le(h[i*w : (i+1)*w]))
+		guards[i] = T(cast.Uint(h[i*w:], w))
 	}
 	v, ok := read[T](values), true
 	cast.Fill(dst, func(d []T) {

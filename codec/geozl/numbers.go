@@ -15,12 +15,3 @@ func size[T cast.Number]() int {
 
 // isWidth reports whether numbers of n bytes exist.
 func isWidth(n int) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
-
-// le returns b, at most 8 bytes, as a little-endian number.
-func le(b []byte) uint64 {
-	var v uint64
-	for i, x := range b {
-		v |= uint64(x) << (8 * i)
-	}
-	return v
-}

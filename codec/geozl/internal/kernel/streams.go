@@ -1,15 +1,6 @@
 package kernel
 
-// Interleave takes an element from a, then one from b, and so on. len(a) is len(b) or one more,
-// and len(dst) their sum.
-func Interleave[T Unsigned](dst, a, b []T) {
-	for i, v := range b {
-		dst[2*i], dst[2*i+1] = a[i], v
-	}
-	if len(a) > len(b) {
-		dst[len(dst)-1] = a[len(a)-1]
-	}
-}
+import "github.com/chaski-eo/chaski/internal/cast"
 
 // Restore writes values to dst, and pattern where mask is 0. All have one length.
 func Restore[T Unsigned](dst, values []T, mask []byte, pattern T) {
@@ -41,27 +32,26 @@ func RestoreGuarded[T Unsigned](dst, values []T, mask []byte, near [4]T) bool {
 	return ok
 }
 
-// AddBins writes lower[bins[i]] + offsets[i]. It reports whether every bin is below count and every
-// offset fits in its bin's bits. All have one length.
-func AddBins[T Unsigned](dst []T, bins []byte, offsets []T, lower, mask *[256]uint64, count int) bool {
-	bins, offsets = bins[:len(dst)], offsets[:len(dst)]
+// AddBins writes lower[bins[i]] + offsets[i], numbers of width bytes. It reports whether every bin is below count and
+// every offset fits in its bin's bits. dst and offsets have a number for each bin.
+func AddBins(dst, bins, offsets []byte, width int, lower, mask *[256]uint64, count int) bool {
 	ok := true
-	for i, o := range offsets {
-		b := bins[i]
-		ok = ok && int(b) < count && o&^T(mask[b]) == 0
-		dst[i] = T(lower[b]) + o
+	for i, b := range bins {
+		offset := cast.Uint(offsets[i*width:], width)
+		ok = ok && int(b) < count && offset&^mask[b] == 0
+		cast.PutUint(dst[i*width:], width, lower[b]+offset)
 	}
 	return ok
 }
 
-// MulAdd writes quotients[i]*base + rests[i] and reports whether every rest is below base. All have
-// one length.
-func MulAdd[T Unsigned](dst, quotients, rests []T, base T) bool {
-	quotients, rests = quotients[:len(dst)], rests[:len(dst)]
+// MulAdd writes quotients[i]*base + rests[i], numbers of width bytes, and reports whether every rest is below base.
+// All have one length.
+func MulAdd(dst, quotients, rests []byte, width int, base uint64) bool {
 	ok := true
-	for i, r := range rests {
-		ok = ok && r < base
-		dst[i] = quotients[i]*base + r
+	for i := 0; i < len(dst); i += width {
+		rest := cast.Uint(rests[i:], width)
+		ok = ok && rest < base
+		cast.PutUint(dst[i:], width, cast.Uint(quotients[i:], width)*base+rest)
 	}
 	return ok
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
@@ -59,10 +60,7 @@ func zstdContentSize(b []byte) (uint64, bool) {
 	if n == 0 || len(b) < pos+n {
 		return 0, false
 	}
-	var v uint64
-	for i, x := range b[pos : pos+n] {
-		v |= uint64(x) << (8 * i)
-	}
+	v := kernel.Word(b[pos : pos+n])
 	if n == 2 {
 		v += 256
 	}
