@@ -22,7 +22,7 @@ const (
 // code, and may lack values or mask. Old and new headers never have the same length, except one byte, which
 // only an old header without a mask can have.
 func decodeNodata(c *openzl.Call) error {
-	values, mask, h := c.In(0), c.In(1), c.Header()
+	values, mask, h := c.In[0], c.In[1], c.Header
 	w := values.Width
 	if mask.Width != 1 {
 		return c.Corrupt("mask of %d bytes a sample", mask.Width)
@@ -84,7 +84,7 @@ func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
 
 // allHoles returns samples that are all missing. The header is a code, the pattern and the number of samples.
 func allHoles(c *openzl.Call, w int) error {
-	h := c.Header()
+	h := c.Header
 	n := binary.LittleEndian.Uint64(h[1+w:])
 	if n == 0 || n > math.MaxInt64/8 {
 		return c.Corrupt("%d samples", n)

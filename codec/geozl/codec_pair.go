@@ -10,12 +10,12 @@ import (
 	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// The codecs of this file combine two streams of equal length. Those after decodeDeinterleave are no longer written, and
-// not tuned: their numbers are read one by one.
+// The codecs of this file combine two streams of equal length. Those after decodeDeinterleave are no longer written,
+// and not tuned: their numbers are read one by one.
 
 // decodeDeinterleave takes samples from two lanes in turn: the real and imaginary parts of complex numbers.
 func decodeDeinterleave(c *openzl.Call) error {
-	a, b := c.In(0), c.In(1)
+	a, b := c.In[0], c.In[1]
 	if a.Width != b.Width || a.Count != b.Count && a.Count != b.Count+1 {
 		return c.Corrupt("lanes of %d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
 	}
@@ -34,7 +34,7 @@ func decodeDeinterleave(c *openzl.Call) error {
 // decodeBinOffset adds the lower bound of its bin to every offset. The header is the number of bins and, for
 // each bin, its lower bound and the number of bits of its offsets.
 func decodeBinOffset(c *openzl.Call) error {
-	bins, offsets, h := c.In(0), c.In(1), c.Header()
+	bins, offsets, h := c.In[0], c.In[1], c.Header
 	w := offsets.Width
 	if bins.Width != 1 || bins.Count != offsets.Count {
 		return c.Corrupt("%d bins of %d bytes for %d offsets", bins.Count, bins.Width, offsets.Count)
@@ -62,8 +62,8 @@ func decodeBinOffset(c *openzl.Call) error {
 }
 
 // pair returns two inputs of equal width and length.
-func pair(c *openzl.Call) (a, b openzl.Stream, err error) {
-	a, b = c.In(0), c.In(1)
+func pair(c *openzl.Call) (a, b *openzl.Stream, err error) {
+	a, b = c.In[0], c.In[1]
 	if a.Width != b.Width || a.Count != b.Count {
 		err = c.Corrupt("%d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
 	}
@@ -76,21 +76,21 @@ func decodeIntMult(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Header()) != q.Width || cast.Uint(c.Header(), q.Width) < 2 {
-		return c.Corrupt("header % x is not a base", c.Header())
+	if len(c.Header) != q.Width || cast.Uint(c.Header, q.Width) < 2 {
+		return c.Corrupt("header % x is not a base", c.Header)
 	}
 	dst, err := c.Make(0, q.Width, q.Count)
 	if err != nil {
 		return err
 	}
-	if !kernel.MulAdd(dst, q.Data, r.Data, q.Width, cast.Uint(c.Header(), q.Width)) {
+	if !kernel.MulAdd(dst, q.Data, r.Data, q.Width, cast.Uint(c.Header, q.Width)) {
 		return c.Corrupt("remainder that is not below its base")
 	}
 	return nil
 }
 
 // floatPair is pair for floats.
-func floatPair(c *openzl.Call) (a, b openzl.Stream, err error) {
+func floatPair(c *openzl.Call) (a, b *openzl.Stream, err error) {
 	if a, b, err = pair(c); err == nil && a.Width < 4 {
 		err = c.Corrupt("floats of %d bytes", a.Width)
 	}
@@ -107,10 +107,10 @@ func decodeFloatQuant(c *openzl.Call) error {
 	if high.Width == 8 {
 		mantissa = 52
 	}
-	if len(c.Header()) != 1 || c.Header()[0] == 0 || int(c.Header()[0]) > mantissa {
-		return c.Corrupt("header % x", c.Header())
+	if len(c.Header) != 1 || c.Header[0] == 0 || int(c.Header[0]) > mantissa {
+		return c.Corrupt("header % x", c.Header)
 	}
-	k := uint(c.Header()[0])
+	k := uint(c.Header[0])
 	dst, err := c.Make(0, high.Width, high.Count)
 	if err != nil {
 		return err
@@ -127,10 +127,10 @@ func decodeFloatMult(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Header()) != 8 {
-		return c.Corrupt("header of %d bytes", len(c.Header()))
+	if len(c.Header) != 8 {
+		return c.Corrupt("header of %d bytes", len(c.Header))
 	}
-	base := math.Float64frombits(binary.LittleEndian.Uint64(c.Header()))
+	base := math.Float64frombits(binary.LittleEndian.Uint64(c.Header))
 	if base == 0 || base != base {
 		return c.Corrupt("base %v", base)
 	}

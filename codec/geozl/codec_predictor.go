@@ -33,7 +33,7 @@ func gridOf(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
 }
 
 func predictorGrid(c *openzl.Call, n int) (grid, error) {
-	h := c.Header()
+	h := c.Header
 	if len(h) != 4 && len(h) != 8 {
 		return grid{}, c.Corrupt("header of %d bytes", len(h))
 	}
@@ -71,14 +71,14 @@ func decodeMedZigzag(c *openzl.Call) error    { return medZigzag.decode(c) }
 
 // decodeDeltaW undoes a prediction for which planes would make no difference, and are not said.
 func decodeDeltaW(c *openzl.Call) error {
-	if len(c.Header()) != 4 {
-		return c.Corrupt("header of %d bytes", len(c.Header()))
+	if len(c.Header) != 4 {
+		return c.Corrupt("header of %d bytes", len(c.Header))
 	}
 	return deltaW.decode(c)
 }
 
 func (p *predictor) decode(c *openzl.Call) error {
-	in := c.In(0)
+	in := c.In[0]
 	g, err := predictorGrid(c, in.Count)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, 
 // decodeWPStatic undoes a prediction by weights: the header has, after the width of a row, how far
 // to shift the weighted sum, and four weights.
 func decodeWPStatic(c *openzl.Call) error {
-	in, h := c.In(0), c.Header()
+	in, h := c.In[0], c.Header
 	if len(h) != 13 && len(h) != 17 {
 		return c.Corrupt("header of %d bytes", len(h))
 	}

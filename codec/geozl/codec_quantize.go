@@ -50,7 +50,7 @@ type quantized struct {
 
 // open reads the header of a quantizer with these flags and that many floats, and allocates the samples.
 func (q *quantized) open(c *openzl.Call, flags byte, floats int) error {
-	in, h := c.In(0), c.Header()
+	in, h := c.In[0], c.Header
 	if len(h) != 2+8*floats {
 		return c.Corrupt("header of %d bytes", len(h))
 	}

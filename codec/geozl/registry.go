@@ -43,17 +43,17 @@ var (
 
 // Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
 // share it.
-func Codecs() map[uint32]openzl.CustomCodec {
-	register := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
-		return openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
+func Codecs() map[uint32]*openzl.CustomCodec {
+	register := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
 	}
-	two := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
-		return openzl.CustomCodec{Name: "geozl." + name, In: numericBoth, Out: numeric, Decode: decode}
+	two := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: numericBoth, Out: numeric, Decode: decode}
 	}
-	packed := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
-		return openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
+	packed := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
 	}
-	return map[uint32]openzl.CustomCodec{
+	return map[uint32]*openzl.CustomCodec{
 		DeltaW:               register("delta_w", decodeDeltaW),
 		DeltaN:               register("delta_n", decodeDeltaN),
 		Planar:               register("planar", decodePlanar),

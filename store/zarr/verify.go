@@ -150,8 +150,9 @@ func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) e
 		if level > 0 {
 			cells = array.shards[level-1].inner
 		}
+		part := "shard of chunk " + array.keys.name(array.chunkAt(cell))
 		return v.result(cell, array.chunksIn(cell, cells), 0,
-			fault.WithFile(fault.WithPart(err, "shard of chunk "+array.keys.name(array.chunkAt(cell)), fault.NoOffset), uri))
+			fault.WithFile(fault.WithPart(err, part, fault.NoOffset), uri))
 	}
 	for i, span := range index.at {
 		inner, within := shard.cell(cell, i, array.Shape)
