@@ -27,12 +27,6 @@ const (
 	QuantSqrt            = 0x72D783
 )
 
-// First and Last bound the ids that are reserved for geozl.
-const (
-	First = 0x72D700
-	Last  = 0x72D7FF
-)
-
 // Shorthands for signatures.
 var (
 	serial        = []openzl.Type{openzl.Serial}

@@ -54,7 +54,7 @@ func FuzzMetadata(f *testing.F) {
 				continue
 			}
 			a := newArray(nil, "a", "", m, Options{MaxChunk: 1 << 16})
-			if x, err := a.Images(""); err == nil {
+			if x, err := single(a.Images("")); err == nil {
 				g := x.grid
 				if err := g.Validate(-1, 1<<16); err == nil {
 					x.Index(0)
