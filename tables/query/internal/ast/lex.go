@@ -46,6 +46,9 @@ func (t token) is(word string) bool {
 	return false
 }
 
+// names reports whether the token can name a column, a table or an alias.
+func (t token) names() bool { return t.kind == tQuoted || t.kind == tName && !reserved(t.text) }
+
 // syntaxErrorAt is the error "at or near" a token, in DuckDB's words. It shows at most 40 bytes of the query.
 func syntaxErrorAt(t token, query string) error {
 	if t.kind == tEnd {
