@@ -84,11 +84,8 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	if f.Leaf < 0 {
 		return nil
 	}
-	builder, nanos := newBuilder(a.p, f.Leaf), nano(&a.p.f.Columns[f.Leaf])
-	if nanos {
-		builder.unit = 6 // copies the nanoseconds unscaled
-	}
-	defer builder.copying.Wait()
+	builder := newBuilder(a.p, f.Leaf)
+	defer func() { _ = builder.copying.Wait() }()
 	s := &stream{}
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
@@ -106,11 +103,9 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 			return err
 		}
 	}
-	var err error
-	if s.values, err = builder.vector(); err == nil && nanos {
-		s.values.splitNanos()
-	}
 	a.streams[f.Leaf] = s
+	var err error
+	s.values, err = builder.vector()
 	return err
 }
 
