@@ -175,24 +175,12 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 
 // pick keeps the rows at of the field, in their order.
 func (f *field) pick(at []int64) {
-	f.main = columns.Pick(f.main, at)
+	for _, c := range []*columns.Column{&f.main, &f.size, &f.mtime, &f.height, &f.width, &f.etag, &f.offset,
+		&f.length} {
+		*c = columns.Pick(*c, at)
+	}
 	for i := range f.blobs {
 		f.blobs[i] = columns.Pick(f.blobs[i], at)
-	}
-	if f.size != nil {
-		f.size = columns.Pick(f.size, at)
-	}
-	if f.mtime != nil {
-		f.mtime = columns.Pick(f.mtime, at)
-	}
-	if f.height != nil && f.width != nil {
-		f.height, f.width = columns.Pick(f.height, at), columns.Pick(f.width, at)
-	}
-	if f.etag != nil {
-		f.etag = columns.Pick(f.etag, at)
-	}
-	if f.offset != nil {
-		f.offset, f.length = columns.Pick(f.offset, at), columns.Pick(f.length, at)
 	}
 	f.place, f.names = f.place.pick(at), f.names.pick(at)
 }

@@ -38,13 +38,8 @@ func (p *placeColumns) pick(rows []int64) *placeColumns {
 	if p == nil {
 		return nil
 	}
-	out := &placeColumns{transform: p.transform.Pick(rows)}
-	if p.epsg != nil {
-		out.epsg = columns.Pick(p.epsg, rows)
-	}
-	if p.crs != nil {
-		out.crs = columns.Pick(p.crs, rows)
-	}
+	out := &placeColumns{epsg: columns.Pick(p.epsg, rows), crs: columns.Pick(p.crs, rows),
+		transform: p.transform.Pick(rows)}
 	for i, c := range p.bounds {
 		out.bounds[i] = columns.Pick(c, rows)
 	}
@@ -111,34 +106,26 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	if err != nil {
 		return fault.WithFile(err, t.src)
 	}
-	check := func(row int64) error {
-		if !suspects[row] {
-			return nil
-		}
-		asset, err := t.placed(ctx, field, row)
-		if err != nil {
-			return err
-		}
-		y, err := t.placed(ctx, b, row)
-		if err != nil {
-			return err
-		}
-		if err := SameGround(&asset, &y); err != nil {
-			visit(row, y.Fault(err))
-		}
-		return nil
-	}
 	if rows == nil {
+		rows = make([]uint32, 0, t.n)
 		for row := range t.n {
-			if err := check(row); err != nil {
-				return fault.WithFile(err, t.src)
-			}
+			rows = append(rows, uint32(row))
 		}
-		return nil
 	}
 	for _, row := range rows {
-		if err := check(int64(row)); err != nil {
+		if !suspects[row] {
+			continue
+		}
+		asset, err := t.placed(ctx, field, int64(row))
+		if err != nil {
 			return fault.WithFile(err, t.src)
+		}
+		y, err := t.placed(ctx, b, int64(row))
+		if err != nil {
+			return fault.WithFile(err, t.src)
+		}
+		if err := SameGround(&asset, &y); err != nil {
+			visit(int64(row), y.Fault(err))
 		}
 	}
 	return nil

@@ -23,11 +23,17 @@ func (g *group) Fields() []parquet.Field { return g.fields }
 // GoType implements parquet.Node. The names of columns are not names of Go, and nothing here goes through Go structs.
 func (g *group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
 
+// Group returns the node of columns in their order.
+func Group(columns []parquet.Field) parquet.Node { return &group{fields: columns} }
+
 // field is a named node of a group.
 type field struct {
 	parquet.Node
 	name string
 }
+
+// Field returns a column with a name.
+func Field(name string, n parquet.Node) parquet.Field { return field{n, name} }
 
 // Name implements parquet.Field.
 func (f field) Name() string { return f.name }
