@@ -27,9 +27,7 @@ func evalNot(a *plan.Node, x *vec.Vec) *vec.Vec {
 func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	decides := n.Op == ast.OpOr
-	for k := range values.Bools {
-		values.Bools[k] = !decides
-	}
+	vec.Fill(values.Bools, !decides)
 	for _, arg := range n.Args {
 		vector, err := ev.Eval(arg, b)
 		if err != nil {
@@ -38,24 +36,15 @@ func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		if values.Nulls == nil && (arg.Type.Kind == tables.Null || vector.Nulls != nil) {
 			values.Nulls = make([]bool, b.N)
 		}
-		switch {
-		case arg.Type.Kind == tables.Null:
-			for k := range values.Nulls {
+		if arg.Type.Kind == tables.Null {
+			vec.Fill(values.Nulls, true)
+			continue
+		}
+		for k, t := range vector.Bools {
+			if vector.Nulls != nil && vector.Nulls[k] {
 				values.Nulls[k] = true
-			}
-		case vector.Nulls == nil:
-			for k, t := range vector.Bools {
-				if t == decides {
-					values.Bools[k] = decides
-				}
-			}
-		default:
-			for k, t := range vector.Bools {
-				if vector.Nulls[k] {
-					values.Nulls[k] = true
-				} else if t == decides {
-					values.Bools[k] = decides
-				}
+			} else if t == decides {
+				values.Bools[k] = decides
 			}
 		}
 	}
