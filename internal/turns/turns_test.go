@@ -458,7 +458,8 @@ func TestSlot(t *testing.T) {
 		}
 		<-got
 		s.For("c", nil) // somebody else pays from now on
-		if err := s.Tick(t.Context()); err != nil || p.seats[seatKey{"c", other}] == nil || p.seats[seatKey{"c", other}].held != 1 {
+		err := s.Tick(t.Context())
+		if c := p.seats[seatKey{"c", other}]; err != nil || c == nil || c.held != 1 {
 			t.Errorf("c does not have the place: %v", err)
 		}
 		s.Rest()
