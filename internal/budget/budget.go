@@ -346,7 +346,8 @@ func (b *Budget) find() {
 }
 
 // collect asks holders for the memory of w once it is its turn, and again whenever one has more to give, until ctx
-// ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own calls.
+// ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
+// calls.
 func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
 	offered := b.offers()
 	select {
