@@ -111,7 +111,7 @@ func listPart(ctx context.Context, o Opener, p *part, each func(Entry) error, er
 		if !below || path == "" {
 			continue
 		}
-		if err = each(Entry{Path: path, Size: archive.members[name].size, ETag: ETag(file)}); err != nil {
+		if err = each(Entry{Path: path, Size: archive.members[name].Size, ETag: ETag(file)}); err != nil {
 			break
 		}
 	}
