@@ -333,7 +333,6 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"view", "-o", "x", "--stretch", "9", chip},
 		{"bench"},
 		{"bench", "decode"},
-		{"bench", "decode", "--stage", "x", chip},
 		{"bench", "load", "--window", "3y4", "d"},
 		{"bench", "load", "--dtype", "float", "d"},
 		{"bench", "load", "--normalize", "mean_std", "d"},
