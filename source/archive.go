@@ -43,14 +43,15 @@ func archiveKey(name, version string, size int64) string {
 
 // openArchive opens a ZIP and returns its directory. If the tag of the ZIP is known and its directory is kept, opening
 // costs no request where the opener supports that.
-func openArchive(ctx context.Context, o Opener, name, etag string) (r Reader, a *archive, err error) {
+func openArchive(ctx context.Context, o router, p Path, etag string) (r Reader, a *archive, err error) {
+	name := p.Name
 	if etag != "" {
 		if a, ok := archives.Get(archiveKey(name, etag, 0)); ok {
-			r, err = OpenKnown(ctx, o, name, Known{Size: a.size, ETag: etag})
+			r, err = openPath(ctx, o, p, Known{Size: a.size, ETag: etag})
 			return r, a, err
 		}
 	}
-	if r, err = o.Open(ctx, name); err != nil {
+	if r, err = openPath(ctx, o, p, Known{}); err != nil {
 		return nil, nil, err
 	}
 	version := ETag(r)
