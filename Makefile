@@ -164,7 +164,7 @@ fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the cou
 	@counts=$$(mktemp); trap 'rm -f "$$counts"' EXIT; failed=0; \
 	  CHASKI_FUZZ_COUNTS=$$counts CHASKI_FUZZ_MISSING=$(if $(FUZZNEW),docs/fuzzing.md) \
 	    tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
-	  $(GO) run ./tools/fuzztable docs/fuzzing.md <$$counts; exit $$failed
+	  $(or $(PYTHON),python3) tools/fuzz_table.py docs/fuzzing.md <$$counts; exit $$failed
 
 .PHONY: check check-go check-python check-generated check-house api
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
