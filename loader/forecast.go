@@ -33,7 +33,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if o.Prefetch < 1 {
 		return nil, fmt.Errorf("loader: Prefetch is %d: it must be at least 1", o.Prefetch)
 	}
-	p := &dryRun{engine: e, options: o, arrays: new(dryrun.Arrays)}
+	p := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
 	p.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		p.out.Sources = append(p.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -51,7 +51,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		return nil, err
 	}
 	if e.tiles != nil {
-		p.cache = dryrun.NewTiles(e.tiles.Bound)
+		p.cache = pixels.NewTileCounter(e.tiles.Bound)
 	}
 	for _, b := range p.blocks() {
 		if err := p.block(ctx, b); err != nil {
@@ -67,8 +67,8 @@ type dryRun struct {
 	engine  *Engine
 	options dryrun.Options
 	out     dryrun.Forecast
-	cache   *dryrun.Tiles // nil if windows share no tiles
-	arrays  *dryrun.Arrays
+	cache   *pixels.TileCache // nil if windows share no tiles
+	reader  *pixels.DryReader // stands for the one worker that reads all steps in their order
 	done    int64
 	total   int64
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
@@ -270,60 +270,36 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		w.Needed += int64(len(asset.Chunks))
 		field := set.raster(asset.Field)
 		p.noteWorkerMemory(asset, set, field, len(r.Assets))
+		p.reader.Share = pixels.Shared{}
 		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
-			column := set.column(slices.Index(set.rasters, field), asset.Step)
-			key := pixels.TileKey{Set: set.number, Column: column, Part: asset.Stack, Row: asset.Row}
+			key := pixels.TileKey{Set: set.number, Column: set.column(slices.Index(set.rasters, field), asset.Step),
+				Part: asset.Stack, Row: asset.Row}
 			if asset.Overview != nil {
 				key.Level = 1 + *asset.Overview
 			}
-			mine := p.cache.Asset(asset, key, &w)
-			p.out.Evicted = p.cache.Evicted()
-			if err := p.arrayReads(ctx, asset, mine, &w); err != nil {
-				return w, err
-			}
-			p.countRuns(asset, &w, true)
-			continue
+			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: key}
 		}
-		if err := p.arrayReads(ctx, asset, asset.Chunks, &w); err != nil {
+		if err := p.count(ctx, asset.Again, &w); err != nil {
 			return w, err
-		}
-		p.countRuns(asset, &w, false)
-		for _, c := range asset.Chunks {
-			w.Chunks++
-			w.Decoded += int64(c.Decoded)
 		}
 	}
 	for i := range r.Points {
-		points := r.Points[i]
-		if err := p.arrays.Points(ctx, &points, w.Read); err != nil {
-			return w, err
+		if again := r.Points[i].Again; again != nil {
+			if err := p.count(ctx, again, &w); err != nil {
+				return w, err
+			}
 		}
-		p.out.Loose = p.out.Loose || !points.Exact
 	}
 	return w, nil
 }
 
-// countRuns counts the reads of an asset that is not an image of an array: all of them, or only the reads of chunks
-// that are decoded in pieces.
-func (p *dryRun) countRuns(a *dryrun.Asset, w *dryrun.Work, inPieces bool) {
-	if a.InArray() {
-		return
-	}
-	for k := range a.Runs {
-		if run := &a.Runs[k]; run.InPieces() || !inPieces {
-			exact := run.Count(w)
-			p.out.Loose = p.out.Loose || !exact
-		}
-	}
-}
-
-// arrayReads counts the reads for some chunks of an array.
-func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryrun.Chunk, w *dryrun.Work) error {
-	if !a.InArray() {
-		return nil
-	}
-	exact, err := p.arrays.Blocks(ctx, a, chunks, w.Read)
-	p.out.Loose = p.out.Loose || !exact
+// count counts what the worker reads and decodes.
+func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error,
+	w *dryrun.Work) error {
+	p.reader.Reads = pixels.Reads{}
+	err := again(ctx, p.reader)
+	w.Count(&p.reader.Reads)
+	p.out.Loose = p.out.Loose || p.reader.Loose
 	return err
 }
 
@@ -331,12 +307,12 @@ func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryru
 // the maximum of each counts. scenes is at least how many scenes a window on the ground has.
 func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster, scenes int) {
 	for _, r := range a.Runs {
-		if !a.InArray() && !r.InPieces() { // readers of arrays, and of pieces, have memory of their own
+		if r.Held { // readers of arrays, and of pieces, have memory of their own
 			p.maxRun = max(p.maxRun, r.Len)
 		}
 	}
 	for _, c := range a.Chunks {
-		p.maxChunk = max(p.maxChunk, c.Held())
+		p.maxChunk = max(p.maxChunk, c.Held)
 	}
 	if d.ground != nil {
 		if a.Part != "" {
@@ -363,7 +339,10 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 // finish scales the sums up to the epoch.
 func (p *dryRun) finish() {
 	forecast := &p.out
-	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.arrays.Held
+	if p.cache != nil {
+		forecast.Evicted = p.cache.Evicted
+	}
+	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.reader.Held
 	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
 		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.DropLast)

@@ -1,5 +1,7 @@
 package dryrun
 
+import "github.com/chaski-eo/chaski/loader/pixels"
+
 // DefaultSamples is the default of Options.Samples.
 const DefaultSamples = 1 << 17
 
@@ -132,8 +134,14 @@ type Forecast struct {
 // tiles in memory.
 func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 && !f.Loose }
 
-// Read counts one read.
-func (w *Work) Read(_ string, _, n int64) {
-	w.Requests++
-	w.Bytes += n
+// Count adds what a dry reader would have read and decoded.
+func (w *Work) Count(reads *pixels.Reads) {
+	for _, run := range reads.Runs {
+		w.Requests += run.Requests
+		w.Bytes += run.Len
+	}
+	for _, chunk := range reads.Chunks {
+		w.Chunks++
+		w.Decoded += int64(chunk.Decoded)
+	}
 }
