@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
@@ -60,9 +59,6 @@ func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.As
 // Data returns all columns and rows of the only source of the spec. A row of the table is the Row of a draw. It is
 // fault.Unsupported if the source has no columns, such as a directory.
 func (e *Engine) Data(ctx context.Context) (*tables.Table, error) {
-	if c, ok := e.sets[0].table.(*rows.Container); ok {
-		return c.Columns(), nil
-	}
 	if read := e.sets[0].extras.Data; read != nil {
 		return read(ctx)
 	}
