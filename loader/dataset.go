@@ -659,18 +659,13 @@ const maxMeasured = 10_000_000
 
 // measureFiles reads the sizes of the selected assets from the headers of their files.
 func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
-	n := d.table.Len()
-	if n > maxMeasured {
+	if n := d.table.Len(); n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
 				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
-	d.sizes.each = make([]catalog.Size, n)
-	rows := d.rows
-	rowOf := func(i int64) int64 { return i }
-	if rows != nil {
-		n, rowOf = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
-	}
+	d.sizes.each = make([]catalog.Size, d.table.Len())
+	n, rowOf := d.selected()
 	// At least 4, because reading a header is mostly waiting.
 	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		row := rowOf(i)
@@ -750,6 +745,14 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	return nil
+}
+
+// selected returns how many rows the subset selects, and the row of each.
+func (d *dataset) selected() (n int64, row func(i int64) int64) {
+	if d.rows == nil {
+		return d.table.Len(), func(i int64) int64 { return i }
+	}
+	return int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
 }
 
 // window returns the window of a draw, in an asset of height by width pixels of the first raster

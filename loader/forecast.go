@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -134,65 +132,34 @@ func (p *dryRun) memory() error {
 	return nil
 }
 
-// stepPlan carries a step from the goroutines that plan it to the one that counts.
-type stepPlan struct {
-	step int64
-	rows []dryrun.Row
-	err  error
-	done chan struct{}
-}
+// plannedSteps is how many steps each goroutine plans before they are counted.
+const plannedSteps = 8
 
 // block examines some steps. It plans them in parallel and counts them in their order, because the chunks to
 // decode depend on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
-	group, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
-	ordered := make(chan *stepPlan, 2*workers)
-	jobs := make(chan *stepPlan)
-	group.Go(func() error {
-		defer close(jobs)
-		defer close(ordered)
-		for s := b.from; s < b.end; s++ {
-			sp := &stepPlan{step: s, done: make(chan struct{})}
-			for _, list := range []chan *stepPlan{ordered, jobs} {
-				select {
-				case list <- sp:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		return nil
-	})
-	for range workers {
-		group.Go(func() error {
-			for sp := range jobs {
-				sp.err = crash.Call(func() (err error) {
-					sp.rows, err = p.planStep(ctx, sp.step)
-					return err
-				})
-				close(sp.done)
-			}
+	plans := make([][]dryrun.Row, plannedSteps*workers)
+	errs := make([]error, len(plans))
+	for first := b.from; first < b.end; first += int64(len(plans)) {
+		n := min(int64(len(plans)), b.end-first)
+		err := each.Of(ctx, n, workers, func(ctx context.Context, i int64) error {
+			plans[i], errs[i] = p.planStep(ctx, first+i)
 			return nil
 		})
-	}
-	group.Go(crash.Guard(func() error {
-		for sp := range ordered {
-			select {
-			case <-sp.done:
-			case <-ctx.Done():
-				return ctx.Err()
+		if err != nil {
+			return err
+		}
+		for i, rows := range plans[:n] {
+			if errs[i] != nil { // of the first step, not the first in time
+				return errs[i]
 			}
-			if sp.err != nil { // of the first step, not the first in time
-				return sp.err
-			}
-			if err := p.step(ctx, sp); err != nil {
+			if err := p.step(ctx, rows); err != nil {
 				return err
 			}
 		}
-		return nil
-	}))
-	return group.Wait()
+	}
+	return nil
 }
 
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
@@ -218,10 +185,10 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 }
 
 // step counts a step.
-func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
+func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
 	var total dryrun.Work
-	for i := range s.rows {
-		row := &s.rows[i]
+	for i := range rows {
+		row := &rows[i]
 		if row.Position < 0 {
 			continue
 		}

@@ -180,11 +180,7 @@ func polygons(list []orb.Polygon, shape orb.Geometry) []orb.Polygon {
 
 // scenes returns the selected rows with the places of their first raster, but for those that are left out.
 func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error) {
-	n := d.table.Len()
-	row := func(i int64) int64 { return i }
-	if d.rows != nil {
-		n, row = int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
-	}
+	n, row := d.selected()
 	if n > maxMeasured {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"%d scenes: windows on the ground see at most %d", n, maxMeasured), d.source.Source)
